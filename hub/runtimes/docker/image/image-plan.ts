@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { PackageSpec } from '#config';
-import { packFiles, readContext } from '#contexts';
+import { type TarFile, packFiles, readContext } from '#contexts';
 import { HubError } from '#core';
 import type { BuildSource, ImageSource } from '#runtimes';
 import type { Engine } from '../engine/engine.ts';
@@ -123,7 +123,7 @@ export function createImagePlans({ imagesDir, engine }: Needs) {
       const image = projectImageOf(build, Buffer.alloc(0));
       const open: BuildStep['open'] = async tell => {
         const files = await filesOf(build, tell);
-        return { pack: async () => packFiles(files) };
+        return { pack: async () => packed(build, files) };
       };
       const steps: BuildStep[] = [{ image, begins, open }];
       if (packages.length > 0) steps.push(await systemStep(await baseNow(image.tag), packages));
@@ -142,7 +142,7 @@ export function createImagePlans({ imagesDir, engine }: Needs) {
         return {
           lock: projectLockName(build, files, base),
           isLockReused: true,
-          pack: async lock => packFiles(layProject(kind, own, files, lock)),
+          pack: async lock => packed(build, layProject(kind, own, files, lock)),
         };
       },
     };
@@ -166,6 +166,20 @@ export function createImagePlans({ imagesDir, engine }: Needs) {
     const step = await systemStep(await baseNow(reference), systemPackages);
     return { reference: step.image.tag, pulled: reference, steps: [step] };
   };
+}
+
+/** Packs files of a folder. Throws HUB_IMAGE_BUILD_FAILED for names and links that an archive cannot hold. */
+function packed({ folder }: BuildSource, files: readonly TarFile[]): Buffer {
+  try {
+    return packFiles(files);
+  } catch (cause) {
+    if (!(cause instanceof RangeError)) throw cause;
+    throw new HubError(
+      'HUB_IMAGE_BUILD_FAILED',
+      `the folder ${folder} cannot be packed: ${cause.message}. Shorten it, or list it in .dockerignore`,
+      { cause },
+    );
+  }
 }
 
 const reasons = {

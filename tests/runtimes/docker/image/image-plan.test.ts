@@ -88,6 +88,21 @@ describe('a folder', () => {
     });
   });
 
+  test('with a name that an archive cannot hold is refused with the remedy', async () => {
+    const name = `${'n'.repeat(101)}.txt`;
+    writeFileSync(join(folder, name), '');
+    try {
+      const { steps } = await planOf({ build: await buildOf() });
+      const { pack } = (await steps[0]?.open(() => {})) ?? assert.fail();
+      await assert.rejects(pack(), {
+        code: 'HUB_IMAGE_BUILD_FAILED',
+        message: `the folder ${folder} cannot be packed: the path project/${name} is too long. Shorten it, or list it in .dockerignore`,
+      });
+    } finally {
+      rmSync(join(folder, name));
+    }
+  });
+
   test('that is gone by then is named', async () => {
     const gone = { ...(await buildOf()), folder: '/no/such/folder' };
     const { steps } = await planOf({ build: gone });
