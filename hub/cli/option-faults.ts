@@ -3,15 +3,17 @@ import { type HubClient, listServers } from './hub-client.ts';
 import { objectsIn } from './responses.ts';
 import { usageError } from './values.ts';
 
-/** Options by the keys of the entry that they write. */
+/** Options, and the argument `package`, by the keys of the entry that they write. */
 export const entryOptions: ReadonlyMap<string | undefined, string> = new Map([
   ['args', '--arg'],
   ['env', '--env'],
   ['headers', '--header'],
   ['mounts', '--mount'],
   ['network', '--network'],
+  ['package', 'package'],
   ['system_packages', '--system-package'],
   ['tags', '--tag'],
+  ['url', 'package'],
   ['volumes', '--volume'],
 ]);
 

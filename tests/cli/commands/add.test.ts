@@ -145,6 +145,9 @@ describe('add and remove', () => {
     ],
     [['add', 'echo@1.0.0', '--header', 'secret'], /^--header: a name is missing/],
     [['add', 'a b'], /^package: "a b" is not allowed/],
+    [['add', '@foo'], /^package: "@foo" is not allowed: /],
+    [['add', 'http://user:word@x.example/mcp'], /^package: contains a user or password: /],
+    [['add', '@foo', '--name', 'bar'], /^package: "@foo" is not allowed: /],
     [
       ['add', 'mine@1.0.0', '--network', 'host'],
       /^--network: "host" is not allowed: write "none" or "bridge"$/,
