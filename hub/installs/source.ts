@@ -7,7 +7,7 @@ type Source =
 
 const maxName = 32;
 const forms =
-  'Write "@org/server@1.2.3" or "npm:name" (npm), "uvx:name==1.0" or "pypi:name" (PyPI), "docker:image:tag" (an image) or "https://host/mcp" (a server that runs elsewhere)';
+  'write "@org/server@1.2.3" or "npm:name" (npm), "uvx:name==1.0" or "pypi:name" (PyPI), "docker:image:tag" (an image) or "https://host/mcp" (a server that runs elsewhere)';
 
 /** Parses a source and suggests a name. The config check validates the text again. Throws HUB_REQUEST_INVALID. */
 export function parseSource(written: string): Source {
