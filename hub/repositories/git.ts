@@ -108,7 +108,7 @@ const withoutFiles = ['--bare', '-c', 'core.bare=true', '-c', `attr.tree=${empty
 /** What git says if another git may be at work. */
 const isLocked = /Unable to create '([^']+\.lock)'/;
 
-/** What git says of a submodule that it may not look into. */
+/** Message of git when it cannot examine a submodule. */
 const isSubmodule = /git status --porcelain=2' failed in submodule (.+)/;
 
 function gitError(root: string, args: readonly string[], stderr: string, code: number): HubError {

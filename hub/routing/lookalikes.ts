@@ -23,7 +23,7 @@ const lookalikes = {
   'params._meta': createLookalikes(['progressToken', ...Object.values(metaKeys)]),
 };
 
-/** Says which member could make a server read another request than the hub decides about. Undefined if there is none. */
+/** The error for a member that a server may take for one by which the hub decides. Undefined if there is none. */
 export function lookalikeIn(
   { bytes, method }: Request,
   params: Spans,

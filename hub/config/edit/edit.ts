@@ -167,7 +167,7 @@ async function prepare(
   );
   if (edited === undefined) throw uneditable(file);
   const parsed = await parseText({ file, text: edited.replace(/^\uFEFF/, '') }, format);
-  // Such as an alias whose anchor was in the removed entry: the line of that error is of a text that nobody has.
+  // An alias may have lost its anchor. The error would name a line of the new text, which is never written.
   if (!parsed.root) throw uneditable(file);
   const after = await readConfig(file, { ...options, readText: withText(file, edited) });
   if (after.error) throw after.error;
