@@ -1,8 +1,9 @@
-import { randomInt, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Certificate } from '#helpers/certificates';
 import { createHub, docker, nodeImage, until } from '../runtimes/docker/hub.ts';
+import { randomSubnet, type SubnetKind } from './egress-subnets.ts';
 
 type Hub = Pick<ReturnType<typeof createHub>, 'hubName'>;
 
@@ -22,23 +23,13 @@ type Options = {
   readonly certificate?: Certificate;
 };
 
-/** A subnet by chance. The public ones are of the three blocks for documentation (RFC 5737). */
-const randomSubnets = {
-  public: () => `${documentationBlocks[randomInt(3)]}.${randomInt(16) * 16}/28`,
-  private: () => `10.214.${randomInt(256)}.0/28`,
-  linkLocal: () => `169.254.${randomInt(1, 255)}.0/28`,
-};
-const documentationBlocks = ['192.0.2', '198.51.100', '203.0.113'];
-
-type Kind = keyof typeof randomSubnets;
-
 /** Makes an internal network on a subnet that no other one overlaps: other test files make theirs meanwhile. */
 async function createFreeNetwork(
-  kind: Kind,
+  kind: SubnetKind,
   options: Readonly<{ Name: string; Labels: Record<string, string> }>,
 ) {
   for (let attempt = 1; ; attempt++) {
-    const IPAM = { Config: [{ Subnet: randomSubnets[kind]() }] };
+    const IPAM = { Config: [{ Subnet: randomSubnet(kind) }] };
     try {
       return await docker.createNetwork({ ...options, Internal: true, IPAM });
     } catch (error) {
@@ -51,7 +42,7 @@ async function createFreeNetwork(
 export async function createWorld({ files, certificate }: Options = {}) {
   const id = randomUUID().slice(0, 8);
   const kinds = ['public', 'private', 'linkLocal'] as const;
-  const nameOf = (kind: Kind) => `world-${id}-${kind.toLowerCase()}`;
+  const nameOf = (kind: SubnetKind) => `world-${id}-${kind.toLowerCase()}`;
   const Labels = { 'io.agenthub.test': id };
   await using made = new AsyncDisposableStack();
   await Promise.all(
@@ -90,7 +81,7 @@ export async function createWorld({ files, certificate }: Options = {}) {
   const logged = async () => (await container.logs({ stdout: true, stderr: true })).toString();
   await until('the world answers', async () => (await logged()).includes('ready'));
   const { NetworkSettings } = await container.inspect();
-  const addressOf = (kind: Kind) => NetworkSettings.Networks[nameOf(kind)]?.IPAddress ?? '';
+  const addressOf = (kind: SubnetKind) => NetworkSettings.Networks[nameOf(kind)]?.IPAddress ?? '';
   /** Removes a forwarder from these networks, which it may have been removed from itself. */
   const detach = (forwarder: string) =>
     Promise.all(
