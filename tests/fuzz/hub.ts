@@ -2,14 +2,8 @@ import { addBuiltins } from '#builtin';
 import { createManualClock } from '#helpers/clock';
 import { createFixtureServers, createRecordingLog, until } from '#helpers/hub';
 import { type Endpoint, createRouter } from '#routing';
-import {
-  type FuzzedClient,
-  type Secrets,
-  createSecrets,
-  openBystander,
-  openFuzzed,
-} from './clients.ts';
-import { type Generator, createGenerator } from './generate.ts';
+import { type FuzzedClient, createSecrets, openBystander, openFuzzed } from './clients.ts';
+import { createGenerator } from './generate.ts';
 
 /** Its lies come as fast as it can: held back to 1000 a second, answers would wait behind them (tests/faults/flood). */
 const maxNotifications = 1_000_000;
@@ -70,10 +64,7 @@ const initialize = {
 };
 
 /** The clients of one run, one after the other: of both eras, on all endpoints. */
-function createClients(
-  hub: Hub,
-  needs: { readonly generator: Generator; readonly secrets: Secrets },
-) {
+function createClients(hub: Hub, needs: Parameters<typeof openFuzzed>[3]) {
   const { router, servers } = hub;
   const views: readonly Endpoint[] = ['all', servers.get('old'), 'all', servers.get('new')];
   const prefixes = ['old_', 'new_'];
@@ -107,7 +98,7 @@ export async function fuzz(hub: Hub, count: number, seed: number): Promise<void>
     openBystander(router, servers.get('new'), '', secrets),
   ];
   for (const bystander of bystanders) await bystander.initialize();
-  const open = createClients(hub, { generator, secrets });
+  const open = createClients(hub, { generator, secrets, clock });
   let clients: { readonly client: FuzzedClient; readonly until: number }[] = [];
   for (let sent = 0, round = 0; sent < count; round++) {
     while (clients.length < clientsAtOnce) clients.push({ client: open(), until: round + bursts });
