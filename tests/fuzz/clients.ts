@@ -35,7 +35,7 @@ export function createSecrets() {
   };
 }
 
-export type Secrets = ReturnType<typeof createSecrets>;
+type Secrets = ReturnType<typeof createSecrets>;
 
 /** A request that waits for its answer. */
 type Open = { readonly request: Request; readonly listens: boolean; readonly over: Promise<void> };
