@@ -35,6 +35,8 @@ const switches: Readonly<Record<string, string>> = {
   'worktree.useRelativePaths': 'false',
   'status.submoduleSummary': 'false',
   'diff.ignoreSubmodules': 'none',
+  // The default. A diff has no line of a larger file.
+  'core.bigFileThreshold': '512m',
   'i18n.commitEncoding': 'utf-8',
   'i18n.logOutputEncoding': 'utf-8',
 };
@@ -66,6 +68,8 @@ const namedSwitches: readonly (readonly [key: RegExp, value: string])[] = [
   // A driver that fails is a conflict, which goes to a person; without one, git would not merge at all.
   [/^merge\..*\.driver$/i, 'false'],
   [/^diff\..*\.(?:textconv|command)$/i, 'false'],
+  // "true" would hide the lines of text from reviews.
+  [/^diff\..*\.binary$/i, 'auto'],
 ];
 
 /** Options that lead out of the repository, or fetch objects while git reads. There is no way to switch them off. */

@@ -183,6 +183,25 @@ describe.each(runners)('a hostile repository in a %s', runner => {
     expect(repo.isPwned()).toBe(false);
   });
 
+  test('hides no text from a diff by its config', async () => {
+    const repo = create();
+    repo.set('core.bigFileThreshold', '1');
+    repo.set('diff.evil.binary', 'true');
+    writeFileSync(join(repo.path, '.git/info/attributes'), 'data.bin diff=evil\n');
+    scene.giveAway(repo.path);
+    const repository = await scene.open(repo.path);
+    const { head = '' } = await repository.summary(signal);
+    const worktree = await workOn(repository, 't', { 'a.txt': 'two\n', 'data.bin': 'other\n' });
+    const to = await worktree.head(signal);
+    const { text } = await repository.diff({ from: head, to }, signal);
+    expect(text.split('\n').filter(line => /^[+-][^+-]/.test(line))).toEqual([
+      '-one',
+      '+two',
+      '-data',
+      '+other',
+    ]);
+  });
+
   test('cannot make the hub write outside by links among its files', async () => {
     const outside = join(scene.home, 'outside');
     mkdirSync(outside, { recursive: true });
