@@ -96,7 +96,7 @@ function hostSchema(owner: HubIdentity) {
         .prefault(['no-new-privileges']),
       ReadonlyRootfs: z.literal(true).default(true),
       IpcMode: z.literal(['private', 'none']).default('private'),
-      CgroupnsMode: z.literal('private').optional(),
+      CgroupnsMode: z.literal('private').default('private'),
       Memory: integer(6 * mebibyte, maxResources.memoryBytes),
       MemorySwap: z.int().optional(),
       NanoCpus: integer(1, maxResources.cpus * nanoCpusPerCpu),

@@ -98,6 +98,7 @@ export function rebuildForwarder(body: string, owner: HubIdentity) {
         SecurityOpt: z.tuple([z.literal('no-new-privileges')]),
         ReadonlyRootfs: z.literal(true),
         IpcMode: z.literal('private'),
+        CgroupnsMode: z.literal('private'),
         Memory: memory,
         MemorySwap: memory,
         PidsLimit: integer(16, 256),

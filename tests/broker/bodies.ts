@@ -41,6 +41,7 @@ export function containerBody(host: object = {}, rest: object = {}) {
       SecurityOpt: ['no-new-privileges'],
       ReadonlyRootfs: true,
       IpcMode: 'private',
+      CgroupnsMode: 'private',
       Memory: 64 * 1024 * 1024,
       MemorySwap: 64 * 1024 * 1024,
       NanoCpus: 500_000_000,

@@ -28,6 +28,7 @@ test('what hardens a container is there, asked for or not', () => {
     SecurityOpt: ['no-new-privileges'],
     ReadonlyRootfs: true,
     IpcMode: 'private',
+    CgroupnsMode: 'private',
     Memory,
     MemorySwap: Memory,
     NanoCpus,

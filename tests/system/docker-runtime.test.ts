@@ -155,6 +155,8 @@ describeWithEngine('a server in a container', () => {
     assert.equal(HostConfig.ReadonlyRootfs, true);
     assert.equal(HostConfig.NetworkMode, 'none');
     assert.equal(HostConfig.IpcMode, 'private');
+    // With cgroup v1 the default of the engine is that of the host.
+    assert.partialDeepStrictEqual(HostConfig, { CgroupnsMode: 'private' });
     assert.equal(HostConfig.Memory, 128 * 2 ** 20);
     assert.equal(HostConfig.MemorySwap, 128 * 2 ** 20);
     assert.equal(HostConfig.NanoCpus, 1e9);

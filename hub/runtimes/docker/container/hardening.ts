@@ -10,4 +10,6 @@ export const hardening = {
   SecurityOpt: ['no-new-privileges'],
   ReadonlyRootfs: true,
   IpcMode: 'private',
+  // With cgroup v1 the default of the engine is the namespace of the host.
+  CgroupnsMode: 'private',
 };

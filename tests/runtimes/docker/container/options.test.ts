@@ -83,6 +83,7 @@ describe('the body that a container is created from', () => {
         SecurityOpt: ['no-new-privileges'],
         ReadonlyRootfs: true,
         IpcMode: 'private',
+        CgroupnsMode: 'private',
         Memory: 536_870_912,
         MemorySwap: 536_870_912,
         NanoCpus: 1_500_000_000,
