@@ -25,6 +25,7 @@ type DocumentationNeeds = RunNeeds & {
   /** Where the requests of running jobs are stored for the next run of the hub. */
   readonly store: {
     find(id: string): Promise<string | undefined>;
+    entries(): Promise<readonly (readonly [id: string, value: string])[]>;
     put(id: string, value: string): Promise<boolean>;
     remove(id: string): Promise<void>;
   };
@@ -49,6 +50,13 @@ export function createDocumentation(needs: DocumentationNeeds): Documentation {
   const runs = new Map<string, () => Promise<void>>();
   const ready = Promise.withResolvers<void>();
 
+  /** Removes the requests of jobs that have ended. A kill between the end of a job and this loses nothing. */
+  async function tidy(): Promise<void> {
+    const entries = await store.entries();
+    const running = new Set(jobs.list().flatMap(job => (job.state === 'running' ? [job.id] : [])));
+    for (const [id] of entries) if (!running.has(id)) await store.remove(id);
+  }
+
   function run(
     job: OpenJob,
     { request, administer, commit }: Stored,
@@ -58,6 +66,7 @@ export function createDocumentation(needs: DocumentationNeeds): Documentation {
     const save = async (at?: string) =>
       await store.put(job.id, JSON.stringify({ request, administer, commit: at } satisfies Stored));
     const work = async () => {
+      await tidy();
       await save(commit);
       const { runDocumentation } = await import('./run-documentation.ts');
       return await runDocumentation(
@@ -68,18 +77,17 @@ export function createDocumentation(needs: DocumentationNeeds): Documentation {
         cancelling.signal,
       );
     };
-    const ended = async (end: () => void, isOver: boolean) => {
+    const ended = (end: () => void) => {
       targets.delete(job.id);
       runs.delete(job.id);
-      if (isOver) await store.remove(job.id);
       end();
     };
     const running = work().then(
-      result => ended(() => job.done(result), true),
+      result => ended(() => job.done(result)),
       (error: unknown) => {
         // What was cancelled may fail in many ways.
         const why: unknown = cancelling.signal.aborted ? cancelling.signal.reason : error;
-        return ended(() => job.failed(why), !isShutdown(why));
+        ended(() => job.failed(why));
       },
     );
     runs.set(job.id, async () => {
@@ -113,7 +121,10 @@ export function createDocumentation(needs: DocumentationNeeds): Documentation {
     `${chooseVault(vault, config()).place}\n${name.toLowerCase()}`;
 
   const service: Service = {
-    start: async () => ready.resolve(),
+    async start() {
+      await tidy();
+      ready.resolve();
+    },
     stop: async () => void (await Promise.all([...runs.values()].map(end => end()))),
   };
 
@@ -152,6 +163,3 @@ export function createDocumentation(needs: DocumentationNeeds): Documentation {
     },
   };
 }
-
-const isShutdown = (error: unknown) =>
-  error instanceof HubError && error.code === 'HUB_SHUTTING_DOWN';

@@ -133,6 +133,18 @@ test('a dry run writes nothing, and says what would be written', async () => {
   assert.deepEqual([result['created'], scene.notes('dry').size], [6, 0]);
 });
 
+test('a request is stored until the end of its job is, and removed with the next start', async () => {
+  await using scene = createDocumentationScene();
+  const repo_path = scene.create({ 'a.ts': 'export const a = 1;\n' });
+  const job = await scene.run({ repo_path, project_name: 'app', dry_run: true });
+  assert.notEqual(await scene.store.find(job.id), undefined, 'a kill here leaves a job that ended');
+  const next = scene.start();
+  await next.jobs.start();
+  await next.documentation.service.start(new AbortController().signal);
+  assert.equal(next.jobs.get(job.id).state, 'done');
+  assert.deepEqual(await scene.store.entries(), []);
+});
+
 test('links and submodules are not followed, and nothing outside of the repository is read', async () => {
   const repo = scene.create(files);
   writeFileSync(join(scene.home, 'outside.ts'), 'export const outside = 1;\n');
