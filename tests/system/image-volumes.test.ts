@@ -76,6 +76,35 @@ describeWithEngine('the volumes of a container', () => {
     assert.deepEqual(await hub.leftovers(), [`/${hub.hubName}-declared`]);
   });
 
+  test('are removed if a hub was killed while it looked for those that are empty', async () => {
+    await using hub = createHub();
+    const nameOf = (folder: string) => `${hub.hubName}-killed.${folder}-123456`;
+    const Labels = { 'io.agenthub.hub': hub.id, 'io.agenthub.managed': 'true' };
+    await docker.createContainer({
+      name: `${hub.hubName}-killed.volumes`,
+      Image: image,
+      Labels: { ...Labels, 'io.agenthub.server': 'killed', 'io.agenthub.instance': 'volumes' },
+      HostConfig: {
+        Mounts: ['empty', 'seeded'].map(folder => ({
+          Type: 'volume' as const,
+          Source: nameOf(folder),
+          Target: `/${folder}`,
+          ReadOnly: false,
+          VolumeOptions: { NoCopy: false, Labels, DriverConfig: { Name: '', Options: {} } },
+        })),
+      },
+    });
+    await using next = createHub({ hubId: hub.id });
+    await next.runtime.start(new AbortController().signal);
+    assert.deepEqual(await hub.leftovers(), []);
+    const filters = JSON.stringify({ label: [`io.agenthub.hub=${hub.id}`] });
+    const { Volumes } = await docker.listVolumes({ filters });
+    assert.deepEqual(
+      Volumes.map(({ Name }) => Name),
+      [nameOf('seeded')],
+    );
+  });
+
   test('are watched: a server that fills them is stopped, and not started before they have room', async () => {
     await using hub = createHub({ volumeCheckMs: 100 });
     const spec = specOf('filler', {

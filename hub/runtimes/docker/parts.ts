@@ -64,7 +64,9 @@ export function createParts(given: DockerRuntimeOptions, needs: DockerRuntimeNee
     { owner, imagesDir: options.imagesDir, buildLimits: options.buildLimits },
     { engine, clock, log, hubPlaces: needs.hubPlaces ?? (async () => nowhere) },
   );
-  const tidying = createTidying(label, { ...needs, engine, log, egress, isHeld: names.has });
+  const imageVolumes = createImageVolumes({ engine, log, owner });
+  const isHeld = (name: string) => names.has(name) || imageVolumes.isLooking(name);
+  const tidying = createTidying(label, { ...needs, engine, log, egress, imageVolumes, isHeld });
   let tidied: Promise<Tidied> | undefined;
   async function tidy(): Promise<Tidied> {
     const found = await tidying.now();
@@ -104,7 +106,7 @@ export function createParts(given: DockerRuntimeOptions, needs: DockerRuntimeNee
     users,
     images,
     pruning: createImagePruning({ engine, images, users, hubId: owner.hubId }),
-    imageVolumes: createImageVolumes({ engine, log, owner }),
+    imageVolumes,
     volumeBound: createVolumeBound(owner, volumeWatch),
     secretDelivery: createSecretDelivery({ engine, log, owner, names }),
   };

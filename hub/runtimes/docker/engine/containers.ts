@@ -71,13 +71,19 @@ export const containerCalls = ({ call, find, list, remove }: EngineCalls) => ({
   listContainers: (label: string) =>
     list('containers', label, async (docker, options) => {
       const found = await docker.listContainers({ all: true, ...options });
-      return found.map(one => ({
-        id: one.Id,
-        name: one.Names[0]?.slice(1) ?? '',
-        labels: one.Labels,
-        imageId: one.ImageID,
-        isRunning: one.State === 'running',
-      }));
+      return found.map(one => {
+        const volumes = (one.Mounts ?? []).flatMap(({ Type, Name = '' }) =>
+          Type === 'volume' ? [Name] : [],
+        );
+        return {
+          id: one.Id,
+          name: one.Names[0]?.slice(1) ?? '',
+          labels: one.Labels,
+          imageId: one.ImageID,
+          isRunning: one.State === 'running',
+          ...(volumes.length > 0 && { volumes }),
+        };
+      });
     }),
   /** Resource usage. Undefined for a container that has just exited. */
   usage: (id: string) =>

@@ -2,10 +2,12 @@ import { type Clock, type Log, messageOf, sleep } from '#core';
 import { instanceLabel, serverLabel } from '../container/labels.ts';
 import type { Egress } from '../egress/egress.ts';
 import type { Engine } from '../engine/engine.ts';
+import type { ImageVolumes } from '../volumes/declared.ts';
 
 type Needs = {
   readonly engine: Pick<Engine, 'listContainers' | 'removeContainer' | 'listNetworks'>;
   readonly egress: Pick<Egress, 'isForwarder' | 'isNeeded' | 'isAdopting' | 'discardNetwork'>;
+  readonly imageVolumes: Pick<ImageVolumes, 'isLook' | 'discardLook'>;
   readonly clock: Clock;
   readonly log: Log;
   /** True if this run of the hub is starting or running a container of this name. */
@@ -27,9 +29,9 @@ const looksWhenClear = 2;
 
 export type Tidying = ReturnType<typeof createTidying>;
 
-/** Removes leftover containers and networks with a label, such as those of a killed hub, but no volumes. */
+/** Removes leftover containers and networks with a label, such as those of a killed hub, but no volume with content. */
 export function createTidying(label: string, needs: Needs) {
-  const { engine, egress, clock, log, isHeld, isAwaited } = needs;
+  const { engine, egress, imageVolumes, clock, log, isHeld, isAwaited } = needs;
   const stopping = new AbortController();
   let isGoing = false;
   let last: Tidied = 'clear';
@@ -69,8 +71,8 @@ export function createTidying(label: string, needs: Needs) {
     const forwarder = needsForwarder() ? found.filter(({ name }) => egress.isForwarder(name)) : [];
     const kept = [...servers, ...forwarder];
     const containers = found.filter(one => !kept.includes(one));
-    const areContainersGone = await removeAll('container', containers, ({ id }) =>
-      engine.removeContainer(id),
+    const areContainersGone = await removeAll('container', containers, one =>
+      imageVolumes.isLook(one) ? imageVolumes.discardLook(one) : engine.removeContainer(one.id),
     );
     const listed = await engine.listNetworks(label);
     // The network of the forwarder has its name, that of a server its labels.
@@ -89,15 +91,16 @@ export function createTidying(label: string, needs: Needs) {
   }
 
   /** Resolves with true for each object that was removed. */
-  const removeAll = (
+  const removeAll = <T extends Leftover>(
     kind: 'container' | 'network',
-    those: readonly Leftover[],
-    remove: (leftover: Leftover) => Promise<void>,
+    those: readonly T[],
+    remove: (leftover: T) => Promise<void>,
   ) =>
     Promise.all(
-      those.map(async ({ id, name }) => {
+      those.map(async one => {
+        const { name } = one;
         try {
-          await remove({ id, name });
+          await remove(one);
           log.info({ [kind]: name }, `removed a leftover ${kind}`);
           return true;
         } catch (error) {

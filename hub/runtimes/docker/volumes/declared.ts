@@ -3,14 +3,14 @@ import { posix } from 'node:path';
 import type { Log } from '#core';
 import type { DockerTarget, LaunchSpec } from '#runtimes';
 import { createContainer } from '../container/create.ts';
-import type { ContainerOwner } from '../container/labels.ts';
+import { type ContainerOwner, instanceLabel } from '../container/labels.ts';
 import { type Image, createOptions, nameOf, volumeName } from '../container/options.ts';
 import type { Engine } from '../engine/engine.ts';
 
 type Volume = DockerTarget['volumes'][number];
 
 /** Folders that an image declares with `VOLUME`, by their replacement. */
-type ImageVolumes = {
+type Places = {
   /** Folders that are empty in the image. Each gets a tmpfs. */
   readonly scratch: readonly string[];
   /** Folders with content in the image. Each gets a named volume, into which the engine copies the content. */
@@ -18,6 +18,11 @@ type ImageVolumes = {
 };
 
 type Needs = { readonly engine: Engine; readonly log: Log; readonly owner: ContainerOwner };
+
+/** A temporary container, and its volumes on the engine. */
+type Look = { readonly id: string; readonly volumes?: readonly string[] };
+
+export type ImageVolumes = ReturnType<typeof createImageVolumes>;
 
 /** Instance name of the temporary container. Cannot collide with the instances of sessions. */
 const lookInstance = 'volumes';
@@ -29,14 +34,16 @@ const lookInstance = 'volumes';
 export function createImageVolumes(needs: Needs) {
   const { engine, owner } = needs;
   /** Shared by concurrent launches: the temporary containers of a server have the same name. */
-  const known = new Map<string, Promise<ImageVolumes>>();
+  const known = new Map<string, Promise<Places>>();
+  /** Names of the temporary containers of this run. */
+  const looking = new Set<string>();
 
   async function look(
     spec: LaunchSpec,
     target: DockerTarget,
     image: Image,
     volumes: readonly Volume[],
-  ): Promise<ImageVolumes> {
+  ): Promise<Places> {
     const engineName = (volume: Volume) => volumeName(owner, volume);
     const full = new Set<Volume>();
     await Promise.all(
@@ -56,15 +63,21 @@ export function createImageVolumes(needs: Needs) {
       };
       const bare = { ...target, network: 'none', mounts: [], volumes: unknown } as const;
       const body = createOptions(owner, looked, bare, image);
-      // Never started.
-      const id = await createContainer(nameOf(owner, looked), body, looked, needs);
+      const name = nameOf(owner, looked);
+      looking.add(name);
       try {
-        const sizes = await engine.volumeSizes();
-        for (const volume of unknown) if (sizes.get(engineName(volume))) full.add(volume);
+        // Never started.
+        const id = await createContainer(name, body, looked, needs);
+        try {
+          const sizes = await engine.volumeSizes();
+          for (const volume of unknown) if (sizes.get(engineName(volume))) full.add(volume);
+        } finally {
+          await engine.removeContainer(id);
+          for (const volume of unknown)
+            if (!full.has(volume)) await engine.removeVolume(engineName(volume));
+        }
       } finally {
-        await engine.removeContainer(id);
-        for (const volume of unknown)
-          if (!full.has(volume)) await engine.removeVolume(engineName(volume));
+        looking.delete(name);
       }
     }
     const scratch = volumes.filter(volume => !full.has(volume)).map(volume => volume.target);
@@ -72,8 +85,18 @@ export function createImageVolumes(needs: Needs) {
   }
 
   return {
+    isLooking: (name: string) => looking.has(name),
+    /** Whether a container is a temporary one. */
+    isLook: ({ labels }: { readonly labels: Readonly<Record<string, string>> }): boolean =>
+      labels[instanceLabel] === lookInstance,
+    /** Removes the temporary container of a killed run, and its volumes that are empty: no server gets these. */
+    async discardLook({ id, volumes = [] }: Look): Promise<void> {
+      await engine.removeContainer(id);
+      const sizes = await engine.volumeSizes();
+      for (const name of volumes) if (sizes.get(name) === 0) await engine.removeVolume(name);
+    },
     /** Sorts the folders that the config entry does not mount. Rejects with HubError. */
-    async placesOf(spec: LaunchSpec, target: DockerTarget, image: Image): Promise<ImageVolumes> {
+    async placesOf(spec: LaunchSpec, target: DockerTarget, image: Image): Promise<Places> {
       const volumes = declaredVolumes(spec, target, image);
       if (volumes.length === 0) return { scratch: [], volumes: [] };
       const key = JSON.stringify([image.id, volumes]);

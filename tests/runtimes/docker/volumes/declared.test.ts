@@ -168,4 +168,29 @@ describe('the places of declared folders', () => {
     assert.deepEqual(removed, ['DELETE /containers/look', `DELETE /volumes/${name}`]);
     assert.equal((await volumesOf.placesOf(spec, target, image)).volumes.length, 1);
   });
+
+  test('that a killed run has left go with its container, but for volumes with content', async () => {
+    await using scripted = await scriptEngine({
+      'GET /system/df': {
+        body: {
+          Volumes: [
+            { Name: 'empty', UsageData: { Size: 0 } },
+            { Name: 'seeded', UsageData: { Size: 5 } },
+          ],
+        },
+      },
+      'DELETE /containers/look': { status: 204 },
+      'DELETE /volumes/empty': { status: 204 },
+    });
+    const owner = { hubId: 'id', hubName: 'hub' };
+    const volumesOf = createImageVolumes({ engine: scripted.engine, log: silent, owner });
+    const labels = { 'io.agenthub.instance': 'volumes' };
+    assert.ok(volumesOf.isLook({ labels }));
+    await volumesOf.discardLook({ id: 'look', volumes: ['empty', 'seeded', 'gone'] });
+    assert.deepEqual(scripted.lines(), [
+      'DELETE /containers/look',
+      'GET /system/df',
+      'DELETE /volumes/empty',
+    ]);
+  });
 });
