@@ -260,8 +260,15 @@ export function createApprovals(options: () => ApprovalsConfig, needs: ApprovalN
     /** Denies a call that waits, or that was approved and not used. Throws like `approve`. */
     async deny(id: string, by: string): Promise<void> {
       const at = clock.now();
+      const approval = getPending(id);
       const event = { type: 'deny', at, by, expiresAt: at + options().lifetimeMs } as const;
-      if (!(await apply(getPending(id), event))) throw unwritten();
+      const isWritten =
+        approval.state.kind === 'denied'
+          ? // The denial may not be on the disk.
+            await append({ approval })
+          : await apply(approval, event);
+      if (!isWritten)
+        throw unwritten('the call is denied in this run of the hub only: deny it again');
     },
     /** Drops a waiting call that is over. */
     withdraw(id: string): void {

@@ -190,6 +190,22 @@ test('a denial stays that comes while the call is approved for good', async () =
   assert.equal(await approvals.admit(call()), 'denied');
 });
 
+test('a denial that cannot be written holds in this run, and the next one is written', async () => {
+  const { approvals, disk } = await openTestApprovals();
+  const { id } = await approvals.ask(call(), true);
+  await approvals.approve(id, 'owner');
+  disk.fail(1, 1);
+  await assert.rejects(approvals.deny(id, 'owner'), {
+    code: 'HUB_APPROVAL_STORE_FAILED',
+    message:
+      /the call is denied in this run of the hub only: deny it again\. Make room on its disk$/,
+  });
+  assert.equal(await approvals.admit(call()), 'denied');
+  await approvals.deny(id, 'owner');
+  const killed = await openTestApprovals({ disk: disk.afterKill() });
+  assert.equal(await killed.approvals.admit(call()), 'denied');
+});
+
 describe('after the hub was killed', () => {
   test.each(['afterKill', 'afterPowerFailure'] as const)(
     'what waits, what was approved and what stands are there, and nothing is used twice (%s)',
