@@ -1,13 +1,21 @@
 import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { type Clock, HubError, type Log, ignoreMissing, messageOf, tryParseJson } from '#core';
+import {
+  type Clock,
+  HubError,
+  type Log,
+  errorCodeOf,
+  ignoreMissing,
+  messageOf,
+  tryParseJson,
+} from '#core';
 import type { SpentTokens } from '#models';
 import { writeWhole } from '#store';
 import { agentIdPattern } from './agent-id.ts';
 import { defaultSettings, patchSettings, writtenSettings } from './agent-settings.ts';
 import type { AgentSettings, AgentStatus, AgentUsage } from './agent-types.ts';
-import { readText } from './read-text.ts';
+import { readText, unreadable } from './read-text.ts';
 
 const contentSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('text'), text: z.string() }),
@@ -142,7 +150,13 @@ export function createAgentMemory(
     if (data !== undefined) return data;
     const problem = error?.issues[0]?.message ?? 'it is not JSON';
     const aside = `${file}.${new Date(clock.now()).toISOString().replaceAll(':', '-')}.aside`;
-    await rename(file, aside);
+    await rename(file, aside).catch((cause: unknown) => {
+      throw new HubError(
+        'HUB_AGENT_STORE_FAILED',
+        `${file} is damaged and cannot be renamed: ${messageOf(cause)}. Correct the permissions of its folder or its disk`,
+        { cause },
+      );
+    });
     log.error({ file, aside, problem }, 'a file of an agent cannot be used and was set aside');
     return undefined;
   }
@@ -157,9 +171,11 @@ export function createAgentMemory(
 
   return {
     workspaceOf: (id: string) => join(folderOf(id), 'workspace'),
-    /** Ids of the agents that have a folder. Removes what a kill has left of a removed agent. */
+    /** Ids of the agents that have a folder. Removes what a kill has left of a removed agent. Rejects with HUB_AGENT_STORE_FAILED. */
     async ids(): Promise<readonly string[]> {
-      const entries = await readdir(folder, { withFileTypes: true }).catch(ignoreMissing);
+      const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
+        if (errorCodeOf(error) !== 'ENOENT') throw unreadable(folder, error);
+      });
       for (const { name } of entries ?? [])
         if (name.startsWith(removedPrefix)) await removeRest(join(folder, name));
       return (entries ?? [])

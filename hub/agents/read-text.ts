@@ -10,10 +10,14 @@ export async function readText(file: string): Promise<string | undefined> {
     return await readFile(file, 'utf8');
   } catch (cause) {
     if (errorCodeOf(cause) === 'ENOENT') return undefined;
-    throw new HubError(
-      'HUB_AGENT_STORE_FAILED',
-      `${file} cannot be read: ${messageOf(cause)}. Correct its permissions or its disk`,
-      { cause },
-    );
+    throw unreadable(file, cause);
   }
 }
+
+/** The error for a file or a folder that cannot be read now. */
+export const unreadable = (path: string, cause: unknown): HubError =>
+  new HubError(
+    'HUB_AGENT_STORE_FAILED',
+    `${path} cannot be read: ${messageOf(cause)}. Correct its permissions or its disk`,
+    { cause },
+  );

@@ -373,6 +373,31 @@ test.each([
   expect(await answerTo(fourth.agents, 'ada', messageId)).toEqual({ texts: ['re: one'] });
 });
 
+test('a hub that cannot list its agents, or set a damaged file aside, starts without them and says why', async () => {
+  await using first = await openHarness(() => 'fine');
+  const { agents, folder } = first;
+  await agents.configure('ada', { model: 'small' });
+  const agentsFolder = join(folder, 'agents');
+  const restore = await makeUnreadable(agentsFolder);
+  await using second = await first.restarted('end');
+  expect(second.agents.refusal).toMatchObject({
+    code: 'HUB_AGENT_STORE_FAILED',
+    message: `this hub has no agents: ${agentsFolder} cannot be read: ELOOP: too many symbolic links encountered, scandir '${agentsFolder}'. Correct its permissions or its disk, and start the hub again`,
+  });
+  await restore();
+  const file = join(folder, 'tasks.json');
+  await writeFile(file, '{');
+  const at = new Date(second.clock.now()).toISOString().replaceAll(':', '-');
+  await mkdir(`${file}.${at}.aside`);
+  await using third = await second.restarted('end');
+  expect(third.agents.refusal).toMatchObject({
+    code: 'HUB_AGENT_STORE_FAILED',
+    message: expect.stringMatching(
+      /tasks\.json is damaged and cannot be renamed: E.* Correct the permissions of its folder or its disk, and start the hub again$/,
+    ),
+  });
+});
+
 test('a removed agent leaves no file and no message', async () => {
   await using harness = await openHarness(() => gate().promise);
   const { agents, folder } = harness;
