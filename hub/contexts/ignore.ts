@@ -23,7 +23,7 @@ type Step = {
 /**
  * The rules of a .dockerignore: patterns of Go's `filepath.Match` with `**`, relative to the folder. The last one that
  * matches the path or a folder above it decides; `!` makes an exception.
- * https://docs.docker.com/build/concepts/context/#dockerignore-files
+ * https://docs.docker.com/build/concepts/context/#dockerignore-files. Throws as `classOf`.
  */
 export function createIgnore(lines: readonly string[]): Ignore {
   const rules = lines.flatMap(ruleOf);
@@ -80,12 +80,26 @@ const stepsOfPart = (part: string): readonly Step[] =>
     if (token === '*') return { repeats: isOther, isOptional: true };
     if (token === '?') return { takes: isOther };
     if (token.length > 2 && token.startsWith('[')) {
-      const pattern = new RegExp(`^${token}$`, 's');
+      const pattern = classOf(token);
       return { takes: character => pattern.test(character) };
     }
     const wanted = token.length === 2 && token.startsWith('\\') ? token.slice(1) : token;
     return { takes: character => character === wanted };
   });
+
+/** The expression of a class such as `[^a-c]`. Throws an Error, the end of a sentence about the folder. */
+function classOf(token: string): RegExp {
+  const escaped = (_: string, character: string) =>
+    `\\u{${character.codePointAt(0)?.toString(16)}}`;
+  try {
+    return new RegExp(`^${token.replaceAll(/\\([^A-Za-z0-9])/gu, escaped)}$`, 'su');
+  } catch (cause) {
+    throw new Error(
+      `holds a .dockerignore with a syntax error in ${JSON.stringify(token)}. Correct this pattern`,
+      { cause },
+    );
+  }
+}
 
 /**
  * Whether a path or a folder above it matches. Follows all ways through the steps at once: the time grows with the product

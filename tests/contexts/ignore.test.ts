@@ -35,9 +35,20 @@ test.for([
   ['**', 'a/b', true],
   ['**/**/x', 'x', true],
   ['a[', 'a[', true],
+  ['[😀-😂]', '😁', true],
+  [String.raw`[\_\-]`, '-', true],
 ] as const)('the pattern %j and the path %j: %j', ([pattern, path, isIgnored]) => {
   assert.equal(createIgnore([pattern]).ignores(path), isIgnored);
 });
+
+test.each(['[z-a]', 'src/[😂-😀]', String.raw`[a-\]b]`])(
+  'the pattern %j is an error that names it, as for docker build',
+  pattern => {
+    assert.throws(() => createIgnore([pattern]), {
+      message: `holds a .dockerignore with a syntax error in ${JSON.stringify(pattern.replace('src/', ''))}. Correct this pattern`,
+    });
+  },
+);
 
 test.each([
   ['*a'.repeat(20) + 'b', 'a'.repeat(250)],
