@@ -169,14 +169,16 @@ export function createImagePlans({ imagesDir, engine }: Needs) {
 }
 
 /** Packs files of a folder. Throws HUB_IMAGE_BUILD_FAILED for names and links that an archive cannot hold. */
-function packed({ folder }: BuildSource, files: readonly TarFile[]): Buffer {
+function packed({ kind, folder }: BuildSource, files: readonly TarFile[]): Buffer {
   try {
     return packFiles(files);
   } catch (cause) {
     if (!(cause instanceof RangeError)) throw cause;
+    const why =
+      kind === 'docker' ? cause.message : cause.message.replace(/ (?:manifest|project)\//, ' ');
     throw new HubError(
       'HUB_IMAGE_BUILD_FAILED',
-      `the folder ${folder} cannot be packed: ${cause.message}. Shorten it, or list it in .dockerignore`,
+      `the folder ${folder} cannot be packed: ${why}. Shorten it, or list it in .dockerignore`,
       { cause },
     );
   }

@@ -96,7 +96,7 @@ describe('a folder', () => {
       const { pack } = (await steps[0]?.open(() => {})) ?? assert.fail();
       await assert.rejects(pack(), {
         code: 'HUB_IMAGE_BUILD_FAILED',
-        message: `the folder ${folder} cannot be packed: the path project/${name} is too long. Shorten it, or list it in .dockerignore`,
+        message: `the folder ${folder} cannot be packed: the path ${name} is too long. Shorten it, or list it in .dockerignore`,
       });
     } finally {
       rmSync(join(folder, name));
