@@ -62,6 +62,9 @@ function readBlock(
     return {
       problem: `the block of ${path} has no line "${end}" before ${JSON.stringify(marker)}`,
     };
+  // Git takes the file for a binary one, and a review is not shown what is in it.
+  if (lines.some(line => line.includes('\0')))
+    return { problem: `the block of ${path} has a NUL character: leave it out` };
   if (kind === 'DELETE') {
     const text = lines.find(line => line.trim() !== '');
     return text === undefined

@@ -66,6 +66,7 @@ describe('an answer', () => {
     ['two searches', '@@@ EDIT a\n@@@ SEARCH\nx\n@@@ SEARCH\n@@@ END', 'has no "@@@ REPLACE"'],
     ['a lone replacement', '@@@ EDIT a\n@@@ REPLACE\n@@@ END', 'has no "@@@ SEARCH" before it'],
     ['an empty search', '@@@ EDIT a\n@@@ SEARCH\n\n@@@ REPLACE\nx\n@@@ END', 'is empty'],
+    ['a NUL character', '@@@ FILE a\n/*\0*/\n@@@ END', 'a has a NUL character'],
     [
       'too many blocks',
       Array.from({ length: 51 }, (_, at) => `@@@ FILE ${at}\n@@@ END`).join('\n'),
