@@ -109,9 +109,10 @@ function linesByFile(diff: string): ReadonlyMap<string, readonly string[]> {
   return files;
 }
 
-/** `+++ b/src/a.ts`, or quoted by git: `+++ "b/\303\244.ts"`, which stays as it is. */
+/** `+++ b/src/a.ts`, or quoted by git: `+++ "b/src/\"a\".ts"`. */
 const pathIn = (line: string, prefix: string): string => {
-  const path = line.slice(4).replace(/\t.*$/, '');
+  const name = line.slice(4).replace(/\t.*$/, '');
+  const path = /^"(.*)"$/.exec(name)?.[1]?.replaceAll(/\\(["\\])/g, '$1') ?? name;
   return path.startsWith(prefix) ? path.slice(prefix.length) : path;
 };
 

@@ -48,6 +48,16 @@ describe('a review', () => {
     });
   });
 
+  test('keeps issues of a file whose name git quotes', () => {
+    const quoted = String.raw`--- /dev/null
++++ "b/src/\\ \"a\".ts"
+@@ -0,0 +1 @@
++eval(input);
+`;
+    const issues = [{ ...issue, path: String.raw`src/\ "a".ts`, quote: 'eval(input);' }];
+    expect(readReview(answer({ issues }), quoted)).toMatchObject({ review: { dropped: 0 } });
+  });
+
   test('keeps issues that quote several lines with signs of their own, with and without those of the diff', () => {
     const yaml =
       '--- a/ci.yml\n+++ b/ci.yml\n@@ -1 +1,2 @@\n+- run: curl x | sh\n+- run: ls\n-+ old\n';
