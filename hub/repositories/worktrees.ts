@@ -65,7 +65,7 @@ export function createWorktrees(root: string, { driver, places, exclusive }: Nee
 
   /**
    * Rejects with HUB_REPOSITORY_REFUSED if a worktree has another branch than that of its task, as when a person has switched,
-   * or a repository came with a worktree: a reset would move that branch.
+   * or a repository came with a worktree, or with a symbolic ref in the place of the branch: a reset would move that branch.
    */
   async function requireBranch(taskId: string, signal: AbortSignal): Promise<void> {
     const { stdout } = await gitOf(taskId)(
@@ -73,10 +73,12 @@ export function createWorktrees(root: string, { driver, places, exclusive }: Nee
       { codes: [0, 1, 128] },
       signal,
     );
-    if (stdout.toString().trim() === `refs/heads/${branchOf(taskId)}`) return;
+    const found = stdout.toString().trim();
+    if (found === `refs/heads/${branchOf(taskId)}`) return;
+    const instead = found === '' ? '' : `, but ${found}`;
     throw new HubError(
       'HUB_REPOSITORY_REFUSED',
-      `${pathOf(taskId)} does not have the branch ${branchOf(taskId)} checked out. Check it out there, or remove the folder`,
+      `${pathOf(taskId)} does not have the branch ${branchOf(taskId)} checked out${instead}. Check it out there, or remove the folder`,
     );
   }
 
@@ -98,6 +100,7 @@ export function createWorktrees(root: string, { driver, places, exclusive }: Nee
     const isOld = (await findBranch(objects, branch, signal)) !== undefined;
     const target = isOld ? [pathOf(taskId), branch] : ['-b', branch, pathOf(taskId), base];
     await places.userTree(['worktree', 'add', '--quiet', '--no-checkout', ...target], {}, signal);
+    await requireBranch(taskId, signal);
     await gitOf(taskId)(['reset', '--hard', '--quiet'], { timeoutMs: 300_000 }, signal);
     await ready.write([{ path: taskId, content: '' }], false, signal);
   }

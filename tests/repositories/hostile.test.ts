@@ -166,6 +166,19 @@ describe.each(runners)('a hostile repository in a %s', runner => {
     expect(await repository.worktrees.remove('t', signal)).toBe(true);
   });
 
+  test('moves no branch by another name for it', async () => {
+    const repo = create();
+    git(repo.path, 'symbolic-ref', 'refs/heads/agenthub/t', 'refs/heads/main');
+    git(repo.path, 'switch', '--quiet', '--create', 'dev');
+    const main = git(repo.path, 'rev-parse', 'main');
+    scene.giveAway(repo.path);
+    const repository = await scene.open(repo.path);
+    expect(await failureOf(workOn(repository, 't', { 'a.txt': 'two\n' }))).toMatch(
+      /^HUB_REPOSITORY_REFUSED: .* does not have the branch agenthub\/t checked out, but refs\/heads\/main/,
+    );
+    expect(git(repo.path, 'rev-parse', 'main')).toBe(main);
+  });
+
   test('merges nothing by a driver of its config', async () => {
     const repo = create('a.txt merge=evil\n');
     repo.set('merge.evil.driver', `${repo.program} %A`);
