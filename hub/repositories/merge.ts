@@ -198,6 +198,15 @@ async function updateFiles(
     signal,
   );
   if (code !== 0) {
+    const hidden = await hiddenFrom(git, signal);
+    const kept = changes.filter(({ path }) => hidden.has(path));
+    if (kept.length > 0)
+      return kept
+        .slice(0, shownPaths)
+        .map(
+          ({ path }) =>
+            `${path} (git status hides it: run git update-index --no-assume-unchanged --no-skip-worktree)`,
+        );
     const untracked = changes.filter(({ status }) => status === 'added').map(({ path }) => path);
     return untracked.length > 0
       ? untracked.slice(0, shownPaths)
@@ -205,4 +214,11 @@ async function updateFiles(
   }
   await git(args, { timeoutMs: 300_000 }, signal);
   return [];
+}
+
+/** Paths whose changes git was told to ignore, as people do with their own settings in a tracked file. */
+async function hiddenFrom(git: Git, signal: AbortSignal): Promise<ReadonlySet<string>> {
+  const output = await git(['ls-files', '-v', '-z'], { maxBytes: 4 * maxListBytes }, signal);
+  const lines = partsOf(wholeText(output, 'the list of files'));
+  return new Set(lines.filter(line => /^[a-zS] /.test(line)).map(line => line.slice(2)));
 }

@@ -183,6 +183,20 @@ describe.each(runners)('repositories in a %s', runner => {
       kind: 'dirty',
       paths: ['ignored'],
     });
+    // Changes that git was told to ignore.
+    git(path, 'update-index', '--skip-worktree', 'a.txt');
+    writeFiles(path, { 'a.txt': 'not committed\n' });
+    scene.giveAway(path);
+    await workOn(repository, 't-4c', { 'a.txt': 'from the task\n', 'new.txt': 'new\n' });
+    expect(await mergeInto(repository, { from: 'agenthub/t-4c' })).toMatchObject({
+      kind: 'dirty',
+      paths: [
+        'a.txt (git status hides it: run git update-index --no-assume-unchanged --no-skip-worktree)',
+      ],
+    });
+    expect(readFileSync(join(path, 'a.txt'), 'utf8')).toBe('not committed\n');
+    git(path, 'update-index', '--no-skip-worktree', 'a.txt');
+    git(path, 'checkout', '--quiet', '--', 'a.txt');
     expect(readFileSync(join(path, 'other.txt'), 'utf8')).toBe('untracked\n');
     expect(readFileSync(join(path, 'ignored/x'), 'utf8')).toBe('ignored\n');
     writeFiles(path, { '.git/info/exclude': '' });
