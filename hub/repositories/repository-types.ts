@@ -189,7 +189,7 @@ export type MergeOutcome =
   /** The branch is merged now, or was merged before. */
   | { readonly kind: 'merged'; readonly commit: CommitId }
   | { readonly kind: 'conflict'; readonly paths: readonly string[] }
-  /** The base branch is checked out in a folder with changes. `paths`: some of them. */
+  /** The base branch is checked out in a folder with changes (`paths`: some of them), or in another worktree (none). */
   | { readonly kind: 'dirty'; readonly folder: string; readonly paths: readonly string[] };
 
 export type AcceptanceRun = {

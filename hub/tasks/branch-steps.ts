@@ -59,6 +59,11 @@ export async function mergeBranch(
         why: `${branch} conflicts with ${baseBranch} in ${outcome.paths.join(', ')}`,
       };
     case 'dirty':
+      if (outcome.paths.length === 0)
+        return {
+          type: 'not_merged',
+          why: `${baseBranch} is checked out in ${outcome.folder}, which the hub cannot update. Run git merge ${branch} there, or switch it to another branch`,
+        };
       return {
         type: 'not_merged',
         why: `${baseBranch} is checked out in ${outcome.folder}, which has uncommitted changes: ${outcome.paths.join(', ')}`,

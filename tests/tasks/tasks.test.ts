@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, mkdtempSync, rmdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { HubError } from '#core';
 import { caller } from '#helpers/principal';
@@ -371,6 +371,22 @@ describe('finalize', () => {
     git(path, 'reset', '--quiet', '--hard', 'HEAD~1');
     assert.equal((await tasks.finalize('add-sum', owner)).status, 'done');
     assert.equal(remainsIn(path).worktrees, 1);
+  });
+
+  test('asks a person if the base is checked out in another worktree', async () => {
+    const { tasks, path } = await judged();
+    git(path, 'switch', '--quiet', '--create', 'other');
+    const linked = join(mkdtempSync(join(tmpdir(), 'linked-')), 'main');
+    git(path, 'worktree', 'add', '--quiet', linked, 'main');
+    try {
+      const task = await tasks.finalize('add-sum', owner);
+      assert.equal(
+        task.why,
+        `main is checked out in ${linked}, which the hub cannot update. Run git merge agenthub/add-sum there, or switch it to another branch`,
+      );
+    } finally {
+      await rm(dirname(linked), { recursive: true });
+    }
   });
 
   test('asks a person if the base is checked out with changes, which stay as they are', async () => {
