@@ -69,10 +69,10 @@ function unifiedDiff(git: Git, [command, ...sides]: Sides, form: Form, signal: A
 }
 
 /**
- * The added lines alone, of binary files too: an attribute, or a NUL byte, hides nothing from a search. Rejects with
- * HUB_REPOSITORY_LIMIT above 4 MiB.
+ * The changes without context and deleted files, of binary files too: an attribute, or a NUL byte, hides no added line from a
+ * search. Rejects with HUB_REPOSITORY_LIMIT above 4 MiB.
  */
 export async function addedLines(git: Git, sides: Sides, signal: AbortSignal): Promise<string> {
-  const form = { maxBytes: maxAddedBytes, more: ['--text', '--unified=0'] };
+  const form = { maxBytes: maxAddedBytes, more: ['--text', '--unified=0', '--diff-filter=d'] };
   return wholeText(await unifiedDiff(git, sides, form, signal), 'the diff');
 }

@@ -249,6 +249,15 @@ describe.each(runners)('repositories in a %s', runner => {
     expect(git(path, 'branch', '--list', 'agenthub/t-7')).toContain('agenthub/t-7');
   });
 
+  test('search what was added for secrets, however large the files are that were deleted', async () => {
+    const own = scene.create({ 'large.bin': 'text\n'.repeat(2 ** 20), 'a.txt': 'one\n' });
+    await using opened = await scene.open(own);
+    const { head = '' } = await opened.summary(signal);
+    const worktree = await opened.worktrees.add('t', head, signal);
+    await writeInto(worktree, { 'large.bin': undefined, 'a.txt': `AKIA${'J3QX7ZK2M5TB9WLD'}\n` });
+    expect(await worktree.secrets(head, signal)).toMatchObject([{ path: 'a.txt', line: 1 }]);
+  });
+
   test('find secrets in what was added, and never tell them', async () => {
     const worktree = await workOn(repository, 't-8', {
       'k.env': `A=1\nAPI_TOKEN="zQ8vK2mR9xT4wL7p"\n\0`,
