@@ -66,11 +66,14 @@ export function createDriver(
     },
     noise() {}, // Nothing but the driver writes to its output.
   });
-  void instance.exited.then(({ detail }) => {
-    ended = detail;
-    for (const { reject } of pending.values()) reject(gone(root, detail));
+  function end(detail: string): void {
+    ended ??= detail;
+    for (const { reject } of pending.values()) reject(gone(root, ended));
     pending.clear();
-  });
+  }
+  // A container that was killed is told as exited later, when it is removed.
+  void channel.closed.then(({ reason }) => end(reason));
+  void instance.exited.then(({ detail }) => end(detail));
 
   const send = (message: object) =>
     channel.send(Buffer.from(JSON.stringify({ jsonrpc: '2.0', ...message })));

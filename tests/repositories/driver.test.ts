@@ -54,3 +54,23 @@ test.each([
   );
   expect(failure).toBe(`HUB_GIT_FAILED: /notes: ${shown}`);
 });
+
+test('a driver whose connection has ended is over, before its exit is known', async () => {
+  const never = Promise.withResolvers<never>().promise;
+  const closed = Promise.withResolvers<{ readonly reason: string }>();
+  const channel = { listen() {}, send() {}, closed: closed.promise, close() {} };
+  const instance = { about: {}, channel, exited: never, stop: async () => await never };
+  const driver = createDriver(
+    '/notes',
+    { ...instance, usage: async () => undefined },
+    { clock: createManualClock() },
+  );
+  const request = { method: 'place', params: {}, timeoutMs: 1_000 };
+  const ask = () => driver.request(request, z.object({}), new AbortController().signal);
+  const asked = failureOf(ask());
+  closed.resolve({ reason: 'ended by SIGKILL' });
+  const over = 'HUB_GIT_FAILED: /notes: git has ended (ended by SIGKILL). Try again';
+  expect(await asked).toBe(over);
+  expect(await failureOf(ask())).toBe(over);
+  expect(driver.ended).toBe('ended by SIGKILL');
+});
