@@ -48,9 +48,9 @@ export function code(text: string): string {
 
 export const cite = ({ path, line }: Citation): string => code(`${path}:${line}`);
 
-/** A link of Obsidian. `shown` is plain text. */
+/** A link of Obsidian. `shown` may be the name of a folder, which can have line breaks and begin code that a plugin runs. */
 export const link = (name: string, shown: string): string =>
-  `[[${name}|${shown.replaceAll(/[[\]|]/g, '-')}]]`;
+  `[[${name}|${onOneLine(shown).replaceAll(/[[\]|`<>%]/g, '-')}]]`;
 
 /** A tag of Obsidian: lowercase letters, digits, "-", "_" and "/", not only digits. */
 export function tagOf(text: string): string {

@@ -38,6 +38,14 @@ test('links are found outside of code, by name', () => {
   assert.deepEqual(linksIn(note), ['app - a', 'Other']);
 });
 
+test('the name of a folder stays in its link, on one line, and is nothing that a plugin runs', () => {
+  assert.equal(
+    link('app - x', 'x\n```dataviewjs\nrun()\n```\n<% y %> %%z%%'),
+    '[[app - x|x ---dataviewjs run() --- -- y -- --z--]]',
+  );
+  assert.equal(link('app - x', 'src/my_module-1.2'), '[[app - x|src/my_module-1.2]]');
+});
+
 test.each([
   ['My Project!', 'my-project'],
   ['C#', 'c-sharp'],
