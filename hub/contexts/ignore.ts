@@ -1,3 +1,5 @@
+import { posix } from 'node:path';
+
 /** Paths have `/` between their parts. */
 export type Ignore = {
   /** True if a file or folder of a build context is left out. */
@@ -55,7 +57,10 @@ function ruleOf(line: string): readonly Rule[] {
   if (text === '' || text.startsWith('#')) return [];
   const isException = text.startsWith('!');
   const path = (isException ? text.slice(1) : text).trim();
-  const parts = path.split('/').filter(part => part !== '' && part !== '.');
+  const parts = posix
+    .normalize(path)
+    .split('/')
+    .filter(part => part !== '' && part !== '.');
   if (parts.length === 0) return [];
   return [{ parts, steps: stepsOf(parts), isException }];
 }
