@@ -24,8 +24,8 @@ type Step = {
 
 /**
  * The rules of a .dockerignore: patterns of Go's `filepath.Match` with `**`, relative to the folder. The last one that
- * matches the path or a folder above it decides; `!` makes an exception.
- * https://docs.docker.com/build/concepts/context/#dockerignore-files. Throws as `classOf`.
+ * matches the path or a folder above it decides; `!` makes an exception. Throws as `classOf`.
+ * https://docs.docker.com/build/concepts/context/#dockerignore-files
  */
 export function createIgnore(lines: readonly string[]): Ignore {
   const rules = lines.flatMap(ruleOf);
