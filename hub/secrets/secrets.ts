@@ -156,10 +156,21 @@ export function createSecrets(
       requireName(name);
       return await store(name, value, wanted);
     },
-    /** Removes a secret from keychain and file. Returns false if neither contains it. */
+    /** Throws HUB_USAGE unless a secret can have the name. */
+    requireName,
+    /**
+     * Removes a secret from keychain and file. Returns false if neither contains it. Throws HUB_CONFIG_INVALID if the
+     * keychain has it and cannot be used.
+     */
     async remove(name: string): Promise<boolean> {
       requireName(name);
-      return await removeStored(name);
+      return await removeStored(name, why => {
+        const remedy = `Try again where it can be used. To give up the value there: agenthub secret set ${name} --store file, and remove it then`;
+        throw new HubError(
+          'HUB_CONFIG_INVALID',
+          `${name} is in the keychain, and ${why}: nothing was removed. ${remedy}`,
+        );
+      });
     },
     /** Secrets of the hub itself. Their names start with ".", so that no config and no command can name them. */
     own: {
@@ -210,9 +221,9 @@ export function createSecrets(
     });
   }
 
-  async function removeStored(name: string): Promise<boolean> {
+  async function removeStored(name: string, ifAbsent?: (why: string) => void): Promise<boolean> {
     return await vault.change(async content => {
-      await removeFromKeychain(content, name);
+      await removeFromKeychain(content, name, ifAbsent);
       const { [name]: _, ...secrets } = content.secrets;
       const others = content.keychain.filter(other => other !== name);
       const isStored =
@@ -230,10 +241,16 @@ export function createSecrets(
     return { ...content, secrets, keychain: [...new Set([...content.keychain, name])] };
   }
 
-  async function removeFromKeychain(content: VaultContent, name: string): Promise<void> {
+  /** `ifAbsent` gets the reason if there is no keychain. */
+  async function removeFromKeychain(
+    content: VaultContent,
+    name: string,
+    ifAbsent?: (why: string) => void,
+  ): Promise<void> {
     if (!content.keychain.includes(name)) return;
     const removed = await keychain.remove(serviceOf(content), name);
     if (removed.state === 'locked') throw new HubError('HUB_CONFIG_INVALID', removed.why);
+    if (removed.state === 'absent') ifAbsent?.(removed.why);
   }
 }
 

@@ -70,6 +70,22 @@ describe('sources', () => {
     assert.equal(await read(secrets), undefined);
   });
 
+  test('a secret in a keychain that is away is not removed, and the error says what to do', async () => {
+    await using folder = await secretsFolder();
+    const { load, entries } = memoryKeychain();
+    await folder.open({ load }).set('KEY', 'value');
+    const away = folder.open();
+    await assert.rejects(away.remove('KEY'), {
+      code: 'HUB_CONFIG_INVALID',
+      message:
+        'KEY is in the keychain, and there is no usable keychain (there is no module): nothing was removed. Try again where it can be used. To give up the value there: agenthub secret set KEY --store file, and remove it then',
+    });
+    assert.deepEqual(await read(folder.open({ load })), { source: 'keychain', value: 'value' });
+    await away.set('KEY', 'x', 'file');
+    assert.equal(await away.remove('KEY'), true);
+    assert.equal(entries.size, 1, 'given up');
+  });
+
   test('a secret that cannot be moved to the file stays in the keychain', async () => {
     await using folder = await secretsFolder();
     const { load, state } = memoryKeychain();

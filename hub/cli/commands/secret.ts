@@ -57,8 +57,9 @@ export const secret: Command = {
 
 async function set(name: string, run: Run): Promise<ExitCode> {
   const store = choiceOf(run.values, 'store', ['keychain', 'file']);
-  const value = await readValue(name, run);
   const secrets = await run.needs.files.openSecrets();
+  secrets.requireName(name);
+  const value = await readValue(name, run);
   const stored = await secrets.set(name, value, store);
   if (run.isJson) run.json({ name, store: stored.store });
   else {

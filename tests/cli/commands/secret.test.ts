@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
+import { secretsFolder } from '../../secrets/files.ts';
 import { run } from '../run.ts';
 
 test.for([
@@ -10,4 +11,13 @@ test.for([
   const { code, out, err } = await run(['secret', ...args], {}, { input: 'x' });
   assert.deepEqual({ code, out }, { code: 2, out: '' });
   assert.match(err, message);
+});
+
+test('a name that no secret can have is refused before the value is asked for', async () => {
+  await using folder = await secretsFolder();
+  const ask = async () => assert.fail('asked');
+  const needs = { openSecrets: async () => folder.open(), ask };
+  const { code, err } = await run(['secret', 'set', 'a b'], needs);
+  assert.equal(code, 2);
+  assert.match(err, /the name of a secret has 1 to 128 letters, digits/);
 });
