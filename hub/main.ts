@@ -145,7 +145,7 @@ const cli = createCli({
   ask: process.stdin.isTTY ? createAsk(process.stdin, process.stderr) : undefined,
   async examine() {
     const settings = await settingsWith({});
-    const { createSurveyor, volumeName } = await import('#runtimes/docker');
+    const { createSurveyor } = await import('#runtimes/docker');
     const { volumesOf } = await import('#servers');
     const { findHubId } = await import('#store');
     const { dataDir } = settings;
@@ -159,7 +159,7 @@ const cli = createCli({
         const { examineOllama } = await import('./app/examine-ollama.ts');
         return await examineOllama(settings, { rules, clock: systemClock }, signal);
       },
-      volumesOf: config => volumesOf(config).map(volume => volumeName(settings, volume)),
+      volumesOf: config => volumesOf(config).map(({ name }) => name),
     };
   },
   services: {

@@ -57,7 +57,13 @@ export type HubObjects = {
     readonly isRunning: boolean;
   }[];
   readonly networks: readonly { readonly name: string }[];
-  readonly volumes: readonly { readonly name: string }[];
+  readonly volumes: readonly VolumeOnEngine[];
+};
+
+type VolumeOnEngine = {
+  readonly name: string;
+  /** HUB_NAME of the hub that made it, if its label says so: the prefix of `name`. */
+  readonly hubName?: string | undefined;
 };
 
 /** Ollama and the models of the rules that it does not have. */
@@ -93,7 +99,7 @@ export type Installation = {
   removeVolumes(hubId: string, names: readonly string[]): Promise<readonly string[]>;
   /** Asks Ollama for the models of the rules, without a running hub. Throws HubError for invalid rules. */
   ollama(signal: AbortSignal): Promise<OllamaReport>;
-  /** Engine names of the volumes that a server of this hub has or will have. */
+  /** Names in the config of the volumes that a server of this hub has or will have. */
   volumesOf(config: ServerConfig): readonly string[];
 };
 

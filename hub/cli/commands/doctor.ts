@@ -248,12 +248,25 @@ async function ownServers({ needs, values }: Run): Promise<readonly ServerConfig
 
 const namesOf = (those: readonly { readonly name: string }[]) => those.map(({ name }) => name);
 
-/** Volumes of this hub that none of the servers uses. */
+/**
+ * Volumes of this hub that none of the servers uses. Their names begin with the HUB_NAME of the hub that made them, which
+ * may be set for the hub alone. Volumes of folders that an image declares are called `<server>.<folder>`.
+ */
 function unusedIn(
   { volumes }: HubObjects,
   installation: Pick<Installation, 'volumesOf'>,
   servers: readonly ServerConfig[],
 ): readonly string[] {
   const used = new Set(servers.flatMap(server => installation.volumesOf(server)));
-  return namesOf(volumes).filter(name => !used.has(name));
+  const isUsed = (own: string) =>
+    used.has(own) || servers.some(({ name }) => own.startsWith(`${name}.`));
+  return volumes.flatMap(({ name, hubName }) => {
+    // Without the label, each part after a "-" may be the name in the config.
+    const parts = name.split('-');
+    const names =
+      hubName !== undefined && name.startsWith(`${hubName}-`)
+        ? [name.slice(hubName.length + 1)]
+        : parts.map((_, at) => parts.slice(at).join('-'));
+    return names.some(isUsed) ? [] : name;
+  });
 }

@@ -8,7 +8,7 @@ import { promisify, stripVTControlCharacters } from 'node:util';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { describeWithEngine } from '#helpers/engine';
 import { engineHost } from '#helpers/engine-probe';
-import { startHub } from '#helpers/hub';
+import { configOf, startHub } from '#helpers/hub';
 import { freePort } from '#helpers/port';
 import { installationOf, run } from '../run.ts';
 import { createHub, script } from '../../runtimes/docker/hub.ts';
@@ -180,6 +180,46 @@ test('a hub that runs its servers without a sandbox is noted, with what it says 
   server.close();
   assert.deepEqual([code, err], [0, `note: ${detail}`]);
   assert.match(out, /config +hub\.json: fine, 0 servers\n/);
+});
+
+test('volumes that the config names are in use, whatever HUB_NAME the hub has', async () => {
+  const volume = (name: string, hubName?: string) => ({ name, hubName });
+  const needs = {
+    loadConfig: async () => ({
+      file: 'hub.json',
+      config: {
+        servers: [configOf({ name: 'memory' }), configOf({ name: 'db' })],
+        naming: { separator: '_', maxLength: 46 } as const,
+      },
+    }),
+    examine: async () => ({
+      ...installationOf({ state: 'off', detail: '', missing: [] }),
+      hubId: 'own',
+      holdings: async () => [
+        {
+          hubId: 'own',
+          containers: [],
+          networks: [],
+          volumes: [
+            volume('my-hub-memory-data', 'my-hub'),
+            volume('agenthub-memory-data', 'agenthub'),
+            volume('old-memory-data'),
+            volume('my-hub-db.var-lib-0a1b2c', 'my-hub'),
+            volume('my-hub-old-memory-data', 'my-hub'),
+            volume('my-hub-gone.var-lib-0a1b2c', 'my-hub'),
+            volume('old-gone'),
+          ],
+        },
+      ],
+      volumesOf: ({ name }: { readonly name: string }) => [`${name}-data`],
+    }),
+    findHub: async () => ({ url: 'http://127.0.0.1:1', token: undefined }),
+  };
+  const { out } = await run(['doctor', '--json'], needs);
+  const unused = ['my-hub-old-memory-data', 'my-hub-gone.var-lib-0a1b2c', 'old-gone'];
+  assert.deepEqual(JSON.parse(out).unusedVolumes, unused);
+  const removal = await run(['doctor', '--remove', 'own', '--volumes', '--dry-run'], needs);
+  assert.equal(removal.out, unused.map(name => `would remove volume ${name}`).join('\n'));
 });
 
 test('a hub to be removed that has nothing on the engine is an unknown name', async () => {

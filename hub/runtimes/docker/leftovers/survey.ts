@@ -2,7 +2,7 @@ import { type Clock, messageOf } from '#core';
 import { parseAddress } from '../engine/address.ts';
 import { createEngine } from '../engine/engine.ts';
 import { isRefusal } from '../engine/errors.ts';
-import { hubLabel, managedLabel, serverLabel } from '../container/labels.ts';
+import { hubLabel, managedLabel, nameLabel, serverLabel } from '../container/labels.ts';
 
 /**
  * Lists and removes the objects of all hubs on an engine, whether the hubs are running or not. All functions reject with
@@ -27,7 +27,9 @@ export function createSurveyor(dockerHost: string | undefined, needs: { readonly
         .filter(one => hubOf(one) === hubId)
         .map(one => ({ ...one, server: one.labels[serverLabel] ?? '' })),
       networks: networks.filter(one => hubOf(one) === hubId),
-      volumes: volumes.filter(one => hubOf(one) === hubId),
+      volumes: volumes
+        .filter(one => hubOf(one) === hubId)
+        .map(one => ({ ...one, hubName: one.labels[nameLabel] })),
     }));
   }
 
