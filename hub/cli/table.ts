@@ -79,8 +79,10 @@ export function durationOf(milliseconds: number): string {
 
 /** Formats rows as aligned columns, two spaces apart. */
 export function columns(rows: readonly (readonly string[])[]): readonly string[] {
-  const width = (column: number) => Math.max(...rows.map(row => row[column]?.length ?? 0));
+  const widths: number[] = [];
+  for (const row of rows)
+    for (const [at, { length }] of row.entries()) widths[at] = Math.max(widths[at] ?? 0, length);
   return rows.map(row =>
-    `  ${row.map((cell, column) => cell.padEnd(width(column))).join('  ')}`.trimEnd(),
+    `  ${row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join('  ')}`.trimEnd(),
   );
 }

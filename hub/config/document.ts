@@ -16,6 +16,7 @@ import {
   type Path,
   type SourceEntry,
   type SourceLocation,
+  type SourceMap,
   type SourceNode,
   type SourceText,
   isNull,
@@ -110,11 +111,22 @@ function walk(root: SourceNode, path: Path) {
   let location: SourceLocation = root;
   for (const part of path) {
     const entry: SourceEntry | undefined =
-      value?.kind === 'map' ? value.entries.findLast(({ key }) => key === part) : undefined;
+      value?.kind === 'map' ? entriesOf(value).get(part) : undefined;
     value = value?.kind === 'list' ? value.items[Number(part)] : entry?.value;
     location = entry ?? value ?? { ...location, path: [...location.path, part] };
   }
   return { location, value };
+}
+
+/** The entries of each map that was searched, by their keys: a config may have thousands of servers. */
+const indexed = new WeakMap<SourceMap, ReadonlyMap<string | number, SourceEntry>>();
+
+/** For duplicate keys, the last one counts. */
+function entriesOf(map: SourceMap): ReadonlyMap<string | number, SourceEntry> {
+  const entries =
+    indexed.get(map) ?? new Map(map.entries.map(entry => [entry.key, entry] as const));
+  indexed.set(map, entries);
+  return entries;
 }
 
 function duplicates(node: SourceNode): LocatedProblem[] {

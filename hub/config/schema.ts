@@ -153,9 +153,13 @@ export function schemaJson(): string {
 /** Schema of the file without its servers, which are parsed one by one, so that each reports its own problems. */
 export const envelopeSchema = fileOf(z.unknown(), z.string(), clientSchema);
 
+/** The parsed schema, which takes ms to make: a file may have thousands of unknown keys. */
+let parsed: unknown;
+
 /** The known keys of the object at a path, for "did you mean" hints. None where no object is expected. */
 export function knownKeys(path: readonly (string | number)[]): readonly string[] {
-  const file: unknown = JSON.parse(schemaJson());
+  parsed ??= JSON.parse(schemaJson());
+  const file = parsed;
   const definitions = isObject(file) ? file['definitions'] : undefined;
   // The schema of an entry is a definition, to which both sections of servers refer.
   const isInEntry = (path[0] === 'servers' || path[0] === 'mcpServers') && path.length > 1;

@@ -60,10 +60,19 @@ export type Syntax = {
   readonly fault: SyntaxFault | undefined;
 };
 
+/** Offsets at which the lines of a text begin, for files with thousands of problems. */
+const lineStarts = new WeakMap<SourceText, readonly number[]>();
+
 /** Line and column of a location, counted from 1. */
 export function lineAndColumnOf({ source, offset }: SourceLocation) {
-  const before = source.text.slice(0, offset).split('\n');
-  return { line: before.length, column: (before.at(-1) ?? '').length + 1 };
+  const starts = lineStarts.get(source) ?? [
+    0,
+    ...Array.from(source.text.matchAll(/\n/g), ({ index }) => index + 1),
+  ];
+  lineStarts.set(source, starts);
+  const at = Math.min(offset, source.text.length);
+  const line = starts.findLastIndex(start => start <= at);
+  return { line: line + 1, column: at - (starts[line] ?? 0) + 1 };
 }
 
 /** The value of a key. For duplicate keys, the last one counts. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { durationOf, tableOf } from '../../hub/cli/table.ts';
+import { columns, durationOf, tableOf } from '../../hub/cli/table.ts';
 
 const screenOf = (columns?: number) => ({
   columns,
@@ -64,4 +64,10 @@ test.each([
   [86_400_000 * 3 + 3_600_000 * 4 + 59_000, '3d 4h'],
 ])('%d ms are %s', (milliseconds, expected) => {
   assert.equal(durationOf(milliseconds), expected);
+});
+
+test('the columns of 200,000 rows are aligned', () => {
+  const rows = Array.from({ length: 200_000 }, (_, at) => [`s${at}`, 'x']);
+  const lines = columns(rows);
+  assert.deepEqual([lines[0], lines.at(-1)], ['  s0       x', '  s199999  x']);
 });

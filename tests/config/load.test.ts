@@ -49,6 +49,25 @@ describe('golden files', async () => {
   }
 });
 
+test(
+  'a problem in each of 5,000 servers is found in seconds, not in the square of them',
+  { timeout: 10_000 },
+  async () => {
+    const entries = Array.from({ length: 5_000 }, (_, at) => [
+      `s${at}`,
+      { package: 'p@1.2.3', colour: 1 },
+    ]);
+    const text = JSON.stringify({ servers: Object.fromEntries(entries) }, undefined, 1);
+    await writeFile(join(scratch, 'many.json'), text);
+    const lines = (await outcomeOf('many.json')).trimEnd().split('\n');
+    assert.equal(lines.length, 1 + 5_000);
+    assert.match(
+      lines.at(-1) ?? '',
+      /^<folder>\/many\.json:20001:4: servers\.s4999\.colour: unknown key/,
+    );
+  },
+);
+
 describe('files that cannot be read', () => {
   test('an absent file is told apart from a wrong one', async () => {
     assert.equal(
