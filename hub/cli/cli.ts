@@ -129,15 +129,17 @@ async function runCommand(command: Command, run: Run): Promise<ExitCode> {
   }
 }
 
-/** Prints an error, with the output of the server or installer that failed, if known. */
+/** Prints an error, with the output of the server or installer that failed, if known. Each of its lines is shown once. */
 function reportError(
   { code, message, data }: HubError,
   { isJson, err, json, errorScreen }: Run,
 ): void {
   err(errorScreen.foreign(message));
   const written = [data['output'], data.stderr].find(text => typeof text === 'string');
+  const told = message.split('\n').slice(1);
   for (const line of written?.trimEnd().split('\n') ?? [])
-    if (line) err(errorScreen.paint('dim', `  | ${errorScreen.foreign(line)}`));
+    if (line && !told.some(own => own.startsWith(line)))
+      err(errorScreen.paint('dim', `  | ${errorScreen.foreign(line)}`));
   if (isJson) json({ error: { code, message, ...data } });
 }
 

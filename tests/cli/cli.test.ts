@@ -43,6 +43,21 @@ describe('used rightly', () => {
     assert.deepEqual(ended, { code: 1, out: '', err: 'no hub answers' });
   });
 
+  test('an error shows each line of the output of a server or installer once', async () => {
+    const { err } = await run(['connect-stdio'], {
+      async connectStdio() {
+        const message =
+          'the image for p@9 could not be built:\nnpm error A\nnpm error B. Correct it';
+        const data = { output: 'building an image\nnpm error A\nnpm error B' };
+        throw new HubError('HUB_IMAGE_BUILD_FAILED', message, { data });
+      },
+    });
+    assert.equal(
+      err,
+      'the image for p@9 could not be built:\nnpm error A\nnpm error B. Correct it\n  | building an image',
+    );
+  });
+
   test.for(['--help', '-h', 'help'])('%s lists the commands', async arg => {
     const { code, out } = await run([arg]);
     assert.equal(code, 0);
