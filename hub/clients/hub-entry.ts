@@ -134,6 +134,17 @@ export const isConnectEntry = (
   pointsToHub(entry, hub) ||
   (name === defaultEntryName && readEntry(entry).addresses.some(isEndpointHere));
 
+/** Whether an entry itself tells that it is a hub, this one or another. */
+export function isHubEntry(name: string, entry: unknown): boolean {
+  const { args, addresses, address } = readEntry(entry);
+  return (
+    args.includes('connect-stdio') ||
+    addresses.some(one => /\/mcp\/@[^/]+$/.test(pathOf(one) ?? '')) ||
+    (/^agenthub\b/i.test(name) && addresses.some(isEndpointHere)) ||
+    (address !== undefined && new RegExp(`\\b${tokenVariable}\\b`).test(JSON.stringify(entry)))
+  );
+}
+
 const isEndpointHere = (address: string) =>
   /^https?:\/\/localhost:/.test(originOf(address) ?? '') &&
   /\/mcp(?:\/[^/]+)?$/.test(pathOf(address) ?? '');

@@ -14,7 +14,7 @@ import { variablesOf } from './entry-variables.ts';
 import { type ImportGrants, type MachinePaths, fitEntry } from './fit-entry.ts';
 import { buildEntryOf } from './local-project.ts';
 import type { FoundServer, FoundServers } from './find-servers.ts';
-import { isConnectEntry } from './hub-entry.ts';
+import { isHubEntry, pointsToHub } from './hub-entry.ts';
 import { type Variable, createSecretExtractor, withVariables } from './secrets.ts';
 import { translate } from './translate.ts';
 
@@ -84,7 +84,11 @@ async function planOne(
 ): Promise<{ readonly item: ImportItem; readonly variables: readonly Variable[] }> {
   const without = (item: ImportItem) => ({ item, variables: [] });
   const skip = (why: string) => without({ found, action: 'skip', why });
-  if (isConnectEntry(found.name, found.entry, { url: needs.hubUrl })) return skip('it is this hub');
+  if (pointsToHub(found.entry, { url: needs.hubUrl })) return skip('it is this hub');
+  if (isHubEntry(found.name, found.entry))
+    return skip(
+      'it is another hub. If it is meant to be a server of this one, add it: agenthub add URL',
+    );
   const clientEntry = readClientEntry(found.entry, found.client);
   if ('why' in clientEntry) return skip(clientEntry.why);
   const added = before.filter(item => item.action === 'add');

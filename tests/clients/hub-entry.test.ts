@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'vitest';
 import { type ClientName, type HubAddress, findBridge, hubEntry } from '#clients';
-import { isSameHub } from '../../hub/clients/hub-entry.ts';
+import { isHubEntry, isSameHub } from '../../hub/clients/hub-entry.ts';
 import { hub, openScratch } from './machine.ts';
 
 const token = 'planted-token-0123456789';
@@ -178,4 +178,19 @@ test('a profile is in the address, and an option of the bridge', () => {
     assert.ok(!isSameHub(entry, hub));
     assert.ok(!isSameHub(entry, { ...hub, server: 'work' }));
   }
+});
+
+test.for([
+  ['work', { url: 'http://localhost:9091/mcp/@work' }, true],
+  ['agenthub-work', { url: 'http://127.0.0.1:9091/mcp' }, true],
+  ['agenthub-work', { command: 'npx', args: ['mcp-remote', 'http://localhost:9091/mcp'] }, true],
+  ['work', { url: 'https://hub.example/mcp', ...named }, true],
+  ['work', { url: 'https://hub.example/mcp', bearer_token_env_var: 'ROUTER_TOKEN' }, true],
+  ['work', { command: '/usr/local/bin/ah', args: ['connect-stdio'] }, true],
+  ['notes', { url: 'http://localhost:9091/mcp' }, false],
+  ['agenthub-notes', { url: 'https://notes.example/mcp' }, false],
+  ['notes', { url: 'https://x/mcp', headers: { A: '${OPENROUTER_TOKEN}' } }, false],
+  ['router', { command: 'npx', args: ['r'], env: { ROUTER_TOKEN: 'x' } }, false],
+] as const)('%s with %j tells that it is a hub: %j', ([name, entry, is]) => {
+  assert.equal(isHubEntry(name, entry), is);
 });

@@ -261,6 +261,11 @@ const refused: readonly (readonly [ClientName, object, RegExp])[] = [
     { command: 'agenthub', args: ['connect-stdio', '--url', 'https://hub.example'] },
     /^it is this hub$/,
   ],
+  [
+    'cursor',
+    { url: 'http://localhost:9091/mcp/@work' },
+    /^it is another hub\. .*agenthub add URL$/,
+  ],
   ['cursor', { url: 'https://x', auth: { CLIENT_ID: 'x' } }, /OAuth/],
   ['claude-code', { type: 'ws', url: 'wss://x' }, /does not speak "ws"/],
   ['vscode', { command: 'npx', args: ['a'], envFile: '.env' }, /"envFile"/],
