@@ -77,10 +77,16 @@ function valueOf(field: SingleField, name: string, text: string): Json {
   }
 }
 
+const numberForms = {
+  number: 'a number with digits, such as 3 or 0.5',
+  integer: 'a whole number, such as 3',
+};
+
 function numberOf(kind: 'number' | 'integer', name: string, text: string): Json {
-  const value = Number(text);
+  // `Number` makes 0 of spaces.
+  const value = text.trim() === '' ? NaN : Number(text);
   if (!Number.isFinite(value) || (kind === 'integer' && !Number.isInteger(value)))
-    throw invalid(`${name}: ${shownOf(text)} is no ${kind}`);
+    throw invalid(`${name}: ${shownOf(text)} is no ${kind}: write ${numberForms[kind]}`);
   // Above 2^53 the digits are kept. JSON has no "+" and no leading zeros.
   const [, sign = '', digits] = /^\s*([+-]?)0*(\d+)\s*$/.exec(text) ?? [];
   if (Number.isSafeInteger(value) || digits === undefined) return value;

@@ -157,7 +157,11 @@ describe('the form of a tool', () => {
       [{ 'arg.title': '' }, /title: is missing/],
       [
         { 'arg.title': 'a', 'arg.room': 'Garden', 'arg.attendees': '1.5' },
-        /attendees: &quot;1\.5&quot; is no integer/,
+        /attendees: &quot;1\.5&quot; is no integer: write a whole number, such as 3/,
+      ],
+      [
+        { 'arg.title': 'a', 'arg.room': 'Garden', 'arg.attendees': ' ' },
+        /attendees: &quot; &quot; is no integer: write a whole number, such as 3/,
       ],
       [
         { 'arg.title': 'a', 'arg.room': 'Garden', 'arg.remind': 'maybe' },
