@@ -8,6 +8,7 @@ import {
   findUserFolders,
   isContainer,
   mergeEnvironment,
+  utf16Fault,
   withLayout,
   writeFirstConfig,
 } from '#config';
@@ -163,8 +164,12 @@ const passedOverBy = (file: string, used: string) =>
 
 async function readText(file: string, shown: string): Promise<string> {
   try {
-    return await readFile(file, 'utf8');
+    const text = await readFile(file, 'utf8');
+    const fault = utf16Fault(text);
+    if (fault !== undefined) throw new HubError('HUB_CONFIG_INVALID', `${shown}: ${fault}`);
+    return text;
   } catch (error) {
+    if (error instanceof HubError) throw error;
     if (errorCodeOf(error) === 'ENOENT') return '';
     throw new HubError(
       'HUB_CONFIG_INVALID',

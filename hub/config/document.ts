@@ -8,6 +8,7 @@ import {
   snapshotOf,
   unreadable,
   unreadableSnapshot,
+  utf16Fault,
   whyUnreadable,
 } from './files.ts';
 import { readJson } from './json.ts';
@@ -69,6 +70,8 @@ export async function parseText(
     root: undefined,
     problems: [{ location: { source, offset, path: [] }, text }],
   });
+  const fault16 = utf16Fault(source.text);
+  if (fault16 !== undefined) return failed(0, fault16);
   const tooDeepAt = findTooDeep(source.text, format);
   if (tooDeepAt !== undefined) return failed(tooDeepAt, tooDeep);
   const { root, fault } =

@@ -39,6 +39,12 @@ export type ReadText = (path: string) => Promise<string>;
 
 export const readText: ReadText = async path => await readFile(path, 'utf8');
 
+/** What to do about a text that was read as UTF-8 and is in UTF-16, by its first characters. Undefined for other texts. */
+export const utf16Fault = (text: string): string | undefined =>
+  /^(?:\uFFFD\uFFFD)?(?:[^\0]\0[^\0]|\0[^\0]\0)/.test(text)
+    ? 'it is in UTF-16, as "Unicode" in Notepad and ">" in Windows PowerShell write it. Save it as UTF-8'
+    : undefined;
+
 /** The format of a file by its extension; undefined for an unknown extension. */
 export function formatOf(file: string): Format | undefined {
   const extension = extname(file).toLowerCase();

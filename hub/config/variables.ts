@@ -145,9 +145,9 @@ const shownLength = 60;
 /** A host with optional scheme, port and path. Cannot contain a password. */
 const plainAddress = /^(?:[\w+.-]+:\/\/)?(?:[\w.-]+(?::\d{1,5})?)?(?:\/[\w.-]*)*$/;
 
-/** Merges the process environment over the text of a `.env` file. */
+/** Merges the process environment over the text of a `.env` file, which may begin with a byte order mark. */
 export const mergeEnvironment = (env: Environment, dotenv: string): Environment => ({
-  ...parseEnv(dotenv),
+  ...parseEnv(dotenv.replace(/^\uFEFF/, '')),
   ...env,
 });
 

@@ -41,6 +41,21 @@ async function machine(env: Readonly<Record<string, string>> = {}) {
   };
 }
 
+test('a .env with a byte order mark is read whole, and one in UTF-16 is refused', async () => {
+  await using at = await machine();
+  const { folder, data } = await at.runIn('marked');
+  await data[Symbol.asyncDispose]();
+  const file = join(folder, '.env');
+  await writeFile(file, '\uFEFFROUTER_TOKEN=a-token\n');
+  const { ROUTER_TOKEN: token } = await (await at.pathsIn('marked', 'own')).readEnvironment();
+  assert.equal(token, 'a-token');
+  await writeFile(file, '\uFEFFROUTER_TOKEN=a-token\n', 'utf16le');
+  await assert.rejects(async () => await (await at.pathsIn('marked', 'own')).readEnvironment(), {
+    code: 'HUB_CONFIG_INVALID',
+    message: /^\.env: it is in UTF-16, .* Save it as UTF-8$/,
+  });
+});
+
 describe('a command in another folder', () => {
   test('works on the files of the only hub that runs, and a hub that starts does not', async () => {
     await using at = await machine();

@@ -86,13 +86,23 @@ describe('files that cannot be read', () => {
   });
 
   test.for([
+    ['notepad.json', '\uFEFF{"servers": {}}'],
+    ['powershell.json', '{"servers": {}}'],
+    ['notepad.yaml', '\uFEFFservers: {}'],
+  ] as const)('%s in UTF-16 is answered with the encoding to save it in', async ([file, text]) => {
+    await writeFile(join(scratch, file), text, 'utf16le');
+    const message =
+      '1:1: it is in UTF-16, as "Unicode" in Notepad and ">" in Windows PowerShell write it. Save it as UTF-8';
+    assert.equal(await outcomeOf(file), `HUB_CONFIG_INVALID\n<folder>/${file}:${message}\n`);
+    await writeFile(join(scratch, file), Buffer.from(text, 'utf16le').swap16());
+    assert.equal(await outcomeOf(file), `HUB_CONFIG_INVALID\n<folder>/${file}:${message}\n`);
+  });
+
+  test.for([
     ['hello', '1:1: not valid JSON: a word or character that is not JSON'],
     ['  // kept\n@@@', '2:1: not valid JSON: a word or character that is not JSON'],
     ['}', '1:1: not valid JSON: a value is missing here'],
-    [
-      Buffer.from([0xff, 0xfe, 0, 0x7b, 0]),
-      '1:1: not valid JSON: a word or character that is not JSON',
-    ],
+    [Buffer.from([0xff, 0xfe, 0, 0x7b, 0]), '1:1: it is in UTF-16'],
     [Buffer.alloc(64), '1:1: not valid JSON: '],
   ] as const)('%j is damaged and not empty', async ([bytes, message]) => {
     await writeFile(join(scratch, 'damaged.json'), bytes);
