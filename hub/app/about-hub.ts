@@ -2,12 +2,12 @@ import { createSocketTables } from '#http';
 import type { ConfigFiles } from './wire-config.ts';
 
 /** What the first screen says of a hub. */
-export const aboutHub = (
+export const aboutHub = async (
   { file, shipped }: Pick<ConfigFiles, 'file' | 'shipped'>,
   place: { readonly auto: string; readonly engine: string },
 ) => ({
   sandbox: sandboxText(place),
-  config: `${file}${shipped ? ' (that of AgentHub: there is none here)' : ''}, watched: changes apply at once`,
+  config: `${file}${(await shipped?.standsIn(file)) ? ' (that of AgentHub: there is none here)' : ''}, watched: changes apply at once`,
 });
 
 const sandboxText = ({ auto, engine }: { readonly auto: string; readonly engine: string }) =>

@@ -281,7 +281,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
     loginLink:
       listens && settings.administration === 'on' ? () => http.createLoginLink() : undefined,
     inContainer: settings.inContainer,
-    about: aboutHub(files, place),
+    about: await aboutHub(files, place),
     /** Resolves when the client on stdin and stdout has disconnected. Absent without such a client. */
     ...(client && { clientGone: client.over }),
     async stop(): Promise<void> {
