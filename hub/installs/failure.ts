@@ -10,6 +10,8 @@ const cutOff =
 
 type Context = {
   readonly isNetworkless: boolean;
+  /** It was tried out as a process, without a sandbox. */
+  readonly isProcess?: boolean;
   /** What was installed; undefined where it is not known yet. */
   readonly launch?: ServerConfig['launch'] | undefined;
 };
@@ -36,7 +38,7 @@ export function failureAt(
 function remedyOf(
   { code, data, message }: HubError,
   output: string,
-  { isNetworkless, launch }: Context,
+  { isNetworkless, isProcess, launch }: Context,
 ): string | undefined {
   const said = `${data.stderr ?? ''}\n${output}`;
   switch (code) {
@@ -45,6 +47,12 @@ function remedyOf(
     case 'HUB_SERVER_START_FAILED': {
       // Its message has the remedy.
       if (data['system_packages'] !== undefined) return undefined;
+      const lost =
+        isProcess && launch?.kind === 'local'
+          ? launch.sandbox.mounts.find(({ target }) => said.includes(target))
+          : undefined;
+      if (lost)
+        return `It runs as a process of this machine, which has no mounts: start Docker, or write ${lost.source} instead of ${lost.target} in its "args"`;
       const line = said.split('\n').find(one => variable.test(one) && wanting.test(one));
       const [, name] = variable.exec(line ?? '') ?? [];
       if (name !== undefined)

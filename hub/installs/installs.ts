@@ -118,7 +118,13 @@ export function createInstalls(needs: InstallsNeeds) {
       if (caller.aborted) throw cancelled(name, caller.reason);
       const isNetworkless =
         config?.launch.kind === 'local' && config.launch.sandbox.network === 'none';
-      throw failureAt(steps.step, error, steps.output, { isNetworkless, launch: config?.launch });
+      const isProcess =
+        steps.step === 'trial' && config && needs.specOf(config).target.kind === 'process';
+      throw failureAt(steps.step, error, steps.output, {
+        isNetworkless,
+        ...(isProcess && { isProcess }),
+        launch: config?.launch,
+      });
     }
   }
 

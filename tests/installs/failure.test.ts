@@ -11,6 +11,7 @@ type Case = {
   readonly data?: ErrorData;
   readonly output?: readonly string[];
   readonly isNetworkless?: boolean;
+  readonly isProcess?: boolean;
   readonly launch?: ServerConfig['launch'];
 };
 
@@ -19,6 +20,7 @@ function failed(given: Case): HubError {
   const { output = [], isNetworkless = true } = given;
   const error = failureAt('trial', new HubError(code, message, { data }), output, {
     isNetworkless,
+    ...(given.isProcess && { isProcess: true }),
     ...(given.launch && { launch: given.launch }),
   });
   assert.ok(error instanceof HubError);
@@ -83,6 +85,19 @@ describe('a server that does not start', () => {
   ] as const)('and wrote %j', ([line, remedy]) => {
     assert.match(failed({ output: ['first', line] }).message, remedy);
     assert.match(failed({ data: { stderr: line } }).message, remedy);
+  });
+
+  test('as a process is told that mounts are for containers, if its output names one', () => {
+    const { sandbox } = launchOf({});
+    const mounts = [{ source: '/home/ada/notes', target: '/notes', readOnly: true }];
+    const launch = launchOf({ sandbox: { ...sandbox, mounts } });
+    const given = { launch, output: ['Cannot access directory /notes'] };
+    assert.match(
+      failed({ ...given, isProcess: true }).message,
+      /has no mounts: start Docker, or write \/home\/ada\/notes instead of \/notes in its "args"$/,
+    );
+    assert.match(failed(given).message, other);
+    assert.match(failed({ ...given, isProcess: true, output: ['x'] }).message, other);
   });
 
   test('and has a network is not told to get one', () => {
