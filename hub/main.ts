@@ -154,6 +154,7 @@ const cli = createCli({
       knownHubs: paths.findKnownHubs,
       hubId: settings.hubId ?? (await findHubId(dataDir)),
       dataDir,
+      hubName: settings.hubName,
       async ollama(signal) {
         const rules = await setup.rulesIn(settings.rulesFile, await setup.findShipped({}));
         const { examineOllama } = await import('./app/examine-ollama.ts');

@@ -43,12 +43,14 @@ type Context = {
   readonly answering: Answering | undefined;
   /** Volumes of the hub of the installation that no server of its config uses. */
   readonly unused: readonly string[];
+  /** Whether a server of its config uses a volume that another hub made, such as one with an earlier data folder. */
+  readonly isUsed: (volume: string) => boolean;
 };
 
 /** The lines about what all hubs hold. Rejects with HubError if the engine does not answer. */
 export async function describeHoldings(
   holdings: readonly HubObjects[],
-  { installation, answering, unused }: Context,
+  { installation, answering, unused, isUsed }: Context,
   screen: Pick<Screen, 'paint' | 'columns'>,
 ): Promise<readonly string[]> {
   if (holdings.length === 0) return [];
@@ -61,24 +63,28 @@ export async function describeHoldings(
     if (how !== undefined) return { kind: 'live', how };
     return stopped ? { kind: 'stopped', dataDir: stopped.dataDir } : { kind: 'unknown' };
   };
-  return holdings.flatMap(holding => linesOf(holding, stateOf(holding.hubId), screen));
+  return holdings.flatMap(holding => linesOf(holding, stateOf(holding.hubId), isUsed, screen));
 }
 
 /** The lines about what one hub holds. Commands never remove anything of a hub that runs or may run. */
 function linesOf(
   holding: HubObjects,
   state: HolderState,
+  isUsed: Context['isUsed'],
   screen: Pick<Screen, 'paint' | 'columns'>,
 ): readonly string[] {
   const { hubId, containers, volumes } = holding;
   const isOwn = state.kind === 'own';
   const shown = isOwn ? state.unused : volumes.map(({ name }) => name);
-  const why = isOwn ? 'volume that no server in the config uses' : 'volume';
+  const whyShown = (name: string) => {
+    if (isOwn) return 'volume that no server in the config uses';
+    return isUsed(name) ? 'volume that a server in the config uses' : 'volume';
+  };
   const command = `agenthub doctor --remove ${hubId}`;
   const isUnknown = state.kind === 'unknown';
   // Servers outlive a killed hub, so running ones prove nothing, but its data may still be in use.
   const mayRun = containers.some(({ isRunning }) => isRunning);
-  const mayRemoveVolumes = shown.length > 0 && (isOwn || (isUnknown && !mayRun));
+  const mayRemoveVolumes = isOwn ? shown.length > 0 : isUnknown && !mayRun && !shown.every(isUsed);
   const isLeft = isOwn && !state.isRunning && containers.length > 0;
   const remedy = (sentence: string, typed: string) =>
     withCommand(sentence, typed, roomOf(screen.columns, 2)).map(line => `  ${line}`);
@@ -92,7 +98,7 @@ function linesOf(
         isRunning ? 'runs' : 'does not run',
       ]),
     ),
-    ...columns(shown.map(name => [name, why])),
+    ...columns(shown.map(name => [name, whyShown(name)])),
     ...(isLeft
       ? ['  The next start goes on with the servers of its config, and removes the rest.']
       : []),

@@ -86,6 +86,8 @@ export type Installation = {
   /** Id of the hub with this data folder; undefined before its first start. */
   readonly hubId: string | undefined;
   readonly dataDir: string;
+  /** HUB_NAME here. That of the hub may be another. */
+  readonly hubName: string;
   /** Name and version of the engine. Rejects with HubError. */
   engine(): Promise<string>;
   holdings(): Promise<readonly HubObjects[]>;

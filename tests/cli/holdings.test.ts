@@ -22,14 +22,20 @@ const textOf = async (
     isRunning = false,
     unused = [],
     isUp = true,
-  }: { isRunning?: boolean; unused?: readonly string[]; isUp?: boolean } = {},
+    isUsed = () => false,
+  }: {
+    isRunning?: boolean;
+    unused?: readonly string[];
+    isUp?: boolean;
+    isUsed?: (volume: string) => boolean;
+  } = {},
 ) => {
   const installation = {
     hubId: 'own',
     knownHubs: async () => [hub('runs', true), hub('stopped', false), hub('own', isUp)],
     composeHubs: async () => ['compose-x'],
   };
-  const about = { installation, answering, unused };
+  const about = { installation, answering, unused, isUsed };
   const lines = await describeHoldings([holding(hubId, isRunning)], about, screen);
   return lines.join('\n');
 };
@@ -61,6 +67,12 @@ describe('of a hub on the engine', () => {
     const running = await textOf('gone', { isRunning: true });
     assert.match(running, /--remove gone --dry-run/);
     assert.doesNotMatch(running, /--volumes/);
+  });
+
+  test('that is unknown, volumes that the config here uses are not offered', async () => {
+    const text = await textOf('gone', { isUsed: name => name === 'gone-memory-data' });
+    assert.match(text, /gone-memory-data +volume that a server in the config uses/);
+    assert.doesNotMatch(text, /--volumes/);
   });
 
   test('of this installation, only volumes that no server uses are offered', async () => {

@@ -66,6 +66,7 @@ export const createNeeds = (needs: FlatNeeds): CliNeeds => ({
 export const installationOf = (ollama: OllamaReport): Installation => ({
   hubId: undefined,
   dataDir: '/data',
+  hubName: 'agenthub',
   engine: async () => 'Docker Engine 1.0',
   holdings: async () => [],
   knownHubs: async () => [],

@@ -7,6 +7,7 @@ import type { HubObjects, Installation, OllamaReport } from '../needs.ts';
 import { findingsOf, ollamaIn, partsOfHub } from '../ollama-report.ts';
 import { pathCommand } from '../on-path.ts';
 import { type Described, fieldsOf } from '../responses.ts';
+import { unusedIn, usedHere } from '../used-volumes.ts';
 import { wrapText } from '../screen/text-width.ts';
 import { besideNames, roomOf, withCommand } from '../wrapped.ts';
 import { count, textOf, usageError } from '../values.ts';
@@ -179,7 +180,8 @@ async function report(installation: Installation, run: Run): Promise<0 | 1> {
   const rows = facts.map(([name, text]) => [name, wrapText(text, room)] as const);
   const typed = link === undefined ? [] : withCommand('"agenthub" in any folder by', link, room);
   for (const line of besideNames([...rows, ['command', typed]])) out(line);
-  const about = { installation, answering, unused };
+  const isUsed = usedHere(installation, servers ?? []);
+  const about = { installation, answering, unused, isUsed };
   for (const line of await describeHoldings(holdings, about, screen)) out(line);
   for (const note of notes) run.remark('note', note);
   for (const problem of problems)
@@ -212,8 +214,7 @@ async function removeObjects(hubId: string, installation: Installation, run: Run
       `--remove: hub ${hubId} runs ${how}. Stop it first, if you no longer need it`,
     );
   const { containers, networks } = isOwn ? { containers: [], networks: [] } : found;
-  let volumes: readonly string[] = withVolumes ? namesOf(found.volumes) : [];
-  if (isOwn) volumes = unusedIn(found, installation, await ownServers(run));
+  const volumes = withVolumes ? await removableIn(found, isOwn, installation, run) : [];
   const left = isDry
     ? []
     : [
@@ -236,6 +237,25 @@ async function removeObjects(hubId: string, installation: Installation, run: Run
   return left.length === 0 ? 0 : 1;
 }
 
+/** Volumes that no server of the config here uses. Of another hub those that are certainly in use are left out. */
+async function removableIn(
+  found: HubObjects,
+  isOwn: boolean,
+  installation: Installation,
+  run: Run,
+): Promise<readonly string[]> {
+  if (isOwn) return unusedIn(found, installation, await ownServers(run));
+  const servers = await ownServers(run).catch((error: unknown) => {
+    if (!(error instanceof HubError) || error.code !== 'HUB_CONFIG_MISSING') throw error;
+    return []; // Without a config here nothing is known to be in use.
+  });
+  const isUsed = usedHere(installation, servers);
+  const names = namesOf(found.volumes);
+  for (const name of names.filter(isUsed))
+    run.remark('note', `the volume ${name} is kept, because a server in the config uses it`);
+  return names.filter(name => !isUsed(name));
+}
+
 /** The servers of the user's config. Throws HUB_CONFIG_MISSING if the shipped config would be used. */
 async function ownServers({ needs, values }: Run): Promise<readonly ServerConfig[]> {
   const { config, insteadOf } = await needs.files.loadConfig(textOf(values, 'config'));
@@ -247,26 +267,3 @@ async function ownServers({ needs, values }: Run): Promise<readonly ServerConfig
 }
 
 const namesOf = (those: readonly { readonly name: string }[]) => those.map(({ name }) => name);
-
-/**
- * Volumes of this hub that none of the servers uses. Their names begin with the HUB_NAME of the hub that made them, which
- * may be set for the hub alone. Volumes of folders that an image declares are called `<server>.<folder>`.
- */
-function unusedIn(
-  { volumes }: HubObjects,
-  installation: Pick<Installation, 'volumesOf'>,
-  servers: readonly ServerConfig[],
-): readonly string[] {
-  const used = new Set(servers.flatMap(server => installation.volumesOf(server)));
-  const isUsed = (own: string) =>
-    used.has(own) || servers.some(({ name }) => own.startsWith(`${name}.`));
-  return volumes.flatMap(({ name, hubName }) => {
-    // Without the label, each part after a "-" may be the name in the config.
-    const parts = name.split('-');
-    const names =
-      hubName !== undefined && name.startsWith(`${hubName}-`)
-        ? [name.slice(hubName.length + 1)]
-        : parts.map((_, at) => parts.slice(at).join('-'));
-    return names.some(isUsed) ? [] : name;
-  });
-}

@@ -222,6 +222,35 @@ test('volumes that the config names are in use, whatever HUB_NAME the hub has', 
   assert.equal(removal.out, unused.map(name => `would remove volume ${name}`).join('\n'));
 });
 
+test('a volume that the config uses is not removed with the hub that made it', async () => {
+  const volumes = ['agenthub-memory-data', 'agenthub-db.var-lib-0a1b2c', 'agenthub-old-data'];
+  const needs = {
+    loadConfig: async () => ({
+      file: 'hub.json',
+      config: {
+        servers: [configOf({ name: 'memory' }), configOf({ name: 'db' })],
+        naming: { separator: '_', maxLength: 46 } as const,
+      },
+    }),
+    examine: async () => ({
+      ...installationOf({ state: 'off', detail: '', missing: [] }),
+      hubId: 'new',
+      holdings: async () => [
+        {
+          hubId: 'old',
+          containers: [],
+          networks: [],
+          volumes: volumes.map(name => ({ name, hubName: 'agenthub' })),
+        },
+      ],
+      volumesOf: ({ name }: { readonly name: string }) => [`${name}-data`],
+    }),
+  };
+  const { out, err } = await run(['doctor', '--remove', 'old', '--volumes', '--dry-run'], needs);
+  assert.equal(out, 'would remove volume agenthub-old-data');
+  assert.match(err, /^note: the volume agenthub-memory-data is kept, because a server in the /);
+});
+
 test('a hub to be removed that has nothing on the engine is an unknown name', async () => {
   const { code, err, out } = await run(['doctor', '--remove', 'nobody', '--json'], {
     examine: async () => installationOf({ state: 'off', detail: '', missing: [] }),
