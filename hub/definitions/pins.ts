@@ -104,6 +104,9 @@ export function createPins({ definitions, servers, configured, clock, log, redac
   }
 
   function flagsIn(name: string, offer: Offer): readonly DefinitionFlag[] {
+    const own = definitionsIn(offer);
+    // There may be thousands of servers that never started.
+    if (own.length === 0) return [];
     const others = new Map(
       servers.all.flatMap(other =>
         other.config.name === name
@@ -111,7 +114,7 @@ export function createPins({ definitions, servers, configured, clock, log, redac
           : other.listing.tool.map(({ key }) => [key, other.config.name] as const),
       ),
     );
-    return flagsOf(definitionsIn(offer), others);
+    return flagsOf(own, others);
   }
 
   const shownFlag = ({ kind, name, flag, text }: DefinitionFlag) => ({

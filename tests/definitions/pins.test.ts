@@ -37,6 +37,16 @@ describe('the number of definitions that wait', () => {
   });
 });
 
+test('a server that offers nothing is not compared with all others', async () => {
+  await using scene = await openTestPins([
+    [calc, {}],
+    [notes, { write: 'Writes.' }],
+  ]);
+  const get = () => assert.fail('its tools are read');
+  Object.defineProperty(scene.server('notes'), 'listing', { get });
+  assert.deepEqual(scene.pins.report('calc').flags, []);
+});
+
 describe('another version of a server', () => {
   const next = { ...configOf({ ...calc, pinning: 'hide' }), origin: 'calc@2' };
   const offerOf = (said: Readonly<Record<string, string>>) => ({
