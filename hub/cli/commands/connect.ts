@@ -65,6 +65,7 @@ export const connect: Command = {
     const word = textOf(values, 'client');
     const chosen = placeOf(values);
     const place = await needs.findHub(textOf(values, 'url'));
+    refuseEndpoint(place.url);
     if (chosen !== undefined) await refuseUnknown(chosen, place, run);
     if (values['all'] === true) return await connectAll(client => hubFor(client, place, run), run);
     if (word === undefined) return await showAll(place, run);
@@ -266,6 +267,16 @@ const words = {
   connected: 'connected',
   unreadable: 'cannot be read',
 } as const;
+
+/** Throws HUB_USAGE for the address of one server or profile: the client would get an address below it. */
+function refuseEndpoint(url: string): void {
+  const [, base, isProfile, name] = /^(.+)\/mcp\/(@|%40)?([^/?#]+)\/*$/.exec(url) ?? [];
+  if (name === undefined) return;
+  const [what, option] = isProfile ? ['profile', '--profile'] : ['server', '--server'];
+  throw usageError(
+    `--url: ${JSON.stringify(url)} is the address of one ${what}: write --url ${base} ${option} ${name}`,
+  );
+}
 
 /** The URL that a client can use to reach the hub. Throws HUB_USAGE. */
 function reachable(url: string): string {

@@ -49,6 +49,16 @@ async function startAnswering(answer: (request: IncomingMessage) => object) {
 }
 
 describe('connect', () => {
+  test.for([
+    ['http://h:1/mcp/notes', 'server: write --url http://h:1 --server notes'],
+    ['https://h/base/mcp/@work/', 'profile: write --url https://h/base --profile work'],
+  ] as const)('--url %s is refused with the options to write', async ([url, remedy]) => {
+    await using scratch = await openScratch();
+    const { code, err } = await run(['connect', 'cursor', '--url', url, '--yes'], needsOf(scratch));
+    assert.deepEqual([code, err.includes(`is the address of one ${remedy}`)], [2, true], err);
+    assert.deepEqual(await scratch.files(), {});
+  });
+
   test('in a pipe shows the difference and writes nothing without --yes', async () => {
     await using scratch = await openScratch();
     await scratch.put('.claude.json', text);
