@@ -50,14 +50,14 @@ export type EndpointRequest = {
   readonly acceptsStream: boolean;
 };
 
-/** Reads the accepted media types of a request: all without the header. */
+/** Reads the accepted media types of a request, in any letters (RFC 9110, section 8.3.1): all without the header. */
 export function readRequest(
   { headers }: HttpRequest,
   response: HttpResponse,
   endpoint: Endpoint,
   principal: Principal,
 ): EndpointRequest {
-  const accept = headers.accept ?? '*/*';
+  const accept = headers.accept?.toLowerCase() ?? '*/*';
   const any = accept.includes('*/*');
   return {
     headers,

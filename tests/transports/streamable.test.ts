@@ -104,6 +104,17 @@ describe('a POST', () => {
     standing.cut();
   });
 
+  test('takes media types in any letters', async () => {
+    await using hub = await startHub(echo);
+    const session = await openSession(all(hub));
+    const accept = 'Application/JSON, Text/Event-Stream';
+    const json = await session.post(ping, { accept, 'content-type': 'Application/JSON' });
+    assert.equal(json.status, 200);
+    const standing = await session.get({ accept: 'TEXT/*' });
+    assert.equal(standing.status, 200);
+    standing.cut();
+  });
+
   test('of a long call becomes a stream, so that a lost connection does not lose the answer', async () => {
     const clock = createManualClock();
     await using hub = await startHub(echo, { clock });
