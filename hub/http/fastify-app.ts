@@ -22,7 +22,7 @@ import { hubRoutes } from './routes/hub.ts';
 import { documentationRoutes } from './routes/documentation.ts';
 import { jobRoutes } from './routes/jobs.ts';
 import { loginRoutes } from './routes/logins.ts';
-import type { McpPaths } from './mcp-paths.ts';
+import { type McpPaths, withoutLastSlash } from './mcp-paths.ts';
 import { mcpRoutes } from './routes/mcp.ts';
 import { ollamaRoutes } from './routes/ollama.ts';
 import { pinRoutes } from './routes/pins.ts';
@@ -67,8 +67,7 @@ export async function createFastifyApp(options: Options, needs: HttpNeeds, parts
   const app = fastify({
     bodyLimit: options.maxBodyBytes,
     exposeHeadRoutes: false,
-    // People write addresses of MCP also with a slash at the end.
-    rewriteUrl: ({ url = '/' }) => url.replace(/^(\/(?:mcp|sse)(?:\/[^/?]+)?)\/(?=\?|$)/, '$1'),
+    rewriteUrl: ({ url = '/' }) => withoutLastSlash(url),
     // A path that cannot be decoded reaches no hook, so the guard is asked here.
     frameworkErrors(error, request, reply) {
       admission.mark(request, reply);

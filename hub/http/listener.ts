@@ -6,6 +6,7 @@ import type { ByteBudget, ClientConnections, WebSockets } from '#transports';
 import type { PresentedCertificate } from './client-certificates.ts';
 import { guardedRequest } from './guard.ts';
 import type { Peers } from './peers.ts';
+import { withoutLastSlash } from './mcp-paths.ts';
 import { createPipeline } from './pipeline.ts';
 import { type PlainPostsNeeds, createPlainPosts } from './plain-posts.ts';
 import {
@@ -108,7 +109,7 @@ export function createListener(
     if (!isWebSocket(request) || needs.connections.isDraining || isAnswerDue(request.socket))
       return undefined;
     const principal = admit(request);
-    const [path = ''] = (request.url ?? '').split('?');
+    const [path = ''] = withoutLastSlash(request.url ?? '').split('?');
     const endpoint = principal && paths.endpointOf(path);
     return principal && endpoint !== undefined ? { path, endpoint } : undefined;
   }

@@ -13,6 +13,10 @@ type McpPathsNeeds = {
 const serverStart = '/mcp/';
 const profileStart = '/mcp/@';
 
+/** People write addresses of MCP also with a slash at the end. */
+export const withoutLastSlash = (url: string): string =>
+  url.replace(/^(\/(?:mcp|sse)(?:\/[^/?]+)?)\/(?=\?|$)/, '$1');
+
 /** Finds the endpoints of paths, and the profiles through which they show all servers. */
 export function createMcpPaths({ servers, profiles }: McpPathsNeeds) {
   return {

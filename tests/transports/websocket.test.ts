@@ -50,6 +50,8 @@ describe('a request for a WebSocket', () => {
     assert.equal(await upgradeStatus(hub, '/mcp'), 101);
     assert.equal(await upgradeStatus(hub, '/mcp?client=mine'), 101);
     assert.equal(await upgradeStatus(hub, '/mcp/echo?client=mine'), 101);
+    assert.equal(await upgradeStatus(hub, '/mcp/'), 101);
+    assert.equal(await upgradeStatus(hub, '/mcp/echo/?client=mine'), 101);
     assert.equal(await upgradeStatus(hub, '/mcp/other'), 404);
     assert.equal(await upgradeStatus(hub, '/nowhere'), 404);
     assert.equal(await upgradeStatus(hub, '/servers'), 200);
