@@ -15,6 +15,8 @@ export interface Subscriber {
 
 /** Maximum number of subscriptions per subscriber, so that a client cannot fill the hub's memory. */
 const maxPerSubscriber = 1_000;
+/** Maximum length of their URIs together, in characters. */
+const maxCharacters = 256 * 1024;
 
 type Topic = {
   readonly server: Server;
@@ -46,7 +48,8 @@ export function createSubscriptions(needs: {
 }) {
   const byServer = new Map<Server, Map<string, Topic>>();
   const bySubscriber = new Map<Subscriber, Set<Topic>>();
-  const claims = new Map<Subscriber, number>();
+  /** Subscriptions that are reserved. */
+  const claims = new Set<{ readonly subscriber: Subscriber; readonly uri: string }>();
   /** Requests to subscribe that are not answered. */
   const asking = new Set<Asking>();
   const none: ReadonlyMap<Subscriber, string> = new Map();
@@ -138,21 +141,23 @@ export function createSubscriptions(needs: {
 
   return {
     /** Reserves one subscription while the server is asked, until disposed. Throws HUB_SUBSCRIPTIONS_FULL. */
-    claim(subscriber: Subscriber): Disposable {
-      const claimed = claims.get(subscriber) ?? 0;
-      if ((bySubscriber.get(subscriber)?.size ?? 0) + claimed >= maxPerSubscriber)
+    claim(subscriber: Subscriber, uri: string): Disposable {
+      const claimed = [...claims].filter(other => other.subscriber === subscriber);
+      const taken = [...claimed, ...(bySubscriber.get(subscriber) ?? [])];
+      if (taken.length >= maxPerSubscriber)
         throw new HubError(
           'HUB_SUBSCRIPTIONS_FULL',
           `this session is subscribed to ${maxPerSubscriber} resources, which is the most. Unsubscribe from some, or open another session`,
         );
-      claims.set(subscriber, claimed + 1);
-      return {
-        [Symbol.dispose]() {
-          const left = (claims.get(subscriber) ?? 0) - 1;
-          if (left > 0) claims.set(subscriber, left);
-          else claims.delete(subscriber);
-        },
-      };
+      const left = taken.reduce((sum, other) => sum - other.uri.length, maxCharacters);
+      if (uri.length > left)
+        throw new HubError(
+          'HUB_SUBSCRIPTIONS_FULL',
+          `"params.uri" has ${uri.length} characters, and this session could subscribe to ${Math.max(left, 0)} more: the most is ${maxCharacters}. Unsubscribe from some resources, or open another session`,
+        );
+      const one = { subscriber, uri };
+      claims.add(one);
+      return { [Symbol.dispose]: () => void claims.delete(one) };
     },
     /**
      * Registers an unanswered request to subscribe. Dispose it when the server has answered, after `gaveUp` if it was

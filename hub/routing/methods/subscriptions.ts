@@ -41,7 +41,7 @@ export function subscribeAt(
     call,
     async () => {
       const { session } = call;
-      using _ = subscriptions.claim(session);
+      using _ = subscriptions.claim(session, uri);
       const { worker, running } = await workerFor(server, call, clients);
       const { serverInfo } = running;
       if (keepsSessions(serverInfo)) {
@@ -118,7 +118,7 @@ const listen = (
     try {
       for (const { server: base, uri, publicUri } of wanted) {
         const server = clients.instanceFor(base, call);
-        using _ = subscriptions.claim(opened.listen);
+        using _ = subscriptions.claim(opened.listen, uri);
         using asking = subscriptions.asking(server, uri, opened.listen);
         if (await isSubscribed(server, uri, needs, asking)) {
           uris.push(publicUri);

@@ -67,6 +67,26 @@ test('an update of a part that is denied reaches nobody, although no server list
     );
 });
 
+test('a session cannot keep more characters of URIs than the bound, also by requests at the same time', async () => {
+  await using hub = await startHub([{ name: 'first', file: 'whisper.mjs' }]);
+  const client = openClient(hub, hub.server('first'));
+  await client.initialize();
+  const uris = Array.from('abc', letter => `whisper://${letter.repeat(100_000)}`);
+  const answers = await Promise.all(uris.map(uri => client.ask('resources/subscribe', { uri })));
+  assert.deepEqual(
+    answers.map(({ error }) => error.message),
+    [
+      '',
+      '',
+      '"params.uri" has 100010 characters, and this session could subscribe to 62124 more: the most is 262144. Unsubscribe from some resources, or open another session',
+    ],
+  );
+  assert.equal(answers[2]?.error.data['code'], 'HUB_SUBSCRIPTIONS_FULL');
+  await client.ask('resources/unsubscribe', { uri: uris[0] });
+  const again = await client.ask('resources/subscribe', { uri: uris[2] });
+  assert.equal(again.error.message, '');
+});
+
 test('a server stays subscribed to nothing that its only subscriber gave up', async () => {
   await using hub = await startHub([{ name: 'echo', file: 'echo.mjs' }]);
   const client = openClient(hub, hub.server('echo'));
