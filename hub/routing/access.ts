@@ -157,7 +157,7 @@ export function createAccess(needs: AccessNeeds) {
     },
     /** How a principal sees tools in find mode; undefined if it is not in that mode. */
     findOf: (principal: Principal, rules = source.rules) => findViews(principal, rules),
-    /** True if a principal in find mode may find a tool. */
+    /** True if the policy lets a principal list and call a tool. Find mode lists fewer, but finds it. */
     mayFind(principal: Principal, entry: CatalogEntry): boolean {
       const policy = policyOf(principal);
       return !policy || decisions.isListed(policy, policyNameOf(principal), 'tool', entry);

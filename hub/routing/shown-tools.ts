@@ -1,4 +1,6 @@
+import type { Principal } from '#policy';
 import type { Server } from '#servers';
+import type { Access } from './access.ts';
 import type { AccessSource } from './access-source.ts';
 import type { Catalog } from './catalog.ts';
 import { describeOwnTool } from './find/own-tools.ts';
@@ -19,6 +21,7 @@ export type ShownTool = {
 export function createShownTools(
   catalog: Pick<Catalog, 'changed' | 'find' | 'findAt' | 'list'>,
   source: Pick<AccessSource, 'toolsOf'>,
+  access: Pick<Access, 'mayFind'>,
 ) {
   function toolAt(server: Server, shown: string): Buffer | undefined {
     const own = source.toolsOf(server.config.name)?.rename
@@ -28,11 +31,20 @@ export function createShownTools(
   }
 
   return {
-    /** The description of a tool, as a client of the endpoint sees it; undefined if the endpoint does not list it. */
-    describeTool: (endpoint: Endpoint, publicName: string): Buffer | undefined =>
-      endpoint === 'all'
-        ? (catalog.find('tool', publicName)?.bytes ?? describeOwnTool(publicName))
-        : toolAt(endpoint, publicName),
+    /**
+     * The description of a tool, as a client of the endpoint sees it; undefined if the endpoint does not list it, or if the
+     * policy hides it from `viewer`.
+     */
+    describeTool(endpoint: Endpoint, publicName: string, viewer?: Principal): Buffer | undefined {
+      const entry =
+        endpoint === 'all'
+          ? catalog.find('tool', publicName)
+          : catalog.findAt(endpoint, 'tool', publicName);
+      if (viewer && entry && !access.mayFind(viewer, entry)) return undefined;
+      return endpoint === 'all'
+        ? (entry?.bytes ?? describeOwnTool(publicName))
+        : toolAt(endpoint, publicName);
+    },
     /** Fires after the list of tools has changed. */
     toolsChanged: (listener: () => void): Disposable =>
       catalog.changed(kind => {

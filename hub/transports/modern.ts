@@ -88,7 +88,7 @@ export function createModern(maxRequests: number, { router, clock, log }: Modern
     // The client left while its body was arriving.
     if (response.destroyed) return;
     const id = rawText(request.bytes, request.id);
-    const problem = check(headers, request, endpoint);
+    const problem = check(headers, request, endpoint, principal);
     if (problem) return sendJson(response, 400, errorAnswer(id, problem));
     const listens = request.method === 'subscriptions/listen';
     if (listens && !acceptsStream)
@@ -210,8 +210,12 @@ function createRequestCheck(router: Pick<Router, 'describeTool'>) {
   /** Keyed by the description, which the catalog keeps until the tool changes. */
   const declared = new WeakMap<Buffer, readonly ParamHeader[]>();
 
-  function declaredBy(name: string | undefined, endpoint: Endpoint): readonly ParamHeader[] {
-    const tool = name === undefined ? undefined : router.describeTool(endpoint, name);
+  function declaredBy(
+    name: string | undefined,
+    endpoint: Endpoint,
+    principal: Principal,
+  ): readonly ParamHeader[] {
+    const tool = name === undefined ? undefined : router.describeTool(endpoint, name, principal);
     if (!tool) return noHeaders;
     const known = declared.get(tool);
     if (known) return known;
@@ -222,7 +226,12 @@ function createRequestCheck(router: Pick<Router, 'describeTool'>) {
     return headers;
   }
 
-  return (headers: IncomingHttpHeaders, request: Request, endpoint: Endpoint) => {
+  return (
+    headers: IncomingHttpHeaders,
+    request: Request,
+    endpoint: Endpoint,
+    principal: Principal,
+  ) => {
     const { bytes } = request;
     const { params, meta } = metadataOf(request);
     if (request.params && !params)
@@ -240,7 +249,12 @@ function createRequestCheck(router: Pick<Router, 'describeTool'>) {
     if (error) return error;
     const called =
       request.method === 'tools/call' ? stringAt(bytes, params?.get('name')) : undefined;
-    const problem = headerMismatch(headers, request, params, declaredBy(called, endpoint));
+    const problem = headerMismatch(
+      headers,
+      request,
+      params,
+      declaredBy(called, endpoint, principal),
+    );
     return problem === undefined ? undefined : mismatch(problem);
   };
 }

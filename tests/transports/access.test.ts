@@ -5,6 +5,7 @@ import { startHub } from '#helpers/hub';
 import type { Observed } from '#routing';
 import { createTestAccess } from '../routing/test-access.ts';
 import { transports } from './every-transport.ts';
+import { modernHeaders, postModern } from './raw.ts';
 
 const fixtures = [{ name: 'files' }];
 const tools = ['read_file', 'write_file', 'move_file', 'search'];
@@ -82,3 +83,23 @@ test('a single call without a session is refused with status 403', async () => {
   const listed = await (await post('tools/list', {})).text();
   assert.ok(listed.includes('read_file') && !listed.includes('write_file'), listed);
 });
+
+test.each(['', '/fix'] as const)(
+  'a denied tool is refused before the headers that it declares are missed, at /mcp%s',
+  async path => {
+    const servers = [{ name: 'fix', file: '../conformance/server.mjs' }];
+    const { access, change } = createTestAccess(servers);
+    await using hub = await startHub(servers, { access });
+    const name = path === '' ? 'fix_test_param_header' : 'test_param_header';
+    const codeOf = async () => {
+      const response = await postModern(`${hub.url}/mcp${path}`, 'tools/call', {
+        params: { name, arguments: { region: 'us' } },
+        headers: modernHeaders('tools/call', name),
+      });
+      return JSON.parse(await response.body()).error?.data.code;
+    };
+    assert.equal(await codeOf(), 'HUB_HEADER_MISMATCH');
+    change({ policy: [{ tools: ['fix_*'], action: 'deny' }] });
+    assert.equal(await codeOf(), 'HUB_POLICY_DENIED');
+  },
+);
