@@ -209,7 +209,7 @@ export function createRouter(options: RouterOptions, needs: RouterNeeds) {
     get inFlight(): number {
       return answering.inFlight;
     },
-    ...createShownTools(catalog, source, access),
+    ...createShownTools(catalog, source, access, servers),
     keptResults: keeping.stats,
     /** Cancels the calls of a principal that outlive their requests: they wait for answers of its client. */
     endSuspendedOf(principal: Principal, reason: string): void {

@@ -1,5 +1,5 @@
-import type { Principal } from '#policy';
-import type { Server } from '#servers';
+import { type Principal, hintsOf } from '#policy';
+import type { Server, Servers } from '#servers';
 import type { Access } from './access.ts';
 import type { AccessSource } from './access-source.ts';
 import type { Catalog } from './catalog.ts';
@@ -21,7 +21,8 @@ export type ShownTool = {
 export function createShownTools(
   catalog: Pick<Catalog, 'changed' | 'find' | 'findAt' | 'list'>,
   source: Pick<AccessSource, 'toolsOf'>,
-  access: Pick<Access, 'mayFind'>,
+  access: Pick<Access, 'mayFind' | 'viewOf'>,
+  servers: Pick<Servers, 'all'>,
 ) {
   function toolAt(server: Server, shown: string): Buffer | undefined {
     const own = source.toolsOf(server.config.name)?.rename
@@ -44,6 +45,23 @@ export function createShownTools(
       return endpoint === 'all'
         ? (entry?.bytes ?? describeOwnTool(publicName))
         : toolAt(endpoint, publicName);
+    },
+    /**
+     * False if the policy hides a tool from a principal. One that no server lists is decided about by its name, which is
+     * of a server whose name it begins with.
+     */
+    mayHearOfTool(principal: Principal, publicName: string): boolean {
+      const entry = catalog.find('tool', publicName);
+      if (entry) return access.mayFind(principal, entry);
+      const view = access.viewOf(principal);
+      if (!view) return true;
+      const hints = () => hintsOf(undefined);
+      const item = { kind: 'tool', name: publicName, ownName: publicName, hints } as const;
+      const names = servers.all.map(({ config }) => config.name);
+      return [undefined, ...names.filter(name => publicName.startsWith(name))].every(
+        server =>
+          view.policy.decide({ method: 'tools/call', server, item }, view.client).action !== 'deny',
+      );
     },
     /** Fires after the list of tools has changed. */
     toolsChanged: (listener: () => void): Disposable =>

@@ -26,7 +26,10 @@ export type FanOutNeeds = {
 };
 
 /** The router, as fan-out tools use it. */
-type FanOutRouter = Pick<Router, 'openSessionless' | 'shownTools' | 'toolsChanged'>;
+type FanOutRouter = Pick<
+  Router,
+  'mayHearOfTool' | 'openSessionless' | 'shownTools' | 'toolsChanged'
+>;
 
 /** The server `fan_out`. It offers no tools before it is connected to the router. */
 export type FanOutServer = BuiltinServer & { connect(router: FanOutRouter): void };
@@ -93,7 +96,8 @@ export function createFanOutServer({ configs, changed, clock, log }: FanOutNeeds
       async call(args: unknown, { principal = openCaller, signal, progress }: BuiltinContext) {
         const requests = createPrincipalRequests(principal, connected);
         const given: JsonObject = isJsonObject(args) ? args : {};
-        const call = { ...config, tools: called, notCalled, args: given };
+        const told = notCalled.filter(({ tool }) => connected.mayHearOfTool(principal, tool));
+        const call = { ...config, tools: called, notCalled: told, args: given };
         return await callTools(call, { requests, clock, signal, progress });
       },
     };

@@ -173,6 +173,20 @@ describe('under a policy', () => {
     assert.match(texts.join('|'), /^one_look:\|look \d+$/);
   });
 
+  test.each([
+    ['tools by their names', { tools: ['two_*'] }],
+    ['tools of a server', { servers: ['two'] }],
+  ])('a tool that is not called is not named to who may not use it: %s', async (_what, rule) => {
+    configure({ tools: ['one_look', 'two_write', 'two_gone', 'one_gone'] });
+    change({ policy: [{ ...rule, action: 'deny' }] });
+    const { texts, meta } = await call();
+    assert.match(
+      texts.join('|'),
+      /^one_look:\|look \d+\|Failed:\none_gone: no server offers it now$/,
+    );
+    assert.doesNotMatch(JSON.stringify(meta), /two/);
+  });
+
   test('a fan-out tool is listed only to those who are listed one of its tools, and unknown to others', async () => {
     configure({ tools: ['one_look', 'two_peek'] });
     const other: Principal = { ...principal, name: 'other' };
