@@ -74,14 +74,15 @@ export async function answerRequest(
       const tool = server.tools().find(({ name }) => name === params['name']);
       // Unknown, not forbidden: what a principal may not use does not exist for it.
       if (!tool || !isAllowed(tool.scope, context.principal)) throw unknown('tool', publicName);
-      const { task } = params;
-      const wanted = isModern && knowsTasks(params) ? {} : task;
-      if (tool.begin && wanted !== undefined && isModern === (task === undefined)) {
+      // MCP 2026-07-28 ignores `task` (SEP-2663).
+      const ofModern = knowsTasks(params) ? {} : undefined;
+      const wanted = isModern ? ofModern : params['task'];
+      if (tool.begin && wanted !== undefined) {
         tasks.check(wanted);
         const maker = { isModern, principal: keyOf(context) };
         return tasks.add(await tool.begin(args, context), wanted, progressToken, maker);
       }
-      if (task !== undefined)
+      if (wanted !== undefined && !isModern)
         throw new RpcError(
           rpcCodes.methodNotFound,
           'HUB_REQUEST_INVALID',

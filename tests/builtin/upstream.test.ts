@@ -75,6 +75,13 @@ describe("a server of the hub's own", () => {
     await assert.rejects(relay(method, params).answer, { code });
   });
 
+  test('ignores `task` in a call of 2026-07-28, which does not have it', async () => {
+    const { relay } = openBuiltin();
+    const _meta = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28' };
+    const { result } = await relay('tools/call', { ...work, task: {}, _meta }).answer;
+    assert.equal(result.resultType, 'complete');
+  });
+
   test('tells a model by a tool error why its call failed; a bug is not shown', async () => {
     const failing = openBuiltin(async () => {
       throw new HubError('HUB_SERVER_UNKNOWN', 'no server is called "x"');

@@ -101,6 +101,17 @@ export function withoutClientMetadata({ request, meta }: Call): readonly Edit[] 
   return span && meta ? dropMembers(request.bytes, span, meta, clientMetadata) : [];
 }
 
+const taskMember: ReadonlySet<string> = new Set(['task']);
+
+/**
+ * Removes `task` from a call of a tool: MCP 2026-07-28 ignores it (SEP-2663), and a server with sessions would make a task
+ * that its client cannot ask for.
+ */
+export const withoutTask = ({ request, params }: Call): readonly Edit[] =>
+  request.method === 'tools/call' && request.params && params.has('task')
+    ? dropMembers(request.bytes, request.params, params, taskMember)
+    : [];
+
 /**
  * Converts a result of MCP 2026-07-28 to an older revision, which requires `outputSchema` and `structuredContent` to be
  * objects: any other value is wrapped as `result` (SEP-2106).

@@ -9,7 +9,7 @@ import { isWanted, setWork } from '../session.ts';
 import { withTrace } from '../trace.ts';
 import { carrierOf } from './carrier.ts';
 import { invalid } from './request-state.ts';
-import { clientMetadata, toModernResult, withoutClientMetadata } from './results.ts';
+import { clientMetadata, toModernResult, withoutClientMetadata, withoutTask } from './results.ts';
 import { createOpenQuestions } from './open-questions.ts';
 import { outcomeOf } from './send.ts';
 import { refuse } from './server-question.ts';
@@ -195,7 +195,7 @@ export function createSuspendedCall(
     }
   }
 
-  const edits = [...ownEdits, ...withoutClientMetadata(opening)];
+  const edits = [...ownEdits, ...withoutClientMetadata(opening), ...withoutTask(opening)];
   const relayed = upstream.relay(
     {
       request: opening.request,

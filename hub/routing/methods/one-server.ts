@@ -9,6 +9,7 @@ import {
   splice,
   stringAt,
 } from '#jsonrpc';
+import { isStateless } from '#mcp';
 import { type ListKind, listMethods } from '#servers';
 import { type Call, callTo, invalidRequest, requireString } from '../call.ts';
 import { renamedTool } from '../tool-names.ts';
@@ -23,7 +24,7 @@ export const unknownName = (kind: ListKind, name: string) =>
 
 /** Forwards a call to the server, also if the hub does not know the method. */
 export const pass: Method = call => {
-  const makesTask = call.params.has('task');
+  const makesTask = call.params.has('task') && !isStateless(call);
   if (makesTask && call.session.isSessionless)
     throw invalidRequest(
       '"params.task": a task outlives its request, and this request has no session to ask for it. Leave "task" out, or open a session at the server',

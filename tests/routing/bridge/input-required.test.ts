@@ -41,6 +41,20 @@ describe('a client without a session at a server that keeps one', () => {
     assert.equal(hub.server('asker').running?.upstream.inFlight(), 0);
   });
 
+  test.each(['withdraw', 'asker_withdraw'])(
+    'gets the result of a call with `task`, which its revision ignores: %s',
+    async name => {
+      await using hub = await startAsker();
+      const endpoint = name === 'withdraw' ? hub.server('asker') : 'all';
+      const { result } = await openModernAt(hub, endpoint).call(
+        name,
+        {},
+        { task: { ttl: 60_000 } },
+      );
+      assert.deepEqual([textOf(result), result['task']], ['withdrawn', undefined]);
+    },
+  );
+
   test('is asked at once for all that the server asks at the same time, and again for what it left out', async () => {
     await using hub = await startAsker();
     const client = openModern(hub);

@@ -8,6 +8,7 @@ import {
   notFoundAsBefore,
   toModernResult,
   withoutClientMetadata,
+  withoutTask,
 } from '../../../hub/routing/bridge/results.ts';
 import { callWith, modernMeta } from '../steps/scripted-call.ts';
 
@@ -140,6 +141,17 @@ describe('the metadata of a client of 2026-07-28', () => {
     ['all but what stands first', { progressToken: 1, ...all }, { progressToken: 1 }],
   ])('does not reach an older server: %s is removed', (_, _meta, left) => {
     assert.deepEqual(strip({ name: 'x', _meta }), { name: 'x', _meta: left });
+  });
+
+  test.each([
+    ['tools/call', { name: 'x', task: {}, a: 1 }, { name: 'x', a: 1 }],
+    ['tools/call', { task: {}, name: 'x' }, { name: 'x' }],
+    ['tools/call', { name: 'x' }, { name: 'x' }],
+    ['own/method', { task: {} }, { task: {} }],
+  ])('does not contain a task: %s with %j', (method, params, expected) => {
+    const call = callWith(method, params);
+    const text = splice(call.request.bytes, withoutTask(call)).toString();
+    assert.deepEqual(JSON.parse(text).params, expected);
   });
 
   test('is not looked for in a request without it', () => {
