@@ -290,7 +290,10 @@ function readBody(request: IncomingMessage, length: number, done: (body: Buffer)
   // The `end` event would come a turn later.
   request.on('data', (chunk: Buffer) => {
     missing -= chunk.length;
-    if (missing === 0) done(parts ? Buffer.concat([...parts, chunk], length) : chunk);
-    else (parts ??= []).push(chunk);
+    if (missing > 0) return void (parts ??= []).push(chunk);
+    const body = parts ? Buffer.concat([...parts, chunk], length) : chunk;
+    // The request lives until its answer is sent, and this listener with it.
+    parts = undefined;
+    done(body);
   });
 }

@@ -6,6 +6,7 @@ import { connect as connectSecurely } from 'node:tls';
 import { describe, test } from 'vitest';
 import { createCertificates } from '#helpers/certificates';
 import { startHub, until } from '#helpers/hub';
+import { memoryInUse } from '#helpers/memory';
 import { openSession } from '../transports/raw.ts';
 
 const ping = '{"jsonrpc":"2.0","id":"ü","method":"ping"}';
@@ -43,6 +44,14 @@ const headOf = (session: string, ...more: readonly string[]) =>
 
 const plain = 'content-type: application/json';
 const known = `content-length: ${Buffer.byteLength(ping)}`;
+
+const mebibyte = 2 ** 20;
+
+/** The memory of all buffers, also of those with pages of their own, when all garbage is gone. */
+async function bufferBytes(): Promise<number> {
+  await memoryInUse();
+  return process.memoryUsage().external;
+}
 
 describe('a POST to an MCP endpoint', () => {
   for (const [name, headers] of [
@@ -85,6 +94,28 @@ describe('a POST to an MCP endpoint', () => {
     const text = await exchange(hub.url, [headOf(id, plain, known), ping], it => it.includes(pong));
     assert.match(text, /^HTTP\/1\.1 200 /);
     assert.equal(hub.router.inFlight, 0);
+  });
+
+  test('does not stay in memory while its client does not read the answer', async () => {
+    await using hub = await startHub([{ name: 'echo' }]);
+    const { id } = await openSession(`${hub.url}/mcp`);
+    const pad = 'x'.repeat(32 * mebibyte);
+    const params = { name: 'echo_bytes', arguments: { n: 8 * mebibyte, pad } };
+    const body = Buffer.from(
+      JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }),
+    );
+    const { hostname, port } = new URL(hub.url);
+    const socket = connect(Number(port), hostname);
+    await once(socket, 'connect');
+    const before = await bufferBytes();
+    socket.write(headOf(id, plain, `content-length: ${body.length}`));
+    await new Promise(resolve => socket.write(body, resolve));
+    await until(
+      () => hub.router.inFlight === 0 && hub.server('echo').running?.upstream.relayed() === 1,
+    );
+    const kept = (await bufferBytes()) - before;
+    socket.destroy();
+    assert.ok(kept < 16 * mebibyte, `${kept} bytes are kept`);
   });
 
   test('is refused like any other: a foreign Host, no token, an empty body', async () => {
