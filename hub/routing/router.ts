@@ -47,6 +47,7 @@ import { createImproveStep } from './steps/improve.ts';
 import { createKeeping } from './steps/keep-results.ts';
 import { createKeptImprovements } from './steps/kept-improvements.ts';
 import { createLimitStep } from './steps/limits.ts';
+import { createRequestBytesStep } from './steps/request-bytes.ts';
 import { createShownTools } from './shown-tools.ts';
 import { createUnknownToolLog } from './unknown-tools.ts';
 import { traced } from './trace.ts';
@@ -175,7 +176,7 @@ export function createRouter(options: RouterOptions, needs: RouterNeeds) {
   const resumption = createResumption(parts);
   let { lastSession = 0 } = options;
   const answering = createAnswering(
-    compose([createAuditStep(needs.audit)], resolved =>
+    compose([createRequestBytesStep(), createAuditStep(needs.audit)], resolved =>
       resolved.answer ? resolved.answer() : relay(resolved),
     ),
     { ...needs, auditor: needs.audit?.observe },
