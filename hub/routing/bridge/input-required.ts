@@ -18,6 +18,8 @@ const inputMethods = new Set(['tools/call', 'prompts/get', 'resources/read']);
 const maxWaiting = 4_000;
 /** Maximum number of waiting calls per principal, so that one principal leaves room for others. */
 export const maxWaitingPerPrincipal = 1_000;
+/** Maximum size of the requests of these calls together, in bytes. They are kept while the calls wait. */
+const maxWaitingBytes = 64 * 2 ** 20;
 
 export type SuspendedCalls = ReturnType<typeof createSuspendedCalls>;
 
@@ -77,6 +79,12 @@ export function createSuspendedCalls(needs: {
             throw retryable(
               'HUB_INPUTS_FULL',
               `${maxWaitingPerPrincipal} calls of this client wait for its answers already`,
+            );
+          const kept = waiting.valuesOf(owner).reduce((sum, one) => sum + one.requestBytes, 0);
+          if (kept + suspended.requestBytes > maxWaitingBytes)
+            throw retryable(
+              'HUB_INPUTS_FULL',
+              `the calls that wait for answers of this client have ${kept} bytes, and this one has ${suspended.requestBytes}: the most is ${maxWaitingBytes} bytes together`,
             );
           waiting.set(suspended.id, suspended, owner);
         },

@@ -11,6 +11,8 @@ export interface SuspendedCall {
   readonly id: string;
   readonly server: Server;
   readonly client: string;
+  /** Size of its first request. */
+  readonly requestBytes: number;
   /** True while the client has questions to answer and no request is open. */
   readonly isAway: boolean;
   /** True if the method of the call allows questions to the client. */

@@ -217,6 +217,7 @@ export function createSuspendedCall(
     id: options.id,
     server,
     client: options.client,
+    requestBytes: opening.request.bytes.length,
     mayAsk: options.mayAsk,
     get isAway() {
       return away;

@@ -13,6 +13,7 @@ const callNamed = (
   id,
   server,
   client: 'ada',
+  requestBytes: 0,
   mayAsk,
   isAway,
   hasOpenRequest,

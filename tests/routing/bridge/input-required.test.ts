@@ -224,6 +224,18 @@ describe('a client without a session at a server that keeps one', () => {
     assert.equal(asked.result['resultType'], 'input_required');
   });
 
+  test('cannot have the hub keep large calls that wait for its answers', async () => {
+    await using hub = await startAsker();
+    const client = openModern(hub);
+    const large = { ...asking, pad: 'x'.repeat(40 * 2 ** 20) };
+    const first = await client.call('ask', large);
+    assert.equal(first.result['resultType'], 'input_required');
+    const second = await client.call('ask', large);
+    assert.match(textOf(second.result), /the calls that wait for answers of this client have 419/);
+    const small = await client.call('ask', asking);
+    assert.equal(small.result['resultType'], 'input_required');
+  });
+
   test('cannot go on with a call at another endpoint', async () => {
     await using hub = await startHub([{ name: 'asker' }, { name: 'other', file: 'asker.mjs' }]);
     const client = openModern(hub);
