@@ -19,11 +19,13 @@ export function spellingsOf(uri: string): readonly string[] {
       'HUB_REQUEST_INVALID',
       `the URI has ${uri.length} characters, and the policy compares at most ${maxLength}`,
     );
-  const spellings = new Set([uri, normalize(uri)]);
+  const spellings = new Set<string>();
   let decoded = uri;
-  for (let times = 0; times < maxDecodings; times++) {
+  for (let times = 0; times <= maxDecodings; times++) {
+    const normal = normalize(decoded);
+    // To normalize encodes characters such as spaces and umlauts, which rules name as they are.
+    spellings.add(decoded).add(normal).add(decode(normal));
     decoded = decode(decoded);
-    spellings.add(decoded).add(normalize(decoded));
   }
   return [...spellings];
 }

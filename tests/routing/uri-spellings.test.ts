@@ -23,6 +23,16 @@ test('an invalid sequence hides no other', () => {
   assert.ok(spellingsOf('file:///%FF/%73ecret').some(one => one.endsWith('/secret')));
 });
 
+test.each([
+  ['FILE:///my%20notes/a', 'file:///my notes/a'],
+  ['file:///b/../my notes/a', 'file:///my notes/a'],
+  ['file:///b/%2e%2e/%C3%BC', 'file:///ü'],
+  ['file:///b/%252e%252e/%25C3%25BC', 'file:///ü'],
+  ['FILE:///a"b', 'file:///a"b'],
+])('a character that URLs encode is compared as it is, too: %s is %s', (uri, spelling) => {
+  assert.ok(spellingsOf(uri).includes(spelling), spellingsOf(uri).join(' '));
+});
+
 test('a URI that is too long to compare is refused', () => {
   assert.throws(() => spellingsOf(`x:${'a'.repeat(65_535)}`), { code: 'HUB_REQUEST_INVALID' });
 });
