@@ -265,8 +265,8 @@ function namedIn({ call: { request, params }, name: known }: ResolvedCall, catal
   if (stringAt(bytes, ref?.get('type')) === 'ref/prompt')
     return { kind: 'prompt', key: 'ref.name', name: stringAt(bytes, ref?.get('name')) } as const;
   const name = stringAt(bytes, ref?.get('uri'));
-  // The reference is a template or a resource.
-  const isListed = name !== undefined && catalog.find('resource', name) !== undefined;
+  // The reference is a template or a resource. The former comes first, as where the request is resolved.
+  const isListed = catalog.find('resource', name ?? '') && !catalog.find('template', name ?? '');
   return { kind: isListed ? 'resource' : 'template', key: 'ref.uri', name } as const;
 }
 

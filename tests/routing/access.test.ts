@@ -278,6 +278,23 @@ test('a tool that its server does not list is decided about by its name', async 
   );
 });
 
+test('a completion is decided about by the server that it is for, also if another lists a resource of that name', async () => {
+  const uri = 'file:///public/a';
+  const both = [
+    { name: 'first', file: 'files.mjs' },
+    { name: 'second', file: 'files.mjs', env: { TEMPLATE: uri } },
+  ];
+  const { access } = createTestAccess(both, { policy: [{ servers: ['second'], action: 'deny' }] });
+  await using hub = await startHub(both, { access });
+  const client = await open(hub, 'legacy', 'all');
+  const ref = { type: 'ref/resource', uri };
+  const argument = { name: 'x', value: '' };
+  assert.deepEqual(
+    await refusalOf(client, 'completion/complete', { ref, argument }),
+    denied(`the template "${uri}"`),
+  );
+});
+
 test.each([
   ['tools/call', { name: ['unlisted'] }, 'tools/call needs "name" in its params, as a string'],
   ['prompts/get', {}, 'prompts/get needs "name" in its params, as a string'],
