@@ -567,7 +567,10 @@ describe('a reload', () => {
 
 describe('a task of a client without a session', () => {
   const capabilities = { extensions: { 'io.modelcontextprotocol/tasks': {} } };
-  const two = [{ name: 'stateless' }, { name: 'other', file: 'stateless.mjs' }];
+  const two = [
+    { name: 'stateless' },
+    { name: 'other', file: 'stateless.mjs', env: { NAME: 'other' } },
+  ];
   const taskIdOf = ({ result }: { readonly result: { readonly [name: string]: unknown } }) =>
     String(result['taskId']);
 
@@ -585,6 +588,27 @@ describe('a task of a client without a session', () => {
     assert.equal(await refusalOf(at('stateless'), 'tasks/get', task), undefined);
     assert.deepEqual(
       await refusalOf(at('other'), 'tasks/get', task),
+      denied('the tool "other_make"'),
+    );
+  });
+
+  test('follows its tool also if it was made at its server, where it has the id that the server gave', async () => {
+    const { access } = createTestAccess(two, {
+      policy: [{ clients: ['cursor'], tools: ['other_make'], action: 'deny' }],
+    });
+    await using hub = await startHub(two, { access });
+    const at = (where: string, principal: Principal) =>
+      openModern(hub, hub.server(where), capabilities, undefined, principal);
+    assert.equal(taskIdOf(await at('stateless', other).call('make')), 'task-1');
+    assert.equal(taskIdOf(await at('other', other).call('make')), 'task-1');
+    const task = { taskId: 'task-1' };
+    for (const where of ['stateless', 'other']) {
+      const { result } = await at(where, other).ask('tasks/get', task);
+      assert.equal(isObject(result) && result['statusMessage'], where);
+    }
+    assert.equal(await refusalOf(at('stateless', cursor), 'tasks/get', task), undefined);
+    assert.deepEqual(
+      await refusalOf(at('other', cursor), 'tasks/get', task),
       denied('the tool "other_make"'),
     );
   });

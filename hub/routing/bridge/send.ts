@@ -107,7 +107,13 @@ function replyOf(
       rawText(call.request.bytes, token),
     );
   const bytes = answer.id ? replace(answer.bytes, answer.id, call.id) : answer.bytes;
-  return { bytes: task ? inPayload(bytes, task.taskId, task.publicId) : bytes, outcome, serverMs };
+  // At the endpoint of its server, a client without a session names a task as the server does.
+  const isRenamed = task && (call.session.endpoint === 'all' || keepsSessions(call));
+  return {
+    bytes: isRenamed ? inPayload(bytes, task.taskId, task.publicId) : bytes,
+    outcome,
+    serverMs,
+  };
 }
 
 /** The outcome of a call. Notes an error code for the trace spans of the call. */

@@ -11,9 +11,10 @@ import {
 } from '#jsonrpc';
 import { isStateless } from '#mcp';
 import { type ListKind, listMethods } from '#servers';
-import { type Call, callTo, invalidRequest, requireString } from '../call.ts';
+import { type Call, type ResolvedCall, callTo, invalidRequest, requireString } from '../call.ts';
 import { renamedTool } from '../tool-names.ts';
 import { type Method, type MethodNeeds, serverOf } from './method.ts';
+import { knowsTasks } from './tasks.ts';
 
 /** The error for an unknown tool or prompt. MCP requires "invalid params". */
 export const unknownName = (kind: ListKind, name: string) =>
@@ -32,9 +33,16 @@ export const pass: Method = call => {
   return callTo(serverOf(call), call, { remembered: makesTask ? { kind: 'task' } : undefined });
 };
 
-/** Forwards a tool call. If the config renames tools of the server, the server gets its own name. */
+/**
+ * Forwards a tool call. If the config renames tools of the server, the server gets its own name. The policy decides about a
+ * task that it makes by the tool.
+ */
 const callToolOfOne: Method = (call, needs) => {
-  const resolved = pass(call, needs);
+  const passed = pass(call, needs);
+  const resolved: ResolvedCall =
+    isStateless(call) && knowsTasks(call)
+      ? { ...passed, remembered: { kind: 'public_task' } }
+      : passed;
   const server = serverOf(call);
   if (!needs.access.toolsOf(server.config.name)?.rename) return resolved;
   const { span, text } = requireString(call, call.params, 'name', 'params.name');
