@@ -201,6 +201,22 @@ export function createCatalog(
       )?.entry;
     },
     /**
+     * The templates of a server that its own URI may belong to: the first that matches, and those before it that are too
+     * costly to match.
+     */
+    templatesAt(server: Server, uri: string): readonly CatalogEntry[] {
+      const found: CatalogEntry[] = [];
+      const budget: Budget = { stepsLeft: stepsPerServer };
+      for (const { entry, matches } of matchers) {
+        if (entry.server !== server) continue;
+        budget.isUnsure = false;
+        const isMatch = matches(`${prefixOf(entry)}${uri}`, budget);
+        if (isMatch || budget.isUnsure) found.push(entry);
+        if (isMatch) break;
+      }
+      return found;
+    },
+    /**
      * The server of a resource: the server that lists it, else the first with a template that matches. `entry`: the
      * resource, or that template.
      */

@@ -132,7 +132,7 @@ export function createItemDecisions({
       return policy.decide({ method, server: server.config.name, item: spelled }, client);
     });
     const byTemplate = () => {
-      const others = spellings.flatMap(other => catalog.findTemplateAt(server, other) ?? []);
+      const others = spellings.flatMap(other => catalog.templatesAt(server, other));
       return strictest(
         [...(template ? [template] : []), ...others].map(
           one => decideEntry(asked, 'template', one).decision,

@@ -5,8 +5,11 @@ type Part = { readonly literal: string } | { readonly forbidden: string };
 const maxUriLength = 2048;
 const maxParts = 32;
 
-/** Remaining steps, shared by many matches. A step is about one character. */
-export type Budget = { stepsLeft: number };
+/**
+ * Remaining steps, shared by many matches. A step is about one character. `isUnsure` is set by a match that was given up: the
+ * URI begins as the template does, and may match.
+ */
+export type Budget = { stepsLeft: number; isUnsure?: boolean };
 
 /** True if the template matches. False also if the budget is exhausted. */
 export type Matcher = (uri: string, budget: Budget) => boolean;
@@ -31,8 +34,12 @@ export function matcherOf(template: string): Matcher {
   const rest = start === '' ? parts : parts.slice(1);
   return (uri, budget) => {
     budget.stepsLeft--;
-    if (budget.stepsLeft < 0 || uri.length > maxUriLength || parts.length > maxParts) return false;
-    return uri.startsWith(start) && matches(rest, uri, start.length, budget);
+    if (!uri.startsWith(start)) return false;
+    const isTooLong = uri.length > maxUriLength || parts.length > maxParts;
+    if (budget.stepsLeft >= 0 && !isTooLong && matches(rest, uri, start.length, budget))
+      return true;
+    if (budget.stepsLeft < 0 || isTooLong) budget.isUnsure = true;
+    return false;
   };
 }
 

@@ -191,7 +191,8 @@ describe.each(combinations)('a client of the %s era at the endpoint of %s', (era
     assert.deepEqual(await read('file:///other/c'), refused);
     assert.deepEqual(await listed(client, 'resourceTemplates'), []);
     if (where !== 'files') return;
-    for (const uri of ['FILE:///other/c', 'file:///a/../other/c', 'file:///other%2Fc'])
+    const long = `file:///other/${'c'.repeat(2_100)}`;
+    for (const uri of ['FILE:///other/c', 'file:///a/../other/c', 'file:///other%2Fc', long])
       assert.deepEqual(
         await read(uri),
         denied(`the resource "${uri}"`, undefined, 'policy[1]'),

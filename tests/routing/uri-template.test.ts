@@ -56,6 +56,21 @@ describe('a URI template', () => {
     assert.ok(budget.stepsLeft > -10_000, 'what is left over is no more than one part');
   });
 
+  test.each([
+    ['x://{a}', `x://${'a'.repeat(2_100)}`, 1e9, true],
+    [`x://${'{a}'.repeat(40)}`, 'x://a', 1e9, true],
+    ['x://{a}b', `x://${'a'.repeat(100)}`, 50, true],
+    ['x://{a}', 'x://a/b', 1e9, false],
+    ['y://{a}', `x://${'a'.repeat(2_100)}`, 1e9, false],
+  ])(
+    '%s that does not match %s in %d steps: it was given up: %s',
+    (template, uri, steps, isUnsure) => {
+      const budget = { stepsLeft: steps, isUnsure: false };
+      assert.equal(matcherOf(template)(uri, budget), false);
+      assert.equal(budget.isUnsure, isUnsure);
+    },
+  );
+
   test('that begins with other text than the URI costs one step', () => {
     const budget = { stepsLeft: 1_000 };
     for (let at = 0; at < 1_000; at++)
