@@ -16,9 +16,10 @@ export type Matcher = (uri: string, budget: Budget) => boolean;
 
 /**
  * Creates a matcher for a URI template (RFC 6570). Literals match themselves. An expression matches any text, which
- * ends at a slash except for `{+...}` and `{#...}`. The time is proportional to the lengths of both, for every
- * template, since a server may send any template. A template with another literal prefix than the URI, the usual
- * case, costs almost nothing.
+ * ends at a slash except for `{+...}`, `{#...}`, `{?...}`, `{&...}` and `{...*}`: like the servers of the SDKs and FastMCP, which
+ * do not end it at `?` or `#` either. The policy would otherwise not see that they read the template. The time is
+ * proportional to the lengths of both, for every template, since a server may send any template. A template with another
+ * literal prefix than the URI, the usual case, costs almost nothing.
  */
 export function matcherOf(template: string): Matcher {
   const parts = template
@@ -26,8 +27,7 @@ export function matcherOf(template: string): Matcher {
     .filter(part => part !== '')
     .map((part): Part => {
       if (!part.startsWith('{') || !part.endsWith('}')) return { literal: part };
-      if (/^\{[+#]/.test(part)) return { forbidden: '' };
-      return { forbidden: /^\{[?&]/.test(part) ? '#' : '/?#' };
+      return { forbidden: /^\{[+#?&]|\*\}$/.test(part) ? '' : '/' };
     });
   const [first] = parts;
   const start = first && 'literal' in first ? first.literal : '';

@@ -192,7 +192,14 @@ describe.each(combinations)('a client of the %s era at the endpoint of %s', (era
     assert.deepEqual(await listed(client, 'resourceTemplates'), []);
     if (where !== 'files') return;
     const long = `file:///other/${'c'.repeat(2_100)}`;
-    for (const uri of ['FILE:///other/c', 'file:///a/../other/c', 'file:///other%2Fc', long])
+    const queried = ['file:///other/c?d', 'file:///other/c#d'];
+    for (const uri of [
+      'FILE:///other/c',
+      'file:///a/../other/c',
+      'file:///other%2Fc',
+      long,
+      ...queried,
+    ])
       assert.deepEqual(
         await read(uri),
         denied(`the resource "${uri}"`, undefined, 'policy[1]'),
