@@ -127,10 +127,14 @@ export function createItemDecisions({
     const item = unlisted(server, 'resource', uri);
     const prefix = template ? prefixOf(template) : '';
     const spellings = spellingsOf(uri);
-    const decisions = spellings.map(ownName => {
-      const spelled = { ...item, name: `${prefix}${ownName}`, ownName };
-      return policy.decide({ method, server: server.config.name, item: spelled }, client);
-    });
+    // In another spelling, the prefix on /mcp of the resource or template is unknown.
+    const prefixes = [...new Set([prefix, `${server.config.name}+`])];
+    const decisions = spellings.flatMap(ownName =>
+      prefixes.map(one => {
+        const spelled = { ...item, name: `${one}${ownName}`, ownName };
+        return policy.decide({ method, server: server.config.name, item: spelled }, client);
+      }),
+    );
     const byTemplate = () => {
       const others = spellings.flatMap(other => catalog.templatesAt(server, other));
       return strictest(

@@ -286,6 +286,24 @@ test('a tool that its server does not list is decided about by its name', async 
   );
 });
 
+test('a rule with the name that a resource has on /mcp holds at its server, however the URI is written', async () => {
+  const both = [files, { name: 'second', file: 'files.mjs' }];
+  const { access } = createTestAccess(both, {
+    policy: [{ resources: ['second+file:///secret/*'], action: 'deny' }],
+  });
+  await using hub = await startHub(both, { access });
+  const client = await open(hub, 'legacy', hub.server('second'));
+  for (const uri of ['file:///secret/b', 'FILE:///secret/b', 'file:///x/../secret/c'])
+    assert.match(
+      String((await refusalOf(client, 'resources/read', { uri }))?.message),
+      /^policy denies the resource/,
+      uri,
+    );
+  const elsewhere = await open(hub, 'legacy', hub.server('files'));
+  const uri = 'FILE:///secret/b';
+  assert.equal(await refusalOf(elsewhere, 'resources/read', { uri }), undefined);
+});
+
 test('a completion is decided about by the server that it is for, also if another lists a resource of that name', async () => {
   const uri = 'file:///public/a';
   const both = [
