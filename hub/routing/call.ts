@@ -175,12 +175,19 @@ function requestedLevel({ bytes }: Request, meta: MemberSpans | undefined): LogL
   return isLogLevel(level) ? level : 'none';
 }
 
+/** Maximum size of a progress token, which is kept as long as a task, and written into each notification. */
+const maxTokenBytes = 1_024;
 function metaOf(request: Request, params: MemberSpans): MemberSpans | undefined {
   const span = params.get('_meta');
   // A `_meta` that is not an object is forwarded; the server validates it.
   if (!span || request.bytes[span.start] !== 0x7b) return undefined;
   const meta = membersOf(request.bytes, span);
   if (!meta) throw duplicated('"params._meta"');
+  const { start = 0, end = 0 } = meta.get('progressToken') ?? {};
+  if (end - start > maxTokenBytes)
+    throw invalidRequest(
+      `"params._meta.progressToken" has ${end - start} bytes, and the hub takes at most ${maxTokenBytes}. Write a number, or a shorter text`,
+    );
   return meta;
 }
 

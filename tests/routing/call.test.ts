@@ -56,6 +56,17 @@ test('a request of a session asks for no log level, whatever it says', () => {
   assert.equal(callWith('tools/call', { _meta }).logLevel, undefined);
 });
 
+test('a progress token is bounded: it is kept as long as a task, and written into each notification', () => {
+  const read = (length: number) =>
+    callWith('tools/call', { _meta: { progressToken: 'x'.repeat(length) } });
+  assert.equal(read(1_022).meta?.has('progressToken'), true);
+  assert.throws(() => read(1_023), {
+    code: 'HUB_REQUEST_INVALID',
+    message:
+      '"params._meta.progressToken" has 1025 bytes, and the hub takes at most 1024. Write a number, or a shorter text',
+  });
+});
+
 describe('a request that is refused already', () => {
   const read = (text: string) =>
     readCall(readRequest(text), sessionOf(), { send() {} }, caller, 0, true);
