@@ -12,6 +12,7 @@ import {
 } from '#jsonrpc';
 import { isStateless } from '#mcp';
 import type { ListKind } from '#servers';
+import { asPrivate } from './bridge/results.ts';
 import {
   type Call,
   type ResolvedCall,
@@ -155,8 +156,12 @@ function findSubscribed(call: Call, needs: MethodNeeds): Resource {
 
 const read: Method = (call, needs) => {
   const { server, uri, publicUri, edits } = findResource(call, needs);
+  const isScoped = isStateless(call) && needs.access.isRestricted(call.principal);
+  const scoped = isScoped ? asPrivate : undefined;
   const restored =
-    uri === publicUri ? undefined : (bytes: Buffer) => withUri(bytes, uri, publicUri);
+    uri === publicUri
+      ? scoped
+      : (bytes: Buffer) => withUri(scoped?.(bytes) ?? bytes, uri, publicUri);
   return callTo(server, call, { edits, name: publicUri, restored });
 };
 

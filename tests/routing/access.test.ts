@@ -304,6 +304,23 @@ test('a rule with the name that a resource has on /mcp holds at its server, howe
   assert.equal(await refusalOf(elsewhere, 'resources/read', { uri }), undefined);
 });
 
+test.each(['all', 'stateless'])(
+  'what is read under a policy is for its client only, also if the server lets everybody keep it, at %s',
+  async where => {
+    const servers = [{ name: 'stateless', env: { SCOPE: 'public' } }];
+    const { access, change } = createTestAccess(servers);
+    await using hub = await startHub(servers, { access });
+    const client = await open(hub, 'modern', where === 'all' ? where : hub.server(where));
+    const scopeOf = async () => {
+      const { result } = await client.ask('resources/read', { uri: 'stateless://note' });
+      return isObject(result) ? result['cacheScope'] : assert.fail('it is read');
+    };
+    assert.equal(await scopeOf(), 'public');
+    change({ policy: [{ clients: ['other'], resources: ['stateless://*'], action: 'deny' }] });
+    assert.equal(await scopeOf(), 'private');
+  },
+);
+
 test('a completion is decided about by the server that it is for, also if another lists a resource of that name', async () => {
   const uri = 'file:///public/a';
   const both = [

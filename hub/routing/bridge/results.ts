@@ -66,6 +66,13 @@ export function notFoundAsBefore({ bytes, payload }: Answer, method: string): Bu
     : bytes;
 }
 
+/** Keeps shared caches from giving a result to clients whom the policy may refuse it (MCP 2026-07-28, caching). */
+export function asPrivate(bytes: Buffer): Buffer {
+  const { payload, failed } = readAnswer(bytes);
+  const scope = failed ? undefined : membersOf(bytes, payload)?.get('cacheScope');
+  return scope ? splice(bytes, [{ span: scope, text: '"private"' }]) : bytes;
+}
+
 /** A complete result made by the hub, as JSON text. `ttlMs`: how long the client may cache the result. */
 export function completeResult(
   result: object,

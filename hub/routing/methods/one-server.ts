@@ -11,6 +11,7 @@ import {
 } from '#jsonrpc';
 import { isStateless } from '#mcp';
 import { type ListKind, listMethods } from '#servers';
+import { asPrivate } from '../bridge/results.ts';
 import { type Call, type ResolvedCall, callTo, invalidRequest, requireString } from '../call.ts';
 import { renamedTool } from '../tool-names.ts';
 import { type Method, type MethodNeeds, serverOf } from './method.ts';
@@ -92,11 +93,19 @@ function editList(bytes: Buffer, kind: ListKind, call: Call, needs: MethodNeeds)
   return splice(bytes, [list, ...scope]);
 }
 
+const readOfOne: Method = (call, needs) => {
+  const resolved = pass(call, needs);
+  return isStateless(call) && needs.access.isRestricted(call.principal)
+    ? { ...resolved, restored: asPrivate }
+    : resolved;
+};
+
 /** Methods that are forwarded with other names, and their answers without what is denied. */
 export const itemMethodsOfOne: readonly (readonly [string, Method])[] = [
   ['tools/call', callToolOfOne],
   ['tools/list', listOfOne('tool')],
   ['resources/list', listOfOne('resource')],
+  ['resources/read', readOfOne],
   ['resources/templates/list', listOfOne('template')],
   ['prompts/list', listOfOne('prompt')],
 ];
