@@ -15,6 +15,8 @@ export interface SuspendedCall {
   readonly requestBytes: number;
   /** True while the client has questions to answer and no request is open. */
   readonly isAway: boolean;
+  /** True as soon as the server's answer is read: before a promise tells it, further messages may be read. */
+  readonly isAnswered: boolean;
   /** True if the method of the call allows questions to the client. */
   readonly mayAsk: boolean;
   /** True while a question of the server is open. */

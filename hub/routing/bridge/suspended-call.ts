@@ -86,6 +86,9 @@ export function createSuspendedCall(
     void answer(ended.signal).then(() => answering--);
   }
 
+  /** The calls of the client that its messages may be about. */
+  const callsAtWork = () => needs.callsWith(suspended).filter(one => !one.isAnswered);
+
   const owner: Owner = {
     identity: options.client,
     get hasOpenRequest() {
@@ -94,12 +97,12 @@ export function createSuspendedCall(
     serverRequest(serverRequest) {
       // If the transport does not say which call the question belongs to, any call of the client can carry it.
       if (typeof serverRequest.about === 'object') take(serverRequest);
-      else carrierOf(needs.callsWith(suspended), suspended).take(serverRequest);
+      else carrierOf(callsAtWork(), suspended).take(serverRequest);
     },
     notification(notification, responseStream) {
       const { method, bytes, params, about } = notification;
       // The association is ambiguous if the client has several calls. A lost message does no harm.
-      if (typeof about !== 'object' && needs.callsWith(suspended).length > 1) return;
+      if (typeof about !== 'object' && callsAtWork().length > 1) return;
       // Stateless clients have no notification for a completed page, and get logs only if the request set a level.
       if (method === 'notifications/elicitation/complete') return;
       const isLog = method === 'notifications/message';
@@ -156,7 +159,7 @@ export function createSuspendedCall(
 
   /** Moves the remaining questions to other calls of the client. */
   function handOver(): void {
-    const others = needs.callsWith(suspended);
+    const others = callsAtWork();
     if (others.length === 0) questions.refuseAll(invalid('is of no use: the server has answered'));
     for (const question of questions.takeAll()) carrierOf(others, suspended).take(question);
   }
@@ -201,12 +204,15 @@ export function createSuspendedCall(
       request: opening.request,
       edits: withTrace(opening, edits, clientMetadata),
       progressToken: opening.meta?.get('progressToken'),
-      answered: (answer): Outcome => ({
-        bytes: answer.bytes,
-        outcome: outcomeOf(call, answer),
-        serverMs: serverMs(),
-        done: true,
-      }),
+      answered(answer): Outcome {
+        isAnswered = true;
+        return {
+          bytes: answer.bytes,
+          outcome: outcomeOf(call, answer),
+          serverMs: serverMs(),
+          done: true,
+        };
+      },
       failed: error => new FailedCall(error, serverMs()),
     },
     caller,
@@ -221,6 +227,9 @@ export function createSuspendedCall(
     mayAsk: options.mayAsk,
     get isAway() {
       return away;
+    },
+    get isAnswered() {
+      return isAnswered;
     },
     get hasOpenRequest() {
       return questions.size > 0 || answering > 0;
@@ -247,10 +256,9 @@ export function createSuspendedCall(
   attach(opening);
   relayed.answer.then(
     answer => {
-      isAnswered = true;
       needs.over(suspended);
       // A remaining question belongs to another call. The client may still answer one that it was already asked.
-      if (!away || needs.callsWith(suspended).length === 0) handOver();
+      if (!away || callsAtWork().length === 0) handOver();
       turn.resolve(answer);
     },
     (error: unknown) => {

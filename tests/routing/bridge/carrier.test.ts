@@ -14,6 +14,7 @@ const callNamed = (
   server,
   client: 'ada',
   requestBytes: 0,
+  isAnswered: false,
   mayAsk,
   isAway,
   hasOpenRequest,

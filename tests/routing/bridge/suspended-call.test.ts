@@ -271,6 +271,9 @@ describe('two calls of a client', () => {
     assert.equal(one.streamed.length, 1, 'it may be about the second');
     log(0);
     assert.equal(one.streamed.length, 2);
+    one.at(1).answer(done);
+    log();
+    assert.equal(one.streamed.length, 3, 'the second was answered, in the same chunk perhaps');
   });
 });
 
