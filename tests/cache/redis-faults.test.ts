@@ -435,11 +435,13 @@ describeWithEngine('an exact cache in a Redis of its own', () => {
     assert.equal((await filling).value, 'filled');
     assert.equal(await isThere(hub.cache, 'b'), false);
     await isHit(hub.cache, 'a', 'one');
-    // Redis may have freed a few buffers meanwhile.
-    await fillUp(1);
-    await keep(hub.cache, 'c', 'not kept');
-    assert.equal(await isThere(hub.cache, 'c'), false);
-    assert.match(await errorOf(hub.cache), /OOM/);
+    // Redis may free a few buffers meanwhile, and write what needs no more room.
+    for (let error = '', attempt = 0; !error.includes('OOM'); error = await errorOf(hub.cache)) {
+      assert.ok(attempt++ < 20, `the error is ${JSON.stringify(error)}`);
+      await fillUp(1);
+      await keep(hub.cache, 'c', 'not kept');
+      assert.equal(await isThere(hub.cache, 'c'), false);
+    }
     assert.equal((await hub.cache.stats()).entries, 1);
     for (const key of await operator.keys('*')) if (/^\d+$/.test(key)) await operator.del(key);
     operator.disconnect();
