@@ -2,8 +2,10 @@ import { retryable } from '#core';
 import { type Principal, policyNameOf, principalKey } from '#policy';
 import type { Step } from '../call.ts';
 
-/** Maximum size of the unanswered requests of one caller, in bytes. Each of them is kept until its answer. */
+/** Maximum size of the large unanswered requests of one caller, in bytes. Each of them is kept until its answer. */
 const maxBytes = 256 * 2 ** 20;
+/** Size in bytes from which a request is large. The queues of servers bound how many there are of the others. */
+const largeBytes = 64 * 1024;
 
 /** Refuses the requests of callers whose unanswered ones take up too much memory. */
 export function createRequestBytesStep(): Step {
@@ -18,6 +20,7 @@ export function createRequestBytesStep(): Step {
   return (resolved, next) => {
     const { request, principal } = resolved.call;
     const { length } = request.bytes;
+    if (length < largeBytes) return next(resolved);
     const caller = principalKey(principal);
     const held = byCaller.get(caller) ?? 0;
     if (held + length > maxBytes) throw tooMuch(principal, held, length);

@@ -19,9 +19,10 @@ function scene() {
   return {
     step,
     open,
-    send: (principal: Principal = caller) => {
+    send: (principal: Principal = caller, sent: Buffer = bytes) => {
       const call = callWith('tools/call', {}, { principal });
-      const resolved = callTo(undefined, { ...call, request: { ...call.request, bytes } });
+      const request = { ...call.request, bytes: sent };
+      const resolved = callTo(undefined, { ...call, request });
       return step(resolved, () => {
         const answer = Promise.withResolvers<Reply>();
         open.push(answer);
@@ -38,6 +39,8 @@ describe('the unanswered requests of a caller', () => {
     assert.throws(() => send(), { code: 'HUB_SERVER_BUSY', message: full });
     void send({ kind: 'client', name: 'other', grants: caller.grants });
     assert.equal(open.length, 5);
+    void send(caller, bytes.subarray(0, 65_535));
+    assert.equal(open.length, 6, 'a small one is not counted');
   });
 
   test.each([
