@@ -1,3 +1,4 @@
+import { totalmem } from 'node:os';
 import { configDefaults, defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
@@ -27,8 +28,13 @@ const alone = ['tests/system/package-upgrade.test.ts'];
  * contexts at once can stop answering until the model has been idle for its keep_alive (seen with 0.24).
  */
 const hasRealOllama = process.env['OLLAMA_URL'] !== undefined;
-/** More than a small machine has cores, as these tests wait for a third of their time or more. */
-const atATime = hasRealOllama ? 1 : 3;
+/**
+ * More than a small machine has cores, as these tests wait for a third of their time or more. A test process and what it
+ * starts take up to 3 GiB.
+ */
+const atATime = hasRealOllama
+  ? 1
+  : Math.max(1, Math.min(4, Math.floor(totalmem() / (3 * 2 ** 30))));
 const timeouts = { testTimeout: 30_000, hookTimeout: 300_000 };
 /** A hub that a fault makes late is late again; what the machine did is not. Both times count for the timeout. */
 const late = {
