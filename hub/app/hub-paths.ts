@@ -163,18 +163,15 @@ const passedOverBy = (file: string, used: string) =>
   `${file} is not used, because ${used} comes first. Remove one of them, or start the hub with --config ${file}`;
 
 async function readText(file: string, shown: string): Promise<string> {
-  try {
-    const text = await readFile(file, 'utf8');
-    const fault = utf16Fault(text);
-    if (fault !== undefined) throw new HubError('HUB_CONFIG_INVALID', `${shown}: ${fault}`);
-    return text;
-  } catch (error) {
-    if (error instanceof HubError) throw error;
+  const text = await readFile(file, 'utf8').catch((error: unknown) => {
     if (errorCodeOf(error) === 'ENOENT') return '';
     throw new HubError(
       'HUB_CONFIG_INVALID',
       `${shown}: the file cannot be read (${messageOf(error)}). Let this user read it, or remove it`,
       { cause: error },
     );
-  }
+  });
+  const fault = utf16Fault(text);
+  if (fault !== undefined) throw new HubError('HUB_CONFIG_INVALID', `${shown}: ${fault}`);
+  return text;
 }

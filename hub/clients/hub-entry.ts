@@ -134,7 +134,7 @@ export const isConnectEntry = (
   pointsToHub(entry, hub) ||
   (name === defaultEntryName && readEntry(entry).addresses.some(isEndpointHere));
 
-/** Whether an entry itself tells that it is a hub, this one or another. */
+/** True if an entry shows by itself that it is a hub, this one or another. */
 export function isHubEntry(name: string, entry: unknown): boolean {
   const { args, addresses, address } = readEntry(entry);
   return (

@@ -153,7 +153,7 @@ export function schemaJson(): string {
 /** Schema of the file without its servers, which are parsed one by one, so that each reports its own problems. */
 export const envelopeSchema = fileOf(z.unknown(), z.string(), clientSchema);
 
-/** The parsed schema, which takes ms to make: a file may have thousands of unknown keys. */
+/** The parsed schema. It takes milliseconds to make, and a file may have thousands of unknown keys. */
 let parsed: unknown;
 
 /** The known keys of the object at a path, for "did you mean" hints. None where no object is expected. */

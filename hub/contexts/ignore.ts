@@ -92,7 +92,7 @@ const stepsOfPart = (part: string): readonly Step[] =>
     return { takes: character => character === wanted };
   });
 
-/** The expression of a class such as `[^a-c]`. Throws an Error, the end of a sentence about the folder. */
+/** The expression of a class such as `[^a-c]`. Throws an Error whose message completes a sentence about the folder. */
 function classOf(token: string): RegExp {
   const escaped = (_: string, character: string) =>
     `\\u{${character.codePointAt(0)?.toString(16)}}`;

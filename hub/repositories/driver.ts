@@ -71,7 +71,7 @@ export function createDriver(
     for (const { reject } of pending.values()) reject(gone(root, ended));
     pending.clear();
   }
-  // A container that was killed is told as exited later, when it is removed.
+  // The exit of a container that was killed is reported only once it is removed.
   void channel.closed.then(({ reason }) => end(reason));
   void instance.exited.then(({ detail }) => end(detail));
 

@@ -47,8 +47,8 @@ export function createShownTools(
         : toolAt(endpoint, publicName);
     },
     /**
-     * False if the policy hides a tool from a principal. One that no server lists is decided about by its name, which is
-     * of a server whose name it begins with.
+     * False if the policy hides a tool from a principal. If no server lists the tool, its name decides: it counts as a tool of
+     * each server whose name it begins with.
      */
     mayHearOfTool(principal: Principal, publicName: string): boolean {
       const entry = catalog.find('tool', publicName);

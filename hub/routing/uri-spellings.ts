@@ -23,7 +23,7 @@ export function spellingsOf(uri: string): readonly string[] {
   let decoded = uri;
   for (let times = 0; times <= maxDecodings; times++) {
     const normal = normalize(decoded);
-    // To normalize encodes characters such as spaces and umlauts, which rules name as they are.
+    // Normalizing encodes characters such as spaces and umlauts, which rules name as they are.
     spellings.add(decoded).add(normal).add(decode(normal));
     decoded = decode(decoded);
   }

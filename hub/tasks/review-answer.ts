@@ -20,7 +20,7 @@ const reviewSchema = z.object({
   issues: z.array(issueSchema),
 });
 
-/** JSON schema of the review, for models that can be held to one. */
+/** JSON schema of the review, for models whose answers can be restricted to a schema. */
 export function reviewFormat(): JsonObject {
   const { $schema: _, ...schema } = z.toJSONSchema(reviewSchema);
   return z.record(z.string(), z.json()).parse(schema);

@@ -50,7 +50,10 @@ export type EndpointRequest = {
   readonly acceptsStream: boolean;
 };
 
-/** Reads the accepted media types of a request, in any letters (RFC 9110, section 8.3.1): all without the header. */
+/**
+ * Reads the accepted media types of a request, in upper or lower case (RFC 9110, section 8.3.1). Without the header, all are
+ * accepted.
+ */
 export function readRequest(
   { headers }: HttpRequest,
   response: HttpResponse,

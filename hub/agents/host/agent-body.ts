@@ -61,7 +61,7 @@ export function createAgentBody(id: string, needs: Needs): AgentBody {
     changed.fire(undefined);
   }
 
-  /** The error of a call that the end of the container has failed. */
+  /** The error of a call that failed because the container ended. */
   function died(cause: unknown): HubError {
     if (stopped) return stopped;
     const why = server.lastError?.message ?? 'the reason is unknown';

@@ -12,7 +12,7 @@ type Edge = { readonly from: string; readonly to: string; readonly files: number
 type Drawing = {
   readonly text: string;
   readonly groups: readonly string[];
-  /** Groups that most others use. If there are too many arrows, those to them say least, and are left out. */
+  /** Groups that most others use. If there are too many arrows, the arrows to these groups are left out first. */
   readonly common: readonly string[];
   /** Other arrows that are left out. */
   readonly omittedEdges: number;

@@ -15,7 +15,7 @@ export interface SuspendedCall {
   readonly requestBytes: number;
   /** True while the client has questions to answer and no request is open. */
   readonly isAway: boolean;
-  /** True as soon as the server's answer is read: before a promise tells it, further messages may be read. */
+  /** True as soon as the server's answer is read. Further messages may be read before `first` resolves. */
   readonly isAnswered: boolean;
   /** True if the method of the call allows questions to the client. */
   readonly mayAsk: boolean;

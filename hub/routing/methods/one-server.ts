@@ -35,8 +35,8 @@ export const pass: Method = call => {
 };
 
 /**
- * Forwards a tool call. If the config renames tools of the server, the server gets its own name. The policy decides about a
- * task that it makes by the tool.
+ * Forwards a tool call. If the config renames tools of the server, the server gets its own name. The policy decides
+ * by the tool about a task that the call makes.
  */
 const callToolOfOne: Method = (call, needs) => {
   const passed = pass(call, needs);

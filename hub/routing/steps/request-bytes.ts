@@ -4,7 +4,7 @@ import type { Step } from '../call.ts';
 
 /** Maximum size of the large unanswered requests of one caller, in bytes. Each of them is kept until its answer. */
 const maxBytes = 256 * 2 ** 20;
-/** Size in bytes from which a request is large. The queues of servers bound how many there are of the others. */
+/** Size in bytes from which a request is large. Smaller ones do not count: the queues of servers bound their number. */
 const largeBytes = 64 * 1024;
 
 /** Refuses the requests of callers whose unanswered ones take up too much memory. */

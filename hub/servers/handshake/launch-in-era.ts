@@ -21,7 +21,7 @@ export type StartAttempt = {
   readonly variant: string | undefined;
 };
 
-/** `again`: in the place of an instance that was only probed. */
+/** `again`: starts an instance in the place of one that was only probed. */
 export type LaunchKind = 'new' | 'again' | 'adopted';
 
 export type LaunchNeeds = {

@@ -26,7 +26,7 @@ const meanings: { readonly [code: string]: Code } = {
   HUB_POLICY_DENIED: 'HUB_POLICY_DENIED',
 };
 
-/** The error of a call that the router, or the start of the server, has failed. */
+/** The error of a call that failed in the router, or because its server did not start. */
 export function callErrorOf(error: unknown, server: string): unknown {
   if (!(error instanceof HubError)) return error;
   // An error that came as an answer has its code in the data.

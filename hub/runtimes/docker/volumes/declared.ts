@@ -86,7 +86,7 @@ export function createImageVolumes(needs: Needs) {
 
   return {
     isLooking: (name: string) => looking.has(name),
-    /** Whether a container is a temporary one. */
+    /** True for a temporary container. */
     isLook: ({ labels }: { readonly labels: Readonly<Record<string, string>> }): boolean =>
       labels[instanceLabel] === lookInstance,
     /** Removes the temporary container of a killed run, and its volumes that are empty: no server gets these. */
