@@ -135,6 +135,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
     {
       naming: () => source.current.naming,
       hubVersion: version,
+      hubId: dataDir.hubId,
       sampling: models.sampling,
       models: models.runs,
       approvals,

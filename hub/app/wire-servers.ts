@@ -156,6 +156,7 @@ export async function wireServers(
     backlog,
     breakerOf,
     launches: {
+      hubId: dataDir.hubId,
       isExclusive: wanted => isExclusive(specOf(wanted)),
       digestOf: wanted => specOf(wanted).digest ?? '',
       async prepare(wanted, signal) {

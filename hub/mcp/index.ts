@@ -6,6 +6,7 @@ export {
   mcpHeaders,
   nameMember,
 } from './headers.ts';
+export { hubCapability, hubIdOf, hubsOf, withHubs } from './hubs.ts';
 export { checkMetadata } from './metadata.ts';
 export { legacyTool } from './output-schema.ts';
 export { type ParamHeader, readParamHeaders } from './param-headers.ts';

@@ -26,6 +26,8 @@ export type RouterOptions = {
   readonly lastSession?: number;
   readonly naming: () => Naming;
   readonly hubVersion: string;
+  /** Id of the hub, which it says to hubs that have it as a server. Absent: it does not. */
+  readonly hubId?: string;
   /** Answers for clients that cannot sample. Absent: nobody does. */
   readonly sampling?: SamplingAnswerer;
   /** Answers what `ollama-mcp` asks of models. Absent: nobody does. */

@@ -58,7 +58,7 @@ export type Router = ReturnType<typeof createRouter>;
 
 /** Creates the router, which holds every open session and sends each the messages that concern it. */
 export function createRouter(options: RouterOptions, needs: RouterNeeds) {
-  const { naming, hubVersion, sampling, approvals } = options;
+  const { naming, hubId, hubVersion, sampling, approvals } = options;
   const { servers, log, clock } = needs;
   const open = createSlotMap<SessionState>();
   const sessions = () => open.entries().map(([, session]) => session);
@@ -139,7 +139,12 @@ export function createRouter(options: RouterOptions, needs: RouterNeeds) {
     ],
     bridge,
   );
-  const methodNeeds = { ...parts, hub: { version: hubVersion, servers, find }, relay, bridge };
+  const methodNeeds = {
+    ...parts,
+    hub: { id: hubId, version: hubVersion, servers, find },
+    relay,
+    bridge,
+  };
   const notified = createFromClients(parts);
 
   const logCollisions = createCollisionLog(log);

@@ -158,6 +158,8 @@ export type ServerNeeds = {
 
 /** What a config launches, and what earlier runs of the hub have saved of its launches. */
 export type Launches = {
+  /** Id of this hub, by which it knows itself in the lists of other hubs. Absent: it does not. */
+  readonly hubId?: string;
   readonly adoption?: Adoption;
   /** Whether two instances must not run at the same time because they write to the same place. Throws HubError. */
   readonly isExclusive?: (config: ServerConfig) => boolean;

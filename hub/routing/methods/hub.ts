@@ -9,6 +9,7 @@ import {
   valueOf,
 } from '#jsonrpc';
 import {
+  hubCapability,
   isLogLevel,
   isStateless,
   keepsSessions,
@@ -49,13 +50,14 @@ function introduce({ request, params, session }: Call): void {
   session.client = client;
 }
 
-const capabilitiesOfAll = {
+const capabilitiesOfAll = (id: string | undefined) => ({
+  ...(id !== undefined && hubCapability(id)),
   completions: {},
   logging: {},
   prompts: { listChanged: true },
   resources: { listChanged: true, subscribe: true },
   tools: { listChanged: true },
-};
+});
 
 /** Answers `initialize` for the hub as one server with the capabilities of all its servers. */
 export const initializeAll = own((call, needs) => {
@@ -68,7 +70,7 @@ export const initializeAll = own((call, needs) => {
     JSON.stringify({
       protocolVersion,
       capabilities: {
-        ...capabilitiesOfAll,
+        ...capabilitiesOfAll(needs.hub.id),
         tasks: { list: {}, cancel: {}, requests: { tools: { call: {} } } },
       },
       serverInfo: { ...hubInfo, version: needs.hub.version },
@@ -83,7 +85,7 @@ const discoverTtlMs = 60_000;
 export const discoverAll = own(({ id }, needs) => {
   const result = {
     supportedVersions: modernVersions,
-    capabilities: { ...capabilitiesOfAll, ...extensionsOf(needs.hub.servers.all) },
+    capabilities: { ...capabilitiesOfAll(needs.hub.id), ...extensionsOf(needs.hub.servers.all) },
     _meta: { [metaKeys.serverInfo]: { ...hubInfo, version: needs.hub.version } },
   };
   const cache = { ttlMs: discoverTtlMs, cacheScope: 'public' } as const;

@@ -12,6 +12,7 @@ import type { Tasks } from '../tasks/tasks.ts';
 export type MethodNeeds = {
   /** What the hub says of itself. */
   readonly hub: {
+    readonly id?: string | undefined;
     readonly version: string;
     readonly servers: Pick<Servers, 'all'>;
     /** Its own tools of find mode. Absent: no client is in that mode. */

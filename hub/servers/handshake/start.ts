@@ -1,4 +1,5 @@
-import { messageOf } from '#core';
+import { HubError, messageOf } from '#core';
+import { hubIdOf } from '#mcp';
 import type { Instance } from '#runtimes';
 import {
   type LimitedLog,
@@ -182,7 +183,10 @@ async function openSession(
   const serverInfo = await perform(upstream, handshakeOptionsOf(needs));
   const { era, capabilities } = serverInfo;
   const { asking, isStateless } = speechOf(era, upstream, hubVersion);
-  const reader = { server, asking, clock, log, isStateless };
+  const hubId = hub.launches?.hubId;
+  const hubOfServer = hubIdOf(capabilities);
+  if (hubId !== undefined && hubOfServer === hubId) throw ofItself(server);
+  const reader = { server, asking, clock, log, isStateless, hubId, hubOfServer };
   const rereads = createRereads(
     capabilities,
     { ...reader, timeoutMs: callTimeoutMs },
@@ -208,3 +212,10 @@ async function openSession(
     throw error;
   }
 }
+
+const ofItself = (server: string) =>
+  new HubError(
+    'HUB_LAUNCH_INVALID',
+    `${server} is this hub itself, or a hub on a copy of its data folder. Remove the entry`,
+    { data: { server } },
+  );

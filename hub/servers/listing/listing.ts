@@ -1,6 +1,6 @@
 import { type Clock, type Log, HubError, isObject, messageOf } from '#core';
 import { type Answer, elementsOf, membersOf, stringAt, valueOf } from '#jsonrpc';
-import { legacyTool } from '#mcp';
+import { hubsOf, legacyTool, withHubs } from '#mcp';
 import type { Asking } from '../handshake/handshake.ts';
 import { type Fault, faultsOf } from './item-faults.ts';
 
@@ -95,6 +95,10 @@ export type ListReader = {
   readonly log: Log;
   /** The server is of MCP 2026-07-28: its tools are converted for older clients. Default: false. */
   readonly isStateless?: boolean;
+  /** Id of this hub. Absent: items of the server never came through it. */
+  readonly hubId?: string | undefined;
+  /** Id of the hub that the server is. Absent: it is none. */
+  readonly hubOfServer?: string | undefined;
 };
 
 /** Reads all pages of one list. Rejects with HubError if the server does not answer. */
@@ -171,7 +175,7 @@ export async function readListing(
 /** Adds the items of a page, up to one more than the maximum, and returns the cursor of the next page. */
 function readPage(
   kind: ListKind,
-  { server, isStateless }: ListReader,
+  { server, isStateless, hubId, hubOfServer }: ListReader,
   answer: Answer,
   items: Item[],
 ): { readonly nameless: number; readonly next: string | undefined } {
@@ -187,9 +191,13 @@ function readPage(
   answer.bytes.copy(copy, 0, list.start, list.end);
   let nameless = 0;
   for (const { start, end } of elementsOf(copy, { start: 0, end: copy.length })) {
-    const name = stringAt(copy, membersOf(copy, { start, end })?.get(key));
-    const bytes = copy.subarray(start, end);
+    const members = membersOf(copy, { start, end });
+    const name = stringAt(copy, members?.get(key));
     if (items.length > maxItemsOf(kind)) break;
+    const hubs = members ? hubsOf(copy, members) : [];
+    if (hubId !== undefined && hubs.includes(hubId)) continue;
+    const read = copy.subarray(start, end);
+    const bytes = hubOfServer === undefined ? read : withHubs(read, [...hubs, hubOfServer]);
     const legacyBytes = isStateless && kind === 'tool' ? legacyTool(bytes) : undefined;
     if (name === undefined) nameless++;
     else items.push(withFaults(kind, { key: name, bytes, ...(legacyBytes && { legacyBytes }) }));

@@ -51,6 +51,26 @@ describe('a list', () => {
     );
   });
 
+  test('of another hub is without what came through this hub, and names the hubs of the rest', async () => {
+    const through = (hubs: readonly string[]) => ({ _meta: { 'agenthub/hubs': hubs } });
+    const upstream = answering([
+      { tools: [tool('own'), { ...tool('third'), ...through(['c']) }, through(['a', 'c'])] },
+    ]);
+    const { items, nameless } = await readList('tool', {
+      ...readerOf(upstream),
+      hubId: 'a',
+      hubOfServer: 'b',
+    });
+    assert.deepEqual(
+      items.map(({ bytes }) => JSON.parse(bytes.toString())),
+      [
+        { ...tool('own'), ...through(['b']) },
+        { ...tool('third'), ...through(['c', 'b']) },
+      ],
+    );
+    assert.equal(nameless, 0);
+  });
+
   test('with a cursor that repeats is cut, and the operator told', async () => {
     const { log, logged } = createRecordingLog();
     const upstream = answering(
