@@ -7,6 +7,7 @@ import Docker from 'dockerode';
 import { isObject } from '#core';
 import { engineHost } from '#helpers/engine-probe';
 import { type HubProcess, getJson, startHub, states, until } from '#helpers/hub-process';
+import { removeVolumes } from '#helpers/volumes';
 
 const fixtures = join(import.meta.dirname, '..', 'fixtures', 'servers');
 
@@ -100,6 +101,7 @@ export async function createScene(options: SceneOptions) {
           .catch((error: unknown) => {
             if (!/already in progress|No such container/.test(String(error))) throw error;
           });
+      await removeVolumes(hubName, host);
       await rm(dataDir, { recursive: true, force: true });
     },
   };

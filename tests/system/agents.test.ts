@@ -14,6 +14,7 @@ import { type ScriptedRequest, startScriptedOllama } from '../doubles/scripted-m
 import { connect, sdkVersions } from '../helpers/client.ts';
 import { describeWithEngine } from '../helpers/engine.ts';
 import { type HubProcess, startHub, until } from '../helpers/hub-process.ts';
+import { removeVolumes } from '../helpers/volumes.ts';
 import { createWorld } from './egress-scene.ts';
 
 const run = promisify(execFile);
@@ -45,6 +46,7 @@ describeWithEngine('agents in containers', () => {
   afterAll(async () => {
     await hub?.[Symbol.asyncDispose]();
     await ollama?.[Symbol.asyncDispose]();
+    await removeVolumes(hubName);
   });
 
   async function ask(method: string, path: string, body?: object): Promise<Answer> {
