@@ -10,6 +10,13 @@ type OwnedId<About> = {
   readonly about: About;
 };
 
+/** Maximum length of ids that are kept, in characters. Servers choose them, and their number alone bounds no memory. */
+const maxIdLength = 1_024;
+
+/** True for an id that is short enough to be kept. */
+export const isKeptId = (id: string | undefined): id is string =>
+  id !== undefined && id.length <= maxIdLength;
+
 type Ownership<About> = ReturnType<typeof createOwnership<About>>;
 
 /**
@@ -43,9 +50,10 @@ export function createOwnership<About>(maxPerSession: number) {
     get size(): number {
       return [...bySource.values()].reduce((sum, ids) => sum + ids.size, 0);
     },
-    /** Adds an id, unless the session already has it. */
+    /** Adds an id, unless the session already has it, or it is too long. */
     add(session: SessionState, owned: OwnedId<About>): void {
       const { source, id } = owned;
+      if (!isKeptId(id)) return;
       const ids = bySource.get(source) ?? new Map<string, Set<SessionState>>();
       const holders = ids.get(id) ?? new Set<SessionState>();
       if (holders.has(session)) return;

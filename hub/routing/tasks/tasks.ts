@@ -13,7 +13,7 @@ import {
 import { metaKeys } from '#mcp';
 import type { Server } from '#servers';
 import type { ServerRequest } from '#upstream';
-import { createOwnership } from '../events/ownership.ts';
+import { createOwnership, isKeptId } from '../events/ownership.ts';
 import type { SessionState } from '../session.ts';
 import { createTaskProgress } from './task-progress.ts';
 
@@ -134,7 +134,7 @@ export function createTasks() {
     ): Task | undefined {
       const members = failed ? undefined : membersOf(bytes, payload);
       const taskId = stringAt(bytes, members?.get('taskId'));
-      if (taskId === undefined || stringAt(bytes, members?.get('resultType')) !== 'task')
+      if (!isKeptId(taskId) || stringAt(bytes, members?.get('resultType')) !== 'task')
         return undefined;
       const isOfAnother = (id: string) => {
         const known = routes.get(id);
@@ -167,10 +167,11 @@ function freeId(server: Server, taskId: string, isTaken: (id: string) => boolean
 
 const prefixedId = ({ config }: Server, id: string) => `${config.name}+${id}`;
 
-/** The id in a CreateTaskResult; undefined for any other answer. */
+/** The id in a CreateTaskResult; undefined for any other answer, and if it is too long. */
 function idMade({ bytes, payload, failed }: Answer): string | undefined {
   const task = failed ? undefined : membersOf(bytes, payload)?.get('task');
-  return stringAt(bytes, membersOf(bytes, task)?.get('taskId'));
+  const id = stringAt(bytes, membersOf(bytes, task)?.get('taskId'));
+  return isKeptId(id) ? id : undefined;
 }
 
 /** The tasks in the answer to `tasks/list` for which `keep` returns true, each as JSON text. */

@@ -33,6 +33,17 @@ test('claims of a session beyond its bound push the oldest out', () => {
   assert.equal(claims.size, 3);
 });
 
+test('ids of a server that are longer than any real one are not kept', () => {
+  const owned = createOwnership<undefined>(3);
+  const [ada, source] = [openSession(), {}];
+  for (const length of [1024, 1025])
+    owned.add(ada, { source, id: 'i'.repeat(length), about: undefined });
+  assert.deepEqual(
+    owned.of(ada).map(({ id }) => id.length),
+    [1024],
+  );
+});
+
 test('a claim that two have is nobody else alone until one of them gives it up', () => {
   const claims = createOwnership<undefined>(3);
   const [ada, eve, source, other] = [openSession(), openSession(), {}, {}];

@@ -235,6 +235,16 @@ describe('a request about a task of a client without a session', () => {
     assert.equal(reach?.server, one.server(1));
   });
 
+  test('is not kept under an id that is longer than any real one', () => {
+    const one = scene({ first: {} });
+    const taskId = 'i'.repeat(1025);
+    const made = encodeResult('1', JSON.stringify({ resultType: 'task', taskId }));
+    assert.equal(one.tasks.route(one.server(0), readAnswer(made), 'local:local'), undefined);
+    assert.equal(one.make(0, taskId), undefined);
+    assert.equal(one.tasks.routeOf(taskId), undefined);
+    assert.deepEqual(one.tasks.of(one.session), []);
+  });
+
   test('finds the server of the task among all, and is refused where none has it', () => {
     const one = scene({ first: {}, second: {} });
     const call = callAt('tasks/get', 'all');
