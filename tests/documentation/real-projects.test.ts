@@ -65,6 +65,8 @@ test.skipIf(!existsSync(join(root, '.git')))(
     }
     const { notes, count } = await documentTwice(repo, scene);
     assert.ok(count > (isLong ? 1_000 : 100), `${count} citations`);
-    assert.match(notes.get('project - Architecture') ?? '', /m\d+\["hub\/core"\]/);
+    // Nearly all rooms import the core, whose arrows are left out then.
+    const core = isLong ? /Most modules import `hub\/core`/ : /m\d+\["hub\/core"\]/;
+    assert.match(notes.get('project - Architecture') ?? '', core);
   },
 );
