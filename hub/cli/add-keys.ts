@@ -1,7 +1,7 @@
 import { HubError, isSecretName } from '#core';
 import type { Run } from './command.ts';
 import { reloadSecrets } from './commands/secret.ts';
-import { textOf, usageError } from './values.ts';
+import { choiceOf } from './values.ts';
 
 /** The parts of an install request that may contain keys. */
 type Keyed = {
@@ -24,9 +24,7 @@ export async function storeKeys<Request extends Keyed>(
   request: Request,
   run: Run,
 ): Promise<Stored<Request>> {
-  const keys = textOf(run.values, 'keys');
-  if (keys !== undefined && keys !== 'secrets' && keys !== 'config')
-    throw usageError(`--keys: ${JSON.stringify(keys)} is not allowed: write "secrets" or "config"`);
+  const keys = choiceOf(run.values, 'keys', ['secrets', 'config']);
   const found = [...Object.entries(request.env), ...Object.entries(request.headers)]
     .filter(([name, text]) => isKey(name, text))
     // `$$` is a dollar sign in the config, and a secret is no text of the config.

@@ -1,4 +1,4 @@
-import { type Screen, type TextStyle, cut } from './terminal.ts';
+import { type Io, type Screen, type TextStyle, cut } from './terminal.ts';
 
 /** Content of a table cell, optionally with a colour. */
 export type Cell = string | { readonly text: string; readonly style: TextStyle };
@@ -35,6 +35,14 @@ export function tableOf(
     return cells.join('').trimEnd();
   });
 }
+
+/** Prints rows as a table, or `none` if there are no rows. */
+export const showTable = (
+  head: readonly string[],
+  rows: readonly (readonly Cell[])[],
+  none: string,
+  { out, screen }: Pick<Io, 'out' | 'screen'>,
+): void => out(rows.length === 0 ? none : tableOf(head, rows, screen).join('\n'));
 
 /** Takes from the widest columns until the last has room for some of its text. */
 function fitted(widths: readonly number[], room: number): readonly number[] {

@@ -2,7 +2,7 @@ import { HubError, isObject } from '#core';
 import { type Command, type ExitCode, type Run, hubOptions, takenBy } from '../command.ts';
 import { type HubClient, openHub } from '../hub-client.ts';
 import { type Described, fieldsOf, objectsIn } from '../responses.ts';
-import { type Cell, tableOf } from '../table.ts';
+import { type Cell, showTable } from '../table.ts';
 import { numberOf, textOf, textsOf, usageError } from '../values.ts';
 import { chat } from './agent-chat.ts';
 import { configureOptions, settingsPatch } from './agent-configure.ts';
@@ -98,21 +98,17 @@ const styles: Readonly<Record<string, 'green' | 'yellow' | 'dim'>> = {
   stopped: 'dim',
 };
 
-async function list(hub: HubClient, { isJson, json, out, err, screen }: Run): Promise<ExitCode> {
+async function list(hub: HubClient, run: Run): Promise<ExitCode> {
   const answer = await hub.ask({ method: 'GET', path: '/agents' });
-  if (isJson) return json(answer);
+  if (run.isJson) return run.json(answer);
   const { agents, unavailable } = fieldsOf(answer);
-  const all = objectsIn(agents);
-  if (typeof unavailable === 'string') err(unavailable);
-  else if (all.length === 0)
-    out('There are no agents. "agenthub agent send ID MESSAGE" creates one.');
+  if (typeof unavailable === 'string') run.err(unavailable);
   else
-    out(
-      tableOf(
-        ['AGENT', 'STATUS', 'WAITING', 'LAST ACTIVITY', 'MODEL'],
-        all.map(rowOf),
-        screen,
-      ).join('\n'),
+    showTable(
+      ['AGENT', 'STATUS', 'WAITING', 'LAST ACTIVITY', 'MODEL'],
+      objectsIn(agents).map(rowOf),
+      'There are no agents. "agenthub agent send ID MESSAGE" creates one.',
+      run,
     );
   return 0;
 }

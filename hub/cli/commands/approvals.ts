@@ -1,7 +1,7 @@
 import { type Command, type Run, hubOptions } from '../command.ts';
 import { openHub } from '../hub-client.ts';
 import { type Described, fieldsOf, objectsIn } from '../responses.ts';
-import { durationOf, tableOf } from '../table.ts';
+import { durationOf, showTable, tableOf } from '../table.ts';
 import { textOf, usageError } from '../values.ts';
 
 const id = { name: 'id', help: 'Id of the call, as in "agenthub approvals".' } as const;
@@ -97,22 +97,16 @@ async function list(run: Run): Promise<0> {
   const hub = await openHub(run);
   const answer = fieldsOf(await hub.ask({ method: 'GET', path: '/approvals' }));
   if (run.isJson) return run.json(answer);
-  const { out, screen } = run;
   const waiting = objectsIn(answer['approvals']);
   const standing = objectsIn(answer['standing']);
-  if (waiting.length === 0) out('No call waits for a person.');
-  else {
-    const head = ['ID', 'STATE', 'CLIENT', 'TOOL', 'ENDS IN', 'ARGUMENTS'];
-    out(
-      tableOf(
-        head,
-        waiting.map(one => rowOf(one, run)),
-        screen,
-      ).join('\n'),
-    );
-  }
+  showTable(
+    ['ID', 'STATE', 'CLIENT', 'TOOL', 'ENDS IN', 'ARGUMENTS'],
+    waiting.map(one => rowOf(one, run)),
+    'No call waits for a person.',
+    run,
+  );
   if (standing.length === 0) return 0;
-  out('\nApproved for good:');
+  run.out('\nApproved for good:');
   const head = ['ID', 'CLIENT', 'TOOL', 'BY', 'AGE'];
   const rows = standing.map(one => [
     String(one['id']),
@@ -121,7 +115,7 @@ async function list(run: Run): Promise<0> {
     String(one['approved_by']),
     durationOf(run.clock.now() - Date.parse(String(one['created_at']))),
   ]);
-  out(tableOf(head, rows, screen).join('\n'));
+  run.out(tableOf(head, rows, run.screen).join('\n'));
   return 0;
 }
 

@@ -27,7 +27,7 @@ import { startImported } from '../import/running.ts';
 import { tryServers } from '../import/trials.ts';
 import type { HubPlace } from '../needs.ts';
 import { type OwnToken, findOwnToken, warnOfReplaced } from '../own-token.ts';
-import { type Values, count, textOf, textsOf, usageError } from '../values.ts';
+import { type Values, choiceOf, count, textsOf, usageError } from '../values.ts';
 
 /** `agenthub import`: moves servers from clients' config files to the hub's config. */
 export const importServers: Command = {
@@ -98,7 +98,7 @@ export const importServers: Command = {
       dotenv: await needs.files.findDotenv(),
     };
     const grants = mountGrants(values);
-    const keys = keysOf(values);
+    const keys = choiceOf(values, 'keys', ['secrets', 'env']) ?? 'secrets';
     const first = await all.planImport(found, files, place, grants);
     if (!isJson) showPlan(found, first, run);
     const isRemoving = values['remove'] === true || values['connect'] === true;
@@ -222,13 +222,6 @@ const withWriting = async (
   { writing }: GivenGrants,
   planAgain: () => Promise<ImportPlan>,
 ): Promise<ImportPlan> => (writing.size > 0 ? await planAgain() : plan);
-
-/** Where keys go. Throws HUB_USAGE. */
-function keysOf(values: Values): 'env' | 'secrets' {
-  const keys = textOf(values, 'keys') ?? 'secrets';
-  if (keys === 'env' || keys === 'secrets') return keys;
-  throw usageError(`--keys: ${JSON.stringify(keys)} is not allowed: write "secrets" or "env"`);
-}
 
 /** The options and the argument that `--undo` does not take. */
 const importOnly = 'client all workspace remove connect allow write mount keys no-trial'.split(' ');

@@ -2,7 +2,7 @@ import { HubError, isObject, tryParseJson } from '#core';
 import { type Command, type ExitCode, type Run, hubOptions } from '../command.ts';
 import { type HubClient, listJobs, openHub } from '../hub-client.ts';
 import { type Described, fieldsOf } from '../responses.ts';
-import { type Cell, tableOf } from '../table.ts';
+import { type Cell, showTable } from '../table.ts';
 import { textOf, usageError } from '../values.ts';
 
 /** Length of the ids in the table. Commands accept any unambiguous prefix. */
@@ -59,11 +59,11 @@ const styles: Readonly<Record<string, 'green' | 'yellow' | 'red' | 'dim'>> = {
   interrupted: 'red',
 };
 
-async function list(hub: HubClient, { isJson, json, out, screen }: Run): Promise<ExitCode> {
+async function list(hub: HubClient, run: Run): Promise<ExitCode> {
   const jobs = await listJobs(hub);
-  if (isJson) return json({ jobs });
-  if (jobs.length === 0) out(`The hub at ${hub.url} keeps no jobs.`);
-  else out(tableOf(['ID', 'STATE', 'STARTED', 'JOB', 'NOTE'], jobs.map(rowOf), screen).join('\n'));
+  if (run.isJson) return run.json({ jobs });
+  const head = ['ID', 'STATE', 'STARTED', 'JOB', 'NOTE'];
+  showTable(head, jobs.map(rowOf), `The hub at ${hub.url} keeps no jobs.`, run);
   return 0;
 }
 

@@ -3,7 +3,7 @@ import { type Command, type Run, hubOptions } from '../command.ts';
 import { type HubClient, openHub } from '../hub-client.ts';
 import { openMcp } from '../mcp.ts';
 import { type Described, fieldsOf, objectsIn, tokensOf } from '../responses.ts';
-import { type Cell, durationOf, tableOf } from '../table.ts';
+import { type Cell, durationOf, showTable } from '../table.ts';
 
 /** `agenthub list`: shows the servers of a hub and their states, or their tools. */
 export const list: Command = {
@@ -35,7 +35,7 @@ export const list: Command = {
 };
 
 async function listAll(run: Run): Promise<0> {
-  const { isJson, json, out, screen, clock } = run;
+  const { isJson, json, out, clock } = run;
   const hub = await openHub(run);
   const costs = run.values['tokens'] === true ? await readCosts(hub) : undefined;
   if (isJson && costs) return json(costs.answer);
@@ -48,11 +48,9 @@ async function listAll(run: Run): Promise<0> {
     return [name, state, tools, ...(costs ? [tokensOf(cost)] : []), ...rest];
   });
   const head = ['NAME', 'STATE', 'TOOLS', ...(costs ? ['TOKENS'] : [])];
-  if (rows.length > 0)
-    out(tableOf([...head, 'RESTARTS', 'UPTIME', 'NOTE'], rows, screen).join('\n'));
+  const none = `The hub at ${hub.url} has no servers. Add one with "agenthub add <package>".`;
+  showTable([...head, 'RESTARTS', 'UPTIME', 'NOTE'], rows, none, run);
   if (rows.length > 0 && costs) out(`All tools that are on: ${tokensOf(costs.answer)} tokens`);
-  if (rows.length === 0)
-    out(`The hub at ${hub.url} has no servers. Add one with "agenthub add <package>".`);
   return 0;
 }
 
@@ -107,7 +105,7 @@ async function readCosts(hub: HubClient) {
 
 /** The tools that are on, dearest first. */
 async function listTokens(run: Run): Promise<0> {
-  const { isJson, json, out, screen } = run;
+  const { isJson, json, out } = run;
   const hub = await openHub(run);
   const { answer, servers } = await readCosts(hub);
   if (isJson) return json(answer);
@@ -116,11 +114,8 @@ async function listTokens(run: Run): Promise<0> {
     .filter(tool => tool['enabled'] === true && tool['held'] !== true)
     .toSorted((a, b) => Number(b['tokens']) - Number(a['tokens']))
     .map(tool => [String(tool['public_name']), tokensOf(tool)]);
-  if (rows.length > 0)
-    out(
-      [...tableOf(['TOOL', 'TOKENS'], rows, screen), `All: ${tokensOf(answer)} tokens`].join('\n'),
-    );
-  else out(noTools(hub));
+  showTable(['TOOL', 'TOKENS'], rows, noTools(hub), run);
+  if (rows.length > 0) out(`All: ${tokensOf(answer)} tokens`);
   return 0;
 }
 
@@ -128,7 +123,7 @@ const noTools = ({ url }: HubClient) =>
   `The hub at ${url} has no tools. "agenthub list" shows its servers.`;
 
 async function listTools(run: Run): Promise<0> {
-  const { isJson, json, out, screen, needs } = run;
+  const { isJson, json, needs } = run;
   const hub = await openHub(run);
   await using mcp = await openMcp(hub, undefined, needs.version);
   const tools = await mcp.listTools();
@@ -137,7 +132,6 @@ async function listTools(run: Run): Promise<0> {
     name,
     description.split('\n').find(line => line.trim() !== '') ?? '',
   ]);
-  if (rows.length > 0) out(tableOf(['TOOL', 'DESCRIPTION'], rows, screen).join('\n'));
-  else out(noTools(hub));
+  showTable(['TOOL', 'DESCRIPTION'], rows, noTools(hub), run);
   return 0;
 }

@@ -1,7 +1,7 @@
 import { type Command, hubOptions } from '../command.ts';
 import { openHub } from '../hub-client.ts';
 import { fieldsOf, objectsIn } from '../responses.ts';
-import { type Cell, tableOf } from '../table.ts';
+import { type Cell, showTable } from '../table.ts';
 
 /** `agenthub outdated`: the servers whose packages have a newer version. */
 export const outdated: Command = {
@@ -25,13 +25,10 @@ export const outdated: Command = {
     if (run.isJson) return run.json(answer);
     const servers = objectsIn(fieldsOf(answer)['servers']);
     const shown = servers.filter(({ state }) => run.values['all'] === true || state !== 'current');
-    if (shown.length === 0) run.out(noneOutdated(servers));
-    else {
-      const rows = shown.map(rowOf);
-      run.out(tableOf(['NAME', 'PACKAGE', 'NOW', 'NEWEST', 'NOTE'], rows, run.screen).join('\n'));
-      if (shown.some(({ state }) => state === 'outdated'))
-        run.remark('note', '"agenthub upgrade NAME" shows what changes, and asks');
-    }
+    const head = ['NAME', 'PACKAGE', 'NOW', 'NEWEST', 'NOTE'];
+    showTable(head, shown.map(rowOf), noneOutdated(servers), run);
+    if (shown.some(({ state }) => state === 'outdated'))
+      run.remark('note', '"agenthub upgrade NAME" shows what changes, and asks');
     return 0;
   },
 };

@@ -4,7 +4,7 @@ import type { Config } from '#config';
 import { type Command, type Run, configOption, hubOptions, takenBy } from '../command.ts';
 import { isAbsent, openHub } from '../hub-client.ts';
 import { type Described, fieldsOf, objectsIn } from '../responses.ts';
-import { tableOf } from '../table.ts';
+import { showTable } from '../table.ts';
 import { textOf, usageError } from '../values.ts';
 
 const kinds = ['tool', 'resource', 'prompt'] as const;
@@ -79,8 +79,8 @@ async function listRules(run: Run): Promise<0> {
     String(calls),
     JSON.stringify(rule),
   ]);
-  if (rows.length === 0) run.out(`The hub at ${hub.url} has no rules: everything is allowed.`);
-  else run.out(tableOf(['RULE', 'CALLS', 'TEXT'], rows, run.screen).join('\n'));
+  const none = `The hub at ${hub.url} has no rules: everything is allowed.`;
+  showTable(['RULE', 'CALLS', 'TEXT'], rows, none, run);
   return 0;
 }
 

@@ -1,7 +1,7 @@
 import { type Command, hubOptions } from '../command.ts';
 import { openHub } from '../hub-client.ts';
 import { type Described, fieldsOf, objectsIn } from '../responses.ts';
-import { type Cell, durationOf, tableOf } from '../table.ts';
+import { type Cell, durationOf, showTable } from '../table.ts';
 import { textOf, textsOf } from '../values.ts';
 import type { Io } from '../terminal.ts';
 
@@ -36,13 +36,8 @@ export const search: Command = {
     if (run.isJson) return run.json(answer);
     const { servers, next, source } = fieldsOf(answer);
     const rows = objectsIn(servers).map(rowOf);
-    if (rows.length === 0) run.out('The registry has no such server.');
-    else
-      run.out(
-        tableOf(['NAME', 'VERSION', 'KIND', 'PUBLISHER', 'DESCRIPTION'], rows, run.screen).join(
-          '\n',
-        ),
-      );
+    const head = ['NAME', 'VERSION', 'KIND', 'PUBLISHER', 'DESCRIPTION'];
+    showTable(head, rows, 'The registry has no such server.', run);
     remarkSource(fieldsOf(source), run);
     if (typeof next === 'string')
       run.remark(

@@ -3,7 +3,7 @@ import type { SecretStatus } from '#secrets';
 import { type Command, type ExitCode, type Run, hubOptions, takenBy } from '../command.ts';
 import { isAbsent, openHub } from '../hub-client.ts';
 import { fieldsOf, objectsIn } from '../responses.ts';
-import { type Cell, tableOf } from '../table.ts';
+import { type Cell, showTable } from '../table.ts';
 import { choiceOf, textOf, textsOf, usageError, wordOf } from '../values.ts';
 
 /** Shorter values are not removed from texts, because they would match ordinary words. */
@@ -146,12 +146,12 @@ async function recordStored(change: Change, { needs, remark }: Run): Promise<0> 
 async function list(run: Run): Promise<ExitCode> {
   const secrets = await listFromHub(run);
   if (run.isJson) return run.json({ secrets });
-  if (secrets.length === 0)
-    run.out('No secrets are set or used. Set one: agenthub secret set NAME');
-  else {
-    const rows = secrets.map(rowOf);
-    run.out(tableOf(['NAME', 'STATE', 'SOURCE', 'USED BY', 'NOTE'], rows, run.screen).join('\n'));
-  }
+  showTable(
+    ['NAME', 'STATE', 'SOURCE', 'USED BY', 'NOTE'],
+    secrets.map(rowOf),
+    'No secrets are set or used. Set one: agenthub secret set NAME',
+    run,
+  );
   return 0;
 }
 

@@ -3,7 +3,7 @@ import { HubError, isObject, tryParseJson } from '#core';
 import { type Command, type ExitCode, type Run, hubOptions, takenBy } from '../command.ts';
 import { type HubClient, openHub } from '../hub-client.ts';
 import { type Described, fieldsOf, objectsIn } from '../responses.ts';
-import { type Cell, tableOf } from '../table.ts';
+import { type Cell, showTable } from '../table.ts';
 import { textOf, usageError } from '../values.ts';
 import { contractOf, contractOptions } from './task-contract.ts';
 
@@ -195,7 +195,7 @@ async function follow(hub: HubClient, path: string, run: Run, isShown: boolean):
 }
 
 async function status(hub: HubClient, run: Run): Promise<ExitCode> {
-  const { values, isJson, json, out, screen } = run;
+  const { values, isJson, json } = run;
   if (
     textOf(values, 'id') === undefined &&
     textOf(values, 'repo') === undefined &&
@@ -203,14 +203,12 @@ async function status(hub: HubClient, run: Run): Promise<ExitCode> {
   ) {
     const answer = await hub.ask({ method: 'GET', path: '/tasks' });
     if (isJson) return json(answer);
-    const all = objectsIn(fieldsOf(answer)['tasks']);
-    if (all.length === 0) out('There are no tasks. "agenthub task new" writes a contract.');
-    else
-      out(
-        tableOf(['TASK', 'STATUS', 'ATTEMPT', 'TOKENS', 'REPOSITORY'], all.map(rowOf), screen).join(
-          '\n',
-        ),
-      );
+    showTable(
+      ['TASK', 'STATUS', 'ATTEMPT', 'TOKENS', 'REPOSITORY'],
+      objectsIn(fieldsOf(answer)['tasks']).map(rowOf),
+      'There are no tasks. "agenthub task new" writes a contract.',
+      run,
+    );
     return 0;
   }
   const path = await pathOf(hub, run);

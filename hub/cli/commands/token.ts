@@ -2,7 +2,7 @@ import { createToken } from '#access';
 import { type ClientTokens, openClientTokens } from '../client-tokens.ts';
 import { type Command, type ExitCode, type Run, hubOptions } from '../command.ts';
 import type { Described } from '../responses.ts';
-import { durationOf, tableOf } from '../table.ts';
+import { durationOf, showTable } from '../table.ts';
 import { textOf, usageError } from '../values.ts';
 
 const actions = ['create', 'list', 'revoke'] as const;
@@ -64,17 +64,15 @@ async function revoke(tokens: ClientTokens, name: string, run: Run): Promise<Exi
 }
 
 async function list(tokens: ClientTokens, run: Run): Promise<ExitCode> {
-  const { isJson, json, out, screen } = run;
   const found = await tokens.list();
-  if (isJson) return json({ tokens: found.tokens, clients: found.clients });
-  if (found.clients.length === 0)
-    out('There are no clients by name. Make one with "agenthub token create NAME".');
-  else {
-    const head = ['NAME', 'TOKEN', 'AGE', 'LAST SEEN', 'CALLS', 'REFUSED', 'MAY'];
-    const rows = found.clients.map(client => rowOf(client, run));
-    out(tableOf(head, rows, screen).join('\n'));
-  }
-  if (found.tokens === 'required') out('Calls need a token ("tokens": "required").');
+  if (run.isJson) return run.json({ tokens: found.tokens, clients: found.clients });
+  showTable(
+    ['NAME', 'TOKEN', 'AGE', 'LAST SEEN', 'CALLS', 'REFUSED', 'MAY'],
+    found.clients.map(client => rowOf(client, run)),
+    'There are no clients by name. Make one with "agenthub token create NAME".',
+    run,
+  );
+  if (found.tokens === 'required') run.out('Calls need a token ("tokens": "required").');
   return 0;
 }
 
