@@ -1,16 +1,13 @@
 import { type Agents, createAgentHost, createAgents } from '#agents';
 import { type Config, type Settings, readAgents } from '#config';
-import { type Clock, HubError, type Log } from '#core';
+import { HubError } from '#core';
 import type { Router } from '#routing';
 import type { Backlog } from '#store';
+import type { System } from './system.ts';
 import type { ModelAccess } from './wire-models.ts';
 import type { wireServers } from './wire-servers.ts';
 
-type Needs = {
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly newId: () => string;
-  readonly random: () => number;
+type Needs = System & {
   readonly redact: (text: string) => string;
   readonly backlog: Backlog;
   readonly forAgents: Awaited<ReturnType<typeof wireServers>>['forAgents'];

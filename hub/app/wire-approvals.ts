@@ -2,16 +2,14 @@ import { join } from 'node:path';
 import { type Approvals, createApprovals } from '#approvals';
 import type { Audit } from '#audit';
 import { type Config, readApprovals } from '#config';
-import { type Clock, type Log, isObject } from '#core';
+import { isObject } from '#core';
 import { visible } from '#definitions';
 import { type Backlog, createJournal } from '#store';
 import type { Redaction } from '#telemetry';
+import type { System } from './system.ts';
 
-type Needs = {
+type Needs = System & {
   readonly source: { readonly current: Config };
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly newId: () => string;
   readonly backlog: Backlog;
   readonly redaction: Redaction;
   readonly audit: Pick<Audit, 'recordChange'>;

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { createMemoryCache, loadRedisCache } from '#cache';
 import { type RulesSource, type Settings, modelsOf } from '#config';
-import { type Clock, type Log, startAll } from '#core';
+import { startAll } from '#core';
 import {
   type SemanticModels,
   createEnhancer,
@@ -10,6 +10,7 @@ import {
 } from '#enhance';
 import { createFetching, createMissingModels } from '#models';
 import type { Vectors } from '#vectors';
+import type { System } from './system.ts';
 import type { OpenModels } from './wire-models.ts';
 
 export type EnhancementOptions = {
@@ -18,12 +19,9 @@ export type EnhancementOptions = {
   readonly dataFolder: string;
 };
 
-export type EnhancementNeeds = {
+export type EnhancementNeeds = Omit<System, 'newId'> & {
   readonly rules: RulesSource;
   readonly opened: Pick<OpenModels, 'models' | 'contextSizes'>;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly random: () => number;
 };
 
 /** Creates and starts the enhancer with its caches. Does not reject if one of them cannot be reached. */

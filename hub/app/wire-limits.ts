@@ -1,17 +1,14 @@
 import type { Config, Settings } from '#config';
-import type { Clock, Event, Log } from '#core';
+import type { Event } from '#core';
 import { createMemoryCallLimiter, loadRedisCallLimiter } from '#resilience';
 import type { LimitRules } from '#routing';
+import type { System } from './system.ts';
 
-type Needs = {
+type Needs = System & {
   readonly source: {
     readonly current: Config;
     readonly changed: Event<{ readonly after: Config }>;
   };
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly random: () => number;
-  readonly newId: () => string;
 };
 
 /** Creates the limits on calls, which follow the config. Those of clients are shared through Redis if there is one. */

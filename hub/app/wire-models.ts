@@ -5,14 +5,12 @@ import {
   type Settings,
   readModels,
 } from '#config';
-import { type Clock, HubError, type Log } from '#core';
+import { HubError } from '#core';
 import type { ModelRuns, ModelSampling } from '#models';
 import { createBreaker } from '#resilience';
+import type { System } from './system.ts';
 
-type Needs = {
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly newId: () => string;
+type Needs = Omit<System, 'random'> & {
   /** The config in force. */
   readonly config: () => Pick<Config, 'models'>;
   /** The rules in force, which also decide the context of models. */

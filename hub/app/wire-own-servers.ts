@@ -1,19 +1,20 @@
 import { join } from 'node:path';
 import { addBuiltins, createFanOutServer } from '#builtin';
 import type { Config, Settings } from '#config';
-import type { Clock, Log, Service } from '#core';
+import type { Service } from '#core';
 import { createJobs } from '#jobs';
+import { createRepositories } from '#repositories';
 import type { Router } from '#routing';
 import type { Servers } from '#servers';
 import { type DataDir, createJournal } from '#store';
 import type { Redaction } from '#telemetry';
+import type { System } from './system.ts';
 import { wireAgents } from './wire-agents.ts';
 import type { wireAudit } from './wire-audit.ts';
 import type { createConfiguration } from './wire-config.ts';
 import { isDocumenting, wireDocumentation } from './wire-documentation.ts';
 import type { ModelAccess } from './wire-models.ts';
 import type { createPrompts } from './wire-prompts.ts';
-import { wireRepositories } from './wire-repositories.ts';
 import type { wireServers } from './wire-servers.ts';
 import { wireTasks } from './wire-tasks.ts';
 
@@ -22,13 +23,6 @@ type Options = {
   readonly version: string;
   readonly imagesDir: string;
   readonly dataDir: DataDir;
-};
-
-type System = {
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly newId: () => string;
-  readonly random: () => number;
 };
 
 type Needs = {
@@ -64,9 +58,14 @@ export function wireOwnServers(
     { settings, version, dataDir: dataDir.path, runsIn, config },
     { ...common, forAgents: wired.forAgents, router, models },
   );
-  const repositories = wireRepositories(
-    { settings, imagesDir, runsIn, config },
-    { ...system, redact, forRepositories: wired.forRepositories },
+  const repositories = createRepositories(
+    {
+      runsIn,
+      imagesDir,
+      inContainer: settings.inContainer,
+      folders: () => config().repositories,
+    },
+    { ...system, redact, ...wired.forRepositories },
   );
   const jobs = createJobs({
     ...system,

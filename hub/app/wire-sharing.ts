@@ -1,18 +1,11 @@
 import type { Settings } from '#config';
-import type { Clock, Log } from '#core';
 import { createMemorySharing, loadRedisSharing } from '#resilience';
-
-type Needs = {
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly newId: () => string;
-  readonly random: () => number;
-};
+import type { System } from './system.ts';
 
 /** Opens what hubs share: through Redis where there is one, else within this process. */
 export async function openSharing(
   { redisUrl, deployment }: Pick<Settings, 'redisUrl' | 'deployment'>,
-  { clock, log, ...needs }: Needs,
+  { clock, log, ...needs }: System,
 ) {
   if (redisUrl === undefined) return createMemorySharing(clock)();
   const create = await loadRedisSharing();

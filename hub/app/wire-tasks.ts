@@ -1,13 +1,13 @@
 import { mkdir, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Config, costOf, readTasks } from '#config';
-import type { Clock, Log } from '#core';
 import type { Jobs } from '#jobs';
 import type { Repositories } from '#repositories';
 import type { Router } from '#routing';
 import type { Servers } from '#servers';
 import { type Backlog, type DataDir, createJournal } from '#store';
 import { type TaskPipeline, createModelCalls, createTasks } from '#tasks';
+import type { System } from './system.ts';
 
 type Options = {
   readonly dataDir: Pick<DataDir, 'path' | 'hubId'>;
@@ -16,11 +16,7 @@ type Options = {
 };
 
 type Needs = {
-  readonly system: {
-    readonly clock: Clock;
-    readonly log: Log;
-    readonly newId: () => string;
-  };
+  readonly system: System;
   readonly redact: (text: string) => string;
   readonly backlog: Backlog;
   readonly repositories: Repositories;

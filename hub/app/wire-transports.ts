@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { NamedClients } from '#access';
 import type { Settings } from '#config';
-import type { Clock, Event, Log } from '#core';
+import type { Event } from '#core';
 import { type Principal, openCaller } from '#policy';
 import type { Endpoint, Router } from '#routing';
 import type { Servers } from '#servers';
@@ -18,6 +18,7 @@ import {
 } from '#transports';
 import { type CallTokenNeeds, createCallToken } from './call-token.ts';
 import { collectGarbage, createRelief } from './idle-gc.ts';
+import type { System } from './system.ts';
 
 type Needs = Omit<CallTokenNeeds, 'log'> & {
   readonly settings: Pick<Settings, 'token' | 'limits'>;
@@ -33,7 +34,7 @@ type Needs = Omit<CallTokenNeeds, 'log'> & {
     /** Resolves when the servers of the start have come up or failed. Never rejects. */
     readonly listed: Promise<void>;
   };
-  readonly system: { readonly clock: Clock; readonly log: Log; readonly newId: () => string };
+  readonly system: Omit<System, 'random'>;
 };
 
 /** Grace period in ms for calls in flight when the hub stops. */
