@@ -1,11 +1,11 @@
 import type { Node } from '@vscode/tree-sitter-wasm';
 import type { ThreadPace } from '#core';
 import { docAbove } from './comments.ts';
-import type { Import, OutlineSymbol, SymbolKind } from './outline-types.ts';
+import type { OutlineSymbol, SymbolKind } from './outline-types.ts';
 import { signatureOf } from './signature.ts';
 import { childrenOf } from './syntax.ts';
 
-type Found = { readonly symbols: readonly OutlineSymbol[]; readonly imports: readonly Import[] };
+type Found = { readonly symbols: readonly OutlineSymbol[]; readonly imports: readonly string[] };
 
 const kinds: Readonly<Record<string, SymbolKind>> = {
   abstract_class_declaration: 'class',
@@ -27,8 +27,7 @@ const functionValues = new Set(['arrow_function', 'function_expression', 'genera
 export function outlineEcmascript(root: Node, text: string, pace: ThreadPace): Found {
   const declared = new Map<string, OutlineSymbol>();
   const exports: OutlineSymbol[] = [];
-  const imports: Import[] = [];
-  const lineOf = (node: Node) => node.startPosition.row + 1;
+  const imports: string[] = [];
 
   const statements = childrenOf(root).map(node => {
     pace();
@@ -42,12 +41,12 @@ export function outlineEcmascript(root: Node, text: string, pace: ThreadPace): F
     if (node.type === 'export_statement') readExport(node, symbols);
     else if (node.type === 'expression_statement') readAssignment(node);
   }
-  imports.push(...callsIn(text));
+  imports.push(...Array.from(text.matchAll(calls), ([, , specifier = '']) => specifier));
   return { symbols: distinct(exports), imports };
 
   function addImport(node: Node): void {
     const source = node.childForFieldName('source');
-    if (source) imports.push({ specifier: unquoted(source.text), line: lineOf(node) });
+    if (source) imports.push(unquoted(source.text));
   }
 
   function readExport(node: Node, symbols: readonly OutlineSymbol[]): void {
@@ -188,19 +187,8 @@ function lastValue(value: Node): Node {
   return inner ? lastValue(inner) : value;
 }
 
+/** The specifiers of `require()` and `import()`. */
 const calls = /\b(?:require|import)\(\s*(['"])([^'"\n]{1,300})\1\s*\)/g;
-
-/** Specifiers of `require()` and `import()`. */
-function callsIn(text: string): readonly Import[] {
-  const found: Import[] = [];
-  let line = 1;
-  let from = 0;
-  for (const { 2: specifier = '', index } of text.matchAll(calls)) {
-    for (; from < index; from++) if (text.charCodeAt(from) === 10) line++;
-    found.push({ specifier, line });
-  }
-  return found;
-}
 
 const unquoted = (text: string) => text.replace(/^['"`](.*)['"`]$/, '$1');
 

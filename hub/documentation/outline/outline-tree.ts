@@ -2,7 +2,7 @@ import type { Node } from '@vscode/tree-sitter-wasm';
 import type { ThreadPace } from '#core';
 import { docAbove, paragraphOf } from './comments.ts';
 import type { GrammarRules } from './grammar-rules.ts';
-import type { Import, OutlineSymbol } from './outline-types.ts';
+import type { OutlineSymbol } from './outline-types.ts';
 import { signatureOf } from './signature.ts';
 import { childrenOf } from './syntax.ts';
 
@@ -13,7 +13,7 @@ const classKinds = new Set(['class', 'interface', 'struct', 'trait', 'module']);
 /** Reads what a file offers and uses, by the rules of its grammar. */
 export function outlineTree(root: Node, rules: GrammarRules, pace: ThreadPace) {
   const symbols: OutlineSymbol[] = [];
-  const imports: Import[] = [];
+  const imports: string[] = [];
   const visit = (node: Node, depth: number, outer: Node): void => {
     pace();
     readImport(node);
@@ -39,7 +39,7 @@ export function outlineTree(root: Node, rules: GrammarRules, pace: ThreadPace) {
     if (!rules.imports.has(node.type)) return;
     const [, ...groups] = rules.specifier.exec(node.text) ?? [];
     const specifier = groups.find(group => group !== undefined);
-    if (specifier !== undefined) imports.push({ specifier, line: node.startPosition.row + 1 });
+    if (specifier !== undefined) imports.push(specifier);
   }
 
   function symbolOf(

@@ -27,13 +27,6 @@ export type OutlineSymbol = {
   readonly members?: readonly string[];
 };
 
-/** What another file is called where it is used. */
-export type Import = {
-  /** As written, such as `./jobs.ts`, `#core`, `fastify` or `app.models`. */
-  readonly specifier: string;
-  readonly line: number;
-};
-
 /** What a file offers and uses, read from its syntax. */
 export type FileOutline = {
   readonly path: string;
@@ -47,7 +40,8 @@ export type FileOutline = {
   readonly symbols: readonly OutlineSymbol[];
   /** Symbols beyond the limit of a file. */
   readonly moreSymbols: number;
-  readonly imports: readonly Import[];
+  /** Specifiers as written, such as `./jobs.ts`, `#core`, `fastify` or `app.models`. */
+  readonly imports: readonly string[];
   /** False if its language has no grammar here, or if it could not be parsed. */
   readonly isParsed: boolean;
 };

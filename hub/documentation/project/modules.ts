@@ -30,7 +30,7 @@ export function groupModules(
     const uses = new Map<string, Set<string>>();
     const packages = new Set<string>();
     for (const file of group)
-      for (const { specifier } of file.imports) {
+      for (const specifier of file.imports) {
         const found = resolve(file, specifier);
         if (found?.kind === 'package') packages.add(found.name);
         if (found?.kind !== 'folder') continue;

@@ -13,7 +13,7 @@ const file = (path: string, imports: readonly string[] = [], doc?: string): File
   ...(doc !== undefined && { doc: { text: doc, line: 1 } }),
   symbols: [],
   moreSymbols: 0,
-  imports: imports.map(specifier => ({ specifier, line: 1 })),
+  imports,
   isParsed: true,
 });
 
