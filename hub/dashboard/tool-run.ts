@@ -3,7 +3,7 @@ import { outcomeBadge } from './activity.ts';
 import { ago, duration, percent } from './format.ts';
 import { type Content, type Html, html } from './html.ts';
 import { paths, withQuery } from './paths.ts';
-import { type Rights, badge, copyable, fragment, payload } from './pieces.ts';
+import { badge, copyable, fragment, payload } from './pieces.ts';
 import { type GivenValues, argumentsOf, jsonName } from './tool-arguments.ts';
 import { fieldsOf } from './tool-fields.ts';
 import { formFields } from './tool-form.ts';
@@ -19,7 +19,6 @@ type RunView = {
   readonly redact: (text: string) => string;
   /** URL of the hub for clients: `http://localhost:9090/mcp`. */
   readonly endpoint: string;
-  readonly rights: Rights;
   readonly needsToken: boolean;
   readonly now: number;
 };

@@ -43,11 +43,10 @@ export function toolPages({ servers, router, hub, changes, telemetry, system }: 
   const { clock } = system;
   const runs = createToolRuns({ router, version: hub.version, ...system });
   runs.changed(() => changes.note('run'));
-  const shownRun = (run: ToolRun, { endpoint, visitor: { rights } }: DashboardRequest) =>
+  const shownRun = (run: ToolRun, { endpoint }: DashboardRequest) =>
     runPart(run, {
       redact,
       endpoint,
-      rights,
       needsToken: hub.access.needsToken(),
       now: clock.now(),
     });
