@@ -24,6 +24,17 @@ export type RemovalNeeds = BelongingsNeeds & {
   readonly servers: { readonly all: readonly Server[]; find(name: string): Server | undefined };
 };
 
+/** The config of a server. Throws HUB_SERVER_UNKNOWN. */
+export function requireConfig(name: string, configs: readonly ServerConfig[]): ServerConfig {
+  const found = configs.find(config => config.name === name);
+  if (found) return found;
+  throw new HubError(
+    'HUB_SERVER_UNKNOWN',
+    `no server is called ${JSON.stringify(name)}. The config has: ${configs.map(config => config.name).join(', ') || 'none'}`,
+    { data: { server: name } },
+  );
+}
+
 /** Removes a server: its entry first, so that a hub killed in between does not start it again. Reports what is left. */
 export async function removeServer(
   name: string,
@@ -32,14 +43,7 @@ export async function removeServer(
   othersThan: (config: ServerConfig) => readonly ServerConfig[],
   needs: RemovalNeeds,
 ): Promise<JsonObject> {
-  const configs = needs.configFile.configs();
-  const entry = configs.find(config => config.name === name);
-  if (!entry)
-    throw new HubError(
-      'HUB_SERVER_UNKNOWN',
-      `no server is called ${JSON.stringify(name)}. The config has: ${configs.map(config => config.name).join(', ') || 'none'}`,
-      { data: { server: name } },
-    );
+  const entry = requireConfig(name, needs.configFile.configs());
   using _ = places.takeKnown(name);
   const server = needs.servers.find(name);
   const about = server?.running?.instance.about;

@@ -7,6 +7,7 @@ import type { Table } from '#store';
 import { type BelongingsNeeds, belongingsOf } from '../belongings.ts';
 import type { InstallsNeeds } from '../installs.ts';
 import { packageKeyOf } from '../pins.ts';
+import { requireConfig } from '../removal.ts';
 import type { InstallProgress, InstallStep } from '../request.ts';
 import type { Trial } from '../trial.ts';
 import { besideOf, isOfTrial } from './beside.ts';
@@ -77,14 +78,7 @@ export function createUpgrades(needs: UpgradesNeeds) {
 
   /** The config and the package of a server. Throws HUB_SERVER_UNKNOWN and HUB_REQUEST_INVALID. */
   function packaged(name: string) {
-    const configs = configFile.configs();
-    const config = configs.find(one => one.name === name);
-    if (!config)
-      throw new HubError(
-        'HUB_SERVER_UNKNOWN',
-        `no server is called ${JSON.stringify(name)}. The config has: ${configs.map(one => one.name).join(', ') || 'none'}`,
-        { data: { server: name } },
-      );
+    const config = requireConfig(name, configFile.configs());
     const source = packageOf(config);
     if (source) return { config, source };
     throw new HubError(
