@@ -1,12 +1,14 @@
 import { lstat, opendir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Clock, HubError, errorCodeOf } from '#core';
+import { type Clock, HubError, errorCodeOf, ignoreMissing } from '#core';
 
 /** More files cannot be counted within an interval. */
 const maxFiles = 200_000;
 const intervalMs = 1_000;
 /** The pause is at least this many times as long as the look before it. */
 const idleTimes = 4;
+/** Characters of a path in a message. */
+const maxShown = 300;
 
 type Watched = {
   readonly id: string;
@@ -33,7 +35,7 @@ export function watchWorkspace(
       return exceeded(
         new HubError(
           'HUB_WORKSPACE_FULL',
-          `${id} was stopped: the hub cannot read ${unreadable}, so the size of its workspace is unknown. Make the folder readable, or remove it`,
+          `${id} was stopped: the hub cannot read ${unreadable.slice(0, maxShown)}, so the size of its workspace is unknown. Make the folder readable, or remove it`,
         ),
       );
     if (bytes > most || files > maxFiles) {
@@ -87,14 +89,23 @@ async function entriesOf(path: string) {
   const found: { readonly name: string; readonly isFolder: boolean; readonly size: number }[] = [];
   try {
     for await (const entry of await opendir(path)) {
-      // Sparse files count with what they occupy; the unit is 512 bytes (stat(2)).
-      const { blocks } = await lstat(join(path, entry.name)).catch(() => ({ blocks: 0 })); // Removed meanwhile.
-      found.push({ name: entry.name, isFolder: entry.isDirectory(), size: blocks * 512 });
+      const size = await sizeOf(join(path, entry.name));
+      found.push({ name: entry.name, isFolder: entry.isDirectory(), size });
     }
   } catch (error) {
-    const code = errorCodeOf(error);
-    if (code === 'EACCES') return 'unreadable';
-    if (code !== 'ENOENT' && code !== 'ENOTDIR') throw error;
+    const code = errorCodeOf(error) ?? '';
+    if (unmeasured.includes(code)) return 'unreadable';
+    // Removed meanwhile, or replaced by a file or a link.
+    if (!['ENOENT', 'ENOTDIR', 'ELOOP'].includes(code)) throw error;
   }
   return found;
+}
+
+/** What an agent can bring about inside of its workspace, such as by a path that is too long for a system call. */
+const unmeasured = ['EACCES', 'ENAMETOOLONG'];
+
+async function sizeOf(path: string): Promise<number> {
+  const status = await lstat(path).catch(ignoreMissing); // Removed meanwhile.
+  // Sparse files count with what they occupy; the unit is 512 bytes (stat(2)).
+  return (status?.blocks ?? 0) * 512;
 }

@@ -1,4 +1,5 @@
-import { mkdir, open, symlink, writeFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { chmod, mkdir, open, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { HubError } from '#core';
@@ -50,3 +51,41 @@ test('a disposed watch reports nothing', async () => {
   await new Promise(resolve => setTimeout(resolve, 20));
   expect(reasons).toEqual([]);
 });
+
+/** Makes a file below so many folders with long names, as an agent can from inside of them. */
+function writeDeep(folder: string, count: number): void {
+  const script = `
+    const name = 'd'.repeat(200);
+    for (let depth = 0; depth < ${count}; depth++) {
+      fs.mkdirSync(name);
+      process.chdir(name);
+    }
+    fs.writeFileSync(name, Buffer.alloc(9_000));`;
+  execFileSync(process.execPath, ['--eval', script], { cwd: folder });
+}
+
+test.each([
+  ['folder', 30],
+  ['file', 20],
+])('a %s whose path is too long for the system stops the agent', async (_, count) => {
+  const { folder, reasons, second } = await watch(100_000_000);
+  writeDeep(folder, count);
+  await second();
+  expect(reasons).toMatchObject([{ code: 'HUB_WORKSPACE_FULL' }]);
+  expect(reasons[0]?.message.length).toBeLessThan(1_000);
+  // Other than `rm` of Node, it does not name files by their whole path.
+  execFileSync('rm', ['-rf', folder]);
+});
+
+test.skipIf(process.getuid?.() === 0)(
+  'a folder whose files the hub may list and not measure stops the agent',
+  async () => {
+    const { folder, reasons, second } = await watch(100_000);
+    await mkdir(join(folder, 'shut'));
+    await writeFile(join(folder, 'shut', 'a'), 'x'.repeat(200_000));
+    await chmod(join(folder, 'shut'), 0o444);
+    await second();
+    expect(reasons).toMatchObject([{ code: 'HUB_WORKSPACE_FULL' }]);
+    await chmod(join(folder, 'shut'), 0o755);
+  },
+);
