@@ -80,7 +80,8 @@ function contentOf(handle: Awaited<ReturnType<typeof open>>, bytes: number): Age
 }
 
 /**
- * Opens a folder whose path has no links. Undefined if it is gone, or the agent has locked it or put a link in its place.
+ * Opens a folder whose path has no links. Undefined if it is gone, or the agent has locked it, put a link in its place,
+ * or made its path too long for the system.
  * `path` leads to the opened folder, whatever the agent does meanwhile.
  */
 async function openFolder(folder: string) {
@@ -99,7 +100,8 @@ async function openFolder(folder: string) {
 }
 
 function noneIfGone(error: unknown): undefined {
-  if (!['ENOENT', 'EACCES', 'ENOTDIR', 'ELOOP'].includes(errorCodeOf(error) ?? '')) throw error;
+  const codes = ['ENOENT', 'EACCES', 'ENOTDIR', 'ELOOP', 'ENAMETOOLONG'];
+  if (!codes.includes(errorCodeOf(error) ?? '')) throw error;
 }
 
 async function describe(path: string) {

@@ -238,8 +238,8 @@ export function createAgentMemory(
     },
     /** Renames the folder first, so that a crash leaves no half of an agent. */
     async remove(id: string): Promise<void> {
-      const doomed = join(folder, `${removedPrefix}${id}`);
-      await rm(doomed, { recursive: true, force: true });
+      // A name of its own: files of an earlier agent of this name may be left.
+      const doomed = join(folder, `${removedPrefix}${id}-${clock.now()}`);
       await rename(folderOf(id), doomed).catch(ignoreMissing);
       await removeRest(doomed);
     },
