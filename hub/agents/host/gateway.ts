@@ -134,9 +134,10 @@ const blocksOf = (content: unknown) => (Array.isArray(content) ? content.filter(
 function* resultsIn({ messages }: JsonObject) {
   const all = blocksOf(messages);
   const calls = blocksOf(all.at(-2)?.['content']);
+  const names = new Map(calls.map(({ id, name }) => [id, name]));
   for (const { type, toolUseId, isError } of blocksOf(all.at(-1)?.['content'])) {
     if (type !== 'tool_result') continue;
-    const name = calls.find(({ id }) => id === toolUseId)?.['name'];
+    const name = names.get(toolUseId);
     if (typeof name === 'string') yield { name, isError: isError === true };
   }
 }

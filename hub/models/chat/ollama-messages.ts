@@ -51,19 +51,22 @@ function messageOf(
   }
   const results = message.content.filter(block => block.type === 'tool_result');
   if (results.length === 0) return [{ role: 'user', content }];
+  const names = namesOfCalls(before);
   return results.map(({ toolUseId, text, isError }) => ({
     role: 'tool',
-    tool_name: nameOfCall(toolUseId, before),
+    tool_name: names.get(toolUseId) ?? '',
     tool_call_id: toolUseId,
     // Ollama's messages have no field for errors.
     content: isError ? `Error: ${text}` : text,
   }));
 }
 
-function nameOfCall(id: string, before: ChatMessage | undefined): string {
-  for (const block of before?.content ?? [])
-    if (block.type === 'tool_use' && block.id === id) return block.name;
-  return '';
+/** The names of the tools that a message calls, by the ids of the calls. */
+function namesOfCalls(message: ChatMessage | undefined): ReadonlyMap<string, string> {
+  const names = new Map<string, string>();
+  for (const block of message?.content ?? [])
+    if (block.type === 'tool_use') names.set(block.id, block.name);
+  return names;
 }
 
 export type ParsedCall = {

@@ -118,22 +118,37 @@ const resultsIn = (message: ChatMessage): readonly string[] =>
 
 /** The results of a user message answer exactly the calls of the message before. */
 function requireBalance(message: ChatMessage, before: ChatMessage | undefined, at: number): void {
-  const [calls, results] = [callsIn(before), resultsIn(message)];
+  const calls = new Set(callsIn(before));
+  const answered = new Set<string>();
+  const other: string[] = [];
+  for (const id of resultsIn(message)) {
+    if (!calls.has(id) || answered.has(id)) other.push(id);
+    answered.add(id);
+  }
   const field = `messages[${at}].content`;
-  const open = calls.filter(id => !results.includes(id));
-  const other = results.filter((id, index) => !calls.includes(id) || results.indexOf(id) < index);
+  const open = [...calls].filter(id => !answered.has(id));
   if (open.length > 0)
     throw invalid(
       field,
-      `has no tool_result for ${open.map(id => JSON.stringify(id)).join(', ')}`,
+      `has no tool_result for ${idsText(open)}`,
       'answer every tool_use of the message before',
     );
   if (other.length > 0)
     throw invalid(
       field,
-      `has a tool_result for ${other.map(id => JSON.stringify(id)).join(', ')}, which the message before does not call, or twice`,
+      `has a tool_result for ${idsText(other)}, which the message before does not call, or twice`,
       'send one result for each tool_use of the message before',
     );
-  if (new Set(calls).size < calls.length)
+  if (calls.size < callsIn(before).length)
     throw invalid(`messages[${at - 1}].content`, 'has two tool_use of one id', 'send own ids');
 }
+
+const maxShown = 10;
+const maxIdLength = 200;
+
+/** Ids for a message. The sender chooses how many there are. */
+const idsText = (ids: readonly string[]) =>
+  ids
+    .slice(0, maxShown)
+    .map(id => JSON.stringify(id.slice(0, maxIdLength)))
+    .join(', ');

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { HubError } from '#core';
+import { ollamaMessages } from '../../../hub/models/chat/ollama-messages.ts';
 import { readSamplingParams } from '../../../hub/models/sampling/read-params.ts';
 
 const user = { role: 'user', content: { type: 'text', text: 'hello' } };
@@ -196,4 +197,16 @@ describe('a request is refused, with its field and what to send', () => {
       },
     );
   });
+});
+
+test('many calls of tools are read in time that grows with their number', { timeout: 4_000 }, () => {
+  const ids = Array.from({ length: 60_000 }, (_, at) => `call-${at}`);
+  const { messages } = readSamplingParams(
+    params({ messages: [user, calls(...ids), results(...ids)] }),
+  );
+  assert.equal(messages[2]?.content.length, ids.length);
+  assert.equal(
+    ollamaMessages({ system: undefined, messages, tools: [], toolChoice: 'auto' }).messages.length,
+    ids.length + 2,
+  );
 });
