@@ -1,4 +1,5 @@
 import { isObject } from '#core';
+import { tokenCountOf } from './chat/chat-types.ts';
 import { ModelFailure } from './failure.ts';
 import { whyHeld } from './held-context.ts';
 import type { ModelNeeds } from './model-list.ts';
@@ -89,20 +90,19 @@ async function readAnswer(
     length += content.length + (calls.length > 0 ? JSON.stringify(calls).length : 0);
     if (length > maxTextLength)
       throw new ModelFailure('cut', `the answer has more than ${maxTextLength} characters`);
-    toolCalls.push(...calls);
+    for (const call of calls) toolCalls.push(call);
     const piece = filter.push(content);
     if (piece !== '') progress?.(piece);
   }
   const { text, hasThoughts } = filter.end();
-  const countIn = (key: string) => (typeof last[key] === 'number' ? last[key] : undefined);
-  const msIn = (key: string) => (countIn(key) ?? 0) / 1e6;
+  const msIn = (key: string) => (tokenCountOf(last[key]) ?? 0) / 1e6;
   return {
     text,
     toolCalls,
     isThoughtOnly: text === '' && (hasThoughts || hasThinkingField),
     isCut: last['done_reason'] === 'length',
-    promptTokens: countIn('prompt_eval_count'),
-    outputTokens: countIn('eval_count'),
+    promptTokens: tokenCountOf(last['prompt_eval_count']),
+    outputTokens: tokenCountOf(last['eval_count']),
     promptMs: msIn('prompt_eval_duration'),
     loadMs: msIn('load_duration'),
     /** Length of the text and the calls, in characters. */

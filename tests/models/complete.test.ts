@@ -75,6 +75,16 @@ describe('an answer', () => {
     assert.deepEqual([text, promptTokens, outputTokens], ['better', undefined, undefined]);
   });
 
+  test('with counts that no answer can have has none', async () => {
+    const counts = { prompt_eval_count: -1_000_000, eval_count: 0.5 };
+    const { promptTokens, outputTokens } = await complete(
+      request,
+      never,
+      saying(chunk('better'), { ...done, ...counts }),
+    );
+    assert.deepEqual([promptTokens, outputTokens], [undefined, undefined]);
+  });
+
   test('of more than a million characters is cut off', async () => {
     const line = chunk('x'.repeat(250_001));
     const failure = await failureOf(complete(request, never, saying(...Array(4).fill(line), done)));

@@ -87,3 +87,7 @@ const charactersPerToken = 4;
 /** The number of tokens in some texts, roughly. */
 export const estimateTokens = (characters: number): number =>
   Math.ceil(characters / charactersPerToken);
+
+/** A number of tokens as a server of models reports it. Undefined for what is none: budgets are charged by it. */
+export const tokenCountOf = (value: unknown): number | undefined =>
+  typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined;

@@ -1,4 +1,5 @@
 import { type JsonObject, isJsonObject, isObject, tryParseJson } from '#core';
+import { tokenCountOf } from '../chat/chat-types.ts';
 import { createThoughtFilter } from '../thinking.ts';
 
 type CallPieces = { id: string; name: string; readonly pieces: string[] };
@@ -31,15 +32,23 @@ export function createCompletion(progress: ((text: string) => void) | undefined)
     return call;
   }
 
+  /** Sets the id or the name, which some endpoints repeat in each piece. */
+  function setText(call: CallPieces, key: 'id' | 'name', text: string): void {
+    if (call[key] === text) return;
+    call[key] = text;
+    length += text.length;
+  }
+
   function addCall(piece: unknown): void {
     if (!isObject(piece)) return;
     const call = callOf(piece);
     const { name, arguments: given } = isObject(piece['function']) ? piece['function'] : {};
-    if (typeof piece['id'] === 'string' && piece['id'] !== '') call.id = piece['id'];
-    if (typeof name === 'string' && name !== '') call.name = name;
+    if (typeof piece['id'] === 'string' && piece['id'] !== '') setText(call, 'id', piece['id']);
+    if (typeof name === 'string' && name !== '') setText(call, 'name', name);
     const text = typeof given === 'string' ? given : isObject(given) ? JSON.stringify(given) : '';
     call.pieces.push(text);
-    length += text.length;
+    // A piece without text counts too: nothing else bounds the number of calls.
+    length += text.length + 1;
   }
 
   return {
@@ -58,7 +67,7 @@ export function createCompletion(progress: ((text: string) => void) | undefined)
           addCall(isWhole && isObject(piece) ? { ...piece, index: at } : piece);
       if (typeof choice['finish_reason'] === 'string') finishReason = choice['finish_reason'];
     },
-    /** Length of the text and the calls so far, in characters. */
+    /** Length of the text and the calls so far, in characters, with their ids and names. */
     get length() {
       return length;
     },
@@ -74,15 +83,12 @@ export function createCompletion(progress: ((text: string) => void) | undefined)
         isCut: finishReason === 'length',
         isFiltered: finishReason === 'content_filter',
         isThoughtOnly: text === '' && (hasThoughts || hasReasoning),
-        promptTokens: countIn(usage, 'prompt_tokens'),
-        outputTokens: countIn(usage, 'completion_tokens'),
+        promptTokens: tokenCountOf(usage['prompt_tokens']),
+        outputTokens: tokenCountOf(usage['completion_tokens']),
       };
     },
   };
 }
-
-const countIn = (usage: { readonly [key: string]: unknown }, key: string) =>
-  typeof usage[key] === 'number' ? usage[key] : undefined;
 
 /** Arguments that are not an object stay visible to the tool, which refuses them. */
 function inputOf(text: string): JsonObject {
