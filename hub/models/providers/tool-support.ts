@@ -1,8 +1,7 @@
 import { isObject, tryParseJson } from '#core';
 import { ModelFailure } from '../failure.ts';
 import type { ProviderCall } from './provider-failure.ts';
-
-const maxPropsBytes = 1024 * 1024;
+import { wholeText } from './provider-response.ts';
 
 /** Whether a response is of llama-server. */
 export const isOfLlamaServer = ({ headers }: Pick<Response, 'headers'>): boolean =>
@@ -29,10 +28,11 @@ export async function requireToolTemplate(
 /** `chat_template_caps` of GET /props, beside the base of the API. Undefined if it says nothing. */
 async function readToolSupport(
   url: string,
-  { key }: ProviderCall,
+  call: ProviderCall,
   fetch: typeof globalThis.fetch,
   signal: AbortSignal,
 ): Promise<boolean | undefined> {
+  const { key } = call;
   try {
     const response = await fetch(`${url.replace(/\/v1$/, '')}/props`, {
       headers: { ...(key !== undefined && { authorization: `Bearer ${key}` }) },
@@ -40,12 +40,11 @@ async function readToolSupport(
       redirect: 'error',
       signal,
     });
-    const length = Number(response.headers.get('content-length') ?? Infinity);
-    if (!response.ok || length > maxPropsBytes) {
+    if (!response.ok) {
       await response.body?.cancel();
       return undefined;
     }
-    const props = tryParseJson(await response.text());
+    const props = tryParseJson(await wholeText(response, call, signal));
     const caps = isObject(props) ? props['chat_template_caps'] : undefined;
     const supports = isObject(caps) ? caps['supports_tools'] : undefined;
     return typeof supports === 'boolean' ? supports : undefined;

@@ -59,3 +59,16 @@ test('a call that was cancelled stays cancelled', async () => {
   const signal = AbortSignal.abort(new Error('enough'));
   await assert.rejects(check(new Error('aborted'), signal), /aborted/);
 });
+
+test('properties are read up to a limit, whatever length they announce', async () => {
+  let pieces = 0;
+  const endless = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      if (++pieces > 1_000) controller.error(new Error('read without a limit'));
+      else controller.enqueue(new Uint8Array(64 * 1024).fill(0x20));
+    },
+  });
+  // As of a compressed answer, whose length is that before it is unpacked.
+  await check(new Response(endless, { headers: { 'content-length': '60' } }));
+  assert.ok(pieces < 1_000, `${pieces} pieces were read`);
+});
