@@ -1,4 +1,4 @@
-import { HubError } from '#core';
+import { HubError, neverAborted } from '#core';
 import { changedFiles } from './changes.ts';
 import { createCommit, findBranch, moveBranch } from './commits.ts';
 import { type Git, type GitPlaces, partsOf, wholeText } from './git.ts';
@@ -24,8 +24,8 @@ type Branches = { readonly from: CommitId; readonly into: CommitId };
 
 /**
  * Merges a branch into another. The merge is made among the objects, so a conflict leaves nothing behind; then the branch
- * moves at once. If it is checked out in the top folder, its files are updated first, and only if they are clean. Another
- * run after a kill goes on where this one ended.
+ * moves at once. If it is checked out in the top folder, its files are updated first, and only if they are clean: from then
+ * on the signal ends nothing any more. Another run after a kill goes on where this one ended.
  */
 export async function mergeBranch(
   request: MergeRequest,
@@ -69,7 +69,8 @@ export async function mergeBranch(
     objects,
     request.into,
     { from: into, to: target, why: `merge ${request.from}` },
-    signal,
+    // The files may be those of the target already.
+    neverAborted,
   );
   return { kind: 'merged', commit: target };
 }
@@ -212,7 +213,8 @@ async function updateFiles(
       ? untracked.slice(0, shownPaths)
       : changes.map(({ path }) => path).slice(0, shownPaths);
   }
-  await git(args, { timeoutMs: 300_000 }, signal);
+  // A git that is cancelled leaves half of the files updated.
+  await git(args, { timeoutMs: 300_000 }, neverAborted);
   return [];
 }
 

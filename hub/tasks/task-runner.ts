@@ -132,6 +132,8 @@ export function createTaskRunner(stored: StoredTask, needs: RunnerNeeds): TaskRu
     report(doingOf(state));
     const place = { repositories, repository };
     const result = await performStep(state, place, report, needs.perform, scope.signal);
+    if (result.type === 'merged' && stored.state.status === 'cancelled')
+      log.warn({ ...fields, commit: result.commit }, 'the task was merged before it was cancelled');
     // The result of a step that was cancelled, or that another hub does again, does not count.
     scope.signal.throwIfAborted();
     await apply(result);

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { engineAvailable } from '#helpers/engine';
@@ -166,6 +166,25 @@ describe.each(runners)('after a kill in a %s', runner => {
     );
     const again = await scene.open(path);
     expect(await again.summary(signal)).toMatchObject({ branch: 'main' });
+  });
+
+  test('a merge that is cancelled while it updates files of the user leaves no half of it', async () => {
+    const names = Array.from({ length: 100 }, (_, at) => `many/${at}.txt`);
+    const filesOf = (line: string) => Object.fromEntries(names.map(name => [name, line]));
+    const many = scene.create(filesOf('before\n'));
+    const own = await scene.open(many);
+    await workOn(own, 't', filesOf('after\n'.repeat(40_000)));
+    const ending = new AbortController();
+    const watching = watch(join(many, 'many'), () => ending.abort());
+    await failureOf(
+      own.merge(
+        { from: 'agenthub/t', into: 'main', strategy: 'merge_commit', message: 'Merge' },
+        ending.signal,
+      ),
+    );
+    watching.close();
+    expect(ending.signal.aborted).toBe(true);
+    expect(git(many, 'status', '--porcelain')).toBe('');
   });
 
   test('a cancelled operation ends, and the next one runs', async () => {
