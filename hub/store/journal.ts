@@ -8,11 +8,15 @@ export type Journal = ReturnType<typeof createJournal>;
 
 type JournalOptions = {
   readonly file: string;
-  /** The file never grows beyond this, in bytes: an append that would exceed it compacts the file instead. */
+  /**
+   * The file does not grow beyond this, in bytes, unless its newest record does: an append that would exceed it compacts
+   * the file instead.
+   */
   readonly maxBytes: number;
   /**
    * The records of a compacted file, oldest first. They must cover the record that is being appended, so change the
-   * state before calling `append`. Of records that need more than half of `maxBytes`, the oldest are dropped.
+   * state before calling `append`. Of records that need more than half of `maxBytes`, the oldest are dropped, never the
+   * newest.
    */
   readonly snapshot: () => readonly object[];
 };
@@ -178,14 +182,14 @@ function readLines(bytes: Buffer) {
   return { records, damaged, isTorn: end < bytes.length };
 }
 
-/** The lines of the newest records that fit into this many bytes, oldest first. */
+/** The lines of the newest record, and of those before it that fit into this many bytes, oldest first. */
 function newestWithin(records: readonly object[], most: number): readonly string[] {
   const lines: string[] = [];
   let size = 0;
   for (const record of records.toReversed()) {
     const line = lineOf(record);
     size += Buffer.byteLength(line);
-    if (size > most) break;
+    if (size > most && lines.length > 0) break;
     lines.push(line);
   }
   return lines.reverse();

@@ -197,6 +197,15 @@ describe('a journal that is compacted', () => {
     assert.deepEqual((await readAgain(disk.afterKill())).at(-1), { id: 149 });
   });
 
+  test('keeps the newest record where it alone needs more than half of the bound, or all of it', async () => {
+    const disk = createFaultyDisk();
+    const { add } = await opened({ disk: disk.disk }, { maxBytes: 200, keep: 2 });
+    for (const [id, length] of [100, 150, 400, 10].entries()) {
+      assert.equal(await add({ id, text: 'x'.repeat(length) }), true);
+      assert.deepEqual((await readAgain(disk)).at(-1), { id, text: 'x'.repeat(length) });
+    }
+  });
+
   test('loses nothing where the compaction is cut off at any of its steps', async () => {
     /** A disk with eight records, and the next append compacts. */
     const filled = async () => {
