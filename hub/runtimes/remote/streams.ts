@@ -14,6 +14,8 @@ type Begun = { readonly stream: IncomingMessage; readonly about: string | undefi
 
 /** Time in ms after which the end of a stream is not a failure: proxies close idle streams. */
 const stableMs = 10_000;
+/** Minimum pause in ms before a stream is resumed, whatever the server wants: it could have the hub do nothing else. */
+const minRetryMs = 100;
 
 /** Reads streams of one server, and resumes broken ones (MCP 2025-11-25, transports, "Resumability and Redelivery"). */
 export function createStreams(
@@ -43,7 +45,7 @@ export function createStreams(
               failures = 0;
               lastEventId = id ?? lastEventId;
             },
-            retry: ms => (retryMs = Math.min(ms, reconnect.maxMs)),
+            retry: ms => (retryMs = Math.max(minRetryMs, Math.min(ms, reconnect.maxMs))),
           });
         } catch (error) {
           if (isFinal(error) || signal.aborted) throw error;

@@ -30,6 +30,24 @@ describe('a stream that breaks', () => {
     );
   });
 
+  test('is taken up again after a pause, whatever the server wants', () => {
+    const takenMs: number[] = [];
+    return against(
+      (request, response) => {
+        if (request.method === 'GET') takenMs.push(performance.now());
+        // Each event counts as a success, so nothing ends the attempts.
+        stream(response, `id: e${takenMs.length}\nretry: 0\ndata:\n\n`);
+        response.end();
+      },
+      async ({ channel }) => {
+        channel.send(call(1, 'tools/call'));
+        await until(() => takenMs.length >= 3, 'three attempts');
+        const [first = 0, , third = 0] = takenMs;
+        assert.ok(third - first > 150, `two pauses took ${third - first} ms`);
+      },
+    );
+  });
+
   test('is given up after some attempts that bring nothing', () => {
     let attempts = 0;
     return against(
