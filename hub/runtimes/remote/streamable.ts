@@ -163,7 +163,10 @@ export function createStreamable(endpoint: RemoteEndpoint, needs: TransportNeeds
 
   /** Headers of a GET, which resumes a stream after the event with this id. */
   function streamHeaders(lastEventId?: string): Record<string, string> {
-    const resumed = lastEventId === undefined ? {} : { 'last-event-id': lastEventId };
+    // As UTF-8 (html.spec.whatwg.org, "Last-Event-ID"), of which Node takes each byte as a character.
+    const resumed = lastEventId !== undefined && {
+      'last-event-id': Buffer.from(lastEventId).toString('latin1'),
+    };
     return headers({ accept: 'text/event-stream', ...resumed });
   }
 

@@ -30,6 +30,24 @@ describe('a stream that breaks', () => {
     );
   });
 
+  test('is taken up again after an event whose id has letters outside of ASCII', () =>
+    against(
+      (request, response, { id }) => {
+        const last = Buffer.from(String(request.headers['last-event-id']), 'latin1').toString();
+        stream(
+          response,
+          request.method === 'POST'
+            ? 'id: é1€\nretry: 1\ndata:\n\n'
+            : `id: é2\ndata: ${answer(id ?? 1, { resumed: last })}\n\n`,
+        );
+        response.end();
+      },
+      async ({ channel, heard }) => {
+        channel.send(call(1, 'tools/call'));
+        assert.match(await heard.answer(1), /"resumed":"é1€"/);
+      },
+    ));
+
   test('is taken up again after a pause, whatever the server wants', () => {
     const takenMs: number[] = [];
     return against(
