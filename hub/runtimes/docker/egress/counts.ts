@@ -6,20 +6,52 @@ const maxTargets = 20;
 /** Minimum time in ms between two log lines about one target of a server. */
 const logEveryMs = 60_000;
 const maxServers = 1_000;
+/** Maximum number of log lines about targets of one server in `logEveryMs`: it can make up as many names as it likes. */
+const maxLines = 50;
 
-type Counted = { allowed: number; blockedCount: number; blocked: Map<string, BlockedTarget> };
+type Counted = {
+  allowed: number;
+  blockedCount: number;
+  blocked: Map<string, BlockedTarget>;
+  /** Log lines since `linesAt`. */
+  lines: number;
+  linesAt: number;
+};
 
 /** Counts the connections of servers by the forwarder's reports, and logs the refused ones. */
 export function createEgressCounts({ clock, log }: { readonly clock: Clock; readonly log: Log }) {
   const counts = new Map<string, Counted>();
 
   function countedOf(server: string): Counted {
-    const found = counts.get(server) ?? { allowed: 0, blockedCount: 0, blocked: new Map() };
+    const found = counts.get(server) ?? {
+      allowed: 0,
+      blockedCount: 0,
+      blocked: new Map(),
+      lines: 0,
+      linesAt: clock.now(),
+    };
     // The server with the latest traffic is the last one.
     counts.delete(server);
     counts.set(server, found);
     if (counts.size > maxServers) dropFirst(counts);
     return found;
+  }
+
+  function tell(
+    server: string,
+    counted: Counted,
+    { target, why, count }: Traffic['blocked'][number],
+  ): void {
+    const now = clock.now();
+    if (Math.abs(now - counted.linesAt) >= logEveryMs) {
+      counted.lines = 0;
+      counted.linesAt = now;
+    }
+    counted.lines++;
+    if (counted.lines <= maxLines)
+      log.warn({ server, target, count }, `blocked: ${target} ${why}`);
+    else if (counted.lines === maxLines + 1)
+      log.warn({ server }, 'more targets were blocked, and are counted only');
   }
 
   return {
@@ -31,7 +63,7 @@ export function createEgressCounts({ clock, log }: { readonly clock: Clock; read
         const before = counted.blocked.get(target);
         const lastAt = clock.now();
         if (!before || lastAt - before.lastAt >= logEveryMs)
-          log.warn({ server, target, count }, `blocked: ${target} ${why}`);
+          tell(server, counted, { target, why, count });
         counted.blocked.delete(target);
         counted.blocked.set(target, { target, why, count: count + (before?.count ?? 0), lastAt });
         if (counted.blocked.size > maxTargets) dropFirst(counted.blocked);

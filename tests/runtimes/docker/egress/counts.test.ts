@@ -40,3 +40,29 @@ test('the counts of a thousand servers are kept', () => {
   assert.equal(counts.find('s0'), undefined);
   assert.equal(counts.find('s1')?.allowed, 1);
 });
+
+test('a server that asks for ever other targets fills no log', () => {
+  const clock = createManualClock();
+  const { log, logged } = createRecordingLog();
+  const counts = createEgressCounts({ clock, log });
+  const ask = (server: string, names: number) => {
+    const blocked = Array.from({ length: names }, (_, at) => ({
+      target: `${clock.monotonic()}-${at}.com:80`,
+      why: 'is not in it',
+      count: 1,
+    }));
+    counts.add({ server, allowed: 0, blocked });
+  };
+  for (let times = 0; times < 100; times++) {
+    clock.advance(200);
+    ask('a', 50);
+  }
+  assert.equal(logged.length, 51);
+  assert.equal(logged.at(-1)?.message, 'more targets were blocked, and are counted only');
+  ask('b', 1);
+  assert.equal(logged.length, 52);
+  clock.advance(60_000);
+  ask('a', 1);
+  assert.equal(logged.length, 53);
+  assert.equal(counts.find('a')?.blockedCount, 5_001);
+});
