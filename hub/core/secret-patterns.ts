@@ -6,7 +6,7 @@
 /** Credentials with a format of their own. The whole match is secret. */
 const distinctCredentials: readonly string[] = [
   // PEM keys, including truncated ones, and PuTTY keys.
-  String.raw`-----BEGIN [A-Z0-9 ]*PRIVATE KEY[^]*?(?:-----END [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----|$)`,
+  String.raw`-----BEGIN [A-Z0-9 ]*PRIVATE KEY[^]*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,40}-----|$)`,
   String.raw`PuTTY-User-Key-File-\d[^]*?(?:Private-MAC: ?[a-f0-9]+|$)`,
   // JSON web tokens.
   String.raw`(?<![A-Za-z0-9])eyJ[\w-]{8,}\.[\w-]{4,}(?:\.[\w-]*)?`,

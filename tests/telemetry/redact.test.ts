@@ -89,6 +89,13 @@ describe('a text is shown without what looks like a credential', () => {
       assert.ok(performance.now() - began < 2_000, part);
     }
   });
+
+  test('in such a time also after the end of a key that has no end', () => {
+    const began = performance.now();
+    const text = `-----BEGIN PRIVATE KEY-----END ${'PRIVATE KEY '.repeat(25_000)}`;
+    assert.equal(redactText(text), '[redacted]');
+    assert.ok(performance.now() - began < 2_000);
+  });
 });
 
 describe('a value is shown without', () => {
