@@ -25,6 +25,11 @@ type Needs = {
 
 /** Number of failed messages whose reason is stored. */
 const maxFailures = 100;
+/**
+ * Characters of the stored messages as JSON. The oldest of a longer conversation are dropped: each turn reads and writes
+ * all of them, and the model gets a summary of them anyway.
+ */
+const maxConversationLength = 16 * 2 ** 20;
 
 /** Writes the turns of one agent to its `session.json`, one after another. */
 export function createSessionRecord(
@@ -89,7 +94,7 @@ function addTurn(session: AgentSession, { message, outcome, result }: Turn, now:
     ...session,
     updatedAt: new Date(now).toISOString(),
     model: result?.model ?? session.model,
-    messages: [...session.messages, ...added],
+    messages: newestOf([...session.messages, ...added]),
     usage: {
       input_tokens: usage.input_tokens + (result?.usage.input_tokens ?? 0),
       output_tokens: usage.output_tokens + (result?.usage.output_tokens ?? 0),
@@ -104,4 +109,14 @@ function addTurn(session: AgentSession, { message, outcome, result }: Turn, now:
     ...(result && { snapshot: result.snapshot }),
   };
   return { next, added };
+}
+
+/** The newest messages within the limit, and the newest in any case. */
+function newestOf<T>(messages: readonly T[]): T[] {
+  let length = 0;
+  const dropped = messages.findLastIndex(message => {
+    length += JSON.stringify(message).length;
+    return length > maxConversationLength;
+  });
+  return messages.slice(Math.min(dropped + 1, messages.length - 1));
 }

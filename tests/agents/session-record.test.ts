@@ -69,3 +69,27 @@ test('the messages of a turn are not kept in memory', async () => {
   assert.ok((await memoryInUse()) - before < 2 ** 20);
   assert.equal(records[0]?.summary?.lastMessageId, 'a');
 });
+
+test('the oldest messages of a conversation of more than 16 MiB are dropped, never the newest', async () => {
+  let session = newSession('writer', 0);
+  const record = createSessionRecord('writer', undefined, {
+    clock: createManualClock(),
+    log: silent,
+    memory: {
+      readSession: async () => session,
+      async writeSession(written) {
+        session = written;
+      },
+    },
+  });
+  const mib = 2 ** 20;
+  for (const id of ['a', 'b', 'c', 'd', 'e']) await record.add(turnOf(id, 5 * mib));
+  const ids = () => session.messages.map(({ role, message_id: id }) => `${role} ${id}`);
+  assert.deepEqual(
+    ids(),
+    ['c', 'd', 'e'].flatMap(id => [`user ${id}`, `assistant ${id}`]),
+  );
+  assert.equal(session.usage.model_calls, 5);
+  await record.add(turnOf('f', 20 * mib));
+  assert.deepEqual(ids(), ['assistant f']);
+});
