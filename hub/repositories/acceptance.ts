@@ -76,10 +76,17 @@ export function createAcceptance(place: RepositoryPlace, needs: Needs) {
     try {
       instance.channel.send(Buffer.from(word));
       const over = Promise.race([instance.exited, outputs.flooded]);
-      await unlessAborted(over, scope.signal).catch(() => undefined); // Told apart below.
+      const ended = await unlessAborted(over, scope.signal).catch(() => undefined); // Told apart below.
       const isLate = scope.signal.aborted;
       const exit = await instance.stop({ graceMs: 0 });
       if (signal.aborted) throw cancelled(signal);
+      // No command ended it: the engine was lost, or somebody removed the container.
+      if (ended && ended.code === undefined && !outputs.isDone)
+        throw new HubError(
+          'HUB_ENGINE_UNREACHABLE',
+          `the acceptance commands did not end: ${ended.detail}`,
+          { data: { retryable: true } },
+        );
       return reportOf(run, outputs, { isLate, detail: exit.detail });
     } finally {
       await stopQuietly(instance);

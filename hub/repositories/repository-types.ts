@@ -25,7 +25,8 @@ export interface Repositories {
   openFolder(path: string, principal: Principal, signal: AbortSignal): Promise<OpenFolder>;
   /**
    * Runs acceptance commands in a container of their own, on a copy of the files of a worktree. Needs Docker, else it
-   * rejects with HUB_ENGINE_UNREACHABLE. A missing image rejects with HUB_IMAGE_MISSING. A command that fails is no error.
+   * rejects with HUB_ENGINE_UNREACHABLE, as it does if the container is lost. A missing image rejects with
+   * HUB_IMAGE_MISSING. A command that fails is no error.
    */
   runAcceptance(run: AcceptanceRun, signal: AbortSignal): Promise<AcceptanceReport>;
 }

@@ -1,9 +1,12 @@
+import { randomUUID } from 'node:crypto';
 import { renameSync, symlinkSync, unlinkSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { HubError } from '#core';
+import { HubError, systemClock } from '#core';
 import { describeWithEngine } from '#helpers/engine';
 import { caller } from '#helpers/principal';
 import type { Repository, Worktree } from '#repositories';
+import type { Exit } from '#runtimes';
+import { createAcceptance } from '../../hub/repositories/acceptance.ts';
 import { nodeImage } from '../runtimes/docker/hub.ts';
 import { type Scene, createScene, failureOf, signal, workOn } from './harness.ts';
 
@@ -142,4 +145,42 @@ test('acceptance commands never run without a container', async () => {
   expect(await failureOf(scene.repositories.runAcceptance(run, signal))).toContain(
     'HUB_ENGINE_UNREACHABLE: acceptance commands need Docker',
   );
+});
+
+test('acceptance commands whose container is lost did not fail', async () => {
+  await using scene = createScene('process');
+  const repository = await scene.open(scene.create());
+  const worktree = await workOn(repository, 'gate', { x: 'x' });
+  const runWith = (exit: Exit) =>
+    createAcceptance(
+      { runsIn: 'docker', inContainer: false, imagesDir: '' },
+      {
+        clock: systemClock,
+        newId: randomUUID,
+        redact: text => text,
+        identify: async () => undefined,
+        async launch(_spec, { stderr }) {
+          const exited = Promise.withResolvers<Exit>();
+          function send(word: Buffer): void {
+            stderr(`${word.toString()} begin 1`);
+            exited.resolve(exit);
+          }
+          return {
+            about: {},
+            channel: { listen() {}, send, closed: new Promise<never>(() => {}), close() {} },
+            exited: exited.promise,
+            stop: async () => await exited.promise,
+            usage: async () => undefined,
+          };
+        },
+      },
+    )({ repository, worktree, commands: ['true'], timeoutMs: 60_000 }, signal);
+  expect(await failureOf(runWith({ detail: 'it was removed by someone else' }))).toBe(
+    'HUB_ENGINE_UNREACHABLE: the acceptance commands did not end: it was removed by someone else',
+  );
+  const killed = await runWith({ code: 137, detail: 'exited with code 137' });
+  expect(killed).toMatchObject({
+    passed: false,
+    commands: [{ output: '(it did not end: exited with code 137)' }],
+  });
 });
