@@ -159,10 +159,10 @@ test('acceptance commands whose container is lost did not fail', async () => {
         newId: randomUUID,
         redact: text => text,
         identify: async () => undefined,
-        async launch(_spec, { stderr }) {
+        async launch(_spec, events) {
           const exited = Promise.withResolvers<Exit>();
           function send(word: Buffer): void {
-            stderr(`${word.toString()} begin 1`);
+            events.stderr(`${word.toString()} begin 1`);
             exited.resolve(exit);
           }
           return {

@@ -199,14 +199,19 @@ describe('a request is refused, with its field and what to send', () => {
   });
 });
 
-test('many calls of tools are read in time that grows with their number', { timeout: 4_000 }, () => {
-  const ids = Array.from({ length: 60_000 }, (_, at) => `call-${at}`);
-  const { messages } = readSamplingParams(
-    params({ messages: [user, calls(...ids), results(...ids)] }),
-  );
-  assert.equal(messages[2]?.content.length, ids.length);
-  assert.equal(
-    ollamaMessages({ system: undefined, messages, tools: [], toolChoice: 'auto' }).messages.length,
-    ids.length + 2,
-  );
-});
+test(
+  'many calls of tools are read in time that grows with their number',
+  { timeout: 4_000 },
+  () => {
+    const ids = Array.from({ length: 60_000 }, (_, at) => `call-${at}`);
+    const { messages } = readSamplingParams(
+      params({ messages: [user, calls(...ids), results(...ids)] }),
+    );
+    assert.equal(messages[2]?.content.length, ids.length);
+    assert.equal(
+      ollamaMessages({ system: undefined, messages, tools: [], toolChoice: 'auto' }).messages
+        .length,
+      ids.length + 2,
+    );
+  },
+);

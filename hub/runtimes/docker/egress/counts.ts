@@ -48,8 +48,7 @@ export function createEgressCounts({ clock, log }: { readonly clock: Clock; read
       counted.linesAt = now;
     }
     counted.lines++;
-    if (counted.lines <= maxLines)
-      log.warn({ server, target, count }, `blocked: ${target} ${why}`);
+    if (counted.lines <= maxLines) log.warn({ server, target, count }, `blocked: ${target} ${why}`);
     else if (counted.lines === maxLines + 1)
       log.warn({ server }, 'more targets were blocked, and are counted only');
   }
