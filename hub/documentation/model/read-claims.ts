@@ -12,7 +12,8 @@ type ReadClaims = {
 
 const maxClaims = 12;
 const maxClaimLength = 600;
-const citation = /[\s([`]*([\w@./+$-]*[\w$-]\.\w{1,12}):(\d{1,7})(?:-\d{1,7})?[\])`,;]*/g;
+const citation =
+  /[\s([`]{0,20}([\w@./+$-]{0,200}[\w$-]\.\w{1,12}):(\d{1,7})(?:-\d{1,7})?[\])`,;]*/g;
 
 /**
  * Reads the lines of a model's answer. A line stays only with a citation that exists: a file that the model was shown,
@@ -23,7 +24,7 @@ export function readClaims(answer: string, linesOf: ReadonlyMap<string, number>)
   let removedCitations = 0;
   let droppedClaims = 0;
   for (const line of answer.split('\n')) {
-    const said = /^\s*(?:[-*•]|\d+[.)])\s+(.*\S)/.exec(line)?.[1];
+    const said = /^\s*(?:[-*•]|\d+[.)])\s+(\S.*)/.exec(line)?.[1];
     if (said === undefined || claims.length === maxClaims) continue;
     const citations: Citation[] = [];
     for (const [, path = '', number] of said.matchAll(citation)) {
@@ -37,7 +38,9 @@ export function readClaims(answer: string, linesOf: ReadonlyMap<string, number>)
       .replaceAll(/\s+/g, ' ')
       .replaceAll(/\s+([.,;:])/g, '$1')
       .trim();
-    if (citations.length === 0 || !/\p{L}{2}.*\s/u.test(text)) droppedClaims++;
+    const word = text.search(/\p{L}{2}/u);
+    const isProse = word >= 0 && text.includes(' ', word);
+    if (citations.length === 0 || !isProse) droppedClaims++;
     else claims.push({ text: text.slice(0, maxClaimLength), citations });
   }
   return { claims, removedCitations, droppedClaims };

@@ -17,6 +17,7 @@ const mainFiles =
   /(?:^|\/)(?:main|__main__)\.(?:go|rs|py|[cm]?[jt]s|c|cc|cpp)$|^(?:src\/)?(?:cli|server|app|manage)\.(?:py|[cm]?[jt]s)$/;
 const maxEntryPoints = 40;
 const maxDocuments = 200;
+const maxTitleLength = 1_000;
 
 /** Joins what was read from a repository. `pace`: called after each piece of work. */
 export function buildProject(
@@ -57,6 +58,11 @@ function documentOf({ path, text }: ProjectFile): RepositoryDocument {
   const title =
     at < 0
       ? posix.basename(path)
-      : (lines[at] ?? '').replace(/^#+\s+/, '').replace(/\s*#*\s*$/, '');
+      : (lines[at] ?? '')
+          .replace(/^#+\s+/, '')
+          .slice(0, maxTitleLength)
+          .trimEnd()
+          .replace(/#+$/, '')
+          .trimEnd();
   return { path, line: at < 0 ? 1 : at + 1, title };
 }

@@ -27,6 +27,8 @@ export const isManifest = (path: string): boolean => names.test(path);
 
 const shownScripts = ['start', 'dev', 'build', 'test'];
 const maxTargetLength = 160;
+/** Longer lines are nothing that people wrote, and are not searched. */
+const maxLineLength = 1_000;
 
 /** Reads manifests. What cannot be parsed says nothing. */
 export function readManifests(files: readonly ProjectFile[]): Manifests {
@@ -38,6 +40,7 @@ export function readManifests(files: readonly ProjectFile[]): Manifests {
   for (const { path, text } of files) {
     const folder = posix.dirname(path);
     const lines = text.split('\n');
+    const short = lines.filter(({ length }) => length <= maxLineLength);
     const add = (what: string, target: unknown, key: string) => {
       if (typeof target !== 'string') return;
       const at = lines.findIndex(line => line.includes(key));
@@ -49,26 +52,29 @@ export function readManifests(files: readonly ProjectFile[]): Manifests {
       case 'package.json':
         readNpm(folder, tryParseJson(text), add);
         break;
-      case 'go.mod': {
-        const name = /^module\s+(\S+)/m.exec(text)?.[1];
-        if (name !== undefined) goModules.push({ name, folder });
-        for (const [, dependency = ''] of text.matchAll(
-          /^\s*(?:require\s+)?([\w.-]+\.[\w.-]+\/\S+)\s+v/gm,
-        ))
-          dependencies.add(dependency);
+      case 'go.mod':
+        readGo(folder, short);
         break;
-      }
       case 'requirements.txt':
-        for (const line of lines) addPython(/^\s*([A-Za-z][\w.-]*)/.exec(line)?.[1]);
+        for (const line of short) addPython(/^\s*([A-Za-z][\w.-]*)/.exec(line)?.[1]);
         break;
       default:
-        readToml(lines, path, add);
+        readToml(short, path, add);
     }
   }
   return { entryPoints, dependencies, packages, goModules };
 
   function addPython(name: string | undefined): void {
     if (name !== undefined) dependencies.add(name.toLowerCase().replaceAll('-', '_'));
+  }
+
+  function readGo(folder: string, lines: readonly string[]): void {
+    const name = lines.map(line => /^module\s+(\S+)/.exec(line)?.[1]).find(found => found);
+    if (name !== undefined) goModules.push({ name, folder });
+    for (const line of lines) {
+      const found = /^\s*(?:require\s+)?([\w.-]+\.[\w.-]+\/\S+)\s+v/.exec(line);
+      if (found?.[1] !== undefined) dependencies.add(found[1]);
+    }
   }
 
   function readNpm(folder: string, manifest: unknown, add: Add): void {
@@ -103,14 +109,14 @@ export function readManifests(files: readonly ProjectFile[]): Manifests {
   function readToml(lines: readonly string[], path: string, add: Add): void {
     let table = '';
     for (const line of lines) {
-      table = /^\s*\[+\s*([^\]]+?)\s*\]+/.exec(line)?.[1] ?? table;
+      table = /^\s*\[+([^[\]]+)\]/.exec(line)?.[1]?.trim() ?? table;
       const [, key, value] = /^\s*"?([\w.-]+)"?\s*=\s*(.+)$/.exec(line) ?? [];
       if (table === 'project.scripts' || table === 'tool.poetry.scripts') {
         if (key !== undefined) add(`command ${key}`, value?.replaceAll('"', ''), line.trim());
       } else if (table.endsWith('dependencies') && key !== undefined) {
         if (path.endsWith('Cargo.toml')) dependencies.add(key.replaceAll('-', '_'));
         else addPython(key);
-      } else if (/^\s*"([A-Za-z][\w.-]*)[^"]*",?\s*$/.test(line))
+      } else if (/^\s*"[A-Za-z][^"]*",?\s*$/.test(line))
         addPython(/"([A-Za-z][\w.-]*)/.exec(line)?.[1]);
     }
   }

@@ -104,36 +104,54 @@ function summaryOf(
 const stem = (path: string) => posix.basename(path).replace(/\.[^.]+$/, '');
 
 const maxIntroduction = 400;
+/** Characters of a paragraph that are read. */
+const maxParagraph = 4_000;
 
 /** The first paragraph of a Markdown file that is text: no heading, badge, list, table, quote or HTML. */
 export function introductionOf({ path, text }: ProjectFile): CodeModule['summary'] {
   const lines = text.split('\n');
   let isFenced = false;
-  for (const [at, line] of lines.entries()) {
-    if (/^\s*(?:```|~~~)/.test(line)) isFenced = !isFenced;
+  for (let at = 0; at < lines.length; at++) {
+    const line = lines[at] ?? '';
+    if (isFence(line)) isFenced = !isFenced;
     if (
       isFenced ||
+      isEndOfParagraph(line) ||
       !/^[\p{L}\d`*_"'(]/u.test(line.trim()) ||
       /^(?:[*_-] |\d+\. |\[?!\[)/.test(line.trim())
     )
       continue;
+    const first = at;
     const paragraph: string[] = [];
-    for (const next of lines.slice(at)) {
-      if (next.trim() === '' || /^(?:#|```|[-*] |\||>)/.test(next)) break;
+    for (let next = line; !isEndOfParagraph(next); next = lines[++at] ?? '')
       paragraph.push(next.trim());
-    }
     const plain = paragraph
       .join(' ')
+      .slice(0, maxParagraph)
       .replaceAll(/!\[[^\]]*\]\([^)]*\)/g, '')
       .replaceAll(/\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])/g, '$1')
       .replaceAll(/\*\*|__/g, '')
       .trim();
-    if (!/\p{L}{3}.*\s.*\p{L}{2}/u.test(plain)) continue;
-    const cut =
-      plain.length > maxIntroduction
-        ? `${plain.slice(0, plain.lastIndexOf(' ', maxIntroduction))} ...`
-        : plain;
-    return { text: cut, path, line: at + 1 };
+    if (isProse(plain)) return { text: shortened(plain), path, line: first + 1 };
+    at--; // What ended the paragraph may begin a fence.
   }
   return undefined;
+}
+
+const isFence = (line: string) => /^\s*(?:```|~~~)/.test(line);
+
+const isEndOfParagraph = (line: string) =>
+  line.trim() === '' || isFence(line) || /^(?:#|[-*] |\||>)/.test(line);
+
+/** A word of three letters, and another one behind a space. Each part is searched once: a README may be one long line. */
+function isProse(text: string): boolean {
+  const word = text.search(/\p{L}{3}/u);
+  const space = word < 0 ? -1 : text.slice(word).search(/\s/);
+  return space >= 0 && /\p{L}{2}/u.test(text.slice(word + space));
+}
+
+function shortened(text: string): string {
+  if (text.length <= maxIntroduction) return text;
+  const end = text.lastIndexOf(' ', maxIntroduction);
+  return `${text.slice(0, end > 0 ? end : maxIntroduction)} ...`;
 }

@@ -47,3 +47,9 @@ test('claims are bounded', () => {
   assert.equal(claims.length, 12);
   assert.ok((claims[0]?.text.length ?? 0) <= 600);
 });
+
+test.each(['a', ' ', '(', 'a.b', 'a/'])('an answer of %j is read in linear time', part => {
+  const begun = performance.now();
+  const { claims } = readClaims(`- ${part.repeat(60_000 / part.length)}`, lines);
+  assert.deepEqual([claims, performance.now() - begun < 2_000], [[], true]);
+});

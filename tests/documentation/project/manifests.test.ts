@@ -26,6 +26,25 @@ test('a manifest that is no JSON says nothing', () => {
   assert.deepEqual([packages, dependencies.size], [[], 0]);
 });
 
+test.each([
+  ['go.mod', '\n'.repeat(200_000)],
+  ['go.mod', 'a.'.repeat(100_000)],
+  ['Cargo.toml', `[a${' '.repeat(200_000)}`],
+  ['pyproject.toml', `"${'a'.repeat(200_000)}`],
+  ['pyproject.toml', `"${'a'.repeat(990)}\n`.repeat(200)],
+])('%s is read in linear time: %#', (path, text) => {
+  const begun = performance.now();
+  assert.equal(readManifests([{ path, text }]).dependencies.size, 0);
+  assert.ok(performance.now() - begun < 1_000);
+});
+
+test('tables are read with spaces and in lists', () => {
+  const text =
+    '[[bin]]\nserde = "1"\n[ dev-dependencies ]\nx = "1"\n[target.dependencies]\ny = "1"\n';
+  const { dependencies } = readManifests([{ path: 'Cargo.toml', text }]);
+  assert.deepEqual([...dependencies], ['x', 'y']);
+});
+
 test('dependencies of all languages are known', () => {
   const { dependencies } = readManifests([
     { path: 'requirements.txt', text: 'Requests==2\n# comment\nscikit-learn\n' },

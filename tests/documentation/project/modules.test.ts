@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import type { FileOutline } from '../../../hub/documentation/outline/outline-types.ts';
 import { findCycles } from '../../../hub/documentation/project/cycles.ts';
+import { buildProject } from '../../../hub/documentation/project/build-project.ts';
 import { groupModules, introductionOf } from '../../../hub/documentation/project/modules.ts';
 
 const file = (path: string, imports: readonly string[] = [], doc?: string): FileOutline => ({
@@ -75,6 +76,30 @@ test.each([
 ])('the introduction of %j', (text, expected, line) => {
   const found = introductionOf({ path: 'README.md', text });
   assert.deepEqual([found?.text, found?.line], [expected, line]);
+});
+
+test.each([
+  ['words without an end', `${'a'.repeat(100_000)}${' 1'.repeat(100_000)}`, undefined],
+  ['short lines', 'a\n'.repeat(200_000), undefined],
+  ['a word without a space', `abc def${'g'.repeat(200_000)}`, 'abc ...'],
+])('an introduction of %s is read in linear time', (_, text, expected) => {
+  const begun = performance.now();
+  assert.equal(introductionOf({ path: 'README.md', text })?.text, expected);
+  assert.ok(performance.now() - begun < 1_000);
+});
+
+test('the title of a document is read in linear time, and cut', () => {
+  const titleOf = (text: string) => {
+    const others = [{ path: 'docs/a.md', text }];
+    const facts = { name: 'x', root: '/x', commit: 'c', trackedFiles: 1 };
+    return buildProject({ ...facts, others, outlines: [], excluded: [] }, () => {}).documents[0]
+      ?.title;
+  };
+  assert.equal(titleOf('## A title  ##  \n'), 'A title');
+  const begun = performance.now();
+  assert.equal(titleOf(`# A${' '.repeat(200_000)}b`), 'A');
+  assert.equal(titleOf(`# ${'a'.repeat(200_000)}`)?.length, 1_000);
+  assert.ok(performance.now() - begun < 1_000);
 });
 
 test('circles are found, also in long chains without one', () => {
