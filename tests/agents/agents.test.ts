@@ -354,6 +354,8 @@ test.each([
   spending.save('ada', [{ at: 1, tokens: 60 }]);
   const file = join(folder, name);
   await soon(async () => expect((await readFile(file)).length).toBeGreaterThan(0));
+  // The last write of a hub that was killed must not come after those of the next one.
+  await soon(async () => expect(await tasksOf(folder)).toMatchObject([{ status: 'idle' }]));
   await using second = await first.restarted('end');
   await soon(async () => expect(await tasksOf(folder)).toMatchObject([{ status: 'stopped' }]));
   const restore = await makeUnreadable(file);
@@ -377,6 +379,7 @@ test('a hub that cannot list its agents, or set a damaged file aside, starts wit
   await using first = await openHarness(() => 'fine');
   const { agents, folder } = first;
   await agents.configure('ada', { model: 'small' });
+  await soon(async () => expect(await tasksOf(folder)).toMatchObject([{ status: 'stopped' }]));
   const agentsFolder = join(folder, 'agents');
   const restore = await makeUnreadable(agentsFolder);
   await using second = await first.restarted('end');
