@@ -22,10 +22,10 @@ export function createCommandOutputs(
 ) {
   const begun = new Map<
     number,
-    { text: string; readonly sinceMs: number; endMs?: number; code?: number }
+    { readonly output: TextEnd; readonly sinceMs: number; endMs?: number; code?: number }
   >();
   const flooded = Promise.withResolvers<void>();
-  let before = '';
+  const before = createTextEnd(2_000);
   let current = 0;
   let length = 0;
   let isDone = false;
@@ -36,7 +36,7 @@ export function createCommandOutputs(
     if (what === 'done') isDone = true;
     if (what === 'begin') {
       current = number;
-      begun.set(number, { text: '', sinceMs: clock.monotonic() });
+      begun.set(number, { output: createTextEnd(2 * maxOutputLength), sinceMs: clock.monotonic() });
     }
     const command = begun.get(number);
     if (what !== 'end' || !command) return;
@@ -50,9 +50,7 @@ export function createCommandOutputs(
       if (line.startsWith(`${word} `)) return mark(line.slice(word.length + 1));
       length += line.length + 1;
       if (length > maxAllLength) flooded.resolve();
-      const command = begun.get(current);
-      if (command) command.text = `${command.text}${line}\n`.slice(-2 * maxOutputLength);
-      else before = `${before}${line}\n`.slice(-2_000);
+      (begun.get(current)?.output ?? before).push(line);
     },
     /** Resolves when the commands have written more than anybody reads. */
     flooded: flooded.promise,
@@ -64,7 +62,7 @@ export function createCommandOutputs(
     },
     /** What was written before the first command began. */
     get beforeFirst() {
-      return redact(before.trim());
+      return redact(before.text.trim());
     },
     /** The results, after the end. `why`: the reason of an end before the last command. */
     results(why: string | undefined, isLate: boolean): readonly CommandResult[] {
@@ -81,7 +79,9 @@ export function createCommandOutputs(
             ? ['a command is not in the image: name one that has it in acceptance.image']
             : []),
         ];
-        const text = stripVTControlCharacters(redact(found.text)).trim().slice(-maxOutputLength);
+        const text = stripVTControlCharacters(redact(found.output.text))
+          .trim()
+          .slice(-maxOutputLength);
         return {
           command,
           exitCode: found.code,
@@ -90,6 +90,32 @@ export function createCommandOutputs(
           timedOut: isOpen && isLate,
         };
       });
+    },
+  };
+}
+
+type TextEnd = ReturnType<typeof createTextEnd>;
+
+/** The last characters of a text that grows by lines. It is cut now and then: each cut copies what is left. */
+function createTextEnd(maxLength: number) {
+  let lines: string[] = [];
+  let length = 0;
+
+  function cut(): string {
+    const text = lines.join('').slice(-maxLength);
+    lines = [text];
+    length = text.length;
+    return text;
+  }
+
+  return {
+    push(line: string): void {
+      lines.push(line, '\n');
+      length += line.length + 1;
+      if (length > 2 * maxLength) cut();
+    },
+    get text() {
+      return cut();
     },
   };
 }
