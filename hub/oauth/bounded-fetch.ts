@@ -171,17 +171,19 @@ function createAddressLists() {
   return {
     loopback: listOf('127.0.0.0/8', '::1/128'),
     privates: listOf('10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', 'fc00::/7'),
-    /** Unspecified, link-local (metadata services), multicast, reserved, and IPv4 wrapped in IPv6. */
+    /** Unspecified, link-local and site-local (metadata services), multicast, reserved, and IPv4 wrapped in IPv6. */
     never: listOf(
       '0.0.0.0/8',
       '169.254.0.0/16',
       '192.0.0.0/24',
       '198.18.0.0/15',
       '224.0.0.0/3',
-      '::/128',
+      '::/96',
       'fe80::/10',
+      'fec0::/10',
       'ff00::/8',
       '64:ff9b::/96',
+      '64:ff9b:1::/48',
       '2002::/16',
     ),
   };

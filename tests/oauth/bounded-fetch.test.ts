@@ -31,6 +31,9 @@ test.for([
   ['0.0.0.0', 'refused'],
   ['::', 'refused'],
   ['64:ff9b::a9fe:a9fe', 'refused'],
+  ['64:ff9b:1::a9fe:a9fe', 'refused'],
+  ['::a9fe:a9fe', 'refused'],
+  ['fec0::1', 'refused'],
   ['::ffff:7f00:1', 'loopback'],
   ['224.0.0.1', 'refused'],
 ] as const)('%s is %s', ([address, kind]) => {
