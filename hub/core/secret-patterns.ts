@@ -8,8 +8,8 @@ const distinctCredentials: readonly string[] = [
   // PEM keys, including truncated ones, and PuTTY keys.
   String.raw`-----BEGIN [A-Z0-9 ]*PRIVATE KEY[^]*?(?:-----END [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,40}-----|$)`,
   String.raw`PuTTY-User-Key-File-\d[^]*?(?:Private-MAC: ?[a-f0-9]+|$)`,
-  // JSON web tokens.
-  String.raw`(?<![A-Za-z0-9])eyJ[\w-]{8,}\.[\w-]{4,}(?:\.[\w-]*)?`,
+  // JSON web tokens. If one cannot begin here, none can begin behind it in the same word: such a place is not tried.
+  String.raw`(?<![A-Za-z0-9])eyJ(?<!(?<![A-Za-z0-9])eyJ[\w-]*?eyJ)[\w-]{8,}\.[\w-]{4,}(?:\.[\w-]*)?`,
   // AWS, Google, DigitalOcean.
   String.raw`(?<![A-Za-z0-9])(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b`,
   String.raw`(?<![A-Za-z0-9])(?:AIza[\w-]{30,}|ya29\.[\w-]{20,}|GOCSPX-[\w-]{20,}|do[opr]_v1_[a-f0-9]{32,})`,

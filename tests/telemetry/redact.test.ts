@@ -77,6 +77,8 @@ describe('a text is shown without what looks like a credential', () => {
     const parts = [
       '"token" : "x ',
       'eyJ',
+      '-eyJ',
+      '_eyJab',
       '-----BEGIN PRIVATE KEY-----',
       'token',
       'a://',
