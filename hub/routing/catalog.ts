@@ -3,6 +3,7 @@ import { type Event, createEmitter } from '#core';
 import { membersOf, splice } from '#jsonrpc';
 import {
   type Fault,
+  type Item,
   type ListKind,
   type Server,
   type Servers,
@@ -80,7 +81,7 @@ export function createCatalog(
     const collisions: Collision[] = [];
     const offers = servers.all.flatMap(server => {
       const { name } = server.config;
-      const items = offersOf(server).listing[kind];
+      const items = firstOfEach(offersOf(server).listing[kind]);
       const settings = kind === 'tool' ? tools?.toolsOf(name) : undefined;
       const renamed =
         settings &&
@@ -250,6 +251,15 @@ export function createCatalog(
       for (const one of heard) one[Symbol.dispose]();
     },
   };
+}
+
+/**
+ * The first item of each name. A server that lists a name again means the same item, and the time and the names that
+ * keep many such items apart grow with the square of their number.
+ */
+function firstOfEach(items: readonly Item[]): readonly Item[] {
+  const names = new Set<string>();
+  return items.filter(({ key }) => !names.has(key) && names.add(key));
 }
 
 /** True if both lists have the same items of the same servers under the same names, in the same order. */

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { startHub, until } from '#helpers/hub';
+import { createCatalog } from '../../hub/routing/catalog.ts';
 import { namesIn, openClient } from './clients.ts';
+import { createScriptedServer } from './scripted-server.ts';
 
 describe('the catalog of all servers', () => {
   test('is the same whatever the order in which servers come up', async () => {
@@ -42,6 +44,27 @@ describe('the catalog of all servers', () => {
     assert.equal(pages, 3);
     assert.equal(names.length, 2_200);
     assert.equal(new Set(names).size, 2_200);
+  });
+
+  test('has each name of a server once, also where that repeats it ten thousand times', () => {
+    const repeated = Array.from({ length: 10_000 }, () => ({
+      key: 'x:a',
+      bytes: Buffer.from('{"uri":"x:a","name":"a"}'),
+    }));
+    const items = { tool: repeated, resource: repeated };
+    const { server } = createScriptedServer({ name: 'noisy' }, { items });
+    const changed = () => ({ [Symbol.dispose]() {} });
+    const naming = { separator: '_', maxLength: 46 } as const;
+    // The time of the processor: what else the machine does is not counted.
+    const started = process.cpuUsage();
+    using catalog = createCatalog({ all: [server], changed }, () => naming);
+    const { user, system } = process.cpuUsage(started);
+    assert.equal(catalog.list('tool').length, 1);
+    assert.deepEqual(
+      catalog.list('resource').map(({ publicName }) => publicName),
+      ['x:a'],
+    );
+    assert.ok((user + system) / 1_000 < 1_000);
   });
 
   test('keeps what a server offered while it is down, and a call starts it again', async () => {
