@@ -1,4 +1,4 @@
-import { HubError, isObject } from '#core';
+import { HubError, isObject, retryable } from '#core';
 import { encodeResult, membersOf, rawText, readAnswer, rpcCodes, valueOf } from '#jsonrpc';
 import type { Running, Server } from '#servers';
 import type { Caller, ForwardedRequest, Owner, ResponseStream } from '#upstream';
@@ -27,6 +27,9 @@ const lifeMs = 10 * 60_000;
 
 /** Maximum number of times that a server may send a client to pages before it returns a result. */
 const maxVisits = 10;
+
+/** Maximum number of open questions of a call, as of the client of a session. Further questions are refused. */
+const maxQuestions = 100;
 
 /** Time in ms to wait for further questions of the server before all are sent to the client together. */
 const gatherMs = 10;
@@ -72,6 +75,11 @@ export function createSuspendedCall(
       if (options.mayAsk) lacked = refused;
       return refuse(serverRequest, lacking(request.method, refused));
     }
+    if (questions.size >= maxQuestions)
+      return refuse(
+        serverRequest,
+        retryable('HUB_INPUTS_FULL', `the call has ${maxQuestions} unanswered questions already`),
+      );
     questions.add(serverRequest);
     if (flushing) return;
     flushing = true;
