@@ -211,7 +211,8 @@ export function createSubscriptions(needs: {
     concernedBy(server: Server, uri: string): ReadonlyMap<Subscriber, string> {
       const exact = subscribersOf(server, uri);
       const topics = byServer.get(server);
-      const parents = topics ? wholesOf(uri).flatMap(whole => topics.get(whole) ?? []) : [];
+      const lengths = new Set(Array.from(topics?.keys() ?? [], ({ length }) => length));
+      const parents = wholesOf(uri, lengths).flatMap(whole => topics?.get(whole) ?? []);
       if (parents.length === 0) return permitted(exact, server, uri);
       const listed = needs.publicUriOf(server, uri);
       const concerned = new Map<Subscriber, string>();
@@ -240,16 +241,20 @@ export function createSubscriptions(needs: {
   };
 }
 
-/** Maximum length of a URI that counts as a sub-resource: searching for containing resources takes quadratic time. */
+/** Maximum length of a URI that counts as a sub-resource. */
 const maxPartLength = 2_048;
 
-/** The URIs of resources that may contain a resource, the shortest first: `x://a/` and `x://a` of `x://a/part`. */
-function wholesOf(uri: string): readonly string[] {
+/**
+ * The URIs of resources that may contain a resource, the shortest first: `x://a/` and `x://a` of `x://a/part`. Those of other
+ * `lengths` are left out: all of them together are quadratic in the length of the URI.
+ */
+function wholesOf(uri: string, lengths: ReadonlySet<number>): readonly string[] {
   if (uri.length > maxPartLength) return [];
   const wholes: string[] = [];
   for (const { index } of uri.matchAll(/[/?#]/g)) {
-    wholes.push(uri.slice(0, index));
-    if (uri[index] === '/' && index + 1 < uri.length) wholes.push(uri.slice(0, index + 1));
+    if (lengths.has(index)) wholes.push(uri.slice(0, index));
+    if (uri[index] === '/' && index + 1 < uri.length && lengths.has(index + 1))
+      wholes.push(uri.slice(0, index + 1));
   }
   return wholes;
 }

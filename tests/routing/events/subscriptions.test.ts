@@ -186,6 +186,17 @@ describe('whom an update concerns', () => {
       assert.deepEqual(concerned(part), concerns ? [part] : []);
     });
 
+  test('is found in time where the part has thousands of slashes', () => {
+    const { one, add, concerned } = scene();
+    add('x://a', one);
+    const part = `x://a${'/'.repeat(2_043)}`;
+    // The time of the processor: what else the machine does is not counted.
+    const started = process.cpuUsage();
+    for (let times = 0; times < 300; times++) assert.deepEqual(concerned(part), [part]);
+    const { user, system } = process.cpuUsage(started);
+    assert.ok((user + system) / 1_000 < 500);
+  });
+
   test('is told once, by the name of the nearest that was subscribed to', () => {
     const { all, add, concerned } = scene();
     add('x://a', all, 'p+x://a');
