@@ -46,6 +46,9 @@ type UpstreamNeeds = {
 /** How long the server has to answer the `ping` after a cancellation, in ms. */
 const knowsMs = 10_000;
 
+/** How many bytes of an answer to no pending request count as one. The server is not at fault if the client left. */
+const lateBytesPerByte = 16;
+
 /** Pairs answers with requests by the hub's own ids, and restores each client's id. */
 export function createUpstream(
   options: UpstreamOptions,
@@ -145,8 +148,7 @@ export function createUpstream(
       entry.settle(answer);
       return;
     }
-    // The server is not at fault if the client left, so the length of its answer does not count.
-    needs.pace?.count(0);
+    needs.pace?.count(answer.bytes.length / lateBytesPerByte);
     pending.forget(id);
     if (answer.failed)
       needs.output.warn(

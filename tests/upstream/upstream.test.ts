@@ -6,6 +6,7 @@ import { createManualClock } from '#helpers/clock';
 import { createRecordingLog } from '#helpers/hub';
 import { type Receiver, createLineChannel, membersOf, rawText, readMessage } from '#jsonrpc';
 import type { ServerRequest, Owner, ServerNotification } from '#upstream';
+import type { Pace } from '../../hub/upstream/pace.ts';
 import { createUpstream } from '../../hub/upstream/upstream.ts';
 
 /** An upstream over a channel of which the test is the other end. */
@@ -15,6 +16,7 @@ function connect(
     /** How much the server has not read yet. */
     readonly waitingBytes?: () => number;
     readonly tellsWhose?: boolean;
+    readonly pace?: Pick<Pace, 'count'>;
   } = {},
 ) {
   const written: string[] = [];
@@ -49,6 +51,7 @@ function connect(
     output: log,
     notified: notification => void notified.push(notification),
     serverRequest: one => void asked.push(one),
+    ...(options.pace && { pace: { countNoise() {}, ...options.pace } }),
   });
   return {
     upstream,
@@ -410,6 +413,20 @@ describe('a server that lies', () => {
     connection.says({ jsonrpc: '2.0', id: 2, result: 'truth' });
     assert.equal(await second.answer, '{"jsonrpc":"2.0","id":"b","result":"truth"}');
     assert.ok(connection.logged.some(({ message }) => /answers no request/.test(message)));
+  });
+
+  test('is read more slowly where it answers at length what nobody asked', () => {
+    const counted: number[] = [];
+    const connection = connect({ pace: { count: bytes => void counted.push(bytes) } });
+    const text = 'x'.repeat(160_000);
+    connection.says(
+      { jsonrpc: '2.0', id: 7, result: { text } },
+      '{"jsonrpc":"2.0","id":8,"result":{}}',
+    );
+    assert.deepEqual(
+      counted.map(bytes => Math.floor(bytes / 1_000)),
+      [10, 0],
+    );
   });
 
   test('that asks clients for something gets the answer it is given; its ping is answered', async () => {
