@@ -10,6 +10,9 @@ const hubsKey = 'agenthub/hubs';
 /** The capability that says the id of a hub. */
 export const hubCapability = (id: string) => ({ experimental: { [hubsKey]: { id } } });
 
+/** The ids that hubs make. Any other could be long, and would be in each item. */
+const hubId = /^[a-z0-9]{1,64}$/;
+
 /** The id of the hub with these capabilities; undefined if they are those of another server. */
 export function hubIdOf({
   experimental,
@@ -17,7 +20,8 @@ export function hubIdOf({
   readonly [name: string]: unknown;
 }): string | undefined {
   const said = isObject(experimental) ? experimental[hubsKey] : undefined;
-  return isObject(said) && typeof said['id'] === 'string' ? said['id'] : undefined;
+  const id = isObject(said) ? said['id'] : undefined;
+  return typeof id === 'string' && hubId.test(id) ? id : undefined;
 }
 
 /** Ids of the hubs that an item of a list came through, the nearest to its server first. `members`: of the item. */

@@ -19,6 +19,8 @@ test.for([
   [{ experimental: null }],
   [{ experimental: { 'agenthub/hubs': 'one' } }],
   [{ experimental: { 'agenthub/hubs': { id: 1 } } }],
+  [{ experimental: { 'agenthub/hubs': { id: '' } } }],
+  [{ experimental: { 'agenthub/hubs': { id: 'x'.repeat(65) } } }],
 ])('%j are the capabilities of no hub', ([capabilities = {}]) => {
   assert.equal(hubIdOf(capabilities), undefined);
 });
