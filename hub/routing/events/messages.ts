@@ -21,10 +21,11 @@ import type { HubModels } from './hub-models.ts';
 import type { HubSampling } from './hub-sampling.ts';
 import type { LogLevels } from './log-levels.ts';
 import type { UrlElicitations } from './ownership.ts';
+import { type ServerLogNeeds, createServerLogs, loggedMethod } from './server-logs.ts';
 import type { SubscriptionStreams } from './subscription-streams.ts';
 import type { Subscriptions } from './subscriptions.ts';
 
-type FromServersNeeds = {
+type FromServersNeeds = ServerLogNeeds & {
   readonly sessions: () => readonly SessionState[];
   /** Whether a principal may use anything of a server. */
   readonly access: Pick<Access, 'mayUseAny'>;
@@ -40,7 +41,6 @@ type FromServersNeeds = {
   readonly streams: SubscriptionStreams;
   readonly subscriptions: Subscriptions;
   readonly baseOf: (instance: Server) => Server;
-  readonly log: Log;
 };
 
 export type FromServers = ReturnType<typeof createFromServers>;
@@ -62,6 +62,7 @@ const taskIdIn = (message: Pick<Notification, 'bytes' | 'params'>) => paramOf('t
  */
 export function createFromServers(needs: FromServersNeeds) {
   const { sessions, urlElicitations, tasks, log } = needs;
+  const logOf = createServerLogs(needs);
 
   const atSession = (session: SessionState): Recipient => ({
     owner: session,
@@ -101,10 +102,10 @@ export function createFromServers(needs: FromServersNeeds) {
       `${request.method}: ${why[found]}`,
       { data: { server: name, method: request.method } },
     );
-    const fields = { server: name, method: request.method, found };
+    const fields = { method: loggedMethod(request.method), found };
     // Many servers send requests at startup, before any client is connected.
-    if (found === 'none') log.debug(fields, 'a request to a client was refused');
-    else log.warn(fields, 'a request to a client was refused');
+    if (found !== 'none') logOf(server).warn(fields, 'a request to a client was refused');
+    else log.debug({ server: name, ...fields }, 'a request to a client was refused');
     answer(errorAnswer(rawText(request.bytes, request.id), error));
   }
 
@@ -165,7 +166,8 @@ export function createFromServers(needs: FromServersNeeds) {
       if (isServerMethod(request.method)) {
         const { name } = server.config;
         const what = `${JSON.stringify(request.method)} of ${name} is not answered: the hub and its clients are no servers of ${name}`;
-        log.warn({ server: name, method: request.method }, 'a server asked the hub as a server');
+        const fields = { method: loggedMethod(request.method) };
+        logOf(server).warn(fields, 'a server asked the hub as a server');
         serverRequest.answer(errorAnswer(rawText(request.bytes, request.id), methodNotFound(what)));
         return;
       }

@@ -70,6 +70,7 @@ function scene(instance: 'shared' | 'session' = 'shared') {
     withdrawn,
     answers,
     logged: () => logged.map(({ level, message }) => `${level}: ${message}`),
+    fields: () => logged.map(({ fields }) => fields),
     notify(method: string, params: object = {}, about?: About, session?: SessionState) {
       const notification = notificationOf(method, params);
       const from = about === undefined ? notification : { ...notification, about };
@@ -171,6 +172,18 @@ describe('a request of a server is refused', () => {
     one.ask('roots/list');
     const refused = 'a request to a client was refused';
     assert.deepEqual(one.logged(), [`debug: ${refused}`, `warn: ${refused}`]);
+  });
+
+  test('with at most 50 warnings a second, which show the beginning of a long method', () => {
+    const one = scene();
+    one.clients.caller = 'several';
+    for (let times = 0; times < 100; times++) {
+      one.ask(`vendor/${'x'.repeat(1_000)}`);
+      one.ask('tools/list');
+    }
+    assert.equal(one.answers.length, 200);
+    assert.equal(one.logged().length, 50);
+    assert.ok(JSON.stringify(one.fields()).length < 50 * 300);
   });
 
   test('where its only client has left', () => {

@@ -1,0 +1,24 @@
+import type { Clock, Log } from '#core';
+import type { Server } from '#servers';
+import { type LimitedLog, createLimitedLog } from '#upstream';
+
+/** Maximum length of a method in the log, in characters: servers choose it. */
+const maxMethodLength = 100;
+
+export const loggedMethod = (method: string): string => method.slice(0, maxMethodLength);
+
+export type ServerLogNeeds = {
+  readonly log: Log;
+  readonly clock: Pick<Clock, 'after' | 'monotonic'>;
+};
+
+/** Returns a function that finds the log of a server, for lines that it can trigger at will. */
+export function createServerLogs({ log, clock }: ServerLogNeeds): (server: Server) => LimitedLog {
+  const logs = new WeakMap<Server, LimitedLog>();
+  return server => {
+    const found =
+      logs.get(server) ?? createLimitedLog(log.child({ server: server.config.name }), { clock });
+    logs.set(server, found);
+    return found;
+  };
+}
