@@ -1,4 +1,11 @@
-import { type Clock, HubError, createAbortScope, isObject, unlessAborted } from '#core';
+import {
+  type Clock,
+  HubError,
+  createAbortScope,
+  isObject,
+  parseExactly,
+  unlessAborted,
+} from '#core';
 import { encodeResult, membersOf, rawText, readAnswer, splice, stringAt } from '#jsonrpc';
 import { metaKeys } from '#mcp';
 import type { Caller, Elicitation, ElicitationQuestion, Upstream } from '#upstream';
@@ -36,7 +43,8 @@ export function createBuiltinUpstream(
       const { method } = request;
       const asked = membersOf(request.bytes, request.params);
       const publicName = stringAt(request.bytes, asked?.get('name'));
-      const params = paramsOf(JSON.parse(splice(request.bytes, edits).toString()));
+      // Fan-out tools pass the arguments on.
+      const params = paramsOf(parseExactly(splice(request.bytes, edits).toString()));
       const meta = isObject(params['_meta']) ? params['_meta'] : {};
       const isModern = metaKeys.protocolVersion in meta;
       const scope = createAbortScope([], {

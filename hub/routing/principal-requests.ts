@@ -1,4 +1,11 @@
-import { HubError, type JsonObject, isJsonObject, isObject, tryParseJson } from '#core';
+import {
+  HubError,
+  type JsonObject,
+  isJsonObject,
+  isObject,
+  tryParseExactly,
+  tryParseJson,
+} from '#core';
 import { readMessage, whole } from '#jsonrpc';
 import type { Principal } from '#policy';
 import { waitingMethod } from './call.ts';
@@ -57,7 +64,7 @@ export function createPrincipalRequests(
         };
         const reply = await session.accept(request, { send }, principal);
         if (!reply) throw new HubError('HUB_CALL_CANCELLED', 'the request was cancelled');
-        return resultOf(tryParseJson(whole(reply).toString()));
+        return resultOf(tryParseExactly(whole(reply).toString()));
       } finally {
         signal.removeEventListener('abort', end);
         open.delete(session);

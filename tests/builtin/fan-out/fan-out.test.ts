@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, beforeEach, describe, test } from 'vitest';
 import type { FanOutConfig } from '#config';
-import { type JsonObject, createEmitter, isObject } from '#core';
+import { type JsonObject, createEmitter, isObject, parseExactly } from '#core';
 import { createManualClock } from '#helpers/clock';
 import { type TestHub, startHub, until } from '#helpers/hub';
 import type { Principal } from '#policy';
@@ -83,6 +83,18 @@ describe('a fan-out tool', () => {
       new Set(seen.map(({ name, principal: { name: as }, server }) => `${name} ${as} ${server}`)),
       new Set(['one_look cursor one', 'two_peek cursor two', 'all cursor fan_out']),
     );
+  });
+
+  test('gives each tool the arguments as they are, also numbers that JavaScript cannot hold', async () => {
+    configure({ tools: ['one_look', 'two_look'] });
+    await requests().request(
+      'tools/call',
+      { name: 'all', arguments: parseExactly('{"id":12345678901234567890}') },
+      signal(),
+    );
+    const sent = seen.filter(({ server }) => server !== 'fan_out');
+    assert.equal(sent.length, 2);
+    for (const { request } of sent) assert.match(request.toString(), /"id":12345678901234567890\}/);
   });
 
   test('with "first" calls one after the other until one succeeds', async () => {
