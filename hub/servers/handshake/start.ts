@@ -2,6 +2,7 @@ import { HubError, messageOf } from '#core';
 import { hubIdOf } from '#mcp';
 import type { Instance } from '#runtimes';
 import {
+  type About,
   type LimitedLog,
   type ServerNotification,
   type ServerRequest,
@@ -175,10 +176,20 @@ async function openSession(
     clock,
     log,
     output,
-    notified: notification => heard(notification),
-    serverRequest: client.serverRequest,
+    notified: notification => heard(attributed(notification)),
+    serverRequest: request => client.serverRequest(attributed(request)),
     pace: createPace(channel, client.maxNotifications, { clock, output }),
   });
+  /**
+   * Names the caller of a message of an instance that another one has replaced: clients are found by the calls of the
+   * other one.
+   */
+  function attributed<T extends { readonly about?: About | undefined }>(message: T): T {
+    const isServing = upstream.relayed() === 0 || listNeeds.isCurrent(upstream);
+    if (message.about !== undefined || isServing) return message;
+    const caller = upstream.onlyCaller();
+    return { ...message, about: typeof caller === 'object' ? caller : 'gone' };
+  }
   needs.opened(instance, upstream);
   const serverInfo = await perform(upstream, handshakeOptionsOf(needs));
   const { era, capabilities } = serverInfo;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { isObject } from '#core';
-import { type TestHub, startHub, until } from '#helpers/hub';
+import { type TestHub, configOf, startHub, until } from '#helpers/hub';
 import { createManualClock } from '#helpers/clock';
 import { type Reply, openAsked } from '../asking.ts';
 
@@ -42,6 +42,27 @@ describe('a request of a server', () => {
       assert.deepEqual(client.asked[0]?.params, { ...sample, x: 1 });
     },
   );
+
+  test('of an instance that is being replaced reaches the client of its call, not that of the next instance', async () => {
+    await using hub = await startAsker();
+    const first = Promise.withResolvers<object>();
+    let answers = 0;
+    const ada = openAsked(hub, hub.server('asker'), () =>
+      ++answers === 1 ? first.promise : { roots: [] },
+    );
+    const eve = await clientOf(hub);
+    await ada.initialize(all);
+    const roots = { method: 'roots/list', params: {} };
+    const asked = ada.call('ask-and-wait', { ...roots, next: roots });
+    await until(() => ada.asked.length === 1);
+    await hub.server('asker').reconfigure(configOf({ name: 'asker', env: { INFO: '{}' } }), true);
+    const held = eve.call('hold', { key: 'e' });
+    first.resolve({ roots: [] });
+    assert.deepEqual(await asked, { result: { roots: [] } });
+    assert.equal(eve.asked.length, 0);
+    await eve.call('release', { key: 'e' });
+    await held;
+  });
 
   test('is refused where the client has not declared that it can answer', async () => {
     await using hub = await startAsker();
