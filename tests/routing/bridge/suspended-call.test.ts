@@ -166,12 +166,12 @@ describe('a question of the server', () => {
   test('is refused where a hundred wait for the client already, which is away', async () => {
     const one = scene();
     for (let id = 1; id <= 101; id++) one.ask(id, 'roots/list', 0);
-    assert.deepEqual(one.answers, { 101: 'HUB_INPUTS_FULL' });
+    assert.deepEqual(Object.keys(one.answers), ['101']);
     one.clock.advance(gatherMs);
     const { result } = await one.read(one.first.first);
     assert.equal(Object.keys(result.inputRequests).length, 100);
     one.ask(102, 'roots/list', 0);
-    assert.equal(one.answers['102'], 'HUB_INPUTS_FULL');
+    assert.deepEqual(one.answers, { 101: 'HUB_INPUTS_FULL', 102: 'HUB_INPUTS_FULL' });
   });
 
   test('is refused in a call whose method has no questions', () => {
