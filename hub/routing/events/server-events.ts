@@ -4,6 +4,7 @@ import type { ListKind, Server, Servers } from '#servers';
 import type { ClientInstances } from '../client-instances.ts';
 import type { PinnedChanges } from '../find/pinned-changes.ts';
 import type { Endpoint, InstanceHolder, SessionState } from '../session.ts';
+import type { Tasks } from '../tasks/tasks.ts';
 import type { LogLevels } from './log-levels.ts';
 import type { FromServers } from './messages.ts';
 import { type SubscriptionStreams, changeMethodOf } from './subscription-streams.ts';
@@ -22,6 +23,7 @@ export function listenToServers(needs: {
   readonly subscriptions: Pick<Subscriptions, 'renew' | 'takeOver'>;
   readonly fromServers: FromServers;
   readonly pinnedChanges: PinnedChanges;
+  readonly tasks: Pick<Tasks, 'instanceGone'>;
   /** Removes what a server that is gone had at its clients. */
   readonly gone: (server: Server) => void;
   readonly clock: Pick<Clock, 'after'>;
@@ -78,6 +80,8 @@ export function listenToServers(needs: {
     });
     server.changed(({ state }) => {
       if (state === 'running') {
+        // The instance may have replaced another one, whose tasks it does not know.
+        needs.tasks.instanceGone(server);
         levels.update(server);
         subscriptions.renew(server);
       } else needs.gone(server);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
-import { type TestHub, startHub, until } from '#helpers/hub';
+import { type TestHub, configOf, startHub, until } from '#helpers/hub';
 import type { Endpoint } from '#routing';
 import { openAsked } from '../asking.ts';
 import { at, openModern, textOf } from '../modern.ts';
@@ -28,6 +28,17 @@ async function openMaker(hub: TestHub, endpoint: Endpoint, reply?: () => object)
 
 const idsIn = (tasks: unknown) =>
   Array.isArray(tasks) ? tasks.map(task => at(task, 'taskId')) : tasks;
+
+test('tasks of an instance that was replaced are over, and their ids are of the next one', async () => {
+  await using hub = await startHub([{ name: 'asker' }]);
+  const endpoint = hub.server('asker');
+  const [ada, eve] = [await openMaker(hub, endpoint), await openMaker(hub, endpoint)];
+  assert.equal(await ada.make('hold'), 'task-1');
+  await endpoint.reconfigure(configOf({ name: 'asker', env: { INFO: '{}' } }), true);
+  assert.equal(await eve.make('hold'), 'task-1');
+  assert.deepEqual(idsIn(await eve.listed()), ['task-1']);
+  assert.deepEqual(await ada.listed(), []);
+});
 
 describe('tasks at the instances of sessions', () => {
   test.for(['one', 'all'])(
