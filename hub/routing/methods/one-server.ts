@@ -1,6 +1,7 @@
 import { HubError } from '#core';
 import {
   type Edit,
+  createLookalikes,
   elementsOf,
   membersOf,
   rawText,
@@ -71,10 +72,18 @@ function editList(bytes: Buffer, kind: ListKind, call: Call, needs: MethodNeeds)
   const { access, clients } = needs;
   const server = serverOf(call);
   const { payload, failed } = readAnswer(bytes);
-  const members = failed ? undefined : membersOf(bytes, payload);
-  const { member, key } = listMethods[kind];
+  if (failed) return bytes;
+  const { method, member, key } = listMethods[kind];
+  const members = membersOf(bytes, payload);
   const span = members?.get(member);
-  if (!members || !span) return bytes;
+  const isUnlike = createLookalikes([member]);
+  // A client may read a list in it that the hub does not.
+  if (!members || !span || [...members.keys()].some(name => isUnlike(name) !== undefined))
+    throw new HubError(
+      'HUB_SERVER_PROTOCOL',
+      `${server.config.name} answered ${method} without "${member}", or with a member that stands twice`,
+      { data: { server: server.config.name, method } },
+    );
   const { catalog } = clients.offeringFor(call);
   const settings = kind === 'tool' ? access.toolsOf(server.config.name) : undefined;
   const items = elementsOf(bytes, span).flatMap(item => {
