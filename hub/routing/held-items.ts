@@ -27,10 +27,25 @@ export function refuseHeld(
   );
 }
 
-/** The answer to `initialize` or `server/discover`, without instructions that are not accepted. */
-export function withoutHeldInstructions(bytes: Buffer, { held }: Pick<Server, 'held'>): Buffer {
-  if (!held?.has(heldKey('instructions', ''))) return bytes;
+/**
+ * The answer to `initialize` or `server/discover`, without instructions that are not accepted. Where some may be held, a server
+ * may say only those that it said to the hub, which were compared. Throws HUB_SERVER_PROTOCOL if the answer cannot be read.
+ */
+export function withoutHeldInstructions(
+  bytes: Buffer,
+  { held, mayHold, running }: Pick<Server, 'held' | 'mayHold'> & Partial<Pick<Server, 'running'>>,
+): Buffer {
+  const isHeld = held?.has(heldKey('instructions', '')) === true;
+  if (!isHeld && !mayHold) return bytes;
   const { payload, failed } = readAnswer(bytes);
-  const span = failed ? undefined : membersOf(bytes, payload)?.get('instructions');
-  return span ? splice(bytes, [{ span, text: '""' }]) : bytes;
+  if (failed) return bytes;
+  const members = membersOf(bytes, payload);
+  if (!members)
+    throw new HubError(
+      'HUB_SERVER_PROTOCOL',
+      'the server answered with a member that stands twice',
+    );
+  const span = members.get('instructions');
+  const isKnown = stringAt(bytes, span) === running?.serverInfo.instructions;
+  return span && (isHeld || !isKnown) ? splice(bytes, [{ span, text: '""' }]) : bytes;
 }

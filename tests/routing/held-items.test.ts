@@ -3,6 +3,7 @@ import { describe, test } from 'vitest';
 import { configOf } from '#helpers/hub';
 import { heldKey } from '#servers';
 import { refuseHeld, withoutHeldInstructions } from '../../hub/routing/held-items.ts';
+import { createScriptedServer } from './scripted-server.ts';
 import { callWith } from './steps/scripted-call.ts';
 
 const config = configOf({ name: 'calc' });
@@ -52,5 +53,20 @@ describe('the answer to a handshake', () => {
     );
     for (const keys of [undefined, new Set([heldKey('tool', 'add')])])
       assert.equal(withoutHeldInstructions(answer, { held: keys }), answer);
+  });
+
+  test('has only the instructions that the hub compared, where some may be held', () => {
+    const { running } = createScriptedServer({ name: 'calc' });
+    const said = (instructions: string | undefined) => ({
+      mayHold: true,
+      running: { ...running, serverInfo: { ...running.serverInfo, instructions } },
+    });
+    assert.equal(withoutHeldInstructions(answer, said('Be bad.')), answer);
+    for (const before of ['Be good.', undefined])
+      assert.match(withoutHeldInstructions(answer, said(before)).toString(), /"instructions":""/);
+    const twice = Buffer.from(answer.toString().replace('"a":1', '"a":1,"a":2'));
+    assert.throws(() => withoutHeldInstructions(twice, said('Be good.')), {
+      code: 'HUB_SERVER_PROTOCOL',
+    });
   });
 });
