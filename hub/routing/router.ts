@@ -259,7 +259,6 @@ export function createRouter(options: RouterOptions, needs: RouterNeeds) {
     const state = createSessionState(String(++lastSession), options, clientRequests);
     const number = open.add(state);
     if (earlier) resumption.restore(state, earlier);
-    let isOver = false;
     return {
       principal: options.principal,
       get protocolVersion() {
@@ -267,18 +266,18 @@ export function createRouter(options: RouterOptions, needs: RouterNeeds) {
       },
       accept(message: Message, responseStream, principal) {
         if (message.kind === 'request')
-          return isOver
+          return state.isOver
             ? Promise.resolve(refuseLate(message))
             : answer(message, state, responseStream, principal);
-        if (isOver) return Promise.resolve(undefined);
+        if (state.isOver) return Promise.resolve(undefined);
         if (message.kind === 'notification') notified(message, state);
         else clientRequests.answered(state, message);
         return Promise.resolve(undefined);
       },
-      save: () => (isOver ? undefined : resumption.save(state)),
+      save: () => (state.isOver ? undefined : resumption.save(state)),
       close(reason) {
-        if (isOver) return;
-        isOver = true;
+        if (state.isOver) return;
+        state.isOver = true;
         open.take(number);
         for (const call of state.inFlight.values()) cancelCall(call, reason);
         for (const request of Array.from(state.clientRequests.values())) request.giveUp(reason);

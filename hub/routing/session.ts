@@ -103,6 +103,8 @@ export type SessionState = Owner &
     readonly send: (bytes: Buffer) => void;
     /** True if the client is connected. A client without a permanent connection may leave without notice. */
     readonly isConnected: () => boolean;
+    /** True once the client has left. A call of it that others wait for goes on. */
+    isOver: boolean;
     protocolVersion: string | undefined;
     client: ClientOfSession | undefined;
     logLevel: LogLevel | undefined;
@@ -144,6 +146,7 @@ export function createSessionState(
     over,
     clientName,
     key,
+    isOver: false,
     protocolVersion: undefined,
     client: undefined,
     logLevel: undefined,

@@ -25,7 +25,6 @@ export type ClientRequests = ReturnType<typeof createClientRequests>;
 const requestTimeoutMs = 10 * 60_000;
 /** Maximum number of open requests per client. Further requests are refused. */
 const maxOpenRequests = 100;
-
 /** Maximum number of tasks per client whose progress is forwarded. */
 const maxFollowed = 1_000;
 
@@ -110,6 +109,11 @@ export function createClientRequests(needs: {
       );
   }
 
+  function checkPresent(session: SessionState): void {
+    if (session.isOver) throw new HubError('HUB_CLIENT_GONE', 'the client has left');
+    checkRoom(session);
+  }
+
   /** Has the hub answer in place of the client, whose calls do not time out meanwhile. */
   function byHub(session: SessionState, answer: (signal: AbortSignal) => Promise<void>): void {
     const id = `hub ${++lastId}`;
@@ -141,7 +145,7 @@ export function createClientRequests(needs: {
         // A client and the server that it chose may have agreed on a method that no revision defines.
         if (session.endpoint === 'all' && !isClientMethod(request.method))
           throw methodNotFound(`${JSON.stringify(request.method)} is no method of clients`);
-        checkRoom(session);
+        checkPresent(session);
       } catch (error) {
         fail(error);
         return;
@@ -168,7 +172,7 @@ export function createClientRequests(needs: {
       params: string | undefined,
       responseStream: ResponseStream,
     ): { readonly answer: Promise<Answer>; cancel(reason: string): void } {
-      checkRoom(session);
+      checkPresent(session);
       const { promise, resolve: settle, reject: fail } = Promise.withResolvers<Answer>();
       const more = params === undefined ? '' : `,"params":${params}`;
       const cancel = begin({ session, settle, fail }, responseStream, id =>

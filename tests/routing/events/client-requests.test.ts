@@ -3,7 +3,11 @@ import { describe, test } from 'vitest';
 import { isObject } from '#core';
 import { type TestHub, configOf, startHub, until } from '#helpers/hub';
 import { createManualClock } from '#helpers/clock';
+import { createClientRequests } from '../../../hub/routing/events/client-requests.ts';
+import { createUrlElicitations } from '../../../hub/routing/events/ownership.ts';
+import { createTasks } from '../../../hub/routing/tasks/tasks.ts';
 import { type Reply, openAsked } from '../asking.ts';
+import { readRequest, sessionOf } from '../steps/scripted-call.ts';
 
 const sample = { messages: [], maxTokens: 1 };
 const sampled = { role: 'assistant', content: { type: 'text', text: 'yes' }, model: 'm' };
@@ -161,6 +165,32 @@ describe('a request of a server', () => {
     await asking;
     await alan.call('pid');
     assert.equal(hub.server('asker').running?.upstream.inFlight(), 0);
+  });
+
+  test('is refused at once where its client has left, though its call goes on for others', () => {
+    const requests = createClientRequests({
+      clock: createManualClock(),
+      tasks: createTasks(),
+      urlElicitations: createUrlElicitations(),
+    });
+    const session = sessionOf();
+    session.client = { capabilities: JSON.stringify(all), clientInfo: '{}' };
+    session.isOver = true;
+    const answers: string[] = [];
+    requests.forward(
+      {
+        request: readRequest('{"jsonrpc":"2.0","id":1,"method":"roots/list"}'),
+        about: undefined,
+        source: {},
+        tell() {},
+        answer: bytes => void answers.push(JSON.parse(bytes.toString()).error.data.code),
+      },
+      session,
+      { send: () => assert.fail('nobody reads it') },
+    );
+    assert.deepEqual(answers, ['HUB_CLIENT_GONE']);
+    const sent = () => requests.sendToClient(session, 'roots/list', undefined, session);
+    assert.throws(sent, { code: 'HUB_CLIENT_GONE' });
   });
 
   test('is withdrawn from its client when the server goes', async () => {
