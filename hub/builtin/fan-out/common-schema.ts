@@ -28,7 +28,8 @@ export function commonSchema(tools: readonly ToolSchema[]): CommonSchema {
     else unusable.set(name, [...new Set(missing)]);
   }
   const common = commonOf(used);
-  const required = [...common.keys()].filter(key => used.some(one => one.required.includes(key)));
+  const needed = new Set(used.flatMap(one => one.required));
+  const required = [...common.keys()].filter(key => needed.has(key));
   const definitions = used[0]?.definitions;
   return {
     inputSchema: {
@@ -69,26 +70,41 @@ function partsOf(schema: unknown): Parts {
 /** The properties of the first tool that all other tools have, without those whose references would lead to nothing. */
 function commonOf([first, ...others]: readonly Parts[]): ReadonlyMap<string, JsonObject> {
   const found = new Map<string, JsonObject>();
+  const isDefinedAlike = others.every(({ definitions }) =>
+    isDeepStrictEqual(definitions, first?.definitions),
+  );
   for (const [key, schema] of first?.properties ?? []) {
-    const isCommon = others.every(
-      ({ properties, definitions }) =>
-        isDeepStrictEqual(withoutWords(properties.get(key)), withoutWords(schema)) &&
-        (!hasReference(schema) || isDeepStrictEqual(definitions, first?.definitions)),
-    );
+    const isCommon =
+      others.every(({ properties }) =>
+        isDeepStrictEqual(withoutWords(properties.get(key)), withoutWords(schema)),
+      ) &&
+      (isDefinedAlike || !hasReference(schema));
     if (isCommon && isJsonObject(schema)) found.set(key, schema);
   }
-  const isDangling = (reference: string) => {
-    const property = /^#\/properties\/([^/]+)/.exec(reference)?.[1];
-    if (property !== undefined) return !found.has(property);
-    return reference.startsWith('#') && !/^#\/(?:\$defs|definitions)\//.test(reference);
-  };
-  // Removing a property may leave a reference of another one without a target.
-  for (let before = Infinity; found.size < before;) {
-    before = found.size;
-    for (const [key, schema] of found) if (referencesIn(schema).some(isDangling)) found.delete(key);
-  }
+  removeDangling(found);
   return found;
 }
+
+/** Removes the properties with references that lead to nothing, and those that refer to a removed one, in linear time. */
+function removeDangling(properties: Map<string, JsonObject>): void {
+  const referring = new Map<string, string[]>();
+  const dangling: string[] = [];
+  for (const [key, schema] of properties)
+    for (const reference of referencesIn(schema)) {
+      const property = /^#\/properties\/([^/]+)/.exec(reference)?.[1];
+      if (property !== undefined && properties.has(property)) {
+        const keys = referring.get(property) ?? [];
+        referring.set(property, keys);
+        keys.push(key);
+      } else if (property !== undefined || !leadsSomewhere(reference)) dangling.push(key);
+    }
+  for (let key = dangling.pop(); key !== undefined; key = dangling.pop())
+    if (properties.delete(key)) for (const other of referring.get(key) ?? []) dangling.push(other);
+}
+
+/** True for a reference to a definition, or out of the schema. */
+const leadsSomewhere = (reference: string): boolean =>
+  !reference.startsWith('#') || /^#\/(?:\$defs|definitions)\//.test(reference);
 
 const words = new Set(['title', 'description', 'examples', '$comment']);
 
