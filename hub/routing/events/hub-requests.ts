@@ -10,8 +10,8 @@ type Answering = (signal: AbortSignal) => Promise<JsonObject>;
 
 /** The requests of servers that the hub itself answers. `what` names them in the log. */
 export function createHubRequests(what: string, log: Log) {
-  /** Open requests by server, and by the server's own id as JSON text. */
-  const open = new Map<object, Map<string, AbortController>>();
+  /** Open requests by server, with the server's own id as JSON text, which it may use twice. */
+  const open = new Map<object, Set<{ readonly id: string; readonly ended: AbortController }>>();
 
   /** Rejects with the error of `work`, or with HUB_INPUTS_FULL. */
   async function answer(
@@ -21,11 +21,12 @@ export function createHubRequests(what: string, log: Log) {
     signal?: AbortSignal,
   ): Promise<JsonObject> {
     const { name } = server.config;
-    const ofServer = open.get(server) ?? new Map<string, AbortController>();
+    const ofServer = open.get(server) ?? new Set();
     if (ofServer.size >= maxOpen)
       throw retryable('HUB_INPUTS_FULL', `the hub answers ${maxOpen} requests of ${name} already`);
     const ended = new AbortController();
-    open.set(server, ofServer.set(id, ended));
+    const one = { id, ended };
+    open.set(server, ofServer.add(one));
     try {
       const result = await work(signal ? AbortSignal.any([signal, ended.signal]) : ended.signal);
       log.debug({ server: name, model: result['model'] }, `the hub answered ${what}`);
@@ -34,7 +35,7 @@ export function createHubRequests(what: string, log: Log) {
       log.warn({ server: name, error: messageOf(error) }, `the hub could not answer ${what}`);
       throw error;
     } finally {
-      ofServer.delete(id);
+      ofServer.delete(one);
       if (ofServer.size === 0) open.delete(server);
     }
   }
@@ -58,10 +59,11 @@ export function createHubRequests(what: string, log: Log) {
     /** The server cancelled its request. */
     withdrawn: (server: Server, { bytes, params }: Notification): void => {
       const span = membersOf(bytes, params)?.get('requestId');
-      if (span) open.get(server)?.get(rawText(bytes, span))?.abort();
+      const withdrawn = span && rawText(bytes, span);
+      for (const { id, ended } of open.get(server) ?? []) if (id === withdrawn) ended.abort();
     },
     sourceGone: (server: Server): void => {
-      for (const ended of open.get(server)?.values() ?? []) ended.abort();
+      for (const { ended } of open.get(server) ?? []) ended.abort();
     },
   };
 }
