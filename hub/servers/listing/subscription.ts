@@ -52,7 +52,7 @@ export function createSubscription(
   needs: SubscriptionNeeds,
 ) {
   const { clock, log } = needs;
-  let wanted = filterOf(capabilities, interest);
+  let wanted = interest;
   let current: Open | undefined;
   let next: Open | undefined;
   let retry: Disposable | undefined;
@@ -63,11 +63,14 @@ export function createSubscription(
 
   /** Opens the wanted subscription, unless it is open or being opened. */
   function update(): void {
-    if (over || next || retry || wanted === (current?.filter ?? '{}')) return;
-    if (wanted === '{}') {
+    if (over || next || retry) return;
+    // Made only where it is sent: it is sorted, and may name thousands of resources.
+    const filter = filterOf(capabilities, wanted);
+    if (filter === (current?.filter ?? '{}')) return;
+    if (filter === '{}') {
       current?.cancel('nothing is listened to any more');
       current = undefined;
-    } else open(wanted);
+    } else open(filter);
   }
 
   function open(filter: string): void {
@@ -135,7 +138,7 @@ export function createSubscription(
   update();
   return {
     want(changed: Interest): void {
-      wanted = filterOf(capabilities, changed);
+      wanted = changed;
       update();
     },
     /** Removes the subscription id. Undefined for a message about a subscription, or of one that was replaced. */

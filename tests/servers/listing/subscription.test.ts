@@ -302,3 +302,21 @@ describe('a server of the stateless revision', () => {
     assert.equal(server.running?.upstream.inFlight(), 0);
   });
 });
+
+test('an interest that grows by thousands of resources is not sorted for each of them', () => {
+  const { subscription, listens, acknowledge } = scene();
+  const resources = Array.from(
+    { length: 20_000 },
+    (_, number) => `x://${(number * 7_919) % 20_000}`,
+  );
+  // The time of the processor: what else the machine does is not counted.
+  const started = process.cpuUsage();
+  for (let times = 0; times < 1_000; times++) subscription.want({ resources, tasks: [] });
+  const { user, system } = process.cpuUsage(started);
+  assert.ok((user + system) / 1_000 < 1_000);
+  acknowledge(1);
+  assert.deepEqual(
+    listens.map(({ filter }) => JSON.stringify(filter).split('x://').length - 1),
+    [0, 20_000],
+  );
+});
