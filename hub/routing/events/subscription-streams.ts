@@ -39,6 +39,8 @@ type SubscriptionStream = Subscriber & {
 const maxStreams = 10_000;
 /** Maximum number of streams of one principal: one WebSocket carries many, which must leave room for other clients. */
 const maxPerPrincipal = 1_000;
+/** Maximum number of tasks that the streams of one principal name: all are looked through when one begins or ends. */
+const maxTasksPerPrincipal = 10_000;
 
 /** The notification for a changed list. */
 export const changeMethodOf = (kind: ListKind): string =>
@@ -61,32 +63,43 @@ export function createSubscriptionStreams(needs: {
   readonly tasksChanged: (endpoint: Endpoint) => void;
 }) {
   const streams = new Set<SubscriptionStream>();
-  const counts = new Map<string, number>();
+  const counts = new Map<string, { streams: number; tasks: number }>();
 
   /** Throws HUB_SUBSCRIPTIONS_FULL if there is no room for a stream of a principal. */
-  function checkRoom(key: string): void {
+  function checkRoom(key: string, { taskIds }: Filter): void {
+    const own = counts.get(key) ?? { streams: 0, tasks: 0 };
     if (streams.size >= maxStreams)
       throw retryable(
         'HUB_SUBSCRIPTIONS_FULL',
         `${maxStreams} requests to listen are open, which is the most. Try again when some have ended`,
       );
-    if ((counts.get(key) ?? 0) >= maxPerPrincipal)
+    if (own.streams >= maxPerPrincipal)
       throw retryable(
         'HUB_SUBSCRIPTIONS_FULL',
         `this client has ${maxPerPrincipal} open requests to listen, which is the most. End some, or name more in one request`,
       );
+    if (own.tasks + taskIds.length > maxTasksPerPrincipal)
+      throw retryable(
+        'HUB_SUBSCRIPTIONS_FULL',
+        `this client listens to ${own.tasks} tasks, and this request names ${taskIds.length}: the most is ${maxTasksPerPrincipal} together. End some requests, or leave out tasks that have ended`,
+      );
+  }
+
+  function count(key: string, streams: 1 | -1, tasks: number): void {
+    const own = counts.get(key) ?? { streams: 0, tasks: 0 };
+    const now = { streams: own.streams + streams, tasks: own.tasks + streams * tasks };
+    if (now.streams > 0) counts.set(key, now);
+    else counts.delete(key);
   }
 
   function add(listen: SubscriptionStream, key: string): void {
     streams.add(listen);
-    counts.set(key, (counts.get(key) ?? 0) + 1);
+    count(key, 1, listen.filter.taskIds.length);
   }
 
   function remove(listen: SubscriptionStream, key: string): boolean {
     if (!streams.delete(listen)) return false;
-    const left = (counts.get(key) ?? 0) - 1;
-    if (left > 0) counts.set(key, left);
-    else counts.delete(key);
+    count(key, -1, listen.filter.taskIds.length);
     return true;
   }
 
@@ -120,7 +133,7 @@ export function createSubscriptionStreams(needs: {
     ) {
       const { id, session, responseStream } = call;
       const key = principalKey(call.principal);
-      checkRoom(key);
+      checkRoom(key, filter);
       const tag = { [metaKeys.subscriptionId]: id };
       const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
       promise.catch(() => undefined); // It may be rejected before the answer is awaited.

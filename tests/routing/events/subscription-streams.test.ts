@@ -158,6 +158,23 @@ describe('a client that listens', () => {
     hub.router.close();
   });
 
+  test('to 10,000 tasks is refused further ones, until one of its requests has ended', async () => {
+    await using hub = await startHub([{ name: 'echo' }]);
+    const client = openModern(hub, 'all');
+    const listening = (from: number) => {
+      const taskIds = Array.from({ length: 1_000 }, (_, at) => `task-${from + at}`);
+      return client.request('subscriptions/listen', { notifications: { taskIds } });
+    };
+    for (let open = 0; open < 10; open++) void listening(1_000 * open);
+    await until(() => client.told.length === 10);
+    const refused = (await listening(10_000))?.['error'];
+    assert.match(JSON.stringify(refused), /listens to 10000 tasks.*HUB_SUBSCRIPTIONS_FULL/);
+    await client.notify('notifications/cancelled', { requestId: 1 });
+    void listening(10_000);
+    await until(() => client.told.length === 11);
+    hub.router.close();
+  });
+
   const wantsGreeting = { resourceSubscriptions: [greeting.uri] };
 
   test('and leaves is subscribed to nothing any more, at the server neither', async () => {
