@@ -21,6 +21,7 @@ import { createLogLevels } from './events/log-levels.ts';
 import { createFromClients, createFromServers } from './events/messages.ts';
 import { createUrlElicitations } from './events/ownership.ts';
 import { listenToServers } from './events/server-events.ts';
+import { createServerLogs } from './events/server-logs.ts';
 import { createSubscriptionStreams } from './events/subscription-streams.ts';
 import { createSubscriptions } from './events/subscriptions.ts';
 import { createFindMode } from './find/find-mode.ts';
@@ -163,6 +164,7 @@ export function createRouter(options: RouterOptions, needs: RouterNeeds) {
     fromServers: createFromServers({
       sessions,
       baseOf: clients.baseOf,
+      logs: createServerLogs(needs),
       asking: { hub: hubSampling, models: hubModels, clients: [clientRequests, suspendedCalls] },
       ...parts,
     }),

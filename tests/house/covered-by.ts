@@ -187,11 +187,9 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   ],
   'dashboard/tasks': ['dashboard/task-parts', 'dashboard/task-reports'],
   'tasks/model-calls/model-calls': [
-    'routing/principal-requests',
     'tasks/model-calls/call-errors',
     'tasks/model-calls/tool-results',
   ],
-  'routing/events/hub-sampling': ['routing/events/hub-requests'],
   'routing/steps/confirm': ['routing/steps/confirm-states'],
   'routing/bridge/suspended-call': ['routing/bridge/open-questions'],
   'system/hub-sampling': ['routing/bridge/hub-inputs', 'servers/handshake/with-sampling'],
@@ -204,7 +202,6 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'routing/access-source',
     'routing/item-decisions',
     'routing/explain',
-    'routing/methods/one-server',
     'routing/events/access-changes',
   ],
   'enhance/idioms': [

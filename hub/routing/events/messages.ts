@@ -21,11 +21,11 @@ import type { HubModels } from './hub-models.ts';
 import type { HubSampling } from './hub-sampling.ts';
 import type { LogLevels } from './log-levels.ts';
 import type { UrlElicitations } from './ownership.ts';
-import { type ServerLogNeeds, createServerLogs, loggedMethod } from './server-logs.ts';
+import { type ServerLogs, loggedMethod } from './server-logs.ts';
 import type { SubscriptionStreams } from './subscription-streams.ts';
 import type { Subscriptions } from './subscriptions.ts';
 
-type FromServersNeeds = ServerLogNeeds & {
+type FromServersNeeds = {
   readonly sessions: () => readonly SessionState[];
   /** Whether a principal may use anything of a server. */
   readonly access: Pick<Access, 'mayUseAny'>;
@@ -41,6 +41,7 @@ type FromServersNeeds = ServerLogNeeds & {
   readonly streams: SubscriptionStreams;
   readonly subscriptions: Subscriptions;
   readonly baseOf: (instance: Server) => Server;
+  readonly logs: ServerLogs;
 };
 
 export type FromServers = ReturnType<typeof createFromServers>;
@@ -61,8 +62,8 @@ const taskIdIn = (message: Pick<Notification, 'bytes' | 'params'>) => paramOf('t
  * that the server has ever served. `session` is set for a server that serves only this session.
  */
 export function createFromServers(needs: FromServersNeeds) {
-  const { sessions, urlElicitations, tasks, log } = needs;
-  const logOf = createServerLogs(needs);
+  const { sessions, urlElicitations, tasks } = needs;
+  const { log, logOf } = needs.logs;
 
   const atSession = (session: SessionState): Recipient => ({
     owner: session,
@@ -164,8 +165,7 @@ export function createFromServers(needs: FromServersNeeds) {
         return;
       }
       if (isServerMethod(request.method)) {
-        const { name } = server.config;
-        const what = `${JSON.stringify(request.method)} of ${name} is not answered: the hub and its clients are no servers of ${name}`;
+        const what = `${JSON.stringify(request.method)} of ${server.config.name} is not answered: the hub and its clients are no servers of ${server.config.name}`;
         const fields = { method: loggedMethod(request.method) };
         logOf(server).warn(fields, 'a server asked the hub as a server');
         serverRequest.answer(errorAnswer(rawText(request.bytes, request.id), methodNotFound(what)));

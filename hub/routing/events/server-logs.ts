@@ -7,18 +7,24 @@ const maxMethodLength = 100;
 
 export const loggedMethod = (method: string): string => method.slice(0, maxMethodLength);
 
-export type ServerLogNeeds = {
+export type ServerLogs = ReturnType<typeof createServerLogs>;
+
+/** The log of all servers, and one of each server for lines that it can trigger at will. */
+export function createServerLogs({
+  log,
+  clock,
+}: {
   readonly log: Log;
   readonly clock: Pick<Clock, 'after' | 'monotonic'>;
-};
-
-/** Returns a function that finds the log of a server, for lines that it can trigger at will. */
-export function createServerLogs({ log, clock }: ServerLogNeeds): (server: Server) => LimitedLog {
+}) {
   const logs = new WeakMap<Server, LimitedLog>();
-  return server => {
-    const found =
-      logs.get(server) ?? createLimitedLog(log.child({ server: server.config.name }), { clock });
-    logs.set(server, found);
-    return found;
+  return {
+    log,
+    logOf(server: Server): LimitedLog {
+      const found =
+        logs.get(server) ?? createLimitedLog(log.child({ server: server.config.name }), { clock });
+      logs.set(server, found);
+      return found;
+    },
   };
 }

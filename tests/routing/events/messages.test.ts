@@ -6,6 +6,7 @@ import { encodeCall, encodeResult, readAnswer, readMessage } from '#jsonrpc';
 import type { About, ForwardedRequest } from '#upstream';
 import { createFromClients, createFromServers } from '../../../hub/routing/events/messages.ts';
 import { createUrlElicitations } from '../../../hub/routing/events/ownership.ts';
+import { createServerLogs } from '../../../hub/routing/events/server-logs.ts';
 import { type SessionState, createCancellation, setWork } from '../../../hub/routing/session.ts';
 import { createScriptedNeeds } from '../scripted-needs.ts';
 import { createScriptedServer } from '../scripted-server.ts';
@@ -56,7 +57,7 @@ function scene(instance: 'shared' | 'session' = 'shared') {
     urlElicitations,
     levels: { defaultLevel: () => undefined },
     baseOf: one => one,
-    log,
+    logs: createServerLogs({ log, clock: all.clock }),
   });
 
   return {
