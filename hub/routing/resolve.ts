@@ -62,11 +62,18 @@ export function resolveCall(call: Call, needs: MethodNeeds): ResolvedCall {
   }
 }
 
+/** Maximum length of a method, in characters: the log, the activity and errors have it. */
+const maxMethodLength = 256;
+
 /** Finds the method that answers a call, by name, era and endpoint. Throws if the method is unknown. */
 function methodOf(call: Call): Method {
   const { request, session } = call;
   const isModern = isStateless(call);
   const { method } = request;
+  if (method.length > maxMethodLength)
+    throw invalidRequest(
+      `the method has ${method.length} characters, and the hub takes at most ${maxMethodLength}`,
+    );
   // A server that ignores the request's id would handle it as a notification, and act on ids of other clients.
   if (method.startsWith('notifications/')) throw unknownMethod(method);
   if (session.endpoint !== 'all')

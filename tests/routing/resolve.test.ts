@@ -73,6 +73,13 @@ describe.each(endpoints)('at the endpoint of %s', (_, endpoint) => {
   });
 });
 
+test('a method is bounded: logs and errors have it', () => {
+  sentTo(legacy(`vendor/${'x'.repeat(249)}`, {}, one));
+  const refusal = { code: 'HUB_REQUEST_INVALID', message: /the method has 257 characters/ };
+  for (const endpoint of ['all', one] as const)
+    assertRefused(legacy(`vendor/${'x'.repeat(250)}`, {}, endpoint), refusal);
+});
+
 test('a method that the hub does not know goes on to the one server, and to none of all', () => {
   assert.deepEqual(sentTo(legacy('vendor/method', { a: 1 }, one)), {
     server: 'one',
