@@ -79,8 +79,9 @@ export function createRouter(options: RouterOptions, needs: RouterNeeds) {
   const find = options.search && createFindMode(options.search);
   const urlElicitations = createUrlElicitations();
   const clientRequests = createClientRequests({ clock, tasks, urlElicitations });
-  const hubSampling = createHubSampling(sampling, log);
-  const hubModels = createHubModels(options.models, log);
+  const logs = createServerLogs(needs);
+  const hubSampling = createHubSampling(sampling, logs);
+  const hubModels = createHubModels(options.models, logs);
   const streams = createSubscriptionStreams({
     tasks,
     baseOf: clients.baseOf,
@@ -164,7 +165,7 @@ export function createRouter(options: RouterOptions, needs: RouterNeeds) {
     fromServers: createFromServers({
       sessions,
       baseOf: clients.baseOf,
-      logs: createServerLogs(needs),
+      logs,
       asking: { hub: hubSampling, models: hubModels, clients: [clientRequests, suspendedCalls] },
       ...parts,
     }),

@@ -1,10 +1,11 @@
-import { type JsonObject, type Log, HubError, isObject } from '#core';
+import { type JsonObject, HubError, isObject } from '#core';
 import { errorAnswer, rawText, valueOf } from '#jsonrpc';
 import { principalKey } from '#policy';
 import type { Server } from '#servers';
 import type { ServerRequest } from '#upstream';
 import { methodNotFound } from '../call.ts';
 import { createHubRequests } from './hub-requests.ts';
+import type { ServerLogs } from './server-logs.ts';
 
 /** Runs prompts on the models of the hub, and lists them. Rejects with HubError. */
 export interface ModelAnswerer {
@@ -28,8 +29,8 @@ export type HubModels = ReturnType<typeof createHubModels>;
  * Answers the requests of `ollama-mcp` to the models of the hub. Only a server that the hub launched from its own image or
  * file is answered; for any other one these methods do not exist.
  */
-export function createHubModels(answerer: ModelAnswerer | undefined, log: Log) {
-  const requests = createHubRequests('a request for a model', log);
+export function createHubModels(answerer: ModelAnswerer | undefined, logs: ServerLogs) {
+  const requests = createHubRequests('a request for a model', logs);
 
   function workOf(
     server: Server,

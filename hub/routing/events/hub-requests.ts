@@ -1,7 +1,8 @@
-import { type JsonObject, type Log, messageOf, retryable } from '#core';
+import { type JsonObject, messageOf, retryable } from '#core';
 import { type Notification, encodeResult, errorAnswer, membersOf, rawText } from '#jsonrpc';
 import type { Server } from '#servers';
 import type { ServerRequest } from '#upstream';
+import type { ServerLogs } from './server-logs.ts';
 
 /** Maximum number of requests of a server that the hub answers at the same time. */
 const maxOpen = 20;
@@ -9,7 +10,7 @@ const maxOpen = 20;
 type Answering = (signal: AbortSignal) => Promise<JsonObject>;
 
 /** The requests of servers that the hub itself answers. `what` names them in the log. */
-export function createHubRequests(what: string, log: Log) {
+export function createHubRequests(what: string, { log, logOf }: ServerLogs) {
   /** Open requests by server, with the server's own id as JSON text, which it may use twice. */
   const open = new Map<object, Set<{ readonly id: string; readonly ended: AbortController }>>();
 
@@ -32,7 +33,7 @@ export function createHubRequests(what: string, log: Log) {
       log.debug({ server: name, model: result['model'] }, `the hub answered ${what}`);
       return result;
     } catch (error) {
-      log.warn({ server: name, error: messageOf(error) }, `the hub could not answer ${what}`);
+      logOf(server).warn({ error: messageOf(error) }, `the hub could not answer ${what}`);
       throw error;
     } finally {
       ofServer.delete(one);

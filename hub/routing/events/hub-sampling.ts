@@ -1,8 +1,9 @@
-import { type JsonObject, type Log, HubError } from '#core';
+import { type JsonObject, HubError } from '#core';
 import { valueOf } from '#jsonrpc';
 import type { Server } from '#servers';
 import type { ServerRequest } from '#upstream';
 import { createHubRequests } from './hub-requests.ts';
+import type { ServerLogs } from './server-logs.ts';
 
 /** Answers sampling/createMessage by the models of the hub. Rejects with HubError. */
 export interface SamplingAnswerer {
@@ -18,8 +19,8 @@ const method = 'sampling/createMessage';
 export type HubSampling = ReturnType<typeof createHubSampling>;
 
 /** Answers the sampling of servers with `"sampling": "hub"` whose clients do not support it. */
-export function createHubSampling(answerer: SamplingAnswerer | undefined, log: Log) {
-  const requests = createHubRequests('a request for sampling', log);
+export function createHubSampling(answerer: SamplingAnswerer | undefined, logs: ServerLogs) {
+  const requests = createHubRequests('a request for sampling', logs);
   let inputs = 0;
 
   const sample =

@@ -1,16 +1,37 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { type JsonObject, silent } from '#core';
+import { HubError, type JsonObject } from '#core';
+import { createManualClock } from '#helpers/clock';
+import { createRecordingLog } from '#helpers/recording-log';
 import { createHubRequests } from '../../../hub/routing/events/hub-requests.ts';
+import { createServerLogs } from '../../../hub/routing/events/server-logs.ts';
 import { createScriptedServer } from '../scripted-server.ts';
 
+/** Requests of a server that the hub answers. */
+function scene() {
+  const { log, logged } = createRecordingLog();
+  const logs = createServerLogs({ log, clock: createManualClock() });
+  return {
+    ...createScriptedServer({ name: 'own' }),
+    logged,
+    requests: createHubRequests('a request', logs),
+  };
+}
+
 test('requests of a server with one id are counted, each of them', async () => {
-  const { server } = createScriptedServer({ name: 'own' });
-  const requests = createHubRequests('a request', silent);
+  const { server, requests } = scene();
   const { promise, resolve } = Promise.withResolvers<JsonObject>();
   const answered = Array.from({ length: 20 }, () => requests.answer(server, '1', () => promise));
   const more = requests.answer(server, '1', async () => ({ model: 'more' }));
   await assert.rejects(more, { code: 'HUB_INPUTS_FULL' });
   resolve({ model: 'm' });
   assert.equal((await Promise.all(answered)).length, 20);
+});
+
+test('failures are at most 50 lines of the log in a second', async () => {
+  const { server, requests, logged } = scene();
+  const failing = () => Promise.reject(new HubError('HUB_REQUEST_INVALID', 'no messages'));
+  for (let times = 0; times < 100; times++)
+    await assert.rejects(requests.answer(server, '1', failing));
+  assert.equal(logged.length, 50);
 });
