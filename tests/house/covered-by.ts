@@ -238,9 +238,5 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'toolsearch/meanings': ['toolsearch/embedding-model', 'toolsearch/vector-store'],
   'toolsearch/tool-search': ['toolsearch/tool-text', 'toolsearch/word-index'],
   'routing/resolve': ['routing/revision'],
-  'transports/find-mode': [
-    'routing/find/find-mode',
-    'routing/find/find-views',
-    'routing/find/pinned-changes',
-  ],
+  'transports/find-mode': ['routing/find/find-mode', 'routing/find/find-views'],
 };

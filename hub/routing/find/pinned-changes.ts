@@ -1,4 +1,4 @@
-import type { Principal } from '#policy';
+import { type Principal, principalKey } from '#policy';
 import type { ListKind, Server } from '#servers';
 import type { Access } from '../access.ts';
 import { type Catalog, type CatalogEntry, sameEntries } from '../catalog.ts';
@@ -31,7 +31,7 @@ export function createPinnedChanges({
       const after = catalog.list('tool');
       const [old, base] = [before, source === 'all' ? undefined : baseOf(source)];
       if (source === 'all') before = after;
-      return principal => {
+      function concerns(principal: Principal): boolean {
         if (!access.findOf(principal)) return true;
         const view = access.viewOf(principal);
         const listed = (entries: readonly CatalogEntry[]) =>
@@ -39,6 +39,14 @@ export function createPinnedChanges({
         return base
           ? listed(after).some(({ server }) => server === base)
           : !sameEntries(listed(old), listed(after));
+      }
+      /** By client and profile: a client mostly has many sessions. */
+      const known = new Map<string, boolean>();
+      return principal => {
+        const key = JSON.stringify([principalKey(principal), principal.profile]);
+        const found = known.get(key) ?? concerns(principal);
+        known.set(key, found);
+        return found;
       };
     },
   };
