@@ -18,13 +18,11 @@ export function createServerLogs({
   readonly clock: Pick<Clock, 'after' | 'monotonic'>;
 }) {
   const logs = new WeakMap<Server, LimitedLog>();
-  return {
-    log,
-    logOf(server: Server): LimitedLog {
-      const found =
-        logs.get(server) ?? createLimitedLog(log.child({ server: server.config.name }), { clock });
-      logs.set(server, found);
-      return found;
-    },
+  const logOf = (server: Server): LimitedLog => {
+    const found =
+      logs.get(server) ?? createLimitedLog(log.child({ server: server.config.name }), { clock });
+    logs.set(server, found);
+    return found;
   };
+  return { log, logOf };
 }
