@@ -192,7 +192,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   ],
   'routing/steps/confirm': ['routing/steps/confirm-states'],
   'routing/bridge/suspended-call': ['routing/bridge/open-questions'],
-  'system/hub-sampling': ['routing/bridge/hub-inputs', 'servers/handshake/with-sampling'],
+  'system/hub-sampling': ['servers/handshake/with-sampling'],
   'routing/steps/keep-results': [
     'routing/steps/kept-results',
     'routing/steps/final-arguments',

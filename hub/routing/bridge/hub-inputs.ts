@@ -1,3 +1,4 @@
+import { HubError } from '#core';
 import { membersOf, rawText, readAnswer, stringAt } from '#jsonrpc';
 import { metaKeys } from '#mcp';
 import { type Running, type Server, withSampling } from '#servers';
@@ -64,8 +65,9 @@ async function converse(
     const result = failed ? undefined : membersOf(bytes, payload);
     const wanted = samplingIn(bytes, result);
     // Whatever else the server asks for is the client's.
-    if (wanted.length === 0 || round >= maxRounds) return { ...reply, serverMs };
+    if (wanted.length === 0) return { ...reply, serverMs };
     try {
+      if (round >= maxRounds) throw endless(server);
       const inputResponses = await answerAll(call, wanted, server, needs);
       const state = result?.get('requestState');
       more = { inputResponses, ...(state && { requestState: rawText(bytes, state) }) };
@@ -74,6 +76,13 @@ async function converse(
     }
   }
 }
+
+const endless = ({ config: { name } }: Server) =>
+  new HubError(
+    'HUB_SERVER_PROTOCOL',
+    `${name} asked more than ${maxRounds} times for completions and gave no result`,
+    { data: { server: name } },
+  );
 
 /** The completions that a result asks for: their keys and params. */
 function samplingIn(bytes: Buffer, result: ReturnType<typeof membersOf>) {
