@@ -17,8 +17,8 @@ import { type SendNeeds, send } from './send.ts';
 
 /** Maximum number of times that a server may ask for a completion before it returns a result. */
 const maxRounds = 20;
-/** Maximum number of completions in one request of a server. */
-const maxInputs = 32;
+/** Maximum number of completions in a round: the hub makes as many for a server at a time. */
+const maxInputs = 20;
 const sampling = 'sampling/createMessage';
 
 export type HubInputsNeeds = SendNeeds & {
@@ -88,13 +88,14 @@ const endless = ({ config: { name } }: Server) =>
 function samplingIn(bytes: Buffer, result: ReturnType<typeof membersOf>) {
   if (stringAt(bytes, result?.get('resultType')) !== 'input_required') return [];
   const all = [...(membersOf(bytes, result?.get('inputRequests')) ?? [])];
-  return all.slice(0, maxInputs).flatMap(([key, span]) => {
+  const completions = all.flatMap(([key, span]) => {
     const asked = membersOf(bytes, span);
     const params = asked?.get('params');
     return stringAt(bytes, asked?.get('method')) === sampling
       ? [{ key, params: params && rawText(bytes, params) }]
       : [];
   });
+  return completions.slice(0, maxInputs);
 }
 
 /** The answers as JSON text. Those that the server asks of the client come in a later round. */
