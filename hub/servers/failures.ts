@@ -65,6 +65,18 @@ export const haltedError = (server: string, how: string): HubError =>
 
 export const isHalted = (error: HubError): boolean => error.cause instanceof Intended;
 
+/** Precedes text of stdout that is not MCP among the lines of stderr. */
+export const strayMark = 'stdout: ';
+const maxStrayCharacters = 200;
+
+/** What the server wrote to stdout first that is not MCP, unless `why` quotes it. */
+function strayIn(stderr: string, why: string): string {
+  const line = stderr.split('\n').find(text => text.startsWith(strayMark));
+  const stray = line?.slice(strayMark.length).trim().slice(0, maxStrayCharacters) ?? '';
+  if (stray === '' || why.includes(stray)) return '';
+  return `. Its stdout must contain only MCP messages, but it wrote: ${stray}`;
+}
+
 /** The error of a failed start, with the end of the server's stderr. */
 export function startFailure(server: string, error: unknown, stderr: string): unknown {
   const login = loginErrorOf(error);
@@ -79,9 +91,10 @@ export function startFailure(server: string, error: unknown, stderr: string): un
   const missing = findMissing(`${stderr}\n${messageOf(error)}`);
   const advice = missing ? `. ${adviceOn(missing)}` : '';
   const systemPackage = missing?.systemPackage;
+  const why = withoutName(server, messageOf(error));
   return new HubError(
     'HUB_SERVER_START_FAILED',
-    `${server} did not start: ${withoutName(server, messageOf(error))}${advice}`,
+    `${server} did not start: ${why}${strayIn(stderr, why)}${advice}`,
     {
       cause: error,
       data: {

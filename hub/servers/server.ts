@@ -2,6 +2,7 @@ import type { ServerConfig } from '#config';
 import { type Log, createEmitter } from '#core';
 import { type ServerNotification, type ServerRequest, createLimitedLog } from '#upstream';
 import { createAdmission } from './admission.ts';
+import { strayMark } from './failures.ts';
 import { failOnClose } from './lifecycle/instance-pool.ts';
 import { type Runner, createRunner } from './lifecycle/runner.ts';
 import { createServerRecord, whenRunning } from './lifecycle/server-record.ts';
@@ -132,6 +133,11 @@ function createServerEvents() {
 function startNeedsOf(parts: Parts): Parameters<typeof createRunner>[0]['start'] {
   const { needs, own, log, record, runLog, events, cache, holds, persisted, runner } = parts;
   const output = createLimitedLog(log, needs);
+  const wrote = (line: string) => {
+    record.stderr.add(line);
+    runLog.wrote(line);
+    events.wrote.fire(line);
+  };
   return {
     hub: needs,
     own,
@@ -139,9 +145,7 @@ function startNeedsOf(parts: Parts): Parameters<typeof createRunner>[0]['start']
     output,
     events: {
       stderr(line) {
-        record.stderr.add(line);
-        runLog.wrote(line);
-        events.wrote.fire(line);
+        wrote(line);
         output.info({ stderr: line }, 'stderr');
       },
       progress(text) {
@@ -151,6 +155,7 @@ function startNeedsOf(parts: Parts): Parameters<typeof createRunner>[0]['start']
       },
       advice: text => parts.advice.advise(text),
     },
+    stray: text => wrote(`${strayMark}${text}`),
     client: {
       interest: () => events.interest,
       maxNotifications: () => record.config.maxNotifications,

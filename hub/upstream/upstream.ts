@@ -39,6 +39,8 @@ type UpstreamNeeds = {
   readonly notified: (notification: ServerNotification) => void;
   /** Receives the server's requests except `ping`, which the upstream answers. */
   readonly serverRequest: (serverRequest: ServerRequest) => void;
+  /** Receives output of the server that is not a message. */
+  readonly noise?: ((text: string) => void) | undefined;
   /** Counts messages that answer no request. If absent, their rate is not limited. */
   readonly pace?: Pace;
 };
@@ -210,6 +212,7 @@ export function createUpstream(
     },
     noise(text) {
       needs.pace?.countNoise(text.length);
+      needs.noise?.(text);
       needs.output.warn(
         { stdout: text },
         'the server wrote something else than JSON-RPC on stdout',

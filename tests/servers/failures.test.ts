@@ -135,6 +135,24 @@ describe('the error of a failed start', () => {
     assert.deepEqual(error.data, { server: 'files', stderr: 'words' });
   });
 
+  test('quotes what the server wrote to stdout that is not MCP, once', () => {
+    const messageFor = (why: string, output: string) => {
+      const cause = new HubError('HUB_SERVER_START_FAILED', why);
+      const error = startFailure('files', cause, output);
+      return error instanceof HubError ? error.message : assert.fail();
+    };
+    const rule = 'Its stdout must contain only MCP messages, but it wrote:';
+    assert.equal(
+      messageFor('it is late', 'words\nstdout: listening \nstdout: ready'),
+      `files did not start: it is late. ${rule} listening`,
+    );
+    assert.equal(
+      messageFor('exited. It wrote: stdout: no KEY', 'stdout: no KEY'),
+      'files did not start: exited. It wrote: stdout: no KEY',
+    );
+    assert.equal(messageFor('late', `stdout: ${'x'.repeat(2_000)}`).length < 400, true);
+  });
+
   test('has no stderr if the server wrote none', () => {
     const error = startFailure('files', failed('HUB_SERVER_DOWN'), '');
     assert.deepEqual(error instanceof HubError && error.data, { server: 'files' });

@@ -170,6 +170,23 @@ describe('a server that does not come up', () => {
     assert.match(server.lastError?.message ?? '', /^never-ready did not start: .*in time/);
   });
 
+  test.each(['auto', 'legacy'] as const)(
+    'reports its error on stdout: error and log quote it (era %s)',
+    async era => {
+      await using server = supervise({
+        name: 'chatty',
+        file: 'tells-stdout.mjs',
+        era,
+        maxRestarts: 0,
+      });
+      const wrote: string[] = [];
+      server.wrote(line => void wrote.push(line));
+      const error = await errorOf(server.ready());
+      assert.match(error.message, /chatty.*exited with code 1.*stdout: API_KEY is missing/);
+      assert.deepEqual([...new Set(wrote)], ['stdout: API_KEY is missing']);
+    },
+  );
+
   test('says in its stderr that its program is missing', async () => {
     await using server = supervise({ name: 'gone', file: 'no-such-file.mjs', maxRestarts: 0 });
     const error = await errorOf(server.ready());

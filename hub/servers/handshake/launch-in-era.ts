@@ -29,6 +29,8 @@ export type LaunchNeeds = {
   readonly hub: Pick<ServerNeeds, 'clock' | 'random' | 'hubVersion' | 'eras' | 'launch'>;
   readonly log: Log;
   readonly events: LaunchEvents;
+  /** Receives what the server writes to stdout that is not a message. */
+  readonly stray?: (text: string) => void;
   readonly own: Own | undefined;
   /** Called before an instance is launched. */
   readonly launching: (how: LaunchKind) => void;
@@ -78,7 +80,7 @@ async function findEra(needs: LaunchNeeds, instance: Instance, key: string) {
     const quiet = { ...needs.events, stderr() {} };
     const probed = isAlone ? instance : await hub.launch(config, quiet, signal, probeInstance);
     try {
-      return await duringStart(probeEra(probed, needs), needs);
+      return await duringStart(probeEra(probed, needs, isAlone), needs);
     } finally {
       await probed.stop({ graceMs: 0 });
     }
@@ -95,6 +97,13 @@ async function findEra(needs: LaunchNeeds, instance: Instance, key: string) {
     const opening = await duringStart(Promise.race([hub.eras.find(key, probe), ...ended]), needs);
     return { opening, instance: isSpent ? await launchOwn(needs, 'again') : instance };
   } catch (error) {
+    // It was not asked anything. What it wrote besides messages may explain the failure.
+    if (!isSpent)
+      instance.channel.listen({
+        message() {},
+        oversized() {},
+        noise: text => needs.stray?.(text),
+      });
     await instance.stop({ graceMs: 0 });
     throw error;
   }
@@ -120,7 +129,7 @@ const silenceMs = 2_000;
  * era of the first request, and some end at one that they do not know. Rejects with
  * HUB_SERVER_START_FAILED where it answers nothing at all in `timeoutMs`.
  */
-async function probeEra(instance: Instance, needs: LaunchNeeds): Promise<Era> {
+async function probeEra(instance: Instance, needs: LaunchNeeds, isAlone: boolean): Promise<Era> {
   const { log } = needs;
   const { clock } = needs.hub;
   const options = handshakeOptionsOf(needs);
@@ -131,6 +140,8 @@ async function probeEra(instance: Instance, needs: LaunchNeeds): Promise<Era> {
     output: silent,
     notified() {},
     serverRequest() {},
+    // The instance that is not probed writes the same.
+    noise: isAlone ? needs.stray : undefined,
   });
   void instance.channel.closed.then(({ reason }) =>
     upstream.fail(new HubError('HUB_SERVER_DOWN', `${server} is gone: ${reason}`)),

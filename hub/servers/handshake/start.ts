@@ -178,6 +178,7 @@ async function openSession(
     output,
     notified: notification => heard(attributed(notification)),
     serverRequest: request => client.serverRequest(attributed(request)),
+    noise: needs.stray,
     pace: createPace(channel, client.maxNotifications, { clock, output }),
   });
   /**

@@ -37,6 +37,7 @@ function open(config: Partial<ServerConfig>, instances: readonly Answering[], ow
   const left = [...instances];
   const launched: (string | undefined)[] = [];
   const stderr: string[] = [];
+  const strays: string[] = [];
   const cancelling = new AbortController();
   const whole = configFor({ era: 'auto', startTimeoutMs: 10_000, ...config });
   const needs = startNeedsOf({
@@ -46,6 +47,7 @@ function open(config: Partial<ServerConfig>, instances: readonly Answering[], ow
     config: whole,
     signal: cancelling.signal,
     events: { stderr: line => void stderr.push(line), progress() {} },
+    stray: text => void strays.push(text),
     async launch(_config, events, _signal, instance) {
       launched.push(instance);
       events.stderr(instance ?? 'first');
@@ -57,6 +59,7 @@ function open(config: Partial<ServerConfig>, instances: readonly Answering[], ow
     eras,
     launched,
     stderr,
+    strays,
     needs,
     cancel: () => cancelling.abort(),
     keyOf: ({ identity }: Answering) => eras.keyOf(whole, identity),
@@ -205,6 +208,20 @@ describe('a local server whose era is unknown', () => {
     await settle();
     used.end({ code: 1, detail: 'exited with code 1' });
     await refused;
+  });
+
+  test('is told with what it wrote besides messages, if it does not answer', async () => {
+    const mute = { ...silence, initialize: 'silence' } as const;
+    for (const identity of [undefined, 'image']) {
+      const servers = [createAnswering(mute, identity ? { identity } : {}), createAnswering(mute)];
+      const scene = open({}, servers);
+      for (const server of servers) server.write('listening on port 3000');
+      const launching = assert.rejects(scene.launch(), /in time/);
+      await settle();
+      scene.clock.advance(10_000);
+      await launching;
+      assert.deepEqual(scene.strays, ['listening on port 3000']);
+    }
   });
 
   test('is stopped with its probe when the start is cancelled', async () => {
