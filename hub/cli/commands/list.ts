@@ -2,6 +2,7 @@ import { isObject } from '#core';
 import { type Command, type Run, hubOptions } from '../command.ts';
 import { type HubClient, openHub } from '../hub-client.ts';
 import { openMcp } from '../mcp.ts';
+import { partsOfHub } from '../ollama-report.ts';
 import { type Described, fieldsOf, objectsIn, tokensOf } from '../responses.ts';
 import { type Cell, durationOf, showTable } from '../table.ts';
 
@@ -35,7 +36,7 @@ export const list: Command = {
 };
 
 async function listAll(run: Run): Promise<0> {
-  const { isJson, json, out, clock } = run;
+  const { isJson, json, out, remark, errorScreen, clock } = run;
   const hub = await openHub(run);
   const costs = run.values['tokens'] === true ? await readCosts(hub) : undefined;
   if (isJson && costs) return json(costs.answer);
@@ -51,6 +52,9 @@ async function listAll(run: Run): Promise<0> {
   const none = `The hub at ${hub.url} has no servers. Add one with "agenthub add <package>".`;
   showTable([...head, 'RESTARTS', 'UPTIME', 'NOTE'], rows, none, run);
   if (rows.length > 0 && costs) out(`All tools that are on: ${tokensOf(costs.answer)} tokens`);
+  // Who has just edited the file looks for the change in the table.
+  const { state, detail } = fieldsOf((await partsOfHub(hub))['config']);
+  if (state === 'degraded') remark('warning', `config: ${errorScreen.foreign(String(detail))}`);
   return 0;
 }
 

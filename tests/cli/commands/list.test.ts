@@ -58,6 +58,19 @@ describe('list', () => {
     assert.equal(fieldOf(json, 'tokens'), sum);
   });
 
+  test('says that a change of the config is not applied, and why', async () => {
+    const server = { name: 'memory', state: 'running', tools: 1, restart_count: 0 };
+    const detail = 'the last good one is in force: /hub.json:1:1: serverz: unknown key';
+    const config = { state: 'degraded', backend: 'files', detail };
+    const body = JSON.stringify({ servers: [server], parts: { config } });
+    await using other = await openOther(200, body);
+    const { code, out, err } = await cli(['list', '--url', other.url]);
+    assert.equal(code, 0);
+    assert.match(out, /^memory +running/m);
+    assert.equal(err, `warning: config: ${detail}`);
+    assert.equal((await cli(['list'])).err, '');
+  });
+
   test('a line is no longer than the terminal is wide', async () => {
     const { out } = await cli(['list', '--tools'], { columns: 40 });
     assert.ok(out.includes('…'));
