@@ -174,6 +174,7 @@ export function createClients({
     fitEntry: async (entry: JsonObject, name: string, isWritable: boolean) =>
       await fitEntry(entry, {
         name,
+        remedy: 'name one among its arguments, with --arg',
         machine: { ...machine, find: findPath },
         grants: { mayWrite: () => isWritable, mountsOf: () => [] },
         base: machine.folder,

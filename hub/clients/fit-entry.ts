@@ -27,6 +27,8 @@ export type ImportGrants = {
 type EntryNeeds = {
   /** The server's name in the hub. */
   readonly name: string;
+  /** How the user names a folder for it. */
+  readonly remedy: string;
   readonly machine: MachinePaths;
   readonly grants: ImportGrants;
   /** The folder in which the client starts the server, if known. */
@@ -43,7 +45,7 @@ type EntryNeeds = {
  */
 export async function fitEntry(
   entry: JsonObject,
-  { name, machine, grants, base, variables, hasKey }: EntryNeeds,
+  { name, remedy, machine, grants, base, variables, hasKey }: EntryNeeds,
 ): Promise<{ readonly entry: JsonObject; readonly remarks: readonly string[] }> {
   if (entry['url'] !== undefined) return { entry, remarks: [] };
   const known = findKnownPackage(sourceNameOf(entry));
@@ -63,8 +65,8 @@ export async function fitEntry(
           isWritable: grants.mayWrite(name),
           more: grants.mountsOf(name),
         })
-      : { entry, mounts: [] };
-  const { mounts } = mounted;
+      : { entry, mounts: [], missing: [] };
+  const { mounts, missing } = mounted;
   const { user, problems } =
     machine.platform === 'linux' && entry['user'] === undefined
       ? userForMounts(mounts)
@@ -83,7 +85,7 @@ export async function fitEntry(
       ...need.remarks,
       ...problems,
       ...(isMissingFolder(known, mounted.entry)
-        ? [`it works on folders, and names none: repeat this with --mount ${name}=FOLDER`]
+        ? [`it works on folders, and ${folderAdvice(missing, remedy)}`]
         : []),
       ...mounts
         .filter(({ source, target }) => source !== target)
@@ -93,7 +95,12 @@ export async function fitEntry(
 }
 
 const isMissingFolder = ({ wantsFolder }: KnownPackage, entry: JsonObject) =>
-  wantsFolder === true && entry['mounts'] === undefined;
+  wantsFolder === true && entry['mounts'] === undefined && entry['volumes'] === undefined;
+
+const folderAdvice = (missing: readonly string[], remedy: string) =>
+  missing.length === 0
+    ? `names none: ${remedy}`
+    : `${missing.join(', ')} does not exist on this machine: correct the path, or create the folder`;
 
 /** git refuses repositories of another user. In a container that protects nothing: it holds only what is mounted. */
 function withSafeFolders(entry: JsonObject): JsonObject {

@@ -36,13 +36,19 @@ type Needs = {
 
 /**
  * Finds the files and folders of this machine that the arguments and variables of an entry name. Returns the entry with
- * their paths in the container instead, and the mounts that put them there. Paths that do not exist stay as they are.
+ * their paths in the container instead, and the mounts that put them there. Paths that do not exist (`missing`) stay as
+ * they are.
  */
 export async function mountFolders(
   entry: JsonObject,
   needs: Needs,
-): Promise<{ readonly entry: JsonObject; readonly mounts: readonly FolderMount[] }> {
+): Promise<{
+  readonly entry: JsonObject;
+  readonly mounts: readonly FolderMount[];
+  readonly missing: readonly string[];
+}> {
   const mounts: FolderMount[] = [];
+  const missing: string[] = [];
   const replace = async (written: Json): Promise<Json> => {
     if (typeof written !== 'string') return written;
     const value = needs.valueOf(written);
@@ -52,7 +58,11 @@ export async function mountFolders(
     const source = path === '' ? undefined : absolute(path, needs);
     const found =
       source === undefined || isKernels(source) ? undefined : await needs.machine.find(source);
-    if (source === undefined || !found) return written;
+    if (source === undefined) return written;
+    if (!found) {
+      if (!isKernels(source)) missing.push(source);
+      return written;
+    }
     const target = targetOf(source);
     mounts.push({ ...found, source, target, isWritable: needs.isWritable });
     return option + escaped(target);
@@ -68,11 +78,12 @@ export async function mountFolders(
   };
   const more = await Array.fromAsync(needs.more, text => namedMount(text, needs));
   const kept = withoutInner([...mounts, ...more.flat()]);
-  if (kept.length === 0) return { entry, mounts: [] };
+  if (kept.length === 0) return { entry, mounts: [], missing };
   const old = entry['mounts'];
   return {
     entry: { ...changed, mounts: [...(Array.isArray(old) ? old : []), ...kept.map(mountText)] },
     mounts: kept,
+    missing,
   };
 }
 

@@ -164,6 +164,7 @@ async function hubEntryOf(
     machine,
     grants,
     name,
+    remedy: `repeat this with --mount ${name}=FOLDER`,
     base,
     variables: [...earlier, ...secrets.variables],
     hasKey: secrets.names.size > 0,

@@ -30,6 +30,7 @@ async function fitted(entry: JsonObject, options: Options = {}) {
   const { write = false, base, variables = {}, hasKey = false, more = [] } = options;
   return await fitEntry(entry, {
     name: 'one',
+    remedy: 'repeat this with --mount one=FOLDER',
     machine: {
       home: '/home/me',
       folder: '/home/me',
@@ -185,4 +186,17 @@ test('git accepts repositories of another user, and is told where it has none', 
     (await fitted(git())).remarks.join(),
     /names none: repeat this with --mount one=FOLDER/,
   );
+});
+
+test('a folder that does not exist is named, where the server needs one', async () => {
+  const files = (path: string) => ({
+    command: 'npx',
+    args: ['@modelcontextprotocol/server-filesystem', path],
+  });
+  const remarksOn = async (path: string) => (await fitted(files(path))).remarks.join('\n');
+  assert.equal(
+    await remarksOn('~/nots'),
+    'it works on folders, and /home/me/nots does not exist on this machine: correct the path, or create the folder',
+  );
+  assert.equal(await remarksOn('/home/me/notes'), '');
 });
