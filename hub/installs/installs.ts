@@ -46,8 +46,8 @@ export type InstallsNeeds = RemovalNeeds &
       events: LaunchEvents,
       signal: AbortSignal,
     ) => Promise<Trial>;
-    /** Describes which definitions are pinned, and what is suspicious in them. Absent: nothing is pinned. */
-    readonly pinning?: Pick<DefinitionPins, 'preview'>;
+    /** Pins the definitions, and describes what is pinned and what is suspicious in it. Absent: nothing is pinned. */
+    readonly pinning?: Pick<DefinitionPins, 'preview' | 'seen'>;
   };
 
 type How = readonly [tell: (progress: InstallProgress) => void, caller: AbortSignal];
@@ -96,6 +96,7 @@ export function createInstalls(needs: InstallsNeeds) {
       const prepared = await belongings.prepare(events, signal);
       begin('trial', 'it is started once, to see what it offers');
       const { about, listing, instructions } = await needs.trial(chosen, events, signal);
+      const offer = { ...listing, instructions };
       if (request.isTrial) {
         undo.move();
         await remove('image');
@@ -106,11 +107,13 @@ export function createInstalls(needs: InstallsNeeds) {
         undo.move();
         begun.delete(chosen);
         await unfinished.end(made);
+        // The first start may be weeks later. It is compared with what the person was shown.
+        needs.pinning?.seen(chosen, offer);
         await needs.listings?.keep(chosen, listing);
         await needs.servers.find(name)?.recall();
         log.info({ server: name }, 'installed a server');
       }
-      const definitions = needs.pinning?.preview(chosen, { ...listing, instructions });
+      const definitions = needs.pinning?.preview(chosen, offer);
       const found = { ...prepared, ...about, ...(definitions && { pinned: definitions }) };
       return describe(name, pinned, chosen, found, draft.secrets);
     } catch (error) {

@@ -57,6 +57,7 @@ type Override = {
   readonly fetch?: typeof globalThis.fetch;
   readonly add?: InstallsNeeds['configFile']['add'];
   readonly registries?: Parameters<typeof createPins>[0];
+  readonly pinning?: NonNullable<InstallsNeeds['pinning']>;
 };
 
 /** Installs over a config that is kept in memory, with everything else real. */
@@ -166,6 +167,7 @@ export function createInstallHub(override: Override = {}) {
     },
     trial: (config, events, signal) => tryServer(config, { ...base, launch }, events, signal),
     specOf: config => planLaunch(config, place),
+    ...(override.pinning && { pinning: override.pinning }),
     upkeeps: {
       process: createFolderUpkeep(folder),
       ...(override.docker && { docker: override.docker.runtime.upkeep }),

@@ -221,6 +221,25 @@ describe('an install fails with what was written and what to try', () => {
   });
 });
 
+test('what an install has shown is pinned before the server starts, and what a trial has shown is not', async () => {
+  const pinned: string[] = [];
+  await using hub = createInstallHub({
+    pinning: {
+      forget() {},
+      preview: () => ({ pinning: 'warn' }),
+      seen: ({ name }, { tool, instructions }) =>
+        void pinned.push(`${name} ${tool.length > 0} ${instructions ?? ''}`),
+    },
+  });
+  const { signal } = new AbortController();
+  const entry = { package: 'echo@1.0.0' };
+  await hub.installs.trial({ name: 'mine', entry, confirm: [] }, () => {}, signal);
+  assert.deepEqual(pinned, []);
+  const installed = await hub.install({ name: 'mine' });
+  assert.deepEqual(installed['pinned'], { pinning: 'warn' });
+  assert.deepEqual(pinned, ['mine true ']);
+});
+
 describe('a removal', () => {
   test('stops the server and takes its entry, and with purge its folder', async () => {
     await using hub = createInstallHub();
