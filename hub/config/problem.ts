@@ -106,7 +106,7 @@ export function problemsOf(
       case 'unrecognized_keys':
         return issue.keys.map(key => ({
           path: [...path, key],
-          text: unknownKey(key, keys.keysAt(path), keys.command),
+          text: unknownKey(key, path, keys),
         }));
       case 'invalid_union':
         return unionProblems(issue, path, keys);
@@ -137,7 +137,15 @@ function unionProblems(
 /** Up to this many allowed keys are all named, of more only the nearest three. */
 const maxKeysNamed = 8;
 
-function unknownKey(key: string, keys: readonly string[], command: string): string {
+/** Up to this many objects that have the key are named. */
+const maxPlaces = 3;
+
+function unknownKey(key: string, path: Path, { keysAt, command }: SchemaKeys): string {
+  const keys = keysAt(path);
+  // As `memory` beside `resources`, or `port` beside `listen`.
+  const inside = keys.filter(one => keysAt([...path, one]).includes(key));
+  if (inside.length > 0 && inside.length <= maxPlaces)
+    return `unknown key here. Did you mean ${inside.map(one => JSON.stringify(`${one}.${key}`)).join(' or ')}?`;
   const closest = findClosest(key, keys);
   if (closest !== undefined) return `unknown key. Did you mean ${JSON.stringify(closest)}?`;
   return keys.length <= maxKeysNamed

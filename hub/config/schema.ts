@@ -156,15 +156,29 @@ export const envelopeSchema = fileOf(z.unknown(), z.string(), clientSchema);
 /** The parsed schema. It takes milliseconds to make, and a file may have thousands of unknown keys. */
 let parsed: unknown;
 
+/** Keys by path. All entries of servers have the same ones. */
+const keysByPath = new Map<string, readonly string[]>();
+const maxPaths = 1_000;
+
 /** The known keys of the object at a path, for "did you mean" hints. None where no object is expected. */
 export function knownKeys(path: readonly (string | number)[]): readonly string[] {
+  const isInEntry = (path[0] === 'servers' || path[0] === 'mcpServers') && path.length > 1;
+  const parts = isInEntry ? path.slice(2) : path;
+  const key = JSON.stringify([isInEntry, parts]);
+  const known = keysByPath.get(key);
+  if (known) return known;
+  if (keysByPath.size >= maxPaths) keysByPath.clear();
+  const found = findKeys(isInEntry, parts);
+  keysByPath.set(key, found);
+  return found;
+}
+
+function findKeys(isInEntry: boolean, parts: readonly (string | number)[]): readonly string[] {
   parsed ??= JSON.parse(schemaJson());
   const file = parsed;
   const definitions = isObject(file) ? file['definitions'] : undefined;
   // The schema of an entry is a definition, to which both sections of servers refer.
-  const isInEntry = (path[0] === 'servers' || path[0] === 'mcpServers') && path.length > 1;
   const start = isInEntry && isObject(definitions) ? definitions['server'] : file;
-  const parts = isInEntry ? path.slice(2) : path;
   return parts
     .reduce<readonly unknown[]>(
       (schemas, part) => schemas.flatMap(schema => insideOf(schema, part)),

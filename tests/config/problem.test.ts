@@ -173,6 +173,20 @@ describe('problems of a value that does not fit its schema', () => {
     );
   });
 
+  test('a key that only objects beside it have is told with its place', () => {
+    const textOf = (key: string) => {
+      const { issues } = z.strictObject({}).safeParse({ [key]: 1 }).error ?? {};
+      return problemsOf(issues ?? [], key === 'port' ? [] : ['servers', 'one']).map(
+        ({ text }) => text,
+      );
+    };
+    assert.deepEqual(textOf('memory'), ['unknown key here. Did you mean "resources.memory"?']);
+    assert.deepEqual(textOf('port'), ['unknown key here. Did you mean "listen.port"?']);
+    assert.deepEqual(textOf('allow'), [
+      'unknown key here. Did you mean "tools.allow" or "network.allow"?',
+    ]);
+  });
+
   test('two unknown keys are two problems', () => {
     assert.deepEqual(
       problemsIn({ ...valid, one: 1, two: 2 }).map(({ path }) => pathText(path)),
