@@ -55,7 +55,7 @@ export const isUserAndPassword = (base64: string): boolean =>
   /^[^\p{Cc}:\ufffd]*:[^\p{Cc}\ufffd]+$/u.test(Buffer.from(base64, 'base64').toString());
 
 /** Words that end the names of secrets, in any case, with `_`, `-` or nothing between the words. */
-export const secretWords = String.raw`authorization|cookies?|credentials?|pass(?:word|wd|phrase|code|wort)|(?<![a-z])pass|pwd|kennwort|contraseña|mot de passe|secrets?|tokens?|(?<![a-z])pat|(?:api|access|private|signing|encryption|auth|account)[_-]?keys?(?:[_-]?id)?`;
+export const secretWords = String.raw`authorization|cookies?|credentials?|pass(?:word|wd|phrase|code|wort)|(?<![a-z])pass|pwd|kennwort|contraseña|mot de passe|secrets?|tokens?|(?<![a-z])pat(?![a-z])|(?:api|access|private|signing|encryption|auth|account)[_-]?keys?(?:[_-]?id)?`;
 
 /** Names that end like a secret but hold a count or a pagination cursor. */
 const harmlessWords = String.raw`(?:progress|next_?page|page|cursor|continuation)_?token|[\w.-]{0,60}tokens(?=["']?\s{0,4}(?:=>|:=|=|:)\s{0,4}["']?\d+\b)`;

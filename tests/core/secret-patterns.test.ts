@@ -26,8 +26,9 @@ describe('the name of a secret', () => {
     assert.ok(mentionsSecret(name)),
   );
 
-  test.each(['HOME', 'keyboard', 'PORT'])('%s mentions none', name =>
-    assert.ok(!mentionsSecret(name)),
+  test.each(['HOME', 'keyboard', 'PORT', 'PATH', 'MEMORY_FILE_PATH', '--db-path', 'pattern'])(
+    '%s mentions none',
+    name => assert.ok(!mentionsSecret(name)),
   );
 });
 
