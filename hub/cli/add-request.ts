@@ -15,11 +15,13 @@ export function addRequestOf(values: Values) {
   const volumes = volumesOf(textsOf(values, 'volume'));
   const tags = textsOf(values, 'tag');
   const systemPackages = textsOf(values, 'system-package');
+  const withPackages = textsOf(values, 'with');
   const network = choiceOf(values, 'network', ['none', 'bridge']);
   const rest: JsonObject = {
     ...(mounts.length > 0 && { mounts }),
     ...(volumes.length > 0 && { volumes: Object.fromEntries(volumes) }),
     ...(systemPackages.length > 0 && { system_packages: systemPackages }),
+    ...(withPackages.length > 0 && { with: withPackages }),
     ...(tags.length > 0 && { tags }),
     ...(network !== undefined && { network }),
   };

@@ -15,6 +15,7 @@ export const entryOptions: ReadonlyMap<string | undefined, string> = new Map([
   ['tags', '--tag'],
   ['url', 'package'],
   ['volumes', '--volume'],
+  ['with', '--with'],
 ]);
 
 /**

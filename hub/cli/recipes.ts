@@ -42,6 +42,7 @@ export async function requestOfRecipe(
       ...given.rest,
       ...joined('volumes', others, given.rest),
       ...listed('system_packages', others, given.rest),
+      ...listed('with', others, given.rest),
       ...(allMounts.length > 0 && { mounts: allMounts }),
     },
   };

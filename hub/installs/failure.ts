@@ -6,7 +6,11 @@ import type { InstallStep } from './request.ts';
 const variable = /\b([A-Z][A-Z0-9]*_[A-Z0-9_]*[A-Z0-9])\b/;
 const wanting = /required|missing|must|not set|no value|environment|provide|undefined|needs?\b/i;
 const cutOff =
-  /ENOTFOUND|EAI_AGAIN|ENETUNREACH|ECONNREFUSED|getaddrinfo|name resolution|Network is unreachable/i;
+  /\bENOTFOUND|EAI_AGAIN|ENETUNREACH|ECONNREFUSED|getaddrinfo|name resolution|Network is unreachable/i;
+
+/** What Python says of a server that was written for mcp 1 and got mcp 2. */
+const newerMcp =
+  /cannot import name '\w+' from 'mcp\.|No module named 'mcp\.|'(?:Server|FastMCP)' object has no attribute/;
 
 type Context = {
   readonly isNetworkless: boolean;
@@ -53,6 +57,8 @@ function remedyOf(
           : undefined;
       if (lost)
         return `It runs as a process of this machine, which has no mounts: start Docker, or write ${lost.source} instead of ${lost.target} in its "args"`;
+      if (newerMcp.test(said))
+        return 'It seems to be written for an older version of the package mcp. Add "with": ["mcp<2"] to its entry (agenthub add --with "mcp<2")';
       const line = said.split('\n').find(one => variable.test(one) && wanting.test(one));
       const [, name] = variable.exec(line ?? '') ?? [];
       if (name !== undefined)

@@ -28,6 +28,10 @@ test.for([
   assert.deepEqual(mountsOf({ mount: [mount] }), [mount]);
 });
 
+test('further packages are the key "with" of the entry', () => {
+  assert.deepEqual(addRequestOf({ with: ['mcp<2', 'httpx'] }).rest, { with: ['mcp<2', 'httpx'] });
+});
+
 test('mounts are in the request only if there are any', () => {
   assert.deepEqual(addRequestOf({}).rest, {});
   assert.deepEqual(addRequestOf({ mount: ['/a:/b'] }).rest, { mounts: ['/a:/b'] });

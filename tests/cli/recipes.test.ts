@@ -66,6 +66,7 @@ test('options replace what they set, and are added to the rest', async () => {
     env: ['GIT_PAGER=cat'],
     mount: ['~/project:/repository:rw', '~/notes:/notes'],
     'system-package': ['git', 'less'],
+    with: ['httpx'],
     network: 'bridge',
     arg: ['--verbose'],
   });
@@ -75,6 +76,9 @@ test('options replace what they set, and are added to the rest', async () => {
   assert.equal(request.env['GIT_CONFIG_COUNT'], '1');
   assert.deepEqual(request.rest['mounts'], ['~/project:/repository:rw', '~/notes:/notes']);
   assert.deepEqual(request.rest['system_packages'], ['git', 'less']);
+  assert.deepEqual(request.rest['with'], ['httpx']);
+  const { rest } = await requestOf('sqlite', { with: ['httpx'] });
+  assert.deepEqual(rest['with'], ['mcp<2', 'httpx']);
   assert.equal(request.rest['network'], 'bridge');
   assert.match(JSON.stringify(request.rest['description']), /History/);
 });

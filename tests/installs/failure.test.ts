@@ -71,6 +71,7 @@ test('an image that cannot be pulled names the command that pulls it', () => {
 describe('a server that does not start', () => {
   const variable = /set API_KEY for the hub, and add "env": \{"API_KEY": "\$\{API_KEY\}"\}$/;
   const network = /It has no network: add "network": "bridge"/;
+  const older = /older version of the package mcp. Add "with": \["mcp<2"\] to its entry/;
   const other = /Check that it is an MCP server/;
 
   test.for([
@@ -79,6 +80,10 @@ describe('a server that does not start', () => {
     ['getaddrinfo ENOTFOUND api.test\nAPI_KEY is not set', variable],
     ['connect ECONNREFUSED 10.0.0.1', network],
     ['Temporary failure in name resolution', network],
+    ["ImportError: cannot import name 'McpError' from 'mcp.shared.exceptions' (/opt/m.py)", older],
+    ["ModuleNotFoundError: No module named 'mcp.server.fastmcp'", older],
+    ["AttributeError: 'Server' object has no attribute 'list_resources'", older],
+    ["ModuleNotFoundError: No module named 'mcpx'", other],
     ['API_KEY=x', other],
     ['KEY is missing', other],
     ['', other],

@@ -72,6 +72,11 @@ export const add: Command = {
       value: 'name',
       help: 'Debian package to install in the image of the server, such as git. Repeatable.',
     },
+    with: {
+      multiple: true,
+      value: 'package',
+      help: 'Package of the same registry to install beside it, such as "mcp<2". Repeatable.',
+    },
     tag: {
       multiple: true,
       value: 'word',

@@ -166,6 +166,7 @@ describe('add and remove', () => {
       ['add', 'https://x.example/mcp', '--header', 'a b=c'],
       /^--header "a b": the name of a header/,
     ],
+    [['add', 'mine@1.0.0', '--with', ''], /^--with: "" is not allowed: /],
     [['add', 'mine@1.0.0', '--system-package', 'Git'], /^--system-package: "Git" is not allowed: /],
     [['add', 'mine@1.0.0', '--name', 'A!'], /^--name: a server name has 1 to 32 letters/],
     [
