@@ -1,3 +1,4 @@
+import { hasKnownNeeds } from '#clients';
 import { type JsonObject, isObject } from '#core';
 import type { Run } from './command.ts';
 import { quoted } from './confirm.ts';
@@ -39,8 +40,9 @@ export async function fitRequest<Request extends Fitting>(
   const asIs = { request, isAgreed: () => false };
   const texts = [...(request.args ?? []), ...Object.values(request.env)];
   const isOpen = request.rest['network'] === undefined || texts.some(text => mayName.test(text));
+  const isPlain = texts.length === 0 && !hasKnownNeeds({ package: request.package });
   const isRemote = /^https?:\/\//i.test(request.package);
-  if (isRemote || !isOpen || (!isGiven && (isJson || texts.length === 0))) return asIs;
+  if (isRemote || !isOpen || (!isGiven && (isJson || isPlain))) return asIs;
   const all = await needs.openClients();
   const fit = async (isWritable: boolean) => {
     const { package: source, name = 'it', args, env, rest } = request;
@@ -133,6 +135,10 @@ function optionsFor({ mounts, network }: Parts): readonly string[] {
     ),
     ...(network === undefined
       ? []
-      : [`it probably needs the network (${hostsOf(network)}): add --network bridge`]),
+      : [
+          isObject(network)
+            ? `it probably needs the network (${hostsOf(network)}): add --allow needed for these hosts, or --network bridge for any`
+            : `it probably needs the network (${hostsOf(network)}): add --network bridge`,
+        ]),
   ];
 }

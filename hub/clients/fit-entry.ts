@@ -39,6 +39,12 @@ type EntryNeeds = {
   readonly hasKey: boolean;
 };
 
+/** True for an entry whose package is known to need the network or a folder, whatever its arguments say. */
+export function hasKnownNeeds(entry: JsonObject): boolean {
+  const { network = [], wantsFolder = false } = findKnownPackage(sourceNameOf(entry));
+  return wantsFolder || network.length > 0;
+}
+
 /**
  * Fits an entry to a container: the folders of this machine that it names become mounts, and it gets the network and the
  * user that it probably needs. Settings that the entry has already stay. `remarks` are sentences about what may be missing.

@@ -223,6 +223,24 @@ describe('what a server needs', () => {
     );
   });
 
+  test('is told for a server that is known to need it, also without arguments', async () => {
+    await using scratch = await openScratch();
+    const noted = async (name: string, ...more: readonly string[]) => {
+      const needs = { openClients: async () => scratch.clients };
+      // No fixture has the name, so that nothing is installed.
+      return (await cli(['add', `${name}@1.0.0`, ...more], undefined, needs)).err;
+    };
+    assert.match(
+      await noted('firecrawl-mcp'),
+      /^note: it probably needs the network \(api\.firecrawl\.dev\): add --allow needed for these hosts, or --network bridge for any$/m,
+    );
+    assert.doesNotMatch(await noted('firecrawl-mcp', '--network', 'none'), /note/);
+    assert.match(
+      await noted('@modelcontextprotocol/server-filesystem'),
+      /^note: it works on folders, and names none: name one among its arguments, with --arg$/m,
+    );
+  });
+
   test('is as writable as the answer says, without a second question', async () => {
     const { entry, asked } = await added(['--arg', 'NOTES'], ['w']);
     assert.deepEqual([entry, asked.length], [entryOf({ mounts: ['/notes:/notes:rw'] }), 1]);
