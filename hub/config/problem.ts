@@ -140,17 +140,17 @@ const maxKeysNamed = 8;
 /** Up to this many objects that have the key are named. */
 const maxPlaces = 3;
 
-function unknownKey(key: string, path: Path, { keysAt, command }: SchemaKeys): string {
-  const keys = keysAt(path);
+function unknownKey(key: string, path: Path, schema: SchemaKeys): string {
+  const keys = schema.keysAt(path);
   // As `memory` beside `resources`, or `port` beside `listen`.
-  const inside = keys.filter(one => keysAt([...path, one]).includes(key));
+  const inside = keys.filter(one => schema.keysAt([...path, one]).includes(key));
   if (inside.length > 0 && inside.length <= maxPlaces)
     return `unknown key here. Did you mean ${inside.map(one => JSON.stringify(`${one}.${key}`)).join(' or ')}?`;
   const closest = findClosest(key, keys);
   if (closest !== undefined) return `unknown key. Did you mean ${JSON.stringify(closest)}?`;
   return keys.length <= maxKeysNamed
     ? `unknown key. Remove it; allowed keys are ${keys.join(', ')}`
-    : `unknown key. Remove it; the nearest of ${keys.length} allowed keys are ${nearest(key, keys, 3).join(', ')} ("${command}" has all)`;
+    : `unknown key. Remove it; the nearest of ${keys.length} allowed keys are ${nearest(key, keys, 3).join(', ')} ("${schema.command}" has all)`;
 }
 
 const written = new Map([
