@@ -1,5 +1,5 @@
 import type { LocalLaunch, ServerConfig } from '#config';
-import { HubError } from '#core';
+import { HubError, isSecretName } from '#core';
 import type { InstallStep } from './request.ts';
 
 /** The name of an environment variable in a program's output before it exits. */
@@ -61,8 +61,7 @@ function remedyOf(
         return 'It seems to be written for an older version of the package mcp. Add "with": ["mcp<2"] to its entry (agenthub add --with "mcp<2")';
       const line = said.split('\n').find(one => variable.test(one) && wanting.test(one));
       const [, name] = variable.exec(line ?? '') ?? [];
-      if (name !== undefined)
-        return `It seems to need a variable: set ${name} for the hub, and add "env": {"${name}": "\${${name}}"}`;
+      if (name !== undefined) return variableRemedyOf(name);
       if (isNetworkless && cutOff.test(said))
         return 'It has no network: add "network": "bridge" if it may have one';
       return 'Check that it is an MCP server that speaks over stdin and stdout, and give it the "args" and "env" that its documentation names';
@@ -79,6 +78,13 @@ function remedyOf(
     default:
       return undefined;
   }
+}
+
+function variableRemedyOf(name: string): string {
+  if (!isSecretName(name))
+    return `It seems to need a variable: add "env": {"${name}": "..."} with its value (agenthub add -e ${name}=VALUE)`;
+  const reference = `\${secret:${name}}`;
+  return `It seems to need a key: store it with "agenthub secret set ${name}", and add "env": {"${name}": "${reference}"} (agenthub add -e ${name}='${reference}')`;
 }
 
 /** Adds the command that shows by hand what went wrong, and runs nothing of the package. */
@@ -98,7 +104,7 @@ function commandFor({ package: source, image }: LocalLaunch): string | undefined
 
 function remoteRemedyOf(status: unknown, message: string): string | undefined {
   if (status === 401 || status === 403)
-    return 'If it wants a key, set that for the hub and add "headers": {"Authorization": "Bearer ${NAME}"}';
+    return `If it wants a key, store that with "agenthub secret set NAME" and add "headers": {"Authorization": "Bearer \${secret:NAME}"} (agenthub add --header 'Authorization=Bearer \${secret:NAME}')`;
   if (status === 404 || status === 405)
     return 'Check the path, or add "transport": "sse" if it speaks HTTP with SSE';
   return /certificate|self-signed|TLS|SSL/i.test(message)

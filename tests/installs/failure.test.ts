@@ -69,7 +69,10 @@ test('an image that cannot be pulled names the command that pulls it', () => {
 });
 
 describe('a server that does not start', () => {
-  const variable = /set API_KEY for the hub, and add "env": \{"API_KEY": "\$\{API_KEY\}"\}$/;
+  const variable =
+    /store it with "agenthub secret set API_KEY", and add "env": \{"API_KEY": "\$\{secret:API_KEY\}"\} \(agenthub add -e API_KEY='\$\{secret:API_KEY\}'\)$/;
+  const plain =
+    /add "env": \{"BASE_URL": "\.\.\."\} with its value \(agenthub add -e BASE_URL=VALUE\)$/;
   const network = /It has no network: add "network": "bridge"/;
   const older = /older version of the package mcp. Add "with": \["mcp<2"\] to its entry/;
   const other = /Check that it is an MCP server/;
@@ -77,6 +80,7 @@ describe('a server that does not start', () => {
   test.for([
     ['Error: API_KEY is required', variable],
     ['please provide API_KEY', variable],
+    ['BASE_URL must be set', plain],
     ['getaddrinfo ENOTFOUND api.test\nAPI_KEY is not set', variable],
     ['connect ECONNREFUSED 10.0.0.1', network],
     ['Temporary failure in name resolution', network],

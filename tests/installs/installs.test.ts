@@ -158,7 +158,7 @@ describe('an install fails with what was written and what to try', () => {
       fault: 'a server that wants a variable',
       request: { source: { package: 'wants-a-key@1.0.0' } },
       code: 'HUB_SERVER_START_FAILED',
-      message: /"env": \{"EXAMPLE_API_KEY": "\$\{EXAMPLE_API_KEY\}"\}/,
+      message: /"env": \{"EXAMPLE_API_KEY": "\$\{secret:EXAMPLE_API_KEY\}"\}/,
       output: /EXAMPLE_API_KEY is required/,
     },
     {
@@ -193,7 +193,10 @@ describe('an install fails with what was written and what to try', () => {
     await using closed = await answering(401, '{"error":"no key"}');
     await using elsewhere = await answering(404);
     const unauthorized = await failureOf(hub.install({ source: { package: closed.url } }));
-    assert.match(unauthorized.message, /401.*"headers": \{"Authorization": "Bearer \$\{NAME\}"\}/s);
+    assert.match(
+      unauthorized.message,
+      /401.*"headers": \{"Authorization": "Bearer \$\{secret:NAME\}"\}/s,
+    );
     const missing = await failureOf(hub.install({ source: { package: `${elsewhere.url}/mcp` } }));
     assert.match(missing.message, /404.*"transport": "sse"/s);
   });
@@ -334,6 +337,6 @@ describe('a trial', () => {
     assert.equal(refused.code, 'HUB_CONFIRMATION_NEEDED');
     await tryOne({ package: 'echo@1.0.0', env }, ['variable:GIVEN']);
     const failed = await failureOf(tryOne({ package: 'wants-a-key@1.0.0' }));
-    assert.match(failed.message, /set EXAMPLE_API_KEY for the hub/);
+    assert.match(failed.message, /agenthub secret set EXAMPLE_API_KEY/);
   });
 });

@@ -128,7 +128,7 @@ describe('add and remove', () => {
   test('what the installer wrote is shown where it fails', async () => {
     const { code, out, err } = await cli(['add', 'wants-a-key@1.0.0']);
     assert.deepEqual({ code, out }, { code: 1, out: '' });
-    assert.match(err, /set EXAMPLE_API_KEY for the hub/);
+    assert.match(err, /agenthub secret set EXAMPLE_API_KEY/);
     assert.match(err, /^ {2}\| Error: the variable EXAMPLE_API_KEY is required$/m);
     assert.equal(at.entries.size, 0);
   });
