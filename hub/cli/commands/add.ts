@@ -213,6 +213,14 @@ function reportInstalled(installed: unknown, { out, remark, screen }: Io): void 
   if (isObject(pinned))
     reportPinned(String(name), pinned, fieldsOf(tools)['names'], { out, screen });
   for (const warning of Array.isArray(warnings) ? warnings : []) remark('warning', String(warning));
+  const isEmpty = ['tools', 'resources', 'resource_templates', 'prompts'].every(
+    list => fieldsOf(fieldsOf(installed)[list])['count'] === 0,
+  );
+  if (isEmpty)
+    remark(
+      'note',
+      `it offers nothing yet. Many servers do so without their variables: give it those that its documentation names. "agenthub logs ${String(name)}" shows what it says`,
+    );
 }
 
 /** Maximum number of tools that are named. */

@@ -38,6 +38,14 @@ describe('add and remove', () => {
     assert.equal(fieldOf(removed, 'name'), 'own');
   });
 
+  test('a server that offers nothing is noted, with what it may lack', async () => {
+    await using scratch = await openScratch();
+    const line = ['add', 'many-tools@1.0.0', '--name', 'none', '-e', 'TOOLS=0'];
+    const { code, err } = await cli(line, undefined, { openClients: async () => scratch.clients });
+    assert.deepEqual([code, err.includes('note: it offers nothing yet.')], [0, true]);
+    assert.equal((await cli(['remove', 'none'])).code, 0);
+  });
+
   test('a word is missing that says what to install: recipes are named', async () => {
     const names = 'git, github, playwright, postgres, remote-oauth, remote-token, slack, sqlite';
     const nothing = await cli(['add']);
