@@ -154,8 +154,8 @@ function startNeedsOf(parts: Parts): Parameters<typeof createRunner>[0]['start']
         runner().dispatch({ type: 'progress', text });
       },
       advice: text => parts.advice.advise(text),
+      stray: text => wrote(`${strayMark}${text}`),
     },
-    stray: text => wrote(`${strayMark}${text}`),
     client: {
       interest: () => events.interest,
       maxNotifications: () => record.config.maxNotifications,

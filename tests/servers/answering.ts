@@ -151,7 +151,7 @@ export async function settle(): Promise<void> {
   for (let turn = 0; turn < 3; turn++) await nextTurn();
 }
 
-type Given = Partial<Pick<StartNeeds, 'own' | 'events' | 'stray' | 'launching' | 'opened'>> &
+type Given = Partial<Pick<StartNeeds, 'own' | 'events' | 'launching' | 'opened'>> &
   Pick<ServerNeeds, 'launch' | 'launches'> & {
     readonly config?: ServerConfig;
     readonly clock?: Clock;
@@ -179,7 +179,6 @@ export function startNeedsOf(given: Given): StartNeeds {
     output: silent,
     own: given.own,
     events: given.events ?? { stderr() {}, progress() {} },
-    ...(given.stray && { stray: given.stray }),
     client: {
       interest: () => ({ resources: [], tasks: [] }),
       maxNotifications: () => 1_000,

@@ -24,13 +24,16 @@ export type StartAttempt = {
 /** `again`: starts an instance in the place of one that was only probed. */
 export type LaunchKind = 'new' | 'again' | 'adopted';
 
+type StartEvents = LaunchEvents & {
+  /** Text on stdout that is not a message. */
+  stray?(text: string): void;
+};
+
 export type LaunchNeeds = {
   readonly attempt: StartAttempt;
   readonly hub: Pick<ServerNeeds, 'clock' | 'random' | 'hubVersion' | 'eras' | 'launch'>;
   readonly log: Log;
-  readonly events: LaunchEvents;
-  /** Receives what the server writes to stdout that is not a message. */
-  readonly stray?: (text: string) => void;
+  readonly events: StartEvents;
   readonly own: Own | undefined;
   /** Called before an instance is launched. */
   readonly launching: (how: LaunchKind) => void;
@@ -102,7 +105,7 @@ async function findEra(needs: LaunchNeeds, instance: Instance, key: string) {
       instance.channel.listen({
         message() {},
         oversized() {},
-        noise: text => needs.stray?.(text),
+        noise: text => needs.events.stray?.(text),
       });
     await instance.stop({ graceMs: 0 });
     throw error;
@@ -141,7 +144,7 @@ async function probeEra(instance: Instance, needs: LaunchNeeds, isAlone: boolean
     notified() {},
     serverRequest() {},
     // The instance that is not probed writes the same.
-    noise: isAlone ? needs.stray : undefined,
+    noise: isAlone ? text => needs.events.stray?.(text) : undefined,
   });
   void instance.channel.closed.then(({ reason }) =>
     upstream.fail(new HubError('HUB_SERVER_DOWN', `${server} is gone: ${reason}`)),

@@ -178,7 +178,7 @@ async function openSession(
     output,
     notified: notification => heard(attributed(notification)),
     serverRequest: request => client.serverRequest(attributed(request)),
-    noise: needs.stray,
+    noise: text => needs.events.stray?.(text),
     pace: createPace(channel, client.maxNotifications, { clock, output }),
   });
   /**

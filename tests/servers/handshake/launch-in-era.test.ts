@@ -46,8 +46,11 @@ function open(config: Partial<ServerConfig>, instances: readonly Answering[], ow
     own,
     config: whole,
     signal: cancelling.signal,
-    events: { stderr: line => void stderr.push(line), progress() {} },
-    stray: text => void strays.push(text),
+    events: {
+      stderr: line => void stderr.push(line),
+      progress() {},
+      stray: text => void strays.push(text),
+    },
     async launch(_config, events, _signal, instance) {
       launched.push(instance);
       events.stderr(instance ?? 'first');
