@@ -91,6 +91,23 @@ test('servers that failed are named where a tool is unknown', async () => {
   );
 });
 
+test('a tool of a server that has never started is told with the commands that start it', async () => {
+  await using hub = await begin([
+    { name: 'calendar', autoStart: false },
+    { name: 'calendar_list', autoStart: false },
+    { name: 'echo' },
+  ]);
+  const { code, err } = await hub.call(['calendar_list_events']);
+  assert.equal(code, 1);
+  assert.match(
+    err,
+    /^no tool is called "calendar_list_events" so far: the tools of calendar_list are listed after its first start\. Start it with "agenthub start calendar_list", or write "agenthub call events --server calendar_list"$/,
+  );
+  assert.match((await hub.call(['calendar_nothing'])).err, /"agenthub start calendar"/);
+  const { out } = await hub.call(['list_events', '--server', 'calendar']);
+  assert.equal(out, '[]');
+});
+
 test('whoever ends the call while it waits is not held', async () => {
   using gate = await createGate();
   await using hub = await begin([{ name: 'calendar', env: gate.env }]);

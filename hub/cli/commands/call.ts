@@ -148,6 +148,17 @@ function unknownTool(
   const unlisted = servers.filter(
     ({ state, enabled, tools: count }) => state !== 'running' && enabled !== false && count === 0,
   );
+  // A server that was added to the config file starts at its first call, and its tools are unknown before.
+  const meant = unlisted
+    .filter(({ state }) => state === 'stopped')
+    .map(each => String(each['name']))
+    .filter(server => name.startsWith(`${server}_`))
+    .sort((a, b) => b.length - a.length)[0];
+  if (meant !== undefined)
+    return new HubError(
+      'HUB_NAME_UNKNOWN',
+      `no tool is called ${JSON.stringify(name)} so far: the tools of ${meant} are listed after its first start. Start it with "agenthub start ${meant}", or write "agenthub call ${name.slice(meant.length + 1)} --server ${meant}"`,
+    );
   const others =
     unlisted.length === 0
       ? ''
