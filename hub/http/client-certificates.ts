@@ -36,7 +36,7 @@ export const createClientCertificates =
       return isRequired
         ? {
             refusal:
-              'this hub requires a certificate of each client (ROUTER_TLS_CLIENT_AUTH), and none was sent. Send one that an authority in ROUTER_TLS_CLIENT_CA has signed',
+              'this hub requires a certificate of each client (ROUTER_TLS_CLIENT_AUTH), and none was sent. Send one that an authority in ROUTER_TLS_CLIENT_CA has signed: agenthub sends that of AGENTHUB_CLIENT_CERT and AGENTHUB_CLIENT_KEY',
           }
         : { name: undefined };
     const problem = connection.authorized

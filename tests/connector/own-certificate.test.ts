@@ -96,6 +96,7 @@ describe('of a hub that requires certificates', () => {
     const refused = await run(words, {});
     assert.notEqual(refused.code, 0);
     assert.match(refused.err, /this hub requires a certificate of each client/);
+    assert.match(refused.err, /AGENTHUB_CLIENT_CERT and AGENTHUB_CLIENT_KEY/);
   });
 });
 
