@@ -41,7 +41,7 @@ test('the counts of a thousand servers are kept', () => {
   assert.equal(counts.find('s1')?.allowed, 1);
 });
 
-test('a server that asks for ever other targets fills no log', () => {
+test('a server that asks for new targets all the time fills no log', () => {
   const clock = createManualClock();
   const { log, logged } = createRecordingLog();
   const counts = createEgressCounts({ clock, log });
