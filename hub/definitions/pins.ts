@@ -203,7 +203,7 @@ export function createPins({ definitions, servers, configured, clock, log, redac
       return definitions.names().filter(name => !known.has(name));
     },
     forget: (name: string): void => definitions.forget(name),
-    /** Pins what a server offered in its trial, if it is seen first. */
+    /** Pins what a server offered in its trial, unless it is pinned already. */
     seen: (config: ServerConfig, offer: Offer): void => definitions.seen(config, offer),
     /** What is pinned of a server that is about to be added. */
     preview(config: ServerConfig, offer: Offer): JsonObject {

@@ -25,7 +25,7 @@ type Branches = { readonly from: CommitId; readonly into: CommitId };
 /**
  * Merges a branch into another. The merge is made among the objects, so a conflict leaves nothing behind; then the branch
  * moves at once. If it is checked out in the top folder, its files are updated first, and only if they are clean: from then
- * on the signal ends nothing any more. Another run after a kill goes on where this one ended.
+ * on the signal has no effect. Another run after a kill goes on where this one ended.
  */
 export async function mergeBranch(
   request: MergeRequest,

@@ -101,7 +101,7 @@ async function entriesOf(path: string) {
   return found;
 }
 
-/** What an agent can bring about inside of its workspace, such as by a path that is too long for a system call. */
+/** Codes of errors that an agent can cause in its workspace, such as by a path that is too long for a system call. */
 const unmeasured = ['EACCES', 'ENAMETOOLONG'];
 
 async function sizeOf(path: string): Promise<number> {

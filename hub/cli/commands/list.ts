@@ -52,7 +52,7 @@ async function listAll(run: Run): Promise<0> {
   const none = `The hub at ${hub.url} has no servers. Add one with "agenthub add <package>".`;
   showTable([...head, 'RESTARTS', 'UPTIME', 'NOTE'], rows, none, run);
   if (rows.length > 0 && costs) out(`All tools that are on: ${tokensOf(costs.answer)} tokens`);
-  // Who has just edited the file looks for the change in the table.
+  // Someone who has just edited the file looks for the change in the table.
   const { state, detail } = fieldsOf((await partsOfHub(hub))['config']);
   if (state === 'degraded') remark('warning', `config: ${errorScreen.foreign(String(detail))}`);
   return 0;

@@ -182,8 +182,8 @@ async function openSession(
     pace: createPace(channel, client.maxNotifications, { clock, output }),
   });
   /**
-   * Names the caller of a message of an instance that another one has replaced: clients are found by the calls of the
-   * other one.
+   * Adds its caller to a message if another instance has replaced this one. Without a caller, the client of a message is
+   * found by the calls of the new instance.
    */
   function attributed<T extends { readonly about?: About | undefined }>(message: T): T {
     const isServing = upstream.relayed() === 0 || listNeeds.isCurrent(upstream);
