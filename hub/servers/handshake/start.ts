@@ -156,6 +156,9 @@ async function startOnce(needs: StartNeeds): Promise<Started | { readonly wrongE
   }
 }
 
+/** A message of a server, which may name its caller. */
+type Attributable = { readonly about?: About | undefined };
+
 /** Performs the handshake and reads the lists, if clients see them; request ids are above `firstId`. Never stops the instance. */
 async function openSession(
   instance: Instance,
@@ -172,6 +175,8 @@ async function openSession(
   };
   const { channel } = instance;
   const options = { server, ...(firstId !== undefined && { firstId }) };
+  /** What the server wrote before is read while the upstream is created: no call was made by then. */
+  let attributed = <T extends Attributable>(message: T): T => message;
   const upstream = createUpstream(options, channel, {
     clock,
     log,
@@ -181,16 +186,14 @@ async function openSession(
     noise: text => needs.events.stray?.(text),
     pace: createPace(channel, client.maxNotifications, { clock, output }),
   });
-  /**
-   * Adds its caller to a message if another instance has replaced this one. Without a caller, the client of a message is
-   * found by the calls of the new instance.
-   */
-  function attributed<T extends { readonly about?: About | undefined }>(message: T): T {
+  // If another instance has replaced this one, the client of a message without a caller would be found by the calls of
+  // the new instance.
+  attributed = message => {
     const isServing = upstream.relayed() === 0 || listNeeds.isCurrent(upstream);
     if (message.about !== undefined || isServing) return message;
     const caller = upstream.onlyCaller();
     return { ...message, about: typeof caller === 'object' ? caller : 'gone' };
-  }
+  };
   needs.opened(instance, upstream);
   const serverInfo = await perform(upstream, handshakeOptionsOf(needs));
   const { era, capabilities } = serverInfo;

@@ -51,6 +51,14 @@ test('a server of the older era that starts has its lists and its variant, and n
   assert.deepEqual(server.stops, []);
 });
 
+test('a server that writes and asks before it is asked anything starts', async () => {
+  const server = createAnswering(legacyReplies);
+  server.tell({ method: 'notifications/message', params: { level: 'info', data: 'up' } });
+  server.tell({ id: 1, method: 'roots/list' });
+  const { running } = await startOf(server);
+  assert.equal(running.instance, server);
+});
+
 describe('a server of a fixed era that does not come up in time', () => {
   test('is told of the era of its entry if it never answered', async () => {
     const clock = createManualClock();
