@@ -87,7 +87,7 @@ export function createSecrets(
     }
   }
 
-  /** Undefined for each secret that is not set. */
+  /** Finds secrets by name. Undefined for each that is not set. */
   async function findAll(names: readonly string[]) {
     let content: ReturnType<typeof vault.read> | undefined;
     const find = async (name: string): Promise<Found | undefined> => {

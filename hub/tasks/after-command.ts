@@ -4,7 +4,7 @@ import { askPerson, ending, newRound } from './task-changes.ts';
 import type { TaskCommand } from './task-events.ts';
 import type { TaskState, TaskStep } from './task-state.ts';
 
-/** The judge may send a task back this many times. */
+/** Maximum number of times that the judge may send a task back. */
 const maxJudgeFails = 1;
 
 /** The state after a command. Throws HUB_TASK_STATE or HUB_TASK_BUSY for a command that does not fit. */

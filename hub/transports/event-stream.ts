@@ -106,7 +106,7 @@ export function createEventStream(
       if (lost && after !== undefined) return false;
       if (connection && connection !== response) connection.end();
       connect(response);
-      // Comments reset the timeout, unless the client does not read them.
+      // Each keep-alive comment that the client reads starts this timeout again.
       response.setTimeout(bounds.stalledMs, () => response.destroy());
       response.writeHead(200, { ...eventStreamHeaders, ...extraHeaders });
       response.flushHeaders();

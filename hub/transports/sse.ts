@@ -71,7 +71,7 @@ export function createSse({ connections, newId }: SseNeeds) {
         sessions.delete(id);
         connection.gone('the client hung up');
       });
-      // Comments reset the timeout, unless the client does not read them.
+      // Each keep-alive comment that the client reads starts this timeout again.
       response.setTimeout(stalledMs, () => {
         connection.drop(`the client has taken nothing for ${stalledMs} ms`);
         response.destroy();

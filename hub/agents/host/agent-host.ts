@@ -60,7 +60,7 @@ export function createAgentHost(
     const mayLaunch = { value: true };
     /** The container from its creation on. */
     const existing: { id: string | undefined } = { id: undefined };
-    /** Why the container cannot be launched, if another attempt would not help. */
+    /** The error of a launch that another attempt would not mend; undefined if there was none. */
     let launchError: HubError | undefined;
     /** Resolves when a hub that is killed from now on would find the container again. */
     let saved = Promise.withResolvers<unknown>();

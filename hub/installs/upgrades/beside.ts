@@ -1,7 +1,7 @@
 import type { ServerConfig } from '#config';
 import { volumesOf } from '#servers';
 
-/** Ends the names of the volumes of a trial. */
+/** The suffix of the volumes that a trial uses in place of those of the server. */
 const suffix = '.trial';
 
 /**

@@ -42,7 +42,7 @@ export type ChatRequest = {
   readonly maxTokens: number | undefined;
   readonly temperature: number | undefined;
   readonly stopSequences: readonly string[];
-  /** The breaker counts one failure per caller object: pass a new one with each request. */
+  /** Pass a new object with each request: the breaker counts at most one failure for each object. */
   readonly caller: ModelCaller;
   /** Called with each new piece of text, without thoughts. */
   readonly progress?: ((text: string) => void) | undefined;

@@ -78,7 +78,7 @@ test.each([
 });
 
 test.skipIf(process.getuid?.() === 0)(
-  'a folder whose files the hub may list and not measure stops the agent',
+  'a folder whose files the hub may list and not measure stops the agent (needs a user other than root)',
   async () => {
     const { folder, reasons, second } = await watch(100_000);
     await mkdir(join(folder, 'shut'));
