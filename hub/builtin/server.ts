@@ -65,6 +65,7 @@ export function createBuiltin(
     clock,
     key: randomBytes(32),
     source: builtin,
+    connection: () => run().upstream,
     withdraw: notifyBytes,
   });
   const run = () => (running ??= runningOf(builtin, { clock, hubVersion, elicitation, notify }));
@@ -81,7 +82,8 @@ export function createBuiltin(
 
   function notifyBytes(bytes: Buffer): void {
     const message = readMessage(bytes);
-    if (message.kind === 'notification') notified.fire(message);
+    const connection = run().upstream;
+    if (message.kind === 'notification') notified.fire({ ...message, connection });
   }
 
   function refuse(): never {

@@ -11,7 +11,7 @@ import {
 } from '#jsonrpc';
 import { metaKeys } from '#mcp';
 import { principalKey } from '#policy';
-import type { Caller } from './upstream-types.ts';
+import type { Caller, ServerConnection } from './upstream-types.ts';
 
 /** A question to the user of a client (MCP, elicitation in form mode). */
 export type ElicitationQuestion = {
@@ -50,6 +50,7 @@ type Needs = {
   readonly key: Buffer;
   /** Who asks: the same object for all questions of one part of the hub. */
   readonly source: object;
+  readonly connection: () => ServerConnection;
   /** Tells the client by a `notifications/cancelled` that a question is of no use any more. */
   readonly withdraw: (notification: Buffer) => void;
 };
@@ -65,7 +66,7 @@ const method = 'elicitation/create';
 export type Elicitation = ReturnType<typeof createElicitation>;
 
 /** Asks users on behalf of the hub itself. */
-export function createElicitation({ clock, key, source, withdraw }: Needs) {
+export function createElicitation({ clock, key, source, connection, withdraw }: Needs) {
   let lastId = 0;
   const used = new Map<string, true>();
 
@@ -78,7 +79,7 @@ export function createElicitation({ clock, key, source, withdraw }: Needs) {
     const { promise, resolve } = Promise.withResolvers<Buffer>();
     const about = { ...caller, progressToken: undefined };
     caller.owner.serverRequest(
-      { request: asked, about, answer: resolve, tell() {}, source },
+      { request: asked, connection: connection(), about, answer: resolve, tell() {}, source },
       caller.responseStream,
     );
     try {

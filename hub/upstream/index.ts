@@ -1,5 +1,6 @@
 export type {
   About,
+  ServerConnection,
   ServerRequest,
   Caller,
   ResponseStream,

@@ -21,12 +21,22 @@ export type Outbound<T> = {
 /** The caller of the request on whose response a message arrived; 'none' for the hub's own, 'gone' if it is over. */
 export type About = Caller | 'none' | 'gone';
 
+/**
+ * The connection on which a server sent a message. While a config change replaces an instance, both instances of the
+ * server have a connection, and each may use the same request ids.
+ */
+export type ServerConnection = Pick<Upstream, 'callerOf' | 'notify' | 'onlyCaller' | 'onlyOwner'>;
+
 /** A server's notification. `about` is set if the channel tells which request it belongs to. */
-export type ServerNotification = Notification & { readonly about?: About };
+export type ServerNotification = Notification & {
+  readonly connection: ServerConnection;
+  readonly about?: About;
+};
 
 /** A server's request to a client. It must be answered exactly once. */
 export type ServerRequest = {
   readonly request: Request;
+  readonly connection: ServerConnection;
   /** Undefined if the channel does not tell which request it belongs to. */
   readonly about: About | undefined;
   /** Sends the whole JSON-RPC answer, which contains the server's own id. */
@@ -63,7 +73,7 @@ export interface Owner {
    * level gets log messages of level `defaultLevel` and above, or all of them if `defaultLevel` is undefined.
    */
   notification(
-    notification: ServerNotification,
+    notification: Omit<ServerNotification, 'connection'>,
     responseStream: ResponseStream,
     defaultLevel?: LogLevel,
   ): void;

@@ -171,12 +171,16 @@ export function createUpstream(
 
   function receiveRequest(request: Request, id: string | undefined): void {
     if (request.method === 'ping') tell(encodeResult(rawText(request.bytes, request.id), '{}'));
-    else needs.serverRequest({ request, about: pending.aboutOf(id), answer: tell, tell });
+    else {
+      const about = pending.aboutOf(id);
+      needs.serverRequest({ request, connection: upstream, about, answer: tell, tell });
+    }
   }
 
   function notified(notification: Notification, id: string | undefined): void {
     const about = pending.aboutOf(id);
-    needs.notified(about === undefined ? notification : { ...notification, about });
+    const received = { ...notification, connection: upstream };
+    needs.notified(about === undefined ? received : { ...received, about });
   }
 
   function progressed(notification: Notification, id: string | undefined): void {
@@ -191,36 +195,7 @@ export function createUpstream(
     responseStream.send(splice(notification.bytes, [{ span: token, text: progressToken }]));
   }
 
-  channel.listen({
-    message(message: Message, about) {
-      isSilent = false;
-      if (message.kind === 'answer') return answered(message);
-      needs.pace?.count(message.bytes.length);
-      if (message.kind === 'request') receiveRequest(message, about);
-      else if (message.method === 'notifications/progress') progressed(message, about);
-      else notified(message, about);
-    },
-    oversized({ id, bytes }) {
-      // If the line has no readable id and only one request is pending, the line answers that request.
-      const [only] = pending.size === 1 ? pending.ids() : [];
-      needs.pace?.count(bytes);
-      const number = id === undefined ? only : Number(id);
-      const entry = number === undefined ? undefined : pending.take(number);
-      const error = tooLong(server, bytes);
-      needs.output.warn({ bytes, answered: entry?.method }, error.message);
-      entry?.reject(error);
-    },
-    noise(text) {
-      needs.pace?.countNoise(text.length);
-      needs.noise?.(text);
-      needs.output.warn(
-        { stdout: text },
-        'the server wrote something else than JSON-RPC on stdout',
-      );
-    },
-  });
-
-  return {
+  const upstream: Upstream = {
     relay<T>(outbound: Outbound<T>, caller: Caller, timeoutMs: number, waitedMs?: number) {
       const { request, edits, progressToken } = outbound;
       const { promise, resolve, reject } = Promise.withResolvers<T>();
@@ -273,4 +248,35 @@ export function createUpstream(
       for (const id of pending.ids()) pending.take(id)?.reject(error);
     },
   };
+
+  channel.listen({
+    message(message: Message, about) {
+      isSilent = false;
+      if (message.kind === 'answer') return answered(message);
+      needs.pace?.count(message.bytes.length);
+      if (message.kind === 'request') receiveRequest(message, about);
+      else if (message.method === 'notifications/progress') progressed(message, about);
+      else notified(message, about);
+    },
+    oversized({ id, bytes }) {
+      // If the line has no readable id and only one request is pending, the line answers that request.
+      const [only] = pending.size === 1 ? pending.ids() : [];
+      needs.pace?.count(bytes);
+      const number = id === undefined ? only : Number(id);
+      const entry = number === undefined ? undefined : pending.take(number);
+      const error = tooLong(server, bytes);
+      needs.output.warn({ bytes, answered: entry?.method }, error.message);
+      entry?.reject(error);
+    },
+    noise(text) {
+      needs.pace?.countNoise(text.length);
+      needs.noise?.(text);
+      needs.output.warn(
+        { stdout: text },
+        'the server wrote something else than JSON-RPC on stdout',
+      );
+    },
+  });
+
+  return upstream;
 }

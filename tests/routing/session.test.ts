@@ -12,6 +12,7 @@ import {
 } from '../../hub/routing/session.ts';
 import { caller } from '#helpers/principal';
 import { sessionOf } from './steps/scripted-call.ts';
+import { createScriptedServer } from './scripted-server.ts';
 
 test.each([
   ['error', { level: 'error' }, true],
@@ -79,7 +80,9 @@ test('a session forwards requests of servers, and says whether its client has on
   );
   const request = readMessage(encodeCall(1, 'roots/list'));
   assert.ok(request.kind === 'request');
-  session.serverRequest({ request, about: undefined, answer() {}, tell() {}, source: {} }, session);
+  const { upstream: connection } = createScriptedServer({ name: 'own' }).running;
+  const asked = { request, connection, about: undefined, answer() {}, tell() {}, source: {} };
+  session.serverRequest(asked, session);
   assert.deepEqual(forwarded, [[true, true]]);
   assert.equal(session.over, 'stdio');
   assert.equal(session.hasOpenRequest, false);

@@ -3,11 +3,23 @@ import { describe, test } from 'vitest';
 import { createManualClock } from '#helpers/clock';
 import { caller as ada } from '#helpers/principal';
 import { encodeError, encodeResult, rawText } from '#jsonrpc';
-import { type ForwardedRequest, InputRequired, createElicitation } from '#upstream';
+import {
+  type ServerConnection,
+  type ForwardedRequest,
+  InputRequired,
+  createElicitation,
+} from '#upstream';
 
 const question = {
   message: 'Really?',
   requestedSchema: { type: 'object', properties: {} },
+};
+
+const connection: ServerConnection = {
+  callerOf: () => undefined,
+  notify() {},
+  onlyCaller: () => 'none',
+  onlyOwner: () => 'none',
 };
 
 /** A client that answers by `reply`, and what it was told. */
@@ -19,6 +31,7 @@ function open(reply: (asked: ForwardedRequest, id: string) => void = () => {}) {
     clock,
     key: Buffer.alloc(32),
     source: {},
+    connection: () => connection,
     withdraw: bytes => void withdrawn.push(bytes.toString()),
   });
   const caller = {

@@ -1,8 +1,9 @@
 import { type Clock, HubError, createSharedMap, isObject, retryable } from '#core';
-import { type Notification, membersOf, rawText, stringAt, valueOf } from '#jsonrpc';
+import { membersOf, rawText, stringAt, valueOf } from '#jsonrpc';
 import { metaKeys } from '#mcp';
 import { type Principal, principalKey } from '#policy';
 import type { Running, Server } from '#servers';
+import type { ServerNotification } from '#upstream';
 import type { Call, ResolvedCall, ServerReply } from '../call.ts';
 import { clientIdentityOf } from '../client-identity.ts';
 import type { LogLevels } from '../events/log-levels.ts';
@@ -134,11 +135,12 @@ export function createSuspendedCalls(needs: {
       return await begin(resolved, server, running, state.visits);
     },
     /** The server cancelled its request. */
-    withdrawn(server: Server, { bytes, params }: Notification): void {
-      const id = membersOf(bytes, params)?.get('requestId');
-      if (!id) return;
+    withdrawn({ connection, bytes, params }: ServerNotification): void {
+      const span = membersOf(bytes, params)?.get('requestId');
+      if (!span) return;
+      const id = rawText(bytes, span);
       for (const suspended of new Set([...open, ...waiting.values()]))
-        if (suspended.server === server) suspended.withdrawn(rawText(bytes, id));
+        suspended.withdrawn(connection, id);
     },
     /** Cancels the calls of a principal that wait for answers of its client. */
     endOf(principal: Principal, reason: string): void {

@@ -1,5 +1,5 @@
 import { type Span, encodeResult, rawText } from '#jsonrpc';
-import type { ForwardedRequest } from '#upstream';
+import type { ServerConnection, ForwardedRequest } from '#upstream';
 import { idOf, refuse } from './server-question.ts';
 
 /** The server's questions that the client has not answered, by the key that the client sees. */
@@ -31,10 +31,10 @@ export function createOpenQuestions() {
         question.answer(encodeResult(idOf(question), rawText(bytes, span)));
       }
     },
-    /** Refuses the question with this id of the server, which is JSON text. */
-    refuse(serverId: string, error: unknown): void {
+    /** Refuses the question with this id on this connection. `serverId`: JSON text. */
+    refuse(connection: ServerConnection, serverId: string, error: unknown): void {
       for (const [key, question] of Array.from(open)) {
-        if (idOf(question) !== serverId) continue;
+        if (question.connection !== connection || idOf(question) !== serverId) continue;
         open.delete(key);
         refuse(question, error);
       }

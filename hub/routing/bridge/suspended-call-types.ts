@@ -2,7 +2,7 @@ import type { Clock } from '#core';
 import type { Span } from '#jsonrpc';
 import type { LogLevel } from '#mcp';
 import type { Server } from '#servers';
-import type { ForwardedRequest } from '#upstream';
+import type { ServerConnection, ForwardedRequest } from '#upstream';
 import type { Call, ServerReply } from '../call.ts';
 import type { RequestStates } from './request-state.ts';
 
@@ -27,8 +27,8 @@ export interface SuspendedCall {
   readonly first: Promise<ServerReply>;
   /** Continues with the client's answers, by key. Throws HUB_STATE_INVALID for any round but the last. */
   resume(call: Call, round: number, responses: ReadonlyMap<string, Span>): Promise<ServerReply>;
-  /** The server cancelled the question with this id, which is JSON text. */
-  withdrawn(serverId: string): void;
+  /** The server cancelled the question with this id on this connection. `serverId`: JSON text. */
+  withdrawn(connection: ServerConnection, serverId: string): void;
   /** Ends the call and cancels it at the server. */
   giveUp(reason: string): void;
 }

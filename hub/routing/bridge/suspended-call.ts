@@ -256,8 +256,9 @@ export function createSuspendedCall(
       else if (questions.size > 0) askClient();
       return reply(await promise);
     },
-    withdrawn(serverId) {
-      questions.refuse(serverId, new HubError('HUB_CLIENT_GONE', 'the server withdrew it'));
+    withdrawn(connection, serverId) {
+      const error = new HubError('HUB_CLIENT_GONE', 'the server withdrew it');
+      questions.refuse(connection, serverId, error);
     },
     giveUp,
   };

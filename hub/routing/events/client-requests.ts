@@ -13,7 +13,7 @@ import {
   splice,
   stringAt,
 } from '#jsonrpc';
-import type { ForwardedRequest, ResponseStream } from '#upstream';
+import type { ForwardedRequest, ResponseStream, ServerNotification } from '#upstream';
 import { methodNotFound } from '../call.ts';
 import type { SessionState } from '../session.ts';
 import type { Tasks } from '../tasks/tasks.ts';
@@ -197,14 +197,14 @@ export function createClientRequests(needs: {
     },
 
     /** The server cancelled its request. */
-    withdrawn(source: object, { bytes, params }: Notification): void {
+    withdrawn({ connection, bytes, params }: ServerNotification): void {
       const members = membersOf(bytes, params);
       const span = members?.get('requestId');
       if (!span) return;
       const id = rawText(bytes, span);
       const reason = stringAt(bytes, members?.get('reason')) ?? 'the server withdrew it';
       for (const { forwarded, serverId, giveUp } of open.values())
-        if (forwarded?.source === source && serverId === id) giveUp(reason);
+        if (forwarded?.connection === connection && serverId === id) giveUp(reason);
     },
 
     sourceGone(source: object): void {

@@ -2,7 +2,7 @@ import { type JsonObject, HubError, isObject } from '#core';
 import { errorAnswer, rawText, valueOf } from '#jsonrpc';
 import { principalKey } from '#policy';
 import type { Server } from '#servers';
-import type { ServerRequest } from '#upstream';
+import type { ServerConnection, ServerRequest } from '#upstream';
 import { methodNotFound } from '../call.ts';
 import { createHubRequests } from './hub-requests.ts';
 import type { ServerLogs } from './server-logs.ts';
@@ -34,9 +34,9 @@ export function createHubModels(answerer: ModelAnswerer | undefined, logs: Serve
 
   function workOf(
     server: Server,
-    { request }: ServerRequest,
+    { request, connection }: ServerRequest,
   ): ((signal: AbortSignal) => Promise<JsonObject>) | undefined {
-    const { config, running } = server;
+    const { config } = server;
     const { method, bytes } = request;
     if (config.launch.kind !== 'local' || config.launch.own !== 'ollama-mcp') return undefined;
     if (method !== 'agenthub/models/run' && method !== 'agenthub/models/list') return undefined;
@@ -49,21 +49,23 @@ export function createHubModels(answerer: ModelAnswerer | undefined, logs: Serve
       const progressToken = isObject(meta) ? meta['progressToken'] : undefined;
       let pieces = 0;
       const tell = (message: string) =>
-        running?.upstream.notify('notifications/progress', {
+        connection.notify('notifications/progress', {
           progressToken,
           progress: ++pieces,
           message,
         });
-      const caller = { client: clientOf(server, params['call']), kind: 'server' } as const;
+      const caller = {
+        client: clientOf(server, connection, params['call']),
+        kind: 'server',
+      } as const;
       const progress = progressToken === undefined ? undefined : tell;
       return await answerer.run(params, { caller, progress }, signal);
     };
   }
 
   /** Who takes a turn at the models: the caller of the tool, whose request the server names. */
-  function clientOf({ config, running }: Server, call: unknown): string {
-    const principal =
-      typeof call === 'number' ? running?.upstream.callerOf(call)?.principal : undefined;
+  function clientOf({ config }: Server, connection: ServerConnection, call: unknown): string {
+    const principal = typeof call === 'number' ? connection.callerOf(call)?.principal : undefined;
     return principal ? principalKey(principal) : `server:${config.name}`;
   }
 

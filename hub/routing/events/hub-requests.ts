@@ -1,7 +1,7 @@
 import { type JsonObject, messageOf, retryable } from '#core';
-import { type Notification, encodeResult, errorAnswer, membersOf, rawText } from '#jsonrpc';
+import { encodeResult, errorAnswer, membersOf, rawText } from '#jsonrpc';
 import type { Server } from '#servers';
-import type { ServerRequest } from '#upstream';
+import type { ServerConnection, ServerNotification, ServerRequest } from '#upstream';
 import type { ServerLogs } from './server-logs.ts';
 
 /** Maximum number of requests of a server that the hub answers at the same time. */
@@ -9,15 +9,23 @@ const maxOpen = 20;
 
 type Answering = (signal: AbortSignal) => Promise<JsonObject>;
 
+type HubRequest = {
+  /** The server's own id, as JSON text. */
+  readonly id: string;
+  /** Undefined if the server asked by the result of a call. */
+  readonly connection: ServerConnection | undefined;
+  readonly ended: AbortController;
+};
+
 /** The requests of servers that the hub itself answers. `what` names them in the log. */
 export function createHubRequests(what: string, { log, logOf }: ServerLogs) {
-  /** Open requests by server, with the server's own id as JSON text, which it may use twice. */
-  const open = new Map<object, Set<{ readonly id: string; readonly ended: AbortController }>>();
+  /** Open requests by server. A server may use one id for several of them. */
+  const open = new Map<Server, Set<HubRequest>>();
 
   /** Rejects with the error of `work`, or with HUB_INPUTS_FULL. */
   async function answer(
     server: Server,
-    id: string,
+    asked: Pick<HubRequest, 'id' | 'connection'>,
     work: Answering,
     signal?: AbortSignal,
   ): Promise<JsonObject> {
@@ -26,7 +34,7 @@ export function createHubRequests(what: string, { log, logOf }: ServerLogs) {
     if (ofServer.size >= maxOpen)
       throw retryable('HUB_INPUTS_FULL', `the hub answers ${maxOpen} requests of ${name} already`);
     const ended = new AbortController();
-    const one = { id, ended };
+    const one = { ...asked, ended };
     open.set(server, ofServer.add(one));
     try {
       const result = await work(signal ? AbortSignal.any([signal, ended.signal]) : ended.signal);
@@ -46,22 +54,25 @@ export function createHubRequests(what: string, { log, logOf }: ServerLogs) {
     /** Never rejects: the server gets an error. */
     async reply(
       server: Server,
-      { request, answer: send }: ServerRequest,
+      { request, connection, answer: send }: ServerRequest,
       work: Answering,
       signal?: AbortSignal,
     ): Promise<void> {
       const id = rawText(request.bytes, request.id);
       try {
-        send(encodeResult(id, JSON.stringify(await answer(server, id, work, signal))));
+        const result = await answer(server, { id, connection }, work, signal);
+        send(encodeResult(id, JSON.stringify(result)));
       } catch (error) {
         send(errorAnswer(id, error));
       }
     },
     /** The server cancelled its request. */
-    withdrawn: (server: Server, { bytes, params }: Notification): void => {
+    withdrawn: ({ connection, bytes, params }: ServerNotification): void => {
       const span = membersOf(bytes, params)?.get('requestId');
       const withdrawn = span && rawText(bytes, span);
-      for (const { id, ended } of open.get(server) ?? []) if (id === withdrawn) ended.abort();
+      for (const ofServer of open.values())
+        for (const one of ofServer)
+          if (one.connection === connection && one.id === withdrawn) one.ended.abort();
     },
     sourceGone: (server: Server): void => {
       for (const { ended } of open.get(server) ?? []) ended.abort();

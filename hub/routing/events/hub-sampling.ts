@@ -56,8 +56,8 @@ export function createHubSampling(answerer: SamplingAnswerer | undefined, logs: 
       signal: AbortSignal,
     ): Promise<string> {
       const value: unknown = params === undefined ? undefined : JSON.parse(params);
-      const id = `input ${++inputs}`;
-      return JSON.stringify(await requests.answer(server, id, sample(server, value), signal));
+      const asked = { id: `input ${++inputs}`, connection: undefined };
+      return JSON.stringify(await requests.answer(server, asked, sample(server, value), signal));
     },
     withdrawn: requests.withdrawn,
     sourceGone: requests.sourceGone,

@@ -2,14 +2,7 @@ import { type Log, HubError, messageOf } from '#core';
 import { type Notification, errorAnswer, membersOf, rawText, splice, stringAt } from '#jsonrpc';
 import { keepsSessions } from '#mcp';
 import type { Server, Servers } from '#servers';
-import type {
-  About,
-  Owner,
-  ResponseStream,
-  ServerNotification,
-  ServerRequest,
-  Upstream,
-} from '#upstream';
+import type { Owner, ResponseStream, ServerNotification, ServerRequest, Upstream } from '#upstream';
 import type { Access } from '../access.ts';
 import type { SuspendedCalls } from '../bridge/input-required.ts';
 import { methodNotFound, waitingMethod } from '../call.ts';
@@ -71,19 +64,17 @@ export function createFromServers(needs: FromServersNeeds) {
   });
 
   function recipientOf(
-    server: Server,
-    about: About | undefined,
+    { about, connection }: Pick<ServerRequest | ServerNotification, 'about' | 'connection'>,
     taskOwner: SessionState | undefined,
     session: SessionState | undefined,
   ): Recipient | Unknown {
     if (typeof about === 'object') return about;
     if (taskOwner) return atSession(taskOwner);
-    const upstream = server.running?.upstream;
-    const caller = about ?? upstream?.onlyCaller() ?? 'none';
+    const caller = about ?? connection.onlyCaller();
     if (typeof caller === 'object') return caller;
     if (session) return atSession(session);
     if (caller === 'several') return caller;
-    const owner = upstream?.onlyOwner() ?? 'none';
+    const owner = connection.onlyOwner();
     const only = sessions().find(session => session === owner);
     return only ? atSession(only) : caller;
   }
@@ -111,8 +102,8 @@ export function createFromServers(needs: FromServersNeeds) {
   }
 
   /** True if the message belongs to a request of the hub, or the server has served no client yet. */
-  const isOfItself = ({ running }: Server, { about }: ServerNotification) =>
-    about === 'none' || (running?.upstream.onlyOwner() ?? 'none') === 'none';
+  const isOfItself = ({ about, connection }: ServerNotification) =>
+    about === 'none' || connection.onlyOwner() === 'none';
 
   /** Sends to every client with a session that sees the server and may use something of it. */
   function tellAll(server: Server, notification: Notification): void {
@@ -147,7 +138,7 @@ export function createFromServers(needs: FromServersNeeds) {
       return;
     }
     urlElicitations.remove(owner, server, id);
-    const caller = notification.about ?? server.running?.upstream.onlyCaller();
+    const caller = notification.about ?? notification.connection.onlyCaller();
     const isOnItsWay = typeof caller === 'object' && caller.owner === owner;
     owner.notification(notification, isOnItsWay ? caller.responseStream : owner);
   }
@@ -159,7 +150,7 @@ export function createFromServers(needs: FromServersNeeds) {
       serverRequest: ServerRequest,
       session: SessionState | undefined,
     ): void {
-      const { request, about } = serverRequest;
+      const { request, connection, about } = serverRequest;
       if (needs.asking.models.isOwn(request.method)) {
         void needs.asking.models.answerRequest(server, serverRequest);
         return;
@@ -186,7 +177,7 @@ export function createFromServers(needs: FromServersNeeds) {
       const found =
         ofTask && !session && !owner
           ? 'none'
-          : recipientOf(server, ofTask ? undefined : about, owner, session);
+          : recipientOf({ connection, about: ofTask ? undefined : about }, owner, session);
       const answerByHub = isForHub
         ? (signal?: AbortSignal) => needs.asking.hub.answerRequest(server, serverRequest, signal)
         : undefined;
@@ -210,7 +201,7 @@ export function createFromServers(needs: FromServersNeeds) {
           return;
         case 'notifications/cancelled':
           for (const one of [...needs.asking.clients, needs.asking.hub, needs.asking.models])
-            one.withdrawn(server, notification);
+            one.withdrawn(notification);
           return;
         case 'notifications/elicitation/complete':
           completed(server, notification);
@@ -220,7 +211,7 @@ export function createFromServers(needs: FromServersNeeds) {
         case 'notifications/progress':
           // Servers of the hub itself name the client's token, and the task.
           if (server.isBuiltin) break;
-          if (server.running) tasks.progress.progressed(server.running.upstream, notification);
+          tasks.progress.progressed(notification.connection, notification);
           return;
         case 'notifications/tasks':
           needs.streams.task(server, notification);
@@ -232,8 +223,8 @@ export function createFromServers(needs: FromServersNeeds) {
         }
       }
       const task = ownedTask(server, relatedTaskIn(notification.bytes, notification.params));
-      const found = recipientOf(server, notification.about, task?.session, session);
-      if (found === 'none' && isOfItself(server, notification)) tellAll(server, notification);
+      const found = recipientOf(notification, task?.session, session);
+      if (found === 'none' && isOfItself(notification)) tellAll(server, notification);
       else if (typeof found === 'string')
         log.debug(
           { server: server.config.name, method: notification.method, found },

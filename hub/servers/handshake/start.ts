@@ -2,7 +2,6 @@ import { HubError, messageOf } from '#core';
 import { hubIdOf } from '#mcp';
 import type { Instance } from '#runtimes';
 import {
-  type About,
   type LimitedLog,
   type ServerNotification,
   type ServerRequest,
@@ -156,9 +155,6 @@ async function startOnce(needs: StartNeeds): Promise<Started | { readonly wrongE
   }
 }
 
-/** A message of a server, which may name its caller. */
-type Attributable = { readonly about?: About | undefined };
-
 /** Performs the handshake and reads the lists, if clients see them; request ids are above `firstId`. Never stops the instance. */
 async function openSession(
   instance: Instance,
@@ -175,25 +171,15 @@ async function openSession(
   };
   const { channel } = instance;
   const options = { server, ...(firstId !== undefined && { firstId }) };
-  /** What the server wrote before is read while the upstream is created: no call was made by then. */
-  let attributed = <T extends Attributable>(message: T): T => message;
   const upstream = createUpstream(options, channel, {
     clock,
     log,
     output,
-    notified: notification => heard(attributed(notification)),
-    serverRequest: request => client.serverRequest(attributed(request)),
+    notified: notification => heard(notification),
+    serverRequest: client.serverRequest,
     noise: text => needs.events.stray?.(text),
     pace: createPace(channel, client.maxNotifications, { clock, output }),
   });
-  // If another instance has replaced this one, the client of a message without a caller would be found by the calls of
-  // the new instance.
-  attributed = message => {
-    const isServing = upstream.relayed() === 0 || listNeeds.isCurrent(upstream);
-    if (message.about !== undefined || isServing) return message;
-    const caller = upstream.onlyCaller();
-    return { ...message, about: typeof caller === 'object' ? caller : 'gone' };
-  };
   needs.opened(instance, upstream);
   const serverInfo = await perform(upstream, handshakeOptionsOf(needs));
   const { era, capabilities } = serverInfo;
@@ -214,7 +200,7 @@ async function openSession(
     : undefined;
   heard = notification => {
     const unmarked = subscription ? subscription.unwrap(notification) : notification;
-    if (unmarked && !rereads.hear(unmarked)) client.notified(unmarked);
+    if (unmarked && !rereads.hear(unmarked)) client.notified({ ...unmarked, connection: upstream });
   };
   try {
     const lists = isUnlisted

@@ -81,6 +81,7 @@ function scene({ isFull = false, fixture = {}, ...options }: Options = {}) {
       {
         request: readRequest(encodeCall(id, method, given).toString()),
         about,
+        connection: there.running.upstream,
         source: there.server,
         tell() {},
         answer(bytes) {
@@ -200,9 +201,9 @@ describe('a question of the server', () => {
   test('that the server withdraws before it was sent is not asked', async () => {
     const one = scene();
     one.ask(1, 'roots/list', 0);
-    one.first.withdrawn('2');
+    one.first.withdrawn(one.running.upstream, '2');
     assert.deepEqual(one.answers, {});
-    one.first.withdrawn('1');
+    one.first.withdrawn(one.running.upstream, '1');
     assert.deepEqual(one.answers, { 1: 'HUB_CLIENT_GONE' });
     one.clock.advance(gatherMs);
     assert.equal(one.first.isAway, false);

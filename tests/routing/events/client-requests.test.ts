@@ -7,6 +7,7 @@ import { createClientRequests } from '../../../hub/routing/events/client-request
 import { createUrlElicitations } from '../../../hub/routing/events/ownership.ts';
 import { createTasks } from '../../../hub/routing/tasks/tasks.ts';
 import { type Reply, openAsked } from '../asking.ts';
+import { createScriptedServer } from '../scripted-server.ts';
 import { readRequest, sessionOf } from '../steps/scripted-call.ts';
 
 const sample = { messages: [], maxTokens: 1 };
@@ -66,6 +67,20 @@ describe('a request of a server', () => {
     assert.equal(eve.asked.length, 0);
     await eve.call('release', { key: 'e' });
     await held;
+  });
+
+  test('of an instance that is being replaced is not withdrawn by the next instance', async () => {
+    await using hub = await startAsker();
+    const reply = Promise.withResolvers<object>();
+    const ada = await clientOf(hub, all, () => reply.promise);
+    const eve = await clientOf(hub, all, () => undefined);
+    const roots = { method: 'roots/list', params: {} };
+    const asked = ada.call('ask', roots);
+    await until(() => ada.asked.length === 1);
+    await hub.server('asker').reconfigure(configOf({ name: 'asker', env: { INFO: '{}' } }), true);
+    assert.match(messageOf(await eve.call('ask-and-withdraw', roots)), /not needed/);
+    reply.resolve({ roots: [] });
+    assert.deepEqual(await asked, { result: { roots: [] } });
   });
 
   test('is refused where the client has not declared that it can answer', async () => {
@@ -181,6 +196,7 @@ describe('a request of a server', () => {
       {
         request: readRequest('{"jsonrpc":"2.0","id":1,"method":"roots/list"}'),
         about: undefined,
+        connection: createScriptedServer({ name: 'own' }).running.upstream,
         source: {},
         tell() {},
         answer: bytes => void answers.push(JSON.parse(bytes.toString()).error.data.code),

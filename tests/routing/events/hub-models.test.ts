@@ -1,9 +1,17 @@
 import assert from 'node:assert/strict';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { HubError, type JsonObject } from '#core';
+import { createManualClock } from '#helpers/clock';
 import { type TestHub, startHub } from '#helpers/hub';
+import { caller } from '#helpers/principal';
+import { createRecordingLog } from '#helpers/recording-log';
+import { encodeCall } from '#jsonrpc';
 import type { ModelAnswerer } from '#routing';
+import { createHubModels } from '../../../hub/routing/events/hub-models.ts';
+import { createServerLogs } from '../../../hub/routing/events/server-logs.ts';
 import { openAsked } from '../asking.ts';
+import { createScriptedServer } from '../scripted-server.ts';
+import { readRequest } from '../steps/scripted-call.ts';
 
 const runOf = 'agenthub/models/run';
 const listOf = 'agenthub/models/list';
@@ -68,6 +76,33 @@ test('the turn at a model is that of the caller whose request the server names',
   asked.length = 0;
   await run('1');
   assert.equal(asked[0]?.client, 'server:own');
+});
+
+test('the turn is that of the caller on the connection of the request, also while another instance serves', async () => {
+  const { server, running } = createScriptedServer({ name: 'own', own: 'ollama-mcp' });
+  const { log } = createRecordingLog();
+  const hubModels = createHubModels(models, createServerLogs({ log, clock: createManualClock() }));
+  const owner = { serverRequest() {}, notification() {}, hasOpenRequest: false };
+  const responseStream = { send() {} };
+  const ofCall = { owner, principal: caller, responseStream, progressToken: undefined };
+  const told: string[] = [];
+  const connection = {
+    ...running.upstream,
+    callerOf: (id: number) => (id === 3 ? ofCall : undefined),
+    notify: (method: string) => void told.push(method),
+  };
+  const params = { prompt: 'whose', call: 3, _meta: { progressToken: 7 } };
+  const request = readRequest(encodeCall(1, runOf, params).toString());
+  asked.length = 0;
+  await hubModels.answerRequest(server, {
+    request,
+    connection,
+    about: undefined,
+    answer() {},
+    tell() {},
+  });
+  assert.deepEqual(asked, [{ params, client: 'local:test' }]);
+  assert.deepEqual(told, ['notifications/progress']);
 });
 
 test('a failure is its answer, with the kind', async () => {

@@ -7,6 +7,8 @@ import { createHubRequests } from '../../../hub/routing/events/hub-requests.ts';
 import { createServerLogs } from '../../../hub/routing/events/server-logs.ts';
 import { createScriptedServer } from '../scripted-server.ts';
 
+const asked = { id: '1', connection: undefined };
+
 /** Requests of a server that the hub answers. */
 function scene() {
   const { log, logged } = createRecordingLog();
@@ -21,8 +23,8 @@ function scene() {
 test('requests of a server with one id are counted, each of them', async () => {
   const { server, requests } = scene();
   const { promise, resolve } = Promise.withResolvers<JsonObject>();
-  const answered = Array.from({ length: 20 }, () => requests.answer(server, '1', () => promise));
-  const more = requests.answer(server, '1', async () => ({ model: 'more' }));
+  const answered = Array.from({ length: 20 }, () => requests.answer(server, asked, () => promise));
+  const more = requests.answer(server, asked, async () => ({ model: 'more' }));
   await assert.rejects(more, { code: 'HUB_INPUTS_FULL' });
   resolve({ model: 'm' });
   assert.equal((await Promise.all(answered)).length, 20);
@@ -32,6 +34,6 @@ test('failures are at most 50 lines of the log in a second', async () => {
   const { server, requests, logged } = scene();
   const failing = () => Promise.reject(new HubError('HUB_REQUEST_INVALID', 'no messages'));
   for (let times = 0; times < 100; times++)
-    await assert.rejects(requests.answer(server, '1', failing));
+    await assert.rejects(requests.answer(server, asked, failing));
   assert.equal(logged.length, 50);
 });

@@ -3,7 +3,7 @@ import { describe, test } from 'vitest';
 import { HubError } from '#core';
 import { createRecordingLog } from '#helpers/recording-log';
 import { encodeCall, encodeResult, readAnswer, readMessage } from '#jsonrpc';
-import type { About, ForwardedRequest } from '#upstream';
+import type { About, ServerConnection, ForwardedRequest } from '#upstream';
 import { createFromClients, createFromServers } from '../../../hub/routing/events/messages.ts';
 import { createUrlElicitations } from '../../../hub/routing/events/ownership.ts';
 import { createServerLogs } from '../../../hub/routing/events/server-logs.ts';
@@ -73,17 +73,25 @@ function scene(instance: 'shared' | 'session' = 'shared') {
     logged: () => logged.map(({ level, message }) => `${level}: ${message}`),
     fields: () => logged.map(({ fields }) => fields),
     notify(method: string, params: object = {}, about?: About, session?: SessionState) {
-      const notification = notificationOf(method, params);
+      const connection = there.running.upstream;
+      const notification = { ...notificationOf(method, params), connection };
       const from = about === undefined ? notification : { ...notification, about };
       fromServers.notification(server, from, session);
     },
-    ask(method: string, about?: About, params: object = {}, session?: SessionState) {
+    ask(
+      method: string,
+      about?: About,
+      params: object = {},
+      session?: SessionState,
+      connection: ServerConnection = there.running.upstream,
+    ) {
       const request = readRequest(encodeCall(1, method, params).toString());
       const answer = (bytes: Buffer) => {
         const { error } = JSON.parse(bytes.toString());
         answers.push(`${error.data.code}: ${error.message}`);
       };
-      fromServers.serverRequest(server, { request, about, tell() {}, answer }, session);
+      const asked = { request, connection, about, tell() {}, answer };
+      fromServers.serverRequest(server, asked, session);
     },
     /** A task of a session at the server. */
     make(session: SessionState, taskId: string) {
@@ -113,6 +121,18 @@ describe('a request of a server is for', () => {
     one.ask('roots/list');
     assert.deepEqual(one.heard, ['eve is asked: roots/list']);
     assert.equal(one.advice.length, 1);
+  });
+
+  test('a client of the connection that it arrives on, whoever has calls at another instance of the server', () => {
+    const one = scene();
+    const other = createScriptedServer({ name: 'own' });
+    one.clients.caller = one.eve.caller;
+    other.clients.caller = one.ada.caller;
+    one.ask('roots/list', undefined, {}, undefined, other.running.upstream);
+    assert.deepEqual(one.heard, ['ada is asked: roots/list']);
+    other.clients.caller = 'none';
+    one.ask('roots/list', undefined, {}, undefined, other.running.upstream);
+    assert.equal(one.heard.length, 1, 'an instance that starts has no calls');
   });
 
   test('else the only client that the server has ever served', () => {

@@ -153,9 +153,10 @@ describe('a server', () => {
     const notification = readMessage(encodeCall(undefined, 'said'));
     assert.ok(notification.kind === 'notification');
     const request = readRequest(encodeCall(1, 'asked').toString());
-    for (const { fire } of [one.shared, one.instance]) {
-      fire.notified(notification);
-      fire.requested({ request, about: undefined, answer() {}, tell() {} });
+    for (const { fire, running } of [one.shared, one.instance]) {
+      const connection = running.upstream;
+      fire.notified({ ...notification, connection });
+      fire.requested({ request, connection, about: undefined, answer() {}, tell() {} });
     }
     assert.deepEqual(one.happened, ['said undefined', 'asked undefined', 'said ada', 'asked ada']);
   });
