@@ -1,22 +1,13 @@
-import { readdir, rm } from 'node:fs/promises';
-import { join } from 'node:path';
 import { type Clock, type Event, type Service, createEmitter, createTicker } from '#core';
-import { type LogBounds, type LogLine, type LogRun, usualBounds } from './log-types.ts';
-import { createRunFiles } from './run-files.ts';
+import { type LogBounds, type LogRun, usualBounds } from './log-types.ts';
 import { type SourceLog, createSourceLog } from './source-log.ts';
-
-/** A line and whose it is. `server` is undefined for the hub's own. */
-export type SourceLine = LogLine & { readonly server: string | undefined };
-
-export type RunLogQuery = {
-  readonly servers: readonly string[];
-  /** Whether the hub's own lines are wanted, too. */
-  readonly isHubWanted: boolean;
-  /** Which run: 0 is the newest, 1 the one before. */
-  readonly back: number;
-  /** Maximum number of lines, the newest. Beginnings and ends of runs count as lines. */
-  readonly lines: number;
-};
+import {
+  type RunLogQuery,
+  type SourceLine,
+  readSources,
+  runFilesOf,
+  storedServers,
+} from './stored-logs.ts';
 
 /** The logs of all servers and of the hub, by runs, on the disk within bounds. */
 export type Logs = Omit<Service, 'start'> & {
@@ -52,9 +43,7 @@ const goneMs = 7 * 24 * 3_600_000;
 /** `folder` is created by the first line. Only one hub may use it. */
 export function createLogs(folder: string, needs: Needs, bounds: LogBounds = usualBounds): Logs {
   const { clock } = needs;
-  const serversFolder = join(folder, 'servers');
-  const folderOf = (server: string | undefined) =>
-    server === undefined ? join(folder, 'hub') : join(serversFolder, server);
+  const filesOf = (server: string | undefined) => runFilesOf(folder, server, bounds);
   const added = createEmitter<SourceLine>();
   const stored = new Map<string | undefined, number>();
   const sources = new Map<string | undefined, SourceLog>();
@@ -75,8 +64,7 @@ export function createLogs(folder: string, needs: Needs, bounds: LogBounds = usu
   function sourceOf(server: string | undefined): SourceLog {
     const known = sources.get(server);
     if (known) return known;
-    const files = createRunFiles(folderOf(server), bounds);
-    const source: SourceLog = createSourceLog(files, stored.get(server) ?? 0, {
+    const source: SourceLog = createSourceLog(filesOf(server), stored.get(server) ?? 0, {
       clock,
       bounds,
       redact: needs.redact,
@@ -96,21 +84,15 @@ export function createLogs(folder: string, needs: Needs, bounds: LogBounds = usu
   }
 
   async function find(server: string | undefined): Promise<void> {
-    const runs = await createRunFiles(folderOf(server), bounds).runs();
+    const runs = await filesOf(server).runs();
     stored.set(server, runs.at(-1) ?? 0);
-  }
-
-  /** The servers whose logs are stored. */
-  async function storedServers(): Promise<readonly string[]> {
-    const found = await readdir(serversFolder, { withFileTypes: true }).catch(() => []); // Nothing is stored yet.
-    return found.filter(one => one.isDirectory()).map(({ name }) => name);
   }
 
   async function removeGone(gone: readonly string[]): Promise<void> {
     for (const name of gone) {
-      const lastMs = await createRunFiles(folderOf(name), bounds).lastWrite();
-      if (clock.now() - lastMs <= goneMs) continue;
-      await rm(folderOf(name), { recursive: true });
+      const files = filesOf(name);
+      if (clock.now() - (await files.lastWrite()) <= goneMs) continue;
+      await files.remove();
       stored.delete(name);
     }
   }
@@ -118,7 +100,7 @@ export function createLogs(folder: string, needs: Needs, bounds: LogBounds = usu
   return {
     async open(servers) {
       try {
-        const names = await storedServers();
+        const names = await storedServers(folder);
         // Including servers that are no longer in the config: they may return while the hub runs.
         await Promise.all([undefined, ...names].map(find));
         await removeGone(names.filter(name => !servers.includes(name)));
@@ -131,17 +113,8 @@ export function createLogs(folder: string, needs: Needs, bounds: LogBounds = usu
       return sourceOf(undefined);
     },
     added: added.event,
-    async read({ servers, isHubWanted, back, lines: most }, cut = () => {}) {
-      const wanted = [...servers, ...(isHubWanted ? [undefined] : [])];
-      const found = await Promise.all(
-        wanted.map(async server => {
-          const lines = await sourceOf(server).read(back, () => cut(server));
-          return lines.slice(-most).map(line => ({ ...line, server }));
-        }),
-      );
-      const merged = found.flat().toSorted((a, b) => a.at - b.at);
-      return most === 0 ? [] : merged.slice(-most);
-    },
+    read: async (query, cut = () => {}) =>
+      await readSources(query, server => sourceOf(server).read(query.back, () => cut(server))),
     runs: async server => await sourceOf(server).runs(),
     async forget(server) {
       const source = sourceOf(server);

@@ -27,6 +27,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'cli/offer-packages',
     'cli/option-faults',
   ],
+  'cli/commands/audit': ['cli/hub-or-folder'],
   'cli/commands/import': ['cli/import/report', 'cli/import/trials'],
   'catalog/catalog': [
     'catalog/answers',
@@ -87,7 +88,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'faults/audit-disk': ['routing/steps/audit'],
   'system/install': ['app/wire-installs'],
   'system/pins': ['http/routes/pins'],
-  'logs/logs': ['logs/run-files', 'logs/source-log'],
+  'logs/logs': ['logs/run-files', 'logs/source-log', 'logs/stored-logs'],
   'models/sampling/read-params': ['models/sampling/read-messages'],
   'models/runs/model-runs': ['models/runs/read-run'],
   'models/sampling/sampling': ['models/chat/chats', 'models/sampling/hub-error'],

@@ -1,8 +1,8 @@
-import { join } from 'node:path';
 import { type AuditFilter, type AuditReport, readPage, verifyAudit } from '#audit';
-import { HubError, isObject, tryParseJson } from '#core';
+import { isObject, tryParseJson } from '#core';
 import { type Command, type ExitCode, type Run, hubOptions, takenBy } from '../command.ts';
-import { type HubClient, isAbsent, openHub } from '../hub-client.ts';
+import { type HubClient, openHub } from '../hub-client.ts';
+import { askHubOrFolder } from '../hub-or-folder.ts';
 import { type Described, fieldsOf, objectsIn } from '../responses.ts';
 import type { Cell } from '../table.ts';
 import { onOneLine, tableOf } from '../table.ts';
@@ -163,25 +163,18 @@ const describeReport = ({ last, torn, ...report }: AuditReport): Described => ({
 });
 
 /** Asks the running hub. If none runs here, reads the folder of the audit log. */
-async function fromHub<T>(
+const fromHub = async <T>(
   run: Run,
   ask: (hub: HubClient) => Promise<T>,
   read: (folder: string) => Promise<T>,
-): Promise<T> {
-  try {
-    return await ask(await openHub(run));
-  } catch (error) {
-    if (!isAbsent(error) || textOf(run.values, 'url') !== undefined) throw error;
-    const folders = (await run.needs.files.findDataFolders()).map(folder => join(folder, 'audit'));
-    for (const folder of folders)
-      if ((await readPage(folder, {}, { limit: 1 })).lines.length > 0) return await read(folder);
-    throw new HubError(
-      'HUB_CONNECT_FAILED',
-      `no hub runs, and there is no audit log in ${folders.join(' or ')}. Start the hub, or set DATA_DIR to its data folder`,
-      { cause: error },
-    );
-  }
-}
+): Promise<T> =>
+  await askHubOrFolder(run, {
+    folder: 'audit',
+    contents: 'audit log',
+    isEmpty: async folder => (await readPage(folder, {}, { limit: 1 })).lines.length === 0,
+    ask,
+    read,
+  });
 
 const limitOf = ({ values }: Run): number =>
   numberOf(values, 'lines', { least: 1, most: maxLines }) ?? usualLines;

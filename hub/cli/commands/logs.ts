@@ -1,6 +1,8 @@
 import { HubError, sleep, tryParseJson } from '#core';
+import { hasStoredLogs, readStoredLogs, storedServers } from '#logs';
 import { type Command, type ExitCode, type Run, hubOptions } from '../command.ts';
 import { type HubClient, isAbsent, listServers, openHub } from '../hub-client.ts';
+import { askHubOrFolder } from '../hub-or-folder.ts';
 import {
   type LineFormat,
   type WrittenLine,
@@ -12,8 +14,10 @@ import { fieldsOf } from '../responses.ts';
 import { numberOf, textOf, usageError } from '../values.ts';
 
 const usualLines = 50;
-/** The hub gives no more. Two are left for the marks of a run. */
-const maxLines = 9_998;
+/** Lines for the beginning and the end of a run, which are read beside the wanted ones. */
+const marksOfRun = 2;
+/** The hub returns at most 10,000 lines. */
+const maxLines = 10_000 - marksOfRun;
 const maxNameWidth = 20;
 /** Interval in ms at which a hub that has stopped is looked for. */
 const retryMs = 1_000;
@@ -39,6 +43,7 @@ export const logs: Command = {
     ...hubOptions,
   },
   details: [
+    'Asks the running hub. If none runs, it reads the logs in the data folder; --follow needs a hub.',
     'Lines that begin with # are the hub\'s: builds, starts and failures. "logs hub" is "logs --hub", unless a server has that name.',
     '--json prints {"name", "lines": [...], "entries": [{"at", "text", ...}]}, with only lines of servers in "lines"; with --follow one {"line", "at", ...} object per line.',
   ],
@@ -54,10 +59,10 @@ export const logs: Command = {
     if (isFollowed && values['previous'] === true)
       throw usageError('--previous: that run is over. Leave out --follow');
     const most = numberOf(values, 'lines', { least: 0, most: maxLines }) ?? usualLines;
+    const given = { most, isPrevious: values['previous'] === true };
+    if (!isFollowed) return show(await read(given, run), run);
     const hub = await openHub(run);
-    const source = await sourceOf(run, hub);
-    const wanted = { ...source, most, isPrevious: values['previous'] === true };
-    return isFollowed ? await follow(wanted, hub, run) : await show(wanted, hub, run);
+    return await follow({ ...given, ...(await sourceOf(run, namesOf(hub))) }, hub, run);
   },
 };
 
@@ -70,7 +75,13 @@ type Source = {
 
 type Wanted = Source & { readonly most: number; readonly isPrevious: boolean };
 
-async function sourceOf({ values }: Run, hub: HubClient): Promise<Source> {
+const namesOf = (hub: HubClient) => async () =>
+  (await listServers(hub)).map(({ name }) => String(name));
+
+async function sourceOf(
+  { values }: Run,
+  serverNames: () => Promise<readonly string[]>,
+): Promise<Source> {
   const given = textOf(values, 'server');
   const hasTimes = values['timestamps'] === true;
   const isFlagged = values['hub'] === true;
@@ -78,7 +89,7 @@ async function sourceOf({ values }: Run, hub: HubClient): Promise<Source> {
   const isBoth = given !== undefined && isFlagged;
   if (isOne && !isBoth && given !== hubLabel)
     return { server: given, isHub: isFlagged, format: { nameWidth: undefined, hasTimes } };
-  const names = (await listServers(hub)).map(({ name }) => String(name));
+  const names = await serverNames();
   if (given === hubLabel && !isFlagged) {
     const isServer = names.includes(hubLabel);
     const format = { nameWidth: undefined, hasTimes };
@@ -94,7 +105,7 @@ function pathOf({ server, isHub, most, isPrevious }: Wanted, isFollowed = false)
     ...(server !== undefined && { server }),
     ...(isHub && { hub: 'true' }),
     ...(isPrevious && { previous: 'true' }),
-    lines: String(most === 0 ? 0 : most + 2),
+    lines: String(most === 0 ? 0 : most + marksOfRun),
     ...(isFollowed && { follow: 'true' }),
   });
   return `/logs?${query.toString()}`;
@@ -104,10 +115,57 @@ const isMark = ({ event }: WrittenLine) => event === 'began';
 const isServers = ({ isHubs, event, server }: WrittenLine) =>
   !isHubs && !event && server !== undefined;
 
-async function show(wanted: Wanted, hub: HubClient, run: Run): Promise<ExitCode> {
+type Found = { readonly wanted: Wanted; readonly found: readonly WrittenLine[] };
+
+/** Reads the wanted lines from the hub, or from the logs that it left if none runs. */
+const read = async (given: Omit<Wanted, keyof Source>, run: Run): Promise<Found> =>
+  await askHubOrFolder<Found>(run, {
+    folder: 'logs',
+    contents: 'log of an earlier run',
+    isEmpty: async folder => !(await hasStoredLogs(folder)),
+    async ask(hub) {
+      const wanted = { ...given, ...(await sourceOf(run, namesOf(hub))) };
+      const found = entriesIn(await hub.ask({ method: 'GET', path: pathOf(wanted) }));
+      return { wanted, found };
+    },
+    async read(folder) {
+      const names = await storedServers(folder);
+      const wanted = { ...given, ...(await sourceOf(run, async () => names)) };
+      run.err(`no hub runs here: the lines are those in ${folder}`);
+      return { wanted, found: await storedLines(folder, names, wanted) };
+    },
+  });
+
+async function storedLines(
+  folder: string,
+  names: readonly string[],
+  { server, isHub, most, isPrevious }: Wanted,
+): Promise<readonly WrittenLine[]> {
+  if (server !== undefined && !names.includes(server))
+    throw new HubError(
+      'HUB_SERVER_UNKNOWN',
+      `no log of the server ${JSON.stringify(server)} is stored. Stored are ${names.join(', ') || 'none'}`,
+    );
+  const all = isHub ? [] : names;
+  const query = {
+    servers: server === undefined ? all : [server],
+    isHubWanted: isHub,
+    back: isPrevious ? 1 : 0,
+    lines: most + marksOfRun,
+  };
+  const lines = await readStoredLogs(folder, query);
+  return lines.map(({ at, isHubs = false, level, ...line }) => ({
+    event: undefined,
+    ...line,
+    at: new Date(at).toISOString(),
+    isHubs: isHubs && line.server !== undefined,
+    level,
+  }));
+}
+
+function show({ wanted, found }: Found, run: Run): ExitCode {
   const { isJson, json, out, err, screen } = run;
   const { server, isHub, most, format, isPrevious } = wanted;
-  const found = entriesIn(await hub.ask({ method: 'GET', path: pathOf(wanted) }));
   const kept = found.filter(entry => !isMark(entry));
   const entries = most === 0 ? [] : kept.slice(-most);
   if (isJson) {

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'vitest';
@@ -9,6 +8,7 @@ import { connect } from '#helpers/client';
 import { createManualClock } from '#helpers/clock';
 import { startHub } from '#helpers/hub-process';
 import { silent } from '#core';
+import { closedPort } from '../closed-port.ts';
 import { fieldOf, jsonOf } from '../hub.ts';
 import { run } from '../run.ts';
 
@@ -20,15 +20,6 @@ const options = {
   keep: 8,
   onFailure: 'continue',
 } as const;
-
-/** An address where nothing listens. */
-async function closedPort(): Promise<string> {
-  const server = createServer();
-  await new Promise<void>(resolve => void server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise(resolve => void server.close(resolve));
-  return `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
-}
 
 /** A data folder with the log of a hub that has stopped. */
 async function stoppedHub() {

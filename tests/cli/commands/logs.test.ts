@@ -1,8 +1,14 @@
 import assert from 'node:assert/strict';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, test } from 'vitest';
+import { createManualClock } from '#helpers/clock';
 import { type TestHub, startHub, until } from '#helpers/hub';
+import { createLogs } from '#logs';
+import { closedPort } from '../closed-port.ts';
 import { fieldOf, jsonOf, withHub } from '../hub.ts';
-import { run } from '../run.ts';
+import { type Outcome, run } from '../run.ts';
 
 const scene = withHub();
 const { cli } = scene;
@@ -144,4 +150,66 @@ test('a server that is called hub is shown by that name', async () => {
   await run(['call', 'hub_cancel_event', 'title=x'], { findHub });
   const { out } = await run(['logs', 'hub'], { findHub });
   assert.equal(out, lineOf('x'));
+});
+
+describe('without a hub', () => {
+  /** Runs the command against the data folder of a hub that has stopped. */
+  async function stopped(body: (logs: (...args: string[]) => Promise<Outcome>) => Promise<void>) {
+    const dataDir = await mkdtemp(join(tmpdir(), 'agenthub-logs-cli-'));
+    try {
+      const clock = createManualClock();
+      const warn = (error: unknown) => assert.fail(String(error));
+      const stored = createLogs(join(dataDir, 'logs'), { clock, redact: text => text, warn });
+      stored.hub.add({ text: 'AgentHub listens', level: 'info' });
+      const memory = stored.server('memory');
+      memory.begin();
+      memory.add({ text: 'before' });
+      memory.end('exited with code 1');
+      memory.begin();
+      memory.add({ text: 'building', isHubs: true });
+      memory.add({ text: 'after' });
+      await stored.stop();
+      const findHub = async () => ({ url: await closedPort(), token: undefined });
+      const findDataFolders = async () => [dataDir];
+      await body(async (...args) => await run(['logs', ...args], { findHub, findDataFolders }));
+    } finally {
+      await rm(dataDir, { recursive: true });
+    }
+  }
+
+  test('are read from the data folder, and the command says so', () =>
+    stopped(async logs => {
+      const { code, out, err } = await logs('memory');
+      assert.equal(out, '# building\nafter');
+      assert.match(err, /^no hub runs here: the lines are those in \/.*\/logs$/);
+      assert.equal(code, 0);
+      assert.equal((await logs('memory', '-p')).out, 'before\n# ended: exited with code 1');
+      assert.equal((await logs('memory', '-n', '1')).out, 'after');
+      assert.match((await logs('--hub')).out, /^AgentHub listens\n# ended/);
+      assert.equal((await logs()).out, 'memory | # building\nmemory | after');
+      const { lines } = JSON.parse((await logs('memory', '--json')).out);
+      assert.deepEqual(lines, ['after']);
+    }));
+
+  test('of an unknown server, and of a hub at an address, are refused', () =>
+    stopped(async logs => {
+      const unknown = await logs('../hub');
+      assert.equal(unknown.code, 1);
+      assert.match(unknown.err, /no log of the server "\.\.\/hub" is stored. Stored are memory$/);
+      for (const args of [
+        ['memory', '-f'],
+        ['memory', '--url', await closedPort()],
+      ])
+        assert.match((await logs(...args)).err, /no hub answers/);
+    }));
+
+  test('that nobody wrote say where they were looked for', async () => {
+    const findHub = async () => ({ url: await closedPort(), token: undefined });
+    const { code, err } = await run(['logs'], {
+      findHub,
+      findDataFolders: async () => ['/absent'],
+    });
+    assert.equal(code, 1);
+    assert.match(err, /there is no log of an earlier run in \/absent\/logs. Start the hub/);
+  });
 });

@@ -1,0 +1,10 @@
+import { createServer } from 'node:net';
+
+/** An address where nothing listens. */
+export async function closedPort(): Promise<string> {
+  const server = createServer();
+  await new Promise<void>(resolve => void server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  await new Promise(resolve => void server.close(resolve));
+  return `http://127.0.0.1:${typeof address === 'object' ? address?.port : ''}`;
+}
