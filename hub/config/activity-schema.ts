@@ -24,14 +24,14 @@ export const activitySchema = describeKeys(
   },
 );
 
-/** `activity` of the config. */
+/** Options of `activity` in the config. */
 export type ActivityConfig = {
   readonly store: boolean;
   readonly maxBytes: number;
   readonly maxAgeMs: number;
 };
 
-/** Converts the written options. Absent: the defaults. */
+/** Converts the options as written. Returns the defaults if there are none. */
 export function readActivity(written: z.output<typeof activitySchema> | undefined): ActivityConfig {
   const {
     store,

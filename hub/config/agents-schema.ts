@@ -30,7 +30,7 @@ export const agentsSchema = describeKeys(
   },
 );
 
-/** `agents` of the config. Applies to containers that are started after a change. */
+/** Options of `agents` in the config. A change applies to containers that are started afterwards. */
 export type AgentsConfig = {
   readonly max: number;
   readonly maxRunning: number;
@@ -42,7 +42,7 @@ export type AgentsConfig = {
   readonly workspaceBytes: number;
 };
 
-/** Converts the written options. Absent: the defaults. */
+/** Converts the options as written. Returns the defaults if there are none. */
 export function readAgents(written: z.output<typeof agentsSchema> | undefined): AgentsConfig {
   const { max, max_running, queue, turn_minutes, memory, cpus, pids, workspace } =
     written ?? agentsSchema.parse({}, interpreted);

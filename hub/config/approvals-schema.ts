@@ -22,19 +22,19 @@ export const approvalsSchema = describeKeys(
   },
 );
 
-/** `approvals` of the config. */
+/** Options of `approvals` in the config. */
 export type ApprovalsConfig = {
-  /** Time for a person to decide, and then for the client to repeat its call, in milliseconds each. */
+  /** Time limit for a person's decision, and another one for the client to repeat its call afterwards, in ms each. */
   readonly lifetimeMs: number;
-  /** Maximum number of approvals that wait for a decision or for their call. */
+  /** Maximum number of approvals that wait for a decision or for the client to repeat its call. */
   readonly maxWaiting: number;
-  /** Maximum number of those of one principal. */
+  /** Maximum number of waiting approvals of one principal. */
   readonly maxWaitingPerClient: number;
-  /** Time that a call of an agent waits for a person, in milliseconds. */
+  /** Time that a call of an agent waits for a person's decision, in ms. */
   readonly agentWaitMs: number;
 };
 
-/** Converts the written options. Absent: the defaults. */
+/** Converts the options as written. Returns the defaults if there are none. */
 export function readApprovals(
   written: z.output<typeof approvalsSchema> | undefined,
 ): ApprovalsConfig {

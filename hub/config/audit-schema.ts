@@ -28,7 +28,7 @@ export const auditSchema = describeKeys(
   },
 );
 
-/** `audit` of the config. */
+/** Options of `audit` in the config. */
 export type AuditConfig = {
   readonly enabled: boolean;
   readonly maxBytes: number;
@@ -37,7 +37,7 @@ export type AuditConfig = {
   readonly onFailure: 'refuse' | 'continue';
 };
 
-/** Converts the written options. Absent: the defaults. */
+/** Converts the options as written. Returns the defaults if there are none. */
 export function readAudit(written: z.output<typeof auditSchema> | undefined): AuditConfig {
   const {
     enabled,

@@ -9,7 +9,10 @@ const ollamaHost =
 const keyPattern = /^[\x21-\x7e]+$/;
 const keyForm = 'printable characters without spaces';
 
-/** If this file is missing, the hub uses its built-in rule. A file that the user names must exist. */
+/**
+ * Default path of the rules file. If it is missing, the hub uses a built-in rule; a file that the user names must
+ * exist.
+ */
 export const defaultRulesFile = './configs/enhancement-rules.json';
 
 /** Reads the limits, and the settings of backends, caches and the breaker. Reports problems through `variables`. */
@@ -17,12 +20,12 @@ export function readBackends({ text, secret, address, number, flag }: Variables)
   /** Limits for all clients together. */
   const limits = {
     maxConnections: number('MAX_CONNECTIONS', 1, 1_000_000) ?? 2_000,
-    /** Sessions over streamable HTTP. If a client opens more, its session that was idle longest is ended. */
+    /** Maximum number of streamable HTTP sessions per client. One more ends the session that was idle longest. */
     maxSessionsPerClient: number('MAX_SESSIONS_PER_CLIENT', 1, 10_000) ?? 1_000,
-    /** Total size of request bodies and messages that have not arrived completely. */
+    /** Maximum total size of incomplete request bodies and messages, in bytes. */
     maxUnfinishedBytes:
       number('MAX_UNFINISHED_BYTES', mebibyte, 64 * 1024 * mebibyte) ?? 32 * mebibyte,
-    /** Total size of responses that clients have not read yet. */
+    /** Maximum total size of responses that clients have not read yet, in bytes. */
     maxUnreadBytes: number('MAX_UNREAD_BYTES', mebibyte, 64 * 1024 * mebibyte) ?? 32 * mebibyte,
   };
   const host = address(
@@ -36,26 +39,28 @@ export function readBackends({ text, secret, address, number, flag }: Variables)
   return {
     limits,
     ollama: {
-      /** Undefined: none is named. */
+      /** URL of Ollama, undefined if OLLAMA_HOST is not set or `off`. */
       url: host === undefined || isOff ? undefined : ollamaUrl(host, port),
-      /** False: without a URL, an Ollama that answers on this machine is used. */
+      /** True if OLLAMA_HOST is `off`. Otherwise a hub without a URL uses an Ollama that answers on this machine. */
       isOff,
-      /** True if nobody named the Ollama, and it answered on this machine. */
+      /** True if OLLAMA_HOST is not set and an Ollama answered on this machine. */
       isFound: false,
-      /** Model of the rules that name none. */
+      /** Model for rules that name none. */
       model: text('OLLAMA_MODEL', /^\w[\w.:/-]*$/, modelForm) ?? 'deepseek-r1:latest',
       /** True if the hub pulls models that rules name and Ollama does not have. */
       isPulling: flag('OLLAMA_PULL'),
-      /** Calls of one model that Ollama works on at the same time. */
+      /** Maximum number of concurrent requests per model in Ollama. */
       parallel: number('OLLAMA_NUM_PARALLEL', 1, 1000) ?? 1,
     },
-    /** May contain a password, so it is never logged. Undefined: caches and breaker state are kept in memory. */
+    /**
+     * URL of Redis, undefined to keep caches and breaker state in memory. Never logged, as it may contain a password.
+     */
     redisUrl: withPassword(
       address('REDIS_URL', isRedisUrl, 'an address such as redis://localhost:6379'),
       secret('REDIS_PASSWORD', keyPattern, keyForm),
     ),
     qdrantKey: secret('QDRANT_API_KEY', keyPattern, keyForm),
-    /** Undefined: vectors are stored in the data folder. */
+    /** URL of Qdrant, undefined to store vectors in the data folder. */
     qdrantUrl: address(
       'QDRANT_URL',
       isQdrantUrl,
@@ -63,21 +68,21 @@ export function readBackends({ text, secret, address, number, flag }: Variables)
     ),
     cache: {
       maxEntries: number('CACHE_MAX_SIZE', 1, 1_000_000) ?? 1000,
-      // Below 1 MiB hardly a page fits; Redis and Node cannot store values above a few GiB.
+      // Below 1 MiB hardly any entries fit; Redis and Node cannot store values above a few GiB.
       maxBytes: number('CACHE_MAX_BYTES', mebibyte, 4096 * mebibyte) ?? 32 * mebibyte,
-      /** Minimum cosine similarity of two prompts, from 0 to 1. Undefined: it is calibrated. */
+      /** Minimum cosine similarity of two prompts, from 0 to 1; undefined to calibrate it. */
       similarityThreshold: number('CACHE_SIMILARITY_THRESHOLD', 0, 1, 'fraction'),
     },
     breaker: {
       failureThreshold: number('CB_FAILURE_THRESHOLD', 1, 1000) ?? 3,
-      // At most one day. Node's timers overflow after 24.8 days.
+      // At most one day, because Node's timers overflow after 24.8 days.
       recoveryMs: (number('CB_RECOVERY_TIMEOUT', 1, 86_400) ?? 30) * 1000,
     },
     rulesFile: text('ENHANCEMENT_RULES_CONFIG') ?? defaultRulesFile,
   };
 }
 
-/** Adds REDIS_PASSWORD to the URL, unless the URL already contains a password. */
+/** Adds REDIS_PASSWORD to a Redis URL, unless the URL already contains a password. */
 function withPassword(address: string | undefined, password: string | undefined) {
   const url = address === undefined ? null : URL.parse(address);
   if (url === null || password === undefined || url.password !== '') return address;
@@ -85,7 +90,10 @@ function withPassword(address: string | undefined, password: string | undefined)
   return url.href;
 }
 
-/** A port in OLLAMA_HOST overrides OLLAMA_PORT. Default: the port of the scheme, or 11434 without a scheme. */
+/**
+ * Returns the URL of Ollama. A port in OLLAMA_HOST overrides OLLAMA_PORT. Default: that of the scheme; without scheme
+ * 11434.
+ */
 function ollamaUrl(host: string, port?: number): string {
   const [, scheme, name = '', own] = ollamaHost.exec(host) ?? [];
   const usual = scheme === undefined ? ':11434' : '';
@@ -93,14 +101,14 @@ function ollamaUrl(host: string, port?: number): string {
   return `${scheme ?? 'http'}://${name}${at === undefined ? usual : `:${at}`}`.toLowerCase();
 }
 
-/** The path may only be a database number. */
+/** True for a Redis URL whose path is empty or a database number. */
 function isRedisUrl(value: string): boolean {
   const url = URL.parse(value);
   const known = url !== null && ['redis:', 'rediss:'].includes(url.protocol);
   return known && url.hostname !== '' && /^\/?\d*$/.test(url.pathname);
 }
 
-/** fetch rejects URLs that contain a user or password. */
+/** True for an HTTP URL without user and password, which fetch rejects. */
 function isQdrantUrl(value: string): boolean {
   const url = URL.parse(value);
   const known = url !== null && ['http:', 'https:'].includes(url.protocol);
@@ -111,7 +119,7 @@ const roots = ['always_on', 'always_off', 'traceidratio'] as const;
 const addressForm = 'an address such as http://localhost:4318';
 const headerName = /^[!#$%&'*+.^_`|~\w-]+$/;
 
-/** Reads OpenTelemetry's standard variables. Undefined if no endpoint is set or OTEL_SDK_DISABLED is true. */
+/** Reads OpenTelemetry's standard variables. Returns undefined without an endpoint, or if OTEL_SDK_DISABLED is true. */
 export function readOtlp(variables: Variables) {
   const { address, choice, number, secret, text, fail } = variables;
   const endpoint = address('OTEL_EXPORTER_OTLP_ENDPOINT', isHttp, addressForm);
@@ -139,11 +147,11 @@ export function readOtlp(variables: Variables) {
   return {
     tracesUrl,
     metricsUrl,
-    /** Sent with each request. May contain credentials, so it is never logged. */
+    /** Headers of each export request. Never logged, as they may contain credentials. */
     headers,
     timeoutMs: number('OTEL_EXPORTER_OTLP_TIMEOUT', 1, 60_000) ?? 10_000,
     intervalMs: number('OTEL_METRIC_EXPORT_INTERVAL', 100, 86_400_000) ?? 60_000,
-    /** How long spans are collected before an export. */
+    /** Time to collect spans before an export, in ms. */
     gatherMs: number('OTEL_BSP_SCHEDULE_DELAY', 1, 60_000) ?? 5_000,
     sampler: {
       root: roots.find(root => sampler.endsWith(root)) ?? 'always_on',
@@ -163,7 +171,10 @@ export function readOtlp(variables: Variables) {
 const pairsForm = /^\s*[^=,\s]+\s*=[^,]*(?:,\s*[^=,\s]+\s*=[^,]*)*,?$/;
 const pairsAllowed = 'comma-separated name=value pairs';
 
-/** Values are percent-encoded, as in W3C Baggage (OpenTelemetry specification). */
+/**
+ * Parses `name=value` pairs separated by commas. Values are percent-encoded as in W3C Baggage (OpenTelemetry
+ * specification).
+ */
 function pairsOf(text = ''): Readonly<Record<string, string>> {
   const pairs = text.split(',').map(pair => /^\s*([^=]+?)\s*=\s*(.*?)\s*$/.exec(pair) ?? []);
   return Object.fromEntries(
@@ -175,13 +186,16 @@ function decoded(value: string): string {
   try {
     return decodeURIComponent(value);
   } catch {
-    // Not percent-encoded: taken literally.
+    // The value is not percent-encoded: use it as it is.
     return value;
   }
 }
 
 const isHttp = (value: string) => ['http:', 'https:'].includes(URL.parse(value)?.protocol ?? '');
 
-/** The path of a signal is appended only to the common endpoint. */
+/**
+ * Appends the path of a signal, such as `/v1/traces`, to the common endpoint. An endpoint of one signal is used as it
+ * is.
+ */
 const signalUrl = (endpoint: string, signal: string) =>
   `${endpoint.replace(/\/+$/, '')}/v1/${signal}`;

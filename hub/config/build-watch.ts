@@ -7,9 +7,9 @@ import { identityOf } from './file-watch.ts';
 import type { FolderBuild } from './folder-build.ts';
 
 const defaultTiming = {
-  /** Folders are read once nothing has changed in them for this long, because an editor may still be writing. */
+  /** Time without changes before a folder is read, in ms, because an editor may still be writing. */
   quietMs: 300,
-  /** Folders that change all the time are read after this long. */
+  /** Maximum delay before a folder that changes all the time is read, in ms. */
   maxQuietWaitMs: 5_000,
 };
 
@@ -21,17 +21,20 @@ type Needs = {
   readonly watchFolder?: (folder: string, onEvent: () => void) => Disposable;
 };
 
-/** Maximum number of watched folders. Each takes an inotify watch, and these are limited per user. */
+/** Maximum number of watched folders. Each uses an inotify watch, which the system limits per user. */
 const maxFolders = 1_000;
 
 /**
- * Watches the folders that servers are built of. Events only trigger a check; the files decide. File systems that send no
- * events need a reload by hand. Never throws or rejects.
+ * Watches the folders that images of servers are built from. An event only triggers a comparison of the files' digests.
+ * File systems that send no events need a manual reload. Never throws or rejects.
  */
 export function createBuildWatch(needs: Needs, timing: Partial<typeof defaultTiming> = {}) {
   const { quietMs, maxQuietWaitMs } = { ...defaultTiming, ...timing };
   const { clock, log, onChange, watchFolder = watchByEvents } = needs;
-  /** By path. A folder that was replaced by another of the same name sends no more events, and has another identity. */
+  /**
+   * Watched folders by path. If a folder is replaced by a new one at its path, its watch sends no more events; the
+   * identity shows that.
+   */
   const watched = new Map<
     string,
     { readonly identity: string | undefined; readonly end: Disposable }
@@ -63,7 +66,7 @@ export function createBuildWatch(needs: Needs, timing: Partial<typeof defaultTim
   const differsFrom = (before: ReadonlyMap<string, string>) =>
     [...digests].some(([folder, digest]) => before.get(folder) !== digest);
 
-  /** Watches folders that the config read a while ago. They may have changed since. */
+  /** Watches the folders of a config that was read a moment ago. Schedules a check if files have changed since then. */
   async function followNow(builds: ReadonlyMap<string, string>): Promise<void> {
     await look([...builds.keys()]);
     const isChanged = differsFrom(builds);
@@ -71,7 +74,7 @@ export function createBuildWatch(needs: Needs, timing: Partial<typeof defaultTim
     if (isChanged) scheduleCheck();
   }
 
-  /** Reads the folders, and watches those in them that have files of the context. */
+  /** Reads the folders, and watches those of their subfolders that contain files of the build context. */
   async function look(builds: readonly string[]): Promise<void> {
     const found = await Promise.all(builds.map(stateOf));
     if (isClosed) return;
@@ -122,11 +125,11 @@ export function createBuildWatch(needs: Needs, timing: Partial<typeof defaultTim
   };
 }
 
-/** A build folder with its digest, or its fault, as of the last read of the config. */
+/** Path of a build folder, with its digest or fault when the config was last read. */
 const stateIn = (build: FolderBuild) =>
   [build.folder, 'fault' in build ? build.fault : build.digest] as const;
 
-/** A folder that cannot be read is watched itself, and from above, where it may be made. */
+/** Reads a build folder. If that fails, returns the error in place of a digest, and watches its parent folder too. */
 const stateOf = async (folder: string) =>
   await readContext(folder).then(
     ({ digest, folders }) => ({ folder, digest, folders: [...folders] }),
@@ -139,7 +142,7 @@ const stateOf = async (folder: string) =>
 
 function watchByEvents(folder: string, onEvent: () => void): Disposable {
   const watcher: FSWatcher = watch(folder, { persistent: false }, onEvent);
-  // A folder that is removed ends its watch; the one above sees that.
+  // Removing a folder ends its watch; the watch of its parent folder reports that.
   watcher.on('error', onEvent);
   return { [Symbol.dispose]: () => watcher.close() };
 }

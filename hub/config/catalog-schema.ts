@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { describeKeys } from './server-schema.ts';
 import { interpreted } from './schema-parts.ts';
 
-/** The registry of the Model Context Protocol project. */
+/** URL of the official MCP Registry. */
 const officialRegistry = 'https://registry.modelcontextprotocol.io';
 
 const address = z
@@ -27,14 +27,14 @@ export const catalogSchema = describeKeys(
   },
 );
 
-/** `catalog` of the config. `url` has no slash at its end. */
+/** Options of `catalog` in the config. `url` does not end with a slash. */
 export type CatalogConfig = {
   readonly enabled: boolean;
   readonly url: string;
   readonly maxAgeMs: number;
 };
 
-/** Converts the written options. Absent: the defaults. */
+/** Converts the options as written. Returns the defaults if there are none. */
 export function readCatalog(written: z.output<typeof catalogSchema> | undefined): CatalogConfig {
   const { enabled, url, max_age: maxAge } = written ?? catalogSchema.parse({}, interpreted);
   return { enabled, url: url.replace(/\/+$/, ''), maxAgeMs: maxAge * 1_000 };

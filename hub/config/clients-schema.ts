@@ -3,7 +3,7 @@ import { profileName } from './profiles-schema.ts';
 import { secondsBetween } from './schema-parts.ts';
 import { describeKeys, text } from './server-schema.ts';
 
-/** Names of principals that are not clients by name. */
+/** Reserved names of principals, which no configured client may have. */
 export const reservedClientNames: readonly string[] = ['local', 'owner', 'token', 'stdio'];
 
 const namePattern = /^[a-zA-Z0-9][a-zA-Z0-9_-]{0,31}$/;
@@ -18,11 +18,11 @@ export const clientName = z
     error: ({ input }) => `${JSON.stringify(input)} is reserved by the hub: choose another name`,
   });
 
-/** Why a name cannot be that of a client. Undefined: it can. */
+/** Returns the reason why a name is not allowed for a client; undefined if it is allowed. */
 export const whyNoClientName = (name: string): string | undefined =>
   clientName.safeParse(name).error?.issues[0]?.message;
 
-/** A day in seconds. */
+/** Maximum period of a rate limit, in seconds: one day. */
 const maxPeriod = 86_400;
 
 export const maxConcurrentCalls = z.int().min(1).max(10_000);

@@ -6,17 +6,17 @@ import type { perSession } from './limits-schema.ts';
 import type { Problem } from './problem.ts';
 import { type Environment, type SecretValues, expandServer, variablesIn } from './variables.ts';
 
-/** A client that the config names. */
+/** A client with an entry in the config. */
 export type ClientConfig = {
   readonly name: string;
-  /** SHA-256 of the token in the config, in hex. Undefined: the token is made with `agenthub token create`. */
+  /** SHA-256 of the token in the config, in hex. Absent if the token was created with `agenthub token create`. */
   readonly tokenDigest?: string;
-  /** True if the config contains the token itself, neither a variable nor a digest. */
+  /** True if the config contains the token in plain text, instead of a variable or a digest. */
   readonly hasPlainToken?: boolean;
   readonly administer: boolean;
-  /** Why it does not administer yet, although its entry says so: a person must allow that first. */
+  /** Why the client may not administer the hub although its entry says so: a person must first approve the change. */
   readonly heldBack?: string;
-  /** The profile through which it looks unless its address names another. */
+  /** Profile that limits what the client sees, unless the URL of its request names another one. */
   readonly profile?: string;
   readonly maxConcurrentCalls?: number;
   readonly rate?: CallRate;
@@ -25,16 +25,16 @@ export type ClientConfig = {
 /** Limits on the calls of a client, or of a session. */
 export type CallLimitsConfig = Pick<ClientConfig, 'maxConcurrentCalls' | 'rate'>;
 
-/** At most `calls` calls in `perMs` ms. */
+/** Rate limit: at most `calls` calls in `perMs` ms. */
 type CallRate = { readonly calls: number; readonly perMs: number };
 
-/** Form of a token: printable characters without spaces, too many to guess. */
+/** Form of a token: at least 16 printable characters without spaces, so that it cannot be guessed. */
 const tokenPattern = /^[\x21-\x7e]{16,}$/;
 const digestPattern = /^sha256:([0-9a-f]{64})$/i;
 const tokenRule =
   'write "${NAME}", or "sha256:" and the 64 hex digits of its SHA-256. A token has at least 16 printable characters without spaces';
 
-/** Converts the clients of a file to their config, and expands the variables of their tokens. */
+/** Converts the clients of a config file, and expands the variables in their tokens. */
 export function readClients(
   written: WrittenClients,
   env: Environment,
@@ -84,7 +84,7 @@ function readToken(
   return { problems, digest: createHash('sha256').update(token).digest('hex'), isPlain };
 }
 
-/** One token cannot name two clients. */
+/** Returns a problem for each token that two clients share. */
 function findShared(clients: readonly ClientConfig[]): readonly Problem[] {
   const owners = new Map<string, string>();
   return clients.flatMap(({ name, tokenDigest }) => {

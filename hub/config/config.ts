@@ -14,66 +14,66 @@ import type { ServerConfig } from './normalize.ts';
 
 /** The active config: the content of the files, with all defaults filled in. */
 export type Config = {
-  /** In file order. If two servers want the same public name, the first one gets it. */
+  /** Servers in file order. If two servers want the same public name, the first one gets it. */
   readonly servers: readonly ServerConfig[];
   readonly naming: Naming;
-  /** Environment variables override it. */
+  /** Address of the hub. Environment variables override it. */
   readonly listen?: {
     readonly host?: string | undefined;
     readonly port?: number | undefined;
   };
-  /** Secret. */
+  /** Bearer token of the hub (secret). */
   readonly token?: string;
   readonly administration?: 'on' | 'off';
   readonly logLevel?: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
-  /** Every place that refers to a secret, in disabled servers too. `server` is undefined outside of servers. */
+  /** Every place that refers to a secret, in disabled servers too. `server` is absent for places outside of servers. */
   readonly secretUses?: readonly SecretUse[];
-  /** Whether principals with the administer grant are offered the management tools. */
+  /** True if principals with the administer grant see the management tools. */
   readonly managementTools?: boolean;
-  /** `required`: calls need a token. ROUTER_TOKEN requires it too. */
+  /** With `required`, calls need a token, as they also do if ROUTER_TOKEN is set. */
   readonly tokens?: 'optional' | 'required';
   readonly clients?: readonly ClientConfig[];
-  /** Absent: the defaults of `readAudit`. */
+  /** Absent if the defaults of `readAudit` apply. */
   readonly audit?: AuditConfig;
-  /** Absent: the defaults of `readActivity`. */
+  /** Absent if the defaults of `readActivity` apply. */
   readonly activity?: ActivityConfig;
-  /** Absent: the defaults of `readModels`. */
+  /** Absent if the defaults of `readModels` apply. */
   readonly models?: ModelsConfig;
-  /** Absent: the defaults of `readAgents`. */
+  /** Absent if the defaults of `readAgents` apply. */
   readonly agents?: AgentsConfig;
-  /** Absent: the defaults of `readDocumentation`. */
+  /** Absent if the defaults of `readDocumentation` apply. */
   readonly documentation?: DocumentationConfig;
-  /** Absent: the defaults of `readTasks`. */
+  /** Absent if the defaults of `readTasks` apply. */
   readonly tasks?: TasksConfig;
-  /** Folders that the call scope may name for tasks and documentation, as absolute paths. Absent: none. */
+  /**
+   * Absolute paths of the folders that principals with the call scope may use in tasks and documentation. Absent: none.
+   */
   readonly repositories?: readonly string[];
-  /** The first rule that matches decides. Default: everything is allowed. */
+  /** Rules of the policy, of which the first match decides. If absent, everything is allowed. */
   readonly policy?: readonly PolicyRule[];
-  /** Absent: there are none. */
   readonly profiles?: readonly ProfileConfig[];
-  /** Absent: there are none. */
   readonly fanOut?: readonly FanOutConfig[];
-  /** Absent: the defaults of `readApprovals`. */
+  /** Absent if the defaults of `readApprovals` apply. */
   readonly approvals?: ApprovalsConfig;
-  /** Absent: the defaults of `readCatalog`. */
+  /** Absent if the defaults of `readCatalog` apply. */
   readonly catalog?: CatalogConfig;
-  /** Limits of each session of a caller that is not a client by name. */
+  /** Limits of each session of a caller without an entry in `clients`. */
   readonly perSession?: CallLimitsConfig;
 };
 
-/** A place in the files that refers to a secret. */
+/** A place in the config files that refers to a secret. */
 export type SecretUse = {
   readonly secret: string;
   readonly server?: string;
-  /** Where the config uses the secret, such as `servers.github.env.TOKEN`. */
+  /** Path of the value that refers to the secret, such as `servers.github.env.TOKEN`. */
   readonly path: string;
-  /** The config has a value for the case that the secret is not set. */
+  /** True if the config has a default value for an unset secret. */
   readonly hasDefault?: boolean;
 };
 
 /** How tools and prompts are named on `/mcp` (spec 5.2). */
 export type Naming = {
   readonly separator: '_' | '__' | '.';
-  /** In characters. Longer names are cut and end in a stable hash. */
+  /** Maximum length of a name in characters. Longer names are cut and end in a stable hash. */
   readonly maxLength: number;
 };

@@ -5,21 +5,21 @@ import type { ServerConfig } from './normalize.ts';
 import type { Settings } from './settings.ts';
 
 /**
- * How a change is applied. `switch`: the server was enabled or disabled: start it like a new one, or stop it. `replace`:
- * it needs a new process or connection: start the new one, swap, then stop the old one. `apply`: the running instance
- * continues and uses the new values from now on.
+ * How a change is applied. `switch`: start or stop the server, because it was enabled or disabled. `replace`: start a
+ * new process or connection, switch to it, then stop the old one. `apply`: the running instance uses the new values
+ * from now on.
  */
 type Effect = 'switch' | 'replace' | 'apply';
 
-/** The effect of a change of each key. A missing key is a compile error. */
+/** Effect of a change of each key of a server. A missing key is a compile error. */
 const effects: Readonly<Record<keyof Omit<ServerConfig, 'name'>, Effect>> = {
   enabled: 'switch',
   origin: 'apply',
   heldBack: 'apply',
-  // No entry sets it.
+  // No key of the config file sets `hubCapabilities`.
   hubCapabilities: 'apply',
   isUnlisted: 'apply',
-  // The launch differs too once the secrets can be read.
+  // `launch` changes too once the secrets can be read.
   secretFaults: 'apply',
   entryDigest: 'apply',
   description: 'apply',
@@ -41,18 +41,18 @@ const effects: Readonly<Record<keyof Omit<ServerConfig, 'name'>, Effect>> = {
   cache: 'apply',
   pinning: 'apply',
   instanceIdleMs: 'apply',
-  // The limit is passed to the reader of the server's output when that is created.
+  // The reader of the server's output gets the limit when it is created.
   maxLineBytes: 'replace',
   instance: 'replace',
-  // The era is negotiated in the handshake.
+  // The era (protocol generation) is negotiated in the handshake.
   era: 'replace',
-  // Instances of sessions are told in the handshake.
+  // The handshake tells session instances whether the hub offers sampling.
   sampling: 'replace',
   launch: 'replace',
   secretEnv: 'replace',
 };
 
-/** Keys of the hub that a reload applies. The others need a restart (see `settingsToRestartFor`). */
+/** Keys of the hub's own config that a reload applies. All others need a restart (see `settingsToRestartFor`). */
 const hubKeys: readonly (keyof Config)[] = [
   'managementTools',
   'tokens',
@@ -80,7 +80,9 @@ type Change = {
 
 export type Difference = ReturnType<typeof diffConfigs>;
 
-/** Difference between two configs. Lists are in the order of the new config, `removed` in that of the old one. */
+/**
+ * Returns the differences of two configs. Lists are in the order of the new config, `removed` in that of the old one.
+ */
 export function diffConfigs(before: Config, after: Config) {
   const old = new Map(before.servers.map(server => [server.name, server]));
   const names = new Set(after.servers.map(({ name }) => name));
@@ -99,9 +101,12 @@ export function diffConfigs(before: Config, after: Config) {
     unchanged: pairs.filter(({ keys }) => keys.length === 0).map(pair => pair.after),
     /** Set if the naming changed. No server is restarted, but all public names may differ. */
     naming: isSameNaming ? undefined : { before: before.naming, after: after.naming },
-    /** Keys of the hub that differ and apply to a running hub. */
+    /** Changed keys of the hub's own config that apply to a running hub. */
     hub: hubKeys.filter(key => !isDeepStrictEqual(before[key], after[key])),
-    /** True if servers that are in both configs changed their order, which decides who gets a name that two want. */
+    /**
+     * True if servers in both configs changed their relative order, which decides which server gets a disputed public
+     * name.
+     */
     reordered: pairs.some((pair, index) => pair.after.name !== common[index]?.name),
   };
 }
@@ -122,7 +127,7 @@ function effectOf({ before, after, keys }: Change): Effect {
   return after.enabled && keys.some(isReplaced) ? 'replace' : 'apply';
 }
 
-/** True if the launches differ only in what a running container may reach, which changes without a new one. */
+/** True if the launches differ only in network targets that a running container can adopt without being replaced. */
 function isSameContainer(before: ServerConfig, after: ServerConfig): boolean {
   return isDeepStrictEqual(fixedLaunch(before), fixedLaunch(after));
 }
@@ -165,7 +170,7 @@ const variables: Readonly<Record<keyof Settings, string>> = {
   otlp: 'OTEL_EXPORTER_OTLP_ENDPOINT or another variable that starts with OTEL_',
 };
 
-/** The variables whose settings differ. A reload reports them by name, because the values may be secret. */
+/** Returns the variables whose settings differ. A reload logs only their names, because the values may be secret. */
 export function settingsToRestartFor(before: Settings, after: Settings): readonly string[] {
   return keysIn(variables)
     .filter(key => !isDeepStrictEqual(before[key], after[key]))

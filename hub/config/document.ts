@@ -24,7 +24,9 @@ import {
   lineAndColumnOf,
 } from './source-map.ts';
 
-/** Reads and parses a file. `name`: the file in messages. `failure`: why it cannot be read. */
+/**
+ * Reads and parses a file. `name` is its name in messages; the result's `failure` is the reason why it cannot be read.
+ */
 export async function readParsed(
   path: string,
   name: string,
@@ -50,7 +52,7 @@ export async function readParsed(
   };
 }
 
-/** Loaded on demand: few hubs have a YAML file, and the parser takes 8 MB of memory. */
+/** Loads the YAML parser on demand: it takes 8 MB of memory, and few hubs have a YAML file. */
 const loadYaml = async () => await import('./yaml.ts');
 
 /**
@@ -62,7 +64,7 @@ export async function parseText(
   format: Format,
   example = format === 'json' ? '{"servers": {}}' : 'servers: {}',
 ): Promise<{
-  /** Undefined if the text is invalid or empty. */
+  /** Root value of the text; undefined if the text is invalid or empty. */
   readonly root: SourceNode | undefined;
   readonly problems: readonly LocatedProblem[];
 }> {
@@ -87,28 +89,34 @@ export type Document = ReturnType<typeof documentOf>;
 /** The values of a file, or of several merged files, with the source location of each value. */
 export const documentOf = (root: SourceNode) => ({
   value: plain(root),
-  /** The keys of the object at `path`, in file order. JavaScript objects may reorder keys that look like numbers. */
+  /**
+   * Returns the keys of the object at `path`, in file order. JavaScript objects may reorder keys that look like
+   * numbers.
+   */
   keysAt(path: Path): readonly string[] {
     const { value } = walk(root, path);
     return value?.kind === 'map' ? value.entries.map(({ key }) => key) : [];
   },
-  /** The file that contains the value at `path`, or its nearest ancestor that exists. */
+  /** Returns the file that contains the value at `path`, or its nearest existing ancestor. */
   fileOf: (path: Path): string => walk(root, path).location.source.file,
-  /** Adds the source location to a problem, and the value if the problem shows it. */
+  /** Adds the source location to a problem, and the invalid value if the problem shows it. */
   locate: ({ path, text, showsValue }: Problem): LocatedProblem => {
     const { location, value } = walk(root, path);
     return { location, text, ...(showsValue && { shown: { value: value && plain(value) } }) };
   },
 });
 
-/** `Object.fromEntries` creates own properties even for `__proto__`, so that no key is missed. */
+/**
+ * Converts a node to a plain value. `Object.fromEntries` creates own properties even for `__proto__`, so no key is
+ * lost.
+ */
 function plain(node: SourceNode): unknown {
   if (node.kind === 'scalar') return node.value;
   if (node.kind === 'list') return node.items.map(plain);
   return Object.fromEntries(node.entries.map(({ key, value }) => [key, plain(value)]));
 }
 
-/** Finds the value at a path, and its location or that of its nearest ancestor, which carries the whole path. */
+/** Finds the value at a path, and its location. If it does not exist, the location is that of its nearest ancestor. */
 function walk(root: SourceNode, path: Path) {
   let value: SourceNode | undefined = root;
   let location: SourceLocation = root;
@@ -121,10 +129,10 @@ function walk(root: SourceNode, path: Path) {
   return { location, value };
 }
 
-/** The entries of each map that was searched, by their keys: a config may have thousands of servers. */
+/** Index of entries by key for each searched map, as a config may have thousands of servers. */
 const indexed = new WeakMap<SourceMap, ReadonlyMap<string | number, SourceEntry>>();
 
-/** For duplicate keys, the last one counts. */
+/** Returns the entries of a map by key. For duplicate keys, the last one counts. */
 function entriesOf(map: SourceMap): ReadonlyMap<string | number, SourceEntry> {
   const entries =
     indexed.get(map) ?? new Map(map.entries.map(entry => [entry.key, entry] as const));
@@ -149,14 +157,14 @@ function duplicates(node: SourceNode): LocatedProblem[] {
   });
 }
 
-/** Far more than any real file needs, and far less than overflows a parser's stack. */
+/** Maximum nesting depth: far more than a real file needs, and far less than overflows a parser's stack. */
 const maxDepth = 100;
 
 const tooDeep = `it is nested deeper than ${maxDepth} levels: reduce the nesting`;
 
 /**
- * Returns the offset at which a text is nested too deeply for a parser, or undefined. For JSON it counts brackets
- * outside of strings and comments. In YAML, only brackets and nested lists on one line can nest without indentation.
+ * Returns the offset at which a text is nested too deeply for a parser, or undefined. Counts brackets outside of
+ * strings and comments in JSON. In YAML, only brackets, and nested lists on one line, can nest without indentation.
  */
 function findTooDeep(text: string, format: Format): number | undefined {
   if (format === 'yaml') return findDeepYaml(text);
@@ -171,7 +179,10 @@ function findTooDeep(text: string, format: Format): number | undefined {
   return undefined;
 }
 
-/** Brackets in plain YAML text have no meaning, so only a long run of unclosed ones counts. */
+/**
+ * Returns the offset at which brackets in YAML are nested too deeply. Only a long run of unclosed ones counts, because
+ * brackets in plain text have no meaning.
+ */
 function findDeepYaml(text: string): number | undefined {
   const inLine = /(?:[-?][ \t]+){101}/.exec(text);
   const brackets = /(?:[[{](?:[^[{\]}\n]{0,200}\n?)){101}/.exec(text);

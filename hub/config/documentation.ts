@@ -4,7 +4,7 @@ import type { Problem } from './problem.ts';
 import { type Environment, type SecretValues, expandStrings } from './variables.ts';
 import { interpreted } from './schema-parts.ts';
 
-/** `documentation` of the config. */
+/** Options of `documentation` in the config. */
 export type DocumentationConfig = {
   readonly vault: string | undefined;
   readonly obsidian: ObsidianConfig | undefined;
@@ -13,13 +13,13 @@ export type DocumentationConfig = {
 };
 
 export type ObsidianConfig = {
-  /** `https://host:port`. */
+  /** URL of Obsidian's REST API, as `https://host:port`. */
   readonly url: string;
-  /** Secret. */
+  /** API key (secret). */
   readonly key: string | undefined;
   /** Why the key cannot be read: a sentence with the remedy. */
   readonly keyFault: string | undefined;
-  /** Path of a PEM file. */
+  /** Path of a PEM file with the certificate. */
   readonly certificate: string | undefined;
   readonly fingerprint: string | undefined;
 };
@@ -27,8 +27,8 @@ export type ObsidianConfig = {
 const megabyte = 1_000_000;
 
 /**
- * Converts the written options, with variables expanded. Absent: the defaults. A secret that cannot be read does not make
- * the config invalid: only runs that need the secret fail.
+ * Converts the options as written, with variables expanded. Returns the defaults if there are none. A secret that
+ * cannot be read does not make the config invalid: only runs that need the secret fail.
  */
 export function readDocumentation(
   written: z.output<typeof documentationSchema> | undefined,

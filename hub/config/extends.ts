@@ -9,7 +9,7 @@ import { type SourceLocation, type SourceNode, isNull, valueOf } from './source-
 
 /** Maximum depth of `extends`. A deeper chain is probably a mistake. */
 const maxDepth = 16;
-/** Maximum number of files of one config. Each of them is read, watched and kept in memory. */
+/** Maximum number of files of one config, as each of them is read, watched and kept in memory. */
 const maxFiles = 64;
 
 type Needs = {
@@ -46,7 +46,9 @@ export async function gatherFiles(file: string, { home, readText }: Needs) {
     return root;
   }
 
-  /** Returns a file merged with its parents. `chain` holds the files that extend it, the config file first. */
+  /**
+   * Returns a file merged with the files that it extends. `chain` has the files that extend it, the config file first.
+   */
   async function readMerged(path: string, chain: readonly string[], from?: SourceLocation) {
     const real = await realpath(path).catch(() => path);
     if (from && chain.includes(real)) {
@@ -81,21 +83,21 @@ export async function gatherFiles(file: string, { home, readText }: Needs) {
 
   const root = await readMerged(resolve(file), []);
   return {
-    /** The merged files, without `extends`. Undefined if the config file itself is invalid or empty. */
+    /** Root of the merged files, without `extends`. Undefined if the config file itself is invalid or empty. */
     root,
     /** False if an extended file could not be read or is missing. */
     complete,
     problems,
-    /** Every file that was read or should have been read, the config file first. */
+    /** Snapshots of all files that belong to the config, even unreadable ones, the config file first. */
     files: [...files.values()],
-    /** The merged files that the config file extends, without the config file itself. */
+    /** Root of the files that the config file extends, merged, without the config file itself. */
     below: inherited,
-    /** Why the config file itself could not be read. */
+    /** Error if the config file itself could not be read. */
     error,
   };
 }
 
-/** The entry of a server that a config file inherits from the files in its `extends`. */
+/** Returns the entry of a server that a config file inherits from the files in its `extends`. */
 export async function inheritedServer(
   file: string,
   name: string,

@@ -7,9 +7,9 @@ export const fanOutName = matching(
   'the name of a fan-out tool has 1 to 64 letters, digits, "_" and "-", and starts with a letter or digit',
 );
 
-/** Maximum number of tools that one call calls. */
+/** Maximum number of tools that one fan-out tool calls. */
 const maxTools = 20;
-/** Below the longest call of a server of the hub's own. */
+/** Maximum timeout in seconds, below the time limit of calls to built-in servers. */
 const maxSeconds = 540;
 
 export const fanOutSchema = describeKeys(

@@ -2,11 +2,11 @@ import type { z } from 'zod';
 import type { fanOutSchema } from './fan-out-schema.ts';
 import type { Problem } from './problem.ts';
 
-/** A tool of the hub that calls other tools with the same arguments. */
+/** A tool of the hub that calls several tools with the same arguments. */
 export type FanOutConfig = {
-  /** The name on `/mcp`. */
+  /** Name of the tool on `/mcp`. */
   readonly name: string;
-  /** Names on `/mcp`. */
+  /** Names of the called tools on `/mcp`. */
   readonly tools: readonly string[];
   readonly merge: 'concat' | 'first' | 'race';
   /** Timeout of the call to each tool, in ms. */
@@ -16,7 +16,7 @@ export type FanOutConfig = {
 
 type WrittenFanOut = Readonly<Record<string, z.output<typeof fanOutSchema>>>;
 
-/** Converts the fan-out tools of a file. They must not call each other. */
+/** Converts the fan-out tools of a config file, and reports those that would call another fan-out tool. */
 export function readFanOut(written: WrittenFanOut): {
   readonly fanOut: readonly FanOutConfig[];
   readonly problems: readonly Problem[];

@@ -12,16 +12,16 @@ import {
 } from './files.ts';
 
 const defaultTiming = {
-  /** Files are read once they have not changed for this long, because an editor may still be writing. */
+  /** Time without changes before files are read, in ms, because an editor may still be writing. */
   quietMs: 200,
   /**
-   * The same for a file that became shorter or disappeared. A partly written YAML file can be valid, and a slow writer
-   * pauses for longer than an editor.
+   * Time without changes, in ms, before a file is read that became shorter or disappeared. A partly written YAML file
+   * can be valid, and a slow writer pauses for longer than an editor.
    */
   shorterQuietMs: 2_000,
-  /** Files that change all the time are read after this long. */
+  /** Maximum delay before files that change all the time are read, in ms. */
   maxQuietWaitMs: 5_000,
-  /** Polling interval, for file systems that send no events, such as some mounts. */
+  /** Polling interval in ms, for file systems that send no events, such as some mounts. */
   pollMs: 3_000,
 };
 
@@ -39,8 +39,8 @@ type Needs = {
 export type FileWatch = ReturnType<typeof createFileWatch>;
 
 /**
- * Creates a file watch. File system events and a poll of `stat` only trigger a check; the content decides. Never throws
- * or rejects.
+ * Creates a file watch. File system events and polled `stat` results only trigger a check, which compares the content.
+ * Never throws or rejects.
  */
 export function createFileWatch(timing: WatchTiming, needs: Needs) {
   const { quietMs, shorterQuietMs, maxQuietWaitMs, pollMs } = { ...defaultTiming, ...timing };
@@ -53,9 +53,9 @@ export function createFileWatch(timing: WatchTiming, needs: Needs) {
   } = needs;
   let files: readonly FileSnapshot[] = [];
   let isClosed = false;
-  /** The result of `stat` when the files were last stable. */
+  /** Stat marks of the files when they were last stable. */
   let stableMarks = '';
-  /** Since when the files have had these stat marks, if one of them became shorter. */
+  /** Stat marks of the files since one of them became shorter, and the time at which they were first seen, in ms. */
   let shorter: { readonly marks: string; readonly since: number } | undefined;
   let scheduled: { readonly since: number; readonly timer: Disposable } | undefined;
   let checking = Promise.resolve();
@@ -66,8 +66,8 @@ export function createFileWatch(timing: WatchTiming, needs: Needs) {
   );
 
   /**
-   * Schedules a check after a quiet period, and starts the period anew if one is running. `marks` are the stat marks
-   * that the files must still have at the end: where no events arrive, this shows that nobody is writing.
+   * Schedules a check after a quiet period, and restarts the period if one is running. If the stat marks then differ
+   * from `marks`, the check is postponed: without file system events, only they show that a program is still writing.
    */
   function scheduleCheck(
     marks?: string,
@@ -114,7 +114,7 @@ export function createFileWatch(timing: WatchTiming, needs: Needs) {
   }
 
   return {
-    /** Watches these files instead of the previous ones. Each snapshot holds the last known content. */
+    /** Watches these files instead of the previous ones. Each snapshot has the last known content. */
     async follow(wanted: readonly FileSnapshot[]): Promise<void> {
       files = wanted;
       if (isClosed) return;
@@ -140,13 +140,16 @@ const readSnapshot = (path: string, read: ReadText) =>
     (error: unknown) => unreadableSnapshot(path, error),
   );
 
-/** True if the text may be the beginning of a file that is still being written. Truncated JSON is invalid anyway. */
+/**
+ * True if the text may be the beginning of a file that is still being written. JSON needs no check: if truncated, it is
+ * invalid.
+ */
 const mayBeTruncated = (now: FileSnapshot, before: FileSnapshot | undefined) =>
   before !== undefined &&
   now.length < before.length &&
   (now.length === 0 || formatOf(now.path) !== 'json');
 
-/** Stat marks of the files, which change without the content being read. */
+/** Returns device, inode, size and times of the files, which detect a change without reading the content. */
 async function statMarksOf(files: readonly FileSnapshot[]): Promise<string> {
   const marks = files.map(async ({ path }) => {
     const found = await stat(path, { bigint: true }).catch(() => undefined); // A missing file has no marks.
@@ -155,12 +158,12 @@ async function statMarksOf(files: readonly FileSnapshot[]): Promise<string> {
   return (await Promise.all(marks)).join(' ');
 }
 
-/** Each folder takes one inotify watch, and these are limited per user. */
+/** Maximum number of watched folders. Each uses an inotify watch, which the system limits per user. */
 const maxFolders = 64;
 
 /**
- * Reports changes in the folders of some files. Events can get lost, so callers also have to poll. Names that start
- * with two dots count too: Kubernetes swaps the content of a mounted folder through them.
+ * Reports changes in the folders of the given files. Events can get lost, so callers also have to poll. Changes of
+ * names that start with two dots count too: through them Kubernetes swaps the content of a mounted folder.
  */
 export function createFolderWatch(
   onEvent: () => void,
@@ -200,8 +203,8 @@ export function createFolderWatch(
 
   return {
     /**
-     * Watches the folders of these files, and those that their links lead to, instead of the previous ones. Call it
-     * regularly: it also notices that a folder was replaced by another one of the same name.
+     * Watches the folders of these files and of the targets of their links, instead of the previous ones. Call it
+     * regularly: it also notices that a folder was replaced by a new one at its path.
      */
     async follow(files: readonly string[]): Promise<void> {
       const real = files.map(async file => await realpath(file).catch(() => file));
@@ -221,8 +224,8 @@ export function createFolderWatch(
 }
 
 /**
- * Device, inode and time of creation of a folder, which differ if the folder was replaced: ext4 gives a new folder the inode
- * of one that was just removed. Undefined if there is none.
+ * Returns device, inode and creation time of a folder, which change if the folder is replaced: ext4 gives a new folder
+ * the inode of one that was just removed. Undefined if the folder does not exist.
  */
 export function identityOf(folder: string): string | undefined {
   try {

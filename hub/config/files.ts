@@ -4,17 +4,17 @@ import { extname, resolve } from 'node:path';
 import { HubError, errorCodeOf, messageOf } from '#core';
 import type { Environment } from './variables.ts';
 
-/** A file that a config was read from, and a digest of its content. */
+/** A file of the config with a digest of its content. */
 export type FileSnapshot = {
-  /** Absolute. */
+  /** Absolute path. */
   readonly path: string;
-  /** SHA-256 of the text, or the system's error code (such as EISDIR). Undefined if there was no file. */
+  /** SHA-256 of the text, or the system's error code (such as EISDIR). Undefined if the file did not exist. */
   readonly digest: string | undefined;
-  /** Length of the text in characters; 0 if there was none. */
+  /** Length of the text in characters; 0 if the file was not readable. */
   readonly length: number;
 };
 
-/** Creates the snapshot of a file from its text. Also for watched files that do not belong to the config. */
+/** Creates the snapshot of a file from its text. Also used for watched files that do not belong to the config. */
 export function snapshotOf(path: string, text: string | undefined): FileSnapshot {
   const digest = text === undefined ? undefined : createHash('sha256').update(text).digest('hex');
   return { path, digest, length: text?.length ?? 0 };
@@ -26,7 +26,7 @@ export const unreadableSnapshot = (path: string, error: unknown): FileSnapshot =
   length: 0,
 });
 
-/** Content, or why it is not valid; with all files that it was read from, for the file watch. */
+/** Parsed content or the error, with snapshots of all files that were read, for the file watch. */
 export type FileReading<Content extends object> = { readonly files: readonly FileSnapshot[] } & (
   | (Content & { readonly error?: undefined })
   | ({ readonly error: HubError } & { readonly [Key in keyof Content]?: undefined })
@@ -34,12 +34,12 @@ export type FileReading<Content extends object> = { readonly files: readonly Fil
 
 export type Format = 'json' | 'yaml';
 
-/** Reads a text file. Replaced in previews, where the new text is not written yet. */
+/** Reads a text file. Previews of edits replace it by a function that returns the unwritten text. */
 export type ReadText = (path: string) => Promise<string>;
 
 export const readText: ReadText = async path => await readFile(path, 'utf8');
 
-/** What to do about a text that was read as UTF-8 and is in UTF-16, by its first characters. Undefined for other texts. */
+/** Returns a sentence with the remedy if a text was read as UTF-8 but is UTF-16, which its first characters show. */
 export const utf16Fault = (text: string): string | undefined =>
   /^(?:\uFFFD\uFFFD)?(?:[^\0]\0[^\0]|\0[^\0]\0)/.test(text)
     ? 'it is in UTF-16, as "Unicode" in Notepad and ">" in Windows PowerShell write it. Save it as UTF-8'
@@ -67,7 +67,7 @@ export function unreadable(file: string, cause: unknown, remedy = missingConfigR
     : new HubError('HUB_CONFIG_INVALID', why, { cause });
 }
 
-/** Why a file cannot be read, as the end of a sentence. */
+/** Returns why a file cannot be read, as the end of a sentence. */
 export function whyUnreadable(error: unknown): string {
   if (isAbsent(error)) return 'there is no such file';
   return errorCodeOf(error) === 'EISDIR'
@@ -77,14 +77,15 @@ export function whyUnreadable(error: unknown): string {
 
 const isAbsent = (error: unknown) => ['ENOENT', 'ENOTDIR'].includes(String(errorCodeOf(error)));
 
-/** Reads a file. Replaced where a shipped file stands in for a missing one. */
+/** Reads a file. Replaced by a function that reads a file shipped with the hub if the user's file is missing. */
 export type ReadBytes = (path: string) => Promise<Buffer>;
 
 export type ShippedFiles = ReturnType<typeof createShippedFiles>;
 
 /**
- * Creates file readers that fall back to the files shipped with the hub, by the path that they stand in for. The
- * fallback ends once a file exists at that path: if it disappears later, reading it is an error.
+ * Creates file readers that read files shipped with the hub in place of missing ones. `inPlaceOf` maps the missing
+ * paths to the shipped files. Once a file exists at such a path, it is no longer replaced: if it disappears later,
+ * reading it is an error.
  */
 export function createShippedFiles(inPlaceOf: Readonly<Record<string, string>>) {
   const shipped = new Map(Object.entries(inPlaceOf).map(([path, file]) => [resolve(path), file]));
@@ -106,13 +107,13 @@ export function createShippedFiles(inPlaceOf: Readonly<Record<string, string>>) 
     readText,
     /** True while a shipped file is read in place of the file at this path. */
     async standsIn(path: string): Promise<boolean> {
-      await readBytes(path).catch(() => undefined); // Another error than a missing file: it is reported by the reader.
+      await readBytes(path).catch(() => undefined); // The reader reports errors other than a missing file.
       return shipped.has(resolve(path));
     },
   };
 }
 
-/** Variables whose value can also come from a file, which `<NAME>_FILE` names. */
+/** Variables that can also be set by a file, which `<NAME>_FILE` names. */
 const names = ['REDIS_PASSWORD', 'QDRANT_API_KEY'];
 
 /**
@@ -125,7 +126,9 @@ export async function readSecretFiles(env: Environment): Promise<Environment> {
   return { ...env, ...found };
 }
 
-/** The value of a variable, or the trimmed content of the file that `<NAME>_FILE` names. Throws as `readSecretFiles`. */
+/**
+ * Returns a variable, or the trimmed content of the file that `<NAME>_FILE` names. Throws as `readSecretFiles` does.
+ */
 export async function readValueOrFile(env: Environment, name: string): Promise<string | undefined> {
   const file = env[`${name}_FILE`];
   if (!file) return env[name] || undefined;

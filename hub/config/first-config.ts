@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { errorCodeOf } from '#core';
 
 type Shipped = {
-  /** The config file that comes with the hub, absolute. It refers to the schema as `./hub.schema.json`. */
+  /** Absolute path of the config file shipped with the hub, which refers to the schema as `./hub.schema.json`. */
   readonly configFile: string;
   readonly schemaFile: string;
 };
@@ -11,10 +11,10 @@ type Shipped = {
 const schemaName = 'hub.schema.json';
 
 /**
- * Writes the shipped config to a file that does not exist, with the schema that it refers to beside it. Resolves with
- * false if the file exists, which is never changed. Rejects with the error of the system. Only this user may read the file,
- * which may come to contain keys. `isPrivate`: the folder is the hub's, in which only this user may read, and the schema of
- * an earlier version is replaced.
+ * Writes the shipped config to a file, and its schema beside it. Resolves with false if the file exists, which is never
+ * changed. Rejects with errors of the file system. The file is readable only by its owner, as it may later contain
+ * keys. `isPrivate`: the folder is the hub's own. It is then created with access only for this user, and its schema is
+ * replaced by the current version.
  */
 export async function writeFirstConfig(
   file: string,
@@ -30,7 +30,7 @@ export async function writeFirstConfig(
 
 async function refreshSchema(file: string, shipped: string): Promise<void> {
   const text = await readFile(shipped, 'utf8');
-  if ((await readFile(file, 'utf8').catch(() => undefined)) === text) return; // Absent: it is written.
+  if ((await readFile(file, 'utf8').catch(() => undefined)) === text) return; // A missing file is written.
   await rm(file, { force: true });
   await writeNew(file, text, 0o644);
 }
@@ -41,7 +41,7 @@ async function writeNew(file: string, text: string, mode: number): Promise<boole
     try {
       await handle.writeFile(text);
     } catch (error) {
-      // A partly written file would count as the user's own.
+      // Without this, the next start would take a partly written file for the user's config.
       await rm(file, { force: true });
       throw error;
     }

@@ -4,21 +4,21 @@ import { isEnabled } from './enabled.ts';
 import { resolveInside } from './paths.ts';
 import type { EntryDraft } from './sandbox.ts';
 
-/** A folder that the image of a server is built of. */
+/** A folder that the image of a server is built from. */
 export type FolderBuild = {
-  /** Absolute, with links resolved. */
+  /** Absolute path of the folder, with links resolved. */
   readonly folder: string;
   /** Python version, such as `3.12`. Absent: that of the hub's base image. */
   readonly python?: string;
 } & BuildState;
 
 type BuildState =
-  /** `digest`: of the files when the config was read. Another one is another launch, so the server is replaced. */
+  /** `digest` of the files when the config was read. If it changes, the server is replaced. */
   | { readonly kind: ContextKind; readonly digest: string }
-  /** Why it cannot be built now, as the end of a sentence about the folder. */
+  /** Why the folder cannot be built now, as the end of a sentence about it. */
   | { readonly fault: string };
 
-/** Reads the folder of `build`. Problems of its files are faults of this server only, not of the config. */
+/** Reads the folder of `build`. Faults in its files only prevent this server from starting; the config stays valid. */
 export async function folderBuildOf(draft: EntryDraft): Promise<FolderBuild | undefined> {
   const { entry, folderOf, home, guard, report } = draft;
   if (entry.build === undefined) return undefined;

@@ -3,13 +3,13 @@ import type { Environment } from './variables.ts';
 
 /** A file or folder that mounts must not expose. */
 export type GuardedPlace = {
-  /** The absolute path. Symbolic links in it are not resolved. */
+  /** Absolute path, in which symbolic links are not resolved. */
   readonly path: string;
   /** Description for messages, such as "the hub's data folder". */
   readonly what: string;
   /**
-   * `run`: programs on this machine execute it or are configured by it, so no server may write there. `secret`: it
-   * contains keys, which a server may read only with `allow_sensitive`. `both`: both.
+   * `run`: this machine executes the file or is configured by it, so no server may write to it. `secret`: it contains
+   * keys, which a server may read only with `allow_sensitive`. `both`: both restrictions apply.
    */
   readonly kind: 'run' | 'secret' | 'both';
 };
@@ -17,8 +17,8 @@ export type GuardedPlace = {
 type User = { readonly home: string; readonly env: Environment };
 
 /**
- * Descriptions and paths by kind. One path a line; `a/{b c}` stands for `a/b` and `a/c`. `~` is the home folder. A path
- * in a variable is guarded if it is absolute.
+ * Descriptions and paths of the guarded places by kind, one path per line. `a/{b c}` stands for `a/b` and `a/c`, and
+ * `~` for the home folder. A path in a variable is guarded if it is absolute.
  */
 const guarded: Readonly<Record<GuardedPlace['kind'], Readonly<Record<string, string>>>> = {
   both: {
@@ -76,7 +76,7 @@ const guarded: Readonly<Record<GuardedPlace['kind'], Readonly<Record<string, str
   },
 };
 
-/** Guarded places of a user, and of the whole machine. */
+/** Guarded places of a user and of the whole machine. */
 export const placesOfUser = (user: User): readonly GuardedPlace[] =>
   kinds.flatMap(kind =>
     Object.entries(guarded[kind]).flatMap(([what, paths]) =>
@@ -99,7 +99,7 @@ function pathsOf(path: string, { home, env }: User): readonly string[] {
   if (path.startsWith('~/')) return [join(home, path.slice(2))];
   if (!path.startsWith('$')) return [path];
   const [name = '', ...rest] = path.slice(1).split('/');
-  // A list of paths, some of which may be relative.
+  // KUBECONFIG is a list of paths, some of which may be relative.
   if (name === 'KUBECONFIG')
     return (env[name] ?? '').split(/[:;]/).filter(one => one.startsWith('/'));
   const value = absolutePathIn(env, name);
@@ -107,7 +107,7 @@ function pathsOf(path: string, { home, env }: User): readonly string[] {
   return value === undefined ? [] : [value];
 }
 
-/** The value of a variable if it is an absolute path. Relative paths do not identify a place. */
+/** Returns the value of a variable if it is an absolute path, since a relative path does not identify a place. */
 function absolutePathIn(env: Environment, name: string): string | undefined {
   const value = env[name]?.trim();
   return value !== undefined && /^(?:\/|[A-Za-z]:[\\/])/.test(value) ? value : undefined;

@@ -9,7 +9,8 @@ import { type Splice, splice } from './splice.ts';
 export type JsonText = ReturnType<typeof readJsonText>;
 
 /**
- * Parses a JSON file of another program, without a byte order mark. May contain comments and trailing commas. Throws HUB_CONFIG_INVALID if it is not JSON.
+ * Parses a JSON file of another program, which may contain comments and trailing commas. The text has no byte order
+ * mark. Throws HUB_CONFIG_INVALID if it is not JSON.
  */
 export function readJsonText(source: SourceText) {
   const { root, fault } = readJson(source);
@@ -18,11 +19,11 @@ export function readJsonText(source: SourceText) {
   if (fault) throw refuse(fault.offset, `not valid JSON: ${fault.text}`);
   if (!root) throw refuse(0, 'it contains no value: write {}');
   return {
-    /** For duplicate keys, the last one counts. */
+    /** The parsed value. For duplicate keys, the last one counts. */
     value: documentOf(root).value,
     /**
-     * The text with a new value at the path, or without the key if `value` is undefined. Creates missing objects on the
-     * path. Undefined if the path leads through a value that is not an object.
+     * Returns the text with a new value at the path, or without the key if `value` is undefined. Creates missing
+     * objects on the path. Undefined if the path leads through a value that is not an object.
      */
     with(path: readonly string[], value: Json | undefined): string | undefined {
       const splices = root.kind === 'map' ? change(root, path, value) : undefined;

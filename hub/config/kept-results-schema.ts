@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { describeKeys, size, text } from './schema-parts.ts';
 
-/** Maximum number of names in the list. */
+/** Maximum number of tools in the list. */
 const maxTools = 1_000;
 
-/** `cache` of a server: the tools whose results are kept. */
+/** Schema of `cache` of a server: the tools whose results are cached. */
 export const keptResults = describeKeys(
   z.strictObject({
     tools: z.array(text.min(1)).min(1).max(maxTools),

@@ -1,17 +1,17 @@
 import type { EntryDraft } from './sandbox.ts';
 import { bytesOf } from './schema-parts.ts';
 
-/** Which results of a server are kept, and for whom. */
+/** Which results of a server's tools are cached, and for whom. */
 type KeptResultsConfig = {
   readonly tools: readonly string[];
   readonly ttlMs: number;
   readonly per: 'client' | 'all';
-  /** The hints that a tool must declare. */
+  /** Annotations that a tool must declare for its results to be cached. */
   readonly hints: 'both' | 'read_only';
   readonly maxBytes: number;
 };
 
-/** Converts `cache` of an entry. */
+/** Converts the key `cache` of a server's entry. */
 export function keptResultsOf({ entry, report }: EntryDraft): KeptResultsConfig | undefined {
   if (!entry.cache) return undefined;
   const { tools, ttl, per, hints, max_size: maxSize } = entry.cache;

@@ -10,21 +10,23 @@ import {
 } from './package-spec.ts';
 import type { EntryDraft } from './sandbox.ts';
 
-/** What runs: an image, a package or a command line. */
+/** What a server's entry runs: an image, a package or a command line. */
 export type LaunchSource = {
   readonly image: string | undefined;
-  /** Built into an image, or run with npx or uvx as a process. Excludes `image`. */
+  /** Package that is installed in an image, or run with npx or uvx as a process. Excludes `image`. */
   readonly package: PackageSpec | undefined;
-  /** Excludes `image` and `package`. Absent: none. */
+  /** Folder that the image is built from. Excludes `image` and `package`. */
   readonly build?: FolderBuild;
-  /** Debian packages to install in the image. Absent: none. */
+  /** Debian packages to install in the image. */
   readonly systemPackages?: readonly string[];
-  /** A server of the hub's own, from the folder of that name in `images/`. Absent: none. Excludes all others. */
+  /** Folder in `images/` with a server that is part of the hub. Excludes all other sources. */
   readonly own?: OwnServer;
-  /** The command as written, or a program of `package`. Undefined if `package` or `image` defines what runs. */
+  /**
+   * The command as written, or a program of `package`. Undefined to run the default program of `package` or `image`.
+   */
   readonly command: string | undefined;
   readonly args: readonly string[];
-  /** The original command line, if a launcher other than npx and uvx runs the package as a process. */
+  /** Command line as written, if a process runs the package and the launcher is neither npx nor uvx. */
   readonly written?: { readonly command: string; readonly args: readonly string[] };
   /** Why a launcher's command line could not be converted to a package, and the remedy. */
   readonly noPackage?: string;
@@ -35,7 +37,7 @@ const extraRule =
 const packageRule =
   'write "@org/server@1.2.3" (npm), "uvx:name==1.0" (PyPI), "docker:name:tag" (an image) or "agenthub:ollama-mcp" (of this hub); no options, ranges, URLs or git references';
 
-/** What an entry runs. Undefined if it does not define that. */
+/** Returns what an entry runs; undefined if the entry does not define that. */
 export async function sourceOf(draft: EntryDraft): Promise<LaunchSource | undefined> {
   const { entry, report } = draft;
   const systemPackages = [...new Set(entry.system_packages)];
@@ -72,10 +74,10 @@ function fromKeys({ entry, form, written, report }: EntryDraft): LaunchSource | 
   return fromLine({ command, args });
 }
 
-/** Converts a package launcher's command line to a package. Other command lines stay as they are. */
+/** Converts the command line of a package launcher to a package. Keeps other command lines unchanged. */
 function fromLine({ command, args }: CommandLine): LaunchSource {
   const line = findPackageLine(command, args);
-  // A program with a folder is the user's explicit choice.
+  // A command with a folder in its path is the user's explicit choice.
   const other = line || /[\\/]/.test(command) ? { command, args } : plainLine({ command, args });
   const found = line ?? findPackageLine(other.command, other.args);
   const base = { image: undefined, package: undefined, command, args };
@@ -90,7 +92,7 @@ function fromLine({ command, args }: CommandLine): LaunchSource {
   };
 }
 
-/** Applies `with` and `python`, which refine how a package is installed. */
+/** Applies `with` and `python`, which change how a package is installed. */
 export function withExtras(launch: LaunchSource, { entry, report }: EntryDraft): LaunchSource {
   const { package: source } = launch;
   if (!source) {
@@ -139,9 +141,9 @@ function fromPackage(
   if (command === undefined) return { ...base, package: source.package, args };
   const plain = plainLine({ command, args });
   const line = findPackageLine(plain.command, plain.args);
-  // A command that is not a launcher is another program of the package.
+  // A command that is not a launcher names another program of the package.
   if (!line && isProgram(command)) return { ...base, package: source.package, command, args };
-  // Some files name the package and also the command line that runs it. The two must match.
+  // Some config files name the package and also the command line that runs it. The two must match.
   const agreed = line && 'package' in line ? matchSpecs(source.package, line.package) : undefined;
   if (!agreed || !line || 'why' in line)
     return report(
@@ -151,7 +153,7 @@ function fromPackage(
   return { ...base, package: agreed, command: line.program, args: line.args };
 }
 
-/** Returns the spec that has a version. Undefined for different packages, or different versions of one package. */
+/** Returns the spec that has a version. Undefined for different packages, or for different versions of one package. */
 function matchSpecs(named: PackageSpec, line: PackageSpec): PackageSpec | undefined {
   const name = nameOfPackage(named);
   if (named.ecosystem !== line.ecosystem || name !== nameOfPackage(line)) return undefined;

@@ -5,11 +5,11 @@ import { defaultDataDir, defaultServersFile } from './settings.ts';
 import type { UserFolders } from './user-folders.ts';
 import { type Environment, mergeEnvironment } from './variables.ts';
 
-/** Where the files of a hub are. Paths in the working folder are relative, as messages show them. */
+/** Paths of a hub's files. Paths in the working folder are relative, as messages show them. */
 export type HubLayout = {
   /**
-   * `folder`: the working folder has a hub of its own. `user`: the hub of this user. `running`: the files of a hub that
-   * runs elsewhere, for commands.
+   * `folder`: a hub of the working folder. `user`: the hub of this user. `running`: a hub that runs elsewhere, whose
+   * files commands use.
    */
   readonly kind: 'folder' | 'user' | 'running';
   readonly configFile: string;
@@ -19,9 +19,9 @@ export type HubLayout = {
   readonly dataDir: string;
   /** True if DATA_DIR names the data folder. */
   readonly isDataNamed: boolean;
-  /** The file with variables of the hub. It may not exist. */
+  /** Path of the hub's `.env` file, which may not exist. */
   readonly dotenvFile: string;
-  /** A config file of the working folder that is not used, because another one comes first. */
+  /** Config file in the working folder that is ignored because another one takes precedence. */
   readonly passedOver?: string;
 };
 
@@ -30,27 +30,28 @@ type LayoutOptions = {
   readonly env: Environment;
   /** Text of `.env` in the working folder; empty if there is none. */
   readonly dotenv: string;
-  /** The working folder, absolute. */
+  /** Absolute path of the working folder. */
   readonly folder: string;
-  /** True in the folder of the hub's own code: a clone, whose `.env` is for this hub. */
+  /** True if the working folder contains the hub's own code (a git clone), whose `.env` is for this hub. */
   readonly isInstallation: boolean;
   readonly user: UserFolders;
 };
 
 const yamlFiles = ['./hub.yaml', './hub.yml'];
-/** Exists in each data folder that a hub has used. */
+/** File that exists in each data folder that a hub has used. */
 const hubIdFile = 'hub-id';
 
 /**
- * Finds the files of the hub for this working folder. A folder with `configs/mcp-servers.json`, `hub.yaml` or the data of a
- * hub has a hub of its own; otherwise it is the hub of this user. MCP_SERVERS_CONFIG and DATA_DIR come first.
+ * Finds the files of the hub for the working folder. A folder with `configs/mcp-servers.json`, `hub.yaml` or the data
+ * of a hub has a hub of its own; all other folders use the hub of the user. MCP_SERVERS_CONFIG and DATA_DIR take
+ * precedence.
  */
 export async function findLayout(options: LayoutOptions): Promise<HubLayout> {
   const { env, dotenv, folder, isInstallation, user } = options;
   const [here, ...others] = await findExisting(folder, [defaultServersFile, ...yamlFiles]);
   const merged = mergeEnvironment(env, dotenv);
   const given = merged['MCP_SERVERS_CONFIG']?.trim() || undefined;
-  // The default of earlier versions, which a .env may still spell out.
+  // A `.env` may still contain the default path of earlier versions.
   const named = given === defaultServersFile ? undefined : given;
   const dataDir = merged['DATA_DIR']?.trim() || undefined;
   const isUsers = folder === user.config && !isContainer(env);
@@ -99,7 +100,7 @@ async function inUserFolders({ config, data }: UserFolders) {
   } as const;
 }
 
-/** The environment with the variables that name the files of a layout. */
+/** Returns the environment with the variables that name the files of a layout. */
 export function withLayout(env: Environment, layout: HubLayout): Environment {
   const { configFile, dataDir, rulesFile } = layout;
   return {
@@ -110,7 +111,7 @@ export function withLayout(env: Environment, layout: HubLayout): Environment {
   };
 }
 
-/** True for a hub in a container, whose folder has the files that compose mounts. */
+/** True for a hub in a container. Its folder has the files that Docker Compose mounts. */
 export const isContainer = (env: Environment): boolean =>
   ['1', 'true'].includes(env['AGENTHUB_IN_CONTAINER']?.trim().toLowerCase() ?? '');
 

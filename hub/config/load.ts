@@ -57,7 +57,7 @@ export async function readConfig(
   const gathered = await gatherFiles(file, { readText, ...options });
   const { root, complete, problems: found, files, error } = gathered;
   if (error) return { files, error };
-  // If an extended file is missing, most further problems would be consequences of that.
+  // If an extended file is missing, most other problems would only be consequences of that.
   if (!root || !complete) return { files, error: invalidFile(found) };
   const document = documentOf(root);
   const guard = createMountGuard(
@@ -73,16 +73,19 @@ export async function readConfig(
 }
 
 type Context = Pick<LoadOptions, 'env' | 'home'> & {
-  /** True if the config consists of more than one file. */
+  /** True if the config consists of several files. */
   readonly extended: boolean;
   readonly guard: MountGuard;
   readonly secrets: SecretValues;
 };
 
-/** Parts of the file outside of servers that may contain secrets. */
+/** Keys of the file, besides those of servers, whose values may refer to secrets. */
 const ownParts = ['token', 'clients', 'models', 'documentation'];
 
-/** Names of the secrets of the hub, its clients and its enabled servers. Those of a disabled server may be missing. */
+/**
+ * Returns the names of the secrets that the hub, its clients and its enabled servers need. Secrets of a disabled server
+ * may be missing.
+ */
 function secretsWanted(value: unknown): readonly string[] {
   if (!isObject(value)) return [];
   const own = secretsIn(ownParts.map(part => value[part]));
@@ -166,7 +169,9 @@ async function configOf(
   };
 }
 
-/** A client whose profile is misspelt would see everything. */
+/**
+ * Finds clients with unknown profiles. They are errors, because a client with a misspelt profile would see everything.
+ */
 const unknownProfiles = (
   clients: readonly ClientConfig[],
   profiles: readonly { readonly name: string }[],
@@ -218,7 +223,7 @@ async function readServer(
   const written = isObject(group) ? group[name] : undefined;
   if (extended && written === null) return { problems: [{ path, text: nothingToRemove }] };
   const issues = serverName.safeParse(name, interpreted).error?.issues ?? [];
-  // The path already contains the name, so the message does not show it again.
+  // The message leaves out the value, as the path already contains the name.
   const problems = problemsOf(issues, path).map(({ text }): Problem => ({ path, text }));
   const expanded = expandServer(written, path, env, secrets);
   const { value, unresolved, problems: missing, secretFaults } = expanded;
@@ -236,7 +241,7 @@ async function readServer(
     written: new Set(isObject(value) ? Object.keys(value) : []),
     report(inside, text, showsValue = false): undefined {
       const at = [...path, ...inside];
-      // Skip values with unexpanded variables: their final value is unknown.
+      // Skip a value with an unexpanded variable, because its final value is unknown.
       if (!unresolved.has(pathText(at))) problems.push({ path: at, text, showsValue });
     },
   });
@@ -255,7 +260,7 @@ async function readServer(
 
 const textsOf = (problems: readonly Problem[]) => [...new Set(problems.map(({ text }) => text))];
 
-/** Names of the variables of an entry whose values contain a secret. */
+/** Returns the names of an entry's environment variables whose values refer to a secret. */
 function secretEnvOf(written: unknown): readonly string[] {
   const env = isObject(written) && isObject(written['env']) ? written['env'] : {};
   return Object.keys(env).filter(name => secretsIn(env[name]).length > 0);

@@ -21,22 +21,22 @@ type LooseningKind =
 /** A setting of an entry that gives its server more permissions than the default sandbox. */
 export type Loosening = {
   /**
-   * Identifier that a confirmation repeats, such as `mount:/home/me/notes:/notes:rw`, `network:bridge`, `user:0:0`,
+   * Identifier that a confirmation must repeat, such as `mount:/home/me/notes:/notes:rw`, `network:bridge`, `user:0:0`,
    * `runtime:process`, `variable:GITHUB_TOKEN`, `secret:GITHUB_TOKEN`, `volume:memory-data`, `header:Authorization`,
    * `url:https://host/${KEY}`, `sampling:hub` or `allow_sensitive`. Unique within an entry, and stable across reads.
    */
   readonly name: string;
   readonly kind: LooseningKind;
-  /** One sentence for users: what the server could do with it. */
+  /** One sentence for users about the effect of this permission on the server. */
   readonly message: string;
-  /** True if an entry that arrives over the API must be confirmed because of it. */
+  /** True if an entry with this setting must be confirmed when it arrives over the API. */
   readonly needsConfirmation: boolean;
 };
 
 /**
- * Lists everything in an entry that gives its server more permissions than the default sandbox. Contains no values of
- * variables, so a caller cannot read the hub's environment. `entry` is as written, `config` the entry as loaded, and
- * `others` the other servers, whose volumes it may share. Pure.
+ * Lists the settings in an entry that give its server more permissions than the default sandbox. The result has no
+ * values of variables, so a caller cannot read the hub's environment. `entry` is as written, `config` the entry as
+ * loaded, and `others` the other servers, whose volumes it may share. Pure.
  */
 export function findLoosenings(
   entry: JsonObject,
@@ -98,13 +98,13 @@ function ofLocal(entry: JsonObject, launch: LocalLaunch): readonly Loosening[] {
   return found;
 }
 
-/** The command line as written, with `${NAME}` unexpanded. */
+/** Returns the command line as written, with `${NAME}` unexpanded. */
 function commandOf({ command, package: named, args }: JsonObject): string {
   const words = [command ?? named, ...(Array.isArray(args) ? args : [])];
   return words.filter(word => typeof word === 'string').join(' ');
 }
 
-/** The mounts with their resolved paths. A mount that contains a variable is shown as written. */
+/** Returns the mounts with resolved paths. A mount that contains a variable is shown as written. */
 function mountsOf(entry: JsonObject, { sandbox }: LocalLaunch): Sandbox['mounts'] {
   const written = Array.isArray(entry['mounts']) ? entry['mounts'] : [];
   return sandbox.mounts.map((mount, index) => {
@@ -115,7 +115,7 @@ function mountsOf(entry: JsonObject, { sandbox }: LocalLaunch): Sandbox['mounts'
 
 function asWritten(mount: unknown): { readonly source: string; readonly target: string } {
   if (typeof mount === 'string') {
-    // A default value, as in "${A:-b}", also contains a colon.
+    // A default value in a variable also contains a colon, as in `${A:-b}`.
     const [, source = mount, target = ''] = /^(.+):(\/[^:]*?)(?::(?:ro|rw))?$/s.exec(mount) ?? [];
     return { source, target };
   }
@@ -123,7 +123,7 @@ function asWritten(mount: unknown): { readonly source: string; readonly target: 
   return { source: String(source), target: String(target) };
 }
 
-/** User and group names are looked up in the image's own files, which may map any name to root. */
+/** Describes the permission that `user` gives. A user name needs confirmation too: the image may map it to root. */
 function ofUser(user: string): Loosening {
   const parts = user.split(':');
   const ofRoot = `It runs as root in its container ("user": "${user}"), and files that it creates in mounts belong to root.`;
@@ -149,7 +149,7 @@ function ofRemote(entry: JsonObject, { url, headers }: RemoteLaunch): readonly L
   return [loosening('url', written, message, false), ...ofHeaders];
 }
 
-/** Volumes that another server uses too: each of the servers can read and change the other's data. */
+/** Finds volumes that another server uses too, so that both servers can read and change each other's data. */
 const ofSharedVolumes = (config: ServerConfig, others: readonly ServerConfig[]) =>
   volumesOf(config).flatMap(volume => {
     const other = others.find(one => one.name !== config.name && volumesOf(one).includes(volume));

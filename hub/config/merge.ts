@@ -8,28 +8,28 @@ import {
   valueOf,
 } from './source-map.ts';
 
-/** Groups of keys with the same meaning. Setting one of them overrides all of the group below. */
+/** Groups of keys with the same meaning. A key in the upper file overrides all keys of its group in the lower file. */
 const equivalentKeys = [
   ['disabled', 'enabled'],
   ['transport', 'type'],
   ['restart', 'restart_on_failure'],
 ];
 
-/** The groups of servers in a file: the hub's own format, and that of MCP clients. */
+/** Keys of a config file that contain servers: in the hub's own format, and in that of MCP clients. */
 export const forms = ['servers', 'mcpServers'] as const;
 
 /**
- * Merges a config file over one that it extends, as the schema describes `extends`. A `null` that removes nothing stays
- * for the files further below, and validation rejects it at the end. Keys of the lower file keep their order, which
- * decides who gets a name that two servers want; new keys follow. A server stays in the group in which it was defined
- * first, and keeps the defaults of that group. Pure.
+ * Merges a config file (`above`) over one that it extends (`below`), as the schema describes `extends`. A `null` that
+ * removes nothing stays for the next files, and validation rejects it at the end. Keys of the lower file keep their
+ * order, which decides which server gets a name that two want; new keys follow. A server stays under the key
+ * (`servers` or `mcpServers`) that first defined it, with the defaults of that key. Pure.
  */
 export function mergeFiles(below: SourceNode, above: SourceNode): SourceNode {
   if (below.kind !== 'map' || above.kind !== 'map') return above;
   return mergeMaps(below, moveToGroupsOf(below, above), 0);
 }
 
-/** Adds `null` for every key that the entry would inherit, so that the merged entry is exactly `entry`. Pure. */
+/** Adds `null` for every key that the entry would inherit, so that merging restores exactly `entry`. Pure. */
 export function withoutInheritance(entry: JsonObject, below: SourceNode): JsonObject {
   return below.kind === 'map'
     ? withNulls(entry, withoutEquivalentKeys(below.entries, Object.keys(entry)))
@@ -46,7 +46,7 @@ function withNulls(above: JsonObject, below: readonly SourceEntry[]): JsonObject
   return Object.fromEntries(merged);
 }
 
-/** Servers that a file defines in both `servers` and `mcpServers`. */
+/** Finds servers that a file defines in both `servers` and `mcpServers`. */
 export function findDuplicateServers(file: SourceNode): readonly LocatedProblem[] {
   const [first, second] = forms.map(form => valueOf(file, form));
   if (second?.kind !== 'map') return [];
@@ -58,7 +58,7 @@ export function findDuplicateServers(file: SourceNode): readonly LocatedProblem[
     }));
 }
 
-/** `depth` is 0 for the file, 1 for a group of servers and 2 for an entry. */
+/** Merges two objects. `depth` is 0 for the file, 1 for `servers` or `mcpServers` and 2 for an entry. */
 function mergeMaps(below: SourceMap, above: SourceMap, depth: number): SourceMap {
   const ownKeys = above.entries.filter(({ value }) => !isNull(value)).map(({ key }) => key);
   const kept = depth === 2 ? withoutEquivalentKeys(below.entries, ownKeys) : below.entries;
@@ -81,7 +81,7 @@ function withoutEquivalentKeys(below: readonly SourceEntry[], ownKeys: readonly 
   return below.filter(({ key }) => !overridden.includes(key));
 }
 
-/** Moves each server of the upper file to the group in which the lower file has it. */
+/** Moves each server of the upper file to `servers` or `mcpServers`, where the lower file has it. */
 function moveToGroupsOf(below: SourceMap, above: SourceMap): SourceMap {
   const formBelow = (name: string) => forms.find(form => valueOf(valueOf(below, form), name));
   const servers = forms.flatMap(form => {

@@ -5,7 +5,7 @@ const providerName = z
   .string()
   .regex(/^[a-z0-9][a-z0-9_-]{0,62}$/i, 'write letters, digits, "_" and "-", at most 63');
 
-// A schema has one description, so each key needs a schema of its own.
+// Creates a schema for each key, because a schema has only one description.
 const price = () => z.number().min(0).max(1_000_000);
 const modelPrice = describeKeys(z.strictObject({ prompt: price(), completion: price() }), {
   prompt: 'Price of a million tokens that the model reads.',

@@ -7,21 +7,21 @@ import { interpreted } from './schema-parts.ts';
 const seconds = 1_000;
 
 type ProviderConfig = {
-  /** Without a slash at the end. */
+  /** URL of the provider's API, without a slash at the end. */
   readonly url: string;
-  /** Secret. */
+  /** API key (secret). */
   readonly key: string | undefined;
   /** Why the key cannot be read: a sentence with the remedy. */
   readonly keyFault: string | undefined;
   readonly contextTokens: number | undefined;
   readonly parallel: number;
-  /** Prices of a million tokens by model; `*` stands for all other models. */
+  /** Prices per million tokens by model; `*` stands for all other models. */
   readonly prices?: { readonly [model: string]: ModelPrice };
 };
 
 type ModelPrice = { readonly prompt: number; readonly completion: number };
 
-/** `models` of the config. */
+/** Options of `models` in the config. */
 export type ModelsConfig = {
   readonly defaultModel: string | undefined;
   readonly contextTokens: number;
@@ -32,8 +32,8 @@ export type ModelsConfig = {
 type Written = z.output<typeof modelsSchema>;
 
 /**
- * Converts the written options, with the variables of providers expanded. Absent: the defaults. A secret that cannot be
- * read is no problem of the file: only the calls of its provider fail.
+ * Converts the options as written, with the variables of providers expanded. Returns the defaults if there are none. A
+ * secret that cannot be read does not make the config invalid: only calls to its provider fail.
  */
 export function readModels(
   written: Written | undefined,
@@ -93,7 +93,9 @@ function isBaseUrl(text: string): boolean {
   );
 }
 
-/** What tokens of a model have cost, by the prices of its provider. Models of Ollama, and models without a price, cost 0. */
+/**
+ * Returns the cost of tokens at the prices of the model's provider; 0 for models of Ollama and models without a price.
+ */
 export function costOf(
   config: Pick<ModelsConfig, 'providers'> | undefined,
   model: string,

@@ -1,25 +1,26 @@
 import { stat } from 'node:fs/promises';
 import type { LocalLaunch, ServerConfig } from './normalize.ts';
 
-/** A file or folder of this machine as a mount. */
+/** Owner and mode of a mounted file or folder of this machine. */
 type MountAccess = {
   readonly source: string;
   readonly isWritable: boolean;
   readonly isFolder: boolean;
   readonly uid: number;
   readonly gid: number;
-  /** Permission bits. */
+  /** Permission bits as in the `mode` of `stat`. */
   readonly mode: number;
 };
 
-/** The user of a package's image, unless its entry names another one. */
+/** Default user in the image of a package, unless the entry sets `user`. */
 const packageUser = { uid: 1000, gid: 1000 };
 
 type User = { readonly uid: number; readonly gid: number };
 
 /**
- * The user as whom a server can use its mounts: undefined if that is its own, or if none can. Files belong to this
- * machine's user, who may have another number than the user in the container. `problems` are sentences with a remedy.
+ * Returns a user for the container who can use all mounts; undefined if the default user can, or if no user can. Files
+ * belong to the user of this machine, whose uid may differ from that of the container's default user. `problems` are
+ * sentences with a remedy.
  */
 export function userForMounts(mounts: readonly MountAccess[]): {
   readonly user: string | undefined;
@@ -28,20 +29,20 @@ export function userForMounts(mounts: readonly MountAccess[]): {
   const closed = mounts.filter(mount => !mayUse(mount, packageUser));
   const [first] = closed;
   if (!first) return { user: undefined, problems: [] };
-  // Root in a container owns all mounts, and is never chosen without a question.
+  // Never choose root without asking: root in a container has access to all mounts.
   if (first.uid !== 0 && mounts.every(mount => mayUse(mount, first)))
     return { user: `${first.uid}:${first.gid}`, problems: [] };
   return { user: undefined, problems: closed.map(mount => problemOf(mount, packageUser)) };
 }
 
 /**
- * One sentence with a remedy for each mount that the user of its server's container cannot use. Nothing about images
- * without `user`, whose user only the engine knows, nor about paths that this process cannot see.
+ * Returns a sentence with a remedy for each mount that its container's user cannot access. Skips images whose entry has
+ * no `user`, as only the engine knows theirs, and paths that this process cannot see.
  */
 export async function mountWarnings(
   servers: readonly Pick<ServerConfig, 'name' | 'enabled' | 'launch'>[],
 ): Promise<readonly string[]> {
-  // Elsewhere the engine runs in a virtual machine, which maps the owners of files.
+  // On other platforms the engine runs in a virtual machine, which maps the owners of files.
   if (process.platform !== 'linux') return [];
   const warnings = servers.map(async ({ name, enabled, launch }) => {
     const user = enabled && launch.kind === 'local' ? userOf(launch) : undefined;
@@ -55,7 +56,7 @@ export async function mountWarnings(
   return (await Promise.all(warnings)).flat();
 }
 
-/** The user of a server's container; undefined if unknown, or if it has no container. */
+/** Returns the uid and gid of a server's container; undefined if they are unknown or there is no container. */
 function userOf({ runtime, package: spec, sandbox }: LocalLaunch): User | undefined {
   if (runtime === 'process') return undefined;
   if (sandbox.user === undefined) return spec && packageUser;
@@ -83,7 +84,7 @@ function problemOf({ source, isWritable, uid, gid, isFolder }: MountAccess, user
   return `it runs as user ${own}, who cannot ${act} ${source}, which belongs to ${uid}:${gid}. Allow it with "setfacl -R -m u:${own}:${bits} ${quoted(source)}", or add "user": "${uid}:${gid}" to its entry`;
 }
 
-/** Whether a user has the access that a mount is for. */
+/** True if the user has the access that the mount needs. */
 function mayUse({ uid, gid, mode, isFolder, isWritable }: MountAccess, user: User): boolean {
   const shift = user.uid === uid ? 6 : user.gid === gid ? 3 : 0;
   const wanted = 4 + (isWritable ? 2 : 0) + (isFolder ? 1 : 0);

@@ -5,8 +5,8 @@ import { type ResolvedPath, isIn } from './paths.ts';
 import type { Environment, ReadSecrets } from './variables.ts';
 
 /**
- * Returns why a source must not be mounted, as the end of a sentence: a server could take over this machine or this
- * user's account, or read this user's keys.
+ * Returns the reason why a source must not be mounted, as the end of a sentence; undefined if it is allowed. A refused
+ * mount would let a server take over this machine or the user's account, or read the user's keys.
  */
 export type MountGuard = (
   source: ResolvedPath,
@@ -14,11 +14,11 @@ export type MountGuard = (
 ) => Promise<string | undefined>;
 
 export type LoadOptions = {
-  /** Variables for `${NAME}`. */
+  /** Environment variables for `${NAME}`. */
   readonly env: Environment;
-  /** Secrets for `${secret:NAME}`. Absent: none is set. */
+  /** Reader of secrets for `${secret:NAME}`. Absent if no secret is set. */
   readonly secrets?: ReadSecrets;
-  /** Home folder, for `~`. Absolute. */
+  /** Absolute path of the home folder, for `~`. */
   readonly home: string;
   /** The hub's own files and folders, which no server may write to. */
   readonly ownPlaces?: readonly GuardedPlace[];
@@ -26,13 +26,13 @@ export type LoadOptions = {
   readonly clientFiles?: (home: string) => Promise<readonly string[]>;
 };
 
-/** `links`: symbolic links on the path. Write access to one of them decides where the path leads. */
+/** A resolved path. `links` are the symbolic links on it; write access to one of them decides where the path leads. */
 type ResolvedLinks = { readonly links: readonly string[]; readonly end: string };
 type ResolvedPlace = GuardedPlace & ResolvedLinks;
 
 /**
- * Creates a guard for one read of the config from these files. Links are resolved once, so changes are seen by the next
- * guard.
+ * Creates a guard for one read of the config. It resolves links only once, so that only the guard of the next read sees
+ * changes of links.
  */
 export function createMountGuard(configFiles: readonly string[], options: LoadOptions): MountGuard {
   const { home, env, ownPlaces = [], clientFiles = async () => [] } = options;
@@ -59,7 +59,7 @@ export function createMountGuard(configFiles: readonly string[], options: LoadOp
       listOnce('hub', async () => [...runPlaces("the hub's config", configFiles), ...ownPlaces]),
     ];
     for (const each of homes) {
-      // Environment variables describe only the hub's own user.
+      // Environment variables only describe the user who runs the hub.
       const user = { home: each, env: each === home ? env : {} };
       found.push(listOnce(`user ${each}`, async () => placesOfUser(user)));
       if (readOnly) continue;
@@ -92,7 +92,7 @@ export function createMountGuard(configFiles: readonly string[], options: LoadOp
 const runPlaces = (what: string, paths: readonly string[]): readonly GuardedPlace[] =>
   paths.map(path => ({ path, what, kind: 'run' }));
 
-/** Example home folders, for mounts of a folder that contains all home folders. */
+/** Home folders that stand for all, to check mounts of a folder that contains all home folders. */
 const exampleHomes = new Map([
   ['/', ['/root', '/home/user', '/Users/user']],
   ['/home', ['/home/user']],
@@ -100,7 +100,7 @@ const exampleHomes = new Map([
 ]);
 
 /**
- * The home folders that contain the path or are contained in it. They are guarded besides the hub user's own: the
+ * Returns the home folders around or below the path. They are guarded in addition to that of the hub's user: the
  * machine may have other users, and a hub in a container has another home than the user whose folders it mounts.
  */
 function homesAround(path: string): readonly string[] {
@@ -108,7 +108,7 @@ function homesAround(path: string): readonly string[] {
   return home === undefined ? (exampleHomes.get(path) ?? []) : [home];
 }
 
-/** True if mounting the source exposes a guarded place, or a link on the way to it. */
+/** True if mounting the source exposes a guarded place, or a symbolic link on the way to that place. */
 function isExposedBy(
   { written, real }: ResolvedPath,
   { path, links, end }: ResolvedPlace,
@@ -120,7 +120,7 @@ function isExposedBy(
   );
 }
 
-/** Linux follows at most this many links in one path. */
+/** Maximum number of links in one path, as in Linux. */
 const maxLinks = 40;
 
 /** Creates a function that resolves paths and caches their common parents. */
@@ -132,14 +132,14 @@ function createLinkResolver(): (path: string) => Promise<ResolvedLinks> {
     if (parent === path) return { links: [], end: path };
     const above = await resolveLinks(parent, linksLeft);
     const here = join(above.end, basename(path));
-    const target = linksLeft > 0 ? await readlink(here).catch(() => undefined) : undefined; // Not a link.
+    const target = linksLeft > 0 ? await readlink(here).catch(() => undefined) : undefined; // The path is not a link.
     if (target === undefined) return { links: above.links, end: here };
     const beyond = await resolveLinks(resolve(dirname(here), target), linksLeft - 1);
     return { links: [...above.links, here, ...beyond.links], end: beyond.end };
   }
 
   function resolveLinks(path: string, linksLeft = maxLinks): Promise<ResolvedLinks> {
-    // The key contains the count so that circular links do not wait for themselves.
+    // The key contains the number of links left, so that a cycle of links does not wait for itself.
     const key = `${linksLeft} ${path}`;
     const own = found.get(key) ?? follow(path, linksLeft);
     found.set(key, own);
@@ -149,7 +149,7 @@ function createLinkResolver(): (path: string) => Promise<ResolvedLinks> {
   return resolveLinks;
 }
 
-/** File names of engine sockets. They are refused in any folder. */
+/** File names of the sockets of container engines, which are refused in any folder. */
 const socketNames = [
   'docker.sock',
   'docker.raw.sock',
@@ -158,7 +158,7 @@ const socketNames = [
   'containerd.sock',
 ];
 
-/** Default socket paths. Rootless engines use a folder per user. */
+/** Default paths of the engines' sockets. Rootless engines have a folder per user instead. */
 const defaultSockets = [
   '/run/docker.sock',
   '/var/run/docker.sock',
@@ -172,14 +172,14 @@ const defaultSockets = [
  */
 const exposingFolders = ['/proc', '/sys', '/dev', '/var/lib/docker', '/var/lib/containerd'];
 
-/** Path of the engine's socket, if DOCKER_HOST names one. */
+/** Returns the path of the engine's socket, if DOCKER_HOST is one. */
 export function findEngineSocket(env: Environment): string | undefined {
   return /^unix:\/\/(\/.+)$/.exec(env['DOCKER_HOST']?.trim() ?? '')?.[1];
 }
 
 /**
- * Returns why mounting `path` would let a container take over this machine. A socket is refused even read-only, because
- * a read-only mount does not prevent connections.
+ * Returns why mounting `path` would let a container take over this machine; undefined if it would not. Refuses a socket
+ * even read-only, because a read-only mount does not prevent connections.
  */
 export async function findSandboxEscape(
   path: string,
@@ -196,7 +196,7 @@ export async function findSandboxEscape(
   const shared = exposingFolders.find(folder => isIn(folder, path) || isIn(path, folder));
   if (shared !== undefined)
     return `it is, contains or is in ${shared}, which gives control over this machine; mount something else`;
-  // A subfolder of /etc is the user's explicit choice. Write access to all of /etc is equivalent to root.
+  // A subfolder of `/etc` is the user's explicit choice. Write access to all of `/etc` is equivalent to root.
   if (!readOnly && isIn('/etc', path))
     return 'write access to it gives control over this machine; mount it read-only, or mount a folder in it';
   return undefined;
@@ -204,7 +204,7 @@ export async function findSandboxEscape(
 
 async function hasSocket(folder: string): Promise<boolean> {
   const found = await Promise.all(
-    socketNames.map(async name => await lstat(join(folder, name)).catch(() => undefined)), // no such file
+    socketNames.map(async name => await lstat(join(folder, name)).catch(() => undefined)), // There is no such file.
   );
   return found.some(entry => entry?.isSocket());
 }

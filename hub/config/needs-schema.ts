@@ -1,16 +1,16 @@
 import { z } from 'zod';
 import { matching, text } from './schema-parts.ts';
 
-/** A name in the form of Debian policy 5.6.1. apt-get reads a `-` at the end as an order to remove. */
+/** Name of a Debian package (Debian policy 5.6.1). No `-` at the end, which tells apt-get to remove the package. */
 export const systemPackageName = matching(
   /^[a-z0-9][a-z0-9+.-]{0,98}[a-z0-9+.]$/,
   'write the name of a Debian package, such as "ffmpeg": lower-case letters, digits, "+", "-" and ".", without a version',
 );
 
-/** Maximum number of system packages of an entry. */
+/** Maximum number of system packages per entry. */
 const maxSystemPackages = 50;
 
-/** Keys of an entry that decide what is in the image of a server, besides the package itself. */
+/** Keys of an entry that add to the image of a server besides its package. */
 export const needsShape = {
   build: text.min(1).optional(),
   system_packages: z.array(systemPackageName).max(maxSystemPackages).default([]),

@@ -1,27 +1,29 @@
 import { isIP } from 'node:net';
 
-/** What a server may reach. `allow` has targets in the form of `findNetworkTarget`, in lower case. */
+/** Network access of a server. `allow` has targets in the form of `findNetworkTarget`, in lower case. */
 export type Network = 'none' | 'bridge' | { readonly allow: readonly string[] };
 
-/** A target of an allow list. */
+/** A target of an `allow` list. */
 type NetworkTarget = {
-  /** A name, `*.name` for all names below it, or `*` for all names. */
+  /** Host name, `*.name` for all names below a domain, or `*` for all names. */
   readonly name: string;
   readonly ports: readonly number[];
-  /** It has a name and a port, so it may lead to a private address and is also reached without a proxy. */
+  /** True if the target names a host and a port. It may then have a private address, and needs no proxy. */
   readonly isExact: boolean;
 };
 
-/** The port of the proxy, which the same container has that forwards to exact targets. */
+/** Port of the HTTP proxy, in the container that also forwards connections to exact targets. */
 export const proxyPort = 3128;
 
 const defaultPorts: readonly number[] = [80, 443];
 const label = '[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?';
 const names = new RegExp(`^(?:\\*|(?:\\*\\.)?${label}(?:\\.${label})*)$`);
-/** Programs read a host that ends like this as an address. */
+/** Pattern of hosts whose last label is a number, which programs read as an IP address. */
 const numbers = /(?:^|\.)(?:\d+|0x[0-9a-f]*)$/;
 
-/** Parses a target of an allow list: `name`, `*.name` or `*`, with an optional port. Otherwise returns what is wrong. */
+/**
+ * Parses a target of an allow list: `name`, `*.name` or `*`, with an optional port. Returns `problem` if it is invalid.
+ */
 export function findNetworkTarget(written: string): NetworkTarget | { readonly problem: string } {
   const target = written.toLowerCase();
   const [, scheme] = /^([a-z][a-z0-9+.-]*):\/\//.exec(target) ?? [];
@@ -60,13 +62,13 @@ export function findNetworkTarget(written: string): NetworkTarget | { readonly p
 const isAddress = (host: string) =>
   isIP(host.replace(/^\[|\]$/g, '')) !== 0 || numbers.test(host) || /^\[.*\]/.test(host);
 
-/** The valid targets of a network. Empty for other networks than a list. */
+/** Returns the valid targets of an `allow` list; none for `none` and `bridge`. */
 export const targetsOf = (network: Network): readonly NetworkTarget[] =>
   typeof network === 'string'
     ? []
     : network.allow.map(findNetworkTarget).filter(target => 'name' in target);
 
-/** The part of a network that needs a new container when it changes: its kind, and the exact targets of a list. */
+/** Returns the part of the network that requires a new container when it changes: its kind, and the exact targets. */
 export const fixedNetwork = (network: Network): Network =>
   typeof network === 'string'
     ? network

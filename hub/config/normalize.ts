@@ -13,23 +13,30 @@ const longestLineBytes = 512 * kib * kib;
 const localKeys =
   'package with python image build system_packages command args env cwd runtime network mounts allow_sensitive volumes resources logs user';
 
-/** An enabled or disabled server: its entry in one form, with all defaults. */
+/** The normalized entry of a server, enabled or disabled, with all defaults. */
 export type ServerConfig = Readonly<NonNullable<Awaited<ReturnType<typeof normalizeServer>>>> & {
   /** Digest of what the entry launches, equal on every machine (see `originOf`). Contains no secrets. */
   readonly origin?: string | undefined;
   /** Names of variables of `launch.env` whose values contain a secret (`${secret:NAME}`). */
   readonly secretEnv?: readonly string[] | undefined;
-  /** Digest of an entry that contains secrets, without their values: a new value is not another entry. */
+  /**
+   * Digest of an entry that refers to secrets, without their values, so that a new value of a secret does not change
+   * it.
+   */
   readonly entryDigest?: string | undefined;
-  /** Why secrets of the entry cannot be read. The server cannot be launched: their places are not expanded. */
+  /**
+   * Why secrets of the entry cannot be read. The server cannot be launched, as references to these secrets stay
+   * unexpanded.
+   */
   readonly secretFaults?: readonly string[] | undefined;
   /**
-   * Why a changed entry waits for approval. The other fields are those of the previous entry, or `enabled` is false.
+   * Why a changed entry waits for approval. All other fields are those of the previous entry; a new entry has `enabled:
+   * false`.
    */
   readonly heldBack?: string | undefined;
-  /** What a server until MCP 2025-11-25 is told that the hub can do. Absent: what some client can do. */
+  /** Capabilities that the hub declares to servers up to MCP 2025-11-25. If absent, those that MCP clients can have. */
   readonly hubCapabilities?: object | undefined;
-  /** The hub does not read its lists, because no client sees them. No entry sets it. */
+  /** True if no client sees the server's lists, so that the hub does not read them. No key of an entry sets it. */
   readonly isUnlisted?: boolean | undefined;
 };
 
@@ -44,8 +51,8 @@ export type LocalLaunch = LaunchSource & {
 export type RemoteLaunch = Readonly<NonNullable<ReturnType<typeof remoteLaunch>>>;
 
 /**
- * Converts the alternative notations of an entry to one form, and reports every violated rule that involves several
- * keys. Undefined if the entry cannot be launched.
+ * Converts the alternative notations of an entry to one form, and reports violations of rules that involve several
+ * keys. Returns undefined if the entry cannot be launched.
  */
 export async function normalizeServer(draft: EntryDraft) {
   const { name, form, entry, report } = draft;
@@ -85,9 +92,9 @@ export async function normalizeServer(draft: EntryDraft) {
       maxLineBytes,
       maxConcurrentCalls: entry.max_concurrent_calls,
       maxQueuedCalls: entry.max_queued_calls,
-      /** Per second. */
+      /** Maximum number of notifications per second. */
       maxNotifications: entry.max_notifications,
-      /** Undefined: never. */
+      /** Idle time in ms after which the server is stopped; undefined if it is never stopped. */
       idleStopMs: entry.idle_stop === undefined ? undefined : entry.idle_stop * 1000,
       instance: entry.instance,
       era: own === undefined ? entry.era : 'legacy',
@@ -103,16 +110,19 @@ export async function normalizeServer(draft: EntryDraft) {
   );
 }
 
-/** `auto_start` is the older key, with two of the three values. */
+/** Converts `start`, or the older key `auto_start`, which can express only two of its three values. */
 function startOf({ start, auto_start: autoStart }: ServerEntry, form: EntryDraft['form']) {
   if (start === undefined) return { autoStart: autoStart ?? form === 'mcpServers' };
   return { autoStart: start === 'hub', ...(start === 'manual' && { isManual: true }) };
 }
 
-/** Tells `ollama-mcp` that the hub answers its requests for models. */
+/** Declares to `ollama-mcp` that the hub answers its requests for models. */
 const capabilitiesForOwn: object = { experimental: { 'agenthub/models': {} } };
 
-/** `restart_on_failure` is the older and coarser key. Both may be set if they do not contradict each other. */
+/**
+ * Converts `restart`, or the older and less precise `restart_on_failure`. Both may be set if they do not contradict
+ * each other.
+ */
 function restartOf({ entry, report }: EntryDraft): NonNullable<ServerEntry['restart']> {
   const { restart, restart_on_failure: onFailure } = entry;
   if (restart === undefined) return onFailure === false ? 'temporary' : 'permanent';
@@ -126,7 +136,7 @@ const typeOf = ({ type }: ServerEntry) => (type === 'streamable-http' ? 'http' :
 const transportOf = (entry: ServerEntry) =>
   entry.transport ?? typeOf(entry) ?? (entry.url === undefined ? 'stdio' : 'http');
 
-/** The others have neither sessions nor HTTP with SSE. */
+/** Eras (protocol generations) that have sessions and HTTP with SSE. */
 const erasWithSessions: ReadonlySet<ServerEntry['era']> = new Set(['auto', 'legacy']);
 
 function isRemote({ entry, report }: EntryDraft): boolean {
@@ -154,7 +164,7 @@ function remoteLaunch({ entry, written, report }: EntryDraft) {
         `cannot be combined with "url", which names a remote server: remove one of the two`,
       );
   for (const [header, value] of Object.entries(headers)) {
-    // fetch accepts only printable Latin-1 and tabs, and would otherwise fail at the first call.
+    // fetch rejects characters other than tabs and printable Latin-1, but only at the first call.
     if (/[^\t\x20-\x7e\x80-\xff]/.test(value))
       report(['headers', header], 'write printable characters, without line breaks', true);
   }
@@ -181,7 +191,7 @@ function checkOAuth(oauth: ServerEntry['oauth'], report: EntryDraft['report']): 
     report(['oauth', 'client_metadata_url'], 'write an https URL with a path', true);
 }
 
-/** How the hub launches a local server. Undefined if the entry does not define what to run. */
+/** Returns how the hub launches a local server; undefined if the entry does not define what to run. */
 async function localLaunch(draft: EntryDraft): Promise<LocalLaunch | undefined> {
   const { entry, written, report } = draft;
   if (written.has('headers')) report(['headers'], 'is only for "url": remove it');

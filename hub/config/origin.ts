@@ -3,14 +3,16 @@ import { isObject } from '#core';
 import type { ServerConfig } from './normalize.ts';
 import { type Environment, expandServer, expandedKeys, secretsOfEntry } from './variables.ts';
 
-/** Keys that define what is launched. The others may differ between machines, or contain secrets. */
+/** Keys that define what an entry launches. Other keys may differ between machines, or contain secrets. */
 const keys = ['package', 'image', 'command', 'args', 'transport', 'type', 'url'] as const;
-/** Keys that were added later. They are left out if unset, so that entries without them keep their digest. */
+/**
+ * Keys added in later versions. The digest leaves them out if unset, so that entries without them keep their digest.
+ */
 const laterKeys = ['with', 'python', 'build', 'system_packages'] as const;
 
 /**
- * Digest of what an entry launches, before variables are expanded: it is equal on every machine, and cannot be used to
- * guess a value.
+ * Returns a digest of what an entry launches. Variables are not expanded, so the digest is equal on every machine, and
+ * cannot be used to guess their values.
  */
 export function originOf(entry: unknown): string | undefined {
   if (!isObject(entry)) return undefined;
@@ -21,7 +23,7 @@ export function originOf(entry: unknown): string | undefined {
   return createHash('sha256').update(JSON.stringify(said)).digest('hex').slice(0, 32);
 }
 
-/** Adds the files that an image is built of, which are a part of what is launched. */
+/** Adds the digest of the files that an image is built from, as they are a part of what is launched. */
 export function withFiles(
   origin: string | undefined,
   { launch }: ServerConfig,
@@ -31,7 +33,7 @@ export function withFiles(
   return createHash('sha256').update(`${origin} ${build.digest}`).digest('hex').slice(0, 32);
 }
 
-/** Digest of an entry with its variables, but not its secrets, expanded. */
+/** Returns a digest of an entry with its variables expanded, but not its secrets. */
 export function entryDigestOf(written: unknown, env: Environment): string {
   const names = secretsOfEntry(written);
   const unread = new Map(names.map(name => [name, { value: `\${secret:${name}}` }]));

@@ -4,7 +4,7 @@ type Given = Partial<Omit<ServerConfig, 'name' | 'launch'>> & {
   readonly launch: Pick<LocalLaunch, 'runtime'> & Pick<LocalLaunch['sandbox'], 'logs'>;
 };
 
-/** The config of a server of the hub's own, which no file has. `launch` of it starts nothing. */
+/** Creates the config of a built-in server, which is in no config file. Its `launch` starts nothing. */
 export const ownServerConfig = (
   name: string,
   { launch: { runtime, logs }, ...given }: Given,

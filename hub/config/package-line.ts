@@ -7,14 +7,14 @@ import {
   pypiPackage,
 } from './package-spec.ts';
 
-/** What a command line of a launcher runs; or why it cannot become a package, and the remedy. */
+/** Package that a launcher's command line runs; or the reason why the line cannot become a package, with the remedy. */
 export type PackageLine =
   | { readonly package: PackageSpec; readonly args: readonly string[]; readonly program?: string }
   | { readonly why: string };
 
 const wordsOf = (text: string) => text.split(' ');
 
-/** Options of the launchers. Any other option is refused by name. */
+/** Known options of the package launchers. Any other option is refused by name. */
 const launchers = {
   npx: {
     /** Options that do not change what runs. */
@@ -36,7 +36,7 @@ const launchers = {
     ignored: ['--color', '--cache-dir', '--python-preference', '--link-mode'],
     valued: new Map([
       ['--from', 'from'],
-      // pipx's name for the option.
+      // The option `--spec` of pipx has the meaning of `--from`.
       ['--spec', 'from'],
       ['-w', 'with'],
       ['--with', 'with'],
@@ -46,7 +46,7 @@ const launchers = {
   },
 };
 
-/** Remedies for specific refused options. The others get a common remedy. */
+/** Remedies for some of the refused options. All others get a common remedy. */
 const remedies: Readonly<Record<string, string>> = {
   '-c': 'Write the program and its arguments in the command line instead',
   '--call': 'Write the program and its arguments in the command line instead',
@@ -103,20 +103,20 @@ function uvxLine(args: readonly string[]): PackageLine {
     ...(extras.length > 0 && { with: extras }),
     ...(python !== undefined && { python }),
   };
-  // Without --from, the first word is the package, and the program has the same name.
+  // Without `--from`, the first word is the package, and the program has the same name.
   if (!line.found.has('from')) return { package: source, args: rest };
   return isProgram(first)
     ? withProgram(source, first, rest)
     : { why: `${JSON.stringify(first)} is not the name of a program` };
 }
 
-/** Leaves out the program if it has the package's name. */
+/** Adds the program to the result, unless it has the package's name. */
 function withProgram(source: PackageSpec, program: string, args: readonly string[]): PackageLine {
   const isOwn = normal(bareName(source)) === normal(program);
   return { package: source, args, ...(!isOwn && { program }) };
 }
 
-/** Separates the options from the first other argument and those after it. */
+/** Separates a launcher's own options from the remaining arguments. */
 function read(launcher: keyof typeof launchers, args: readonly string[]) {
   const { switches, ignored, valued } = launchers[launcher];
   const found = new Map<string, string[]>();
@@ -148,19 +148,19 @@ function notInstallable(ecosystem: PackageSpec['ecosystem'], written: string) {
     ? `Write one version, such as ${form}`
     : `Name a release that ${registry} has, such as ${form}, ${elsewhere}`;
   return {
-    // A URL may contain a password.
+    // Remove the user and password of a URL.
     why: `${JSON.stringify(written.replace(/\/\/[^@/]*@/, '//…@'))} is not the name of a package of ${registry}. The hub installs only those: no git repositories, URLs, folders or ranges. ${remedy}`,
   };
 }
 
-/** Splits `a,b[x,y]` as uv does: commas in brackets do not separate. */
+/** Splits `a,b[x,y]` at commas outside of brackets, as uv does. */
 const splitList = (text: string) =>
   text
     .split(/,(?![^[]*\])/)
     .map(part => part.trim())
     .filter(part => part !== '');
 
-/** Accepts `3.12`, `3.12.4`, `python3.12` and `cpython@3.12`. */
+/** Converts `3.12`, `3.12.4`, `python3.12` and `cpython@3.12` to a Python version. */
 const pythonVersion = (text: string) =>
   /^(?:python|cpython[@-]|py)?(3\.\d{1,2}(?:\.\d{1,2})?)$/.exec(text)?.[1];
 
@@ -171,7 +171,7 @@ const normal = (name: string) => name.toLowerCase().replaceAll(/[-_.]+/g, '-');
 
 export type CommandLine = { readonly command: string; readonly args: readonly string[] };
 
-/** Package launchers with their subcommands, and the launcher whose options they share. */
+/** Package launchers with their subcommands, each with the launcher (npx, uvx or docker) that has the same options. */
 const commands = [
   ['npm exec', 'npx'],
   ['npm x', 'npx'],
@@ -189,7 +189,7 @@ const commands = [
 ] as const;
 
 /**
- * Converts a command line to the equivalent for npx, uvx or docker, without the program's folder, `.exe`, and `cmd /c`.
+ * Converts a command line to the equivalent for npx, uvx or docker. Removes the program's folder, `.exe` and `cmd /c`.
  */
 export function plainLine({ command, args }: CommandLine): CommandLine {
   const name = nameOf(command);
@@ -207,7 +207,7 @@ export function plainLine({ command, args }: CommandLine): CommandLine {
   return { command, args };
 }
 
-/** Removes the subcommands, which only options may precede; undefined if one is missing. */
+/** Removes the subcommands, which only options may precede. Returns undefined if a subcommand is missing. */
 function withoutVerbs(args: readonly string[], verbs: readonly string[]) {
   return verbs.reduce<readonly string[] | undefined>((left, verb) => {
     const at = left?.findIndex(arg => !arg.startsWith('-')) ?? -1;
@@ -215,7 +215,7 @@ function withoutVerbs(args: readonly string[], verbs: readonly string[]) {
   }, args);
 }
 
-/** npx asks before it installs a package. Without a terminal nobody can answer, so `-y` is added. */
+/** Adds `-y` to the arguments of npx. Without it, npx asks before it installs a package, and nobody can answer. */
 function toNpxArgs(args: readonly string[]): readonly string[] {
   const end = args.findIndex(arg => arg === '--' || !arg.startsWith('-'));
   const plain = args[end] === '--' ? args.toSpliced(end, 1) : args;

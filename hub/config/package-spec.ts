@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { Sandbox } from './sandbox.ts';
 
-/** A package that an image is built from. */
+/** A package that is installed in the image of a server. */
 export type PackageSpec = {
   readonly ecosystem: 'npm' | 'pypi';
   /** Name and version as the installer expects them: `@scope/name@1.2.3`, `name==1.2.3`, or only the name. */
@@ -11,16 +11,18 @@ export type PackageSpec = {
   readonly python?: string;
 };
 
-/** The hub's own servers, by their folders in `images/`. */
+/** Servers that are part of the hub, by their folders in `images/`. */
 const ownServers = ['ollama-mcp'] as const;
 export type OwnServer = (typeof ownServers)[number];
 
-// Specs are passed to an installer's command line. Options, paths, URLs, git references, archives and shell syntax
-// therefore match neither name nor version.
+// Specs are passed to an installer's command line. The patterns of names and versions therefore exclude options, paths,
+// URLs, git references, archives and shell syntax.
 const npmSpec =
   /^((?:@[a-z0-9][\w.-]{0,100}\/)?[a-z0-9][\w.-]{0,213})(?:@([a-z0-9][\w.+-]{0,99}))?$/i;
 const pypiSpec = /^([a-z0-9](?:[\w.-]{0,98}[a-z0-9])?)(?:(?:==|@)([a-z0-9][\w.+!-]{0,99}))?$/i;
-/** Additional packages may have ranges and extras: they are resolved together with the main package. */
+/**
+ * Pattern of an additional package, which may have a version range and extras, as it is resolved with the main package.
+ */
 const pypiExtra =
   /^[a-z0-9](?:[\w.-]{0,98}[a-z0-9])?(?:\[[\w,.-]{1,100}\])?(?:(?:==|>=|<=|~=|!=|<|>)[a-z0-9][\w.+!*-]{0,99})?$/i;
 const archive = /\.(?:tgz|tar|gz|zip|whl)$/i;
@@ -28,8 +30,8 @@ const imageReference =
   /^[a-z0-9][a-z0-9._-]*(?::\d{1,5})?(?:\/[a-z0-9][a-z0-9._-]*)*(?::[\w][\w.-]{0,127})?(?:@sha256:[a-f0-9]{64})?$/i;
 
 /**
- * Parses `@org/server@1.2.3`, `uvx:name==1.0`, `docker:name:tag` or `agenthub:name`, a server of the hub's own; undefined
- * for anything else.
+ * Parses `@org/server@1.2.3`, `uvx:name==1.0`, `docker:name:tag`, or `agenthub:name` for a server that is part of the
+ * hub; returns undefined for anything else.
  */
 export function findPackage(written: string) {
   const [, registry, name = ''] = /^(docker|uvx|agenthub):([^]*)$/.exec(written) ?? [];
@@ -66,24 +68,24 @@ export function npmPackage(spec: string): PackageSpec | undefined {
 export function pypiPackage(written: string): PackageSpec | undefined {
   const [, name, version] = pypiSpec.exec(written) ?? [];
   if (name === undefined || archive.test(written)) return undefined;
-  // uvx writes `name@latest` for the newest version; pip expresses that by leaving the version out.
+  // uvx writes `name@latest` for the newest version, pip a name without a version.
   const pinned = version !== undefined && version !== 'latest';
   return { ecosystem: 'pypi', spec: pinned ? `${name}==${version}` : name };
 }
 
-/** `dataDir`: the data folder of a server that runs as a process. The caller creates it. */
+/** Where a package runs. `dataDir` is the data folder of a server that runs as a process; the caller creates it. */
 type PackagePlace =
   | { readonly kind: 'docker'; readonly server: string }
   | { readonly kind: 'process'; readonly dataDir: string };
 
-/** Packages that by default write next to their own code, and the variable that sets another file. */
+/** Packages that by default write files next to their own code, with the variable that sets the path. */
 const dataFiles = new Map([
   ['@modelcontextprotocol/server-memory', { variable: 'MEMORY_FILE_PATH', file: 'memory.jsonl' }],
 ]);
 
 /**
- * Environment and volumes that a package needs to keep its data. Its own folder is read-only in a container; as a
- * process, the installer's cache is deleted. Values in the entry take precedence.
+ * Returns the environment and volumes that a package needs to keep its data. In a container the folder of its code is
+ * read-only; for a process it is in the installer's cache, which is deleted. Values in the entry take precedence.
  */
 export function pathsOfKnownPackage(
   source: PackageSpec,
@@ -92,7 +94,7 @@ export function pathsOfKnownPackage(
   const known = source.ecosystem === 'npm' ? dataFiles.get(nameOfPackage(source)) : undefined;
   if (!known) return { env: {}, volumes: [] };
   const { variable, file } = known;
-  // The package resolves a relative path against its own folder.
+  // An absolute path, because the package resolves relative ones against the folder of its code.
   return place.kind === 'process'
     ? { env: { [variable]: resolve(place.dataDir, file) }, volumes: [] }
     : {
@@ -101,6 +103,6 @@ export function pathsOfKnownPackage(
       };
 }
 
-/** The volumes in which a package keeps the data of a server. */
+/** Returns the volumes in which a package keeps the data of a server. */
 export const volumesOfPackage = (source: PackageSpec | undefined, server: string) =>
   source ? pathsOfKnownPackage(source, { kind: 'docker', server }).volumes : [];

@@ -3,12 +3,12 @@ import { basename, dirname, isAbsolute, join, posix, relative, resolve, sep } fr
 
 /** A path as written and with symbolic links resolved, both absolute. */
 export type ResolvedPath = { readonly written: string; readonly real: string };
-/** `refusal`: why a path is not allowed. */
+/** `refusal` is the reason why a path is not allowed. */
 export type Resolved = ResolvedPath | { readonly refusal: string };
 
 /**
- * Resolves a path. Relative paths start at the config file's folder and `~` at the home folder; they may not leave
- * it, neither by `..` nor through a link. Absolute paths are not restricted.
+ * Resolves a path. Relative paths start at the config file's folder and `~` at the home folder. They may not leave
+ * these folders, neither by `..` nor through a link. Absolute paths are not restricted.
  */
 export async function resolveInside(
   path: string,
@@ -30,22 +30,22 @@ export async function resolveInside(
   };
 }
 
-/** True if `path` is the folder itself or inside it. Both absolute. */
+/** True if `path` is the folder itself or inside it. Both paths are absolute. */
 export function isIn(path: string, folder: string): boolean {
   const inside = relative(folder, path);
   return inside !== '..' && !inside.startsWith(`..${sep}`) && !isAbsolute(inside);
 }
 
-/** Linux follows at most this many links in one path; more of them form a cycle. */
+/** Maximum number of links in one path, as in Linux. A path with more is treated as a cycle. */
 const maxLinks = 40;
 
-/** Resolves the symbolic links of a path. If the path does not exist yet, resolves the part that exists. */
+/** Resolves the symbolic links of a path, or of its existing part if the path does not exist yet. */
 async function followLinks(path: string, linksLeft = maxLinks): Promise<string> {
-  const real = await realpath(path).catch(() => undefined); // Not all of the path exists.
+  const real = await realpath(path).catch(() => undefined); // A part of the path does not exist.
   const parent = dirname(path);
   if (real !== undefined || parent === path) return real ?? path;
   const here = join(await followLinks(parent, linksLeft), basename(path));
-  const target = linksLeft > 0 ? await readlink(here).catch(() => undefined) : undefined; // Not a link.
+  const target = linksLeft > 0 ? await readlink(here).catch(() => undefined) : undefined; // The path is not a link.
   return target === undefined
     ? here
     : await followLinks(resolve(dirname(here), target), linksLeft - 1);
@@ -53,7 +53,7 @@ async function followLinks(path: string, linksLeft = maxLinks): Promise<string> 
 
 const kernelFolders = ['/proc', '/sys', '/dev'];
 
-/** Normalizes the target path of a mount in a container; undefined if it is not allowed. */
+/** Normalizes the target path of a mount in a container; returns undefined if it is not allowed. */
 export function findTarget(path: string): string | undefined {
   const target = posix.normalize(path).replace(/(.)\/$/, '$1');
   const taken = kernelFolders.some(folder => target === folder || target.startsWith(`${folder}/`));

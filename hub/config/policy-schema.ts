@@ -69,7 +69,7 @@ export const policySchema = z.array(ruleSchema).max(1_000);
 
 export type WrittenRule = z.output<typeof ruleSchema>;
 
-/** A rule of the policy. Absent lists match everything. */
+/** A rule of the policy. A list that is absent matches everything. */
 export type PolicyRule = {
   readonly [
     list in 'clients' | 'servers' | 'tools' | 'resources' | 'prompts' | 'methods'

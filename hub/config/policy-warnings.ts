@@ -4,7 +4,9 @@ import type { PolicyRule } from './policy-schema.ts';
 import { matchesEverything } from './policy.ts';
 import { findClosest } from './suggest.ts';
 
-/** Rules that are valid but can never match, one sentence each. `builtins`: names of the hub's own servers. */
+/**
+ * Returns a warning for each rule that is valid but can never match. `builtins` are the names of the built-in servers.
+ */
 export function* policyWarnings(config: Config, builtins: readonly string[]): Generator<string> {
   const { policy = [], servers, clients = [] } = config;
   const serverNames = [...servers.map(({ name }) => name), ...builtins];
@@ -14,7 +16,7 @@ export function* policyWarnings(config: Config, builtins: readonly string[]): Ge
       if (!serverNames.includes(name))
         yield `policy[${index}].servers: no server is called ${JSON.stringify(name)}${hint(name, serverNames)}`;
     for (const name of literals(rule.clients))
-      // Agents and jobs have names with ":", and come and go.
+      // Names with ":" belong to agents and jobs, which exist only for some time.
       if (!clientNames.includes(name) && !name.includes(':'))
         yield `policy[${index}].clients: ${JSON.stringify(name)} is not in "clients"${hint(name, clientNames)}. The rule only matches if a token of \`agenthub token create\` or a certificate has that name`;
     yield* toolWarnings(`policy[${index}].tools`, rule.tools, config, serverNames);
@@ -25,7 +27,7 @@ export function* policyWarnings(config: Config, builtins: readonly string[]): Ge
     yield `policy[${last}] matches everything, so that the rules after it have no effect: move it to the end, or remove them`;
 }
 
-/** Servers, tags and tools of profiles that do not exist. */
+/** Returns warnings about servers, tags and tools in profiles that do not exist. */
 function* profileWarnings(config: Config, serverNames: readonly string[]): Generator<string> {
   const { profiles = [], servers } = config;
   const known = [...new Set(servers.flatMap(({ tags }) => tags))];
@@ -41,7 +43,9 @@ function* profileWarnings(config: Config, serverNames: readonly string[]): Gener
   }
 }
 
-/** Names of tools that no server can have on `/mcp`. Fan-out tools have names without one. */
+/**
+ * Returns warnings about tool names that no server can have on `/mcp`. Names of fan-out tools have no server prefix.
+ */
 function* toolWarnings(
   path: string,
   tools: PolicyRule['tools'],

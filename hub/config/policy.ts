@@ -2,18 +2,18 @@ import type { PolicyRule, WrittenRule } from './policy-schema.ts';
 import type { Problem } from './problem.ts';
 import type { EntryDraft } from './sandbox.ts';
 
-/** Which tools a server offers, under which names and descriptions. All keys are the server's own names. */
+/** Which tools a server offers, and their names and descriptions. All keys are the server's own tool names. */
 export type ToolSettings = {
-  /** Where the config says so, such as `servers.files.tools`. */
+  /** Path of these settings in the config, such as `servers.files.tools`. */
   readonly path: string;
   readonly allow?: readonly string[];
   readonly deny?: readonly string[];
-  /** New names by old ones. */
+  /** New tool names by the server's own names. */
   readonly rename?: Readonly<Record<string, string>>;
   readonly describe?: Readonly<Record<string, string>>;
 };
 
-/** Converts the rules of a file to one form, and refuses a policy that allows nothing to anybody. */
+/** Normalizes the rules of a file, and reports a policy that denies everything to everyone as a problem. */
 export function readPolicy(written: readonly WrittenRule[]): {
   readonly policy: readonly PolicyRule[];
   readonly problems: readonly Problem[];
@@ -77,7 +77,7 @@ export function matchesEverything(rule: PolicyRule): boolean {
   );
 }
 
-/** The tool settings of an entry. Reports names that two tools would get. */
+/** Returns the tool settings of an entry. Reports a name that two tools would get. */
 export function toolSettings({ name, form, entry, report }: EntryDraft): ToolSettings | undefined {
   const { tools } = entry;
   if (!tools) return undefined;

@@ -6,9 +6,9 @@ import { findClosest, nearest } from './suggest.ts';
 
 export type Problem = {
   readonly path: Path;
-  /** What is wrong and what to write instead. */
+  /** What is wrong, and what to write instead. */
   readonly text: string;
-  /** True if the text only says what is allowed. The message then shows the invalid value before it. */
+  /** True if the text only says which values are allowed. The message then shows the invalid value before the text. */
   readonly showsValue?: boolean;
 };
 
@@ -77,7 +77,7 @@ function typeName(value: unknown): string {
 }
 
 /**
- * Removes the password and the query, which may contain a key, from a URL. The URL is not valid: its scheme may be
+ * Removes the password from a URL, and the query, which may contain a key. The URL may be invalid: its scheme may be
  * missing, and its password may contain a slash.
  */
 const withoutCredentials = (url: string) =>
@@ -85,10 +85,10 @@ const withoutCredentials = (url: string) =>
 
 type Issue = z.core.$ZodIssue;
 
-/** The keys that a schema knows. */
+/** The keys that a schema allows. */
 export type SchemaKeys = {
   keysAt(path: Path): readonly string[];
-  /** Prints the schema. */
+  /** Command that prints the schema. */
   readonly command: string;
 };
 
@@ -122,7 +122,7 @@ export function problemsOf(
   });
 }
 
-/** Reports only the branch of a union whose own type matches the value. */
+/** Reports the problems of the branch of a union whose own type matches the value. */
 function unionProblems(
   issue: Issue & { readonly code: 'invalid_union' },
   path: Path,
@@ -134,15 +134,15 @@ function unionProblems(
   return meant ? problemsOf(meant, path, keys) : [{ path, text: issue.message, showsValue: true }];
 }
 
-/** Up to this many allowed keys are all named, of more only the nearest three. */
+/** Maximum number of allowed keys of which a message names all. Of more keys, it names the nearest three. */
 const maxKeysNamed = 8;
 
-/** Up to this many objects that have the key are named. */
+/** Maximum number of objects that a message suggests as the right place of a key. */
 const maxPlaces = 3;
 
 function unknownKey(key: string, path: Path, schema: SchemaKeys): string {
   const keys = schema.keysAt(path);
-  // As `memory` beside `resources`, or `port` beside `listen`.
+  // Objects beside the key that have such a key, as `resources` has `memory` and `listen` has `port`.
   const inside = keys.filter(one => schema.keysAt([...path, one]).includes(key));
   if (inside.length > 0 && inside.length <= maxPlaces)
     return `unknown key here. Did you mean ${inside.map(one => JSON.stringify(`${one}.${key}`)).join(' or ')}?`;
@@ -165,12 +165,12 @@ const written = new Map([
 
 const write = (expected: string) => written.get(expected) ?? `write a value of type ${expected}`;
 
-/** Without a message in the schema, zod reports the received type, which the problem shows anyway. */
+/** Replaces zod's default message, which only names the received type: the problem shows that anyway. */
 const typeText = ({ message, expected }: Issue & { readonly code: 'invalid_type' }) =>
   message.startsWith('Invalid input') ? write(expected) : message;
 
 function allowed(issue: Issue): string {
-  // Without a message in the schema, zod says how the value deviates, which the problem shows anyway.
+  // Without a message in the schema, zod describes the deviation, which the problem shows anyway.
   if (!/^(?:Too|Invalid) /.test(issue.message)) return issue.message;
   switch (issue.code) {
     case 'invalid_value':

@@ -7,10 +7,10 @@ import type { ServerConfig } from './normalize.ts';
 const maxAccepted = 20;
 
 /**
- * Creates a gate, which holds back changed entries that would run without a sandbox on this machine, and clients that
- * would administer the hub, until a person allows them. The config at start is allowed, because a person started the hub
- * with it. Afterwards a program that can write the file could otherwise run commands as this user through an unnoticed hot
- * reload.
+ * Creates a gate for changes of the config. It holds back changed entries that would run without a sandbox on this
+ * machine, and clients that would administer the hub, until a person allows them. The config at start is allowed,
+ * because a person started the hub with it. Without the gate, a program that can write the file could run commands as
+ * this user through an unnoticed hot reload.
  */
 export function createProcessGate(first: Config) {
   const accepted = new Map<string, readonly object[]>();
@@ -21,7 +21,7 @@ export function createProcessGate(first: Config) {
   const isAccepted = (server: ServerConfig) =>
     accepted.get(server.name)?.some(one => isDeepStrictEqual(one, whatRuns(server))) === true;
 
-  /** Allows this entry as it is. */
+  /** Allows the entry in its current form. */
   function accept(server: ServerConfig): void {
     if (isAccepted(server)) return;
     const others = accepted.get(server.name) ?? [];
@@ -34,7 +34,10 @@ export function createProcessGate(first: Config) {
     get waiting() {
       return [...held.keys(), ...administrators.waiting];
     },
-    /** Allows the held-back entry of this server, or the client of `client:NAME`. Returns false if there is none. */
+    /**
+     * Allows the held-back entry of a server, or the held-back client for `client:NAME`. Returns false if there is
+     * none.
+     */
     allow(name: string): boolean {
       if (administrators.allow(name)) return true;
       const server = held.get(name);
@@ -42,8 +45,8 @@ export function createProcessGate(first: Config) {
       return server !== undefined;
     },
     /**
-     * Replaces each entry that is not allowed by its previous version, or disables it if it is new. Clients that are not
-     * allowed do not administer.
+     * Replaces each entry that is not allowed by its previous version, or disables a new one. Clients that are not
+     * allowed lose the right to administer.
      */
     hold(config: Config): Config {
       held.clear();
@@ -63,11 +66,14 @@ export function createProcessGate(first: Config) {
   };
 }
 
-/** The clients that may administer: those of the config at start, and those that a person allowed, each with its token. */
+/**
+ * Tracks the clients that may administer, each with its token: those of the config at start, and those that a person
+ * allowed.
+ */
 function createAdministrators(first: Config) {
   const keyOf = ({ name, tokenDigest = '' }: ClientConfig) => `${name} ${tokenDigest}`;
   const accepted = new Set((first.clients ?? []).filter(({ administer }) => administer).map(keyOf));
-  /** Keys by the name that allows them. Names of servers contain no colon. */
+  /** Held-back clients by the name that allows them, `client:NAME`. Names of servers contain no colon. */
   const held = new Map<string, string>();
 
   function holdOne(client: ClientConfig): ClientConfig {
@@ -97,14 +103,20 @@ function createAdministrators(first: Config) {
 const isRunAsProcess = ({ enabled, launch }: ServerConfig) =>
   enabled && launch.kind === 'local' && launch.runtime === 'process';
 
-/** What decides which program runs, including the environment, because of variables such as NODE_OPTIONS. */
+/**
+ * Returns the part of a server's config that decides which program runs. Includes the environment, as variables such as
+ * NODE_OPTIONS load code.
+ */
 function whatRuns({ launch, entryDigest }: ServerConfig): object {
-  // The owner set the new value of a secret; the entry that uses it was allowed.
+  // The digest ignores values of secrets: only the owner sets them, and the entry that refers to them was allowed.
   if (entryDigest !== undefined) return { entryDigest };
   return launch.kind === 'local' ? { ...launch, sandbox: undefined } : launch;
 }
 
-/** Does not show the arguments, which may contain secrets: everyone who may list servers sees this text. */
+/**
+ * Returns the reason for holding back an entry. Omits the arguments, which may contain secrets: everyone who may list
+ * servers sees this text.
+ */
 function whyHeld({ name, launch }: ServerConfig): string {
   if (launch.kind !== 'local') return '';
   const program = JSON.stringify(launch.command ?? launch.package?.spec ?? '');

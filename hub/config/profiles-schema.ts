@@ -38,7 +38,7 @@ export const profileSchema = describeKeys(
   },
 );
 
-/** A view of the servers: what it shows of them. All of it if no list says otherwise. */
+/** A filtered view of the servers and their tools. Without lists, it shows all of them. */
 export type ProfileConfig = {
   readonly name: string;
   readonly tags: readonly string[];
@@ -46,15 +46,15 @@ export type ProfileConfig = {
   readonly servers: readonly string[];
   /** Names and patterns of tools on `/mcp`. */
   readonly tools: readonly string[];
-  /** The same, of tools that are not shown. */
+  /** Names and patterns of tools on `/mcp` that are hidden. */
   readonly hiddenTools: readonly string[];
-  /** Set in find mode: clients list only these tools of servers, and find the others. Names and patterns. */
+  /** Set in find mode: clients list only these tools of servers, by names and patterns, and search for the others. */
   readonly find?: { readonly pinned: readonly string[] };
 };
 
 type WrittenProfiles = Readonly<Record<string, z.output<typeof profileSchema>>>;
 
-/** Converts the profiles of a file to one form. */
+/** Normalizes the profiles of a file. */
 export const readProfiles = (written: WrittenProfiles): readonly ProfileConfig[] =>
   Object.entries(written).map(([name, { tags, servers, tools, find = false }]) => {
     const all = listOf(tools);

@@ -9,9 +9,9 @@ export type ReloaderNeeds = {
 };
 
 type Handlers<Content extends object, Outcome> = ReloaderNeeds & {
-  /** Reads the files. If it throws, the reload is refused. */
+  /** Reads the files. If it rejects, the reload is refused. */
   readonly read: () => Promise<FileReading<Content>>;
-  /** `isChanged`: the first file has other content than before, or its previous content was not valid. */
+  /** `isChanged` is true if the content of the first file differs from before, or was not valid before. */
   readonly apply: (
     content: Content,
     change: { isChanged: boolean; wasRefused: boolean },
@@ -34,7 +34,7 @@ export function createReloader<Content extends object, Outcome>(
   let next: Promise<Outcome> | undefined;
   let watch: FileWatch | undefined;
 
-  /** `seen`: the snapshots of the watch, if it triggered the load. */
+  /** Reads and applies the files. `seen` has the snapshots of the file watch, if it triggered the load. */
   async function load(seen: readonly FileSnapshot[]): Promise<Outcome> {
     const reading = await read().catch((error: unknown) => ({
       files: [],
@@ -62,7 +62,9 @@ export function createReloader<Content extends object, Outcome>(
     });
   }
 
-  /** Keeps the length of the last valid text: an invalid one cannot show whether the next one is truncated. */
+  /**
+   * Keeps the length of the last valid text, because the length of an invalid one cannot show if the next is truncated.
+   */
   function withGoodLength(seen: FileSnapshot): FileSnapshot {
     const before = files.find(({ path }) => path === seen.path);
     return before ? { ...seen, length: before.length } : seen;
@@ -97,12 +99,14 @@ export function createReloader<Content extends object, Outcome>(
 
   return {
     status: () => ({
-      /** The watched files, the config file first. Absolute. */
+      /** Absolute paths of the watched files, the config file first. */
       files: files.map(({ path }) => path),
       ...(refusal && { error: refusal }),
     }),
     service: {
-      /** Reads do not overlap: calls during a running read share one further read. Never rejects. */
+      /**
+       * Reads the files again. Reads do not overlap: calls during a read share one more read after it. Never rejects.
+       */
       reload: () => reload(),
       async start(_signal: AbortSignal) {
         const onChange = async (seen: readonly FileSnapshot[]) => void (await reload(seen));
@@ -119,6 +123,6 @@ export function createReloader<Content extends object, Outcome>(
   };
 }
 
-/** True if a file changed between the watch's snapshot and this read. */
+/** True if a file changed between the snapshot of the file watch and this read. */
 const isOvertaken = (read: readonly FileSnapshot[], seen: readonly FileSnapshot[]) =>
   seen.some(({ path, digest }) => read.some(one => one.path === path && one.digest !== digest));

@@ -7,11 +7,11 @@ export const clientNameRule =
   'the name of a client has 1 to 64 letters, digits, spaces and "_.@/+-", and starts with a letter or digit';
 
 const maxModels = 16;
-/** Maximum number of texts of one call that are improved. */
+/** Maximum number of texts in one call that are improved. */
 const maxArguments = 16;
 const maxNames = 1000;
 const maxSeconds = 600;
-/** 30 days. */
+/** Maximum lifetime of a cached result, in seconds: 30 days. */
 const maxTtlSeconds = 2_592_000;
 
 const clientName = z.string().regex(clientNamePattern, clientNameRule);

@@ -31,7 +31,7 @@ function withDefaults(written: WrittenRules) {
   );
   return {
     default: ruleWithDefaults({}, base),
-    /** By lowercase client name. */
+    /** Rules of clients by client name in lower case. */
     clients: new Map(
       clients.map(([name, own]) => [foldClientName(name), ruleWithDefaults(own, base)]),
     ),
@@ -42,7 +42,7 @@ function withDefaults(written: WrittenRules) {
   };
 }
 
-/** Fills in the keys that a rule leaves out with those of `base`, and those of neither with the defaults. */
+/** Fills in missing keys of a rule from `base`, then from the defaults. */
 function ruleWithDefaults(own: WrittenRule, base: WrittenRule) {
   const rule = { ...base, ...own };
   const timeouts = { ...base.timeouts, ...own.timeouts };
@@ -50,24 +50,24 @@ function ruleWithDefaults(own: WrittenRule, base: WrittenRule) {
   const defaultOptions = { temperature: 0.2, num_ctx: 8192, num_predict: 2048, think: false };
   return {
     enabled: rule.enabled ?? true,
-    /** Undefined: the model of OLLAMA_MODEL. */
+    /** Model of the rule. If undefined, that of OLLAMA_MODEL. */
     model: rule.model,
     systemPrompt: rule.system_prompt ?? systemPrompt,
-    /** Under Ollama's names. */
+    /** Options of Ollama's API, under its names. */
     options: { ...defaultOptions, ...base.options, ...own.options },
-    /** Total time limit. The prompt is returned within it in any case. */
+    /** Total time limit in ms, after which the original prompt is returned. */
     totalMs: inMs(timeouts.total ?? 30),
     firstTokenMs: inMs(timeouts.first_token ?? 10),
-    /** Replaces `firstTokenMs` if the model has to be loaded first. */
+    /** Time limit for the first token in ms, in place of `firstTokenMs`, if the model has to be loaded first. */
     loadMs: inMs(timeouts.load ?? 20),
-    /** When the cached result of a prompt with the same meaning is used. */
+    /** When a prompt may use the cached result of another prompt with the same meaning. */
     cacheMode: cache.mode ?? 'guarded',
-    /** Undefined: the value of CACHE_SIMILARITY_THRESHOLD, or a calibrated one. */
+    /** Similarity threshold. If undefined, CACHE_SIMILARITY_THRESHOLD or a calibrated one applies. */
     threshold: cache.threshold,
     ttlMs: inMs(cache.ttl ?? 86_400),
     /** Maximum length of a result, as a multiple of the prompt's length. */
     maxGrowth: rule.max_growth ?? 8,
-    /** Arguments that are prompts, by public tool name. */
+    /** Arguments that contain prompts, by public tool name. */
     tools: rule.tools ?? {},
     /** Public names of the prompts whose user messages are improved. */
     prompts: rule.prompts ?? [],
@@ -78,13 +78,13 @@ const inMs = (seconds: number) => Math.round(seconds * 1000);
 
 export const defaultRules = withDefaults({});
 
-/** A model that the rules name, and for what. */
+/** A model that the rules name, and what they use it for. */
 type NamedModel = {
   readonly model: string;
   readonly use: 'rule' | 'embedding' | 'judge' | 'fallback';
 };
 
-/** The models that the rules need, most important first. `usualModel` is for rules that name none. */
+/** Returns the models that the rules need, most important first. `usualModel` is used for rules that name none. */
 export function modelsOf(rules: EnhancementRules, usualModel: string): readonly NamedModel[] {
   const { fallbackChain, embeddingModel, judgeModel, clients } = rules;
   const chosen = [rules.default, ...clients.values()].filter(({ enabled }) => enabled);
@@ -103,7 +103,7 @@ export function modelsOf(rules: EnhancementRules, usualModel: string): readonly 
   return models.filter(({ model }, at) => models.findIndex(other => other.model === model) === at);
 }
 
-/** Names that clients send in `initialize`, folded, and those under which people know them. */
+/** Names under which people know clients, by the names that these send in `initialize`, in lower case. */
 const knownAs: ReadonlyMap<string, string> = new Map([
   ['claude-ai', 'claude-desktop'],
   ['claude desktop', 'claude-desktop'],
@@ -115,15 +115,15 @@ const knownAs: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * The key of the rule of a client: the name that it sends, or the one under which people know it (Claude Desktop sends
- * `claude-ai`). Undefined: the default rule applies.
+ * Returns the key of a client's rule: the name that the client sends, or the one under which people know it (Claude
+ * Desktop sends `claude-ai`). Undefined if the default rule applies.
  */
 export function ruleKeyOf({ clients }: EnhancementRules, client: string): string | undefined {
   const name = foldClientName(client);
   return [name, knownAs.get(name) ?? name].find(key => clients.has(key));
 }
 
-/** The rule of a client. Returns the default rule if the client has none or is not named. */
+/** Returns the rule of a client, or the default rule if the client has none or is unknown. */
 export const ruleOf = (rules: EnhancementRules, client: string | undefined): EnhancementRule =>
   rules.clients.get(ruleKeyOf(rules, client ?? '') ?? '') ?? rules.default;
 
@@ -136,7 +136,7 @@ const ruleKeys: SchemaKeys = { keysAt: knownRuleKeys, command: 'agenthub schema 
 const remedy =
   'Create it with {"default": {"enabled": true}}, or name another file with ENHANCEMENT_RULES_CONFIG';
 
-/** Reads a rules file. Returns errors instead of throwing them: HUB_CONFIG_MISSING, or HUB_CONFIG_INVALID with all problems. */
+/** Reads a rules file. Returns errors, does not throw: HUB_CONFIG_MISSING, or HUB_CONFIG_INVALID with all problems. */
 export async function readRules(
   file: string,
   { readText }: Pick<ReloaderNeeds, 'readText'> = {},
@@ -161,7 +161,9 @@ export async function readRules(
   return { files, rules: withDefaults(data) };
 }
 
-/** Problems with client names. Names are read from the document, because the parsed object can lose duplicates. */
+/**
+ * Returns problems with client names. Reads the names from the document, because the parsed object can lose duplicates.
+ */
 function nameProblems(document: Document): readonly Problem[] {
   const first = new Map<string, string>();
   return document.keysAt(['clients']).flatMap((name): readonly Problem[] => {
@@ -191,7 +193,7 @@ export type RulesStatus = RulesSource['status'];
 
 type Options = WatchTiming & {
   readonly file: string;
-  /** False if no setting names the file. The built-in rule is then used while the file does not exist. */
+  /** True if a setting names the file, which must then exist. Otherwise the built-in rule applies while it does not. */
   readonly isRequired: boolean;
 };
 
@@ -207,7 +209,7 @@ export async function openRules({ file, isRequired, ...timing }: Options, needs:
   let from: 'file' | 'built_in' = isRequired ? 'file' : 'built_in';
   let loadedAt = clock.now();
 
-  /** Until the file is read for the first time, its absence means the built-in rule. */
+  /** Reads the rules file. Until it is read for the first time, the built-in rule applies if it is missing. */
   async function read() {
     const reading = await readRules(file, needs);
     return from === 'built_in' && reading.error?.code === 'HUB_CONFIG_MISSING'
@@ -243,7 +245,7 @@ export async function openRules({ file, isRequired, ...timing }: Options, needs:
   });
 
   return {
-    /** `reload` resolves with the error if the file is refused. */
+    /** `reload` of the service resolves with the error if the file is refused. */
     ...service,
     name: 'rules',
     get current() {
@@ -253,7 +255,7 @@ export async function openRules({ file, isRequired, ...timing }: Options, needs:
       const { files, ...refusal } = status();
       return {
         file: files[0],
-        /** `built_in`: there is no file. */
+        /** `built_in` if there is no rules file. */
         from,
         /** When the active rules were read, in ms since the epoch. */
         loadedAt,

@@ -4,16 +4,16 @@ import { type Resolved, findTarget, resolveInside } from './paths.ts';
 import { type ServerEntry, bytesOf } from './server-schema.ts';
 import type { Path } from './source-map.ts';
 
-/** A server entry, and what it takes to normalize it. */
+/** A server entry, with everything that is needed to normalize it. */
 export type EntryDraft = {
   readonly name: string;
-  /** The group of the entry: the hub's own format, or that of MCP clients. */
+  /** Key of the file that contains the entry: the hub's own format, or that of MCP clients. */
   readonly form: 'servers' | 'mcpServers';
   readonly entry: ServerEntry;
-  /** The keys that the file sets; the other keys have their defaults. */
+  /** Keys that the file sets. All other keys of `entry` have their defaults. */
   readonly written: ReadonlySet<string>;
   readonly home: string;
-  /** Folder of the file that sets this key. Files in `extends` have their own folders. */
+  /** Returns the folder of the file that sets this key, as files in `extends` have folders of their own. */
   readonly folderOf: (key: 'build' | 'cwd' | 'mounts') => string;
   readonly guard: MountGuard;
   /** Reports a problem at a path inside the entry. `showsValue` puts the value before the text. */
@@ -25,7 +25,7 @@ export type Sandbox = Readonly<Awaited<ReturnType<typeof sandboxOf>>>;
 
 const minMemoryBytes = 6 * 1024 * 1024;
 
-/** `source:target`, `source:target:ro` or `:rw`; the source may be `C:\folder`. */
+/** Short form of a mount: `source:target`, `source:target:ro` or `source:target:rw`. The source may be `C:\folder`. */
 const shortMount = /^(.+):(\/[^:]*)(?::(ro|rw))?$/s;
 
 const targetRule =

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 
 /**
- * For schemas that parse few values in a run: zod compiles a parser for each object schema with its first value, which
- * takes longer than interpreting the schema some hundred times.
+ * Options for schemas that parse few values per run. By default zod compiles each object schema at its first use, which
+ * takes longer than interpreting it some hundred times.
  */
 export const interpreted = { jitless: true } as const;
 
@@ -17,7 +17,7 @@ export function describeKeys<Schema extends z.ZodObject>(
   return schema;
 }
 
-/** The text of a generated JSON schema file. */
+/** Returns the text of a generated JSON schema file. */
 export function jsonSchemaText(schema: z.ZodType): string {
   // Editors support draft 7 completely. `io: 'input'` describes what users write, before defaults are applied.
   const json = z.toJSONSchema(schema, { target: 'draft-7', io: 'input' });
@@ -41,15 +41,15 @@ export function bytesOf(size: string | number): number {
   return Math.floor(Number(digits) * (factors.get(unit.toLowerCase()) ?? 1));
 }
 
-/** A string that matches the pattern; `rule` is the message for others. */
+/** Schema of a string that matches the pattern. `rule` is the message for other strings. */
 export const matching = (pattern: RegExp, rule: string) => z.string().regex(pattern, rule);
 
-/** A string that can be passed to the system: no NUL characters. */
+/** Schema of a string that can be passed to the system, without NUL characters. */
 export const text = z
   .string()
   .refine(value => !value.includes('\0'), 'write it without NUL characters');
 
-/** A number of seconds. Its problems name the unit, which a key such as "timeout" does not. */
+/** Schema of a number of seconds. Its messages name the unit, which a key such as `timeout` does not. */
 export function secondsBetween(least: number, most: number) {
   const rule = `write a number of seconds from ${least} to ${most}`;
   return z.number(`${rule}, without quotes`).min(least, rule).max(most, rule);

@@ -150,17 +150,20 @@ export function schemaJson(): string {
   return jsonSchemaText(file);
 }
 
-/** Schema of the file without its servers, which are parsed one by one, so that each reports its own problems. */
+/** Schema of a config file without its servers, which are parsed one by one, so that each reports its own problems. */
 export const envelopeSchema = fileOf(z.unknown(), z.string(), clientSchema);
 
-/** The parsed schema. It takes milliseconds to make, and a file may have thousands of unknown keys. */
+/**
+ * JSON schema of the config file, cached because a file may have thousands of unknown keys and parsing takes
+ * milliseconds.
+ */
 let parsed: unknown;
 
-/** Keys by path. All entries of servers have the same ones. */
+/** Known keys by path. All entries of servers share the same paths. */
 const keysByPath = new Map<string, readonly string[]>();
 const maxPaths = 1_000;
 
-/** The known keys of the object at a path, for "did you mean" hints. None where no object is expected. */
+/** Returns the known keys of the object at a path, for "did you mean" hints. Empty if no object is expected there. */
 export function knownKeys(path: readonly (string | number)[]): readonly string[] {
   const isInEntry = (path[0] === 'servers' || path[0] === 'mcpServers') && path.length > 1;
   const parts = isInEntry ? path.slice(2) : path;
@@ -190,18 +193,18 @@ function findKeys(isInEntry: boolean, parts: readonly (string | number)[]): read
 
 type Members = { readonly [name: string]: unknown };
 
-/** A schema, or the members of its union. */
+/** Returns a schema, or the members of a union. */
 function alternativesOf(schema: unknown): readonly Members[] {
   if (!isObject(schema)) return [];
   const { anyOf } = schema;
   return Array.isArray(anyOf) ? anyOf.flatMap(alternativesOf) : [schema];
 }
 
-/** The keys that an object schema names, with their schemas. */
+/** Returns the keys of an object schema, with the schemas of their values. */
 const namedKeys = ({ properties }: Members) =>
   new Map(isObject(properties) ? Object.entries(properties) : []);
 
-/** Schemas of the value at a key or index. */
+/** Returns the schemas that apply to the value at a key or index. */
 const insideOf = (schema: unknown, part: string | number): readonly unknown[] =>
   alternativesOf(schema).map(object =>
     typeof part === 'number'

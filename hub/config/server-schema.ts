@@ -9,9 +9,9 @@ export { bytesOf, describeKeys, jsonSchemaText, size, sizePattern, text } from '
 /** Defaults for an entry with `"instance": "session"`. Other entries do not use these values. */
 export const instanceDefaults = { maxInstances: 20, idleSeconds: 1800 } as const;
 
-/** At most one day. Node's timers overflow after 24.8 days. */
+/** Number of seconds up to one day, because Node's timers overflow after 24.8 days. */
 const seconds = secondsBetween(1, 86_400);
-/** Name of a server. It becomes part of container names, tool names and URLs. */
+/** Name of a server, which becomes part of container names, tool names and URLs. */
 export const serverName = matching(
   /^[a-zA-Z0-9][a-zA-Z0-9_-]{0,31}$/,
   'a server name has 1 to 32 letters, digits, "_" and "-", and starts with a letter or digit',
@@ -21,7 +21,7 @@ const headerName = matching(
   /^[!#$%&'*+.^_`|~\w-]+$/,
   'the name of a header has letters, digits and "-"',
 );
-/** What a server may reach. */
+/** Network access of a server as a list. */
 const networkList = z.strictObject({
   allow: z
     .array(text)
@@ -60,7 +60,7 @@ const resources = describeKeys(
   },
 );
 
-/** Name that clients and model APIs accept. */
+/** Name of a tool in a form that clients and model APIs accept. */
 const toolName = matching(
   /^[\w.-]{1,128}$/,
   'the name of a tool has 1 to 128 letters, digits, "_", "-" and "."',
@@ -86,7 +86,7 @@ const tools = describeKeys(
   },
 );
 
-/** What happens to definitions of tools that change. */
+/** How the hub treats changed definitions of tools. */
 export const pinningMode = z.enum(['warn', 'hide', 'off']);
 
 const oauth = describeKeys(
@@ -106,7 +106,7 @@ const oauth = describeKeys(
   },
 );
 
-/** Schema of a server entry, with the defaults that do not depend on other keys. */
+/** Schema of a server's entry, with the defaults that do not depend on other keys. */
 export const serverSchema = describeKeys(
   z.strictObject({
     description: text.optional(),

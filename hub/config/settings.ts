@@ -64,13 +64,16 @@ export function readSettings(env: Environment, dotenv = '', manifest: FileSettin
       /^[\x21-\x7e]{16,}$/,
       'at least 16 printable characters without spaces, such as the output of `openssl rand -hex 32`',
     ),
-    /** `off`: the hub cannot be administered over HTTP, even with the owner's key. */
+    /** If `off`, the hub cannot be administered over HTTP, even with the owner's key. */
     administration: choice('ROUTER_ADMINISTRATION', ['on', 'off']) ?? 'on',
     tls:
       certFile !== undefined && keyFile !== undefined
         ? { certFile, keyFile, ...(clients && { clients }) }
         : undefined,
-    /** Host names of the addresses of a hub in a container on which it listens, besides loopback. If empty: `host`. */
+    /**
+     * Host names of the container's addresses on which a hub in a container listens, besides loopback. If empty, the
+     * hub listens on `host`.
+     */
     networks: list('ROUTER_NETWORKS', isHost, 'comma-separated host names of this container'),
     /** Host names, besides localhost, under which clients may reach the hub. */
     allowedHosts: list(
@@ -87,7 +90,7 @@ export function readSettings(env: Environment, dotenv = '', manifest: FileSettin
     /** Set in the hub's image. The published port then limits access, so the hub may listen on all addresses. */
     inContainer: flag('AGENTHUB_IN_CONTAINER'),
     dataDir: text('DATA_DIR') ?? defaultDataDir,
-    /** Volume that is mounted at the data folder of a hub in a container, by its name on the engine. */
+    /** Name of the volume that the engine mounts at the data folder of a hub in a container. */
     dataVolume: text(
       'DATA_VOLUME',
       /^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,254}$/,
@@ -95,9 +98,9 @@ export function readSettings(env: Environment, dotenv = '', manifest: FileSettin
     ),
     serversFile: text('MCP_SERVERS_CONFIG') ?? defaultServersFile,
     logLevel: choice('LOG_LEVEL', logLevels) ?? 'info',
-    /** Undefined: `pretty` on a terminal, else `json`. */
+    /** Log format. If undefined, `pretty` on a terminal and `json` otherwise. */
     logFormat: choice('LOG_FORMAT', ['json', 'pretty']),
-    /** Id in the labels of everything that the hub creates. Default: the id stored in the data folder. */
+    /** Id in the labels of everything that the hub creates in the engine. Default: the id stored in the data folder. */
     hubId: text(
       'HUB_ID',
       /^[a-z0-9][a-z0-9_.-]{0,63}$/,
@@ -105,7 +108,7 @@ export function readSettings(env: Environment, dotenv = '', manifest: FileSettin
     ),
     /** Prefix of the names of containers, volumes and the compose project. */
     hubName: text('HUB_NAME', hubName, hubNameForm) ?? 'agenthub',
-    /** Undefined: the platform's default. */
+    /** Address of the Docker engine. If undefined, the platform's default. */
     dockerHost: address(
       'DOCKER_HOST',
       /^(?:unix|npipe|tcp|http|https|ssh):\/\/./,
@@ -118,11 +121,11 @@ export function readSettings(env: Environment, dotenv = '', manifest: FileSettin
       cpus: number('BUILD_CPUS', 0.1, 64, 'fraction') ?? 2,
     },
     agents: {
-      /** Time without messages after which the container of an agent is stopped. */
+      /** Time without messages after which the container of an agent is stopped, in ms. */
       idleMs: (number('IDLE_TIMEOUT_MINUTES', 1, 10_080) ?? 30) * 60_000,
       /** Port of the HTTP API inside the container of an agent. */
       port: number('CONTAINER_PORT', 1_024, 65_535) ?? 8080,
-      /** The network of an agent is called `<this>-<id>`. */
+      /** First part of the names of agents' networks, which are called `<network>-<id>`. */
       network:
         text(
           'DOCKER_NETWORK',
@@ -132,7 +135,7 @@ export function readSettings(env: Environment, dotenv = '', manifest: FileSettin
     },
     ...readBackends(variables),
     ...(otlp && { otlp }),
-    /** First part of the names of all keys in Redis. Undefined: `agenthub`. */
+    /** First part of the names of all keys in Redis. Default: `agenthub`. */
     ...(deployment !== undefined && { deployment }),
   };
   done();
@@ -141,7 +144,7 @@ export function readSettings(env: Environment, dotenv = '', manifest: FileSettin
   return settings;
 }
 
-/** Adds the hub settings of the config file to the environment, which takes precedence. */
+/** Adds the hub's settings in the config file to the environment, whose own variables take precedence. */
 function withFileSettings(
   env: Environment,
   { listen, token, administration, logLevel }: FileSettings,
@@ -157,14 +160,17 @@ function withFileSettings(
   return { ...env, ...Object.fromEntries(unset) };
 }
 
-/** The data folder as written, for callers that need no other setting. */
+/** Returns the data folder as written, for callers that need no other setting. */
 export const dataDirOf = (env: Environment): string => env['DATA_DIR']?.trim() || defaultDataDir;
 
-/** Folder of the secrets that the machine mounts, as Docker does. */
+/** Returns the folder in which the machine mounts secrets, as Docker does. */
 export const secretsFolderOf = (env: Environment): string =>
   env['AGENTHUB_SECRETS_DIR']?.trim() || '/run/secrets';
 
-/** A published port limits access to the hub's own container, so it may listen on all addresses. */
+/**
+ * Refuses an address that other machines can reach without token and TLS. A hub in a container may listen on all
+ * addresses, because its published port limits access.
+ */
 function refuseOpenAddress({ host, token, tls, inContainer }: Settings): void {
   if (isLoopback(host)) return;
   if (inContainer && (host === '0.0.0.0' || host === '::')) return;
@@ -179,7 +185,10 @@ function refuseOpenAddress({ host, token, tls, inContainer }: Settings): void {
   );
 }
 
-/** A hub removes containers that carry its id and are not its own, so two hubs must not share one. */
+/**
+ * Refuses HUB_ID outside of a container. A hub removes containers that carry its id and are not its own, so two hubs
+ * must not share one id.
+ */
 function refuseSharedId({ hubId, inContainer }: Settings): void {
   if (hubId === undefined || inContainer) return;
   throw new HubError(
@@ -199,7 +208,7 @@ const isPort = (value: string) => /^\d{1,5}$/.test(value) && Number(value) <= 65
 
 const isHost = (value: string) => hostName.test(value) || isIPv6(withoutBrackets(value));
 
-/** `listen` takes an IPv6 address without brackets; the Host header contains it in brackets. */
+/** Removes the brackets of an IPv6 address, which the Host header has and `listen` does not accept. */
 const withoutBrackets = (host: string) => host.toLowerCase().replace(/^\[(.*)\]$/, '$1');
 const withBrackets = (host: string) =>
   isIPv6(withoutBrackets(host)) ? `[${withoutBrackets(host)}]` : host.toLowerCase();

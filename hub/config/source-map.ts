@@ -6,20 +6,20 @@ export type Path = readonly (string | number)[];
 /** Content of a file, without its byte order mark. */
 export type SourceText = { readonly file: string; readonly text: string };
 
-/** Offsets are in characters, and ends are exclusive. */
+/** Position of a value in a text. All offsets are in characters, and ends are exclusive. */
 export type SourceLocation = {
   readonly source: SourceText;
   readonly offset: number;
-  /** Path of the value within its own file. */
+  /** Path of the value within its own file, before files are merged. */
   readonly path: Path;
 };
 
-/** A parsed value with its location, so that files can be edited, and values of several files merged. */
+/** A parsed value with its location, which allows editing files and merging values of several files. */
 export type SourceNode =
   | SourceMap
   | SourceList
   | (SourceLocation & { readonly kind: 'scalar'; readonly value: unknown; readonly end: number });
-/** Its items are at their own places, unless they are aliases. */
+/** A list with its items. An item has its own location, unless it is an alias. */
 export type SourceList = SourceLocation & {
   readonly kind: 'list';
   readonly end: number;
@@ -32,11 +32,11 @@ export type SourceMap = SourceLocation & {
   readonly end: number;
   readonly entries: readonly SourceEntry[];
 };
-/** Located at its key. */
+/** A key and its value, located at the key. */
 export type SourceEntry = SourceLocation & {
   readonly key: string;
   readonly keyEnd: number;
-  /** Offsets of the value as written. `value` is elsewhere if that is an alias. */
+  /** Offset at which the value is written. If `isAlias` is true, the node `value` is located at its anchor instead. */
   readonly valueStart: number;
   readonly end: number;
   readonly value: SourceNode;
@@ -46,11 +46,11 @@ export type SourceEntry = SourceLocation & {
 /** Key and value of an entry to be inserted. */
 export type NewEntry = readonly [key: string, value: Json];
 
-/** The object that is the value of an entry; undefined for another value, or an alias. */
+/** Returns the object that is the value of an entry; undefined for another value, or an alias. */
 export const mapIn = ({ value, isAlias }: SourceEntry): SourceMap | undefined =>
   value.kind === 'map' && !isAlias ? value : undefined;
 
-/** The list that is the value of an entry; undefined for another value, or an alias. */
+/** Returns the list that is the value of an entry; undefined for another value, or an alias. */
 export const listIn = ({ value, isAlias }: SourceEntry): SourceList | undefined =>
   value.kind === 'list' && !isAlias ? value : undefined;
 
@@ -60,10 +60,10 @@ export type Syntax = {
   readonly fault: SyntaxFault | undefined;
 };
 
-/** Offsets at which the lines of a text begin, for files with thousands of problems. */
+/** Offsets at which the lines of a text begin. Cached, as a file may have thousands of problems. */
 const lineStarts = new WeakMap<SourceText, readonly number[]>();
 
-/** Line and column of a location, counted from 1. */
+/** Returns line and column of a location, both counted from 1. */
 export function lineAndColumnOf({ source, offset }: SourceLocation) {
   const starts = lineStarts.get(source) ?? [
     0,
@@ -75,7 +75,7 @@ export function lineAndColumnOf({ source, offset }: SourceLocation) {
   return { line: line + 1, column: at - (starts[line] ?? 0) + 1 };
 }
 
-/** The value of a key. For duplicate keys, the last one counts. */
+/** Returns the value of a key. For duplicate keys, the last one counts. */
 export const valueOf = (node: SourceNode | undefined, key: string): SourceNode | undefined =>
   node?.kind === 'map' ? node.entries.findLast(entry => entry.key === key)?.value : undefined;
 

@@ -13,10 +13,10 @@ export type ConfigChange = {
 };
 
 type ReloadOutcome =
-  /** The files contain the config that is already active. */
+  /** The files have the same content as the active config. */
   | { readonly kind: 'unchanged' }
   | ({ readonly kind: 'changed' } & ConfigChange)
-  /** The files are invalid; nothing changed. */
+  /** The files are invalid, and the active config is unchanged. */
   | { readonly kind: 'refused'; readonly error: HubError };
 
 /**
@@ -62,11 +62,11 @@ export function createConfigSource(
     get current() {
       return current;
     },
-    /** `loadedAt`: when the active config was read, in ms since the epoch. */
+    /** Status of the config. `loadedAt` is the time when the active config was read, in ms since the epoch. */
     get status() {
       return { ...status(), loadedAt };
     },
-    /** Fires when another config becomes active. Listeners apply it; a reload does not wait for them. */
+    /** Fires when a new config becomes active. Listeners apply it; a reload does not wait for them. */
     changed: changed.event,
   };
 }

@@ -1,7 +1,7 @@
-/** Replaces a range of a text. If `start` equals `end`, it is an insertion. */
+/** Replaces a range of a text; with `start` equal to `end`, inserts at that offset. */
 export type Splice = { readonly start: number; readonly end: number; readonly text: string };
 
-/** Applies splices that do not overlap, in any order. Two insertions at the same offset keep their order. */
+/** Applies splices, in any order. They must not overlap. Two insertions at the same offset keep their order. */
 export function splice(text: string, splices: readonly Splice[]): string {
   let done = 0;
   const parts = splices
@@ -14,23 +14,23 @@ export function splice(text: string, splices: readonly Splice[]): string {
   return parts.join('') + text.slice(done);
 }
 
-/** Offset of the start of the line that contains `at`. */
+/** Returns the offset at which the line that contains `at` starts. */
 export const lineStart = (text: string, at: number): number => text.lastIndexOf('\n', at - 1) + 1;
 
-/** Offset of the end of the line that contains `at`, before its line break. */
+/** Returns the offset at which the line that contains `at` ends, before its line break. */
 export function lineEnd(text: string, at: number): number {
   const found = text.indexOf('\n', at);
   if (found === -1) return text.length;
   return text[found - 1] === '\r' && found - 1 >= at ? found - 1 : found;
 }
 
-/** Offset of the start of the next line, or the end of the text. */
+/** Returns the offset of the start of the next line, or the end of the text. */
 export function nextLine(text: string, at: number): number {
   const found = text.indexOf('\n', at);
   return found === -1 ? text.length : found + 1;
 }
 
-/** White space at the start of the line that contains `at`. */
+/** Returns the white space at the start of the line that contains `at`. */
 export const indentAt = (text: string, at: number): string =>
   /^[ \t]*/.exec(text.slice(lineStart(text, at), at))?.[0] ?? '';
 
@@ -38,9 +38,9 @@ export const indentAt = (text: string, at: number): string =>
 export const isFirstOfLine = (text: string, at: number): boolean =>
   text.slice(lineStart(text, at), at).trim() === '';
 
-/** Line break of a text: that of its first line. */
+/** Returns the line break of a text, which is that of its first line. */
 export const lineBreakOf = (text: string): '\r\n' | '\n' =>
   text[text.indexOf('\n') - 1] === '\r' ? '\r\n' : '\n';
 
-/** Indentation step of a text: that of its first indented line, or two spaces. */
+/** Returns the indentation step of a text, which is that of its first indented line, or two spaces. */
 export const indentUnitOf = (text: string): string => /^([ \t]+)["\w]/m.exec(text)?.[1] ?? '  ';

@@ -1,4 +1,4 @@
-/** The candidate that a misspelt word probably stands for; undefined if none is close. */
+/** Returns the candidate that a misspelt word most likely stands for; undefined if none is close. */
 export function findClosest(word: string, candidates: readonly string[]): string | undefined {
   const normalized = normalizeWord(word);
   const [best] = rank(normalized, candidates);
@@ -12,7 +12,7 @@ export function findClosest(word: string, candidates: readonly string[]): string
   );
 }
 
-/** The candidates with the smallest edit distances from a word, at most `max`, nearest first. */
+/** Returns up to `max` candidates with the smallest edit distances from a word, nearest first. */
 export const nearest = (word: string, candidates: readonly string[], max: number) =>
   rank(normalizeWord(word), candidates)
     .slice(0, max)
@@ -23,14 +23,17 @@ const rank = (normalized: string, candidates: readonly string[]) =>
     .map(candidate => ({ candidate, distance: distanceOf(normalized, normalizeWord(candidate)) }))
     .sort((a, b) => a.distance - b.distance);
 
-/** Treats `autoStart`, `auto-start` and `auto_start` as equal. */
+/** Removes case and separators, so that `autoStart`, `auto-start` and `auto_start` are equal. */
 const normalizeWord = (word: string) =>
   word
     .slice(0, 64)
     .toLowerCase()
     .replaceAll(/[-_\s]/g, '');
 
-/** Number of insertions, deletions, replacements and swaps of neighbours (optimal string alignment distance). */
+/**
+ * Returns the number of insertions, deletions, replacements and swaps of neighbours between two words (optimal string
+ * alignment distance).
+ */
 function distanceOf(from: string, to: string): number {
   let before: readonly number[] = [];
   let row: readonly number[] = Array.from({ length: to.length + 1 }, (_, column) => column);

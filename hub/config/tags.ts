@@ -2,13 +2,13 @@ import { HubError } from '#core';
 import type { Config } from './config.ts';
 import type { ServerConfig } from './normalize.ts';
 
-/** The config with only the servers that have at least one of the tags (spec 5.1). Pure. */
+/** Returns the config with only the servers that have at least one of the tags (spec 5.1). Pure. */
 export const withTags = (config: Config, tags: readonly string[]): Config => ({
   ...config,
   servers: config.servers.filter(server => hasAny(server, tags)),
 });
 
-/** Throws HUB_USAGE for a tag that no server has, and lists the known tags. Pure. */
+/** Throws HUB_USAGE for a tag that no server has; the message lists the known tags. Pure. */
 export function checkTags(config: Config, tags: readonly string[]): void {
   const known = new Set(config.servers.flatMap(server => server.tags));
   const unknown = tags.filter(tag => !known.has(tag)).map(tag => JSON.stringify(tag));

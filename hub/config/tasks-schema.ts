@@ -28,20 +28,20 @@ export const tasksSchema = describeKeys(
   },
 );
 
-/** `tasks` of the config. */
+/** Options of `tasks` in the config. */
 export type TasksConfig = {
   readonly server: string;
   readonly runTool: string;
   readonly listTool: string;
   readonly timeoutMs: number;
-  /** Undefined: all. */
+  /** Models that tasks may use; undefined for all models. */
   readonly models: readonly string[] | undefined;
   readonly maxRunning: number;
   readonly queue: number;
   readonly merge: 'fast_forward' | 'merge_commit';
 };
 
-/** Converts the written options. Absent: the defaults. */
+/** Converts the options as written. Returns the defaults if there are none. */
 export function readTasks(written: z.output<typeof tasksSchema> | undefined): TasksConfig {
   const { server, run_tool, list_tool, timeout_seconds, models, max_running, queue, merge } =
     written ?? tasksSchema.parse({}, interpreted);

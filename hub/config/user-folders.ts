@@ -1,34 +1,38 @@
 import { isAbsolute, join, win32 } from 'node:path';
 import type { Environment } from './variables.ts';
 
-/** The folders of one user in which a hub keeps its files, all absolute. They may not exist yet. */
+/** Absolute paths of the folders of one user in which a hub keeps its files. The folders may not exist yet. */
 export type UserFolders = {
-  /** The config file, the rules for prompts and `.env`. */
+  /** Folder of the config file, the rules file and `.env`. */
   readonly config: string;
-  /** The data folder. */
+  /** Data folder of the hub. */
   readonly data: string;
-  /** Where the hubs of this user keep their data: one note for each data folder. */
+  /** Folder with one file per data folder, to find the hubs of this user. */
   readonly state: string;
 };
 
 type Machine = {
   readonly platform: NodeJS.Platform;
-  /** The environment of the process: a `.env` of the working folder does not decide whose files are used. */
+  /**
+   * Environment of the process. Excludes the working folder's `.env`, which must not decide which user's files are
+   * used.
+   */
   readonly env: Environment;
-  /** The home folder. */
+  /** Path of the home folder. */
   readonly home: string;
 };
 
 const name = 'agenthub';
 
 /**
- * The folders of this user, by the conventions of the platform: the XDG base directories, `~/Library/Application Support`
- * on macOS, `%APPDATA%` and `%LOCALAPPDATA%` on Windows. AGENTHUB_HOME, an absolute path, replaces them by one folder.
+ * Returns the folders of this user by the conventions of the platform: the XDG base directories, `~/Library/Application
+ * Support` on macOS, `%APPDATA%` and `%LOCALAPPDATA%` on Windows. AGENTHUB_HOME, an absolute path, puts all of them in
+ * one folder.
  */
 export function findUserFolders({ platform, env, home }: Machine): UserFolders {
   const isWindows = platform === 'win32';
   const path = isWindows ? win32 : { isAbsolute, join };
-  // A relative path is invalid by the XDG specification, and would depend on the working folder.
+  // Ignore a relative path: it is invalid by the XDG specification, and would depend on the working folder.
   const folderIn = (variable: string) => {
     const value = env[variable]?.trim() ?? '';
     return path.isAbsolute(value) ? value : undefined;

@@ -5,16 +5,16 @@ import type { Path } from './source-map.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Keys of a server, and of the hub, in which variables are expanded. */
+/** Keys of a server and of the hub whose values may contain variables. */
 export const expandedKeys = 'token command args env url headers oauth cwd mounts image'.split(' ');
 
-/** A secret's value, or why it cannot be read: a sentence that names it, with the remedy. */
+/** Value of a secret, or a sentence that names the secret and says why it cannot be read, with the remedy. */
 type SecretReading = { readonly value: string } | { readonly fault: string };
 
-/** SecretValues by name. Those that are not set are absent. */
+/** Secrets by name. A secret that is not set is absent. */
 export type SecretValues = ReadonlyMap<string, SecretReading>;
 
-/** Reads secrets by name. Never rejects because of one of them. */
+/** Reads secrets by name. Does not reject if one of them cannot be read. */
 export type ReadSecrets = (names: readonly string[]) => Promise<SecretValues>;
 
 const marks = /\$\$|\$\{([^{}]*)\}|\$\{/g;
@@ -26,8 +26,8 @@ const readReference = (inside: string | undefined) => reference.exec(inside ?? '
 
 /**
  * Expands `${NAME}`, `${NAME:-default}` and `${secret:NAME}` in all strings of a value; `$$` is a literal dollar sign.
- * As with the shell's `:-`, an empty variable counts as unset. `unresolved` contains the paths of the strings in which
- * a variable or secret is missing, `secretFaults` the secrets that are missing.
+ * As with the shell's `:-`, an empty variable counts as unset. `unresolved` has the paths of strings in which a
+ * variable or secret is missing, `secretFaults` a problem for each missing secret.
  */
 export function expandStrings(given: unknown, path: Path, env: Environment, secrets: SecretValues) {
   const problems: Problem[] = [];
@@ -51,7 +51,7 @@ export function expandStrings(given: unknown, path: Path, env: Environment, secr
   return { value: expand(given, path), unresolved, problems, secretFaults };
 }
 
-/** Like `expandStrings`, in the keys of an entry that allow it. */
+/** Expands the strings of an entry like `expandStrings`, in the keys that allow variables. */
 export function expandServer(entry: unknown, path: Path, env: Environment, secrets: SecretValues) {
   if (!isObject(entry))
     return { value: entry, unresolved: new Set<string>(), problems: [], secretFaults: [] };
@@ -61,10 +61,10 @@ export function expandServer(entry: unknown, path: Path, env: Environment, secre
   return { ...expanded, value: { ...entry, ...(isObject(value) && value) } };
 }
 
-/** The variables in a text, in order and without duplicates; secrets as `secret:NAME`. */
+/** Returns the variables in a text, in order and without duplicates; secrets as `secret:NAME`. */
 export const variablesIn = (text: string): readonly string[] => [...referencesIn(text).keys()];
 
-/** Whether every reference to a variable has a default, by its name. */
+/** Returns the variables in a text by name, each with true if all references to it have a default. */
 function referencesIn(text: string): ReadonlyMap<string, boolean> {
   const found = new Map<string, boolean>();
   for (const [, inside] of text.matchAll(marks)) {
@@ -75,7 +75,7 @@ function referencesIn(text: string): ReadonlyMap<string, boolean> {
   return found;
 }
 
-/** The variables in a value, with their paths. */
+/** Yields the variables in a value, with their paths. */
 export function* usesIn(
   value: unknown,
   path: string,
@@ -88,19 +88,19 @@ export function* usesIn(
     for (const [key, item] of Object.entries(value)) yield* usesIn(item, `${path}.${key}`);
 }
 
-/** Names of the secrets in the strings of a value, without duplicates. */
+/** Returns the names of the secrets in the strings of a value, without duplicates. */
 export const secretsIn = (value: unknown): readonly string[] => [
   ...new Set(secretUsesIn(value, '').map(({ secret }) => secret)),
 ];
 
-/** The secrets in the strings of a value, with their paths. */
+/** Returns the secrets in the strings of a value, with their paths. */
 export const secretUsesIn = (value: unknown, path: string) =>
   [...usesIn(value, path)].flatMap(({ name, path: at, hasDefault }) => {
     const secret = /^secret:(.*)/.exec(name)?.[1];
     return secret === undefined ? [] : [{ secret, path: at, ...(hasDefault && { hasDefault }) }];
   });
 
-/** Names of the secrets that an entry refers to, in the keys that allow it. */
+/** Returns the names of the secrets that an entry refers to, in the keys that allow variables. */
 export const secretsOfEntry = (entry: unknown): readonly string[] =>
   isObject(entry) ? secretsIn(expandedKeys.map(key => entry[key])) : [];
 
@@ -108,7 +108,7 @@ const notSet = (name: string): SecretReading => ({
   fault: `secret ${name} is not set. Run agenthub secret set ${name}`,
 });
 
-/** Expands the variables of one string, and returns a sentence for each one that cannot be expanded. */
+/** Expands the variables of one string. Returns a sentence for each variable that cannot be expanded. */
 function expandText(text: string, env: Environment, secrets: SecretValues) {
   const faults: string[] = [];
   const secretFaults: string[] = [];
@@ -142,7 +142,7 @@ type Fits = RegExp | ((value: string) => boolean);
 
 const shownLength = 60;
 
-/** A host with optional scheme, port and path. Cannot contain a password. */
+/** A host with optional scheme, port and path. An address that matches cannot contain a password. */
 const plainAddress = /^(?:[\w+.-]+:\/\/)?(?:[\w.-]+(?::\d{1,5})?)?(?:\/[\w.-]*)*$/;
 
 /** Merges the process environment over the text of a `.env` file, which may begin with a byte order mark. */
@@ -153,7 +153,9 @@ export const mergeEnvironment = (env: Environment, dotenv: string): Environment 
 
 export type Variables = ReturnType<typeof createVariables>;
 
-/** Creates a reader of an environment. `done` throws all problems together. An empty variable counts as unset. */
+/**
+ * Creates a reader of environment variables. `done` throws all problems together. An empty variable counts as unset.
+ */
 export function createVariables(env: Environment) {
   const problems: string[] = [];
   const fail = (name: string, text: string) => void problems.push(`${name}: ${text}`);
@@ -168,7 +170,7 @@ export function createVariables(env: Environment) {
     return value === '' ? undefined : value;
   }
 
-  /** Problems show the value if `isShown` returns true for it. */
+  /** Reads a variable. Its problem shows the value if `isShown` returns true for it. */
   function read(name: string, fits: Fits, allowed: string, isShown: (value: string) => boolean) {
     const value = find(name);
     if (value !== undefined && !isFit(value, fits)) refuse(name, value, allowed, isShown(value));
@@ -182,7 +184,7 @@ export function createVariables(env: Environment) {
     return chosen;
   }
 
-  /** A number from `least` to `most`, by default a whole one. */
+  /** Reads a number from `least` to `most`, by default a whole one. */
   function number(name: string, least: number, most: number, kind: 'whole' | 'fraction' = 'whole') {
     const value = find(name);
     if (value === undefined) return undefined;
@@ -193,7 +195,7 @@ export function createVariables(env: Environment) {
     return number;
   }
 
-  /** Comma-separated values; empty if the variable is not set. */
+  /** Reads comma-separated values; returns an empty list if the variable is not set. */
   function list(name: string, fits: Fits, allowed: string): readonly string[] {
     const values = (find(name) ?? '').split(',').map(value => value.trim());
     const given = values.filter(value => value !== '');

@@ -4,7 +4,7 @@ import { type PackageSpec, volumesOfPackage } from './package-spec.ts';
 import { policyWarnings } from './policy-warnings.ts';
 import { instanceDefaults } from './server-schema.ts';
 
-/** Warnings about settings that are valid but probably not intended, one log sentence each. Pure. */
+/** Returns warnings about settings that are valid but probably not intended, as one log sentence each. Pure. */
 export const warningsOf = (config: Config): readonly string[] => [...findWarnings(config)];
 
 function* findWarnings(config: Config): Generator<string> {
@@ -35,10 +35,10 @@ function* findWarnings(config: Config): Generator<string> {
   }
 }
 
-/** Names and addresses of this machine. */
+/** Host names and addresses of this machine. */
 const ownHost = /^(?:localhost|127\.[\d.]+|\[::1\])$/;
 
-/** True if the spec names one version. A tag such as `latest` does not. */
+/** True if the spec has an exact version. A tag such as `latest` is none. */
 const isPinned = ({ ecosystem, spec }: PackageSpec) =>
   (ecosystem === 'npm' ? /.@\d/ : /==\d/).test(spec);
 
@@ -55,7 +55,7 @@ function unplaced({ command, image, runtime, noPackage, ...launch }: LocalLaunch
     : `the ${written} command line cannot start in Docker: ${noPackage}`;
 }
 
-/** Keys that only affect session instances, on a server that has none. */
+/** Warns about keys that only affect session instances, on a server that shares one instance. */
 function unusedKeys({ maxInstances, instanceIdleMs }: ServerConfig) {
   const unused = [
     ...(maxInstances === instanceDefaults.maxInstances ? [] : ['"max_instances"']),
@@ -66,7 +66,7 @@ function unusedKeys({ maxInstances, instanceIdleMs }: ServerConfig) {
   return `${unused.join(' and ')} ${have} no effect, as all clients share one instance. Add "instance": "session", or remove ${them}`;
 }
 
-/** Session instances that share writable data. */
+/** Warns about session instances that share writable data. */
 function sharedData({ name, launch }: ServerConfig) {
   if (launch.kind !== 'local') return undefined;
   const { volumes, mounts } = launch.sandbox;
@@ -78,7 +78,9 @@ function sharedData({ name, launch }: ServerConfig) {
   );
 }
 
-/** Names of the hub's own MCP servers. An entry of the config may have one: the hub's server then gets another name. */
+/**
+ * Names of the built-in MCP servers. An entry of the config may use one: the built-in server then gets another name.
+ */
 const builtinNames: ReadonlySet<string> = new Set([
   'agenthub',
   'agents',
@@ -87,14 +89,14 @@ const builtinNames: ReadonlySet<string> = new Set([
   'fan_out',
 ]);
 
-/** The current name of a server of the hub's own: `agenthub`, or `agenthub-builtin` if an entry has that name. */
+/** Returns the current name of a built-in server: `agenthub`, or `agenthub-builtin` if an entry has that name. */
 export function builtinNameOf(name: string, isTaken: (name: string) => boolean): string {
   let current = name;
   while (isTaken(current)) current = `${current}-builtin`;
   return current;
 }
 
-/** One sentence for each entry whose name is that of a server of the hub's own. */
+/** Returns a sentence for each entry that has the name of a built-in server. */
 export const builtinNameWarnings = (servers: readonly { readonly name: string }[]) =>
   servers
     .filter(({ name }) => builtinNames.has(name))

@@ -33,7 +33,7 @@ import {
   nextLine,
 } from './splice.ts';
 
-/** Far more than any real file needs. Bounds YAML aliases that contain each other. */
+/** Maximum number of values, far more than a real file needs. Bounds YAML aliases that contain each other. */
 const maxValues = 20_000;
 const maxDepth = 64;
 
@@ -94,7 +94,7 @@ export function readYaml(source: SourceText): Syntax {
 const noMerge =
   'the merge key "<<" is not supported: write the keys out, or use an alias for the whole value';
 
-/** The message of the parser, or a better one where that is for programmers or has no remedy. */
+/** Returns the parser's message, or a better one where that is for programmers or has no remedy. */
 function faultText({ code, message }: YAMLParseError | YAMLWarning): string {
   if (code === 'MULTIPLE_DOCS') return 'it has several documents: keep one, without "---" after it';
   if (code === 'TAB_AS_INDENT') return 'a tab indents the line: write spaces';
@@ -152,7 +152,7 @@ export function changeInBlock(
     const isEnded = text.slice(start, end).endsWith('\n');
     return [{ start, end, text: isEnded ? put + lineBreakOf(text) : put }];
   }
-  // If the file does not end with a line break, keep it so.
+  // If the file does not end with a line break, keep that.
   const isOpen = end === text.length && !text.endsWith('\n');
   const cut = { start: start - (isOpen ? lineBreakOf(text).length : 0), end, text: '' };
   if (object.entries.length > 1) return [cut];
@@ -187,7 +187,7 @@ const isAlone = ({ source: { text }, offset, end }: SourceList, item: SourceNode
   item.end <= end &&
   /^[ \t]*-[ \t]+$/.test(text.slice(lineStart(text, item.offset), item.offset));
 
-/** If the file does not end with a line break, it stays so. */
+/** Inserts lines. If the file does not end with a line break, it still does not afterwards. */
 function insertLines(text: string, at: number, lines: string): Splice {
   const isOpen = at > 0 && text[at - 1] !== '\n';
   const lineBreak = lineBreakOf(text);
@@ -215,7 +215,9 @@ function indentOf({ entries }: SourceMap): number {
   return defaultIndent;
 }
 
-/** Offset after the lines of a value, including the comments below it that are indented by at least `column`. */
+/**
+ * Returns the offset after the lines of a value, including comments below it that are indented by at least `column`.
+ */
 function endOfLines(text: string, valueEnd: number, column: number): number {
   let end = text[valueEnd - 1] === '\n' ? valueEnd : nextLine(text, valueEnd);
   for (let at = end; at < text.length; at = nextLine(text, at)) {

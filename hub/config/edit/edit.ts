@@ -14,7 +14,7 @@ import { serverName } from '../server-schema.ts';
 import { isNull, valueOf } from '../source-map.ts';
 
 type Needs = {
-  /** Reads the current environment, to validate the edited config with it. */
+  /** Reads the current environment, with which the edited config is validated. */
   readonly readOptions: () => Promise<LoadOptions>;
   readonly readBytes?: ReadBytes | undefined;
   /** Replaces a file atomically, or rejects and leaves it as it was. Awaits `check` right before the rename. */
@@ -22,13 +22,13 @@ type Needs = {
 };
 
 const maxWaiting = 100;
-/** Attempts per edit. If another program wrote the file meanwhile, the edit is repeated once. */
+/** Attempts per edit: an edit is repeated once if another program wrote the file meanwhile. */
 const attempts = 2;
 
-/** A server to add, or to remove if there is no entry. */
+/** A server to add; without an entry, a server to remove. */
 type Change = { readonly name: string; readonly entry?: JsonObject };
 
-/** Computes an edit of a text, before anything is written. Rejects with HubError if it is not possible. */
+/** Computes an edit of a text without writing it. Rejects with HubError if the edit is not possible. */
 type Prepare = (text: string) => Promise<Edited>;
 
 export type ConfigEditor = ReturnType<typeof createConfigEditor>;
@@ -43,7 +43,7 @@ export function createConfigEditor(needs: Needs) {
       throw busy(file, `${maxWaiting} changes to it are already waiting. Try again later`);
     waiting++;
     const result = last.then(() => editNow(file, prepareEdit, needs)).finally(() => waiting--);
-    last = result.catch(() => {}); // Its caller gets the error.
+    last = result.catch(() => {}); // The caller of this edit gets the error.
     return await result;
   }
 
@@ -72,8 +72,8 @@ export function createConfigEditor(needs: Needs) {
         return await prepareTools({ file, text, name, next }, needs);
       }),
     /**
-     * Replaces values of keys that the file's own entry of a server has. Rejects with HUB_CONFIG_CONFLICT if it has not
-     * all of them, and otherwise like `removeServer`.
+     * Replaces values of keys in a server's entry in this file. Rejects with HUB_CONFIG_CONFLICT if the entry lacks one
+     * of the keys, and otherwise like `removeServer`.
      */
     setValues: (file: string, name: string, values: JsonObject) =>
       edit(file, async text => {
@@ -89,7 +89,9 @@ export function createConfigEditor(needs: Needs) {
       if (!found) throw uneditable(file);
       return found;
     },
-    /** The entry of a server in the file itself, with its variables as written; undefined if it has none. */
+    /**
+     * Returns the entry of a server in the file itself, with its variables unexpanded; undefined if the file has none.
+     */
     findEntry: async (file: string, name: string): Promise<JsonObject | undefined> => {
       const { findEntry } = await import('./values.ts');
       return await findEntry(file, await readExactly(file, needs), name);
@@ -105,7 +107,7 @@ export function createConfigEditor(needs: Needs) {
   };
 }
 
-/** Thrown by the check if the file changed since it was read. */
+/** Thrown right before a write if the file has changed since it was read. */
 class Overtaken extends Error {}
 
 async function editNow(file: string, prepareEdit: Prepare, needs: Needs): Promise<Config> {
@@ -167,7 +169,7 @@ async function prepare(
   );
   if (edited === undefined) throw uneditable(file);
   const parsed = await parseText({ file, text: edited.replace(/^\uFEFF/, '') }, format);
-  // An alias may have lost its anchor. The error would name a line of the new text, which is never written.
+  // The edit may have removed the anchor of an alias. The parser's error would name a line of the unwritten text.
   if (!parsed.root) throw uneditable(file);
   const after = await readConfig(file, { ...options, readText: withText(file, edited) });
   if (after.error) throw after.error;
@@ -209,7 +211,7 @@ const remedies = new Map([
   ['EXDEV', 'it is a mounted file. Mount its folder instead of the file'],
 ]);
 
-/** The error for a file that could not be replaced, with a remedy. */
+/** Returns the error for a file that could not be replaced, with a remedy. */
 export function unwritable(file: string, error: unknown): HubError {
   if (error instanceof HubError) return error;
   const remedy =

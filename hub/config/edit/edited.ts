@@ -7,7 +7,7 @@ import { type ReadText, readText } from '../files.ts';
 /** The new text of a file, and the config that results from it. */
 export type Edited = { readonly text: string; readonly config: Config };
 
-/** True if an edit affects only this server: no other server or key of the hub, which may refer to its YAML anchors. */
+/** True if an edit changes only this server, and no other server or key that refers to its YAML anchors. */
 export function affectsOnly(
   { added, removed, changed, naming, hub }: Difference,
   name: string,

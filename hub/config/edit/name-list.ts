@@ -10,16 +10,16 @@ import {
   removeFromBrackets,
 } from './text.ts';
 
-/** The list of names to write: `tools.deny` of a server, for example. */
+/** The names that a list such as `tools.deny` of a server is to have. */
 type NameList = {
   readonly server: string;
   readonly key: 'allow' | 'deny';
   readonly names: readonly string[];
-  /** True if a file in `extends` has the list too: an empty one is written then, which overrides it. */
+  /** True if a file in `extends` has the list too. An empty list is then written out, to override it. */
   readonly isInherited: boolean;
 };
 
-/** An entry of an object: the object, the index and the entry itself. */
+/** Position of an entry: the object around it, its index there and the entry itself. */
 type Place = {
   readonly around: SourceMap;
   readonly index: number;
@@ -27,8 +27,9 @@ type Place = {
 };
 
 /**
- * Returns the text with other names in a list of a server's `tools`, item by item, so that comments stay. An empty
- * `deny` is removed, and an empty `tools` with it. Undefined if the text uses syntax that cannot be edited this way.
+ * Returns the text with the given names in a list of a server's `tools`. Changes the list item by item, so that
+ * comments stay. Removes an empty `deny`, and `tools` if that becomes empty. Undefined if the text uses syntax that
+ * cannot be edited this way.
  */
 export async function withNameList(
   whole: string,
@@ -36,7 +37,7 @@ export async function withNameList(
   list: NameList,
 ): Promise<string | undefined> {
   let text = whole;
-  // Each step makes one change, because two changes of one list can overlap.
+  // Each step makes one change, because splices for two changes of one list could overlap.
   for (let count = 0; count < maxSteps; count++) {
     const opened = await openText(text, format);
     const step = nextStep(opened, list, format);
@@ -47,7 +48,7 @@ export async function withNameList(
   return undefined;
 }
 
-/** More changes of one list than a person makes at once. Each of them parses the file. */
+/** Maximum number of changes of one list, more than a person makes at once. Each change parses the file. */
 const maxSteps = 500;
 
 function nextStep(
@@ -57,7 +58,7 @@ function nextStep(
 ): readonly Splice[] | 'done' | undefined {
   const { root } = opened;
   if (!root) return undefined;
-  // An empty "allow" offers nothing, and no "allow" everything.
+  // An empty `allow` means that the server offers no tools; without `allow` it offers all.
   const isKept = names.length > 0 || isInherited || key === 'allow';
   const group =
     opened.groups.find(({ value }) => value.kind === 'map' && placeIn(value, server)) ??
@@ -91,7 +92,7 @@ function placeIn(around: SourceMap, key: string): Place | undefined {
 const nested = (path: readonly string[], names: readonly string[]): Json =>
   path.reduceRight<Json>((inside, key) => ({ [key]: inside }), [...names]);
 
-/** One step towards these names: adds one, removes one, or removes the whole entry without names. */
+/** Makes one change towards the given names: adds one, removes one, or removes the entry if `names` is undefined. */
 function changeList(
   opened: OpenText,
   place: Place,
@@ -131,7 +132,7 @@ function changeMember(
   return group && yaml.changeInBlock(group, around, index, value);
 }
 
-/** The entry whose value is this object. */
+/** Returns the entry whose value is the given object. */
 function entryOf(within: SourceMap, wanted: SourceMap): SourceEntry | undefined {
   for (const entry of within.entries) {
     const object = mapIn(entry);

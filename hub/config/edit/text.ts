@@ -21,7 +21,7 @@ import {
   splice,
 } from '../splice.ts';
 
-/** A parsed config file, and how entries are inserted in it. */
+/** A parsed config file, with functions that insert entries. */
 export type OpenText = Awaited<ReturnType<typeof openText>>;
 
 /** Parses a valid config file for edits. */
@@ -29,7 +29,7 @@ export async function openText(whole: string, format: Format) {
   const byteOrderMark = whole.startsWith('\uFEFF') ? '\uFEFF' : '';
   const text = whole.slice(byteOrderMark.length);
   const source = { file: '', text };
-  // Loaded on demand: few hubs have a YAML file.
+  // Loaded on demand, as few hubs have a YAML file.
   const yaml = format === 'yaml' ? await import('../yaml.ts') : undefined;
   const { root: node } = yaml ? yaml.readYaml(source) : readJson(source);
   const root = node?.kind === 'map' ? node : undefined;
@@ -37,27 +37,30 @@ export async function openText(whole: string, format: Format) {
     text,
     yaml,
     root,
-    /** The groups of servers. */
+    /** Entries of `servers` and `mcpServers`, which contain the servers. */
     groups: (root?.entries ?? []).filter(({ key }) => forms.some(form => form === key)),
-    /** Adds an entry at the end of an object. `at`: the object's own entry, in the object `around` it. */
+    /**
+     * Adds an entry at the end of an object. `at` is the entry whose value the object is, and the object `around` that
+     * entry.
+     */
     insert: (
       object: SourceMap,
       entry: NewEntry,
       at?: { readonly entry: SourceEntry; readonly around: SourceMap },
     ): readonly Splice[] => {
       if (object.style === 'block' && yaml) return yaml.insertInBlock(object, entry);
-      // `{}` in a YAML block file: continue in block style instead of filling the braces.
+      // For an empty `{}` in YAML block style, insert in block style instead of filling the braces.
       const isEmpty = text.slice(object.offset + 1, object.end - 1).trim() === '';
       if (yaml && at?.around.style === 'block' && isEmpty)
         return yaml.insertInEmpty(at.around, at.entry, entry);
       return insertInBraces(object, entry, format);
     },
-    /** The whole text with these splices. */
+    /** Returns the whole text with these splices applied. */
     with: (splices: readonly Splice[]) => byteOrderMark + splice(text, splices),
   };
 }
 
-/** A valid config file whose server entries can be edited. Everything else in it stays unchanged. */
+/** Parses a valid config file, to edit the entries of its servers. All other text stays unchanged. */
 export async function editableText(whole: string, format: Format) {
   const opened = await openText(whole, format);
   const { yaml, root, groups, insert } = opened;
@@ -97,12 +100,12 @@ export async function editableText(whole: string, format: Format) {
   };
 }
 
-/** An object or a list between brackets. */
+/** An object in braces or a list in brackets. */
 type Bracketed = Pick<SourceMap, 'source' | 'offset' | 'end'> & {
   readonly entries: readonly Pick<SourceEntry, 'offset' | 'end'>[];
 };
 
-/** Adds an entry at the end of an object in braces. It goes on lines of its own if the existing entries do. */
+/** Adds an entry at the end of an object in braces, on lines of its own if the existing entries have that. */
 export const insertInBraces = (object: SourceMap, [key, value]: NewEntry, format: Format) =>
   insertMember(
     object,
@@ -113,7 +116,7 @@ export const insertInBraces = (object: SourceMap, [key, value]: NewEntry, format
     format,
   );
 
-/** Adds a string at the end of a list in brackets. It goes on a line of its own if the existing items do. */
+/** Adds a string at the end of a list in brackets, on a line of its own if the existing items have that. */
 export function insertInBrackets(list: SourceList, value: string, format: Format) {
   const text = JSON.stringify(value);
   const onLines = (indent: string) => `${lineBreakOf(list.source.text)}${indent}${text}`;
@@ -227,11 +230,11 @@ export function inOneLine(value: Json): string {
 const valueLines = (text: string, value: Json, indent: string) =>
   JSON.stringify(value, undefined, indentUnitOf(text)).replaceAll('\n', lineBreakOf(text) + indent);
 
-/** A line break, and an entry on lines of its own. */
+/** Returns a line break, and an entry formatted on lines of its own. */
 const propertyLines = (text: string, key: string, value: Json, indent: string) =>
   `${lineBreakOf(text)}${indent}${JSON.stringify(key)}: ${valueLines(text, value, indent)}`;
 
-/** Comments and commas. */
+/** Patterns for white space, comments and commas. */
 const marks = {
   json: /\s+|(\/\/[^\r\n]*|\/\*[^]*?\*\/)|(,)/y,
   yaml: /\s+|(#[^\r\n]*)|(,)/y,
@@ -240,7 +243,7 @@ const marks = {
 type Token = { readonly isComma: boolean; readonly start: number; readonly end: number };
 const isComma = (token: Token) => token.isComma;
 
-/** The comments and commas from an offset on, up to the first other token. */
+/** Returns the comments and commas from an offset on, up to the first other token. */
 function tokensFrom(
   text: string,
   start: number,

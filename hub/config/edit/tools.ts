@@ -8,13 +8,13 @@ import { valueOf } from '../source-map.ts';
 import { type Edited, affectsOnly, serverUnknown, uneditable, withText } from './edited.ts';
 import { withNameList } from './name-list.ts';
 
-/** The lists of `tools` that decide what a server offers. */
+/** The lists under `tools` that decide which tools a server offers. */
 export type ToolLists = {
   readonly allow?: readonly string[];
   readonly deny?: readonly string[];
 };
 
-/** The new lists for those of the file. A list that is absent in the result stays as it is. */
+/** Returns the new lists for the current ones. A list that is absent in the result stays unchanged. */
 export type NextTools = (current: ToolSettings | undefined) => ToolLists;
 
 type ToolChange = {
@@ -24,7 +24,7 @@ type ToolChange = {
   readonly next: NextTools;
 };
 
-/** Computes the text with other lists in the `tools` of a server, and the config that results from it. */
+/** Computes the text with new lists under `tools` of a server, and the config that results from it. */
 export async function prepareTools(
   { file, text, name, next }: ToolChange,
   needs: { readonly readOptions: () => Promise<LoadOptions> },

@@ -16,7 +16,7 @@ type ValueChange = {
   readonly values: JsonObject;
 };
 
-/** Computes the text with other values of keys that the entry of a server has, and the config that results from it. */
+/** Computes the text with new values for existing keys of a server's entry, and the config that results from it. */
 export async function prepareValues(
   { file, text, name, values }: ValueChange,
   needs: { readonly readOptions: () => Promise<LoadOptions> },
@@ -40,7 +40,7 @@ export async function prepareValues(
   return { text: edited, config: after.config };
 }
 
-/** The entry of a server in the text of a file, with its variables as written; undefined if it has none. */
+/** Returns the entry of a server in the text of a file, with its variables unexpanded; undefined if there is none. */
 export async function findEntry(
   file: string,
   text: string,
@@ -63,7 +63,7 @@ async function entryIn(text: string, format: Format, name: string) {
   if (!object) return undefined;
   return {
     object,
-    /** Undefined if it has not all of the keys, or its syntax cannot be edited this way. */
+    /** Returns the text with new values. Undefined if the entry lacks a key or its syntax cannot be edited this way. */
     with(values: JsonObject): string | undefined {
       const splices = Object.entries(values).map(([key, value]) => {
         const index = object.entries.findLastIndex(entry => entry.key === key);
@@ -71,7 +71,7 @@ async function entryIn(text: string, format: Format, name: string) {
         if (!old || old.isAlias) return undefined;
         const items = splicesOfItems(old.value, value);
         if (items) return items;
-        // A JSON value is a YAML value too, and stays on its line.
+        // A JSON value on one line is valid YAML too.
         return object.style === 'block'
           ? [{ start: old.valueStart, end: old.end, text: inOneLine(value) }]
           : changeInBraces(object, index, value, format);
@@ -83,7 +83,7 @@ async function entryIn(text: string, format: Format, name: string) {
   };
 }
 
-/** Replaces only the items of a list that differ, so that comments between them stay. Undefined for other values. */
+/** Replaces only the changed items of a list, so that comments between them stay. Undefined for other values. */
 function splicesOfItems(old: SourceNode, value: Json): readonly Splice[] | undefined {
   const { items } = old.kind === 'list' ? old : { items: [] };
   if (!Array.isArray(value) || value.length === 0 || items.length !== value.length)
