@@ -3,22 +3,22 @@ import type { Run } from './command.ts';
 import { reloadSecrets } from './commands/secret.ts';
 import { choiceOf } from './values.ts';
 
-/** The parts of an install request that may contain keys. */
+/** Parts of an install request that may contain keys. */
 type Keyed = {
   readonly env: Readonly<Record<string, string>>;
   readonly headers: Readonly<Record<string, string>>;
 };
 
-/** A request without keys that became secrets, and the names of these secrets. */
+/** An install request in which references to secrets replace keys, and the names of these secrets. */
 type Stored<Request> = {
   readonly request: Request;
   readonly secrets: readonly string[];
 };
 
 /**
- * Stores keys among the variables and headers of a request as secrets of the hub, as `import` does: with `--keys secrets`,
- * or if the user agrees on a terminal. The request then has only their names. Rejects with HUB_CONFIG_CONFLICT if a secret
- * has another value, and with HUB_USAGE.
+ * Stores keys in the variables and headers of a request as secrets of the hub, with `--keys secrets` or if the user
+ * agrees on a terminal, as `import` does. The returned request refers to the secrets by name. Rejects with
+ * HUB_CONFIG_CONFLICT if a secret has another value, and with HUB_USAGE.
  */
 export async function storeKeys<Request extends Keyed>(
   request: Request,
@@ -27,7 +27,7 @@ export async function storeKeys<Request extends Keyed>(
   const keys = choiceOf(run.values, 'keys', ['secrets', 'config']);
   const found = [...Object.entries(request.env), ...Object.entries(request.headers)]
     .filter(([name, text]) => isKey(name, text))
-    // `$$` is a dollar sign in the config, and a secret is no text of the config.
+    // Store `$$` as `$`: it stands for a dollar sign in the config, where a secret is not expanded.
     .map(([name, text]) => [secretNameOf(name), text.replaceAll('$$', () => '$')] as const);
   const names = [...new Set(found.map(([secret]) => secret))];
   const asIs = { request, secrets: [] };
@@ -70,7 +70,7 @@ const isKey = (name: string, text: string) =>
 
 async function isWanted(names: readonly string[], run: Run): Promise<boolean> {
   const { ask } = run.needs;
-  // A hub elsewhere has other secrets than this machine.
+  // With `--url`, the secrets of this machine are not those of the hub.
   if (!ask || run.isJson || run.values['url'] !== undefined) return false;
   const question = `Store ${names.join(', ')} as ${names.length === 1 ? 'a secret' : 'secrets'} of the hub, so that the config has only the name? [Y/n] `;
   return ((await ask(question, run.signal)).trim().toLowerCase()[0] ?? 'y') === 'y';

@@ -4,7 +4,7 @@ import type { Run } from './command.ts';
 import { quoted } from './confirm.ts';
 import { textsOf } from './values.ts';
 
-/** The parts of an install request that decide what a server may use. */
+/** Parts of an install request that decide what a server may use. */
 type Fitting = {
   readonly package: string;
   readonly name: string | undefined;
@@ -13,23 +13,26 @@ type Fitting = {
   readonly rest: JsonObject;
 };
 
-/** A request that fits a container, and the settings beyond the default sandbox that the user has agreed to. */
+/**
+ * An install request that was changed to fit a container, with the settings beyond the default sandbox that the user
+ * allowed.
+ */
 export type Fitted<Request> = {
   readonly request: Request;
-  /** Names of settings that need no other question. */
+  /** True for the name of a setting that the user has already allowed. */
   readonly isAgreed: (setting: string) => boolean;
 };
 
-/** The name of `--allow` for what a server needs, as in `import`. */
+/** Value of `--allow` for all that a server needs, as in `import`. */
 const needed = 'needed';
 
-/** A path among arguments, or an address. */
+/** An argument that is a path or a URL. */
 const mayName = /^(?:--?[\w-]+=)?(?:[/~.]|[A-Za-z]:[\\/]|\w+:\/\/)/;
 
 /**
- * Asks what `import` asks: whether the folders of this machine that the arguments name become mounts, and whether the
- * server gets the network that it probably needs. Settings of the command line stay as they are. Without a terminal,
- * `--allow needed` agrees, and without it a note names the options.
+ * Asks the same questions as `import`: whether folders of this machine in the arguments become mounts, and whether the
+ * server gets the network that it probably needs. Does not change settings of the command line. Without a terminal,
+ * `--allow needed` allows both; without that option, a note names the options to use.
  */
 export async function fitRequest<Request extends Fitting>(
   request: Request,
@@ -66,7 +69,7 @@ export async function fitRequest<Request extends Fitting>(
 
 type Choice = { readonly mounts: 'read' | 'write' | 'none'; readonly isNetworked: boolean };
 
-/** Asks on a terminal; elsewhere prints the options that would agree. */
+/** Asks the user on a terminal. Without a terminal, prints the options to use instead. */
 async function choose({ mounts, network }: Parts, run: Run): Promise<Choice> {
   const { needs, isJson, err, errorScreen, signal } = run;
   const { ask } = needs;
@@ -90,7 +93,7 @@ async function choose({ mounts, network }: Parts, run: Run): Promise<Choice> {
   };
 }
 
-/** The parts of the request that the choice changes. */
+/** Returns the parts of the request that the choice changes. */
 function changesOf(
   { args, env, mounts, user, system_packages: packages }: JsonObject,
   { rest }: Fitting,
@@ -110,7 +113,7 @@ function changesOf(
   };
 }
 
-/** What the fitted entry has beyond the request. */
+/** Returns the mounts and network that the fitted entry has and the request does not. */
 function partsOf({ mounts, network }: JsonObject, { rest }: Fitting) {
   const given = Array.isArray(rest['mounts']) ? rest['mounts'].length : 0;
   return {

@@ -2,13 +2,16 @@ import { resolve } from 'node:path';
 import type { JsonObject } from '#core';
 import { type Values, choiceOf, textOf, textsOf, usageError } from './values.ts';
 
-/** The install request, in the format of `POST /servers/install`. `rest` contains other keys of the entry. */
+/**
+ * The install request, in the format of `POST /servers/install`. `rest` has the keys of the entry that have no field
+ * here.
+ */
 export type AddRequest = Omit<GivenAddRequest, 'package'> & { readonly package: string };
 
-/** An install request without a package so far. */
+/** An install request whose package may be missing. */
 export type GivenAddRequest = ReturnType<typeof addRequestOf>;
 
-/** What the command line says of an install request. */
+/** Converts the options of the command line to an install request. */
 export function addRequestOf(values: Values) {
   const args = textsOf(values, 'arg');
   const mounts = mountsOf(values);
@@ -35,10 +38,13 @@ export function addRequestOf(values: Values) {
   };
 }
 
-/** A source that does not depend on a folder: it is absolute, begins with `~` or a variable, or has a drive letter. */
+/** Mount source that does not depend on a folder: absolute, or beginning with `~`, a variable or a drive letter. */
 const fixedSource = /^(?:[/~]|\$\{|[A-Za-z]:(?:\\|\/[^]*:\/))/;
 
-/** The mounts in `--mount`. Relative sources start at the working folder: in a config file, they start at its folder. */
+/**
+ * Returns the mounts in `--mount`, with relative sources resolved against the working folder: in a config file, they
+ * would be relative to the folder of the file.
+ */
 export const mountsOf = (values: Values): readonly string[] =>
   textsOf(values, 'mount').map(text =>
     fixedSource.test(text)
@@ -46,7 +52,7 @@ export const mountsOf = (values: Values): readonly string[] =>
       : text.replace(/^([^]+?)(?=:\/)/, (source: string) => resolve(source)),
   );
 
-/** Parses `NAME:/path`. Throws HUB_USAGE. */
+/** Parses volumes of the form `NAME:/path`. Throws HUB_USAGE. */
 function volumesOf(texts: readonly string[]): readonly (readonly [string, string])[] {
   const volumes = texts.map(text => {
     const [, name, path] = /^([^:/]+):(\/.*)$/s.exec(text) ?? [];
@@ -60,7 +66,7 @@ function volumesOf(texts: readonly string[]): readonly (readonly [string, string
   throw usageError(`--volume: ${JSON.stringify(twice[0])} appears twice. Write each name once`);
 }
 
-/** Parses `K=V` pairs. `bare` returns the value of a name without `=`. Throws HUB_USAGE, without showing the value. */
+/** Parses `K=V` pairs. `bare` returns the value for a name without `=`. Throws HUB_USAGE, without showing a value. */
 function pairsOf(
   option: string,
   texts: readonly string[],

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
 
-/** Text of a file in `assets/`, which a build copies beside the code. */
+/** Reads a file in `assets/`, which a build copies beside the code. */
 export const readAsset = async (name: string): Promise<string> =>
   await readFile(new URL(`./assets/${name}`, import.meta.url), 'utf8');

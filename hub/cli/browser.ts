@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 type BrowserOptions = {
   readonly platform: NodeJS.Platform;
   readonly env: NodeJS.ProcessEnv;
-  /** Folder that only this user can read. The redirect page is written to it. */
+  /** Folder for the redirect page, which only this user can read. */
   readonly folder: string;
 };
 
@@ -38,13 +38,13 @@ function openerOf(
   platform: NodeJS.Platform,
   { DISPLAY, WAYLAND_DISPLAY, SSH_CONNECTION }: NodeJS.ProcessEnv,
 ): readonly [command: string, ...words: string[]] | undefined {
-  // In an SSH session, a browser would open on the remote machine, where the user cannot see it.
+  // In an SSH session a browser would open on the remote machine, where the user cannot see it.
   if (SSH_CONNECTION) return undefined;
   if (platform === 'darwin') return ['open'];
   if (platform === 'win32') return ['rundll32', 'url.dll,FileProtocolHandler'];
   return DISPLAY || WAYLAND_DISPLAY ? ['xdg-open'] : undefined;
 }
 
-/** Page that redirects to the URL. Quotes are encoded, because they would end the attribute. */
+/** Returns a page that redirects to the URL. Encodes quotes, because they would end the attribute. */
 const pageTo = (url: string) =>
   `<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer"><meta http-equiv="refresh" content="0;url=${url.replaceAll('"', '%22')}"><title>AgentHub</title>\n`;

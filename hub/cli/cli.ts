@@ -84,14 +84,14 @@ function parseArguments(command: Command, args: readonly string[]): Values | str
     const [, given] = /^Unknown option '--([^']+)'/.exec(error.message) ?? [];
     const names = [...Object.keys(command.options), 'help'];
     const meant = given === undefined ? undefined : findClosest(given, names);
-    // Node says the same in three lines, and leaves a quote open.
+    // Shorten Node's message, which has three lines and leaves a quote open.
     const [first = '', words] = error.message.split('. To specify a positional argument');
     if (meant !== undefined) return `${first}. Did you mean "--${meant}"?`;
     return words === undefined ? first : `${first}. A word that begins with "-" goes after "--"`;
   }
 }
 
-/** Returns the words by the names of the positionals, or an error message. */
+/** Returns the positional words by name, or an error message. */
 function namePositionals(
   expected: readonly Positional[],
   words: readonly string[],
@@ -103,7 +103,7 @@ function namePositionals(
     if (needsWord && words[index] === undefined)
       return `<${name}> is missing${Array.isArray(completion) ? `: ${completion.join(', ')}` : ''}`;
     const given = words.slice(index, isList ? undefined : index + 1);
-    // An empty word is mostly a variable that is not set: `docs "$REPO"` would document this folder.
+    // An empty word usually is an unset variable: `docs "$REPO"` would document this folder.
     if (count !== 'any' && given.includes('')) return `<${name}> is empty`;
     values[name] = isList ? given : given[0];
     if (isList) return values;
@@ -121,7 +121,7 @@ async function runCommand(command: Command, run: Run): Promise<ExitCode> {
       // Errors that the user can fix in files, settings or arguments exit with code 2.
       return ['invalid', 'forbidden'].includes(kindOf(error)) ? 2 : 1;
     }
-    // After Ctrl-C, and without a reader of the output, an AbortError is expected and not reported.
+    // An AbortError is expected after Ctrl-C, or when the reader of the output has exited.
     const isEnded = run.signal.aborted || run.unread.aborted;
     if (!isEnded || !(error instanceof Error) || error.name !== 'AbortError') throw error;
     run.progress('');
@@ -129,7 +129,9 @@ async function runCommand(command: Command, run: Run): Promise<ExitCode> {
   }
 }
 
-/** Prints an error, with the output of the server or installer that failed, if known. Each of its lines is shown once. */
+/**
+ * Prints an error, with the output of the failed server or installer if known. Each line of the output is shown once.
+ */
 function reportError(
   { code, message, data }: HubError,
   { isJson, err, json, errorScreen }: Run,
@@ -143,7 +145,7 @@ function reportError(
   if (isJson) json({ error: { code, message, ...data } });
 }
 
-/** Text of `agenthub --help`. */
+/** Returns the text of `agenthub --help`. */
 function generalHelp(groups: Awaited<ReturnType<typeof loaders.loadAllCommands>>): string {
   const names = groups.flatMap(({ commands }) => commands.map(({ name }) => name));
   const width = Math.max(...names.map(name => name.length));
@@ -169,7 +171,7 @@ function generalHelp(groups: Awaited<ReturnType<typeof loaders.loadAllCommands>>
   ].join('\n');
 }
 
-/** Text of `agenthub <command> --help`. */
+/** Returns the text of `agenthub <command> --help`. */
 function commandHelp(command: Command): string {
   const { name, summary, options, positionals = [], details = [], examples = [] } = command;
   const own = Object.entries(options).map(([option, { help, value, short }]) => {

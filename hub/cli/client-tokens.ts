@@ -5,21 +5,23 @@ import type { HubPlace, StoredClients } from './needs.ts';
 import { type Described, fieldsOf, objectsIn } from './responses.ts';
 import { textOf } from './values.ts';
 
-/** The clients by name and their tokens: of a running hub, or of the data folder of one that does not run. */
+/** Clients by name and their tokens, of a running hub or of the data folder of a stopped one. */
 export type ClientTokens = AsyncDisposable & {
-  /** `clients`: as in `GET /clients`; with a digest, only the client whose token it is. */
+  /**
+   * Lists the clients as in `GET /clients`. With a digest, `clients` has only the client whose token has this digest.
+   */
   list(digest?: string): Promise<{
     readonly tokens: string | undefined;
     readonly callsNeedToken: boolean;
     readonly clients: readonly Described[];
   }>;
-  /** Takes the digest of a token in hex. Resolves to true if it replaces another token. */
+  /** Creates a token from its digest in hex. Resolves to true if it replaces another token of the client. */
   create(name: string, digest: string): Promise<boolean>;
-  /** With a digest, revokes only the token that has it. */
+  /** Revokes the client's token; with a digest, only a token that has this digest. */
   revoke(name: string, digest?: string): Promise<void>;
 };
 
-/** Opens the tokens of a hub, or of the data folder if no hub runs. Rejects with HubError. */
+/** Opens the tokens of a running hub, or those in the data folder if no hub runs. Rejects with HubError. */
 export async function openClientTokens(place: HubPlace, run: Run): Promise<ClientTokens> {
   const running = ofHub(createHubClient(place, run));
   try {
@@ -31,7 +33,7 @@ export async function openClientTokens(place: HubPlace, run: Run): Promise<Clien
   }
 }
 
-/** The tokens of a running hub. */
+/** Gives access to the tokens of a running hub. */
 export function ofHub({ ask }: Pick<HubClient, 'ask'>): ClientTokens {
   const pathOf = (name: string) => `/clients/${encodeURIComponent(name)}/token`;
   return {
@@ -57,7 +59,7 @@ export function ofHub({ ask }: Pick<HubClient, 'ask'>): ClientTokens {
   };
 }
 
-/** The tokens in a data folder, which is locked until this is disposed. */
+/** Gives access to the tokens in a data folder, which stays locked until the result is disposed. */
 export function ofFolder(stored: StoredClients): ClientTokens {
   return {
     async list(digest) {
@@ -83,7 +85,7 @@ export function ofFolder(stored: StoredClients): ClientTokens {
   };
 }
 
-/** Throws HUB_CONFIG_CONFLICT if the config has the token of a client, which cannot be made then. */
+/** Throws HUB_CONFIG_CONFLICT if the config contains the client's token, which `create` cannot replace. */
 export function refuseConfigured(name: string, clients: readonly Described[]): void {
   const client = clients.find(one => one['name'] === name);
   if (client?.['token'] === 'config')

@@ -3,7 +3,7 @@ import type { CliNeeds } from './needs.ts';
 import type { Io } from './terminal.ts';
 import type { Values } from './values.ts';
 
-/** 0: success. 1: failure. 2: wrong usage, or an invalid config or setting. */
+/** Exit codes. 0: success. 1: failure. 2: wrong usage, or an invalid config or setting. */
 export type ExitCode = 0 | 1 | 2;
 
 /** Shell completion of a word: names or ids that the hub knows, files, or fixed words. */
@@ -17,12 +17,12 @@ export type Options = Readonly<
       readonly help: string;
       /** Placeholder for the value in the help. An option without one is a flag. */
       readonly value?: string;
-      /** The option may be repeated. Its value is then a list. */
+      /** True if the option may be repeated. Its value is then a list. */
       readonly multiple?: true;
-      /** One letter. */
+      /** Short form of the option: one letter. */
       readonly short?: string;
       readonly completion?: CompletionSource;
-      /** First words of the command that take the option; undefined stands for none. Default: all. */
+      /** Actions (first words) of the command that accept the option; undefined stands for no word. Default: all. */
       readonly actions?: Actions;
     }
   >
@@ -30,11 +30,13 @@ export type Options = Readonly<
 
 type Actions = readonly (string | undefined)[];
 
-/** A positional argument. The command finds it among its values, by name. */
+/** A positional argument, whose value a command finds by this name. */
 export type Positional = {
   readonly name: string;
   readonly help: string;
-  /** `some`: one or more; `any`: zero or more. The value is then a list. Default: exactly one. */
+  /**
+   * Number of words: `some` is one or more, `any` zero or more, and both make the value a list. Default: exactly one.
+   */
   readonly count?: 'optional' | 'some' | 'any';
   readonly completion?: CompletionSource;
 };
@@ -42,27 +44,27 @@ export type Positional = {
 /** One run of a command: its arguments, its input and output, and what it needs from the app. */
 export type Run = Io & {
   readonly values: Values;
-  /** True with `--json`. */
+  /** True if the option `--json` is given. */
   readonly isJson: boolean;
   readonly needs: CliNeeds;
 };
 
 export interface Command {
   readonly name: string;
-  /** One line for the list of commands. */
+  /** Description in the list of commands, one line. */
   readonly summary: string;
-  /** In command line order, optional ones last. Only the last one may be a list. */
+  /** Positional arguments in command line order, optional ones last. Only the last one may be a list. */
   readonly positionals?: readonly Positional[];
   readonly options: Options;
   /** Further paragraphs for the help, such as the format of `--json`. */
   readonly details?: readonly string[];
-  /** Command lines without the program name, each with a description. */
+  /** Example command lines without the program name, each with a description. */
   readonly examples?: readonly (readonly [line: string, what: string])[];
-  /** Throws HubError for problems that the user can fix. */
+  /** Runs the command. Throws HubError for problems that the user can fix. */
   run(run: Run): Promise<ExitCode>;
 }
 
-/** The options of a command and `--help`, as `parseArgs` takes them. */
+/** Returns the options of a command, and `--help`, in the form that `parseArgs` takes. */
 export function optionTypes({ options }: Command): ParseArgsOptionsConfig {
   const types = Object.entries(options).map(([name, { value, multiple = false, short }]) => {
     const type = value === undefined ? ('boolean' as const) : ('string' as const);
@@ -71,13 +73,15 @@ export function optionTypes({ options }: Command): ParseArgsOptionsConfig {
   return { ...Object.fromEntries(types), help: { type: 'boolean', short: 'h' } };
 }
 
-/** Options that only some actions of a command take. */
+/** Restricts options to some actions of a command. */
 export const takenBy = (actions: Actions, options: Options): Options =>
   Object.fromEntries(
     Object.entries(options).map(([name, option]) => [name, { ...option, actions }]),
   );
 
-/** Describes an option that the action of a command line does not take. The command itself refuses an unknown action. */
+/**
+ * Returns an error message for an option that the action does not accept. The command itself refuses an unknown action.
+ */
 export function uselessOption(command: Command, values: Values): string | undefined {
   const [first] = command.positionals ?? [];
   const words = first && values[first.name];
@@ -93,12 +97,12 @@ export function uselessOption(command: Command, values: Values): string | undefi
   return undefined;
 }
 
-/** `--json`, for all commands whose output scripts may parse. */
+/** Option `--json`, for all commands whose output scripts may parse. */
 export const jsonOption = {
   json: { help: 'Print one JSON document, for scripts.' },
 } as const satisfies Options;
 
-/** `--url` and `--json`, for all commands that call a hub. */
+/** Options `--url` and `--json`, for all commands that call a hub. */
 export const hubOptions = {
   url: {
     value: 'url',
@@ -107,7 +111,7 @@ export const hubOptions = {
   ...jsonOption,
 } as const satisfies Options;
 
-/** `--config`. */
+/** Option `--config`. */
 export const configOption = (purpose: string) =>
   ({
     config: {
@@ -117,8 +121,7 @@ export const configOption = (purpose: string) =>
     },
   }) as const satisfies Options;
 
-/** `--server`. */
-/** The option for one of the profiles of the config. */
+/** Option `--profile`, which names one of the profiles of the config. */
 export const profileOption = (help: string) =>
   ({ profile: { value: 'name', help } }) as const satisfies Options;
 

@@ -8,21 +8,21 @@ import { textsOf, usageError } from './values.ts';
 /** A setting beyond the default sandbox that the user has to confirm. */
 type Confirmation = { readonly name: string; readonly message: string };
 
-/** `--dry-run`, `--yes` and `--json`, for all commands that change files of other programs. */
+/** Options `--dry-run`, `--yes` and `--json`, for all commands that change files of other programs. */
 export const changeOptions = {
   'dry-run': { help: 'Only show what would be written.' },
   yes: { short: 'y', help: 'Write without asking. Required without a terminal.' },
   ...jsonOption,
 } as const satisfies Options;
 
-/** `--allow`, for all commands that add servers. */
+/** Option `--allow`, for all commands that add servers. */
 export const allowOption = {
   value: 'name',
   multiple: true,
   help: 'Allow a setting beyond the default sandbox, by the name in the question. Repeatable.',
 } as const;
 
-/** Loads the config to edit it. Throws HubError, with a hint how to create the file, if it does not exist. */
+/** Loads the config for an edit. Throws HubError, with a hint how to create the file, if it does not exist. */
 export async function loadForEdit({
   loadConfig,
 }: Pick<CliNeeds['files'], 'loadConfig'>): Promise<LoadedConfig> {
@@ -38,7 +38,10 @@ export async function loadForEdit({
   );
 }
 
-/** Loads the config to add to it. Before the first start it is written as that start would, which a note says. */
+/**
+ * Loads the config to add a server. If there is no config file, writes the default one first, as the hub's first start
+ * would, and prints a note.
+ */
 export async function loadToAdd({ needs, remark }: Run): Promise<LoadedConfig> {
   const written = await needs.files.createConfig();
   if (written !== undefined) remark('note', firstConfigNote(written));
@@ -48,7 +51,7 @@ export async function loadToAdd({ needs, remark }: Run): Promise<LoadedConfig> {
 export const firstConfigNote = (file: string) =>
   `wrote ${file}, with the servers that come with AgentHub: there was no config file yet`;
 
-/** True if the files may be written; asks on a terminal. Throws HUB_USAGE if there is no terminal to ask on. */
+/** True if files may be written. Asks on a terminal; throws HUB_USAGE if there is none and no option decides. */
 export async function isAgreed(
   question: string,
   { values, isJson, needs, signal }: Run,
@@ -64,7 +67,7 @@ export async function isAgreed(
 
 const isYes = (answer: string) => /^y(?:es)?$/i.test(answer.trim());
 
-/** Shows why a server needs a setting, and asks for it. */
+/** Shows why a server needs a setting, and asks the user to allow it. */
 export async function isAllowedByUser(
   server: string,
   { message }: Confirmation,
@@ -109,7 +112,9 @@ const cannotAsk = (server: string, open: readonly Confirmation[]) =>
     ].join('\n'),
   );
 
-/** The settings that the hub wants confirmed, if that is why it refused, with the server's name. */
+/**
+ * Returns the settings that the user must confirm, with the server's name, if that is why the hub refused the request.
+ */
 export function confirmationsIn(error: unknown) {
   if (!(error instanceof HubError) || error.code !== 'HUB_CONFIRMATION_NEEDED') return undefined;
   const { loosenings, server = 'The server' } = error.data;

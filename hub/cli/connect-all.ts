@@ -12,7 +12,7 @@ type Reach = { readonly hub: HubAddress; readonly own: OwnToken | undefined };
 
 type Change = Reach & { readonly client: ClientName; readonly plan: ConnectPlan };
 
-/** What became of a client's file, for `--json`. */
+/** Result for one client's file, for `--json`. */
 type Connected = {
   readonly client: ClientName;
   readonly file: string | undefined;
@@ -22,8 +22,8 @@ type Connected = {
 };
 
 /**
- * `agenthub connect --all`: adds the hub to the files of all clients of this machine, after one question. A file that
- * cannot be read or written does not keep the others from being written.
+ * `agenthub connect --all`: adds the hub to the files of all clients of this machine, after one question. If one file
+ * cannot be read or written, the remaining files are still written.
  */
 export async function connectAll(
   hubFor: (client: ClientName) => Promise<Reach>,

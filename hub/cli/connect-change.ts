@@ -13,7 +13,7 @@ import { isAgreed } from './confirm.ts';
 import type { OwnToken } from './own-token.ts';
 import type { Io } from './terminal.ts';
 
-/** Shows the difference that a plan makes. Shows only values of the hub's entry, without the token. */
+/** Shows the difference that a plan makes to a file. Shows only values of the hub's entry, without the token. */
 export function showChange(
   plan: ConnectPlan,
   change: string,
@@ -34,7 +34,7 @@ export function showChange(
 
 const styles = { '-': 'red', '+': 'green', '@': 'dim', ' ': undefined } as const;
 
-/** Carries out a plan if the user agrees. The hub knows the token before the client reads it. */
+/** Carries out a plan if the user agrees. Registers the token with the hub before the client can read it. */
 export async function writeChange(plan: ConnectPlan, all: Clients, run: Run, own?: OwnToken) {
   const isWritten = await isAgreed(`Write ${plan.file}?`, run);
   if (isWritten) await own?.register();

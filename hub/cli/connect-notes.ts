@@ -12,7 +12,7 @@ export function refuseLogin(client: ClientName, values: Values): void {
     );
 }
 
-/** What to tell the user about the entry of a client. `logsIn`: the client gets its token by a login. */
+/** Returns notes for the user about a client's entry. `logsIn` is true if the client gets its token by a login. */
 export function notesFor(
   client: ClientName,
   hub: HubAddress,

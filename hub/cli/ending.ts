@@ -1,6 +1,9 @@
 import type { Clock } from '#core';
 
-/** Maximum interval in ms between two signals of one Ctrl-C: under npm it arrives from the terminal and from npm. */
+/**
+ * Maximum interval in ms between two signals of one Ctrl-C, which arrives from the terminal and, under npm, also from
+ * npm.
+ */
 const sameSignalMs = 1_000;
 const parentCheckMs = 500;
 
@@ -18,7 +21,7 @@ export function createEnding(program: NodeJS.Process, clock: Clock): AbortContro
         program.exit(1);
       }
     });
-  // Under npm a shell between npm and the hub exits on the signal of npm without forwarding it. The hub therefore stops
+  // Under npm, a shell between npm and the hub exits on npm's signal without forwarding it. The hub therefore stops
   // when its parent exits.
   if (program.env['npm_lifecycle_event'] !== undefined) {
     const parent = program.ppid;

@@ -5,20 +5,20 @@ import type { Screen } from './terminal.ts';
 import { count } from './values.ts';
 import { roomOf, withCommand } from './wrapped.ts';
 
-/** What is known about the hub that holds objects on the engine. */
+/** State of the hub that owns containers, networks and volumes on the engine. */
 type HolderState =
-  /** The hub that this installation is about. `unused`: volumes that no server of its config uses. */
+  /** The hub of this installation. `unused` are volumes that no server of its config uses. */
   | { readonly kind: 'own'; readonly unused: readonly string[]; readonly isRunning: boolean }
-  /** Another hub that runs. `how`: the end of a sentence that begins with "runs". */
+  /** Another hub that runs. `how` is the end of a sentence that begins with "runs". */
   | { readonly kind: 'live'; readonly how: string }
   /** A hub of this user that does not run, and whose data folder exists. */
   | { readonly kind: 'stopped'; readonly dataDir: string }
   | { readonly kind: 'unknown' };
 
-/** The hub that answered, with its servers. */
+/** The hub that answered requests, with its servers. */
 export type Answering = { readonly url: string; readonly servers: readonly Described[] };
 
-/** Hubs that certainly run, by id, with the end of a sentence that begins with "runs". */
+/** Returns hubs that certainly run, by id, each with the end of a sentence that begins with "runs". */
 export async function findLiveHubs(
   installation: Pick<Installation, 'knownHubs' | 'composeHubs'>,
   holdings: readonly HubObjects[],
@@ -41,13 +41,17 @@ type Context = {
   readonly installation: Pick<Installation, 'hubId' | 'knownHubs' | 'composeHubs'>;
   /** Undefined if no hub answered. */
   readonly answering: Answering | undefined;
-  /** Volumes of the hub of the installation that no server of its config uses. */
+  /** Volumes of this installation's hub that no server of its config uses. */
   readonly unused: readonly string[];
-  /** Whether a server of its config uses a volume that another hub made, such as one with an earlier data folder. */
+  /**
+   * True if a server of this config uses a volume that another hub created, for example with an earlier data folder.
+   */
   readonly isUsed: (volume: string) => boolean;
 };
 
-/** The lines about what all hubs hold. Rejects with HubError if the engine does not answer. */
+/**
+ * Returns lines that describe what each hub owns on the engine. Rejects with HubError if the engine does not answer.
+ */
 export async function describeHoldings(
   holdings: readonly HubObjects[],
   { installation, answering, unused, isUsed }: Context,
@@ -66,7 +70,7 @@ export async function describeHoldings(
   return holdings.flatMap(holding => linesOf(holding, stateOf(holding.hubId), isUsed, screen));
 }
 
-/** The lines about what one hub holds. Commands never remove anything of a hub that runs or may run. */
+/** Returns lines that describe what one hub owns. Offers no removal for a hub that runs or may run. */
 function linesOf(
   holding: HubObjects,
   state: HolderState,
@@ -82,7 +86,7 @@ function linesOf(
   };
   const command = `agenthub doctor --remove ${hubId}`;
   const isUnknown = state.kind === 'unknown';
-  // Servers outlive a killed hub, so running ones prove nothing, but its data may still be in use.
+  // Running containers do not prove that the hub runs, as they outlive a killed hub, but their data may be in use.
   const mayRun = containers.some(({ isRunning }) => isRunning);
   const mayRemoveVolumes = isOwn ? shown.length > 0 : isUnknown && !mayRun && !shown.every(isUsed);
   const isLeft = isOwn && !state.isRunning && containers.length > 0;
@@ -124,10 +128,10 @@ function whoseOf(hubId: string, state: HolderState): string {
   return state.kind === 'stopped' ? `${name}, stopped, with its data in ${state.dataDir}` : name;
 }
 
-/** States of servers that a person has to look at. */
+/** States in which a server needs attention. */
 const broken = ['failed', 'unreachable'];
 
-/** A sentence for each server of the hub that has failed or cannot be reached. */
+/** Returns a sentence for each server of the hub that has failed or is unreachable. */
 export function problemsOf(servers: readonly Described[]): readonly string[] {
   return servers.flatMap(({ name, state, enabled, why, last_error: lastError }) => {
     if (enabled === false || typeof state !== 'string' || !broken.includes(state)) return [];

@@ -17,18 +17,21 @@ import { guess, textOf } from './values.ts';
 
 type HubRequest = {
   readonly method: 'GET' | 'POST' | 'DELETE';
-  /** Path and query, relative to the hub's address. */
+  /** Path and query, relative to the URL of the hub. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Sent as JSON. */
+  /** Body, which is sent as JSON. */
   readonly body?: unknown;
-  /** Aborts this request, instead of the command's signal. */
+  /** Signal that aborts this request, in place of the command's signal. */
   readonly signal?: AbortSignal;
 };
 
-/** In WWW-Authenticate: the request needs the owner's key, not only a token for calls. */
+/** Part of the WWW-Authenticate header if a request needs the owner's key, not only a token for calls. */
 const administers = 'scope="administer"';
-/** After too many wrong keys or tokens from this address the hub answers 429, but still accepts the right key. */
+/**
+ * True for 401, and for 429 with a WWW-Authenticate header: after too many wrong tokens from this address, the hub
+ * answers 429 but still accepts the right key.
+ */
 const isUnauthorized = ({ statusCode, headers }: IncomingMessage) =>
   statusCode === 401 || (statusCode === 429 && headers['www-authenticate'] !== undefined);
 const isRefusal = ({ statusCode = 0 }: IncomingMessage) => statusCode >= 400;
@@ -41,7 +44,7 @@ export const openHub = async (run: Run): Promise<HubClient> =>
 
 /**
  * Client of a hub's HTTP API. All methods reject with HUB_CONNECT_FAILED if no hub answers or the hub does not admit
- * the client, and with the hub's own error if it refuses.
+ * the client, and with the hub's error if it refuses the request.
  */
 export type HubClient = ReturnType<typeof createHubClient>;
 
@@ -52,12 +55,12 @@ export function createHubClient(
 ) {
   const base = baseOf(url);
 
-  /** Whether calls need a token. Asked once, if this user has none. */
+  /** True if calls need a token. Requested once, if this user has none. */
   let callsNeedToken: Promise<boolean> | undefined;
 
   /**
-   * The key for a request that would be refused without it; undefined if it is not known to be needed, or whose it is.
-   * MCP requests are those of a local caller, unless calls need a token and this user has only the key.
+   * Returns the owner's key for a request that the hub would refuse without it; undefined if it may not be needed, or
+   * if its hub is not known. MCP requests use the key only if calls need a token and this user has none.
    */
   async function keyFor({
     method,
@@ -66,10 +69,10 @@ export function createHubClient(
   }: HubRequest): Promise<OwnerAccess | undefined> {
     const isMcp = path.startsWith('/mcp');
     if (isMcp && token !== undefined) return undefined;
-    const own = await runningAccess?.().catch(() => undefined); // `ownerAccess` says why, if the hub asks for the key.
-    // Changes need the key. A hub in compose would record that it refused the request without it.
+    const own = await runningAccess?.().catch(() => undefined); // If the hub requires the key, `ownerAccess` reports the error.
+    // Changes need the key. Do not try without it: a hub in compose would record the refused request.
     if (!own && !isMcp && method !== 'GET')
-      return await ownerAccess?.(signal).catch(() => undefined); // As above.
+      return await ownerAccess?.(signal).catch(() => undefined); // Without the key, the hub refuses the request.
     if (!own || !isMcp) return own;
     callsNeedToken ??= askIfCallsNeedToken(own);
     return (await callsNeedToken) ? own : undefined;
@@ -81,12 +84,14 @@ export function createHubClient(
     return state['calls_need_token'] === true;
   }
 
-  /** Returns the response with any status but 401. */
+  /**
+   * Sends a request, again with the owner's key if the hub requires it. Returns the response with any status but 401.
+   */
   async function send(hubRequest: HubRequest): Promise<IncomingMessage> {
     const own = await keyFor(hubRequest);
     const answer = await request(hubRequest, own?.key ?? token, own?.dial);
     if (!isUnauthorized(answer)) return answer;
-    // An unread response would keep the connection, and so the process, alive until the hub closes it.
+    // Destroy an unread response: it would keep the connection open, and so the process alive, until the hub closes it.
     answer.destroy();
     const isCall = answer.headers['www-authenticate']?.includes(administers) !== true;
     if (!ownerAccess) throw await refusalOf(answer, '');
@@ -101,7 +106,7 @@ export function createHubClient(
     throw new HubError('HUB_OWNER_ONLY', `the hub at ${url} has another owner's key`);
   }
 
-  /** Sends a request with a bearer token. A refused request had no effect, so it may be repeated. */
+  /** Sends a request with a bearer token. A refused request has no effect, so callers may repeat it. */
   async function request(
     { method, path, headers, body, signal = ending }: HubRequest,
     bearer: string | undefined,
@@ -121,7 +126,7 @@ export function createHubClient(
         accept: 'application/json',
         ...(text !== undefined && {
           'content-type': 'application/json',
-          // Node adds no length to the body of a DELETE.
+          // Set the length explicitly, because Node adds none to the body of a DELETE.
           'content-length': Buffer.byteLength(text),
         }),
         ...(bearer !== undefined && { authorization: `Bearer ${bearer}` }),
@@ -144,14 +149,14 @@ export function createHubClient(
     }
   }
 
-  /** The error in a response. If the server is not a hub, a generic error. */
+  /** Returns the error in a response, or a generic error if the server is not a hub. */
   async function refusalOf(answer: IncomingMessage, text: string): Promise<HubError> {
     const problem = await errorOf(fieldsOf(tryParseJson(text))['error']);
     if (problem) return problem;
     return refused({ url, server: undefined }, answer.statusCode ?? 0, undefined);
   }
 
-  /** Converts `{"code", "message", ...}` to an error; undefined for anything else. */
+  /** Converts `{"code", "message", ...}` to an error; returns undefined for anything else. */
   async function errorOf(error: unknown): Promise<HubError | undefined> {
     const { code, message, ...data } = fieldsOf(error);
     if (typeof message !== 'string') return undefined;
@@ -159,7 +164,7 @@ export function createHubClient(
     return new HubError(isCode(code) ? code : 'HUB_INTERNAL', text, { data });
   }
 
-  /** Adds a guess if the server's name is misspelt. */
+  /** Adds the most similar server name to a message, if there is one. */
   async function withGuess(message: string, { server }: ErrorData): Promise<string> {
     if (server === undefined) return message;
     const servers = await listServers({ ask }).catch(() => []);
@@ -167,7 +172,7 @@ export function createHubClient(
     return `${message}${guess(server, names, '.')}`;
   }
 
-  /** Returns the JSON of a response. */
+  /** Sends a request and returns the JSON of its response. */
   async function ask(hubRequest: HubRequest): Promise<unknown> {
     const answer = await send(hubRequest);
     const text = await readWhole(answer);
@@ -175,7 +180,10 @@ export function createHubClient(
     return tryParseJson(text);
   }
 
-  /** Yields events as they arrive. Rejects with the error of an error event, and with the reason of the signal once it aborts. */
+  /**
+   * Yields events as they arrive. Rejects with the error of an error event, and with the signal's reason once it
+   * aborts.
+   */
   async function* follow(hubRequest: HubRequest): AsyncIterable<HubEvent> {
     const headers = { accept: 'text/event-stream', ...hubRequest.headers };
     const answer = await send({ ...hubRequest, headers });
@@ -186,7 +194,7 @@ export function createHubClient(
         yield event;
       }
     } catch (error) {
-      // A response that the signal ended looks like one that the hub has closed.
+      // An aborted response looks like one that the hub closed, so check the signal first.
       (hubRequest.signal ?? ending).throwIfAborted();
       throw error;
     }
@@ -205,7 +213,7 @@ export const listJobs = async ({ ask }: Pick<HubClient, 'ask'>): Promise<readonl
 
 export const pathOfServer = (name: string) => `/servers/${encodeURIComponent(name)}`;
 
-/** Interval in ms at which the hub is asked for the progress of a start. */
+/** Interval between requests for the progress of a start, in ms. */
 const pollIntervalMs = 500;
 
 /**

@@ -14,19 +14,19 @@ import type { CliNeeds } from './needs.ts';
 import { usageError } from './values.ts';
 
 type HubLocatorOptions = {
-  /** The process's environment only: a `.env` in the working folder may not name a key file. */
+  /** Environment of the process, without the working folder's `.env`, which may not name a key file. */
   readonly env: NodeJS.ProcessEnv;
-  /** Installation folder of this hub: contains the compose file and the data folder of earlier versions. */
+  /** Folder in which this hub is installed, with the compose file and the data folder of earlier versions. */
   readonly root: string;
   readonly layout: () => Promise<Pick<HubLayout, 'kind' | 'configFile' | 'dataDir'>>;
-  /** The environment over the variables in `.env`, with the variables that name the files of the layout. */
+  /** Reads the environment over the variables in `.env`, with the variables that name the files of the layout. */
   readonly readEnvironment: () => Promise<Environment>;
   readonly readOptions: () => Promise<LoadOptions>;
-  /** The hubs of this user, running or not. */
+  /** Returns the hubs of this user, running or not. */
   readonly findKnownHubs: () => Promise<readonly Pick<KnownHub, 'dataDir' | 'running'>[]>;
 };
 
-/** Finds the hub to call, from environment, `.env` and config file, or at a given URL, and its owner's key. */
+/** Finds the hub to call and its owner's key, from environment, `.env` and config file, or for a given URL. */
 export function createHubLocator({
   env,
   root,
@@ -50,7 +50,7 @@ export function createHubLocator({
       () => (settings.inContainer ? undefined : { file, env }),
       () => undefined,
     );
-    /** The data folders of hubs that the command may mean if it names none. */
+    /** Data folders of the hubs that a command without `--url` may mean. */
     const meant = kind === 'folder' ? [dataDir, ...earlier] : dataDirs;
     return { settings, dataDirs, meant, compose };
   }
@@ -94,9 +94,9 @@ export function createHubLocator({
 }
 
 /**
- * Returns the address of the hub that a command is for. The environment decides if it names one. Otherwise it is the hub
- * that runs with the first data folder; if none does, the only hub that runs with another data folder; and if no hub
- * runs, the address in the settings. Rejects with HUB_USAGE if several hubs run with other data folders.
+ * Returns the address of the hub that a command is for. If ROUTER_PORT or ROUTER_HOST is set, they decide. Otherwise it
+ * is the hub that runs with the first data folder; if none does, the only hub that runs with another data folder; and
+ * if no hub runs, the address in the settings. Rejects with HUB_USAGE if several hubs run with other data folders.
  */
 export async function findAddress(
   settings: Pick<Settings, 'host' | 'port' | 'tls'>,

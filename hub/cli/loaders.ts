@@ -77,7 +77,7 @@ const hidden: Loading = {
 };
 const all = new Map([...Object.values(groups), hidden].flatMap(group => Object.entries(group)));
 
-/** Other names of commands, which the tools that users know have for them. */
+/** Aliases of commands, which users know from other tools. */
 export const aliases: Readonly<Record<string, string>> = {
   ls: 'list',
   ps: 'list',

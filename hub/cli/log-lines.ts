@@ -1,10 +1,10 @@
 import { type Described, fieldsOf, objectsIn } from './responses.ts';
 import type { Screen } from './terminal.ts';
 
-/** A line of `GET /logs`. */
+/** A line of a log in `GET /logs`. */
 export type WrittenLine = {
   readonly at: string;
-  /** Undefined for the hub's own. */
+  /** Server that the line belongs to; undefined for the hub's own log. */
   readonly server: string | undefined;
   readonly isHubs: boolean;
   readonly level: string | undefined;
@@ -12,7 +12,7 @@ export type WrittenLine = {
   readonly text: string;
 };
 
-/** The lines in an answer or event of `GET /logs`. */
+/** Returns the lines in an answer or event of `GET /logs`. */
 export const entriesIn = (answer: unknown): readonly WrittenLine[] =>
   objectsIn(fieldsOf(answer)['lines']).map(entryOf);
 
@@ -28,16 +28,16 @@ function entryOf(line: Described): WrittenLine {
   };
 }
 
-/** Name of the hub in front of its lines. */
+/** Label in front of the hub's own lines. */
 export const hubLabel = 'hub';
 
 export type LineFormat = {
-  /** Width of the names in front of the lines. Undefined: lines have no names. */
+  /** Width of the names in front of the lines; undefined for lines without names. */
   readonly nameWidth: number | undefined;
   readonly hasTimes: boolean;
 };
 
-/** A line for people. Lines of the hub about a server begin with `#`. */
+/** Formats a line for people. The hub's lines about a server begin with `#`. */
 export function formatEntry(
   entry: WrittenLine,
   { nameWidth, hasTimes }: LineFormat,

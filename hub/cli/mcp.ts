@@ -15,13 +15,13 @@ type McpAnswer =
   | { readonly result: Described; readonly error?: undefined }
   | { readonly error: Described; readonly result?: undefined };
 
-/** An MCP session over streamable HTTP, with the hub or with one of its servers. Disposing ends it. */
+/** An MCP session over streamable HTTP, with the hub or with one of its servers. Disposing the session ends it. */
 export type Mcp = Awaited<ReturnType<typeof openMcp>>;
 
-/** The latest revision with sessions. Unlike later ones, it does not require tool parameters in headers. */
+/** MCP revision of the session: the latest with sessions. Later ones require tool parameters in headers. */
 const protocolVersion = '2025-11-25';
 const accept = 'application/json, text/event-stream';
-/** Maximum number of pages of a list. Stops endless pagination. */
+/** Maximum number of pages of a list, which stops endless pagination. */
 const maxPages = 1_000;
 const closeMs = 2_000;
 
@@ -50,7 +50,7 @@ export async function openMcp(hub: HubClient, server: string | undefined, versio
     throw unreadable(hub.url);
   }
 
-  /** The hub's errors carry their code in `data`. */
+  /** Returns an error of the hub, whose code is in `data`. */
   async function errorOf({ data, message }: Described): Promise<HubError> {
     return (await hub.errorOf({ ...fieldsOf(data), message })) ?? unreadable(hub.url);
   }
@@ -65,7 +65,7 @@ export async function openMcp(hub: HubClient, server: string | undefined, versio
   await readWhole(await post({ jsonrpc: '2.0', method: 'notifications/initialized' }));
 
   return {
-    /** Rejects with the hub's error. */
+    /** Lists all tools. Rejects with the hub's error. */
     async listTools(): Promise<readonly Tool[]> {
       const tools: Tool[] = [];
       let cursor: unknown;
@@ -79,14 +79,13 @@ export async function openMcp(hub: HubClient, server: string | undefined, versio
       }
       return tools;
     },
-    /** Calls a tool. `progress` gets the server's progress notifications. Rejects with HUB_CONNECT_FAILED. */
+    /** Calls a tool. `progress` is called with the server's progress notifications. Rejects with HUB_CONNECT_FAILED. */
     async callTool(name: string, given: unknown, progress: (text: string) => void) {
       const params = { name, arguments: given, _meta: { progressToken: 1 } };
       return (await request('tools/call', params, progress)).answer;
     },
     async [Symbol.asyncDispose]() {
-      // The session is ended even if the command was aborted, because that cancels the call. Errors are ignored if
-      // the hub is gone.
+      // End the session even if the command was aborted, because that cancels the call. Ignore errors of a stopped hub.
       await within(closeMs, hub, async signal =>
         readWhole(await hub.send({ method: 'DELETE', path, headers: session, signal })),
       ).catch(() => {}); // The hub ends idle sessions by itself.

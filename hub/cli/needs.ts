@@ -11,44 +11,44 @@ import type { OpenScreen } from './screen/open-screen.ts';
 import type { Ask } from './terminal.ts';
 
 export type ServeOptions = {
-  /** Overrides MCP_SERVERS_CONFIG. */
+  /** Path of the config file, overriding MCP_SERVERS_CONFIG. */
   readonly configFile?: string;
-  /** Overrides ROUTER_PORT. 0 chooses a free port. */
+  /** Port of the hub, overriding ROUTER_PORT. 0 chooses a free port. */
   readonly port?: number;
-  /** Only servers with at least one of these tags. */
+  /** Tags: only servers with at least one of them are run. */
   readonly tags?: readonly string[];
-  /** Serves a client on stdin and stdout. The hub then listens only if a port is given as well. */
+  /** True to serve a client on stdin and stdout. The hub then listens only if a port is given as well. */
   readonly stdio?: boolean;
-  /** The profile of that client. */
+  /** Profile of the client on stdin and stdout. */
   readonly profile?: string;
-  /** Runs no servers and logs nothing: for a command that tries servers out while no hub runs. */
+  /** True to run no servers and log nothing, for a command that starts servers as a test while no hub runs. */
   readonly isTrial?: boolean;
 };
 
 /** A running hub. */
 export type StartedHub = {
-  /** Such as `http://127.0.0.1:9090`; undefined if the hub does not listen. */
+  /** URL of the hub, such as `http://127.0.0.1:9090`; undefined if the hub does not listen. */
   readonly address: string | undefined;
-  /** Where servers run, and the config file, for people. */
+  /** Kind of sandbox and path of the config file, to show to people. */
   readonly about?: { readonly sandbox: string; readonly config: string };
   /** Creates a one-time login link to the dashboard; undefined if administration over HTTP is off. */
   readonly loginLink?: (() => string) | undefined;
-  /** True if people read the hub's output as a container log. */
+  /** True if the hub runs in a container, so that people read its output as a container log. */
   readonly inContainer?: boolean;
   /** Resolves when the client on stdin and stdout disconnects; undefined without such a client. */
   readonly clientGone?: Promise<unknown>;
   stop(): Promise<void>;
 };
 
-/** A config and its file. */
+/** A loaded config and its file. */
 export type LoadedConfig = {
   readonly file: string;
   readonly config: Config;
-  /** The missing file, if the config shipped with AgentHub is used instead of it. */
+  /** Path of the missing config file, if the config shipped with AgentHub is used instead. */
   readonly insteadOf?: string;
 };
 
-/** The objects that one hub has on the engine. */
+/** Containers, networks and volumes of one hub on the engine. */
 export type HubObjects = {
   readonly hubId: string;
   readonly containers: readonly {
@@ -62,123 +62,123 @@ export type HubObjects = {
 
 type VolumeOnEngine = {
   readonly name: string;
-  /** HUB_NAME of the hub that made it, if its label says so: the prefix of `name`. */
+  /** HUB_NAME of the hub that created the volume, which is the prefix of `name`; undefined without that label. */
   readonly hubName?: string | undefined;
 };
 
-/** Ollama and the models of the rules that it does not have. */
+/** State of Ollama, and the models that the rules need and Ollama lacks. */
 export type OllamaReport = {
-  /** As in `/health`: `up`, `degraded`, `down`, `off` or `unknown`. */
+  /** State as in `/health`: `up`, `degraded`, `down`, `off` or `unknown`. */
   readonly state: string;
   readonly detail: string;
   readonly missing: readonly {
     readonly model: string;
-    /** `rule`, `embedding`, `judge` or `fallback`. */
+    /** Use of the model: `rule`, `embedding`, `judge` or `fallback`. */
     readonly use: string;
     readonly message: string;
-    /** Whether the hub pulls it, or will. */
+    /** True if the hub pulls the model, now or later. */
     readonly isPulled: boolean;
   }[];
 };
 
-/** What `doctor` and `check --live` examine. */
+/** The installation that `doctor` and `check --live` examine. */
 export type Installation = {
-  /** Id of the hub with this data folder; undefined before its first start. */
+  /** Id of the hub with this data folder; undefined before the hub's first start. */
   readonly hubId: string | undefined;
   readonly dataDir: string;
-  /** HUB_NAME here. That of the hub may be another. */
+  /** HUB_NAME in this environment, which may differ from that of the hub. */
   readonly hubName: string;
-  /** Name and version of the engine. Rejects with HubError. */
+  /** Returns name and version of the engine. Rejects with HubError. */
   engine(): Promise<string>;
   holdings(): Promise<readonly HubObjects[]>;
-  /** The hubs of this user whose data folders exist, running or not. */
+  /** Returns the hubs of this user whose data folders exist, running or not. */
   knownHubs(): Promise<readonly Pick<KnownHub, 'hubId' | 'dataDir' | 'isRunning'>[]>;
-  /** Ids of hubs that run in a container of a compose project on the engine. */
+  /** Returns the ids of hubs that run in a container of a compose project on the engine. */
   composeHubs(): Promise<readonly string[]>;
-  /** Removes containers and networks of a hub. Returns a sentence for each that could not be removed. */
+  /** Removes containers and networks of a hub. Returns a sentence for each one that could not be removed. */
   remove(hubId: string): Promise<readonly string[]>;
-  /** Removes volumes of a hub with their data. Returns a sentence for each that could not be removed. */
+  /** Removes volumes of a hub with their data. Returns a sentence for each one that could not be removed. */
   removeVolumes(hubId: string, names: readonly string[]): Promise<readonly string[]>;
   /** Asks Ollama for the models of the rules, without a running hub. Throws HubError for invalid rules. */
   ollama(signal: AbortSignal): Promise<OllamaReport>;
-  /** Names in the config of the volumes that a server of this hub has or will have. */
+  /** Returns the names, as in the config, of the volumes that a server of this hub has or will have. */
   volumesOf(config: ServerConfig): readonly string[];
 };
 
 /** Address of a running hub, and credentials for it. */
 export type HubPlace = {
-  /** Such as `http://localhost:9090`. May contain a path, if the hub is behind a proxy. */
+  /** URL such as `http://localhost:9090`. May contain a path, if the hub is behind a proxy. */
   readonly url: string;
   readonly token: string | undefined;
-  /** Absent: this user presents no certificate. */
+  /** Client certificate of this user, if there is one. */
   readonly certificate?: OwnCertificate | undefined;
   /**
-   * Returns the key that administers this hub. Called when the hub refuses a request without it. Rejects with
-   * HubError if this user does not have the key. Undefined: no administration.
+   * Returns the owner's key, which administers this hub. Called when the hub refuses a request without the key. Rejects
+   * with HubError if this user does not have the key. Undefined if the hub cannot be administered.
    */
   readonly ownerAccess?: (signal: AbortSignal) => Promise<OwnerAccess>;
   /**
-   * Returns the key without asking any program, if a hub of this user is known to run at the address. Requests that
-   * administer have it from the start, because each refused one is a line in the hub's log and audit log.
+   * Returns the owner's key by files alone, if a hub of this user is known to run at the address. Administrative
+   * requests then use it from the start, because each refused request adds a line to the hub's log and audit log.
    */
   readonly runningAccess?: () => Promise<OwnerAccess | undefined>;
 };
 
-/** What commands run until they are stopped. All throw HubError. */
+/** Services that commands start, which run until they are stopped. All functions reject with HubError. */
 type Services = {
-  /** Resolves when the hub runs. Cleans up if the hub cannot start. */
+  /** Starts a hub. Resolves when it runs; cleans up if it cannot start. */
   readonly startApp: (
     options: ServeOptions,
     signal: AbortSignal,
-    /** Called at most once, if the settings leave the format of the log open. Absent: there is no terminal. */
+    /** Opens the screen. Called at most once, if the settings do not set the log format. Absent without a terminal. */
     openScreen?: OpenScreen,
   ) => Promise<StartedHub>;
-  /** Resolves when the broker listens. */
+  /** Starts the broker. Resolves when it listens. */
   readonly startBroker: (signal: AbortSignal) => Promise<{ stop(): Promise<void> }>;
   /** Serves the client on stdin and stdout until it disconnects or the signal aborts. */
   readonly connectStdio: (
-    /** `server`: a server, or a profile after "@". Default: all servers of the hub of the settings. */
+    /** `server` is a server, or a profile after "@". By default, all servers of the hub in the settings. */
     options: { readonly url?: string; readonly server?: string },
     signal: AbortSignal,
   ) => Promise<void>;
 };
 
-/** The clients in a data folder, which is locked until this is disposed. */
+/** Clients in a data folder, which stays locked until they are disposed. */
 export type StoredClients = AsyncDisposable &
   Pick<NamedClients, 'isRequired' | 'find' | 'list' | 'create' | 'revoke'>;
 
-/** How this program runs, and where. */
+/** How and where this program runs. */
 export type DescribedProgram = ServiceProgram & {
   readonly platform: NodeJS.Platform;
-  /** The home folder. */
+  /** Path of the home folder. */
   readonly home: string;
   readonly version: string;
 };
 
-/** The files of a hub that need not run. All throw HubError. */
+/** Files of a hub, which need not run. All functions reject with HubError. */
 type HubFiles = {
   /** Reads settings and config without starting anything. */
   readonly loadConfig: (configFile: string | undefined) => Promise<LoadedConfig>;
-  /** Path of the config file from the settings. The file may not exist. */
+  /** Returns the path of the config file from the settings. The file may not exist. */
   readonly findConfigFile: () => Promise<string>;
   /**
-   * Writes the config file of a first start, with the servers that come with AgentHub. Resolves with its path, or with
-   * undefined if there is a config file.
+   * Writes the default config file, with the servers that come with AgentHub. Resolves with its path, or with undefined
+   * if a config file exists.
    */
   readonly createConfig: () => Promise<string | undefined>;
   /** Reads the entry of a recipe that comes with AgentHub. */
   readonly readRecipe: (name: string) => Promise<JsonObject>;
-  /** Path of the file with variables of the hub, as messages show it. The file may not exist. */
+  /** Returns the path of the hub's `.env` file as messages show it. The file may not exist. */
   readonly findDotenv: () => Promise<string>;
-  /** How the hub of this folder is started. */
+  /** Returns how the hub of this folder is started. */
   readonly describeProgram: () => Promise<DescribedProgram>;
-  /** Creates an editor for config files, used if no hub runs that could make the change. */
+  /** Creates an editor for config files, used if no hub runs that could change them. */
   readonly editConfig: () => Promise<ConfigEditor>;
-  /** Opens the tokens of clients in the data folder, used if no hub runs that could change them. Changes are audited. */
+  /** Opens the tokens of clients in the data folder, used if no hub runs that could change them. Audits changes. */
   readonly openTokens: (warn: (text: string) => void) => Promise<StoredClients>;
-  /** The data folders that a hub of this user may have. */
+  /** Returns the data folders that a hub of this user may have. */
   readonly findDataFolders: () => Promise<readonly string[]>;
-  /** The secrets of the data folder of the settings. */
+  /** Opens the secrets in the data folder of the settings. */
   readonly openSecrets: () => Promise<Secrets>;
   /** Adds a change of secrets to the audit log in the data folder, used if no hub runs. */
   readonly recordChange: (
@@ -192,17 +192,19 @@ export type CliNeeds = {
   readonly version: string;
   readonly services: Services;
   readonly files: HubFiles;
-  /** Throws HubError. */
+  /** Examines the installation. Rejects with HubError. */
   readonly examine: () => Promise<Installation>;
-  /** The hub at this URL, or the hub of the settings. Throws HubError for invalid settings. */
+  /** Returns the hub at this URL, or the hub of the settings. Rejects with HubError for invalid settings. */
   readonly findHub: (url: string | undefined) => Promise<HubPlace>;
-  /** The owner's key that a hub of this user stores, even if it does not run; undefined if there is none. */
+  /**
+   * Returns the owner's key that a hub of this user stores, even if the hub does not run; undefined if there is none.
+   */
   readonly findOwnerKey: (signal: AbortSignal) => Promise<string | undefined>;
-  /** Opens a URL in the user's browser. Resolves with false if there is none. */
+  /** Opens a URL in the user's browser. Resolves with false if there is no browser. */
   readonly openBrowser: (url: string) => Promise<boolean>;
   readonly openClients: () => Promise<Clients>;
-  /** The command with which a client starts `agenthub connect-stdio`. */
+  /** Returns the command with which a client starts `agenthub connect-stdio`. */
   readonly findBridge: () => Promise<HubAddress['bridge']>;
-  /** Undefined if there is no terminal. */
+  /** Asks the user a question; undefined if there is no terminal. */
   readonly ask: Ask | undefined;
 };

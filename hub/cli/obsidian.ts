@@ -1,7 +1,7 @@
 import { type HubAddress, endpointOf } from '#clients';
 import type { ExitCode, Run } from './command.ts';
 
-/** Obsidian itself is no client of MCP, so there is no file to write: plugins of it get the address. */
+/** Prints the hub's address for Obsidian plugins. Obsidian itself is not an MCP client and has no file to write to. */
 export function showObsidian(hub: HubAddress, { isJson, out, json }: Run): ExitCode {
   const url = endpointOf(hub);
   if (isJson) return json({ client: 'obsidian', url, notes: [noClient] });

@@ -2,12 +2,12 @@ import { HubError, type JsonObject, messageOf } from '#core';
 import type { Run } from './command.ts';
 import { isAgreed } from './confirm.ts';
 
-/** An install whose other keys of the entry are in `rest`. */
+/** An install request with `rest`, the keys of the entry that have no field of their own. */
 type WithRest = { readonly rest: JsonObject };
 
 /**
- * Installs a server. If it does not find a program of a Debian package, offers to install that in its image, and tries again.
- * Rejects with the error of the install if there is nothing to offer, or nobody to ask.
+ * Installs a server. If the server lacks a program of a Debian package, offers to add that package to the image, and
+ * tries again. Rejects with the install's error if there is no such package or no terminal to ask on.
  */
 export async function installOffering<Request extends WithRest>(
   request: Request,

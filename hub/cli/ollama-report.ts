@@ -4,14 +4,14 @@ import { type HubClient, createHubClient } from './hub-client.ts';
 import type { OllamaReport } from './needs.ts';
 import { type Described, fieldsOf, objectsIn, readWhole } from './responses.ts';
 
-/** The parts of a running hub in `/health`. Rejects like `send`. */
+/** Returns `parts` of `/health` of a running hub. Rejects like `send`. */
 export async function partsOfHub({ send }: Pick<HubClient, 'send'>): Promise<Described> {
-  // The answer of a hub that is not usable has the status 503.
+  // Read the body for any status, as a hub that is not usable answers with 503.
   const answer = await readWhole(await send({ method: 'GET', path: '/health' }));
   return fieldsOf(fieldsOf(tryParseJson(answer))['parts']);
 }
 
-/** Ollama and the missing models as a running hub knows them. */
+/** Returns the state of Ollama and the missing models, as a running hub reports them. */
 export function ollamaIn(parts: Described): OllamaReport {
   const { state, detail, missing_models: missing } = fieldsOf(parts['ollama']);
   return {
@@ -26,10 +26,10 @@ export function ollamaIn(parts: Described): OllamaReport {
   };
 }
 
-/** Timeout in ms. A running hub answers faster. */
+/** Timeout for requests to a hub in ms. A running hub answers faster. */
 const maxWaitMs = 3_000;
 
-/** The report of Ollama with the pulls of a running hub, of which Ollama itself tells nothing. */
+/** Adds to a report which models a running hub is pulling, as Ollama itself does not report pulls. */
 export async function withPullsOfHub(
   report: OllamaReport,
   { needs, signal, clock }: Pick<Run, 'needs' | 'signal' | 'clock'>,
@@ -45,13 +45,13 @@ export async function withPullsOfHub(
     const known = (model: string) => pulled.find(one => one.model === model);
     return { ...report, missing: report.missing.map(one => known(one.model) ?? one) };
   } catch (error) {
-    // Without a hub that answers, nothing is known to be pulled.
+    // Without an answer of a hub, report no model as being pulled.
     if (error instanceof HubError || error instanceof DeadlineExceeded) return report;
     throw error;
   }
 }
 
-/** What the user must do, and what is only worth a note. */
+/** Separates problems that the user must fix from mere notes. */
 export function findingsOf({ state, detail, missing }: OllamaReport) {
   const isProblem = ({ use, isPulled }: OllamaReport['missing'][number]) =>
     use !== 'fallback' && !isPulled;

@@ -3,14 +3,14 @@ import { delimiter, join } from 'node:path';
 import type { DescribedProgram } from './needs.ts';
 
 /**
- * The command that puts `agenthub` on the PATH of this user; undefined if it is there already. A link, so that a clone is
- * used as it is after each pull. Never fails.
+ * Returns the command that puts `agenthub` on the PATH of this user; undefined if it is there already. It creates a
+ * link, so that a git clone is used as it is after each pull. Never fails.
  */
 export function pathCommand(program: DescribedProgram): string | undefined {
   const { script, home, env, platform, version } = program;
   const folders = (env['PATH'] ?? '').split(delimiter);
   if (folders.some(folder => isProgram(join(folder, 'agenthub'), script))) return undefined;
-  // npx removes its cache, and Windows has no links without rights.
+  // A link is no solution under npx, which removes its cache, or on Windows, where links need special rights.
   if (/[\\/]_npx[\\/]/.test(script)) return `npm install --global agenthub@${version}`;
   if (platform === 'win32')
     return `npm install --global ${JSON.stringify(join(script, '..', '..'))}`;
@@ -26,7 +26,7 @@ function isProgram(file: string, script: string): boolean {
   try {
     return realpathSync(file) === script;
   } catch {
-    return false; // There is no such file.
+    return false; // The file does not exist.
   }
 }
 
@@ -35,7 +35,7 @@ function isWritable(folder: string): boolean {
     accessSync(folder, constants.W_OK);
     return true;
   } catch {
-    return false; // Absent, or of another user.
+    return false; // The folder is absent, or belongs to another user.
   }
 }
 

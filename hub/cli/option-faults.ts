@@ -3,7 +3,7 @@ import { type HubClient, listServers } from './hub-client.ts';
 import { objectsIn } from './responses.ts';
 import { usageError } from './values.ts';
 
-/** Options, and the argument `package`, by the keys of the entry that they write. */
+/** Options, and the argument `package`, by the keys of the entry that they set. */
 export const entryOptions: ReadonlyMap<string | undefined, string> = new Map([
   ['args', '--arg'],
   ['env', '--env'],
@@ -19,8 +19,8 @@ export const entryOptions: ReadonlyMap<string | undefined, string> = new Map([
 ]);
 
 /**
- * The error about the entry of a server that a command line describes. Problems are at places of the config file: it names
- * the options instead, which the user can correct. An error that is also about something else stays as it is.
+ * Converts an error about a server's entry that the command line describes: names the options to correct, instead of
+ * places in the config file. Returns an error that is also about other parts of the config unchanged.
  */
 export function inOptions(
   error: unknown,
@@ -38,7 +38,10 @@ export function inOptions(
   return told.length === 0 || told.includes('') ? error : usageError(told.join('\n'), error);
 }
 
-/** As `inOptions`, for an entry that a hub refused. Without a name, the hub chose one that no server has. */
+/**
+ * Does the same as `inOptions` for an entry that a hub refused. Without a name, the entry is the one whose name no
+ * server has.
+ */
 export async function inOptionsOf(
   error: unknown,
   name: string | undefined,
@@ -52,7 +55,10 @@ export async function inOptionsOf(
   return inOptions(error, isNew, options);
 }
 
-/** `servers.NAME`, a key of the entry, and the key or index inside. Other names are in brackets, as JSON. */
+/**
+ * Path of a problem: `servers.NAME`, a key of the entry, and the key or index inside it. Unusual names are in brackets,
+ * as JSON.
+ */
 const placePattern =
   /^servers(?:\.([\w$-]+)|\[("(?:[^"\\]|\\.)*")\])(?:\.(\w+)(?:\[\d+\]|\.([\w$-]+)|\[("(?:[^"\\]|\\.)*")\])?)?$/;
 

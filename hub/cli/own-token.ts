@@ -6,18 +6,18 @@ import type { Run } from './command.ts';
 import { createHubClient } from './hub-client.ts';
 import type { HubPlace } from './needs.ts';
 
-/** The token of one client, which `connect` writes into its file instead of one that all clients have. */
+/** Token of one client, which `connect` writes to its file in place of a token that all clients share. */
 export type OwnToken = {
-  /** The name by which the hub knows the client. */
+  /** Name of the client in the hub. */
   readonly name: string;
   readonly token: string;
-  /** True if another token of that name works no longer afterwards. */
+  /** True if the token replaces another one of the same name, which then stops working. */
   readonly replaces: boolean;
-  /** Makes the hub know the token. Does nothing for one that it knows. */
+  /** Registers the token with the hub. Does nothing if the hub knows the token. */
   readonly register: () => Promise<void>;
 };
 
-/** Warns before a token is replaced, because other files of the client may have it. */
+/** Warns that a token is replaced, because other files of the client may contain it. */
 export function warnOfReplaced(own: OwnToken | undefined, { remark }: Pick<Run, 'remark'>): void {
   if (own?.replaces)
     remark(
@@ -29,9 +29,9 @@ export function warnOfReplaced(own: OwnToken | undefined, { remark }: Pick<Run, 
 const hexOf = (token: string) => digestOf(token).toString('hex');
 
 /**
- * The token that the file of a client gets: the one that it has, or a new one. Undefined if the hub needs none of the
- * client: its calls are open, or all clients have ROUTER_TOKEN in their environment. Rejects with HubError if `--token`
- * asks for one that cannot be made.
+ * Returns the token for a client's file: the one in the file, or a new one. Undefined if the client needs none, because
+ * calls are open or all clients have ROUTER_TOKEN in their environment. Rejects with HubError if `--token` asks for a
+ * token that cannot be created.
  */
 export async function findOwnToken(
   target: ConnectTarget,
@@ -68,18 +68,21 @@ export async function findOwnToken(
   };
 }
 
-/** The state of the hub; undefined if it does not run or is of another user, and the token is not asked for. */
+/**
+ * Returns the clients and token settings of the hub. If the hub does not run or belongs to another user, rejects with
+ * `--token`, and returns undefined without it.
+ */
 async function listOf(tokens: ClientTokens, isWanted: boolean, { signal }: Run) {
   try {
     return await tokens.list();
   } catch (error) {
     signal.throwIfAborted();
     if (isWanted) throw error;
-    return undefined; // The entry is written without a token. If the hub needs one, its refusal says what to do.
+    return undefined; // The entry gets no token. If the hub needs one, its refusal contains the remedy.
   }
 }
 
-/** A token of this client in its file, if the hub still knows it. */
+/** Returns a token of this client in its file that the hub still knows. */
 async function findKnown(
   target: ConnectTarget,
   place: HubPlace,
@@ -95,8 +98,8 @@ async function findKnown(
 }
 
 /**
- * Revokes the token of an entry that `disconnect` has removed, unless another entry of the file has it too. `before`: the
- * tokens in the file before. Tells the user if that fails, because the file is written already.
+ * Revokes the token of an entry that `disconnect` has removed, unless another entry of the file uses it too. `before`
+ * has the tokens in the file before the removal. Only warns if that fails, because the file is already written.
  */
 export async function revokeRemoved(
   { name: entry }: { readonly name: string },

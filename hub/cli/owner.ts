@@ -8,13 +8,13 @@ import { usageError } from './values.ts';
 /** The owner's key of a hub, and an address at which only that hub answers. */
 export type OwnerAccess = {
   readonly key: string;
-  /** The hub's own socket, instead of the host name of the URL. Undefined if the hub's certificate identifies it. */
+  /** Socket of the hub, used instead of the URL's host name. Undefined if the hub's certificate identifies it. */
   readonly dial: ReturnType<typeof socketOf>;
 };
 
-/** The hub's compose project. */
+/** The compose project in which a hub runs. */
 type Compose = {
-  /** The compose file of the hub's repository, never one in the working folder. */
+  /** Path of the compose file of the hub's repository, never of one in the working folder. */
   readonly file: string;
   readonly env: NodeJS.ProcessEnv;
 };
@@ -22,19 +22,19 @@ type Compose = {
 type OwnerAccessOptions = {
   /** Data folders that may contain the key of a hub of this user. */
   readonly dataDirs: readonly string[];
-  /** AGENTHUB_OWNER_KEY_FILE from the environment, for a hub on another machine. */
+  /** Value of AGENTHUB_OWNER_KEY_FILE in the environment, for a hub on another machine. */
   readonly keyFile: string | undefined;
   /** True if the URL comes from the command line, not from a file in the working folder. */
   readonly isNamed: boolean;
-  /** Undefined if the installation has none. */
+  /** Compose project; undefined if the installation has none. */
   readonly compose: Compose | undefined;
 };
 
 /**
  * Finds the owner's key for the hub at a URL. The key is sent only to the hub that it belongs to: a running hub that
- * uses the key's data folder and listens on exactly that socket, the hub of the compose project at its published
- * port, or a hub that the user names together with its key file. Another program that listens at the address
- * meanwhile therefore never receives the key. Rejects with HUB_OWNER_ONLY and a remedy.
+ * uses the key's data folder and listens on exactly that socket, the hub of the compose project at its published port,
+ * or a hub that the user names together with its key file. Another program that has taken over the address therefore
+ * never receives the key. Rejects with HUB_OWNER_ONLY and a remedy.
  */
 export async function findOwnerAccess(
   address: string,
@@ -56,8 +56,8 @@ export async function findOwnerAccess(
 }
 
 /**
- * Finds the owner's key for the hub that runs at a URL with one of these data folders, by files alone. Undefined if none
- * does. Rejects with HUB_OWNER_ONLY for a key that cannot be used.
+ * Finds the owner's key for the hub that runs at a URL with one of these data folders. Reads files only. Undefined if
+ * no such hub runs. Rejects with HUB_OWNER_ONLY for an unusable key.
  */
 export async function findRunningAccess(
   address: string,
@@ -96,7 +96,7 @@ async function keyIn(file: string): Promise<string | undefined> {
   }
 }
 
-/** The key of the hub that runs, or else of the one that ran last; undefined if there is none. */
+/** Returns the key of the running hub, or else of a hub that ran before; undefined if there is none. */
 export async function findStoredKey(
   dataDirs: readonly string[],
   compose: Compose | undefined,
@@ -113,7 +113,7 @@ export async function findStoredKey(
   return undefined;
 }
 
-/** The key in the volume of the compose project's hub; undefined if the hub does not run. */
+/** Returns the key in the volume of the compose project's hub; undefined if the hub does not run. */
 async function readComposeKey(compose: Compose, signal: AbortSignal): Promise<string | undefined> {
   const words = ['exec', '-T', 'hub', 'node', 'bin/agenthub.mjs', 'key'];
   const key = (await docker(compose, words, signal))?.trim() ?? '';
@@ -121,10 +121,10 @@ async function readComposeKey(compose: Compose, signal: AbortSignal): Promise<st
 }
 
 const run = promisify(execFile);
-/** Longer than `docker compose exec` takes on a busy machine. */
+/** Timeout for `docker compose` in ms, longer than `docker compose exec` takes on a busy machine. */
 const timeoutMs = 30_000;
 
-/** Output of `docker compose`; undefined if Docker is missing or the project does not run. */
+/** Runs `docker compose` and returns its output; undefined if Docker is missing or the project does not run. */
 async function docker(
   { file, env }: Compose,
   words: readonly string[],
@@ -134,7 +134,7 @@ async function docker(
   try {
     return (await run('docker', all, { env, signal, timeout: timeoutMs })).stdout;
   } catch {
-    // The caller reports it, unless the command was aborted.
+    // The caller reports the failure, unless the command was aborted.
     signal.throwIfAborted();
     return undefined;
   }
@@ -142,12 +142,15 @@ async function docker(
 
 const portOf = ({ port, protocol }: URL) => port || (protocol === 'https:' ? '443' : '80');
 
-/** `0.0.0.0` listens at no IPv6 address, where another program can listen. `[::]` listens at those of IPv4 too. */
+/**
+ * Returns the wildcard addresses that include a host. `[::]` also accepts IPv4; `0.0.0.0` does not accept IPv6, so
+ * another program may listen there.
+ */
 const wildcardsFor = (host: string) => (host === '[::1]' ? ['[::]'] : ['0.0.0.0', '[::]']);
 
 /**
- * Finds the socket that a URL refers to among those that the hub listens on (`127.0.0.1:9090`). Undefined if it is
- * none of them: `localhost` has several addresses, and another program may listen on another one.
+ * Finds the socket that a URL refers to among those of the hub, such as `127.0.0.1:9090`. Undefined if the hub does not
+ * listen on it: `localhost` has several addresses, and another program may listen on one of them.
  */
 export function socketOf(
   url: URL,
@@ -166,6 +169,6 @@ export function socketOf(
     : { host: found.replace(/^\[(.*)\]$/, '$1'), port: Number(port) };
 }
 
-/** True if the host of a URL is this machine. */
+/** True if the host of a URL is this machine's loopback. */
 const isLoopback = (host: string): boolean =>
   host === 'localhost' || host === '[::1]' || (host.startsWith('127.') && isIPv4(host));

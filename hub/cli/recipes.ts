@@ -3,7 +3,7 @@ import type { Run } from './command.ts';
 import type { AddRequest, GivenAddRequest } from './add-request.ts';
 import { guess, usageError } from './values.ts';
 
-/** The recipes with a file of their own in `examples`. */
+/** Names of recipes with a file of their own in `examples`. */
 export const recipeNames = [
   'git',
   'github',
@@ -48,7 +48,7 @@ export async function requestOfRecipe(
   };
 }
 
-/** What a recipe installs. Throws HUB_USAGE if the command line says something else. */
+/** Returns what a recipe installs. Throws HUB_USAGE if the command line names a package too. */
 function ownSource(name: string, own: unknown, given: string | undefined): string {
   if (given === undefined) return String(own);
   throw usageError(
@@ -56,7 +56,9 @@ function ownSource(name: string, own: unknown, given: string | undefined): strin
   );
 }
 
-/** The address of a remote server, which its recipe leaves open. Throws HUB_USAGE. */
+/**
+ * Returns the URL of a remote server, which its recipe does not contain. Throws HUB_USAGE if the command line lacks it.
+ */
 function addressOf(name: string, given: string | undefined): string {
   if (given !== undefined && /^https?:\/\//i.test(given)) return given;
   throw usageError(
@@ -82,13 +84,13 @@ function listed(key: string, ...all: readonly JsonObject[]): JsonObject {
   return values.length > 0 ? { [key]: values } : {};
 }
 
-/** The mounts of a recipe, without those whose target is given, and the given ones. */
+/** Returns the recipe's mounts and the given ones. A given mount replaces one of the recipe with the same target. */
 function mountsOf(own: readonly string[], given: readonly string[]): readonly string[] {
   const targets = new Set(given.map(targetOf));
   return [...own.filter(mount => !targets.has(targetOf(mount))), ...given];
 }
 
-/** The target of `source:target` or `source:target:rw`. */
+/** Returns the target of a mount such as `source:target` or `source:target:rw`. */
 const targetOf = (mount: string) =>
   mount
     .replace(/:(?:ro|rw)$/, '')

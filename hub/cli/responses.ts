@@ -1,29 +1,29 @@
 import type { IncomingMessage } from 'node:http';
 import { HubError, isObject } from '#core';
 
-/** An object of a hub's response. */
+/** An object in a response of a hub. */
 export type Described = { readonly [key: string]: unknown };
 
-/** The fields of an object in a response. Empty for any other value. */
+/** Returns the fields of an object in a response; empty for any other value. */
 export const fieldsOf = (value: unknown): Described => (isObject(value) ? value : {});
 
-/** The objects of a list in a response. Empty for any other value. */
+/** Returns the objects of a list in a response; empty for any other value. */
 export const objectsIn = (value: unknown): readonly Described[] =>
   Array.isArray(value) ? value.filter(isObject) : [];
 
-/** The token cost in an answer of `GET /tools`, or in a part of it. */
+/** Formats the token cost in an answer of `GET /tools`, or in a part of it. */
 export const tokensOf = (counted: Described | undefined): string =>
   typeof counted?.['tokens'] === 'number' ? String(counted['tokens']) : 'unknown';
 
 /** One server-sent event from a hub. */
 export type HubEvent = {
-  /** `message` if the event names no type. */
+  /** Type of the event; `message` if the hub sends no type. */
   readonly type: string;
-  /** Multiple data lines are joined with line breaks. */
+  /** Data of the event. Several data lines are joined with line breaks. */
   readonly data: string;
 };
 
-/** Maximum length of a string in Node. */
+/** Maximum size of a body in bytes, which is the maximum length of a string in Node. */
 const maxBytes = 512 * 2 ** 20;
 
 /** Reads a body as text. Rejects with HUB_BODY_TOO_LARGE, or with HUB_CONNECT_FAILED if the connection breaks. */
@@ -38,7 +38,7 @@ export async function readWhole(answer: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** Yields the events of a body as they arrive. Rejects like `readWhole`. */
+/** Yields the server-sent events of a body as they arrive. Rejects like `readWhole`. */
 export async function* readEvents(answer: IncomingMessage): AsyncIterable<HubEvent> {
   let type = 'message';
   let data: string[] = [];

@@ -1,20 +1,20 @@
-/** How the hub of this folder is started, for the service manager of the system. */
+/** Program and files of the hub of this folder, for the system's service manager. */
 export type ServiceProgram = {
-  /** The Node that runs this command, absolute. */
+  /** Absolute path of the Node executable that runs this command. */
   readonly node: string;
-  /** The program, absolute. */
+  /** Absolute path of the script. */
   readonly script: string;
-  /** The working folder, absolute. It may not exist yet. */
+  /** Absolute path of the working folder, which may not exist yet. */
   readonly folder: string;
-  /** Variables without which the service would not find the same programs and files. */
+  /** Variables that the service needs to find the same programs and files. */
   readonly env: Readonly<Record<string, string>>;
 };
 
-/** As in `npm start`: a smaller young generation, which the hub does not need (decisions/0007). */
+/** Options as in `npm start`, for a smaller young generation: the hub needs no more (decisions/0007). */
 const nodeOptions = ['--min-semi-space-size=4', '--max-semi-space-size=4'];
 const label = 'agenthub';
 
-/** A unit for the systemd of a user. Exit code 2 is a wrong setting or config, which a restart does not mend. */
+/** Returns a unit for the user's systemd. It does not restart on exit code 2, a wrong setting or config. */
 export function systemdUnit({ node, script, folder, env }: ServiceProgram): string {
   const words = [node, ...nodeOptions, script, 'serve'];
   return [
@@ -31,9 +31,9 @@ export function systemdUnit({ node, script, folder, env }: ServiceProgram): stri
     '',
     '[Service]',
     'Type=exec',
-    // By env, because systemd allows fewer characters in the path of the program than in arguments.
+    // Started by `env`, because systemd allows fewer characters in the program's path than in arguments.
     `ExecStart=/usr/bin/env ${words.map(word => quoted(word.replaceAll('$', '$$$$'))).join(' ')}`,
-    // "-": a folder that does not exist yet is not an error.
+    // With "-", systemd accepts a folder that does not exist yet.
     `WorkingDirectory=-${folder.replaceAll('%', '%%')}`,
     ...Object.entries(env).map(([name, value]) => `Environment=${quoted(`${name}=${value}`)}`),
     'Restart=on-failure',
@@ -50,11 +50,11 @@ export function systemdUnit({ node, script, folder, env }: ServiceProgram): stri
   ].join('\n');
 }
 
-/** A value with the escapes of systemd.syntax(7) and its specifiers taken literally. */
+/** Quotes a value with the escapes of systemd.syntax(7), without expanding specifiers. */
 const quoted = (text: string) =>
   `"${text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('%', '%%')}"`;
 
-/** A launch agent for the launchd of a user. `logFile`: absolute. */
+/** Returns a launch agent for the user's launchd. `logFile` is an absolute path. */
 export function launchdPlist(
   { node, script, folder, env }: ServiceProgram,
   logFile: string,

@@ -4,12 +4,12 @@ import { type Io, type Screen, type TextStyle, cut } from './terminal.ts';
 export type Cell = string | { readonly text: string; readonly style: TextStyle };
 
 const gap = 2;
-/** Columns are not made narrower than this many characters to fit a terminal. */
+/** Minimum width in characters of a column that is cut to fit a terminal. */
 const leastWidth = 12;
 
 /**
- * Formats rows as a table. On a terminal, the widest columns are cut until the last has room, and lines at its width;
- * elsewhere they are complete. Control characters are removed.
+ * Formats rows as a table. On a terminal, cuts the widest columns until the last column has room, and lines at the
+ * terminal's width; elsewhere nothing is cut. Removes control characters.
  */
 export function tableOf(
   head: readonly string[],
@@ -44,7 +44,7 @@ export const showTable = (
   { out, screen }: Pick<Io, 'out' | 'screen'>,
 ): void => out(rows.length === 0 ? none : tableOf(head, rows, screen).join('\n'));
 
-/** Takes from the widest columns until the last has room for some of its text. */
+/** Shrinks the widest columns until the last one has room for at least some of its text. */
 function fitted(widths: readonly number[], room: number): readonly number[] {
   const [last = 0, ...others] = widths.toReversed();
   const taken = others.reduce((sum, width) => sum + width + gap, 0);
@@ -62,7 +62,7 @@ function plain(cell: Cell, screen: Screen) {
   return { text: onOneLine(text, screen), style };
 }
 
-/** Text from another source on one line: a line break in it must not look like another line of the output. */
+/** Puts text from another source on one line, so that its line breaks cannot imitate further lines of output. */
 export const onOneLine = (text: string, screen: Pick<Screen, 'foreign'>): string =>
   screen.foreign(text).replaceAll(/\s+/g, ' ').trim();
 

@@ -18,11 +18,11 @@ type TerminalStreams = {
   readonly stderr: Output;
 };
 
-/** A text colour or weight. */
+/** Colour or weight of text. */
 export type TextStyle = 'bold' | 'dim' | 'green' | 'yellow' | 'red' | 'cyan';
 
 const escape = '\u001b';
-/** Returns to the start of the line and clears it. */
+/** Terminal code that returns to the start of the line and clears it. */
 const clearLine = `\r${escape}[K`;
 
 /** Input and output of a command. Texts are whole lines without their line break. */
@@ -31,7 +31,7 @@ export type Io = ReturnType<typeof createIo>;
 /** Creates the Io of a command from the process's streams. A broken stream does not end the command. */
 export function createIo(
   { stdin, stdout, stderr }: TerminalStreams,
-  /** Aborts when the user or the system ends the command. */
+  /** Signal that aborts when the user or the system ends the command. */
   signal: AbortSignal,
   clock: Clock,
 ) {
@@ -59,7 +59,7 @@ export function createIo(
     /** Prints a remark to stderr. */
     remark: (kind: 'note' | 'warning', text: string) =>
       write(stderr, `${errorScreen.paint('yellow', kind)}: ${text}`),
-    /** Shows a status line that the next output replaces. Only on a terminal. */
+    /** Shows a status line that the next output replaces. Does nothing without a terminal. */
     progress: (text: string): void => {
       if (!errorScreen.isTerminal) return;
       const line = errorScreen.foreign(text).replaceAll('\n', ' ');
@@ -117,14 +117,14 @@ function createScreen(stream: Output) {
     /** Colours the text if the stream supports it. Honours NO_COLOR and FORCE_COLOR. */
     paint: (style: TextStyle, text: string) => styleText(style, text, { stream }),
     /**
-     * Text from another source. On a terminal, control characters are removed: a server could otherwise move the
+     * Cleans text from another source. On a terminal, removes control characters: a server could otherwise move the
      * cursor and overwrite earlier output.
      */
     foreign: (text: string) => (isTerminal ? harmless(text) : text),
   };
 }
 
-/** Control characters, and those that turn the direction of the text around them. */
+/** Control characters, and characters that change the text direction. */
 const controls = /[^\P{Cc}\n\t]|[\u202A-\u202E\u2066-\u2069]/gu;
 
 const harmless = (text: string) => stripVTControlCharacters(text).replaceAll(controls, '');
@@ -151,7 +151,10 @@ type TerminalInput = Readable & { setRawMode(isRaw: boolean): unknown };
 const inputEnded = () =>
   new HubError('HUB_CALL_CANCELLED', 'cancelled, because the input ended before an answer');
 
-/** An empty answer at the end of the input, for questions that an empty line does not agree to. Throws other errors. */
+/**
+ * Returns an empty answer if the input has ended, for questions to which an empty line does not agree. Throws other
+ * errors.
+ */
 export function emptyAtEnd(error: unknown): string {
   if (error instanceof HubError && error.code === 'HUB_CALL_CANCELLED') return '';
   throw error;
@@ -160,7 +163,7 @@ export function emptyAtEnd(error: unknown): string {
 /** Creates a function that asks questions on a terminal. */
 export function createAsk(input: TerminalInput, output: NodeJS.WritableStream): Ask {
   return async (question, signal, mode = 'shown') => {
-    // A stream that has ended does not say so again.
+    // A stream that has already ended does not emit `end` again.
     if (input.readableEnded) throw inputEnded();
     if (mode === 'hidden') return await askHidden(question, signal, input, output);
     const { createInterface } = await import('node:readline/promises');
@@ -194,11 +197,11 @@ async function askHidden(
   };
   const cancel = () => reject(signal.reason);
   const end = () => reject(inputEnded());
-  // Before the question: answers can arrive right after it.
+  // Set raw mode before the question, because answers can arrive right after it.
   input.setRawMode(true);
   output.write(question);
   input.on('data', take).once('end', end);
-  // The question before has paused the input, which a listener does not undo.
+  // Resume the input, which the previous question has paused: adding a listener does not.
   input.resume();
   signal.addEventListener('abort', cancel, { once: true });
   try {
@@ -214,8 +217,8 @@ async function askHidden(
 }
 
 /**
- * Creates a function that takes what is typed, and returns the answer when it is complete. Throws HUB_USAGE for several
- * pasted lines, of which the shell would run the others, and for keys that are no characters.
+ * Creates a function that takes typed input, and returns the answer when it is complete. Throws HUB_USAGE for several
+ * pasted lines, because the shell would run the later ones, and for keys other than characters.
  */
 function createHiddenReader() {
   const decoder = new StringDecoder('utf8');
@@ -243,7 +246,7 @@ function createHiddenReader() {
   };
 }
 
-/** Ctrl-C and Ctrl-D, and the two codes of the backspace key. */
+/** Codes of Ctrl-C and Ctrl-D, and the two codes of the backspace key. */
 const interrupt = '\u0003';
 const endOfInput = '\u0004';
 const erasers: readonly string[] = ['\u0008', '\u007f'];

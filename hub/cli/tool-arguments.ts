@@ -4,10 +4,12 @@ import { guess, usageError } from './values.ts';
 
 type Schema = { readonly [key: string]: unknown };
 
-/** True if the words are `key=value` pairs, or if there are none. The tool's schema then decides their types. */
+/**
+ * True if the words are `key=value` pairs, or if there are none. The tool's schema decides the types of their values.
+ */
 export const arePairs = (words: readonly string[]): boolean => !/^\s*\{|^-$/.test(words[0] ?? '');
 
-/** Parses the arguments of a call as JSON. Throws HUB_USAGE unless it is one object. */
+/** Parses the arguments of a call as JSON. Throws HUB_USAGE unless the text is one object. */
 export function parseObject(text: string, from: string): object {
   let value: unknown;
   try {
@@ -64,7 +66,7 @@ function unknownKey(tool: string, key: string, properties: Schema): HubError {
   );
 }
 
-/** The types that a schema allows, including its alternatives; empty if it names none. */
+/** Returns the types that a schema and its alternatives allow; empty if it names none. */
 function typesOf(schema: unknown): readonly string[] {
   if (!isObject(schema)) return [];
   const { type, anyOf, oneOf, enum: choices } = schema;
@@ -112,7 +114,7 @@ const forms: Readonly<Record<string, string>> = {
   boolean: 'true or false',
 };
 
-/** Checks of types that differ from `typeof`. Strings are taken literally, including quotes. */
+/** Checks of values against types other than those of `typeof`. Strings are taken literally, including quotes. */
 const checks = new Map<string, (value: unknown) => boolean>([
   ['array', value => Array.isArray(value)],
   ['object', isObject],

@@ -2,8 +2,8 @@ import type { ServerConfig } from '#config';
 import type { HubObjects, Installation } from './needs.ts';
 
 /**
- * Volumes of this hub that none of the servers uses. Their names begin with the HUB_NAME of the hub that made them, which
- * may be set for the hub alone.
+ * Returns volumes of a hub that no server uses. Their names begin with the HUB_NAME of that hub, which may differ from
+ * the one in this environment.
  */
 export function unusedIn(
   { volumes }: HubObjects,
@@ -12,7 +12,7 @@ export function unusedIn(
 ): readonly string[] {
   const used = new Set(servers.flatMap(server => installation.volumesOf(server)));
   return volumes.flatMap(({ name, hubName }) => {
-    // Without the label, each part after a "-" may be the name in the config.
+    // Without the label, the part after any "-" may be the name in the config.
     const parts = name.split('-');
     const names =
       hubName !== undefined && name.startsWith(`${hubName}-`)
@@ -22,7 +22,10 @@ export function unusedIn(
   });
 }
 
-/** Whether a server of the config uses a volume under the HUB_NAME here, whichever hub has made it. */
+/**
+ * Returns a function that is true for a volume that a server of the config uses under this environment's HUB_NAME, even
+ * if another hub created it.
+ */
 export function usedHere(
   { hubName, volumesOf }: Pick<Installation, 'hubName' | 'volumesOf'>,
   servers: readonly ServerConfig[],
@@ -32,6 +35,6 @@ export function usedHere(
     volume.startsWith(`${hubName}-`) && isUsedBy(volume.slice(hubName.length + 1), used, servers);
 }
 
-/** Volumes of folders that an image declares are called `<server>.<folder>`. */
+/** True if a server uses the volume. Volumes for folders that an image declares are called `<server>.<folder>`. */
 const isUsedBy = (own: string, used: ReadonlySet<string>, servers: readonly ServerConfig[]) =>
   used.has(own) || servers.some(({ name }) => own.startsWith(`${name}.`));

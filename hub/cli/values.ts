@@ -4,13 +4,16 @@ import { HubError } from '#core';
 /** Parsed options and positionals by name: strings, booleans and lists of strings. */
 export type Values = Readonly<Record<string, unknown>>;
 
-/** Value of an option with a value; undefined if it is not set. */
+/** Returns the value of an option that takes one; undefined if it is not set. */
 export function textOf(values: Values, name: string): string | undefined {
   const value = values[name];
   return typeof value === 'string' ? value : undefined;
 }
 
-/** The server of `--server`, or "@" and the profile of `--profile`; undefined for all servers. Throws HUB_USAGE for both. */
+/**
+ * Returns the server of `--server`, or "@" and the profile of `--profile`; undefined for all servers. Throws HUB_USAGE
+ * if both are set.
+ */
 export function placeOf(values: Values): string | undefined {
   const server = textOf(values, 'server');
   const profile = textOf(values, 'profile');
@@ -19,20 +22,22 @@ export function placeOf(values: Values): string | undefined {
   return profile === undefined ? server : `@${profile}`;
 }
 
-/** Values of a repeatable option or positional; empty if it is not set. */
+/** Returns the values of a repeatable option or positional; empty if it is not set. */
 export function textsOf(values: Values, name: string): readonly string[] {
   const value = values[name];
   return Array.isArray(value) ? value.map(String) : [];
 }
 
-/** Value of a required positional, which the parser has checked. */
+/** Returns the value of a required positional. The parser has checked that it exists. */
 export function wordOf(values: Values, name: string): string {
   const word = textOf(values, name);
   if (word === undefined) throw new TypeError(`${name} is not a required positional`);
   return word;
 }
 
-/** One of the values that an option allows; undefined if it is not given. Throws HUB_USAGE for any other value. */
+/**
+ * Returns the value of an option with fixed choices; undefined if it is not given. Throws HUB_USAGE for another value.
+ */
 export function choiceOf<Choice extends string>(
   values: Values,
   name: string,
@@ -46,7 +51,7 @@ export function choiceOf<Choice extends string>(
   );
 }
 
-/** Whole number from `least` to `most`. Throws HUB_USAGE. */
+/** Returns a whole number from `least` to `most`. Throws HUB_USAGE. */
 export function numberOf(
   values: Values,
   name: string,
@@ -61,17 +66,20 @@ export function numberOf(
   );
 }
 
-/** The error for a command line that must be written differently. */
+/** Creates the error for wrong usage of the command line. */
 export const usageError = (message: string, cause?: unknown) =>
   new HubError('HUB_USAGE', message, { cause });
 
-/** A question whether the most similar name was meant, after `stop` and a space. Empty if no name is similar. */
+/**
+ * Returns the question "Did you mean" with the most similar name, after `stop` and a space. Empty if no name is
+ * similar.
+ */
 export function guess(word: string, names: readonly string[], stop = ''): string {
   const meant = findClosest(word, names);
   return meant === undefined ? '' : `${stop} Did you mean ${JSON.stringify(meant)}?`;
 }
 
-/** A number with its noun: `1 server`, `2 servers`. */
+/** Formats a number with its noun: `1 server`, `2 servers`. */
 export const count = (number: number, noun: string) =>
   `${number} ${noun}${number === 1 ? '' : 's'}`;
 

@@ -4,11 +4,13 @@ import type { HubClient } from './hub-client.ts';
 type Work = {
   readonly path: string;
   readonly body: object | undefined;
-  /** Called with each step, as `step: text`. */
+  /** Called with the progress, as `step: text`. */
   readonly progress: (text: string) => void;
 };
 
-/** Does work at the hub that reports its progress, and resolves to its answer. Rejects with the error of the hub. */
+/**
+ * Requests work from the hub, reports its progress, and resolves with the result. Rejects with the error of the hub.
+ */
 export async function followWork(hub: HubClient, { path, body, progress }: Work): Promise<unknown> {
   for await (const { type, data } of hub.follow({ method: 'POST', path, body })) {
     const value = tryParseJson(data);

@@ -1,15 +1,15 @@
 import { textWidth, wrapText } from './screen/text-width.ts';
 
-/** Width assumed for a terminal that is narrower than this, or does not know its width. */
+/** Minimum width in columns, assumed for a terminal that is narrower or does not know its width. */
 const leastColumns = 20;
 
-/** The width that a terminal leaves to a text beside something else; unlimited for a pipe. */
+/** Returns the width that remains for a text beside `taken` columns; unlimited for a pipe. */
 export const roomOf = (columns: number | undefined, taken: number): number =>
   columns === undefined ? Infinity : Math.max(leastColumns, columns - taken);
 
 /**
- * A sentence and the command that it is about: on one line, or below each other where that does not fit. A command is
- * never wrapped: its first line alone would be another one.
+ * Formats a sentence and the command that it recommends, on one line if they fit, or else below each other. A command
+ * is never wrapped, because its first line alone would be a different command.
  */
 export function withCommand(sentence: string, command: string, columns: number): readonly string[] {
   const line = `${sentence}: ${command}`;
@@ -18,7 +18,7 @@ export function withCommand(sentence: string, command: string, columns: number):
     : [...wrapText(`${sentence}:`, columns), `  ${command}`];
 }
 
-/** Rows of a name and a text of several lines, each of which begins beside the name. */
+/** Formats names and their texts as rows. Each line of a text begins beside the name. */
 export function besideNames(
   rows: readonly (readonly [name: string, lines: readonly string[]])[],
 ): readonly string[] {

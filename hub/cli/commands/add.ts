@@ -136,7 +136,10 @@ export const add: Command = {
   },
 };
 
-/** The request of the command line, which fits a container. A recipe does so as it stands. Throws HUB_USAGE. */
+/**
+ * Builds the install request from the command line. A package's request is fitted to a container; a recipe's stays as
+ * it is. Throws HUB_USAGE.
+ */
 async function requestOf(run: Run): Promise<Fitted<AddRequest>> {
   const recipe = textOf(run.values, 'recipe');
   const given = addRequestOf(run.values);
@@ -149,7 +152,7 @@ async function requestOf(run: Run): Promise<Fitted<AddRequest>> {
   );
 }
 
-/** Returns undefined if the user does not confirm the server's settings. */
+/** Installs a server. Returns undefined if the user does not confirm the server's settings. */
 async function installConfirmed(
   hub: HubClient,
   request: AddRequest,
@@ -173,7 +176,7 @@ async function installConfirmed(
 
 type IsAgreed = Fitted<AddRequest>['isAgreed'];
 
-/** The run with the settings allowed that the user has agreed to before. */
+/** Returns the run with `--allow` extended by the settings that the user has already allowed. */
 const withAgreed = (
   settings: readonly { readonly name: string }[],
   isAgreed: IsAgreed,
@@ -223,10 +226,10 @@ function reportInstalled(installed: unknown, { out, remark, screen }: Io): void 
     );
 }
 
-/** Maximum number of tools that are named. */
+/** Maximum number of tools that are listed by name. */
 const maxNamed = 20;
 
-/** Prints which definitions are pinned from now on, and what a person should look at. */
+/** Prints which definitions are pinned from now on, and which of them a person should check. */
 function reportPinned(
   server: string,
   { pinning, tools, prompts, instructions, flags }: Readonly<Record<string, unknown>>,
@@ -247,7 +250,7 @@ function reportPinned(
   if (objectsIn(flags).length > 0) out(`  "agenthub pins ${server}" shows this again`);
 }
 
-/** Writes the entry for a hub that reads it later. The entry is validated, but nothing is built or started. */
+/** Writes the entry for a hub that is not running. Validates the entry, but does not build or start the server. */
 async function writeEntry(
   { package: spec, ...request }: AddRequest,
   isAgreed: IsAgreed,

@@ -7,7 +7,7 @@ import { usageError } from '../values.ts';
 import { answerTo, post, textIn } from './agent-messages.ts';
 
 const maxMessages = 1_000;
-/** Maximum length of the line that shows a call. */
+/** Maximum length of the line that shows a tool call, in characters. */
 const maxLine = 200;
 
 export async function chat(hub: HubClient, path: string, run: Run): Promise<ExitCode> {
@@ -27,7 +27,7 @@ export async function chat(hub: HubClient, path: string, run: Run): Promise<Exit
   }
 }
 
-/** Prints the tools and the answer of a turn as they come. Returns why it has no answer. */
+/** Prints the tool calls and the answer of a turn as they arrive. Returns the error if the turn has no answer. */
 async function followTurn(hub: HubClient, path: string, id: string, run: Run) {
   const { out, screen, progress, signal } = run;
   const following = new AbortController();
@@ -36,15 +36,16 @@ async function followTurn(hub: HubClient, path: string, id: string, run: Run) {
   progress('working');
   const { messages, error } = await answerTo(hub, path, id, run).finally(() => following.abort());
   const shown = await watching;
-  // The events of a fast turn come after its answer.
+  // In a fast turn, events may arrive after the answer.
   for (const tool of (await toolsOf(hub, path, id)).slice(shown)) showTool(tool, run);
   for (const message of objectsIn(messages)) out(screen.foreign(textIn(message)));
   return isObject(error) ? `${String(error['code'])}: ${String(error['message'])}` : undefined;
 }
 
 /**
- * Prints tools as they are called, until the signal aborts or the events end. Resolves with their number. Does not reject
- * if the connection breaks: the conversation lists the tools too, and the request for the answer reports a hub that is gone.
+ * Prints tools as they are called, until the signal aborts or the events end. Resolves with the number of printed
+ * tools. Does not reject if the connection breaks: the conversation lists the tools too, and the request for the answer
+ * reports a hub that has stopped.
  */
 async function watchTools(hub: HubClient, path: string, id: string, run: Run): Promise<number> {
   const { signal } = run;
@@ -66,7 +67,7 @@ async function watchTools(hub: HubClient, path: string, id: string, run: Run): P
   return shown;
 }
 
-/** The tools that were called for a message, as the conversation has them. */
+/** Returns the tools that were called for a message, read from the conversation. */
 async function toolsOf(hub: HubClient, path: string, id: string): Promise<readonly Described[]> {
   const query = `since=${encodeURIComponent(id)}&tools=true&count=${maxMessages}`;
   const answer = await hub.ask({ method: 'GET', path: `${path}/messages?${query}` });

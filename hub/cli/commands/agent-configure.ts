@@ -46,7 +46,7 @@ export const configureOptions = {
   'steps-per-turn': { value: 'number', help: 'configure: rounds of tools for one message.' },
 } as const satisfies Options;
 
-/** The body of `POST /agents/{id}/configure` for a command line. Throws HUB_USAGE. */
+/** Returns the body of `POST /agents/{id}/configure` for the options. Throws HUB_USAGE. */
 export function settingsPatch(values: Values) {
   const loadTool = choiceOf(values, 'load-tool', booleans);
   const network = networkOf(values);
@@ -70,7 +70,7 @@ export function settingsPatch(values: Values) {
   };
 }
 
-/** An empty text stands for the default, which is null in the body. */
+/** Returns the option as a member of the body. An empty text resets it to the default, which is null in the body. */
 function textMember(values: Values, name: string) {
   const value = textOf(values, name);
   return value === undefined ? {} : { [name]: value === '' ? null : value };

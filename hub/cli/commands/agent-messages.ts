@@ -2,13 +2,13 @@ import type { Run } from '../command.ts';
 import type { HubClient } from '../hub-client.ts';
 import { type Described, fieldsOf, objectsIn } from '../responses.ts';
 
-/** Time in seconds that a command waits for an answer before it asks again. */
+/** Time in seconds that one request waits for an answer before the command repeats it. */
 const waitSeconds = 60;
 
 export const post = (hub: HubClient, path: string, body: object) =>
   hub.ask({ method: 'POST', path, body });
 
-/** Waits until a message has its outcome. */
+/** Waits until a message has an answer or an error. */
 export async function answerTo(
   hub: HubClient,
   path: string,

@@ -11,7 +11,7 @@ import { answerTo, post, textIn } from './agent-messages.ts';
 const actions = ['list', 'send', 'chat', 'logs', 'cancel', 'stop', 'remove', 'configure'] as const;
 type Action = (typeof actions)[number];
 
-/** Number of words after the id that actions take. Default: none. */
+/** Maximum number of words after the agent's id, by action. Default: none. */
 const mostWords: ReadonlyMap<Action, number> = new Map([
   ['send', Infinity],
   ['cancel', 1],
@@ -136,7 +136,7 @@ async function send(hub: HubClient, path: string, run: Run): Promise<ExitCode> {
   return show(answer, run);
 }
 
-/** Prints the text of an answer, or why there is none. */
+/** Prints the text of an answer, or the reason why there is none. */
 function show(
   { messages, error }: Described,
   { isJson, out, err, screen, errorScreen }: Run,

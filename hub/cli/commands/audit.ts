@@ -77,7 +77,7 @@ async function show(run: Run): Promise<ExitCode> {
   return 0;
 }
 
-/** A page may have few lines that match, although there are more. */
+/** Reads lines page by page, because a page may have few matching lines although more follow. */
 async function readHub(hub: HubClient, query: URLSearchParams, limit: number) {
   const lines: Described[] = [];
   for (let before = ''; ;) {
@@ -118,7 +118,7 @@ async function follow(run: Run): Promise<ExitCode> {
         out(isJson ? JSON.stringify(line) : followedText(line, screen));
     }
   } catch (error) {
-    // The user ended the command.
+    // The signal aborts when the user ends the command, which is not an error.
     if (signal.aborted) return 0;
     throw error;
   }
@@ -205,7 +205,7 @@ const unitsMs: ReadonlyMap<string | undefined, number> = new Map([
   ['d', 86_400_000],
 ]);
 
-/** The time of `--since`, in ms since the epoch. Throws HUB_USAGE. */
+/** Returns the time of `--since`, in ms since the epoch. Throws HUB_USAGE. */
 function sinceOf(text: string | undefined, now: number): number | undefined {
   if (text === undefined) return undefined;
   const [, number, unit] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];
@@ -225,7 +225,7 @@ function rowOf(line: Described): readonly Cell[] {
   return [time, who, what, server, outcome ? { text: outcome, style } : '', ms];
 }
 
-/** The cells of a line: time, principal, what, server, outcome and duration. */
+/** Returns the cells of a line: time, principal, action, server, outcome and duration. */
 function textsOf(line: Described): readonly string[] {
   const text = (name: string) => {
     const value = line[name];

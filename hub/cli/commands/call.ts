@@ -41,7 +41,7 @@ export const call: Command = {
     const hub = await openHub(run);
     const server = textOf(values, 'server');
     const opening = openMcp(hub, server, needs.version);
-    // For one server, the hub itself waits until the server runs.
+    // For one server, `openMcp` resolves when the hub has started that server.
     await using mcp =
       server === undefined ? await opening : await withStartProgress(opening, hub, server, run);
     return await callTool(given ?? words, mcp, hub, run);
@@ -57,7 +57,7 @@ async function readObject([first = '', extra]: readonly string[], run: Run): Pro
   return isStdin ? parseObject(await run.input(), 'stdin') : parseObject(first, 'arguments');
 }
 
-/** `given`: the arguments, or pairs to convert. */
+/** Calls the tool and prints the result. `given` is an object of arguments, or `key=value` pairs to convert. */
 async function callTool(
   given: object | readonly string[],
   mcp: Mcp,
@@ -82,7 +82,9 @@ async function callTool(
   return isError ? 1 : 0;
 }
 
-/** Errors of the hub have one of its codes and are thrown; errors of a server have a number. */
+/**
+ * Throws errors of the hub, which have a code starting with `HUB_`. Prints errors of the server, which have a number.
+ */
 async function reportRefusal(
   tool: string,
   error: Described,
@@ -103,9 +105,9 @@ async function reportRefusal(
   return 1;
 }
 
-/** Maximum wait in ms. Longer than the first start of a server, which builds its image. */
+/** Maximum wait in ms, longer than the first start of a server that has to build its image. */
 const maxWaitMs = 5 * 60_000;
-/** Interval in ms at which the hub is asked which servers are starting. */
+/** Interval between requests for the servers that are starting, in ms. */
 const pollIntervalMs = 500;
 
 /**
@@ -123,7 +125,7 @@ async function findTool(
   let tools: readonly Tool[] = [];
   let startingBefore: string | undefined;
   for (;;) {
-    // Query the servers before the tools, so that the tools of a server that just became ready are included.
+    // Query the servers before the tools, so as not to miss the tools of a server that has just become ready.
     const servers = (await listServers(hub)).filter(
       each => server === undefined || each['name'] === server,
     );
@@ -148,7 +150,7 @@ function unknownTool(
   const unlisted = servers.filter(
     ({ state, enabled, tools: count }) => state !== 'running' && enabled !== false && count === 0,
   );
-  // A server that was added to the config file starts at its first call, and its tools are unknown before.
+  // A server that was added to the config file starts with its first call, and its tools are unknown until then.
   const meant = unlisted
     .filter(({ state }) => state === 'stopped')
     .map(each => String(each['name']))
@@ -170,7 +172,7 @@ function unknownTool(
 const withState = ({ name, state, progress, why }: Described) =>
   `${String(name)} (${[state, progress ?? why ?? []].flat().map(String).join(': ')})`;
 
-/** Adds the most similar name of a tool to a message. */
+/** Adds the most similar tool name to a message. */
 function withGuess(message: string, name: string, tools: readonly Tool[]): string {
   const names = tools.map(tool => tool.name);
   return `${message}.${guess(name, names) || ' "agenthub list --tools" lists all tools'}`;

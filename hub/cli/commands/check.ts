@@ -64,7 +64,7 @@ function summaryOf(config: ServerConfig): readonly string[] {
   return [name, describeLaunch(launch), enabled ? start : 'disabled'];
 }
 
-/** What a server runs, without arguments, environment, headers and URL query, which may be secret. */
+/** Describes what a server runs, without its arguments, environment, headers and URL query, which may be secret. */
 function describeLaunch(launch: ServerConfig['launch']): string {
   if (launch.kind === 'remote')
     return `${launch.transport} ${URL.parse(launch.url)?.origin ?? 'elsewhere'}`;

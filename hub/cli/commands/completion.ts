@@ -7,8 +7,8 @@ import { openMcp } from '../mcp.ts';
 import { type Values, guess, textOf, textsOf, usageError, wordOf } from '../values.ts';
 
 /**
- * Each has a script in `assets/`, which passes the words before the cursor to `agenthub __complete`. That prints one
- * candidate per line, followed by a tab and its description, or ":files" if file names may follow.
+ * Supported shells. The script of each in `assets/` passes the words before the cursor to `agenthub __complete`, which
+ * prints one candidate per line, followed by a tab and its description, or ":files" if file names may follow.
  */
 const shells = ['bash', 'zsh', 'fish'];
 
@@ -37,7 +37,7 @@ export const completion: Command = {
   },
 };
 
-/** The commands by name. */
+/** Functions that load the commands. */
 type Loaders = {
   loadCommand(name: string): Promise<Command | undefined>;
   loadAllCommands(): Promise<readonly { readonly commands: readonly Command[] }[]>;
@@ -47,14 +47,17 @@ type Loaders = {
 type Candidate = readonly [word: string, meaning: unknown];
 type Candidates = readonly Candidate[] | typeof files;
 
-/** Timeout in ms for the hub, because the user is waiting at the prompt. */
+/** Timeout for requests to the hub in ms, short because the user waits at the prompt. */
 const maxWaitMs = 2_000;
-/** Makes the script complete file names itself. */
+/** Output that makes the completion script complete file names itself. */
 const files = ':files';
-/** Tool names come from servers. Names with characters that a shell may interpret are left out. */
+/**
+ * Pattern of tool names that are completed. Names come from servers, so those with characters that a shell may
+ * interpret are left out.
+ */
 const harmless = /^[\w.@/+-]+$/;
 
-/** `agenthub __complete`: answers the completion scripts. Errors are silent and complete nothing. */
+/** `agenthub __complete`: answers the completion scripts. On an error, it prints nothing. */
 export function createComplete(loaders: Loaders): Command {
   return {
     name: '__complete',

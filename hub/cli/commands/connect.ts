@@ -86,8 +86,8 @@ export const connect: Command = {
 };
 
 /**
- * Rejects with HUB_SERVER_UNKNOWN or HUB_PROFILE_UNKNOWN if the running hub does not have the server, or "@" and profile:
- * it would refuse the client at each start.
+ * Rejects with HUB_SERVER_UNKNOWN or HUB_PROFILE_UNKNOWN if the running hub lacks the chosen server, or profile after
+ * "@": it would refuse the client at each start.
  */
 async function refuseUnknown(chosen: string, place: HubPlace, io: Io): Promise<void> {
   const hub = createHubClient(place, io);
@@ -96,7 +96,7 @@ async function refuseUnknown(chosen: string, place: HubPlace, io: Io): Promise<v
   try {
     text = await readWhole(await hub.send({ method: 'POST', path, body: {} }));
   } catch {
-    // Without an answer the entry is written as it is: the hub may not run yet.
+    // Without an answer, skip the check: the hub may not be running yet.
     io.signal.throwIfAborted();
     return;
   }
@@ -106,7 +106,7 @@ async function refuseUnknown(chosen: string, place: HubPlace, io: Io): Promise<v
     throw new HubError(code, String(message));
 }
 
-/** The hub as a client reaches it, and the token that is the client's own. */
+/** Returns the hub's address for a client's entry, and the token that belongs to that client alone. */
 async function hubFor(client: ClientName, place: HubPlace, run: Run) {
   const { values, needs } = run;
   const logsIn = values['login'] === true;
@@ -212,8 +212,8 @@ export const disconnect: Command = {
 };
 
 /**
- * The token for calls that a hub without ROUTER_TOKEN generates. Undefined if the hub needs none, does not run, or
- * belongs to another user.
+ * Returns the token for calls that a hub without ROUTER_TOKEN generates. Undefined if the hub needs none, does not run,
+ * or belongs to another user.
  */
 async function madeToken(
   place: HubPlace,
@@ -226,13 +226,13 @@ async function madeToken(
       ? { token, isTokenMade: true }
       : {};
   } catch {
-    // The entry is written without a token. If the hub needs one, its refusal says what to do.
+    // The entry gets no token. If the hub needs one, its refusal contains the remedy.
     io.signal.throwIfAborted();
     return {};
   }
 }
 
-/** Raycast's server list cannot be edited from outside, so the entry is printed for pasting. */
+/** Prints the entry for Raycast, to paste it there: no other program can edit Raycast's server list. */
 function showPaste(hub: HubAddress, { values, isJson, out, json, remark }: Run): ExitCode {
   const name = textOf(values, 'name') ?? defaultEntryName;
   const notes = notesFor('raycast', hub);
@@ -268,7 +268,7 @@ const words = {
   unreadable: 'cannot be read',
 } as const;
 
-/** Throws HUB_USAGE for the address of one server or profile: the client would get an address below it. */
+/** Throws HUB_USAGE if the URL is that of one server or profile, since the client's URL is built by appending to it. */
 function refuseEndpoint(url: string): void {
   const [, base, isProfile, name] = /^(.+)\/mcp\/(@|%40)?([^/?#]+)\/*$/.exec(url) ?? [];
   if (name === undefined) return;
@@ -278,7 +278,7 @@ function refuseEndpoint(url: string): void {
   );
 }
 
-/** The URL that a client can use to reach the hub. Throws HUB_USAGE. */
+/** Returns the URL at which a client can reach the hub. Throws HUB_USAGE if clients cannot know it. */
 function reachable(url: string): string {
   const { protocol, port } = URL.parse(url) ?? {};
   if (port === '0')

@@ -78,14 +78,14 @@ export const docs: Command = {
 
 async function waitFor(id: string, hub: HubClient, run: Run): Promise<ExitCode> {
   const path = `/jobs/${encodeURIComponent(id)}`;
-  // Steps are shown on a terminal only: in a pipe they would be a line for each batch of files.
+  // Show steps only on a terminal: in a pipe, each batch of files would print a line.
   const code = await followJob(hub, id, {
     ...run,
     isJson: false,
     out: run.isJson ? () => {} : run.progress,
   });
   // Only the owner may read the result.
-  const job = fieldsOf(await hub.ask({ method: 'GET', path }).catch(() => undefined)); // not the owner
+  const job = fieldsOf(await hub.ask({ method: 'GET', path }).catch(() => undefined)); // This user is not the owner.
   if (run.isJson) {
     run.json(Object.keys(job).length > 0 ? job : { id });
     return code;
@@ -96,7 +96,7 @@ async function waitFor(id: string, hub: HubClient, run: Run): Promise<ExitCode> 
   return code;
 }
 
-/** What a run did, for people. */
+/** Returns lines for people that describe the result of a run. */
 function linesOf(result: { readonly [key: string]: unknown }): readonly string[] {
   const text = (key: string) => {
     const value = result[key];

@@ -53,20 +53,20 @@ export const doctor: Command = {
   },
 };
 
-/** Timeout in ms. A running hub answers faster. */
+/** Timeout for requests to a hub in ms. A running hub answers faster. */
 const maxWaitMs = 5_000;
 
 type HubStatus = {
-  /** Whether a hub is running. */
+  /** Sentence that says whether a hub is running. */
   readonly text: string;
   /** Undefined if no hub is running. */
   readonly ollama?: OllamaReport;
-  /** What to look at in the entries of its servers. */
+  /** Notes on entries of the hub's servers that may be wrong. */
   readonly notes?: readonly string[];
   readonly answering?: Answering;
 };
 
-/** Rejects with HubError if another program answers. */
+/** Asks the hub for its status. Rejects with HubError if another program answers. */
 async function hubStatus({ needs, signal: ending, clock, values }: Run): Promise<HubStatus> {
   const place = await needs.findHub(textOf(values, 'url'));
   try {
@@ -77,7 +77,7 @@ async function hubStatus({ needs, signal: ending, clock, values }: Run): Promise
       const parts = await partsOfHub(client);
       const { backend, detail } = fieldsOf(parts['engine']);
       const notes = servers.flatMap(server => noteOnTools(server) ?? []);
-      // An engine that doctor finds does not help a hub that started without it.
+      // Report a hub that started without an engine, even if doctor finds one.
       if (backend === 'process') notes.push(String(detail));
       const answering = { url: place.url, servers };
       return { text, ollama: ollamaIn(parts), notes, answering };
@@ -95,7 +95,7 @@ async function hubStatus({ needs, signal: ending, clock, values }: Run): Promise
   }
 }
 
-/** The names in `tools` of an entry that its server lacks, of which some may be misspelt. */
+/** Returns a note about names in `tools` of a server's entry that the server lacks, and that may be misspelt. */
 function noteOnTools({ name, unknown_tools: unknown }: Described): string | undefined {
   return Array.isArray(unknown)
     ? `${String(name)}: "tools" names tools that it does not have: ${unknown.join(', ')}. Correct the entry`
@@ -122,7 +122,7 @@ async function report(installation: Installation, run: Run): Promise<0 | 1> {
       config: found,
       insteadOf,
     } = await needs.files.loadConfig(textOf(values, 'config'));
-    // The shipped config does not show which volumes are in use.
+    // Ignore the shipped config, which does not show which volumes are in use.
     if (insteadOf === undefined) ({ servers } = found);
     notes.push(...(await mountWarnings(found.servers)));
     return `${file}: fine, ${count(found.servers.length, 'server')}`;
@@ -151,7 +151,7 @@ async function report(installation: Installation, run: Run): Promise<0 | 1> {
   });
   const id = installation.hubId;
   const own = holdings.find(({ hubId }) => hubId === id);
-  // Without a readable config, no volume is known to be unused.
+  // Without a readable config, treat no volume as unused.
   const unused = own && servers ? unusedIn(own, installation, servers) : [];
   const { dataDir } = installation;
   const link = pathCommand(await needs.files.describeProgram());
@@ -237,7 +237,10 @@ async function removeObjects(hubId: string, installation: Installation, run: Run
   return left.length === 0 ? 0 : 1;
 }
 
-/** Volumes that no server of the config here uses. Of another hub those that are certainly in use are left out. */
+/**
+ * Returns volumes to remove. Of this hub, volumes that no server of the config uses; of another hub, all except those
+ * that a server of this config uses.
+ */
 async function removableIn(
   found: HubObjects,
   isOwn: boolean,
@@ -247,7 +250,7 @@ async function removableIn(
   if (isOwn) return unusedIn(found, installation, await ownServers(run));
   const servers = await ownServers(run).catch((error: unknown) => {
     if (!(error instanceof HubError) || error.code !== 'HUB_CONFIG_MISSING') throw error;
-    return []; // Without a config here nothing is known to be in use.
+    return []; // Without a config, no volume is known to be in use.
   });
   const isUsed = usedHere(installation, servers);
   const names = namesOf(found.volumes);
@@ -256,7 +259,7 @@ async function removableIn(
   return names.filter(name => !isUsed(name));
 }
 
-/** The servers of the user's config. Throws HUB_CONFIG_MISSING if the shipped config would be used. */
+/** Returns the servers of the user's config. Throws HUB_CONFIG_MISSING if only the shipped config exists. */
 async function ownServers({ needs, values }: Run): Promise<readonly ServerConfig[]> {
   const { config, insteadOf } = await needs.files.loadConfig(textOf(values, 'config'));
   if (insteadOf === undefined) return config.servers;

@@ -129,7 +129,7 @@ export const importServers: Command = {
     else if (!isRequested && hasChanges(first, false))
       run.out('To add these to the hub, name clients or use --all.');
     else run.out(hasChange ? 'Nothing was written.' : 'There is nothing to add.');
-    // Problems of single files: the other files are imported anyway.
+    // Continue after problems of single files: the servers of all others are imported anyway.
     for (const { message } of found.problems) run.err(run.errorScreen.foreign(message));
     const { kept, failed } = outcome;
     return kept.length + failed.length + found.problems.length > 0 ? 1 : 0;
@@ -153,7 +153,10 @@ type Import = {
   readonly isRemoving: boolean;
 };
 
-/** Tries the servers, writes those that work, and moves them out of the clients' files if asked. */
+/**
+ * Starts the servers once as a test, writes those that work to the hub's config, and removes them from the clients'
+ * files if requested.
+ */
 async function carryOut(
   wanted: ImportPlan,
   { all, files, place, isRemoving }: Import,
@@ -197,14 +200,17 @@ async function carryOut(
   };
 }
 
-/** Warns of tokens that `--connect` replaces. Rejects with HubError if a client cannot get one. */
+/** Warns of tokens that `--connect` replaces. Rejects with HubError if a token for a client cannot be created. */
 async function warnOfTokens(plan: ImportPlan, place: HubPlace, all: Clients, run: Run) {
   const users = itemsToMove(plan).filter(({ found }) => found.scope === 'user');
   for (const client of new Set(users.map(({ found }) => found.client)))
     warnOfReplaced(await tokenFor(client, place, all, run), run);
 }
 
-/** The token that the file of a client gets with the hub; undefined if none, or if the file has the hub already. */
+/**
+ * Returns the token for a client's new entry; undefined if the hub needs none, or if the client's file already has the
+ * hub.
+ */
 async function tokenFor(
   client: ClientName,
   place: HubPlace,
@@ -216,14 +222,14 @@ async function tokenFor(
   return await findOwnToken(target, place, all, run);
 }
 
-/** The plan with the mounts that an answer made writable. */
+/** Returns the plan, made again if the user's answer allowed writing to mounts. */
 const withWriting = async (
   plan: ImportPlan,
   { writing }: GivenGrants,
   planAgain: () => Promise<ImportPlan>,
 ): Promise<ImportPlan> => (writing.size > 0 ? await planAgain() : plan);
 
-/** The options and the argument that `--undo` does not take. */
+/** Options, and the argument `client`, that cannot be combined with `--undo`. */
 const importOnly = 'client all workspace remove connect allow write mount keys no-trial'.split(' ');
 
 /** `agenthub import --undo`: restores all files that the latest import changed. */
@@ -252,7 +258,9 @@ async function undoImport(run: Run): Promise<0> {
   return 0;
 }
 
-/** The files that the command line selects. Throws HUB_USAGE for options that exclude each other. */
+/**
+ * Returns the files and clients that the command line selects. Throws HUB_USAGE for options that exclude each other.
+ */
 function selectionOf(values: Values) {
   const words = textsOf(values, 'client');
   const isAll = values['all'] === true;

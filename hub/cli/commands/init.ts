@@ -45,7 +45,10 @@ export const init: Command = {
   },
 };
 
-/** Only this user may read the file, which may come to contain keys. Throws HUB_CONFIG_CONFLICT if the file exists, and HUB_CONFIG_UNWRITABLE. */
+/**
+ * Writes the starter config, readable only by this user, because it may later contain keys. Throws HUB_CONFIG_CONFLICT
+ * if the file exists, and HUB_CONFIG_UNWRITABLE.
+ */
 async function writeNew(file: string, text: string): Promise<void> {
   try {
     await mkdir(dirname(file), { recursive: true });

@@ -97,7 +97,7 @@ async function installOne(hub: HubClient, server: string, run: Run): Promise<Exi
   return 0;
 }
 
-/** Options by the keys of the entry. */
+/** Options of this command by the keys of the entry that they set. */
 const installOptions: typeof entryOptions = new Map([
   ['mounts', '--mount'],
   ['network', '--network'],
@@ -137,7 +137,9 @@ function fieldLine({ label, description, required, secret, default: preset, choi
   return `${shown(label)}${more}${about && `: ${about}`}`;
 }
 
-/** The option that the user chose, or the first that can be installed. Throws HUB_USAGE. */
+/**
+ * Returns the package or address that `--option` selects, or else the first that can be installed. Throws HUB_USAGE.
+ */
 function chosenOf(found: Described, { values }: Run) {
   const options = objectsIn(found['options']);
   const most = Math.max(0, options.length - 1);
@@ -155,7 +157,7 @@ function chosenOf(found: Described, { values }: Run) {
   return { number, option };
 }
 
-/** The values of the fields, as members of a request: those of `--set`, and those that the user types. */
+/** Returns the values of the fields as members of a request, from `--set` and from questions to the user. */
 async function valuesFor(option: Described, run: Run): Promise<JsonObject> {
   const fields = objectsIn(option['fields']);
   const given = new Map(textsOf(run.values, 'set').map(pairOf));
@@ -183,7 +185,7 @@ function pairOf(text: string): readonly [string, string] {
   throw usageError('--set: a name is missing: write --set NAME=value');
 }
 
-/** Asks for a required value on a terminal. Without one, the hub says what is missing. */
+/** Asks for a required value on a terminal. Without a terminal, the hub reports missing values. */
 async function askFor(field: Described, run: Run): Promise<string | undefined> {
   const { ask } = run.needs;
   if (field['required'] !== true || !ask || run.isJson) return undefined;
@@ -195,7 +197,7 @@ async function askFor(field: Described, run: Run): Promise<string | undefined> {
   );
 }
 
-/** Returns undefined if the user does not confirm the settings of the server. */
+/** Installs a server. Returns undefined if the user does not confirm the server's settings. */
 async function installConfirmed(hub: HubClient, body: JsonObject, run: Run): Promise<unknown> {
   const { progress } = run;
   const begin = async (confirm: readonly string[]) =>

@@ -5,7 +5,7 @@ import { type Described, fieldsOf } from '../responses.ts';
 import { type Cell, showTable } from '../table.ts';
 import { textOf, usageError } from '../values.ts';
 
-/** Length of the ids in the table. Commands accept any unambiguous prefix. */
+/** Number of characters of an id in the table. Commands accept any unambiguous prefix of an id. */
 const shownIdLength = 8;
 
 /** `agenthub jobs`: lists jobs, follows one (`jobs follow ID`) or cancels one (`jobs cancel ID`). */
@@ -90,7 +90,7 @@ export async function followJob(
       return 1;
     }
   } catch (error) {
-    // The user ended the command.
+    // The signal aborts when the user ends the command, which is not an error.
     if (signal.aborted) return 0;
     throw error;
   }
@@ -100,9 +100,11 @@ export async function followJob(
   );
 }
 
-/** Why a job did not succeed. Only the owner may read the message, so others get the code. */
+/**
+ * Returns the reason why a job did not succeed. Only the owner may read the message; other users get the error code.
+ */
 async function reasonOf(hub: HubClient, path: string, { error }: Described): Promise<string> {
-  const job = await hub.ask({ method: 'GET', path }).catch(() => undefined); // not the owner
+  const job = await hub.ask({ method: 'GET', path }).catch(() => undefined); // Only the owner may read it.
   const known = fieldsOf(job)['error'];
   if (isObject(known)) return `${String(known['code'])}: ${String(known['message'])}`;
   return isObject(error) ? String(error['code']) : 'the hub gives no reason';
@@ -122,7 +124,7 @@ async function cancel(
   return 0;
 }
 
-/** Path of the job whose id begins with `wanted`. The hub refuses an unknown id. */
+/** Returns the path of the job whose id begins with `wanted`. For an unknown id, the hub returns an error. */
 async function pathOf(hub: HubClient, wanted: string): Promise<string> {
   const ids = (await listJobs(hub)).map(({ id }) => String(id));
   const found = ids.filter(id => id.startsWith(wanted));

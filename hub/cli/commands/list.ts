@@ -52,7 +52,7 @@ async function listAll(run: Run): Promise<0> {
   const none = `The hub at ${hub.url} has no servers. Add one with "agenthub add <package>".`;
   showTable([...head, 'RESTARTS', 'UPTIME', 'NOTE'], rows, none, run);
   if (rows.length > 0 && costs) out(`All tools that are on: ${tokensOf(costs.answer)} tokens`);
-  // Someone who has just edited the file looks for the change in the table.
+  // Users who have just edited the config look at this table, so warn if the edit is not applied.
   const { state, detail } = fieldsOf((await partsOfHub(hub))['config']);
   if (state === 'degraded') remark('warning', `config: ${errorScreen.foreign(String(detail))}`);
   return 0;
@@ -80,7 +80,7 @@ function rowOf(server: Described, now: number): readonly Cell[] {
   ];
 }
 
-/** The most useful detail about a server in its state. */
+/** Returns the most useful detail about a server in its current state. */
 function noteOf(server: Described): string {
   if (typeof server['waiting'] === 'string') return server['waiting'];
   if (server['enabled'] === false) return 'disabled';
@@ -107,7 +107,7 @@ async function readCosts(hub: HubClient) {
   return { answer, servers: objectsIn(answer['servers']) };
 }
 
-/** The tools that are on, dearest first. */
+/** Lists the enabled tools by their token cost, most expensive first. */
 async function listTokens(run: Run): Promise<0> {
   const { isJson, json, out } = run;
   const hub = await openHub(run);

@@ -19,7 +19,7 @@ const marksOfRun = 2;
 /** The hub returns at most 10,000 lines. */
 const maxLines = 10_000 - marksOfRun;
 const maxNameWidth = 20;
-/** Interval in ms at which a hub that has stopped is looked for. */
+/** Interval between attempts to reach a stopped hub, in ms. */
 const retryMs = 1_000;
 
 /** `agenthub logs`: prints what servers and the hub wrote, and with `--follow` each new line. */
@@ -67,7 +67,7 @@ export const logs: Command = {
 };
 
 type Source = {
-  /** Undefined: all servers, or none if only the hub is wanted. */
+  /** Server whose log is shown; undefined for all servers, or with `isHub` for none. */
   readonly server: string | undefined;
   readonly isHub: boolean;
   readonly format: LineFormat;
@@ -229,28 +229,28 @@ async function follow(wanted: Wanted, first: HubClient, run: Run): Promise<ExitC
         return 0;
       }
     } catch (error) {
-      // The user ended the command.
+      // The signal aborts when the user ends the command, which is not an error.
       if (signal.aborted) return 0;
       if (!printed.hasBegun || !isGone(error)) throw error;
     }
     if (!isAway) err('the hub has stopped. Waiting for it, until Ctrl-C');
     isAway = true;
-    await sleep(retryMs, { clock, signal }).catch(() => undefined); // `follow` rejects then.
+    await sleep(retryMs, { clock, signal }).catch(() => undefined); // After an abort, `follow` rejects.
     hub = await openHub(run);
   }
 }
 
-/** No hub answers, or its answer ended in the middle. */
+/** True if no hub answers, or the connection broke during its answer. */
 const isGone = (error: unknown): boolean =>
   isAbsent(error) || (error instanceof HubError && error.code === 'HUB_CONNECT_FAILED');
 
 async function isRemoved({ server }: Wanted, hub: HubClient): Promise<boolean> {
   if (server === undefined) return false;
-  const servers = await listServers(hub).catch(() => undefined); // The hub is gone, not the server.
+  const servers = await listServers(hub).catch(() => undefined); // The hub has stopped; the server may still exist.
   return servers !== undefined && !servers.some(({ name }) => name === server);
 }
 
-/** Tells which lines of a stream were printed before, when the stream of another hub repeats them. */
+/** Filters lines of a log that were printed before, which a restarted hub may send again. */
 function createPrinted(most: number) {
   let lastAt = '';
   let hasBegun = false;
@@ -266,7 +266,7 @@ function createPrinted(most: number) {
     get hasBegun() {
       return hasBegun;
     },
-    /** The next event is the first of a stream. */
+    /** Must be called before a new stream: its first event may repeat printed lines. */
     open: () => void (isOpening = true),
     fresh(entries: readonly WrittenLine[]): readonly WrittenLine[] {
       const fresh = freshOf(entries);

@@ -33,7 +33,7 @@ export const outdated: Command = {
   },
 };
 
-/** The message for servers of `GET /upgrades` of which none is outdated. */
+/** Returns the message for an answer of `GET /upgrades` in which no server is outdated. */
 export function noneOutdated(servers: readonly Readonly<Record<string, unknown>>[]): string {
   if (servers.length === 0) return 'No server of this hub is a package of npm or PyPI.';
   return servers.every(({ state }) => state === 'current')

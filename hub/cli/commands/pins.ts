@@ -97,7 +97,7 @@ function tellDeviation({ name, kind, state, hidden, diff }: Described, { out, sc
   }
 }
 
-/** The hub makes such characters visible already, but not in names; an older or other hub might not. */
+/** Makes invisible characters visible. The hub already does this, except in names; an older hub might not. */
 const shown = (value: unknown) => visible(String(value));
 
 async function decide(
@@ -112,7 +112,7 @@ async function decide(
     ({ name }) => tool === undefined || name === tool,
   );
   if (!run.isJson) for (const deviation of chosen) tellDeviation(deviation, run);
-  // If there is nothing to decide about, the hub says so.
+  // If nothing is pending, do not ask: the hub's answer says that.
   const question = `${verdict === 'accept' ? 'Accept' : 'Reject'} this?`;
   if (chosen.length > 0 && !(await isAgreed(question, run))) return 1;
   return await send(verdict, server, { tool, chosen }, hub, run);

@@ -111,7 +111,10 @@ async function ask(run: Run, question: Question): Promise<Described> {
   return decideByConfig(question, config);
 }
 
-/** Decides by the config alone. `assumed`: a rule asked for hints of the tool, which only its server knows. */
+/**
+ * Decides by the config alone. `assumed` is true if a rule depends on annotations of the tool, which only its server
+ * knows.
+ */
 function decideByConfig({ client, server, method, ...items }: Question, config: Config): Described {
   const kind = kinds.find(one => items[one] !== undefined);
   const name = kind && items[kind];

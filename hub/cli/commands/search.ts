@@ -64,7 +64,7 @@ function rowOf(card: Described): readonly Cell[] {
   ];
 }
 
-/** Says how old an answer from the cache is, and why the registry was not asked. */
+/** Prints the age of an answer that comes from the cache, and why the registry did not answer. */
 export function remarkSource(
   { from, age_seconds: age, problem, url }: Described,
   { remark, errorScreen }: Pick<Io, 'remark' | 'errorScreen'>,

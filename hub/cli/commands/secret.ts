@@ -6,7 +6,7 @@ import { fieldsOf, objectsIn } from '../responses.ts';
 import { type Cell, showTable } from '../table.ts';
 import { choiceOf, textOf, textsOf, usageError, wordOf } from '../values.ts';
 
-/** Shorter values are not removed from texts, because they would match ordinary words. */
+/** Minimum length of values that are removed from logs and texts. Shorter values would match ordinary words. */
 const minRedactedLength = 8;
 const maxValueLength = 100_000;
 
@@ -109,7 +109,7 @@ async function remove(name: string, run: Run): Promise<ExitCode> {
 
 type Change = { readonly action: 'secret_set' | 'secret_removed'; readonly target: string };
 
-/** Makes a running hub read its secrets again. The change gets a line in the audit log, also if no hub runs. */
+/** Makes a running hub read its secrets again. Even without a running hub, the change gets a line in the audit log. */
 export async function reloadSecrets(change: Change, run: Run): Promise<ExitCode> {
   const hub = await openHub(run);
   try {
@@ -155,7 +155,7 @@ async function list(run: Run): Promise<ExitCode> {
   return 0;
 }
 
-/** The secrets of the running hub, or of the files if no hub runs. */
+/** Returns the secrets of the running hub, or of the files if no hub runs. */
 async function listFromHub(run: Run): Promise<readonly Readonly<Record<string, unknown>>[]> {
   const hub = await openHub(run);
   try {

@@ -68,7 +68,7 @@ async function serveWith(options: ServeOptions, run: Run): Promise<0> {
   return 0;
 }
 
-/** Tells in lines of text that the hub runs. */
+/** Prints the hub's address and the dashboard's, for output that is not a screen. */
 function announce(
   { address, loginLink, inContainer }: StartedHub,
   options: ServeOptions,
@@ -81,7 +81,7 @@ function announce(
     print(dashboardLine(loginLink, screen.isTerminal || inContainer === true));
 }
 
-/** The command that puts `agenthub` on the PATH; undefined if it is there. */
+/** Returns the command that puts `agenthub` on the PATH; undefined if it is there already. */
 async function findLink({ needs }: Run): Promise<string | undefined> {
   const { pathCommand } = await import('../on-path.ts');
   return pathCommand(await needs.files.describeProgram());

@@ -12,7 +12,7 @@ const actions = {
   restart: { summary: 'Stop servers and start them again.', doing: 'restarting' },
 } as const;
 
-/** `agenthub start`, `stop` and `restart`: acts on one server after another, and stops at the first failure. */
+/** `agenthub start`, `stop` and `restart`: performs the action on each given server, and stops at the first failure. */
 export function serverAction(action: keyof typeof actions): Command {
   const { summary, doing } = actions[action];
   return {
@@ -128,7 +128,7 @@ export const reload: Command = {
     const body = allow.length > 0 ? { allow } : {};
     const answer = await hub.ask({ method: 'POST', path: '/config/reload', body });
     const { failed, waiting } = fieldsOf(answer);
-    // Parts of the config that are not applied.
+    // Servers that failed, and entries that wait for approval.
     const open = [failed, waiting].flatMap(objectsIn);
     if (run.isJson) run.json(answer);
     else showReload(answer, open, run);

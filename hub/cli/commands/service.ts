@@ -45,7 +45,7 @@ export const service: Command = {
   },
 };
 
-/** The service manager of a platform. */
+/** Returns the service manager that is usual on a platform. */
 function usualOn(platform: NodeJS.Platform): string {
   if (platform === 'darwin') return 'launchd';
   return platform === 'win32' ? 'Windows' : 'systemd';

@@ -37,12 +37,12 @@ export const contractOptions = {
   reviewer: { value: 'model', help: 'new: another model, which reviews it.' },
 } as const satisfies Options;
 
-/** The contract that the options describe. Asks for what is missing; throws HUB_USAGE without a terminal. */
+/** Builds the contract from the options. Asks for missing values; throws HUB_USAGE without a terminal. */
 export async function contractOf(run: Run): Promise<object> {
   const { values } = run;
   const missing: string[] = [];
 
-  /** The value of an option, or the answer to a question. */
+  /** Returns the value of an option, or the user's answer to a question. */
   async function need(option: string, question: string): Promise<string> {
     const given = textOf(values, option);
     if (given !== undefined) return given;
@@ -87,7 +87,7 @@ export async function contractOf(run: Run): Promise<object> {
   };
 }
 
-/** `sum` for `src/sum.mjs`. */
+/** Derives a task id from a file name: `sum` for `src/sum.mjs`. */
 const idFrom = (target: string): string =>
   basename(target)
     .replace(/\..*$/, '')

@@ -21,10 +21,10 @@ const actions = [
 ] as const;
 type Action = (typeof actions)[number];
 
-/** The actions that let models work. */
+/** Actions that start work of models. */
 const runs = ['run', 'run-implementer', 'run-local-review'] as const;
 
-/** Other names of actions. */
+/** Aliases of actions. */
 const aliases: ReadonlyMap<string, Action> = new Map([
   ['setup-task', 'setup'],
   ['finalize-task', 'finalize'],
@@ -131,7 +131,7 @@ const work: Readonly<Record<Action, Work>> = {
 
 const folderOf = ({ values }: Run) => resolve(textOf(values, 'repo') ?? '.');
 
-/** The repository of the task with the given id. Without an id: the folder of `--repo`, or the current one. */
+/** Returns the repository of the task with the given id, or else the folder of `--repo` or the current one. */
 async function repositoryOf(hub: HubClient, run: Run): Promise<string> {
   if (textOf(run.values, 'id') === undefined) return folderOf(run);
   const task = fieldsOf(await hub.ask({ method: 'GET', path: await pathOf(hub, run) }));
@@ -141,7 +141,7 @@ async function repositoryOf(hub: HubClient, run: Run): Promise<string> {
 const post = async (hub: HubClient, path: string, verb: string, body: object = {}) =>
   await hub.ask({ method: 'POST', path: `${path}/${verb}`, body });
 
-/** Path of the task that the command line names, or of that of the repository. */
+/** Returns the path of the task that `--id` names, or of the task of the repository. */
 async function pathOf(hub: HubClient, run: Run): Promise<string> {
   const id = textOf(run.values, 'id');
   if (id !== undefined) return `/tasks/${encodeURIComponent(id)}`;
@@ -165,7 +165,7 @@ async function create(hub: HubClient, run: Run): Promise<ExitCode> {
 async function begin(hub: HubClient, run: Run, phase: string): Promise<ExitCode> {
   const { values, isJson, json, out } = run;
   const path = await pathOf(hub, run);
-  // A new task is set up by "run".
+  // Running a new task also sets it up.
   const began = fieldsOf(await post(hub, path, 'run', { phase }));
   if (values['no-wait'] === true) {
     if (isJson) return json(began);
@@ -176,7 +176,7 @@ async function begin(hub: HubClient, run: Run, phase: string): Promise<ExitCode>
   return show(await hub.ask({ method: 'GET', path }), run);
 }
 
-/** Follows a task until nothing of it is under way. */
+/** Follows a task until it is idle. */
 async function follow(hub: HubClient, path: string, run: Run, isShown: boolean): Promise<void> {
   const { out, screen, progress, signal: ending, unread } = run;
   const over = new AbortController();
@@ -188,7 +188,7 @@ async function follow(hub: HubClient, path: string, run: Run, isShown: boolean):
     const text = screen.foreign(`${String(now)}: ${String(event['text'])}`);
     if (isShown) out(text);
     else progress(text);
-    // Between two phases, a task that runs on keeps its job.
+    // Between two phases, a running task is idle but still has a job.
     if (doing === 'idle' && job === undefined) break;
   }
   over.abort();

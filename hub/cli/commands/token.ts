@@ -98,5 +98,5 @@ function rowOf(client: Described, { clock }: Run): readonly string[] {
   ];
 }
 
-/** Only a running hub counts. */
+/** Formats a number of calls. Only a running hub counts calls, so it may be missing. */
 const countOf = (count: unknown) => (typeof count === 'number' ? String(count) : '-');

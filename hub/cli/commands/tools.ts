@@ -103,7 +103,7 @@ async function turn(wanted: Switch, names: readonly string[], run: Run): Promise
   return run.isJson ? run.json({ servers: changed }) : 0;
 }
 
-/** The servers' own names of tools, by their servers. Throws HUB_NAME_UNKNOWN. */
+/** Returns the servers' own tool names for names on `/mcp`, by server. Throws HUB_NAME_UNKNOWN. */
 async function findTools(
   names: readonly string[],
   hub: HubClient,

@@ -42,7 +42,7 @@ export const upgrade: Command = {
   async run(run) {
     const named = textOf(run.values, 'name');
     const version = textOf(run.values, 'version');
-    // Versions of different packages have nothing in common.
+    // A version only makes sense for one package.
     if (named === undefined && version !== undefined)
       throw usageError(`--version: name the server: agenthub upgrade NAME --version ${version}`);
     const hub = await openHub(run);
@@ -61,7 +61,7 @@ export const upgrade: Command = {
   },
 };
 
-/** `agenthub rollback NAME`. */
+/** `agenthub rollback NAME`: returns a server to the version before its last upgrade. */
 export const rollback: Command = {
   name: 'rollback',
   summary: 'Return a server to the version before its last upgrade.',
@@ -84,7 +84,7 @@ export const rollback: Command = {
   },
 };
 
-/** Names of the outdated servers. Prints why there are none. */
+/** Returns the names of outdated servers. If there are none, prints why. */
 async function outdatedNames(hub: HubClient, run: Run): Promise<readonly string[]> {
   const servers = objectsIn(
     fieldsOf(await hub.ask({ method: 'GET', path: '/upgrades' }))['servers'],
@@ -94,7 +94,7 @@ async function outdatedNames(hub: HubClient, run: Run): Promise<readonly string[
   return outdated.map(({ name }) => String(name));
 }
 
-/** Returns the plan of a server, with `done`. */
+/** Upgrades a server, and returns the plan with `done`. */
 async function upgradeOne(
   hub: HubClient,
   name: string,
@@ -140,7 +140,7 @@ function tellPlan(plan: Described, run: Run): void {
     out(`  ${screen.paint('yellow', 'look')} ${String(kind)} ${shown(item)} ${shown(text)}`);
 }
 
-/** Maximum number of lines of one difference. The dashboard and --json have all of them. */
+/** Maximum number of lines of one difference. The dashboard and `--json` show the whole difference. */
 const maxLines = 20;
 
 function tellChange({ kind, name, change, diff }: Described, { out, screen }: Run): void {

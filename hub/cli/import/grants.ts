@@ -6,19 +6,19 @@ import { type Values, textsOf, usageError } from '../values.ts';
 type Added = Extract<ImportItem, { readonly action: 'add' }>;
 type Loosening = Added['loosenings'][number];
 
-/** What the user allows, by the servers' names in the hub. */
+/** Settings that the user allows, by the servers' names in the hub. */
 export type GivenGrants = {
   readonly isAllowed: (server: string, loosening: Pick<Loosening, 'name'>) => boolean;
-  /** Servers that may also write to the folders that they name, by an answer on the terminal. */
+  /** Servers that may write to the folders in their arguments, by the user's answer on the terminal. */
   readonly writing: ReadonlySet<string>;
 };
 
-/** The name of `--allow` for all that servers of the user's own files need. */
+/** Value of `--allow` for all that servers in the user's own files need. */
 const needed = 'needed';
-/** The name of `--write` for all servers of the user's own files. */
+/** Value of `--write` for all servers in the user's own files. */
 const every = 'all';
 
-/** The mounts that the command line grants. Throws HUB_USAGE. */
+/** Returns the mounts that the command line grants. Throws HUB_USAGE. */
 export function mountGrants(values: Values): ImportGrants {
   const writing = textsOf(values, 'write');
   const mounts = textsOf(values, 'mount').map(text => {
@@ -35,8 +35,9 @@ export function mountGrants(values: Values): ImportGrants {
 }
 
 /**
- * Collects what the command line and, on a terminal, the user allow. `--allow` names a setting for all servers, one
- * server's setting (`SERVER/NAME`), or `needed`. Throws HUB_USAGE for a name that no server of the plan asks for.
+ * Collects the settings that the command line and, on a terminal, the user allow. `--allow` names a setting for all
+ * servers, one server's setting (`SERVER/NAME`), or `needed`. Throws HUB_USAGE for a name that no server of the plan
+ * asks for.
  */
 export async function collectGrants(plan: ImportPlan, run: Run): Promise<GivenGrants> {
   const items = plan.items.filter(item => item.action === 'add');
@@ -54,7 +55,7 @@ export async function collectGrants(plan: ImportPlan, run: Run): Promise<GivenGr
     }
   const isAllowed: GivenGrants['isAllowed'] = (server, { name }) =>
     allowed.has(name) || allowed.has(`${server}/${name}`) || writing.has(server);
-  // Without `--yes` and a terminal, `isAgreed` refuses later.
+  // Without a terminal and `--yes`, `isAgreed` throws later.
   const mayAsk = ['yes', 'dry-run', 'json'].every(option => run.values[option] !== true);
   for (const item of run.needs.ask && mayAsk ? items : []) {
     const open = item.loosenings.filter(one => !isAllowed(item.name, one));
@@ -69,7 +70,10 @@ export async function collectGrants(plan: ImportPlan, run: Run): Promise<GivenGr
 
 const isOwn = ({ found }: Added) => found.scope === 'user';
 
-/** Whether a server that the user has set up cannot do its work without a setting that no one else could abuse. */
+/**
+ * True if a server in the user's own files does not work without the setting, and the setting cannot be abused by
+ * others.
+ */
 const isNeeded = (item: Added, { kind, needsConfirmation }: Loosening) =>
   isOwn(item) &&
   (['network', 'header', 'url', 'variable', 'secret', 'build'].includes(kind) ||
@@ -109,7 +113,7 @@ async function askSingly(
   return agreed;
 }
 
-/** Shows all that a server asks for, and asks once. Enter stands for yes if the server just needs it. */
+/** Shows all settings that a server asks for, and asks once. Enter means yes if the server needs them. */
 async function askAtOnce(
   item: Added,
   open: readonly Loosening[],

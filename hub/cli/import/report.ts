@@ -12,7 +12,7 @@ import { count } from '../values.ts';
 import type { NotRunning } from './running.ts';
 import type { TriedServer } from './trials.ts';
 
-/** What an import has done. */
+/** Result of an import. */
 export type ImportOutcome = {
   readonly isWritten: boolean;
   readonly added: readonly string[];
@@ -20,16 +20,16 @@ export type ImportOutcome = {
   readonly tried: ReadonlyMap<string, TriedServer>;
   /** Servers that did not start and were not added. */
   readonly failed: readonly NotRunning[];
-  /** Servers that stay in their clients' files. */
+  /** Servers that stay in the clients' files. */
   readonly kept: readonly NotRunning[];
-  /** Clients that have the hub instead of their servers. */
+  /** Clients whose files now have the hub instead of their servers. */
   readonly connected: readonly string[];
 };
 
-/** What the help calls the file from which the hub reads variables. */
+/** Name of the file with the hub's variables, as the help shows it. */
 export const dotenv = '.env';
 
-/** Prints what was found and what the import would do with it. */
+/** Prints the servers that were found, and what the import would do with them. */
 export function showPlan(
   { files, unread, problems }: FoundServers,
   { items, variables }: ImportPlan,
@@ -93,7 +93,7 @@ function linesOf(item: ImportItem, { screen }: Pick<Io, 'screen'>): readonly str
   ];
 }
 
-/** What a server runs, without values that may be secret. */
+/** Describes what a server runs, without values that may be secret. */
 function describeLaunch({ launch }: ServerConfig): string {
   if (launch.kind === 'remote') return `at ${URL.parse(launch.url)?.origin ?? 'an address'}`;
   if (launch.package) return `${launch.package.ecosystem} package ${launch.package.spec}`;
@@ -101,7 +101,7 @@ function describeLaunch({ launch }: ServerConfig): string {
   return `image ${launch.image ?? ''}`;
 }
 
-/** Prints what was written, what each server was given, and what comes next. */
+/** Prints the files that were written, what each server was granted, and the next steps. */
 export function showOutcome(
   { items, variables, secrets = [] }: ImportPlan,
   { config, dotenv: variablesFile }: HubFiles,
@@ -132,7 +132,7 @@ export function showOutcome(
   if (connected.length > 0) out(`Connected to the hub: ${connected.join(', ')}`);
   else if (backups.length > 0)
     out('To add the hub to the client instead: agenthub connect <client>');
-  // Without a change there is no record, and an undo would be that of the import before.
+  // Without a change there is no record of this import, and an undo would revert the previous one.
   if (added.length + backups.length > 0)
     out('To restore all of these files: agenthub import --undo');
   else out('Nothing was written.');
@@ -143,7 +143,7 @@ const offerOf = (tried: TriedServer | undefined) => {
   return tried.needsLogin ? 'wants a login' : count(tried.tools, 'tool');
 };
 
-/** What a server may use beyond the default sandbox, in a few words. */
+/** Describes in a few words what a server may use beyond the default sandbox. */
 function givenTo({ launch }: ServerConfig): string {
   if (launch.kind === 'remote') return 'runs elsewhere';
   const { mounts, network, user } = launch.sandbox;
@@ -163,7 +163,7 @@ function givenTo({ launch }: ServerConfig): string {
 
 const namesOf = (those: readonly { readonly name: string }[]) => those.map(({ name }) => name);
 
-/** The document of `--json`. */
+/** Returns the document that `--json` prints. */
 export const importDocument = (
   { items, variables, secrets = [] }: ImportPlan,
   { config }: HubFiles,

@@ -4,15 +4,15 @@ import { type HubClient, isAbsent, pathOfServer, withStartProgress } from '../hu
 import { fieldsOf } from '../responses.ts';
 import type { Io } from '../terminal.ts';
 
-/** A server that is not running in the hub, and why. */
+/** A server that is not running in the hub, with the reason. */
 export type NotRunning = { readonly item: ImportItem; readonly why: string };
 
 /** Time limit in ms for one server to be installed and to answer. */
 const startMs = 20 * 60_000;
 
 /**
- * Makes the hub reload its config and start the servers, and waits until each of them answers. Servers that do not
- * run are left in their clients' files.
+ * Makes the hub reload its config and start the servers, and waits until each server answers. A server that does not
+ * run stays in its client's file.
  */
 export async function startImported(items: readonly ImportItem[], hub: HubClient, io: Io) {
   const running: ImportItem[] = [];
@@ -61,13 +61,13 @@ async function start(item: ImportItem, hub: HubClient, io: Io): Promise<string |
   }
 }
 
-/** True if the hub's server has the imported config. A hub may have another server of the same name. */
+/** True if the hub's server has the imported config, as a hub may have another server of the same name. */
 function isSame(item: ImportItem, server: unknown): boolean {
   const { source } = fieldsOf(server);
   if (!isObject(source) || item.action !== 'add') return item.action === 'present';
   const { launch } = item.server;
   if (launch.kind === 'remote') return typeof source['url'] === 'string';
-  // A trial pins the version in the entry.
+  // Compare with the entry, in which a test start has pinned the version.
   const { package: named } = item.entry;
   const spec = typeof named === 'string' ? named.replace(/^uvx:/, '') : launch.package?.spec;
   return spec === undefined ? source['image'] === launch.image : source['package'] === spec;

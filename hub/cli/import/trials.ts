@@ -9,27 +9,28 @@ import { count } from '../values.ts';
 
 type Added = Extract<ImportItem, { readonly action: 'add' }>;
 
-/** What a server offered when it was started once. */
+/** What a server offered in its test start. */
 export type TriedServer = {
   readonly tools: number;
-  /** True if it wants a login first, so that its tools are unknown. */
+  /** True if the server requires a login first, so that its tools are unknown. */
   readonly needsLogin: boolean;
 };
 
 type Trials = {
-  /** The plan with pinned versions, without the servers that did not start. */
+  /** The plan with pinned versions, and without servers that did not start. */
   readonly plan: ImportPlan;
-  /** Results of the servers that were tried, by their names in the hub. */
+  /** Results of the test starts, by the servers' names in the hub. */
   readonly tried: ReadonlyMap<string, TriedServer>;
   readonly failed: readonly { readonly item: Added; readonly why: string }[];
 };
 
-/** Servers are started three at a time: a hub accepts four, and each may build an image. */
+/** Maximum number of concurrent test starts. A hub accepts four, and each may build an image. */
 const maxAtOnce = 3;
 
 /**
- * Starts each server of a plan once in its sandbox, with the settings that it will have, and prints what it offers.
- * Servers that do not start leave the plan. Needs a hub: one that runs, or one without servers for this time.
+ * Starts each server of a plan once as a test, in its sandbox and with its final settings, and prints what the server
+ * offers. Removes servers that do not start from the plan. Uses the running hub, or starts one without servers for this
+ * time.
  */
 export async function tryServers(plan: ImportPlan, place: HubPlace, run: Run): Promise<Trials> {
   const items = plan.items.filter(item => item.action === 'add' && item.server.enabled);
@@ -92,21 +93,21 @@ async function tryOne(item: Added, plan: ImportPlan, hub: HubClient, run: Run): 
   }
 }
 
-/** The entry with the version that the hub chose. */
+/** Returns the entry with the version that the hub chose. */
 function pinned(entry: JsonObject, spec: unknown): JsonObject {
   const written = entry['package'];
   if (typeof written !== 'string' || typeof spec !== 'string') return entry;
   return { ...entry, package: written.startsWith('uvx:') ? `uvx:${spec}` : spec };
 }
 
-/** The first line of a message, and the last one, which contains the remedy. */
+/** Returns the first line of a message, and the last one, which contains the remedy. */
 function summaryOf(message: string): string {
   const lines = message.split('\n').filter(line => line.trim() !== '');
   const [first = message] = lines;
   return lines.length > 1 ? `${first} ${lines.at(-1)?.trim()}` : first;
 }
 
-/** The last line of the server's output that says what went wrong. */
+/** Returns the last line of the server's output that looks like an error. */
 function outputOf({ data, message }: HubError): string {
   const { output } = data;
   const lines = typeof output === 'string' ? output.split('\n') : [];
@@ -129,7 +130,7 @@ function lineOf({ name }: Added, result: Result, { screen }: Run): string {
   return `${screen.paint('green', `  ok ${name}:`)} ${offer}${from}`;
 }
 
-/** The running hub, or one that runs no servers until this is disposed. */
+/** Returns the running hub, or starts one without servers, which stops when the result is disposed. */
 async function openTrialHub(place: HubPlace, run: Run) {
   const running = createHubClient(place, run);
   try {

@@ -1,4 +1,4 @@
-/** Lines of a run that are remembered, to know them again in the next run. */
+/** Maximum number of remembered lines per run of a server, to recognize them in its next run. */
 const maxRemembered = 500;
 
 type Runs = {
@@ -8,7 +8,10 @@ type Runs = {
   folded: number;
 };
 
-/** Leaves out what a server has written before: in the run before, as servers that crash again and again do, or just now. */
+/**
+ * Filters lines that a server repeats: from its previous run, as a server that keeps crashing does, or from the line
+ * before.
+ */
 export function createFold() {
   const servers = new Map<string, Runs>();
 
@@ -21,10 +24,10 @@ export function createFold() {
   }
 
   return {
-    /** Whether a line is to be shown. Lines that differ in numbers only, such as times, are equal. */
+    /** True if a line is to be shown. Lines that differ only in numbers, such as times, count as equal. */
     isNew(server: string, text: string): boolean {
       const runs = runsOf(server);
-      // Advice of the hub stands in the server's log as well.
+      // The server's log has advice of the hub too, with this prefix.
       const key = text.replace(/^AgentHub: /, '').replaceAll(/\d+/g, '0');
       const isKnown = runs.before.has(key) || key === runs.last;
       runs.last = key;
@@ -32,14 +35,14 @@ export function createFold() {
       if (isKnown) runs.folded++;
       return !isKnown;
     },
-    /** A run of the server begins. */
+    /** Must be called when a run of the server begins. */
     begin(server: string): void {
       const runs = runsOf(server);
       runs.before = runs.current;
       runs.current = new Set();
       runs.last = '';
     },
-    /** The number of lines that were left out since the last call. */
+    /** Returns the number of lines that were left out since the last call. */
     takeFolded(server: string): number {
       const runs = runsOf(server);
       const { folded } = runs;

@@ -6,10 +6,10 @@ import { fitText, padText, textWidth, wrapText } from './text-width.ts';
 
 type FrameOptions = {
   readonly columns: number;
-  /** Maximum number of lines. */
+  /** Maximum number of lines of the frame. */
   readonly rows: number;
   readonly servers: readonly ShownServer[];
-  /** A line below the servers; empty for none. */
+  /** Text below the servers, such as the next step; empty for none. */
   readonly next: string;
   readonly screen: Pick<Screen, 'paint' | 'foreign'>;
 };
@@ -20,13 +20,16 @@ const marks: Readonly<Record<ServerMark, readonly [sign: string, style: TextStyl
   problem: ['✖', 'red'],
   quiet: ['○', 'dim'],
 };
-/** What is shown first where there is no room for all. */
+/** Priority of servers by their mark, if there is no room for all. */
 const order: readonly ServerMark[] = ['problem', 'busy', 'ok', 'quiet'];
 
 const maxNameColumns = 24;
 const stateColumns = 13;
 
-/** The lines at the end of the terminal: a line for each server, and the next step. Each fits the width. Pure. */
+/**
+ * Returns the lines of the frame at the end of the terminal: one or two for each server, and the next step. Each line
+ * fits the width. Pure.
+ */
 export function frameOf({
   columns,
   rows,
@@ -57,7 +60,9 @@ export function frameOf({
 
 const heightOf = ({ more }: ShownServer) => (more === undefined ? 1 : 2);
 
-/** The servers that fit into so many lines, in their order. Those with problems go first. */
+/**
+ * Returns the servers that fit into the given number of lines, in their order. Servers with problems take precedence.
+ */
 function choose(servers: readonly ShownServer[], rows: number): readonly ShownServer[] {
   const height = servers.reduce((sum, server) => sum + heightOf(server), 0);
   if (height <= rows) return servers;
@@ -82,7 +87,9 @@ function restText(servers: readonly ShownServer[], shown: readonly ShownServer[]
 type Part = readonly [text: string, style: TextStyle | undefined];
 type LineMaker = (parts: readonly Part[]) => FrameLine;
 
-/** Makes lines that leave the last column free: some terminals wrap a line that fills it. */
+/**
+ * Returns a function that formats lines. The last column stays empty, because some terminals wrap a line that fills it.
+ */
 function lineMaker(columns: number, { paint, foreign }: FrameOptions['screen']): LineMaker {
   return parts => {
     let left = Math.max(1, columns - 1);
@@ -111,7 +118,7 @@ function linesOf(
   ];
   const first = lineOf(parts);
   if (more === undefined) return [first];
-  // Below the state, or as far to the left as the command needs.
+  // Indent the command to the state's column, or less if the command is too long.
   const indent = Math.max(4, Math.min(6 + nameColumns, columns - 1 - textWidth(more)));
   return [first, lineOf([[`${' '.repeat(indent)}${more}`, 'cyan']])];
 }

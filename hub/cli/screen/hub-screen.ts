@@ -8,39 +8,39 @@ import { type Terminal, createPainter } from './painter.ts';
 import { type WatchedServer, describeForScreen, phaseIn, secondsText } from './server-line.ts';
 import { textWidth, wrapText } from './text-width.ts';
 
-/** The servers of a hub, as the screen follows them. */
+/** The servers of a hub that the screen shows. */
 export type WatchedServers = {
   readonly all: readonly WatchedServer[];
   /** Fires when servers were added or removed. */
   readonly changed: Event<unknown>;
 };
 
-/** A text about a hub, of several lines. One that is typed as it stands is not wrapped. */
+/** A named text about a hub, which may have several lines. A command is not wrapped. */
 type Fact = readonly [name: string, text: string, kind?: 'command'];
 
-/** Facts of a hub that runs. */
+/** Facts about a running hub, and the next step for the user. */
 type ReadyFacts = {
   readonly facts: readonly Fact[];
   readonly next: string;
 };
 
-/** What a terminal shows of a hub: its log, a live line for each server, and the next step. */
+/** The terminal screen of a hub: its log, a live line for each server, and the next step. */
 export type HubScreen = ReturnType<typeof createHubScreen>;
 
 type Options = {
   readonly version: string;
-  /** Shows all lines of the log, instead of those that matter to people. */
+  /** True to show all lines of the log, instead of only errors, warnings and output of servers. */
   readonly isVerbose: boolean;
-  /** Milliseconds since the program began. */
+  /** Returns the milliseconds since the program began. */
   readonly elapsedMs: () => number;
 };
 
 const tickMs = 500;
 const maxNameColumns = 20;
-/** Lines at the top of the terminal that the frame leaves to the log. */
+/** Number of lines at the top of the terminal that are reserved for the log. */
 const logRows = 3;
 
-/** Draws on `terminal`, with the colours of `screen`. */
+/** Creates a screen that draws on `terminal`, with the colours of `screen`. */
 export function createHubScreen(
   { version, isVerbose, elapsedMs }: Options,
   terminal: Terminal,
@@ -48,7 +48,7 @@ export function createHubScreen(
   clock: Clock,
 ) {
   const fold = createFold();
-  /** What the start of a server was last said to do. */
+  /** Current phase of each server's start, by server name. */
   const phases = new Map<string, string>();
   const heard = new Map<WatchedServer, DisposableStack>();
   let servers: WatchedServers | undefined;
@@ -66,7 +66,7 @@ export function createHubScreen(
       screen,
     }),
   );
-  /** Moves elapsed times on while something starts or stops. */
+  /** Updates elapsed times while a server starts or stops. */
   const ticker = createTicker(clock, tickMs, () => {
     painter.repaint();
     return isBusy();
@@ -121,7 +121,7 @@ export function createHubScreen(
     painter.print(...formatLog(shown, place, screen).split('\n'));
   }
 
-  /** Follows servers that were added, and those that were removed no more. */
+  /** Subscribes to servers that were added, and unsubscribes from those that were removed. */
   function follow(): void {
     const all = servers?.all ?? [];
     for (const server of all) if (!heard.has(server)) hear(server);
@@ -136,7 +136,7 @@ export function createHubScreen(
   ticker.start();
   painter.repaint();
   return {
-    /** Takes a line of the hub's log, as JSON. */
+    /** Shows a line of the hub's log, given as JSON. */
     log(line: string): void {
       const shown = readLogLine(line);
       if (!shown) return;
@@ -145,7 +145,7 @@ export function createHubScreen(
       if (shown.server !== undefined && !fold.isNew(shown.server, shown.text)) return;
       print(shown);
     },
-    /** Shows the servers from now on. */
+    /** Shows these servers from now on. */
     watch(watched: WatchedServers): void {
       servers = watched;
       watched.changed(follow);
@@ -173,7 +173,7 @@ export function createHubScreen(
       painter.repaint();
     },
     resized: (): void => painter.repaint(),
-    /** Leaves the terminal with `last` as its last line, if any. Lines of the log that come later are not shown. */
+    /** Closes the screen, with `last` as its last line if given. Later lines of the log are not shown. */
     async close(last?: string): Promise<void> {
       ticker[Symbol.dispose]();
       for (const listening of heard.values()) listening.dispose();

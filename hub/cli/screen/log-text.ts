@@ -3,9 +3,9 @@ import type { Screen } from '../terminal.ts';
 import { roomOf } from '../wrapped.ts';
 import { wrapText } from './text-width.ts';
 
-/** A line of the hub's log, as the screen shows it. */
+/** A line of the hub's log, in the form that the screen shows. */
 type ShownLog = {
-  /** The server that it is about. */
+  /** Server that the line is about. */
   readonly server: string | undefined;
   readonly text: string;
   readonly isStderr: boolean;
@@ -15,7 +15,7 @@ type ShownLog = {
 const levels = ['debug', 'info', 'warn', 'error'] as const;
 const changes = ['added', 'removed', 'changed'] as const;
 
-/** Reads a line of the log as JSON. Undefined if it is none. */
+/** Parses a JSON line of the log; returns undefined if it is not JSON. */
 export function readLogLine(line: string): ShownLog | undefined {
   const record = tryParseJson(line);
   if (!isObject(record)) return undefined;
@@ -43,8 +43,8 @@ function changesIn(fields: { readonly [name: string]: unknown }): string {
 }
 
 /**
- * A line with its source in front. Control characters of others are removed. What a server wrote is not wrapped, so that it
- * can be copied.
+ * Formats a line with its source in front. Removes control characters. Does not wrap output of servers, so that users
+ * can copy it.
  */
 export function formatLog(
   { server, text, isStderr, level }: ShownLog,

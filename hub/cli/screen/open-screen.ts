@@ -3,7 +3,7 @@ import type { Screen } from '../terminal.ts';
 import { type HubScreen, createHubScreen } from './hub-screen.ts';
 import { type TerminalStream, openTerminalOutput } from './terminal-output.ts';
 
-/** Maximum time in ms for the last lines: a terminal that is paused must not keep the hub from its end. */
+/** Maximum time in ms to write the last lines, so that a paused terminal cannot keep the hub from exiting. */
 const lastLinesMs = 1_000;
 
 export type OpenScreen = (isVerbose: boolean) => HubScreen;

@@ -1,25 +1,25 @@
-/** A terminal that is written to without blocking. */
+/** A terminal with writes that do not block. */
 export type Terminal = {
   readonly columns: number;
   readonly rows: number;
-  /** Resolves when the text was written. Never rejects. */
+  /** Writes a text. Resolves when it is written. Never rejects. */
   write(text: string): Promise<void>;
 };
 
-/** A line of a frame: what is written, and its width without colours. */
+/** A line of a frame: its text with colours, and its width in columns without them. */
 export type FrameLine = { readonly text: string; readonly width: number };
 
 const escape = '\u001b[';
 const clearBelow = `${escape}J`;
-/** The terminal shows what stands between at once (synchronized output); others ignore it. */
+/** Begin and end of synchronized output, which a terminal shows at once. Other terminals ignore these codes. */
 const [begin, end] = [`${escape}?2026h`, `${escape}?2026l`];
 
-/** Lines that wait for a terminal which does not read. Above it the oldest are dropped and counted. */
+/** Maximum number of lines that wait while a terminal does not read. Beyond it, the oldest are dropped and counted. */
 const maxWaitingLines = 1_000;
 
 /**
- * Shows a frame at the end of a terminal, and lines above it that stay. While a write is under way, lines wait and only
- * the newest frame is shown after it. Each line of the frame must fit the width.
+ * Creates a painter, which shows a frame at the end of a terminal, and permanent lines above it. During a write, lines
+ * wait, and only the newest frame is shown afterwards. Each line of the frame must fit the width.
  */
 export function createPainter(terminal: Terminal, frameOf: () => readonly FrameLine[]) {
   let shown: readonly FrameLine[] = [];
@@ -29,7 +29,7 @@ export function createPainter(terminal: Terminal, frameOf: () => readonly FrameL
   let isOver = false;
   let writing: Promise<void> | undefined;
 
-  /** Rows of the shown frame. A terminal that became narrower has wrapped its lines. */
+  /** Returns the number of rows that the shown frame takes. A terminal that became narrower has wrapped its lines. */
   function rowsShown(): number {
     const columns = Math.max(1, terminal.columns);
     return shown.reduce((rows, { width }) => rows + Math.max(1, Math.ceil(width / columns)), 0);
@@ -53,7 +53,7 @@ export function createPainter(terminal: Terminal, frameOf: () => readonly FrameL
       const body = [...lines, ...shown.map(({ text }) => text)].map(text => `${text}\n`).join('');
       await terminal.write(`${begin}\r${up}${clearBelow}${body}${end}`);
     }
-    // Synchronously, not in `finally`, which runs later: a line printed in between would wait for a paint that has ended.
+    // Reset here, not in `finally`, which runs later: a line printed in between would wait for a paint that has ended.
     writing = undefined;
   }
 
@@ -63,9 +63,9 @@ export function createPainter(terminal: Terminal, frameOf: () => readonly FrameL
   }
 
   return {
-    /** Shows the frame again. */
+    /** Paints the current frame. */
     repaint: (): void => void repaint(),
-    /** Adds lines above the frame, which stay. */
+    /** Adds permanent lines above the frame. */
     print(...lines: readonly string[]): void {
       waiting.push(...lines);
       if (waiting.length > maxWaitingLines)

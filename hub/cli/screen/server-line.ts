@@ -1,6 +1,6 @@
 import type { Server } from '#servers';
 
-/** How a server is shown. */
+/** Kind of a server's state, which decides its sign and colour. */
 export type ServerMark = 'ok' | 'busy' | 'problem' | 'quiet';
 
 export type ShownServer = {
@@ -8,11 +8,11 @@ export type ShownServer = {
   readonly mark: ServerMark;
   readonly state: string;
   readonly detail: string;
-  /** A command that shows more. */
+  /** Command that shows more about the server. */
   readonly more?: string;
 };
 
-/** The members of a server that the screen uses. */
+/** Members of a server that the screen uses. */
 export type WatchedServer = Pick<
   Server,
   'config' | 'status' | 'listing' | 'lastError' | 'restarts' | 'changed' | 'listed'
@@ -20,7 +20,7 @@ export type WatchedServer = Pick<
 
 const count = (number: number, noun: string) => `${number} ${noun}${number === 1 ? '' : 's'}`;
 
-/** One server in words. `now` is in ms since the epoch; `phase` is what its start was last said to do. Pure. */
+/** Describes one server in words. `now` is in ms since the epoch; `phase` is the current phase of its start. Pure. */
 export function describeForScreen(
   server: WatchedServer,
   now: number,
@@ -66,11 +66,13 @@ export function describeForScreen(
   }
 }
 
-/** What a start does now, by the beginning of what it says; undefined for other output, such as that of a build. */
+/**
+ * Returns the phase of a start by the first word of its progress; undefined for other output, such as that of a build.
+ */
 export const phaseIn = (progress: string): string | undefined =>
   /^(?:waiting|pulling|building|starting)\b/.exec(progress)?.[0];
 
-/** Whole seconds, with minutes above 60: `1 min 5 s`. */
+/** Formats a duration in whole seconds, with minutes from 60 s on: `1 min 5 s`. */
 export function secondsText(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1_000));
   return seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
@@ -81,7 +83,9 @@ function startDetail(progress: string, elapsedMs: number): string {
   return progress === 'launching' ? elapsed : `${elapsed}  ${progress}`;
 }
 
-/** The line that reports the error, or else the first line of the reason, without the server's name. */
+/**
+ * Returns the line of output that reports the error, or else the first line of the reason, without the server's name.
+ */
 function reasonOf({ config: { name }, lastError }: WatchedServer, why: string): string {
   if (lastError?.line !== undefined) return lastError.line;
   const [first = ''] = why.split('\n', 1);

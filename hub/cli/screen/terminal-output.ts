@@ -2,7 +2,7 @@ import { closeSync, constants, openSync, write as writeFile } from 'node:fs';
 import { type Clock, errorCodeOf, sleep } from '#core';
 import type { Terminal } from './painter.ts';
 
-/** A stream of a terminal. */
+/** Part of Node's stream for a terminal. */
 export type TerminalStream = {
   readonly fd: number;
   readonly columns: number;
@@ -11,14 +11,14 @@ export type TerminalStream = {
   off(event: 'resize', listener: () => void): unknown;
 };
 
-/** A terminal that does not read is tried again after this, in ms. */
+/** Time before another attempt to write to a paused terminal, in ms. */
 const retryMs = 50;
-/** Size of a terminal that does not tell it. */
+/** Size of a terminal that does not report one. */
 const usualSize = { columns: 80, rows: 24 };
 
 /**
- * Opens writes to a terminal beside Node's stream, whose writes block the program while the terminal is paused. `close`
- * gives up what is not written yet.
+ * Opens non-blocking output to a terminal: writes of Node's own stream block the program while the terminal is paused.
+ * `close` discards text that is not written yet.
  */
 export function openTerminalOutput(
   stream: TerminalStream,
@@ -52,8 +52,8 @@ export function openTerminalOutput(
 }
 
 /**
- * Opens a terminal once more, with writes that return while it is paused. A write that blocks takes one of Node's few
- * threads, without which the process does not end. Undefined where that is impossible.
+ * Opens a terminal again, with writes that return while it is paused. A blocked write would keep one of Node's few
+ * threads, and with it the process, from ending. Undefined if that is impossible.
  */
 function openUnblocked(fd: number): number | undefined {
   try {
@@ -64,7 +64,7 @@ function openUnblocked(fd: number): number | undefined {
   }
 }
 
-/** Number of bytes that were written; 0 if the terminal reads nothing now. */
+/** Returns the number of bytes that were written; 0 if the terminal is paused. */
 const writeSome = (fd: number, bytes: Buffer): Promise<number | 'gone'> =>
   new Promise(resolve => {
     writeFile(fd, bytes, (error, written) => {

@@ -1,11 +1,11 @@
-/** Created on first use: it reads tables of ICU, which takes 10 ms and 4 MB. */
+/** Splits text into characters. Created on first use: reading the ICU tables takes 10 ms and 4 MB. */
 let segmenter: Intl.Segmenter | undefined;
 const segmentsOf = (text: string) => (segmenter ??= new Intl.Segmenter()).segment(text);
 
-/** Characters of two columns: emoji, and wide ones of East Asia (Unicode TR11). */
+/** Characters that take two columns: emoji, and wide characters of East Asia (Unicode TR11). */
 const wide =
   /\p{Emoji_Presentation}|\uFE0F|[\u1100-\u115F\u2E80-\u303E\u3041-\u33FF\u3400-\u4DBF\u4E00-\u9FFF\uA000-\uA4CF\uA960-\uA97F\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF00-\uFF60\uFFE0-\uFFE6]|[\u{1B000}-\u{1B2FF}\u{20000}-\u{3FFFD}]/u;
-/** Characters without a column of their own. */
+/** Characters that take no column of their own. */
 const empty = /^[\p{Mn}\p{Me}\p{Cf}]+$/u;
 
 const widthOf = (character: string): number => {
@@ -13,14 +13,14 @@ const widthOf = (character: string): number => {
   return wide.test(character) ? 2 : 1;
 };
 
-/** Number of columns of a text without control characters and colours. */
+/** Returns the number of columns that a text takes. It must not contain control characters or colours. */
 export function textWidth(text: string): number {
   let width = 0;
   for (const { segment } of segmentsOf(text)) width += widthOf(segment);
   return width;
 }
 
-/** The text in at most `columns` columns; a longer one ends in an ellipsis. */
+/** Cuts a text to at most `columns` columns; a cut text ends in an ellipsis. */
 export function fitText(text: string, columns: number): string {
   if (text.length <= columns / 2 || textWidth(text) <= columns) return text;
   let kept = '';
@@ -33,10 +33,10 @@ export function fitText(text: string, columns: number): string {
   return columns < 1 ? '' : `${kept.trimEnd()}…`;
 }
 
-/** What stands between spaces, or in quotes: a quoted command stays whole. */
+/** Words between spaces. A quoted command counts as one word, so that it stays on one line. */
 const words = /(?:"[^"]*"|\S)+/g;
 
-/** The lines of a text, wrapped between words at `columns` columns. A word that is longer has a line of its own. */
+/** Wraps a text between words at `columns` columns. A longer word gets a line of its own. */
 export function wrapText(text: string, columns: number): readonly string[] {
   return text.split('\n').flatMap(line => wrapLine(line, columns));
 }
@@ -55,7 +55,7 @@ function wrapLine(text: string, columns: number): readonly string[] {
   return [...lines, line];
 }
 
-/** The text, filled up with spaces or shortened to `columns` columns. */
+/** Pads a text with spaces or shortens it to `columns` columns. */
 export function padText(text: string, columns: number): string {
   const fitting = fitText(text, columns);
   return fitting + ' '.repeat(Math.max(0, columns - textWidth(fitting)));
