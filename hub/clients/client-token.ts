@@ -4,7 +4,10 @@ import type { ClientMachine } from './client/client.ts';
 import { type ConnectTarget, serversIn, sourceOf } from './connect-plan.ts';
 import { type HubAddress, pointsToHub, tokenVariable } from './hub-entry.ts';
 
-/** The tokens of the hub in a client's file, by the names of their entries. Rejects as `serversIn` does. */
+/**
+ * Returns the tokens in entries of a client's file that point to the hub, by the entries' names. Rejects as `serversIn`
+ * does.
+ */
 export async function tokensOfHub(
   target: ConnectTarget,
   hub: Pick<HubAddress, 'url'>,
@@ -18,7 +21,7 @@ export async function tokensOfHub(
   return new Map(found);
 }
 
-/** The bearer token that an entry contains as a value; undefined for a variable and without one. */
+/** Returns the bearer token in an entry. Undefined if the entry has none, or refers to a variable. */
 export function tokenInEntry(entry: unknown): string | undefined {
   if (!isObject(entry)) return undefined;
   const { headers, http_headers: httpHeaders, env } = entry;
@@ -33,8 +36,8 @@ export function tokenInEntry(entry: unknown): string | undefined {
 const maxNameLength = 32;
 
 /**
- * The name by which the hub knows a client: its own, with the folder for the file of a workspace, because each name has
- * one token.
+ * Returns the name under which the hub stores a client's token. It contains the folder for the file of a workspace,
+ * because each name has only one token.
  */
 export function tokenNameOf(
   { client, scope }: Pick<ConnectTarget, 'client' | 'scope'>,

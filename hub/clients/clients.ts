@@ -32,7 +32,7 @@ import { settle } from './settle.ts';
 import { type IsAllowed, tighten } from './tighten.ts';
 import { toSecrets } from './to-secrets.ts';
 
-/** The hub's config file and its `.env` file. */
+/** Paths of the hub's config file and its `.env` file. */
 export type HubFiles = { readonly config: string; readonly dotenv: string };
 
 type HubUrl = Pick<HubAddress, 'url'>;
@@ -40,14 +40,14 @@ type HubUrl = Pick<HubAddress, 'url'>;
 type ClientsNeeds = {
   readonly machine: ClientMachine;
   readonly writeWhole: WriteWhole;
-  /** Options for loading the hub's config: the environment, then `.env`. */
+  /** Returns the options for loading the hub's config, with variables from the environment and `.env`. */
   readonly readOptions: () => Promise<LoadOptions>;
-  /** Reads files in previews, where a shipped config may stand in for a missing one. */
+  /** Reads files for previews. May read a shipped config in place of a missing one. */
   readonly readBytes?: (path: string) => Promise<Buffer>;
-  /** The folder for undo records, an absolute path. */
+  /** Returns the absolute path of the folder for undo records. */
   readonly recordsFolder: () => Promise<string>;
   readonly now: () => number;
-  /** The secrets of the hub. */
+  /** Opens the secrets of the hub. */
   readonly openSecrets: () => Promise<SecretStore>;
 };
 
@@ -56,7 +56,10 @@ type SecretStore = {
   remove(name: string): Promise<boolean>;
 };
 
-/** The files of MCP clients on this machine. Methods named `plan` write nothing. All methods reject with HubError. */
+/**
+ * Reads and changes the files of MCP clients on this machine. Methods named `plan` write nothing. All methods reject
+ * with HubError.
+ */
 export type Clients = ReturnType<typeof createClients>;
 
 export function createClients({
@@ -99,7 +102,7 @@ export function createClients({
       ...(readBytes && { readBytes }),
     });
 
-  /** Computes the new texts of the config and `.env` in memory, so that errors show before anything is written. */
+  /** Computes the new texts of the config and `.env` without writing, so that errors occur before any write. */
   async function changesOf(
     { items, variables, secrets }: ImportPlan,
     files: HubFiles,
@@ -154,11 +157,11 @@ export function createClients({
       await planConnect(target, hub, machine),
     planDisconnect: async (target: ConnectTarget, hub: HubUrl) =>
       await planDisconnect(target, hub, machine),
-    /** The tokens of the hub in the file, by entry. */
+    /** Returns the tokens of the hub in a client's file, by entry. */
     tokens: async (target: ConnectTarget, hub: HubUrl) => await tokensOfHub(target, hub, machine),
-    /** The name by which the hub knows the client of a file. */
+    /** Returns the name under which the hub stores a client's token. */
     tokenName: (target: ConnectTarget) => tokenNameOf(target, machine.folder),
-    /** Whether an import adds no entry of the hub to the file, because it has one. */
+    /** True if the file has an entry of the hub already, so that an import adds none. */
     hasHub: async (target: ConnectTarget, { url }: HubUrl) =>
       await hasHub(await sourceOf(target, machine), target.client, { url }),
     find: async (selection: ImportSelection) => await findServers(selection, machine),
@@ -170,7 +173,7 @@ export function createClients({
         for (const name of names) await store.remove(name);
       });
     },
-    /** Fits an entry that the user writes to a container: see `fitEntry`. */
+    /** Fits an entry that the user writes to a container, as `fitEntry` describes. */
     fitEntry: async (entry: JsonObject, name: string, isWritable: boolean) =>
       await fitEntry(entry, {
         name,
@@ -181,13 +184,13 @@ export function createClients({
         variables: [],
         hasKey: hasKey(entry),
       }),
-    /** The plan with keys as secrets of the hub instead of variables in `.env`. */
+    /** Returns the plan with keys as secrets of the hub instead of variables in `.env`. */
     toSecrets: async (plan: ImportPlan) => await toSecrets(plan, findSecret),
 
-    /** Carries out a plan. Resolves to the path of the backup, if there is one. */
+    /** Carries out a plan. Resolves to the path of the backup, if it made one. */
     async carryOut(plan: ConnectPlan): Promise<string | undefined> {
       if (plan.after === plan.before) return undefined;
-      // A file that returns to an earlier text already has its backup.
+      // A file that returns to an earlier text needs no backup: one with that text exists.
       const isRestored = plan.after === undefined || plan.restores.length > 0;
       if (!isRestored) return await writeWithBackup(plan, writeWhole);
       await writeBack(plan, writeWhole);
@@ -195,14 +198,14 @@ export function createClients({
       return undefined;
     },
 
-    /** The current state of every client file. */
+    /** Returns the current state of every client file. */
     overview: async (hub: HubUrl) =>
       await Array.fromAsync(allConfigFiles(machine), async place => ({
         ...place,
         state: await stateOf(place, hub),
       })),
 
-    /** The clients of this machine: those that have a file for the user, or the folder for one. */
+    /** Returns the clients installed on this machine: those with a file for the user, or the folder for that file. */
     async installed(): Promise<readonly ClientName[]> {
       const found = await Array.fromAsync(
         allConfigFiles(machine),
@@ -243,39 +246,38 @@ export function createClients({
       return await tighten(plan, isAllowed, { config, configFile, editorWith });
     },
 
-    /** The plan without keys that no added entry uses, and without duplicates of servers that are not added. */
+    /** Removes keys that no added entry uses from a plan, and duplicates of servers that are not added. */
     withoutUnusedKeys: settle,
 
     /**
-     * Writes an undo record, then the secrets, then the servers. If it rejects, all files are as before, or as another
-     * program has just changed them.
+     * Writes an undo record, then the secrets, then the servers. If it rejects, all files have their earlier content,
+     * or what another program has just written.
      */
     async carryOutImport(plan: ImportPlan, files: HubFiles) {
       const changes = await changesOf(plan, files);
       const added = plan.items.flatMap(item => (item.action === 'add' ? [item.name] : []));
       const secrets = plan.secrets ?? [];
       const names = secrets.map(({ name }) => name);
-      // Opened first: if it cannot be opened, no record of an import may remain.
+      // Open the secrets first: if that fails, no record of this import may remain.
       const store = secrets.length > 0 ? await openSecrets() : undefined;
       const record = await records.begin(added, changes, names);
       const unwritten = new Set(changes.map(({ file }) => file));
       try {
         for (const { name, value } of secrets) await store?.set(name, value);
-        // No backups: a copy of `.env` would hold keys under a name that no ignore rule keeps out of version
-        // control.
+        // Make no backups: the name of a copy of `.env`, which contains keys, may be missing in ignore rules of git.
         for (const change of changes) {
           await writeBack(change, writeWhole);
           unwritten.delete(change.file);
         }
       } catch (error) {
-        await record.forget(unwritten).catch(() => undefined); // The first error is the cause.
-        await records.undo().catch(() => undefined); // As above.
-        for (const name of names) await store?.remove(name).catch(() => undefined); // As above.
+        await record.forget(unwritten).catch(() => undefined); // Only the first error is reported.
+        await records.undo().catch(() => undefined); // Only the first error is reported.
+        for (const name of names) await store?.remove(name).catch(() => undefined); // Only the first error is reported.
         throw error;
       }
       return {
         added,
-        /** See `removeServers`. Without a replacement, the clients do not get the hub. */
+        /** Calls `removeServers`. Without a replacement, the clients' files get no entry of the hub. */
         removeFromClients: async (
           items: readonly ImportItem[],
           replacement: Replacement = { hubOf: async () => undefined, ready: async () => {} },

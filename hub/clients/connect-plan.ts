@@ -22,9 +22,9 @@ import {
 export type ConnectTarget = {
   readonly client: ClientName;
   readonly scope: ClientScope;
-  /** Another file in place of the client's own. */
+  /** Path of a file to use in place of the client's own. */
   readonly file?: string | undefined;
-  /** The name of the hub's entry. */
+  /** Name of the hub's entry. */
   readonly name: string;
 };
 
@@ -32,17 +32,17 @@ export type ConnectTarget = {
 export type ConnectPlan = {
   readonly file: string;
   readonly before: string | undefined;
-  /** Equal to `before` if nothing is to be changed; undefined if the file is to be removed. */
+  /** New text: equal to `before` if nothing changes; undefined if the file is removed. */
   readonly after: string | undefined;
-  /** The name of the hub's entry. */
+  /** Name of the hub's entry. */
   readonly name: string;
-  /** If `after` is the text of a backup: the backups that can be deleted afterwards. */
+  /** Backups that can be deleted afterwards, if `after` is the text of a backup. */
   readonly restores: readonly string[];
 };
 
 /**
- * Plans adding the hub to a client's file. Rejects as `withValue` does, and with HUB_CONFIG_CONFLICT if the earlier entry
- * contains an integer that JSON cannot hold.
+ * Plans adding the hub to a client's file. Rejects as `withValue` does, and with HUB_CONFIG_CONFLICT if the earlier
+ * entry contains an integer that JSON cannot represent.
  */
 export async function planConnect(
   target: ConnectTarget,
@@ -66,9 +66,9 @@ export async function planConnect(
 }
 
 /**
- * Plans removing the hub from a client's file. If the file is exactly what `planConnect` made of a backup (or
- * of no file), the original is restored; otherwise only the entry is removed, or replaced by the entry that was
- * there before. `others` names further entries that point to the hub.
+ * Plans removing the hub from a client's file. If the file is exactly what `planConnect` made of a backup, or of no
+ * file, the plan restores the original; otherwise it only removes the entry, or replaces it by the earlier one.
+ * `others` has the names of further entries that point to the hub.
  */
 export async function planDisconnect(
   target: ConnectTarget,
@@ -91,7 +91,7 @@ export async function planDisconnect(
   for (const { path: backup, text } of original) {
     const kept = { ...source, text };
     const replaced = await entryIn(kept, path);
-    // Skip backups whose entry is one of an earlier connect.
+    // Skip backups whose entry was also written by `connect`.
     if (replaced === undefined || isConnectEntry(name, replaced, hub)) continue;
     displaced ??= replaced;
     if (!(await isResultOf(kept, source, path))) continue;
@@ -108,7 +108,7 @@ export async function planDisconnect(
   return { file, before, after, name, restores: [], others };
 }
 
-/** Whether `planConnect` turns the original text into the other. */
+/** True if `planConnect` would turn the original text into the other text. */
 async function isResultOf(
   original: ClientSource,
   made: ClientSource,
@@ -122,7 +122,7 @@ async function isResultOf(
   return result !== undefined && result === made.text;
 }
 
-/** The entry as JSON. Throws HUB_CONFIG_CONFLICT if it contains an integer of TOML that JSON cannot hold. */
+/** Converts an entry to JSON. Throws HUB_CONFIG_CONFLICT if it contains a TOML integer that JSON cannot represent. */
 function toJson(
   { file }: Pick<ClientSource, 'file'>,
   path: readonly string[],
@@ -138,11 +138,11 @@ function toJson(
   return JSON.parse(text);
 }
 
-/** The entry at the path, 'none' if there is none, undefined if the text cannot be parsed. */
+/** Returns the entry at the path, 'none' if there is none, or undefined if the text cannot be parsed. */
 const entryIn = async (source: ClientSource, path: readonly string[]): Promise<unknown> =>
   await unlessInvalid(async () => valueAt(source, await valueOf(source), path) ?? 'none');
 
-/** The result of the work; undefined if it rejects with HubError. */
+/** Returns the result of the work; undefined if it rejects with HubError. */
 async function unlessInvalid<T>(work: () => Promise<T>): Promise<T | undefined> {
   try {
     return await work();
@@ -152,7 +152,7 @@ async function unlessInvalid<T>(work: () => Promise<T>): Promise<T | undefined> 
   }
 }
 
-/** Reads a client's file. Rejects with HUB_USAGE if the client has no file of that scope. */
+/** Reads a client's file. Rejects with HUB_USAGE if the client has no file for that scope. */
 export async function sourceOf(
   { client, scope, file: given }: Omit<ConnectTarget, 'name'>,
   machine: ClientMachine,
@@ -167,7 +167,7 @@ export async function sourceOf(
   return { file, text: await readExactly(file), format };
 }
 
-/** The servers in a client's file, by name. Rejects with HUB_CONFIG_INVALID if it cannot be parsed. */
+/** Returns the servers in a client's file by name. Rejects with HUB_CONFIG_INVALID if the file cannot be parsed. */
 export async function serversIn(
   source: ClientSource,
   client: ClientName,
@@ -175,7 +175,7 @@ export async function serversIn(
 ): Promise<Readonly<Record<string, unknown>>> {
   if (isBlank(source)) return {};
   const value = await valueOf(source);
-  // With one more key, so that a value that is not an object is reported.
+  // The additional key makes `valueAt` report a value that is not an object.
   valueAt(source, value, [...path, '']);
   const servers = valueAt(source, value, path);
   return isObject(servers) ? servers : {};

@@ -1,10 +1,10 @@
 /** The parts of a `docker run` command line that the hub's config can express. */
 export type DockerRun = NonNullable<ReturnType<typeof readDockerRun>>;
 
-/** Options without a value. The hub handles all of them in its own way. */
+/** Options without a value, which are ignored: the hub decides all of them itself. */
 const switches = new Set(['--interactive', '--rm', '--tty', '--init', '--read-only']);
 const letters = /^-[it]+$/;
-/** Short option names, and options without a lasting effect. */
+/** Long names of options, by their short or alternative names. */
 const longNames = new Map([
   ['-e', '--env'],
   ['-v', '--volume'],
@@ -13,7 +13,10 @@ const longNames = new Map([
   ['--net', '--network'],
   ['-m', '--memory'],
 ]);
-/** The hub gives every container a name, limits and a sandbox of its own, and no ports. */
+/**
+ * Options that are ignored, because the hub gives each container a name, limits and a sandbox of its own, and publishes
+ * no ports.
+ */
 const withoutEffect = new Set(
   '--name --pull --label -l --hostname -h --log-driver --stop-timeout --pids-limit --cap-drop --publish -p'.split(
     ' ',
@@ -23,10 +26,10 @@ const withoutEffect = new Set(
 /** Options of which the last value counts. */
 const kept = new Set('--network --user --workdir --entrypoint --memory --cpus'.split(' '));
 
-/** Reads the arguments of `docker`. Returns undefined if the hub's config cannot express them. */
+/** Reads the arguments of `docker run`. Returns undefined if the hub's config cannot express them. */
 export function readDockerRun([verb, ...rest]: readonly string[]) {
   if (verb !== 'run') return undefined;
-  /** Variables that the command sets, and names of those it passes through from its environment. */
+  /** Values of `-e NAME=value`, by name; the names of `-e NAME` are in `passedThrough`. */
   const env: Record<string, string> = {};
   const passedThrough: string[] = [];
   const mounts: string[] = [];
@@ -61,7 +64,7 @@ export function readDockerRun([verb, ...rest]: readonly string[]) {
       else env[variable] = set;
     } else if (name === '--volume' || name === '--mount') {
       const mount = name === '--volume' ? volumeOf(value) : mountOf(value);
-      // The volumes of the hub are writable, and each has one target.
+      // Volumes in the hub's config are always writable, and each has one target.
       if (!mount || (!mount.isFolder && (mount.readOnly || Object.hasOwn(volumes, mount.source))))
         return undefined;
       if (mount.isFolder)

@@ -16,22 +16,25 @@ import { serversIn, sourceOf } from './connect-plan.ts';
 export type FoundServer = {
   readonly client: ClientName;
   readonly source: ClientSource;
-  /** Path of the object in the file that contains the entry. */
+  /** Path of the object in the file that contains the server's entry. */
   readonly path: readonly string[];
   readonly name: string;
   readonly entry: unknown;
-  /** `workspace`: the author of the project wrote the file. */
+  /** Scope of the file. The file of a workspace was written by the project's author, not by the user. */
   readonly scope: ClientScope;
-  /** The folder in which the client starts the server; undefined if that depends on how the client is started. */
+  /** Folder in which the client starts the server; undefined if that depends on how the client is started. */
   readonly folder: string | undefined;
 };
 
 /** The servers found in clients' files. */
 export type FoundServers = {
   readonly servers: readonly FoundServer[];
-  /** Files that were read. */
+  /** Paths of the files that were read. */
   readonly files: readonly string[];
-  /** Workspace files that exist but were not named. The author of the project wrote them, so they are not read. */
+  /**
+   * Workspace files that exist but were not read, because the user did not name them and the project's author wrote
+   * them.
+   */
   readonly unread: readonly string[];
   readonly problems: readonly HubError[];
 };
@@ -39,15 +42,15 @@ export type FoundServers = {
 /** Maximum number of servers in one import. */
 const maxServers = 500;
 
-/** Selects the files to read. Files of projects are read only if the user names them. */
+/** Selection of files to read. Files of projects are read only if the user names them. */
 export type ImportSelection = {
   readonly names: readonly ClientName[];
   readonly scopes: readonly ClientScope[];
-  /** Paths of project files. */
+  /** Paths of files in projects. */
   readonly paths: readonly string[];
 };
 
-/** Reads clients' files. Problems with one file are reported beside the servers of the others. */
+/** Reads clients' files. Returns problems with single files together with the servers of the remaining files. */
 export async function findServers(
   selection: ImportSelection,
   machine: ClientMachine,
@@ -84,7 +87,7 @@ export async function findServers(
   return { servers, files, unread, problems };
 }
 
-/** The files to read, each once. */
+/** Returns the files to read, each once. */
 function locationsOf({ names, scopes, paths }: ImportSelection, machine: ClientMachine) {
   const named = paths.map(path => {
     const file = absolute(path, machine);
@@ -99,7 +102,7 @@ function locationsOf({ names, scopes, paths }: ImportSelection, machine: ClientM
   );
 }
 
-/** Project files of two clients have the same layout, so the folder name decides. */
+/** Returns the client that a project's file belongs to, by its folder, because two clients use the same format. */
 function clientOfFile(file: string): ClientName {
   const folder = basename(dirname(file));
   if (folder === '.vscode') return 'vscode';
@@ -120,7 +123,7 @@ async function unreadOf(
 ): Promise<readonly string[]> {
   const found: string[] = [];
   for (const { client, scope, file } of allConfigFiles(machine)) {
-    // In the home folder, both scopes have the same file.
+    // A workspace in the home folder has the same files as the user.
     const isOwn = scope === 'user' || file === configFileOf(client, 'user', machine);
     if (isOwn || read.includes(file)) continue;
     if (await exists(file)) found.push(file);
@@ -128,7 +131,10 @@ async function unreadOf(
   return found;
 }
 
-/** The groups of servers in a file. The user's file of Claude Code also has one for each project, the current one first. */
+/**
+ * Returns the objects in a file that contain servers. The user's file of Claude Code has one for each project too, of
+ * which the current project comes first.
+ */
 async function groupsIn(
   source: ClientSource,
   client: ClientName,
@@ -140,7 +146,7 @@ async function groupsIn(
   const own = { path: servers, folder: undefined };
   if (client !== 'claude-code') return [own];
   const projects = valueAt(source, await valueOf(source), ['projects']);
-  // Most projects have no servers, and the file is parsed for each group.
+  // Only parse the servers of projects that have any, as the file is parsed again for each of them.
   const folders = Object.entries(isObject(projects) ? projects : {}).flatMap(([folder, project]) =>
     isObject(project) && Object.keys(Object(valueAt(source, project, servers))).length > 0
       ? [folder]
@@ -153,7 +159,7 @@ async function groupsIn(
   return [own, ...sorted.map(folder => ({ path: ['projects', folder, ...servers], folder }))];
 }
 
-/** The folder of a project: the file is in it, or in a folder of the client such as `.cursor`. */
+/** Returns the folder of a project. Its file is directly in that folder, or in a client's folder such as `.cursor`. */
 function projectOf(file: string): string {
   const folder = dirname(file);
   return basename(folder).startsWith('.') ? dirname(folder) : folder;

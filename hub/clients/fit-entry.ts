@@ -6,48 +6,49 @@ import { networkNeedOf } from './network-need.ts';
 import type { Variable } from './secrets.ts';
 import { imageOf, sourceNameOf } from './source-name.ts';
 
-/** The machine whose folders servers name. */
+/** The machine whose folders the servers use. */
 export type MachinePaths = {
   readonly home: string;
-  /** The current folder. */
+  /** Path of the current folder. */
   readonly folder: string;
-  /** A value of `process.platform`. Only on Linux do containers see the owners of files. */
+  /** Value of `process.platform`. Only on Linux, containers see the real owners of files. */
   readonly platform: string;
   readonly find: (path: string) => Promise<FoundPath | undefined>;
 };
 
-/** What the user grants to imported servers, by their names in the hub, besides what their entries name. */
+/** Access that the user grants to imported servers, by their names in the hub, besides that in their entries. */
 export type ImportGrants = {
-  /** Whether a server may write to the folders that it names. */
+  /** True if a server may write to the folders that its entry names. */
   readonly mayWrite: (server: string) => boolean;
-  /** Further mounts of a server: `FOLDER`, `FOLDER:rw` or `FOLDER:/path[:rw]`. */
+  /** Returns additional mounts of a server: `FOLDER`, `FOLDER:rw` or `FOLDER:/path[:rw]`. */
   readonly mountsOf: (server: string) => readonly string[];
 };
 
 type EntryNeeds = {
-  /** The server's name in the hub. */
+  /** Name of the server in the hub. */
   readonly name: string;
-  /** How the user names a folder for it. */
+  /** Remedy that tells the user how to name a folder for the server. */
   readonly remedy: string;
   readonly machine: MachinePaths;
   readonly grants: ImportGrants;
-  /** The folder in which the client starts the server, if known. */
+  /** Folder in which the client starts the server; undefined if unknown. */
   readonly base: string | undefined;
-  /** Variables that the entry refers to and their values. */
+  /** Variables that the entry refers to, with their values. */
   readonly variables: readonly Variable[];
-  /** Whether keys were found in the entry. */
+  /** True if the entry contains keys. */
   readonly hasKey: boolean;
 };
 
-/** True for an entry whose package is known to need the network or a folder, whatever its arguments say. */
+/** True for an entry whose package is known to need the network or a folder, regardless of its arguments. */
 export function hasKnownNeeds(entry: JsonObject): boolean {
   const { network = [], wantsFolder = false } = findKnownPackage(sourceNameOf(entry));
   return wantsFolder || network.length > 0;
 }
 
 /**
- * Fits an entry to a container: the folders of this machine that it names become mounts, and it gets the network and the
- * user that it probably needs. Settings that the entry has already stay. `remarks` are sentences about what may be missing.
+ * Fits an entry to a container. Folders of this machine that it names become mounts, and it gets the network and the
+ * user that it probably needs. Existing settings of the entry stay. `remarks` are sentences about what the server may
+ * lack.
  */
 export async function fitEntry(
   entry: JsonObject,
@@ -61,7 +62,7 @@ export async function fitEntry(
   };
   const texts = textsIn(entry).map(text => valueOf(text) ?? text);
   const need = networkNeedOf(known, texts, hasKey);
-  // A command line of docker mounts what it needs, and its other paths are those of the container.
+  // A `docker run` command line has its own mounts, and its other paths are those of the container.
   const mounted =
     imageOf(entry) === undefined
       ? await mountFolders(entry, {
@@ -108,7 +109,10 @@ const folderAdvice = (missing: readonly string[], remedy: string) =>
     ? `names none: ${remedy}`
     : `${missing.join(', ')} does not exist on this machine: correct the path, or create the folder`;
 
-/** git refuses repositories of another user. In a container that protects nothing: it holds only what is mounted. */
+/**
+ * Declares all folders safe for git, which refuses repositories of another user. That check protects nothing in a
+ * container, which contains only mounted folders.
+ */
 function withSafeFolders(entry: JsonObject): JsonObject {
   const env = objectOf(entry['env']);
   return {

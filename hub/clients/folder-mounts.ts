@@ -1,7 +1,7 @@
 import { posix, resolve, win32 } from 'node:path';
 import type { Json, JsonObject } from '#core';
 
-/** Facts about a file or folder of this machine. */
+/** Owner and mode of a file or folder of this machine. */
 export type FoundPath = {
   readonly isFolder: boolean;
   readonly uid: number;
@@ -10,10 +10,10 @@ export type FoundPath = {
   readonly mode: number;
 };
 
-/** A file or folder that a server names, as a mount. */
+/** A mount of a file or folder that a server's entry names. */
 type FolderMount = FoundPath & {
   readonly source: string;
-  /** The path in the container. */
+  /** Path of the mount in the container. */
   readonly target: string;
   readonly isWritable: boolean;
 };
@@ -21,23 +21,24 @@ type FolderMount = FoundPath & {
 type Needs = {
   readonly machine: {
     readonly home: string;
-    /** The current folder. */
+    /** Path of the current folder. */
     readonly folder: string;
     readonly find: (path: string) => Promise<FoundPath | undefined>;
   };
-  /** The folder in which the client starts the server. Undefined if unknown: relative paths are then left alone. */
+  /** Folder in which the client starts the server; undefined if unknown. Relative paths then stay unchanged. */
   readonly base: string | undefined;
-  /** Returns the value of one reference to a variable, such as `${HOME}`. Undefined for other texts and variables. */
+  /**
+   * Returns the value of a text that is one reference to a variable, such as `${HOME}`; undefined for any other text.
+   */
   readonly valueOf: (text: string) => string | undefined;
   readonly isWritable: boolean;
-  /** Further mounts: `FOLDER`, `FOLDER:rw` or `FOLDER:/path[:rw]`. */
+  /** Additional mounts: `FOLDER`, `FOLDER:rw` or `FOLDER:/path[:rw]`. */
   readonly more: readonly string[];
 };
 
 /**
- * Finds the files and folders of this machine that the arguments and variables of an entry name. Returns the entry with
- * their paths in the container instead, and the mounts that put them there. Paths that do not exist (`missing`) stay as
- * they are.
+ * Finds files and folders of this machine in the arguments and variables of an entry. Returns their mounts, and the
+ * entry with their paths in the container. Paths that do not exist (`missing`) stay unchanged.
  */
 export async function mountFolders(
   entry: JsonObject,
@@ -87,7 +88,7 @@ export async function mountFolders(
   };
 }
 
-/** The mount that the user asks for with `source:target:mode`. Empty if the source does not exist. */
+/** Returns the mount for `source:target:mode` of the user; empty if the source does not exist. */
 async function namedMount(text: string, needs: Needs): Promise<readonly FolderMount[]> {
   const [, path = text, target, mode] =
     /^((?:[A-Za-z]:)?[^:]+)(?::(\/[^:]*))?(?::(ro|rw))?$/.exec(text) ?? [];
@@ -97,7 +98,7 @@ async function namedMount(text: string, needs: Needs): Promise<readonly FolderMo
   return found ? [{ ...found, source, target: target ?? targetOf(source), isWritable }] : [];
 }
 
-/** An option with `=`, and a path: absolute, at home, with a drive letter, or with a dot in front. */
+/** A path after an optional `--option=`. The path is absolute, or begins with `~`, a drive letter or a dot. */
 const pathPattern = /^(--?[\w-]+=)?((?:\/|[A-Za-z]:[\\/]|~(?=$|[\\/])|\.\.?(?=$|[\\/]))[^]*)$/;
 
 function absolute(path: string, { machine: { home }, base }: Needs): string | undefined {
@@ -107,14 +108,17 @@ function absolute(path: string, { machine: { home }, base }: Needs): string | un
   return posix.normalize(path).replace(/(.)\/$/, '$1');
 }
 
-/** The kernel's folders are those of the container. */
+/** True for folders of the kernel, which every container has itself. */
 const isKernels = (path: string) => /^\/(?:proc|sys|dev)(?:\/|$)/.test(path);
 
-/** Folders of images. A mount on one of them, or in one that only root may enter, would break the container. */
+/**
+ * Folders that images use themselves. A mount there, or in a folder that only root may enter, would break the
+ * container.
+ */
 const imageFolders =
   /^\/(?:$|(?:app|bin|boot|etc|lib\w*|opt|root|run|sbin|usr|var)(?:\/|$)|(?:data|home|home\/mcp|tmp)$)/;
 
-/** The path in a container: the same where possible, because people and models know it. */
+/** Returns the path in a container: the same where possible, because people and models know it. */
 function targetOf(path: string): string {
   const plain = path
     .replace(/^([A-Za-z]):/, (_, drive: string) => `/${drive.toLowerCase()}`)
@@ -122,9 +126,9 @@ function targetOf(path: string): string {
   return imageFolders.test(plain) ? posix.join('/mnt', plain) : plain;
 }
 
-/** Leaves out mounts that another one contains under the same path. */
+/** Removes mounts that a mount of an outer folder contains at the same path. */
 function withoutInner(mounts: readonly FolderMount[]): readonly FolderMount[] {
-  // A folder with two targets is mounted at both: the arguments name the first one.
+  // A folder with two targets is mounted at both of them.
   const unique = [...new Map(mounts.map(one => [`${one.source}\0${one.target}`, one])).values()];
   return unique.filter(
     one =>
@@ -137,7 +141,7 @@ function withoutInner(mounts: readonly FolderMount[]): readonly FolderMount[] {
   );
 }
 
-/** The short form of a mount; the long one for a path with a colon, which the short form cannot express. */
+/** Formats a mount in the short form, or as an object if its path contains a colon. */
 function mountText({
   source,
   target,
@@ -149,10 +153,10 @@ function mountText({
   return { source: from, target: to, ...(isWritable && { read_only: false }) };
 }
 
-/** Escapes dollar signs, in which the hub would find variables. */
+/** Escapes dollar signs, so that the hub finds no variables in the text. */
 const escaped = (text: string) => text.replaceAll(/\$(?=[${])/g, () => '$$');
 
-/** An object as it is; any other value as an empty object. */
+/** Returns an object unchanged, and an empty object for any other value. */
 export const objectOf = (value: Json | undefined): JsonObject =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
     ? Object.fromEntries(Object.entries(value))

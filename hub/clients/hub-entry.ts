@@ -3,26 +3,26 @@ import { join, sep } from 'node:path';
 import { type JsonObject, isObject } from '#core';
 import type { ClientName } from './client/client.ts';
 
-/** How clients reach the hub. */
+/** The hub's address for clients. */
 export type HubAddress = {
-  /** The hub's base URL, such as `http://localhost:9090`. */
+  /** Base URL of the hub, such as `http://localhost:9090`. */
   readonly url: string;
-  /** One of the hub's servers instead of all, or a profile after "@". */
+  /** One of the hub's servers, or a profile after "@". Undefined for all servers. */
   readonly server?: string | undefined;
   readonly token?: string | undefined;
-  /** True if the hub generated the token. No variable holds it then, so it is written into the file. */
+  /** True if the hub generated the token. Since no variable contains it then, clients' files do. */
   readonly isTokenMade?: boolean;
-  /** The command that bridges stdio to the hub, without its options. */
+  /** Command that bridges stdio to the hub, without its options. */
   readonly bridge: { readonly command: string; readonly args: readonly string[] };
 };
 
-/** The default name of the hub in clients' files. */
+/** Default name of the hub in clients' files. */
 export const defaultEntryName = 'agenthub';
 
-/** The variable with the token, for the hub and for clients. */
+/** Name of the variable with the token, for the hub and for clients. */
 export const tokenVariable = 'ROUTER_TOKEN';
 
-/** The hub's entry in a client's file. */
+/** Returns the hub's entry for a client's file. */
 export function hubEntry(client: ClientName, hub: HubAddress): JsonObject {
   const { token, isTokenMade } = hub;
   const url = endpointOf(hub);
@@ -49,7 +49,7 @@ export function hubEntry(client: ClientName, hub: HubAddress): JsonObject {
   }
 }
 
-/** The MCP endpoint of the hub, of one of its servers or of a profile. */
+/** Returns the URL of the MCP endpoint: the hub's, or that of one server or profile. */
 export function endpointOf({ url, server }: Pick<HubAddress, 'url' | 'server'>): string {
   const base = url.replace(/\/+$/, '').replace(/\/mcp$/, '');
   if (server === undefined) return `${base}/mcp`;
@@ -58,8 +58,8 @@ export function endpointOf({ url, server }: Pick<HubAddress, 'url' | 'server'>):
 }
 
 /**
- * How the client gets the token: from a variable if it can expand one and the user sets it, otherwise as a
- * value in the file.
+ * Returns where a client gets the token: from a variable if the client can expand it and the user sets it, or else from
+ * a value in its file. Raycast gets none.
  */
 export function tokenIn(
   client: ClientName,
@@ -79,7 +79,7 @@ function bridgeEntry({ url, server, token, bridge }: HubAddress): JsonObject {
   return {
     command: bridge.command,
     args: [...bridge.args, 'connect-stdio', '--url', url, ...chosen],
-    // This client neither passes on its variables nor expands any.
+    // Set the token as a value, as this client neither passes on its variables nor expands any.
     ...(token !== undefined && { env: { [tokenVariable]: token } }),
   };
 }
@@ -88,16 +88,16 @@ function bridgeEntry({ url, server, token, bridge }: HubAddress): JsonObject {
 const transportKeys =
   /^(?:type|transport|command|args|env|env_vars|envFile|cwd|url|serverUrl|headers|http_headers|env_http_headers|bearer_token_env_var|auth|oauth)$/;
 
-/** Adds the user's other settings of the earlier entry, such as tools that run without confirmation. */
+/** Adds the user's other settings in the earlier entry, such as tools that run without confirmation. */
 export function keepUserSettings(entry: JsonObject, before: unknown): JsonObject {
   if (!isObject(before)) return entry;
   const kept = Object.entries(before).filter(([key]) => !transportKeys.test(key));
-  // The entry was read from JSON, or from TOML without dates.
+  // JSON can express the settings: the entry was read from JSON, or from TOML without dates.
   const choices: JsonObject = JSON.parse(JSON.stringify(Object.fromEntries(kept)));
   return { ...entry, ...choices };
 }
 
-/** Whether an entry points to the same endpoint of the hub, under any name. */
+/** True if an entry points to the same endpoint of the hub, under any name. */
 export function isSameHub(entry: unknown, hub: Pick<HubAddress, 'url' | 'server'>): boolean {
   const { address, args } = readEntry(entry);
   if (address !== undefined) return isSameEndpoint(address, endpointOf(hub));
@@ -111,7 +111,7 @@ export function isSameHub(entry: unknown, hub: Pick<HubAddress, 'url' | 'server'
   return server === hub.server && originOf(url) === originOf(hub.url);
 }
 
-/** Whether an entry points to the hub: to all of it, to one server, or through a bridge. */
+/** True if an entry points to the hub, one of its servers, or a bridge to it. */
 export function pointsToHub(entry: unknown, { url }: Pick<HubAddress, 'url'>): boolean {
   const { command = '', args, addresses } = readEntry(entry);
   const words = [command, ...args];
@@ -123,8 +123,8 @@ export function pointsToHub(entry: unknown, { url }: Pick<HubAddress, 'url'>): b
 }
 
 /**
- * Whether `connect` wrote this entry: it points to the hub, or has the default name and points to another port
- * of this machine.
+ * True if `connect` wrote this entry: it points to the hub, or has the default name and points to another port of this
+ * machine.
  */
 export const isConnectEntry = (
   name: string,
@@ -134,7 +134,7 @@ export const isConnectEntry = (
   pointsToHub(entry, hub) ||
   (name === defaultEntryName && readEntry(entry).addresses.some(isEndpointHere));
 
-/** True if an entry shows by itself that it is a hub, this one or another. */
+/** True if the entry alone shows that it is a hub, this one or another. */
 export function isHubEntry(name: string, entry: unknown): boolean {
   const { args, addresses, address } = readEntry(entry);
   return (
@@ -149,7 +149,7 @@ const isEndpointHere = (address: string) =>
   /^https?:\/\/localhost:/.test(originOf(address) ?? '') &&
   /\/mcp(?:\/[^/]+)?$/.test(pathOf(address) ?? '');
 
-/** The parts of an entry that may refer to the hub. */
+/** Returns the parts of an entry that may refer to the hub. */
 function readEntry(entry: unknown) {
   const { url, serverUrl, command, args } = isObject(entry) ? entry : {};
   const texts = Array.isArray(args) ? args.filter(arg => typeof arg === 'string') : [];
@@ -169,7 +169,7 @@ const isSameEndpoint = (one: string, other: string) =>
 
 const pathOf = (address: string) => URL.parse(address)?.pathname.replace(/\/+$/, '');
 
-/** The origin of a URL, with one name for this machine. Undefined if the text is not an HTTP URL. */
+/** Returns the origin of a URL, with one name for all loopback hosts; undefined if the text is not an HTTP URL. */
 function originOf(address: string): string | undefined {
   if (!/^https?:\/\//i.test(address)) return undefined;
   const url = URL.parse(address);
@@ -181,18 +181,17 @@ function originOf(address: string): string | undefined {
 
 /** How the current process was started. */
 type Program = {
-  /** The absolute path of Node. */
+  /** Absolute path of Node. */
   readonly node: string;
-  /** The script that Node runs. */
+  /** Path of the script that Node runs. */
   readonly script: string;
-  /** A value of `process.platform`. */
+  /** Value of `process.platform`. */
   readonly platform: string;
 };
 
 /**
- * The command with which a client starts this program later. It uses absolute paths, because desktop programs
- * have another search path. A program that npx runs from its cache is started through npx again, because npx
- * may clear the cache.
+ * Returns the command with which a client can start this program later. Uses absolute paths, because desktop programs
+ * have another PATH. If npx runs this program from its cache, uses npx again, because npx may clear the cache.
  */
 export async function findBridge({ node, script, platform }: Program) {
   const real = await realpath(script);
@@ -205,8 +204,8 @@ export async function findBridge({ node, script, platform }: Program) {
 }
 
 /**
- * The package spec that the user gave to npx, if the script is in the npx cache. Undefined if it is not, or if
- * the spec is a folder or an archive.
+ * Returns the package spec that the user gave to npx, if the script is in the npx cache; undefined if it is elsewhere,
+ * or the spec is a folder or an archive.
  */
 async function npxSpecOf(script: string): Promise<string | undefined> {
   const [, cache, key] = /^(.*[\\/]_npx)[\\/]([^\\/]+)[\\/]/.exec(script) ?? [];
@@ -224,7 +223,7 @@ async function npxSpecOf(script: string): Promise<string | undefined> {
           spec.startsWith(`${packageName}@`)),
     );
   } catch {
-    // Without a readable lock file the version is unknown.
+    // Without a readable `package.json` in the cache, the version is unknown.
     return undefined;
   }
 }

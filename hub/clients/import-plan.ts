@@ -18,11 +18,11 @@ import { isHubEntry, pointsToHub } from './hub-entry.ts';
 import { type Variable, createSecretExtractor, withVariables } from './secrets.ts';
 import { translate } from './translate.ts';
 
-/** What an import does with a found server. */
+/** A found server, and what an import does with it. */
 export type ImportItem = { readonly found: FoundServer } & (
   | {
       readonly action: 'add';
-      /** The server's name in the hub. */
+      /** Name of the server in the hub. */
       readonly name: string;
       readonly entry: JsonObject;
       readonly server: ServerConfig;
@@ -30,12 +30,12 @@ export type ImportItem = { readonly found: FoundServer } & (
       readonly loosenings: readonly Loosening[];
       /** Loosenings removed from the entry because they were not allowed. */
       readonly dropped: readonly Loosening[];
-      /** What the server may lack in a container, each as a sentence. */
+      /** Sentences about what the server may lack in a container. */
       readonly hints: readonly string[];
-      /** Another server that has the client's name for this one, and what differs. */
+      /** Another server with the client's name for this one, and the keys that differ. */
       readonly conflict?: { readonly name: string; readonly differs: readonly string[] };
     }
-  /** `twin`: the entry of this import that adds the same server. Absent: the hub had it before. */
+  /** Present already: in the hub, or as the `twin` entry that this import adds. */
   | { readonly action: 'present'; readonly name: string; readonly twin?: FoundServer }
   | { readonly action: 'skip'; readonly why: string }
 );
@@ -44,7 +44,7 @@ export type ImportPlan = {
   readonly items: readonly ImportItem[];
   /** Secrets from clients' files that move to `.env`. */
   readonly variables: readonly Variable[];
-  /** Secrets from clients' files that are stored as secrets of the hub. */
+  /** Secrets from clients' files that the import stores as secrets of the hub. */
   readonly secrets?: readonly Variable[];
 };
 
@@ -53,11 +53,11 @@ export type ImportNeeds = {
   readonly grants: ImportGrants;
   readonly config: Config;
   readonly configFile: string;
-  /** The text of `.env`; empty if the file does not exist. */
+  /** Text of `.env`; empty if the file does not exist. */
   readonly dotenv: string;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly hubUrl: string;
-  /** Creates a config editor that also knows the values of these variables. */
+  /** Creates a config editor that can also expand these variables. */
   readonly editorWith: (variables: readonly Variable[]) => Pick<ConfigEditor, 'preview'>;
 };
 
@@ -138,12 +138,14 @@ async function planOne(
 type Importing = {
   readonly found: FoundServer;
   readonly clientEntry: ClientEntry;
-  /** The server's name in the hub. */
+  /** Name of the server in the hub. */
   readonly name: string;
   readonly earlier: readonly Variable[];
 };
 
-/** Converts the entry of a client to one of the hub, whose secrets are variables. Returns a reason if that is impossible. */
+/**
+ * Converts a client's entry to an entry of the hub, with variables for secrets. Returns a reason if that is impossible.
+ */
 async function hubEntryOf(
   { found, clientEntry, name, earlier }: Importing,
   { machine, grants, env }: ImportNeeds,
@@ -173,14 +175,14 @@ async function hubEntryOf(
   return {
     entry,
     remarks,
-    /** Variables that hold the secrets of the entry from now on. */
+    /** Variables that contain the secrets of the entry from now on. */
     variables: secrets.variables.filter(variable => used.has(variable.name)),
-    /** Names of all variables with secrets of the client's file, also of those that were set before. */
+    /** Names of all variables with secrets from the client's file, including those that were already set. */
     secretNames: secrets.names,
   };
 }
 
-/** Why a server cannot run in a container; undefined if it can, or is remote. */
+/** Returns the reason why a server cannot run in a container; undefined if it can, or if it is remote. */
 function whyNotPlaced({ launch }: ServerConfig, entry: JsonObject): string | undefined {
   const isPlaced =
     launch.kind === 'remote' ||
@@ -195,14 +197,14 @@ function whyNotPlaced({ launch }: ServerConfig, entry: JsonObject): string | und
 
 const maxNameLength = 32;
 
-/** The client's name for a server in the characters that the hub allows. */
+/** Returns a name for a server with only those characters of the client's name that the hub allows. */
 const allowedName = (wanted: string) =>
   (wanted.replaceAll(/[^A-Za-z0-9_-]+/g, '-').replaceAll(/^[_-]+|-+$/g, '') || 'server').slice(
     0,
     maxNameLength,
   );
 
-/** The allowed name, with a number if it is taken. */
+/** Returns the allowed name, with a number appended if another server has that name. */
 function freeName(wanted: string, known: readonly ServerConfig[]): string {
   const allowed = allowedName(wanted);
   for (let number = 1; ; number++) {
@@ -212,11 +214,11 @@ function freeName(wanted: string, known: readonly ServerConfig[]): string {
   }
 }
 
-/** The message without the position in a text that is not written. */
+/** Removes the position from a message, as it refers to a text that is not written. */
 const withoutPlace = (message: string, name: string) =>
   message.replace(/^\S+:\d+:\d+: /, '').replace(`servers.${name}.`, '');
 
-/** The part of a config that identifies the server, without its version and sandbox. */
+/** Returns the parts of a config that identify the server, without its version and sandbox. */
 function identityOf({ launch }: ServerConfig): Readonly<Record<string, unknown>> {
   if (launch.kind === 'remote') return { url: launch.url, headers: launch.headers };
   const { package: source, image, command, args, env } = launch;
@@ -225,7 +227,7 @@ function identityOf({ launch }: ServerConfig): Readonly<Record<string, unknown>>
   return { package: name && `${source?.ecosystem} ${name}`, image, build, command, args, env };
 }
 
-/** The keys in which two servers differ, without their values, which may be secret. */
+/** Returns the keys in which two servers differ, without their values, which may be secret. */
 function differencesOf(one: ServerConfig, other: ServerConfig): readonly string[] {
   const [first, second] = [identityOf(one), identityOf(other)];
   return [...new Set([...Object.keys(first), ...Object.keys(second)])].filter(
@@ -239,7 +241,7 @@ function warningsFor(server: ServerConfig, { config }: ImportNeeds): readonly st
     warningsOf({ ...config, servers: [server] })
       .filter(text => text.startsWith(prefix))
       .map(text => text.slice(prefix.length))
-      // An import pins the version.
+      // Ignore this warning, because an import pins the version.
       .filter(text => !text.includes('has no version'))
   );
 }

@@ -6,7 +6,10 @@ import { HubError } from '#core';
 import { type FileChange, type WriteWhole, readExactly, writeBack } from './client/file.ts';
 
 type Needs = {
-  /** The folder of the records, an absolute path. Records contain earlier texts of files, which may include secrets. */
+  /**
+   * Returns the absolute path of the records' folder. Records contain earlier texts of files, which may include
+   * secrets.
+   */
   readonly folder: () => Promise<string>;
   readonly writeWhole: WriteWhole;
   readonly now: () => number;
@@ -14,7 +17,7 @@ type Needs = {
 
 const recordedFile = z.object({
   file: z.string(),
-  /** The earlier text; null if the file did not exist. */
+  /** Text of the file before the import; null if the file did not exist. */
   before: z.string().nullable(),
   /** SHA-256 of the text that the import writes; null if it removes the file. */
   after: z.string().nullable(),
@@ -36,10 +39,10 @@ type StoredRecord = Readonly<z.output<typeof storedRecord>>;
 const maxRecords = 20;
 const numbered = /^(\d{1,9})\.json$/;
 
-/** The undo record of one import. It is on disk before any file is changed, and only if one is. */
+/** The undo record of one import. It is saved before the first change of a file, and only if there is a change. */
 export type ImportRecord = Awaited<ReturnType<ReturnType<typeof createImportRecords>['begin']>>;
 
-/** Creates the undo records: one file for each import, numbered in order. An undo restores files byte for byte. */
+/** Creates the store of undo records: one file per import, numbered in order. An undo restores files byte for byte. */
 export function createImportRecords({ folder, writeWhole, now }: Needs) {
   const save = async (path: string, stored: StoredRecord) =>
     await writeWhole(path, `${JSON.stringify(stored, undefined, 2)}\n`, async () => {});
@@ -68,7 +71,9 @@ export function createImportRecords({ folder, writeWhole, now }: Needs) {
       };
       let isSaved = false;
 
-      /** An import without any change has no record: an undo would restore nothing instead of the import before it. */
+      /**
+       * Saves the record, or removes it if the import changes nothing: an undo must then revert the import before it.
+       */
       async function keep(next: StoredRecord): Promise<void> {
         stored = next;
         if (next.files.length + secrets.length > 0) {
@@ -89,11 +94,11 @@ export function createImportRecords({ folder, writeWhole, now }: Needs) {
         async add(more: readonly FileChange[]) {
           await keep({ ...stored, files: [...stored.files, ...more.map(recordOf)] });
         },
-        /** Removes files that were not changed: what other programs make of them must not block an undo. */
+        /** Removes files that were not changed, so that later changes by other programs do not block an undo. */
         async forget(unchanged: ReadonlySet<string>) {
           await keep({ ...stored, files: stored.files.filter(({ file }) => !unchanged.has(file)) });
         },
-        /** Adds the backup of a file, which an undo removes. */
+        /** Adds the backup of a file, which an undo deletes. */
         async addBackup(file: string, copy: string) {
           const files = stored.files.map(one => (one.file === file ? { ...one, copy } : one));
           await keep({ ...stored, files });
@@ -101,7 +106,7 @@ export function createImportRecords({ folder, writeWhole, now }: Needs) {
       };
     },
 
-    /** The newest import that is not undone, without texts; undefined if there is none. */
+    /** Returns the newest import that is not undone, without texts of files; undefined if there is none. */
     newest: async () => {
       const path = await newestPath();
       return path === undefined ? undefined : summaryOf(await read(path));
@@ -116,7 +121,7 @@ export function createImportRecords({ folder, writeWhole, now }: Needs) {
       const path = await newestPath();
       if (path === undefined) return undefined;
       const stored = await read(path);
-      // In reverse order: clients get their servers back before the hub loses them; secrets go last.
+      // Restore in reverse order, so that clients get their servers back before the hub loses them.
       const found = await Array.fromAsync(stored.files.toReversed(), async each => ({
         ...each,
         text: (await readExactly(each.file)) ?? null,

@@ -1,10 +1,10 @@
 /** Properties of well-known servers that their command lines do not show. */
 export type KnownPackage = {
-  /** Hosts that it calls, as targets of `network.allow`; `bridge` for a server that opens any address. */
+  /** Hosts that the server calls, as targets of `network.allow`; `bridge` for a server that opens any address. */
   readonly network?: readonly string[] | 'bridge' | undefined;
-  /** It works on folders, which calls may also name: without one it can do nothing. */
+  /** True if the server works on folders, which its calls may name too. Without a folder it can do nothing. */
   readonly wantsFolder?: true;
-  /** It runs git, which refuses repositories of another user unless they are declared safe. */
+  /** True if the server runs git, which refuses repositories of another user unless they are declared safe. */
   readonly runsGit?: true;
 };
 
@@ -12,7 +12,7 @@ const hosts = (...network: readonly string[]): KnownPackage => ({ network });
 const anywhere: KnownPackage = { network: 'bridge' };
 const alone: KnownPackage = { network: [] };
 
-/** npm packages by name, PyPI packages after `pypi:`, images after `docker:`. */
+/** Known servers: npm packages by name, PyPI packages after `pypi:`, images after `docker:`. */
 const known: ReadonlyMap<string, KnownPackage> = new Map([
   ['@modelcontextprotocol/server-filesystem', { network: [], wantsFolder: true }],
   ['@modelcontextprotocol/server-memory', alone],
@@ -52,6 +52,6 @@ const known: ReadonlyMap<string, KnownPackage> = new Map([
   ['docker:ghcr.io/github/github-mcp-server', hosts('api.github.com')],
 ]);
 
-/** What is known of a server by its package or image, without a version; empty for all others. */
+/** Returns what is known of a server by its package or image, without the version; empty for any other server. */
 export const findKnownPackage = (name: string | undefined): KnownPackage =>
   known.get(name ?? '') ?? {};

@@ -4,32 +4,32 @@ import type { FoundPath } from './folder-mounts.ts';
 
 type Needs = {
   readonly find: (path: string) => Promise<FoundPath | undefined>;
-  /** The folder in which the client starts the server, if known. */
+  /** Folder in which the client starts the server; undefined if unknown. */
   readonly base: string | undefined;
 };
 
 /** A command line that runs a project of this machine. */
 type ProjectLine = {
   readonly runtime: 'node' | 'python';
-  /** The folder that the line names, as written; undefined: that of the file, or the one of the client. */
+  /** Folder that the command line names, as written; undefined to use that of the file, or the client's. */
   readonly folder: string | undefined;
-  /** A file of the project, as written. */
+  /** File of the project that the command line names, as written. */
   readonly file: string | undefined;
-  /** The program of the project's environment, if it is not the runtime itself. */
+  /** Program in the project's environment, if it is not the runtime itself. */
   readonly program?: string;
   readonly args: readonly string[];
 };
 
-/** Files by which a folder can be built, for each runtime. A Dockerfile comes first. */
+/** Files that make a folder buildable, by runtime. A Dockerfile takes precedence over them. */
 const manifests = { node: 'package.json', python: 'pyproject.toml' } as const;
-/** The folder of the project in its image. */
+/** Path of the project's folder in its image. */
 const imageFolder = '/app';
-/** Deeper than any project. */
+/** Maximum number of parent folders to search, more than any project has. */
 const maxParents = 12;
 
 /**
- * Turns an entry that runs a project of this machine (`uv run`, `node` and `python` with a file) into one that builds the
- * folder of the project. Returns undefined for other command lines, and a reason if the folder cannot be built.
+ * Converts an entry that runs a project of this machine (`uv run`, `node` and `python` with a file) to one that builds
+ * the project's folder. Returns undefined for other command lines, and a reason if the folder cannot be built.
  */
 export async function buildEntryOf(
   entry: JsonObject,
@@ -50,7 +50,7 @@ export async function buildEntryOf(
       : line.runtime === 'python'
         ? `${imageFolder}/.venv/bin/python`
         : 'node';
-  // A Dockerfile says itself what runs; only it knows where its files are.
+  // A Dockerfile defines the program itself, and only it knows where the image has the project's files.
   const run = isDockerfile ? { args: line.args } : { command: program, args: given };
   return { entry: { build: folder, ...run, ...rest } };
 }
@@ -113,7 +113,7 @@ function readUvRun(args: readonly string[]): ProjectLine | undefined {
   return undefined;
 }
 
-/** What uv runs in the environment of the project. */
+/** Interprets the program that uv runs in the project's environment. */
 function readProgram(
   folder: string | undefined,
   word: string,

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import type { JsonObject } from '#core';
 import type { KnownPackage } from './known-packages.ts';
 
-/** The default ports of protocols that URLs of databases name. */
+/** Default ports of databases and message brokers, by the protocol of their URLs. */
 const ports: Readonly<Record<string, number>> = {
   'postgres:': 5432,
   'postgresql:': 5432,
@@ -13,16 +13,17 @@ const ports: Readonly<Record<string, number>> = {
   'amqp:': 5672,
 };
 
-/** The `network` that a server probably needs, and remarks about what it cannot reach. */
+/** Value of `network` that a server probably needs, and remarks about addresses that it cannot reach. */
 type NetworkNeed = {
-  /** Undefined: none. */
+  /** Undefined if the server needs no network. */
   readonly network: JsonObject | 'bridge' | undefined;
   readonly remarks: readonly string[];
 };
 
 /**
- * Finds out which network a server needs: the hosts that its package is known for and those of URLs among its texts; if
- * there is none but a key, any. `texts` are its arguments and the values of its variables, which are not shown.
+ * Determines the network that a server needs: the known hosts of its package, and the hosts of URLs in `texts`. Without
+ * any host, a server with a key gets the whole network. `texts` are its arguments and the values of its variables,
+ * which are not shown.
  */
 export function networkNeedOf(
   { network: own }: KnownPackage,
@@ -42,7 +43,7 @@ export function networkNeedOf(
   return { network: own === undefined && hasKey ? 'bridge' : undefined, remarks };
 }
 
-/** A target of `network.allow`; none for URLs that name no host of a network, such as `file:`. */
+/** Returns the target of `network.allow` for a URL; none for a URL without a network host, such as `file:`. */
 function targetOf({ protocol, hostname, port }: URL): readonly string[] {
   if (hostname === '' || protocol === 'file:') return [];
   const isWeb = /^(?:https?|wss?):$/.test(protocol);

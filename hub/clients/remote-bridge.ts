@@ -2,17 +2,17 @@ import { findPackageLine } from '#config';
 import { type JsonObject, isObject, tryParseJson } from '#core';
 import { endsInSse } from './client/entry.ts';
 
-/** The remote server behind a command line of mcp-remote, with texts as the client wrote them. */
+/** The remote server to which a command line of mcp-remote connects. Values are as the client wrote them. */
 export type RemoteBridge = {
   readonly url: string;
   readonly transport: 'http' | 'sse';
   readonly headers: Readonly<Record<string, string>>;
-  /** The `oauth` key of a config entry; undefined if the command line has no client id and no scopes. */
+  /** Value of `oauth` in the hub's entry; undefined if the command line has neither client id nor scopes. */
   readonly oauth: JsonObject | undefined;
   readonly deniedTools: readonly string[];
 };
 
-/** Options that only affect how mcp-remote runs, or its login, which the hub does in its own way. */
+/** Options that are ignored: they only affect how mcp-remote runs, or its login, which the hub performs itself. */
 const switches = ['--allow-http', '--debug', '--silent', '--enable-proxy'];
 const ignored = ['--host', '--resource', '--auth-timeout'];
 const valued = [
@@ -24,8 +24,9 @@ const valued = [
 ];
 
 /**
- * Reads the arguments of npx if they run mcp-remote, which connects to a remote server for clients that cannot. The hub
- * connects itself. Returns undefined for another program, and a reason for options without an equivalent.
+ * Reads the arguments of npx if they run mcp-remote, a bridge for clients that cannot connect to remote servers. The
+ * hub connects to the server itself. Returns undefined for another program, and a reason for options without an
+ * equivalent.
  */
 export function readRemoteBridge(
   args: readonly string[],
@@ -72,7 +73,7 @@ export function readRemoteBridge(
   };
 }
 
-/** The arguments may also name a file (`@client.json`), which counts as absent: the hub registers itself then. */
+/** Parses a JSON object. A file name (`@client.json`) counts as absent: the hub then registers itself as a client. */
 function objectIn(text: string | undefined): Readonly<Record<string, unknown>> {
   const value = text === undefined ? undefined : tryParseJson(text);
   return isObject(value) ? value : {};

@@ -10,16 +10,16 @@ import type { ImportRecord } from './import-record.ts';
 
 /** How the hub takes the place of removed servers. */
 export type Replacement = {
-  /** The hub as a client reaches it; undefined: the client gets no entry of the hub. */
+  /** Returns the hub's address for a client; undefined to add no entry of the hub. */
   readonly hubOf: (client: ClientName) => Promise<HubAddress | undefined>;
-  /** Called before a file is written, so that the hub knows the token in it. */
+  /** Called before a file is written, to register the token in it with the hub. */
   readonly ready: () => Promise<void>;
 };
 
 /**
- * Removes imported servers from the clients' files, and adds the hub in their place if asked. Resolves to the backups of
- * those files. Undoing the import also restores these files. Reads the files again, because clients write theirs at any
- * time, and writes each file once.
+ * Removes imported servers from the clients' files, and adds the hub in their place if `hubOf` returns it. Resolves to
+ * the backups of the files, which undoing the import also restores. Reads the files again, because clients write them
+ * at any time, and writes each file once.
  */
 export async function removeServers(
   items: readonly ImportItem[],
@@ -48,7 +48,7 @@ export async function removeServers(
   return backups;
 }
 
-/** Writes a file that is in the record. If it rejects, the file is unchanged and no longer in the record. */
+/** Writes a file that is in the undo record. If it rejects, the file is unchanged and no longer in the record. */
 async function writeRecorded(
   change: FileChange,
   record: ImportRecord,
@@ -58,7 +58,7 @@ async function writeRecorded(
     await ready();
     return await writeWithBackup(change, writeWhole);
   } catch (error) {
-    await record.forget(new Set([change.file])).catch(() => undefined); // The first error is the cause.
+    await record.forget(new Set([change.file])).catch(() => undefined); // Only the first error is reported.
     throw error;
   }
 }
@@ -69,7 +69,7 @@ async function withoutServer(
 ): Promise<string | undefined> {
   const now = { ...source, text };
   const found = (await serversIn(now, client, path))[name];
-  // An entry that the client has changed since is not the imported server.
+  // If the client has changed the entry since, it is no longer the imported server.
   const isSame = isDeepStrictEqual(structuredClone(found), structuredClone(entry));
   return isSame ? await withValue(now, [...path, name], undefined) : text;
 }
@@ -86,7 +86,7 @@ async function withHub(
     : await withValue(now, path, hubEntry(client, hub));
 }
 
-/** Whether a file has the hub, or another entry of its name: then an import adds no entry. */
+/** True if a file has an entry that points to the hub or has its name. An import then adds no entry. */
 export async function hasHub(
   source: ClientSource,
   client: ClientName,

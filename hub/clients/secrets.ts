@@ -2,7 +2,7 @@ import { parseEnv } from 'node:util';
 import { type Json, type JsonObject, isSecretName } from '#core';
 import { redactText } from '#telemetry';
 
-/** A secret taken out of an entry, and the variable that holds it from now on. */
+/** A secret taken out of an entry, and the variable that contains it from now on. */
 export type Variable = { readonly name: string; readonly value: string };
 
 /** Replaces secrets in texts by variables and collects these variables. */
@@ -31,11 +31,11 @@ export function createSecretExtractor(server: string, taken: (name: string) => s
 
   return {
     variables,
-    /** Names of all variables used for secrets of this client file, new or already set. */
+    /** Names of all variables for secrets of this client file, new or already set. */
     names,
     /**
-     * Returns `text`, or a reference to a variable if `name` or `value` looks secret. `text` is in the hub's
-     * config syntax, `value` is the plain value.
+     * Returns `text`, or a reference to a variable if `name` or `value` looks secret. `text` is in the hub's config
+     * syntax, `value` is unescaped.
      */
     extract(name: string, text: string, value: string): string {
       if (value === '' || !(isSecretName(name) || looksSecret(value))) return text;
@@ -44,7 +44,7 @@ export function createSecretExtractor(server: string, taken: (name: string) => s
   };
 }
 
-/** Whether a variable of an entry looks like a key, by its name or its value. */
+/** True if a variable of an entry looks like a key, by its name or its value. */
 export function hasKey({ env }: JsonObject): boolean {
   const texts = typeof env === 'object' && env !== null ? Object.entries(env) : [];
   return texts.some(
@@ -52,12 +52,12 @@ export function hasKey({ env }: JsonObject): boolean {
   );
 }
 
-/** Whether a value looks like a key or a URL that may contain one. */
+/** True if a value looks like a key, or a URL that may contain one. */
 const looksSecret = (value: string) => redactText(value) !== value || isPersonal(value);
 
 /**
- * Whether a URL has a user name, a query, or a random-looking path segment, by which some services identify
- * their users.
+ * True if a URL has a user name, a query, or a random-looking path segment, by which some services identify their
+ * users.
  */
 function isPersonal(value: string): boolean {
   const url = /^(?:https?|wss?):\/\//i.test(value) ? URL.parse(value) : null;
@@ -81,8 +81,8 @@ function variableName(server: string, name: string): string {
 const quotes = ["'", '"', '`'];
 
 /**
- * Appends variables to the text of a `.env` file, which must not contain them yet. Returns undefined if a value
- * cannot be written so that it reads back the same, or if an existing one would read differently.
+ * Appends variables to the text of a `.env` file, which must not contain them yet. Returns undefined if a value cannot
+ * be written so that it is parsed unchanged, or if an existing value would be parsed differently.
  */
 export function withVariables(text: string, variables: readonly Variable[]): string | undefined {
   const lineBreak = /\r\n/.test(text) ? '\r\n' : '\n';
@@ -107,7 +107,10 @@ function lineOf(name: string, value: string): string | undefined {
     .find(line => parseEnv(line)[name] === value);
 }
 
-/** The value with the variables and secrets of these names replaced by their values, as a config may contain them. */
+/**
+ * Replaces references to these variables, and to secrets of the same names, by their values. Escapes dollar signs in
+ * them.
+ */
 export function withValues(value: JsonObject, variables: readonly Variable[]): JsonObject {
   const values = new Map(variables.map(({ name, value: text }) => [name, text]));
   const replaced = (one: Json): Json => {

@@ -1,7 +1,7 @@
 import { usesOf } from './entry-variables.ts';
 import type { ImportItem, ImportPlan } from './import-plan.ts';
 
-/** The plan without keys that no added entry uses, and without duplicates of servers that are no longer added. */
+/** Removes keys that no added entry uses from a plan, and duplicates of servers that are no longer added. */
 export function settle(plan: ImportPlan): ImportPlan {
   const added = plan.items.filter(item => item.action === 'add');
   const names = new Set(added.map(({ name }) => name));

@@ -1,7 +1,10 @@
 import { type PackageLine, findPackage, findPackageLine, nameOfPackage } from '#config';
 import type { JsonObject } from '#core';
 
-/** The package of an entry and its arguments; undefined if it runs none. `why`: its line names no package. */
+/**
+ * Returns the package that an entry runs, and its arguments; undefined if there is none. `why` is set if a launcher's
+ * command line names no usable package.
+ */
 function packageLineOf({ package: named, command, args }: JsonObject): PackageLine | undefined {
   const words = Array.isArray(args) ? args.filter(arg => typeof arg === 'string') : [];
   if (typeof named === 'string') {
@@ -11,14 +14,14 @@ function packageLineOf({ package: named, command, args }: JsonObject): PackageLi
   return typeof command === 'string' ? findPackageLine(command, words) : undefined;
 }
 
-/** The image of an entry; undefined if it names none. */
+/** Returns the image of an entry; undefined if the entry names none. */
 export function imageOf({ package: named, image }: JsonObject): string | undefined {
   if (typeof image === 'string') return image;
   const found = typeof named === 'string' ? findPackage(named) : undefined;
   return found?.kind === 'image' ? found.image : undefined;
 }
 
-/** The name of an entry's package or image without its version, as `findKnownPackage` takes it. */
+/** Returns the name of an entry's package or image without its version, in the form for `findKnownPackage`. */
 export function sourceNameOf(entry: JsonObject): string | undefined {
   const image = imageOf(entry);
   if (image !== undefined) return `docker:${image.replace(/@.*$|:[^:/]*$/, '')}`;
@@ -27,7 +30,7 @@ export function sourceNameOf(entry: JsonObject): string | undefined {
   return `${line.package.ecosystem === 'pypi' ? 'pypi:' : ''}${nameOfPackage(line.package)}`;
 }
 
-/** The entry with the key `package` instead of a command line of npx or uvx, which also pins its version. */
+/** Replaces a command line of npx or uvx by the key `package`, in which an import pins the version. */
 export function withPackageKey(entry: JsonObject): JsonObject {
   const { command, args, ...rest } = entry;
   const line =

@@ -1,16 +1,16 @@
 /** A line of a unified diff. */
 type DiffLine = { readonly sign: '-' | '+' | ' ' | '@'; readonly text: string };
 
-/** Lines of context around a change. */
+/** Number of unchanged lines around a change. */
 const contextLines = 3;
-/** Above this length in characters only the changed part of a line is shown. */
+/** Maximum length in characters of lines that are shown whole. Of longer lines, only the changed part is shown. */
 const longLine = 200;
 const contextChars = 40;
 /** Replacement for values that may be secrets of other servers. */
 const hidden = '…';
 
 /**
- * The difference between two texts as one hunk. Only values in `shown` are printed, because clients' files
+ * Returns the difference between two texts as one hunk. Shows only the values in `shown`, because clients' files
  * contain keys of other servers.
  */
 export function diffTexts(
@@ -47,14 +47,14 @@ function linesOf(text: string): string[] {
   return lines.at(-1) === '' ? lines.slice(0, -1) : lines;
 }
 
-/** Number of equal lines or characters at the start. */
+/** Returns the number of equal lines or characters at the start. */
 function commonStart(one: ArrayLike<string>, other: ArrayLike<string>): number {
   let length = 0;
   while (length < one.length && length < other.length && one[length] === other[length]) length++;
   return length;
 }
 
-/** Number of equal lines or characters at the end, not overlapping the equal start. */
+/** Returns the number of equal lines or characters at the end, not overlapping the equal start. */
 function commonEnd(one: ArrayLike<string>, other: ArrayLike<string>, start: number): number {
   let length = 0;
   while (
@@ -66,7 +66,7 @@ function commonEnd(one: ArrayLike<string>, other: ArrayLike<string>, start: numb
 }
 
 /**
- * A quoted string, with a colon or equals sign if it is a key; or an unquoted word that is long enough for a secret.
+ * A quoted string, with a colon or equals sign if it is a key; or an unquoted word that is long enough to be a secret.
  */
 const value = /"(?:\\.|[^"\\])*"(\s*[:=])?|'[^']*'(\s*=)?|[\w+/=-]{12,}/g;
 
@@ -83,7 +83,7 @@ function hideValues(line: string, shown: readonly string[]): string {
 const cropLine = (line: string) =>
   line.length <= longLine ? line : `${line.slice(0, 2 * contextChars)}${hidden}`;
 
-/** If one long line replaces another, the file has no line breaks: show only the changed part. */
+/** Shows only the changed part if one long line replaces another, as in a file without line breaks. */
 function shortenPair(
   removed: readonly string[],
   added: readonly string[],

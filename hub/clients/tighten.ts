@@ -4,12 +4,11 @@ import { objectOf } from './folder-mounts.ts';
 import type { ImportItem, ImportNeeds, ImportPlan } from './import-plan.ts';
 import { settle } from './settle.ts';
 
-/** Whether a server (by its name in the hub) may have a setting beyond the default sandbox. */
+/** Returns true if a server, by its name in the hub, may have a setting beyond the default sandbox. */
 export type IsAllowed = (server: string, loosening: Loosening) => boolean;
 
 /**
- * Removes from a plan the loosenings that are not allowed. A server that cannot do without one is skipped.
- * Writes nothing.
+ * Removes settings that are not allowed from a plan. Skips a server that does not work without them. Writes nothing.
  */
 export async function tighten(
   plan: ImportPlan,
@@ -41,7 +40,7 @@ export async function tighten(
 
 type Added = Extract<ImportItem, { readonly action: 'add' }>;
 
-/** The entry without the keys that cause these loosenings. */
+/** Returns the entry without the keys that cause these loosenings. */
 function withoutLoosenings({ entry, server }: Added, refused: readonly Loosening[]): JsonObject {
   const names = new Set(refused.map(({ name }) => name));
   const kinds = new Set(refused.map(({ kind }) => kind));
@@ -58,7 +57,7 @@ function withoutLoosenings({ entry, server }: Added, refused: readonly Loosening
     allow_sensitive: allowSensitive,
     ...rest
   } = entry;
-  // One for each mount: targets are unique.
+  // Loosenings and mounts correspond by index, as each mount has one: targets are unique.
   const ofMounts = findLoosenings(entry, server).filter(({ kind }) => kind === 'mount');
   const keptMounts = (Array.isArray(mounts) ? mounts : []).filter(
     (_, index) => !names.has(ofMounts[index]?.name ?? ''),

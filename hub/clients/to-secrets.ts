@@ -2,12 +2,13 @@ import { HubError, type Json, type JsonObject } from '#core';
 import type { ImportPlan } from './import-plan.ts';
 import type { Variable } from './secrets.ts';
 
-/** The value of a stored secret; undefined if none has this name. */
+/** Returns the value of a stored secret; undefined if there is none of this name. */
 type FindSecret = (name: string) => Promise<string | undefined>;
 
 /**
- * Changes a plan so that keys of clients' files become secrets instead of variables in `.env`: entries refer to them by
- * `${secret:NAME}`. Writes nothing. Rejects with HUB_CONFIG_CONFLICT if a secret has another value already.
+ * Changes a plan so that keys in clients' files become secrets of the hub instead of variables in `.env`. Entries refer
+ * to them by `${secret:NAME}`. Writes nothing. Rejects with HUB_CONFIG_CONFLICT if a secret of that name has another
+ * value.
  */
 export async function toSecrets(plan: ImportPlan, find: FindSecret): Promise<ImportPlan> {
   const secrets: Variable[] = [];
@@ -34,7 +35,7 @@ const entryOf = (entry: JsonObject, names: ReadonlySet<string>): JsonObject =>
 
 const isList = (value: Json): value is readonly Json[] => Array.isArray(value);
 
-/** The value with references to secrets. `$$` is a dollar sign, which begins no reference. */
+/** Replaces references to variables by references to secrets. Skips `$$`, which is a literal dollar sign. */
 function referring(value: Json, names: ReadonlySet<string>): Json {
   if (typeof value === 'string')
     return value.replaceAll(/\$\$|\$\{(\w+)\}/g, (text, name: string | undefined) =>

@@ -3,8 +3,8 @@ import type { JsonText } from '#config';
 import { HubError, type Json, isObject } from '#core';
 
 /**
- * Parses a TOML text without a byte order mark. Throws HUB_CONFIG_INVALID with file, line and column. `with`
- * writes a value as a table, in place of the earlier table or at the end.
+ * Parses a TOML text without a byte order mark. Throws HUB_CONFIG_INVALID with file, line and column. `with` writes a
+ * value as a table, in place of the earlier table or at the end.
  */
 export function readTomlText({ file, text }: Record<'file' | 'text', string>): JsonText {
   const value = parsed(file, text);
@@ -31,7 +31,7 @@ function parsed(file: string, text: string): unknown {
     return parse(text, { integersAsBigInt: 'asNeeded' });
   } catch (error) {
     if (!(error instanceof TomlError)) throw error;
-    // The first line is the reason. The others quote the file, which may contain secrets.
+    // Show only the first line, with the reason. The other lines quote the file, which may contain secrets.
     const [what = ''] = error.message.split('\n');
     throw new HubError(
       'HUB_CONFIG_INVALID',
@@ -43,7 +43,7 @@ function parsed(file: string, text: string): unknown {
 
 type TomlPart = { readonly start: number; readonly end: number; readonly isTable: boolean };
 
-/** True if the value of a key is `{}`, which allows no table at a path below it (TOML 1.0, inline table). */
+/** True if the value of a key is `{}`, an inline table, below which TOML 1.0 allows no further table. */
 function isEmptyOnWay(document: unknown, key: readonly string[], path: readonly string[]): boolean {
   if (key.length >= path.length || key.some((word, depth) => path[depth] !== word)) return false;
   const value = key.reduce<unknown>((at, word) => (isObject(at) ? at[word] : undefined), document);
@@ -51,8 +51,8 @@ function isEmptyOnWay(document: unknown, key: readonly string[], path: readonly 
 }
 
 /**
- * The parts of the text that define the value at the path, and the statements that prevent it. A table and its pairs are
- * one part.
+ * Returns the parts of the text that define the value at the path, and statements that would conflict with it. A table
+ * and its pairs are one part.
  */
 function ownParts(
   text: string,
@@ -91,7 +91,7 @@ function append(text: string, block: string): string {
 const splice = (text: string, { start, end }: TomlPart, replacement: string) =>
   text.slice(0, start) + replacement + text.slice(end);
 
-/** Removes a part, with the blank line before it if it was the last in its block. */
+/** Removes a part, and the blank line before it if it was the last one in its block. */
 function withoutPart(text: string, part: TomlPart): string {
   const lineBreak = lineBreakOf(text);
   const isDoubled = text.slice(0, part.start).endsWith(lineBreak + lineBreak);
@@ -101,7 +101,7 @@ function withoutPart(text: string, part: TomlPart): string {
   return splice(text, { ...part, start }, '');
 }
 
-/** The line break of a text: that of its first line. */
+/** Returns the line break of a text, which is that of its first line. */
 const lineBreakOf = (text: string): '\r\n' | '\n' =>
   text[text.indexOf('\n') - 1] === '\r' ? '\r\n' : '\n';
 
@@ -110,7 +110,7 @@ type Statement = {
   readonly start: number;
   readonly end: number;
   readonly kind: 'table' | 'list' | 'pair';
-  /** The full key, including that of the table. */
+  /** Full key, including that of the table. */
   readonly key: readonly string[];
   /** Index of the statement that opens the pair's table; -1 before the first table. */
   readonly table: number;
@@ -119,7 +119,7 @@ type Statement = {
 const part = /[\w-]+|"(?:\\.|[^"\\\n])*"|'[^'\n]*'/y;
 const space = /[ \t]*/y;
 const dot = /[ \t]*\.[ \t]*/y;
-/** Parts of a value in which a line break does not end it: strings of the four kinds, and comments. */
+/** Strings of the four kinds, and comments, within which a line break does not end a value. */
 const opaque =
   /"""(?:\\[^]|[^\\])*?"""(?:"{0,2})|'''[^]*?'''(?:'{0,2})|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|#[^\n]*/y;
 
@@ -155,7 +155,7 @@ function readKey(text: string, from: number) {
   let at = from + matched(space, text, from).length;
   for (;;) {
     const written = matched(part, text, at);
-    // Quoted keys are parsed, because only the parser knows the escapes.
+    // Parse a quoted key with the TOML parser, which knows the escapes.
     key.push(...(/^["']/.test(written) ? Object.keys(parse(`${written} = 0`)) : [written]));
     at += written.length;
     const between = matched(dot, text, at);
@@ -164,7 +164,7 @@ function readKey(text: string, from: number) {
   }
 }
 
-/** The start of the line after a value. */
+/** Returns the offset of the line after a value. */
 function valueEnd(text: string, from: number): number {
   let depth = 0;
   for (let at = from; at < text.length;) {

@@ -28,7 +28,7 @@ function createConverter(client: ClientName, folders: ClientFolders, secrets: Se
       Object.fromEntries(
         Object.entries(texts).map(([name, written]) => [name, text(name, written)]),
       ),
-    /** A value after an option such as `--token` takes its name from it. */
+    /** Converts a command line. A value after an option such as `--token` gets its variable's name from that option. */
     line: (args: readonly string[]): readonly string[] =>
       args.map((arg, index) => {
         const [, option, value] = /^(--?[\w-]+=)([^]*)$/.exec(arg) ?? [];
@@ -41,8 +41,8 @@ function createConverter(client: ClientName, folders: ClientFolders, secrets: Se
 }
 
 /**
- * Translates a client's entry to one of the hub, which runs the server in a container or reaches it remotely.
- * The server starts with the hub, as clients start theirs. Secrets become variables, so none is in the config.
+ * Translates a client's entry to an entry of the hub, which runs the server in a container or connects to a remote one.
+ * The server starts with the hub, as clients start theirs. Secrets become variables, so that the config contains none.
  */
 export function translate(
   clientEntry: ClientEntry,
@@ -69,7 +69,7 @@ export function translate(
     const passed = clientEntry.passedThrough.map(name => [name, `\${${name}:-}`]);
     const env = { ...convert.all(clientEntry.env), ...Object.fromEntries(passed) };
     if (docker) return { entry: { ...imageEntry(docker, env, convert), ...common } };
-    // npx and uvx packages run in a folder of their own, where this machine's folders do not exist.
+    // Drop the folder for npx and uvx: their packages run in a folder of their own, without this machine's folders.
     const hasFolder = cwd !== undefined && plain.command !== 'npx' && plain.command !== 'uvx';
     return {
       entry: {
@@ -104,7 +104,7 @@ function remoteEntry(
   };
 }
 
-/** The entry of a server that mcp-remote connects to, which expands `${NAME}` in headers from its own environment. */
+/** Returns an entry for the server behind mcp-remote, which expands `${NAME}` in headers from its own environment. */
 function bridgedEntry(
   { url, headers, transport, oauth, deniedTools }: RemoteBridge,
   { env }: ClientEntry,
@@ -131,7 +131,7 @@ function bridgedEntry(
 }
 
 function imageEntry(docker: DockerRun, env: Texts, { all, line }: Converter): JsonObject {
-  // Docker passes only named variables on.
+  // Docker only passes on the variables that its command line names.
   const passed = docker.passedThrough.map(name => [name, env[name] ?? `\${${name}:-}`] as const);
   const { mounts, volumes, network, user, cwd, command, resources } = docker;
   return {

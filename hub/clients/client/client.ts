@@ -15,22 +15,21 @@ export const clientNames = [
 
 export type ClientName = (typeof clientNames)[number];
 
-/** Settings of the user, or of one workspace folder. */
+/** Scope of a client's settings: the user, or one workspace folder. */
 export type ClientScope = 'user' | 'workspace';
 
 /** The name of a client and the layout of its file. */
 type ClientProfile = {
   readonly title: string;
-  /** How the user makes the client reload its file, as a sentence. */
+  /** Sentence that tells the user how to make the client reload its file. */
   readonly next: string;
   readonly format: ClientFormat;
-  /** Path of the object with its servers, by name. */
+  /** Path of the object in the file that contains the servers by name. */
   readonly servers: readonly string[];
 };
 
 const json = { format: 'json', servers: ['mcpServers'] } as const;
 
-/** The profile of each client. */
 export const clients: Readonly<Record<ClientName, ClientProfile>> = {
   'claude-code': {
     ...json,
@@ -63,26 +62,26 @@ export const clients: Readonly<Record<ClientName, ClientProfile>> = {
   raycast: { ...json, title: 'Raycast', next: 'In Raycast, add it with "Install MCP Server".' },
 };
 
-/** The properties of a machine that decide where clients keep their files. */
+/** Properties of a machine that decide where clients store their files. */
 export type ClientMachine = {
   /** A value of `process.platform`. */
   readonly platform: string;
-  /** The user's home folder, absolute. */
+  /** Absolute path of the user's home folder. */
   readonly home: string;
-  /** The workspace folder, absolute. */
+  /** Absolute path of the workspace folder. */
   readonly folder: string;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** On Windows, the folder names in `%LOCALAPPDATA%\Packages`. Store apps have their files there. */
+  /** On Windows, the folder names in `%LOCALAPPDATA%\Packages`, where apps of the Windows store have their files. */
   readonly packages: readonly string[];
 };
 
-/** Adds the app packages of the Windows store, which decide where some clients keep their files. */
+/** Adds the names of installed Windows store apps, which decide where some clients store their files. */
 export async function findMachine(known: Omit<ClientMachine, 'packages'>): Promise<ClientMachine> {
   if (known.platform !== 'win32') return { ...known, packages: [] };
   return { ...known, packages: await readdir(packagesFolder(known)).catch(() => []) };
 }
 
-/** The file in which a client has its servers. Undefined if the client has no such file for the scope. */
+/** Returns the path of the file with a client's servers; undefined if the client has no such file for the scope. */
 export function configFileOf(
   client: ClientName,
   scope: ClientScope,
@@ -115,7 +114,7 @@ export function configFileOf(
   return places[client][scope];
 }
 
-/** The files of all clients, existing or not. */
+/** Returns the config files of all clients, even those that do not exist. */
 export const allConfigFiles = (machine: ClientMachine) =>
   clientNames.flatMap(client =>
     (['user', 'workspace'] as const).flatMap(scope => {
@@ -129,14 +128,16 @@ const joinOf =
   (...parts: readonly string[]) =>
     (platform === 'win32' ? win32 : posix).join(...parts);
 
-/** The folder for settings of desktop apps. */
+/** Returns the folder for settings of desktop apps. */
 function appFolder({ platform, home, env }: ClientMachine): string {
   if (platform === 'win32') return env['APPDATA'] || win32.join(home, 'AppData', 'Roaming');
   if (platform === 'darwin') return posix.join(home, 'Library', 'Application Support');
   return env['XDG_CONFIG_HOME'] || posix.join(home, '.config');
 }
 
-/** On Windows, Claude Desktop may be a store app, whose files are in its own package folder. */
+/**
+ * Returns the folder of Claude Desktop. On Windows it may be a store app, whose files are in the app's package folder.
+ */
 function claudeFolder(machine: ClientMachine): string {
   const { platform, home, env, packages } = machine;
   const join = joinOf(machine);
@@ -145,6 +146,6 @@ function claudeFolder(machine: ClientMachine): string {
   return join(packagesFolder({ home, env }), own, 'LocalCache', 'Roaming', 'Claude');
 }
 
-/** The folder of store app data on Windows. */
+/** Returns the Windows folder with the data of store apps. */
 const packagesFolder = ({ home, env }: Pick<ClientMachine, 'home' | 'env'>): string =>
   win32.join(env['LOCALAPPDATA'] || win32.join(home, 'AppData', 'Local'), 'Packages');

@@ -1,17 +1,17 @@
 import { isObject } from '#core';
 import type { ClientName } from './client.ts';
 
-/** A server entry of a client, in one shape for all clients. Texts are as the client wrote them. */
+/** A server entry of a client, in one form for all clients. Values are as the client wrote them. */
 export type ClientEntry = Exclude<ReturnType<typeof readClientEntry>, { readonly why: string }>;
 
-/** Keys of features that the hub cannot take over, with the reason. */
+/** Keys of features that the hub does not support, with the reason. */
 const unsupported: Readonly<Record<string, string>> = {
   auth: 'it signs in with OAuth, which only the client can',
   oauth: 'it signs in with OAuth, which only the client can',
   headersHelper: 'a program of the client generates its headers',
 };
 
-/** Reads one server entry of a client. Returns a reason if the hub cannot take it over. */
+/** Reads a server entry of a client. Returns `why` if the hub cannot import it. */
 export function readClientEntry(entry: unknown, client: ClientName) {
   if (!isObject(entry)) return { why: 'it is not an object' };
   for (const [key, why] of Object.entries(unsupported)) if (isObject(entry[key])) return { why };
@@ -32,28 +32,28 @@ export function readClientEntry(entry: unknown, client: ClientName) {
     command: url === undefined ? command : undefined,
     args,
     env: textsOf(entry['env']),
-    /** Names of variables that the client passes through from its own environment. */
+    /** Names of variables that the client passes on from its own environment. */
     passedThrough: isCodex ? namesOf(entry['env_vars']) : [],
     cwd: textOf(entry['cwd']),
     url,
     transport: type === 'sse' || (type === undefined && endsInSse(url ?? '')) ? 'sse' : 'http',
     headers: textsOf(isCodex ? entry['http_headers'] : entry['headers']),
-    /** Headers whose values come from variables: header name to variable name. */
+    /** Headers with values from variables: names of the variables by header. */
     headersFrom: isCodex ? textsOf(entry['env_http_headers']) : {},
-    /** Name of the variable with the bearer token. */
+    /** Name of the variable that contains the bearer token. */
     tokenFrom: isCodex ? textOf(entry['bearer_token_env_var']) : undefined,
     isDisabled: entry['disabled'] === true || entry['enabled'] === false,
   };
 }
 
-/** By convention, the endpoint of HTTP with SSE ends in `/sse`. */
+/** True if the path of a URL ends in `/sse`, as endpoints of HTTP with SSE do by convention. */
 export const endsInSse = (url: string): boolean => /\/sse\/*$/.test(URL.parse(url)?.pathname ?? '');
 
 const knownTypes = new Set(['stdio', 'http', 'sse', 'streamable-http', 'streamableHttp']);
 
 const textOf = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined);
 
-/** Clients also accept numbers and booleans where texts are expected. */
+/** Returns the values as strings, because clients also accept numbers and booleans. */
 function textsOf(value: unknown): Readonly<Record<string, string>> {
   if (!isObject(value)) return {};
   const texts = Object.entries(value).filter(([, text]) =>
@@ -62,16 +62,16 @@ function textsOf(value: unknown): Readonly<Record<string, string>> {
   return Object.fromEntries(texts.map(([name, text]) => [name, String(text)]));
 }
 
-/** Newer versions of Codex write an object with a name instead of a string. */
+/** Returns the names in a list, whose items newer versions of Codex write as objects with a name. */
 function namesOf(value: unknown): readonly string[] {
   const names: readonly unknown[] = Array.isArray(value) ? value : [];
   return names.flatMap(name => textOf(isObject(name) ? name['name'] : name) ?? []);
 }
 
-/** The folders that variables of a client may refer to. */
+/** Folders that predefined variables of a client may refer to. */
 export type ClientFolders = { readonly home: string; readonly folder: string };
 
-/** The variable syntax of each client: `${NAME}`, `${env:NAME}`, or none. */
+/** Syntax for variables in each client's file: `${NAME}`, `${env:NAME}`, or none. */
 const syntaxes: Readonly<Record<ClientName, 'plain' | 'named' | 'none'>> = {
   'claude-code': 'plain',
   'claude-desktop': 'none',
@@ -88,7 +88,7 @@ const upperCaseName = /^[A-Z_][A-Z0-9_]*$/;
 
 /**
  * Converts a client's text to the hub's syntax. `${NAME}` stays a variable; any other dollar sign is escaped where
- * needed. Returns the variable if only the client knows it.
+ * needed. Returns `unknown` with the first variable that only the client can expand.
  */
 export function hubText(
   text: string,
@@ -103,7 +103,7 @@ export function hubText(
   const parts: string[] = [];
   for (const { 0: whole, 1: inside = '', index } of text.matchAll(variablePattern)) {
     const converted = convertVariable(inside, syntax, folders);
-    // With the dollar sign of the variable, before which another one has to be escaped.
+    // Include the variable's dollar sign: a dollar sign before it has to be escaped.
     parts.push(escapeDollars(text.slice(done, index + 1)).slice(0, -1));
     if (converted === undefined && syntax === 'named') unknown ??= whole;
     if (converted?.startsWith('${')) isLiteral = false;

@@ -9,14 +9,14 @@ export type WriteWhole = (file: string, text: string, check: () => Promise<void>
 /** A change of a file. A text of undefined means that the file does not exist. */
 export type FileChange = {
   readonly file: string;
-  /** The text when the file was read. */
+  /** Text of the file when it was read. */
   readonly before: string | undefined;
   readonly after: string | undefined;
 };
 
 /** Maximum size of a client file in bytes. Some clients also store long histories in these files. */
 const maxFileBytes = 256 * 1024 * 1024;
-/** Maximum number of backups of one file. The hub never deletes old ones: the user decides. */
+/** Maximum number of backups per file. The hub never deletes old ones; the user decides. */
 const maxBackups = 99;
 const suffix = '.agenthub-backup-';
 
@@ -96,15 +96,15 @@ export const exists = async (path: string): Promise<boolean> =>
     () => false,
   );
 
-/** Facts about a file or folder; undefined if there is none that this user can see. */
+/** Returns facts about a file or folder; undefined if it does not exist or this user cannot see it. */
 export async function findPath(path: string) {
-  const found = await stat(path).catch(() => undefined); // It does not exist, or is not for this user.
+  const found = await stat(path).catch(() => undefined); // The path does not exist, or this user cannot see it.
   if (!found || (!found.isFile() && !found.isDirectory())) return undefined;
   const { uid, gid, mode } = found;
   return { isFolder: found.isDirectory(), uid, gid, mode: mode & 0o777 };
 }
 
-/** The backups of a file, the newest first. Unreadable backups are left out. */
+/** Returns the backups of a file, newest first, without unreadable ones. */
 export async function backupsOf(file: string) {
   const numbers = (await backupNumbersOf(file)).toReversed();
   return (
@@ -116,7 +116,7 @@ export async function backupsOf(file: string) {
   ).flat();
 }
 
-/** The numbers of a file's backups, ascending. */
+/** Returns the numbers of a file's backups in ascending order. */
 async function backupNumbersOf(file: string): Promise<readonly number[]> {
   const prefix = `${basename(file)}${suffix}`;
   const names = await readdir(dirname(file)).catch(() => []);
@@ -128,7 +128,7 @@ async function backupNumbersOf(file: string): Promise<readonly number[]> {
     .sort((a, b) => a - b);
 }
 
-/** Saves a backup under the next free number. It gets the owner and mode of the file, which may contain keys. */
+/** Saves a backup under the next free number, with the owner and mode of the file, which may contain keys. */
 async function saveBackup(file: string, text: string): Promise<string> {
   const numbers = await backupNumbersOf(file);
   if (numbers.length >= maxBackups)

@@ -2,20 +2,20 @@ import { isDeepStrictEqual } from 'node:util';
 import { type JsonText, loadJsonText } from '#config';
 import { HubError, type Json, type JsonObject, isObject } from '#core';
 
-/** The format of a client's file. */
+/** Format of a client's file. */
 export type ClientFormat = 'json' | 'toml';
 
-/** The text of a client's file. */
+/** A client's file and its text. */
 export type ClientSource = {
   readonly file: string;
-  /** Undefined if the file does not exist. */
+  /** Text of the file; undefined if the file does not exist. */
   readonly text: string | undefined;
   readonly format: ClientFormat;
 };
 
 const byteOrderMark = '\uFEFF';
 
-/** Parsers are loaded on demand: few commands read clients' files, and fewer read TOML. */
+/** Parsers, loaded on demand: few commands read clients' files, and fewer read TOML. */
 const readers = {
   json: async () => (await loadJsonText()).readJsonText,
   toml: async () => (await import('../toml-text.ts')).readTomlText,
@@ -26,7 +26,10 @@ export async function valueOf(source: ClientSource): Promise<unknown> {
   return isBlank(source) ? {} : (await readText(source)).value;
 }
 
-/** The value at a path, or undefined. Throws HUB_CONFIG_INVALID if a value on the way is not an object. */
+/**
+ * Returns the value at a path; undefined if there is none. Throws HUB_CONFIG_INVALID if a value on the path is not an
+ * object.
+ */
 export function valueAt(source: ClientSource, value: unknown, path: readonly string[]): unknown {
   return path.reduce<unknown>((inside, key, depth) => {
     if (inside === undefined) return undefined;
@@ -42,7 +45,7 @@ export function valueAt(source: ClientSource, value: unknown, path: readonly str
 }
 
 /**
- * Sets or removes (undefined) the value at a path. The rest of the text stays byte for byte. Rejects with
+ * Sets or removes (undefined) the value at a path. Keeps the rest of the text byte for byte. Rejects with
  * HUB_CONFIG_CONFLICT if the edit would change any other value.
  */
 export async function withValue(
@@ -51,7 +54,7 @@ export async function withValue(
   value: JsonObject | undefined,
 ): Promise<string> {
   const before = await valueOf(source);
-  // Throws if a value on the way is not an object.
+  // Throws if a value on the path is not an object.
   valueAt(source, before, path);
   if (isBlank(source)) {
     if (value === undefined) return source.text ?? '';
@@ -61,12 +64,12 @@ export async function withValue(
   const bom = source.text?.startsWith(byteOrderMark) ? byteOrderMark : '';
   const edited = (await readText(source)).with(path, value);
   if (edited === undefined) throw notEditable(source, path);
-  const after = await readText({ ...source, text: edited }).catch(() => undefined); // Refused below.
+  const after = await readText({ ...source, text: edited }).catch(() => undefined); // Invalid text is refused below.
   if (!after || !differOnlyAt(path, before, after.value, value)) throw notEditable(source, path);
   return bom + edited;
 }
 
-/** Whether the file does not exist or is empty. */
+/** True if the file does not exist or is empty. */
 export const isBlank = ({ text }: ClientSource) => text === undefined || text.trim() === '';
 
 async function readText({ file, text = '', format }: ClientSource): Promise<JsonText> {
@@ -77,14 +80,14 @@ async function readText({ file, text = '', format }: ClientSource): Promise<Json
   });
 }
 
-/** Whether two documents are equal except at the path, where the second has the given value. */
+/** True if two documents differ at most at the path, where the second document has the given value. */
 function differOnlyAt(
   path: readonly string[],
   before: unknown,
   after: unknown,
   value: Json | undefined,
 ): boolean {
-  // Clones have the same prototypes, whichever parser made them.
+  // Clone both, because objects of different parsers have different prototypes.
   const [old, edited] = structuredClone([before, after]);
   const inside = path.reduce<unknown>((at, key) => (isObject(at) ? at[key] : undefined), edited);
   return (
@@ -94,7 +97,7 @@ function differOnlyAt(
 }
 
 /**
- * The document with another value at the path. Objects that become empty are dropped, because TOML has no table
+ * Returns the document with another value at the path. Drops objects that become empty, because TOML has no table
  * without content.
  */
 function replaceAt(document: unknown, [key, ...rest]: readonly string[], value?: Json): unknown {
