@@ -2,17 +2,17 @@ import type { NamedClient } from '#access';
 import type { Audit } from '#audit';
 import type { SecretStatus } from '#secrets';
 
-/** A rule in force. */
+/** A rule of the active policy, as the dashboard shows it. */
 export type ShownRule = {
   readonly path: string;
   readonly rule: { readonly action: 'allow' | 'deny' | 'confirm' };
-  /** Calls that it decided. */
+  /** Number of calls that the rule has decided. */
   readonly calls: number;
-  /** Tools that it names and that no server has. */
+  /** Tool names in the rule that no server has. */
   readonly unknownTools: readonly string[];
 };
 
-/** Who may do what, for the dashboard. */
+/** Clients, secrets and tokens, for the access pages of the dashboard. */
 export type DashboardAccess = {
   readonly needsToken: () => boolean;
   readonly clients: () => readonly NamedClient[];
@@ -21,5 +21,5 @@ export type DashboardAccess = {
   readonly revoke: (name: string) => Promise<void>;
 };
 
-/** The audit log, for the dashboard. */
+/** Part of the audit log that the dashboard uses. */
 export type DashboardAudit = Pick<Audit, 'list' | 'status'>;

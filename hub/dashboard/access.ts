@@ -17,7 +17,7 @@ type Needs = Pick<LoginsShown, 'servers'> &
     readonly system: { readonly clock: { readonly now: () => number } };
   };
 
-/** Clients by name, rules of the policy, and secrets. */
+/** Creates the pages of clients, rules of the policy, and secrets. */
 export function accessPages(needs: Needs) {
   const {
     servers,
@@ -144,7 +144,7 @@ function rulePart(rules: readonly ShownRule[]): Html {
 const ruleBadges = { allow: 'good', confirm: 'warn', deny: 'bad' } as const;
 
 function matchesOf({ rule, unknownTools }: ShownRule): Content {
-  // The column before shows the action.
+  // Leave out the action, which has a column of its own.
   const matchers = { ...rule, action: undefined };
   const unknown =
     unknownTools.length > 0 &&

@@ -5,16 +5,18 @@ import type { Html } from './html.ts';
 import { paths, withQuery } from './paths.ts';
 import { failed, notice } from './pieces.ts';
 
-/** The answer to an action that was done. htmx gets a notice, other clients are redirected to `page` with it. */
+/**
+ * Returns the answer to a completed action. htmx gets a notice; other clients are redirected to `page` with the notice.
+ */
 export const answerOf = (
   { isHtmx }: DashboardRequest,
   { done, about, page }: { readonly done: Done; readonly about: string; readonly page: string },
 ): DashboardAnswer =>
   isHtmx ? { part: sentence(done, about) } : { redirect: withQuery(page, { done, about }) };
 
-/** The actions on servers, caches and jobs. */
+/** Creates the handlers of actions on servers, caches and jobs. */
 export function actions({ servers, installs, prompts, jobs, changes, system }: PageNeeds) {
-  /** Does not wait for the end: the state of the server shows the progress. */
+  /** Starts an action without waiting for its end: the state of the server shows the progress. */
   const act =
     (done: 'start' | 'stop' | 'restart', work: (server: Server) => Promise<unknown>) =>
     async (request: DashboardRequest) => {
@@ -63,7 +65,7 @@ export function actions({ servers, installs, prompts, jobs, changes, system }: P
 
 type Done = keyof typeof said;
 
-/** What was done, about whom or what. */
+/** Notices about completed actions. Each takes the name of the object that changed. */
 const said = {
   start: name => `Starting ${name}.`,
   stop: name => `Stopping ${name}. Calls do not start it again.`,
@@ -93,12 +95,12 @@ const said = {
 } satisfies Readonly<Record<string, (about: string) => string>>;
 
 const isDone = (text: string): text is Done => Object.hasOwn(said, text);
-/** The notices that the address of a page may name, so that a link cannot choose the text. */
+/** Names that a notice in a URL may contain, so that a link cannot choose its text. */
 const aboutPattern = /^[\w-]{1,63}$|^\d+ results?$|^the job$/;
 
 const sentence = (done: Done, about: string): Html => notice('good', said[done](about));
 
-/** The notice for the page after a form. */
+/** Returns the notice for a page that follows a submitted form. */
 export function noticeOf({ query }: DashboardRequest): Html | undefined {
   const done = query('done');
   const about = query('about');

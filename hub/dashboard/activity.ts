@@ -19,13 +19,13 @@ import {
   table,
 } from './pieces.ts';
 
-/** Number of calls on a page, and on the overview. */
+/** Number of calls on a page of the list; below it, that on the overview. */
 const perPage = 50;
 const recent = 10;
-/** Number of calls that are searched for the options of the filters. */
+/** Number of recent calls from which the options of the filters are taken. */
 const lookedThrough = 2_000;
 
-/** The list of calls, and the page of each. */
+/** Creates the list of calls, and the page of each call. */
 export function activityPages({ telemetry: { activity }, servers, system }: PageNeeds) {
   function viewOf(request: DashboardRequest) {
     const filter = filterOf(request);
@@ -79,7 +79,7 @@ ${callList(view)}`;
         await activity.restored();
         if (request.query('recent') !== '') return { part: recentCalls(request) };
         const view = viewOf(request);
-        // With its filter in the URL, the back button returns to the filtered list.
+        // Put the filter in the URL, so that the back button returns to the filtered list.
         const headers = { 'hx-replace-url': withQuery(paths.activity, view.filter) };
         return { part: callList(view), ...(request.isHtmx && { headers }) };
       },
@@ -107,7 +107,7 @@ ${payloads}`;
 
 const toolCall = 'tools/call';
 
-/** Time ranges: their name in the query, their text, and their length in minutes. */
+/** Time ranges of the filter: name in the query, label, and length in minutes. */
 const ranges: readonly (readonly [name: string, text: string, minutes?: number])[] = [
   ['', 'All times'],
   ['15m', '15 min', 15],
@@ -118,7 +118,7 @@ const ranges: readonly (readonly [name: string, text: string, minutes?: number])
 const isToolCalls = ({ kind, session, tool }: CallFilter): boolean =>
   kind === 'tools' || (kind !== 'all' && session === '' && tool === '');
 
-/** Links that change one part of the filter, and keep the others. */
+/** Returns links that each change one part of the filter. */
 function filterChips(filter: CallFilter): Html {
   const link = (id: string, text: string, change: Partial<CallFilter>, isOn: boolean) =>
     html`<li><a class="chip" id="chip-${id}"${isOn && html` aria-current="true"`} href="${withQuery(paths.activity, { ...filter, before: '', ...change })}">${text}</a></li>`;
@@ -140,7 +140,10 @@ function filterOf({ query }: DashboardRequest) {
     session: asked('session'),
     tool: asked('tool'),
     outcome: asked('outcome'),
-    /** `all`: all requests; `tools`: calls of tools. Default: these, unless the filter is for a session or a name. */
+    /**
+     * `all` for all requests, `tools` for calls of tools. Default: calls of tools, unless the filter is for a session
+     * or a name.
+     */
     kind: asked('kind'),
     range: asked('range'),
     text: asked('text'),
@@ -155,10 +158,10 @@ type CallListView = {
   readonly endpoint: string;
 };
 
-/** The list of calls, live unless it shows an older page. */
+/** Returns the list of calls. The newest page updates itself. */
 function callList({ calls, filter, next, endpoint }: CallListView): Html {
   const { before, ...wanted } = filter;
-  // The number is known only as far as this page.
+  // On a page with more calls after it, the total number is unknown.
   const total =
     calls.length > 0 &&
     html`<p class="note">${counted(calls.length, 'call')}${next !== undefined && ' on this page, more on the next'}</p>`;

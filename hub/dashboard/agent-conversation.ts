@@ -4,13 +4,13 @@ import { moment } from './format.ts';
 import { type Content, type Html, html } from './html.ts';
 import { badge, empty, notice } from './pieces.ts';
 
-/** Longest result of a tool that a page shows, in characters. */
+/** Maximum length of a tool's result on a page, in characters. */
 const maxResult = 20_000;
 
 export type ShownConversation = {
-  /** Oldest first, with the tool calls and their results. */
+  /** Messages with tool calls and their results, oldest first. */
   readonly messages: readonly AgentMessage[];
-  /** Messages without an outcome: the one that the agent works on first. */
+  /** Messages without an outcome. If the agent is working, it works on the first one. */
   readonly waiting: readonly AgentMessage[];
   readonly live: readonly LiveStep[];
   readonly isWorking: boolean;
@@ -20,7 +20,7 @@ export type ShownConversation = {
 type Use = Extract<AgentContent, { type: 'tool_use' }>;
 type Result = Extract<AgentContent, { type: 'tool_result' }>;
 
-/** A conversation: texts, tool calls folded, the turn under way, and the messages that wait. */
+/** Returns a conversation: texts, folded tool calls, the current turn, and the waiting messages. */
 export function conversationPart(shown: ShownConversation): Html {
   const { messages, waiting, live, isWorking, error } = shown;
   if (messages.length === 0 && waiting.length === 0)
@@ -49,7 +49,7 @@ function saidBefore(messages: readonly AgentMessage[]): readonly Html[] {
   });
 }
 
-/** An id for an element. Models choose the ids of their tool calls, and may repeat them. */
+/** Returns an unused id for an element. Models choose the ids of their tool calls, and may repeat them. */
 function freeId(taken: Set<string>, wanted: string): string {
   const plain = wanted.replaceAll(/[^\w-]/g, '-').slice(0, 200);
   let id = plain;
@@ -60,7 +60,7 @@ function freeId(taken: Set<string>, wanted: string): string {
 
 const said = (text: string): Html => html`<div class="said">${text}</div>`;
 
-/** The time of a message. Agents write it, so it may be no time. */
+/** Returns the time of a message. An agent writes the time, so it may be invalid. */
 function timeOf({ at }: AgentMessage): Content {
   const time = Date.parse(at);
   return Number.isNaN(time) ? undefined : html`, ${moment(time, 'date')}`;
@@ -71,7 +71,10 @@ function asked(message: AgentMessage, state?: string): Html {
   return html`<li class="user"><p class="note">user${timeOf(message)} ${state !== undefined && badge('idle', state)}</p>${said(text)}</li>`;
 }
 
-/** A call folded. It stays as the reader left it when the page is updated, because it does not change any more. */
+/**
+ * Returns a folded tool call. Its element never changes, so that it stays as the reader left it when the page is
+ * updated.
+ */
 function toolCall({ name, input }: Use, result: Result | undefined, id: string): Html {
   const outcome = result
     ? badge(result.is_error ? 'bad' : 'good', result.is_error ? 'failed' : 'done')

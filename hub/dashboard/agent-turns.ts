@@ -1,6 +1,6 @@
 import type { Agents } from '#agents';
 
-/** Something that an agent did in the turn under way: it wrote text, or called a tool. */
+/** A step of an agent in its current turn: it wrote text, or called a tool. */
 export type LiveStep =
   | { readonly kind: 'text'; readonly text: string }
   | {
@@ -9,13 +9,13 @@ export type LiveStep =
       readonly state: 'running' | 'done' | 'failed';
     };
 
-/** Limits of what is stored of a turn: the end of a text in characters, and the newest steps. */
+/** Limits of a stored turn: characters at the end of a text, and below, newest steps. */
 const maxText = 64 * 1024;
 const maxSteps = 200;
 
 /**
- * Follows what agents write and call in their turns. A turn that began before is followed from now on; what was stored of it
- * is dropped with its outcome, because the conversation then has it.
+ * Follows what agents write and call in their turns. Follows a turn that has already begun from now on. Deletes the
+ * steps of a turn with its outcome, as they are then in the conversation.
  */
 export function createLiveTurns(events: Agents['events'] | undefined) {
   const turns = new Map<string, readonly LiveStep[]>();
@@ -32,7 +32,7 @@ export function createLiveTurns(events: Agents['events'] | undefined) {
 
 type Heard = Parameters<Parameters<Agents['events']>[0]>[0]['event'];
 
-/** The steps with an event; undefined if it is none of a turn. */
+/** Returns the steps with an event added; undefined if the event does not belong to a turn. */
 function withEvent(steps: readonly LiveStep[], event: Heard): readonly LiveStep[] | undefined {
   if (event.type === 'text') {
     const last = steps.at(-1);
@@ -43,7 +43,7 @@ function withEvent(steps: readonly LiveStep[], event: Heard): readonly LiveStep[
   if (event.type === 'tool')
     return [...steps, { kind: 'tool', name: event.name, state: 'running' }];
   if (event.type !== 'tool_result') return undefined;
-  // The first that runs: tools of one name end in the order in which they were called, as far as anyone can see.
+  // Take the first running call: calls of one tool are assumed to end in the order of their start.
   const at = steps.findIndex(
     step => step.kind === 'tool' && step.state === 'running' && step.name === event.name,
   );

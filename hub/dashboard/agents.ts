@@ -27,16 +27,16 @@ type Needs = {
   readonly system: { readonly clock: { readonly now: () => number } };
 };
 
-/** A message that was not accepted, and why. */
+/** A message that was not accepted, with the reason. */
 type SentBack = { readonly id: string; readonly message: string; readonly problem: string };
 
-/** Numbers of messages and files that a page shows, the newest and the first. */
+/** Maximum number of messages on a page, the newest; below it, that of files. */
 const maxMessages = 50;
 const maxFiles = 200;
 
 const frame = { at: 'agents', events: paths.events } as const;
 
-/** The list of agents, and the page of each: its conversation, its files, and what it may do. */
+/** Creates the list of agents, and the page of each agent: its conversation, its files, and its permissions. */
 export function agentPages({ hub: { agents }, system: { clock } }: Needs) {
   const turns = createLiveTurns(agents?.events);
 
@@ -96,7 +96,9 @@ ${await files(all, request)}</section>`;
     return { ...frame, title: view.id, main, notice };
   }
 
-  /** Sends a message and leads to its agent. What is not accepted comes back with the text. */
+  /**
+   * Sends a message and redirects to the agent's page. If the message is not accepted, returns the form with its text.
+   */
   async function send(
     all: Agents,
     request: DashboardRequest,
@@ -241,7 +243,9 @@ ${facts([
 
 const listed = (names: readonly string[]): string => names.join(', ') || 'none';
 
-/** Without quotes: htmx puts the id of the element with the focus into a selector. */
+/**
+ * Returns the id of a file's element. Contains no quotes, because htmx puts the focused element's id into a selector.
+ */
 const fileIdOf = (path: string) => `file-${encodeURIComponent(path).replaceAll("'", '%27')}`;
 
 function fileList(id: string, files: readonly AgentFile[]): Html {

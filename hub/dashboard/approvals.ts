@@ -24,7 +24,7 @@ type Needs = Pick<PageNeeds, 'system'> & {
 
 const nowhere = failed(409, 'Not here', 'This hub keeps no approvals.');
 
-/** Calls that wait for a person, standing approvals, and the badge with the number of those that wait. */
+/** Creates the page of waiting calls and standing approvals, and the badge with the number of waiting calls. */
 export function approvalPages({ hub: { approvals }, system: { clock } }: Needs) {
   function parts(): Html {
     const now = clock.now();
@@ -57,7 +57,7 @@ ${standingPart(approvals?.standing() ?? [], now)}</section>`;
     approvals && rights === 'owner' && waitingBadge(approvals.waiting);
 
   return {
-    /** The badge of the navigation; nothing for visitors who may not decide. */
+    /** Returns the badge of the navigation; nothing for visitors who may not decide. */
     badgeFor: ({ visitor }: DashboardRequest): Content => badgeOf(visitor.rights),
     handlers: {
       async approvals(request) {

@@ -12,7 +12,7 @@ const perPage = 50;
 
 type Needs = { readonly telemetry: { readonly audit?: DashboardAudit } };
 
-/** The audit log, newest line first. */
+/** Creates the page of the audit log, newest line first. */
 export function auditPages({ telemetry: { audit } }: Needs) {
   return {
     async audit(request) {
@@ -76,7 +76,7 @@ function whatOf(line: AuditLine): Content {
   return html`${method ?? line.kind}${path !== undefined && html` <span class="note">${path}</span>`}`;
 }
 
-/** What a change was about, such as the name of the secret that was set. */
+/** Returns details of a change, such as the name of a secret. */
 function detailsOf({ details }: AuditLine): string | undefined {
   if (!isObject(details)) return undefined;
   const members = Object.entries(details);

@@ -12,11 +12,11 @@ type Needs = {
 type Request = ReturnType<NonNullable<PageNeeds['hub']['authorization']>['pending']>;
 
 /**
- * The page on which the owner lets a program in (decisions/0042). Both routes need a login to the dashboard as the owner;
- * the form is taken from pages of the hub only, and its id works once.
+ * Creates the page on which the owner allows a program to use the hub (decisions/0042). Both routes need a login to the
+ * dashboard as the owner. The form is only accepted from the hub's own pages, and its id works once.
  */
 export function authorizePages({ hub: { authorization }, router }: Needs) {
-  /** The question, with an error after a name that cannot be used. */
+  /** Returns the question to the owner, with an error if the chosen name is not allowed. */
   function question(id: string, request: Request, name: string, why?: string): DashboardAnswer {
     const { client, redirect } = request;
     const program = client.name === '' ? 'A program without a name' : client.name;
@@ -58,7 +58,8 @@ ${why !== undefined && alert(why)}
           read.redirect,
           `The program asks for a login wrongly: ${read.message}.`,
         );
-      // A page that leads here could place its own button under the pointer (double-click jacking).
+      // Ask in between if another page led here: it could place a button of its own under the pointer (double-click
+      // jacking).
       if (isLedHere(request)) return interlude(request.url);
       const id = authorization.ask(read.request);
       return question(id, read.request, authorization.suggestName(read.request));
@@ -79,7 +80,7 @@ ${why !== undefined && alert(why)}
   } satisfies Handlers;
 }
 
-/** Whether a page of another origin led the browser here, and not a program that opened it. */
+/** True if a page of another origin led the browser here, rather than a program that opened it. */
 function isLedHere({ headers }: DashboardRequest): boolean {
   const site = headers['sec-fetch-site'];
   return site === 'same-site' || site === 'cross-site';
@@ -93,8 +94,8 @@ function interlude(url: string): DashboardAnswer {
 }
 
 /**
- * Leads back to the program. No redirect: the Content-Security-Policy of the page with the form allows none to another
- * origin.
+ * Returns a page that leads back to the program. It is not an HTTP redirect, because the form's Content-Security-Policy
+ * does not allow one to another origin.
  */
 function back(title: string, to: string, text: string | Html): DashboardAnswer {
   const main = html`${heading(title)}

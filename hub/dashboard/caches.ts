@@ -157,7 +157,7 @@ const thresholdSources: Readonly<Record<Semantic['threshold']['from'], string>> 
   default: 'by default',
 };
 
-/** The threshold in force, and what set it. */
+/** Describes the active threshold and its source. */
 function inWords({
   threshold,
   calibration: { compared, of } = { compared: 0, of: 0 },

@@ -7,12 +7,12 @@ import { paths } from './paths.ts';
 import { notice, optionsOf } from './pieces.ts';
 
 type Shown = {
-  /** Position of the option among those of the server. */
+  /** Position of this option among the server's options. */
   readonly number: number;
   readonly card: Pick<CatalogCard, 'name' | 'version'>;
-  /** False if this hub does not change its config file. */
+  /** False if the hub cannot change its config file. */
   readonly isInstallable: boolean;
-  /** Values that were sent before. */
+  /** Values of an earlier submission of the form. */
   readonly sent: URLSearchParams | undefined;
   readonly asked: readonly AskedSetting[];
 };
@@ -25,7 +25,7 @@ const titles = {
   other: 'Package',
 } as const;
 
-/** One way to install a server: the values that it asks for, or why it is refused. */
+/** Returns the form of one option to install a server, or the reason why the option is refused. */
 export function optionForm(option: InstallOption, shown: Shown): Html {
   const { kind, what, refusal } = option;
   const id = `option-${shown.number}`;
@@ -65,7 +65,7 @@ function inputOf(field: FormField, id: string, about: string, sent: string | und
     const all = choices.length > 0 ? choices : ['true', 'false'];
     return html`<select id="${id}" name="${name}" aria-describedby="${about}"${required}>${optionsOf(isRequired ? all : ['', ...all], value)}</select>`;
   }
-  // A reference is no secret, and people should see which one it is.
+  // Show a reference such as `${secret:NAME}` in plain text, as it is not a secret itself.
   const type = isSecret && !value.startsWith('${') ? 'password' : 'text';
   return html`<input id="${id}" name="${name}" type="${type}" value="${value}" placeholder="${placeholder}" autocomplete="${isSecret ? 'new-password' : 'off'}" spellcheck="false" aria-describedby="${about}"${format === 'number' && html` inputmode="decimal"`}${required}>`;
 }

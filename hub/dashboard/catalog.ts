@@ -14,7 +14,9 @@ const noCatalog = failed(
   'This hub asks no registry of MCP servers: "catalog.enabled" is false in its config.',
 );
 
-/** The catalog of MCP servers: its list, a server of it, and the form that installs that. */
+/**
+ * Creates the pages of the catalog of MCP servers: its list, a server of it, and the form that installs that server.
+ */
 export function catalogPages({ hub, installs, system, telemetry: { redact } }: PageNeeds) {
   const { catalog } = hub;
   const frame = { at: 'catalog' } as const;
@@ -28,7 +30,7 @@ export function catalogPages({ hub, installs, system, telemetry: { redact } }: P
       catalog?.isOn() === true ? await show(catalog, request) : noCatalog;
   }
 
-  /** The page of a server, with the values that were sent and what came of them. */
+  /** Returns the page of a server, with the values of a submitted form and its problems. */
   async function serverPage(
     open: ServerCatalog,
     { query, form, signal }: DashboardRequest,
@@ -80,7 +82,7 @@ ${url.includes('?') && (await results(open, words, query('cursor') || undefined,
         if (names.every(name => found.request.confirm.includes(name))) {
           const wanted = { ...found.request, confirm: names };
           const job = installs.begin(wanted, request.principal().name);
-          // The names of its secrets stay reserved until the install is over.
+          // Reserve the names of the server's secrets until the install has ended.
           const reserved = held.move();
           void job.over.then(() => reserved.dispose());
           return { redirect: paths.job(job.id) };
@@ -112,14 +114,14 @@ ${next !== undefined && html`<p><a class="button" href="${withQuery(paths.catalo
   }
 }
 
-/** Why a form was sent back. `sent`: its values, with references in place of secrets. */
+/** Why a form is returned to the visitor. `sent` has its values, with references in place of secrets. */
 type SentBack = {
   readonly problem?: string;
   readonly asked?: readonly AskedSetting[];
   readonly sent?: URLSearchParams | undefined;
 };
 
-/** The form with the references that secrets were replaced with. No page shows a secret again. */
+/** Returns the form with references in place of secrets, since no page shows a submitted secret. */
 function withReferences(
   form: URLSearchParams,
   body: Readonly<Record<string, unknown>>,
@@ -159,7 +161,7 @@ function links({ repository, website }: CatalogCard): readonly Html[] {
   ];
 }
 
-/** Says how old an answer is that the registry did not give now. */
+/** Shows the age of an answer that comes from the cache. */
 function sourceNotice({ url, problem }: CatalogSource, minutes: number) {
   if (problem === undefined)
     return minutes >= 1 && html`<p class="note">As of ${minutes} min ago.</p>`;

@@ -1,6 +1,6 @@
 import type { Event } from '#core';
 
-/** An updatable part of pages, by the name of its event. */
+/** An updatable part of a page, which is also the name of its event. */
 export type Part =
   | 'health'
   | 'stats'
@@ -37,13 +37,13 @@ type Needs = {
   readonly pins?: { readonly changed: Event<readonly string[]> };
 };
 
-/** Events of agents after which their files may have changed. */
+/** Events of an agent after which its files may have changed. */
 const changesFiles = new Set(['tool_result', 'outcome']);
 
-/** Parts that show something of all servers. */
+/** Parts that show data of all servers. */
 const ofAllServers: ReadonlySet<Part> = new Set<Part>(['health', 'pins']);
 
-/** Reports which parts of open pages have changed. It subscribes to events of the hub only while a page is open. */
+/** Reports which parts of open pages have changed. Subscribes to events of the hub only while a page is open. */
 export function createChanges({ servers, activity, jobs, agents, tasks, approvals, pins }: Needs) {
   const pages = new Set<(part: Part, server?: ChangingServer) => void>();
   let subscriptions: DisposableStack | undefined;
@@ -90,9 +90,9 @@ export function createChanges({ servers, activity, jobs, agents, tasks, approval
   }
 
   return {
-    /** Reports a change that has no event. */
+    /** Reports a change for which there is no event. */
     note: (part: Part) => tell([part]),
-    /** Calls `changed` for each change. `name`: the server of the page; those of other servers are left out. */
+    /** Calls `changed` for each change. With a server's `name`, leaves out changes of other servers. */
     listen(name: string | undefined, changed: (part: Part) => void): Disposable {
       const page = (part: Part, server?: ChangingServer) => {
         if (!server || ofAllServers.has(part) || server.config.name === name) changed(part);

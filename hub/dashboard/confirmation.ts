@@ -7,7 +7,10 @@ export type AskedSetting = {
   readonly isAgreed: boolean;
 };
 
-/** The settings that an install asks to confirm. The browser requires all of them before it sends the form. */
+/**
+ * Returns checkboxes for the settings that an install asks to confirm. The browser sends the form only if all are
+ * checked.
+ */
 export const confirmation = (asked: readonly AskedSetting[]): Html =>
   html`<fieldset class="notice bad" id="confirm"><legend>This server needs more than the default sandbox</legend>
 ${asked.map(({ name, message, isAgreed }) => html`<p><label><input type="checkbox" name="confirm" value="${name}" required${isAgreed && html` checked`}> ${message} <code>${name}</code></label></p>`)}

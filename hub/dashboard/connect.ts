@@ -15,7 +15,7 @@ type Needs = {
   readonly system: { readonly clock: Pick<Clock, 'now'> };
 };
 
-/** How clients call themselves in `initialize`, without their version. */
+/** Names that clients send in `initialize`, without their version. */
 const calledBy: Readonly<Record<ClientName, RegExp>> = {
   'claude-code': /^claude-code\b/i,
   'claude-desktop': /^claude-(?:ai|desktop)\b/i,
@@ -26,10 +26,10 @@ const calledBy: Readonly<Record<ClientName, RegExp>> = {
   raycast: /^raycast\b/i,
 };
 
-/** Number of calls that are searched for the last one of each client. */
+/** Number of recent calls that are searched for the last call of each client. */
 const lookedThrough = 2_000;
 
-/** The page with a card for each client: whether it is connected, and how it gets there. */
+/** Creates the page with a card for each client: whether it is connected, and how to connect it. */
 export function connectPages({ router, telemetry, hub, system: { clock } }: Needs) {
   function cards({ endpoint }: DashboardRequest): Html {
     const sessions = router.sessions();
@@ -86,7 +86,7 @@ ${entry !== undefined && html`<details id="entry-${name}" hx-preserve="true"><su
 `;
 }
 
-/** What finds the calls of clients that call themselves otherwise. */
+/** Search words for the calls of clients that send another name in `initialize`. */
 const searched: Readonly<Record<string, string>> = {
   'claude-desktop': 'claude-ai',
   vscode: 'visual studio',
@@ -96,12 +96,15 @@ const seenCalls = (name: ClientName): Content =>
   html`<p><a id="calls-${name}" href="${withQuery(paths.activity, { text: searched[name] ?? name })}">Its calls</a></p>`;
 
 function entryFor(name: ClientName, { endpoint, needsToken }: Target) {
-  // The token itself is shown nowhere: entries refer to the variable.
+  // Entries contain a reference to the variable: the dashboard never shows the token itself.
   const token = needsToken ? 'ROUTER_TOKEN' : undefined;
   return hubEntry(name, { url: endpoint, token, bridge: { command: 'agenthub', args: [] } });
 }
 
-/** The entry in the format of the client's file; undefined for clients that need a path of this machine in it. */
+/**
+ * Returns the entry in the format of the client's file; undefined for a client whose entry needs a path of this
+ * machine.
+ */
 function snippet(name: ClientName, target: Target): string | undefined {
   if (name === 'claude-desktop') return undefined;
   const entry = entryFor(name, target);
@@ -114,7 +117,7 @@ function snippet(name: ClientName, target: Target): string | undefined {
   return JSON.stringify({ [servers.join('.')]: { [defaultEntryName]: entry } }, undefined, 2);
 }
 
-/** A link that opens the client with the entry filled in; undefined for clients that have none. */
+/** Returns a link that opens the client with the entry filled in; undefined for clients without such links. */
 function deepLink(name: ClientName, target: Target): string | undefined {
   const entry = entryFor(name, target);
   if (name === 'cursor') {

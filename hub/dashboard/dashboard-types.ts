@@ -30,9 +30,9 @@ export type DashboardNeeds = {
   readonly router: Pick<Router, 'open' | 'describeTool' | 'policy' | 'sessions'>;
   readonly telemetry: DashboardTelemetry;
   readonly jobs: Jobs;
-  /** Absent: this hub does not change its config file. */
+  /** Installs servers. Absent if this hub does not change its config file. */
   readonly installs?: DashboardInstalls;
-  /** Absent: the hub improves no prompts. */
+  /** Improves prompts. Absent if the hub does not. */
   readonly prompts?: DashboardPrompts;
   readonly hub: DashboardHub;
   readonly login: Logins;
@@ -42,11 +42,11 @@ export type DashboardNeeds = {
 type DashboardTelemetry = {
   readonly activity: Activity;
   readonly metrics: Metrics;
-  /** Removes secrets from a text of a server. */
+  /** Removes secrets from a server's text. */
   readonly redact: Redaction['text'];
-  /** Absent: only the newest lines of each server are kept, in memory. */
+  /** Stored logs. If absent, only the newest lines of each server are available, from memory. */
   readonly logs?: Pick<Logs, 'read' | 'runs'>;
-  /** Absent: nothing is audited. */
+  /** The audit log. Absent if nothing is audited. */
   readonly audit?: DashboardAudit;
 };
 
@@ -71,33 +71,33 @@ type DashboardHub = {
   readonly health: () => Promise<{ readonly answer: HealthReport }>;
   readonly usages: ContainerUsages;
   readonly access: DashboardAccess;
-  /** Calls that a person has to approve. Absent: the hub keeps none. */
+  /** Calls that a person has to approve. Absent if the hub stores none. */
   readonly approvals?: Approvals;
-  /** Absent: definitions are not pinned. */
+  /** Pinned definitions of tools. Absent if definitions are not pinned. */
   readonly pins?: DefinitionPins;
-  /** Absent: no program logs in to the hub. */
+  /** Logins of programs to the hub. Absent if there are none. */
   readonly authorization?: ProgramLogins;
-  /** Absent: the hub logs in to no server. */
+  /** Logins of the hub to remote servers. Absent if there are none. */
   readonly logins?: ServerLogins;
-  /** Absent: the hub has no agents. */
+  /** Agents. Absent if the hub has none. */
   readonly agents?: Agents;
-  /** Absent: the hub runs no tasks. */
+  /** Tasks. Absent if the hub runs none. */
   readonly tasks?: TaskPipeline;
-  /** Absent: the hub asks no registry of MCP servers. */
+  /** Registry of MCP servers. Absent if the hub uses none. */
   readonly catalog?: ServerCatalog;
-  /** Absent: versions are changed in the config file only. */
+  /** Upgrades of servers. If absent, versions are only changed in the config file. */
   readonly upgrades?: DashboardUpgrades;
-  /** Switches of tools and their token cost. Absent: tools are switched in the config file only. */
+  /** Switches of tools and their token cost. If absent, tools are only switched in the config file. */
   readonly tools?: ToolSwitches;
 };
 
-/** Logins of programs to the hub. `isOffered`: they can log in now. */
+/** Logins of programs to the hub. `isOffered` is true if they can log in now. */
 type ProgramLogins = Pick<
   HubAuthorization,
   'read' | 'ask' | 'pending' | 'suggestName' | 'whyNot' | 'allow' | 'deny'
 > & { readonly isOffered: () => boolean };
 
-/** The answer of `/health`, as far as the overview shows it. */
+/** Fields of the answer of `/health` that the overview shows. */
 export type HealthReport = {
   readonly status: 'ok' | 'degraded' | 'down';
   readonly uptime_seconds: number;
@@ -112,19 +112,19 @@ export type PartHealth = {
   readonly detail?: string;
 };
 
-/** The result of a login: a cookie, a failure, or too many attempts of the address. */
+/** Result of a login: a cookie, a failure, or a block after too many attempts from the address. */
 export type LoginResult =
   | { readonly kind: 'in'; readonly cookie: string }
   | { readonly kind: 'wrong' }
   | { readonly kind: 'blocked'; readonly waitMs: number };
 
-/** Logins to the dashboard: with a link as the owner, with the hub's token for reading. */
+/** Logins to the dashboard: with a link as the owner, or with the hub's token for reading. */
 export interface Logins {
   enterByLink(code: string, address: string): LoginResult;
   enterByToken(token: string, address: string): LoginResult;
 }
 
-/** A request for a page or an action, of a visitor who may make it. */
+/** A request for a page or an action that the visitor may use. */
 export type DashboardRequest = {
   readonly method: string;
   readonly url: string;
@@ -132,40 +132,40 @@ export type DashboardRequest = {
   readonly address: string;
   /** URL of the hub for clients on the visitor's machine: `http://localhost:9090/mcp`. */
   readonly endpoint: string;
-  /** True if htmx asks, which expects a part of a page. */
+  /** True for a request of htmx, which expects a part of a page. */
   readonly isHtmx: boolean;
   readonly param: (name: string) => string;
-  /** A query parameter; empty if it is missing or duplicated. */
+  /** Returns a query parameter; empty if it is missing or duplicated. */
   readonly query: (name: string) => string;
-  /** Empty without a form. */
+  /** Fields of the form in the body; empty without a form. */
   readonly form: URLSearchParams;
   readonly visitor: Visitor;
-  /** Throws TypeError if the guard did not admit the request to its route. */
+  /** Returns the principal of the request. Throws TypeError if the guard did not admit the request to its route. */
   readonly principal: () => Principal;
-  /** Aborted if the client disconnects before the answer is sent. */
+  /** Aborts if the client disconnects before the answer is sent. */
   readonly signal: AbortSignal;
 };
 
 export type DashboardAnswer = {
   readonly status?: number;
   readonly headers?: Readonly<Record<string, string>>;
-  /** The value of the visitor's new login cookie; empty removes it. */
+  /** Value of the visitor's new login cookie; an empty value removes the cookie. */
   readonly cookie?: string;
 } & (
   | { readonly page: Page }
   /** A part of a page, for htmx. */
   | { readonly part: Html }
-  /** An error page, or a notice for htmx. */
+  /** An error page; for htmx, a notice. */
   | { readonly failure: FailedAction; readonly status: number }
   | { readonly redirect: string }
   | { readonly download: Download }
   | { readonly asset: { readonly type: string; readonly body: Buffer } }
 );
 
-/** A file that the browser stores. */
+/** A file that the browser downloads. */
 export type Download = {
   readonly name: string;
-  /** Disposed when it was sent, or when the client has disconnected. */
+  /** Content of the file, disposed after it is sent or the client has disconnected. */
   readonly content: Awaited<ReturnType<Agents['files']['open']>>;
 };
 

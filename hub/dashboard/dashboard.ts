@@ -34,13 +34,13 @@ import { taskPages } from './tasks.ts';
 import { createToolCosts } from './tool-costs.ts';
 import { toolPages } from './tool.ts';
 
-/** The loaded dashboard: the handlers of its routes, by name. */
+/** The loaded dashboard, with the handlers of its routes by name. */
 export type Dashboard = Awaited<ReturnType<typeof createDashboard>>;
 
 /**
- * Headers of every answer. Pages load nothing from other sites, contain no inline scripts or styles, cannot be framed by other
- * sites, and send them no referrer. `no-referrer` would also hide the origin of forms from the hub (Fetch standard, "append a
- * request Origin header").
+ * Headers of every answer. Pages load nothing from other sites, contain no inline scripts or styles, cannot be framed
+ * by other sites, and send no referrer to them. `no-referrer` would also hide the origin of forms from the hub (Fetch
+ * standard, "append a request Origin header").
  */
 const securityHeaders = {
   'content-security-policy':
@@ -58,7 +58,7 @@ const htmlHeaders = {
 } as const;
 const assetHeaders = { 'cache-control': 'public, max-age=31536000, immutable' } as const;
 
-/** Loads the assets. Rejects if one is missing. */
+/** Loads the assets. Rejects if an asset is missing. */
 export async function createDashboard(options: LoginOptions, needs: DashboardNeeds) {
   const { login, ...others } = needs;
   const { hub, system, telemetry } = others;
@@ -119,7 +119,7 @@ export async function createDashboard(options: LoginOptions, needs: DashboardNee
   return {
     securityHeaders,
     render,
-    /** The login page, instead of what a visitor may not see. */
+    /** Returns the login page, in place of a page that the visitor may not see. */
     askToLogIn: ({ method, url }: DashboardRequest, status: number) =>
       entering.askToLogIn(method === 'GET' ? url : paths.overview, status),
     changes,
@@ -151,7 +151,7 @@ export async function createDashboard(options: LoginOptions, needs: DashboardNee
       },
       async nowhere(request) {
         const [path = '', ...query] = request.url.split('?');
-        // As typed by hand, or completed by a browser.
+        // Users and browsers may add a slash to a path.
         return path.endsWith('/')
           ? { redirect: [path.slice(0, -1), ...query].join('?') }
           : noPage(request);

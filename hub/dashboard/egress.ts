@@ -3,7 +3,7 @@ import { ago, count, counted } from './format.ts';
 import { type Html, html } from './html.ts';
 import { table } from './pieces.ts';
 
-/** What the server reached, and what its entry did not let it reach. */
+/** Shows the connections of a server that its network settings allowed and blocked. */
 export function egressPart({ allowed, blockedCount, blocked }: EgressReport, now: number): Html {
   const said = html`<p class="note">${counted(allowed, 'connection')} allowed, ${count(blockedCount)} blocked.${blocked.length > 0 && html` To allow a target, add it to <code>network.allow</code> of the entry.`}</p>`;
   const targets =

@@ -2,12 +2,15 @@ import type { LocalLaunch, RemoteLaunch, ServerConfig } from '#config';
 import { withoutSecrets } from '#core';
 import { planLaunch, runtimeOf } from '#servers';
 
-/** Keys that no page shows, because their values may be secrets. */
+/** Text in place of values that may be secrets, so that no page shows them. */
 const hidden = '[redacted]';
 const hideAll = (values: Readonly<Record<string, string>>) =>
   Object.fromEntries(Object.keys(values).map(name => [name, hidden]));
 
-/** The config of a server in the format of the config file, with all defaults, without values of environment and headers. */
+/**
+ * Returns the config of a server in the format of the config file, with all defaults, but without values of environment
+ * and headers.
+ */
 export function entryOf(config: ServerConfig): Readonly<Record<string, unknown>> {
   const { launch } = config;
   return {
@@ -82,14 +85,14 @@ function networkText(network: LocalLaunch['sandbox']['network']): string {
     : `only ${network.allow.join(', ') || 'nothing yet'}`;
 }
 
-/** Isolation of a server, in the words of its page. */
+/** Isolation of a server, as its page describes it. */
 type SandboxView = {
-  /** False for a process on the hub's machine. */
+  /** True if the server is isolated; false for a process on the hub's machine. */
   readonly isThere: boolean;
   readonly rows: readonly (readonly [name: string, value: string])[];
 };
 
-/** The effective sandbox of a server, if `backend` is the default runtime. */
+/** Describes the effective sandbox of a server. `backend` is the default runtime. */
 export function sandboxOf(config: ServerConfig, backend: 'docker' | 'process'): SandboxView {
   const { launch } = config;
   if (launch.kind === 'remote')
@@ -100,7 +103,7 @@ export function sandboxOf(config: ServerConfig, backend: 'docker' | 'process'): 
         ['Address', withoutSecrets(launch.url)],
       ],
     };
-  // No plan: the command has no image, so the server cannot run. Paths of data folders are not shown.
+  // Without an image there is no plan, as the server cannot run. Paths of data folders are not shown.
   const plan =
     runtimeOf(launch, backend) === 'docker' &&
     launch.image === undefined &&

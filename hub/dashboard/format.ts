@@ -48,7 +48,7 @@ export function moment(at: number, style: 'time' | 'date' = 'time'): Html {
   return html`<time datetime="${iso}" data-show="${style}">${shown} UTC</time>`;
 }
 
-/** The first sentence or line of a text, cut to `maxCharacters`. */
+/** Returns the first sentence or line of a text, cut to `maxCharacters`. */
 export function brief(text: string, maxCharacters = 160): string {
   const first = (
     /^\s*([^\n]*?[.!?])(\s|$)/.exec(text)?.[1] ??

@@ -3,7 +3,7 @@ const markup = Symbol('markup');
 /** Safe markup. Only `html` creates it, and all values in it are escaped. */
 export type Html = { readonly [markup]: string };
 
-/** Content for markup: text (will be escaped), markup, or nothing. */
+/** Content for markup: text, which is escaped, markup, or nothing. */
 export type Content = Html | string | number | undefined | false | readonly Content[];
 
 /**

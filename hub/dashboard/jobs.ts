@@ -19,7 +19,7 @@ import {
   serverLink,
 } from './pieces.ts';
 
-/** The list of jobs, and the page of each. */
+/** Creates the list of jobs, and the page of each job. */
 export function jobPages({ jobs }: PageNeeds) {
   const frame = { title: 'Jobs', at: 'jobs', events: paths.events } as const;
   const list = (rights: Rights) =>
@@ -98,7 +98,7 @@ function jobPartial(job: Job, lines: ReturnType<Jobs['linesOf']>): Html {
   const { id, state } = job;
   const content = html`<div class="card">${outcome(job)}</div>
 <section><h2>Steps</h2>${lines.length === 0 ? empty(state === 'running' ? 'Not started yet.' : 'The steps were not stored.') : html`<pre id="steps-text" tabindex="0" role="region" aria-label="Steps" data-tail="yes">${lines.map(({ step, text }) => `${step.padEnd(9)}${text}\n`)}</pre>`}</section>`;
-  // An ended job does not change, so it needs no updates.
+  // An ended job does not change, so its page needs no updates.
   if (state !== 'running') return html`<div id="job">${content}</div>`;
   return fragment('job', `${paths.job(id)}/partial`, content, 'install');
 }
@@ -118,10 +118,10 @@ function outcome(job: Job): Html {
 
 type InstallForm = ReturnType<typeof installFormOf>;
 
-/** Why a form was sent back: what is wrong, or the settings beyond the default sandbox to confirm. */
+/** Why a form is returned to the visitor: a problem, or settings beyond the default sandbox to confirm. */
 type SentBack = { readonly problem?: string; readonly asked?: readonly AskedSetting[] };
 
-/** The install form. Installs continue when the page is closed. */
+/** Creates the page with the install form. Installs continue if the page is closed. */
 export function installPages({ installs, jobs, telemetry: { redact } }: PageNeeds) {
   const pageOf = (form: InstallForm, sentBack: SentBack = {}) => ({
     title: 'Install',
@@ -165,7 +165,7 @@ ${jobList(jobs.list(), 'owner')}</section>`,
   } satisfies Handlers;
 }
 
-/** Errors in the entry itself are reported by the job. */
+/** Ignores errors in the entry itself, because the job reports them. */
 function leaveToJob(error: unknown): readonly never[] {
   if (error instanceof HubError && error.code !== 'HUB_REQUEST_INVALID') return [];
   throw error;

@@ -21,7 +21,7 @@ export type Page = {
   readonly reloadSeconds?: number;
   /** Redirects to this path with a new request, which carries the cookies that this response sets. */
   readonly leadsTo?: string;
-  /** Result of the action that led to this page. */
+  /** Notice about the action that led to this page. */
   readonly notice?: Html | undefined;
 };
 
@@ -51,10 +51,12 @@ const places = [
   ],
 ] as const;
 type NavigationEntry = (typeof places)[number][number][0];
-/** What waits for the visitor, beside the links of the navigation. */
+/** Badges with numbers of waiting decisions, beside links of the navigation. */
 type NavigationBadges = { readonly [entry in NavigationEntry]?: Content };
 
-/** htmx settings: no evaluation of code and no inline styles. Forms contain all their settings themselves. */
+/**
+ * Settings of htmx: no evaluation of code, no inline styles, and no inheritance, as forms contain all their settings.
+ */
 const htmxConfig = JSON.stringify({
   disableInheritance: true,
   includeIndicatorStyles: false,
@@ -130,8 +132,8 @@ const script = 'text/javascript; charset=utf-8';
 const hashLength = 12;
 
 /**
- * Reads the files that pages load. Their URLs contain a hash of the content, so they can be cached forever. Rejects if one
- * is missing, as in an incomplete package.
+ * Reads the files that pages load. Their URLs contain a hash of the content, so that browsers can cache them forever.
+ * Rejects if a file is missing, as in an incomplete package.
  */
 export async function loadAssets() {
   const htmx = createRequire(import.meta.url).resolve('htmx.org/dist/htmx.min.js');

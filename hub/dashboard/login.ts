@@ -4,16 +4,19 @@ import { paths } from './paths.ts';
 import { heading, notice } from './pieces.ts';
 
 export type LoginOptions = {
-  /** Token for read access, if one is set. */
+  /** Token for read access; undefined if none is set. */
   readonly token: string | undefined;
   readonly administration: 'on' | 'off';
 };
 
 type Failed = 'token' | 'link' | 'blocked';
 
-/** The login page, and the ways in and out. */
+/** Creates the login page, and the handlers that log visitors in and out. */
 export function loginPages(options: LoginOptions, login: Logins) {
-  /** Explains how to log in, and asks for the token if the hub has one. `to`: path to go to after the login. */
+  /**
+   * Returns the page that explains how to log in, and asks for the token if the hub has one. `to` is the path after the
+   * login.
+   */
   function askToLogIn(to: string, status: number, failed?: Failed): DashboardAnswer {
     const main = html`<div class="login">${heading('Log in')}
 ${failed === 'link' && notice('bad', 'This link was already used, or is older than ten minutes. Get a new one:')}
@@ -21,7 +24,7 @@ ${failed === 'blocked' && notice('bad', 'Too many failed logins from this addres
 ${to.startsWith(paths.authorize) && html`<p>A program wants to be let in to this hub. Only its owner can decide. <a id="go-on" href="${to}">Go on when you are logged in</a></p>`}
 ${options.administration === 'on' ? byLink : html`<p>The administration of this hub is off, so its owner cannot log in.</p>`}
 ${options.token !== undefined && byToken(to, failed)}</div>`;
-    // For a request of a part: reloads the whole page, which then shows the login.
+    // If htmx requested a part, reload the whole page, which then shows the login.
     return { page: { title: 'Log in', main }, status, headers: { 'hx-refresh': 'true' } };
   }
 
@@ -38,10 +41,10 @@ ${options.token !== undefined && byToken(to, failed)}</div>`;
     handlers: {
       async loginPage({ query, headers, address }) {
         const code = query('code');
-        // A prefetch of the browser must not use up the link.
+        // A prefetch by the browser must not use up the one-time link.
         const isAhead = headers['sec-purpose']?.includes('prefetch') === true;
         if (code === '' || isAhead) return askToLogIn(paths.overview, isAhead ? 503 : 200);
-        // No redirect: coming from another site, a browser would follow it without the new cookie (SameSite).
+        // Do not redirect: a browser that comes from another site would follow without the new cookie (SameSite).
         const main = html`${heading('Logged in')}
 <p><a href="${paths.overview}">To the dashboard</a></p>`;
         const page = { title: 'Logged in', main, leadsTo: paths.overview };
@@ -57,7 +60,7 @@ ${options.token !== undefined && byToken(to, failed)}</div>`;
   };
 }
 
-/** True for a path of the dashboard: a link must not redirect to other sites. */
+/** True for a path of the dashboard, since a link must not redirect to other sites. */
 const isOwnPath = (path: string) => /^\/dashboard(?:[/?][^\\\s]*)?$/.test(path);
 
 const byLink = html`<p>The owner of this hub logs in with a one-time link. Run this in the folder of the hub:</p>

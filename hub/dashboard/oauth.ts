@@ -8,7 +8,7 @@ import { paths } from './paths.ts';
 import { actionButton, badge, empty, facts, failed, heading, serverLink, table } from './pieces.ts';
 import type { ServerView } from './server-view.ts';
 
-/** Logins to remote servers: the button, the redirect back from the authorization server, and the way out. */
+/** Creates the handlers of logins to remote servers: begin, return from the authorization server, and logout. */
 export function oauthPages({ servers, hub: { logins }, system }: PageNeeds) {
   return {
     async beginOAuthLogin({ param }) {
@@ -20,7 +20,7 @@ export function oauthPages({ servers, hub: { logins }, system }: PageNeeds) {
 <p><a class="button primary" id="go" href="${url}">Go on</a></p>`;
       return { page: { title: `Log in to ${name}`, at: 'overview', main, leadsTo: url } };
     },
-    // Public: the redirect comes from another site, without the cookie of a login to the dashboard.
+    // Needs no login to the dashboard: the redirect comes from another site, without the dashboard's cookie.
     async finishOAuthLogin({ url }) {
       if (!logins) return noLogins;
       const name = await logins.finish(new URLSearchParams(url.split('?')[1]));
@@ -53,7 +53,7 @@ const logoutButton = (name: string) =>
     id: `oauth-logout-${name}`,
   });
 
-/** The login of a server on its page. */
+/** Shows the hub's login to a server on the server's page. */
 export function oauthPart({ name, state }: ServerView, login: LoginStatus, now: number): Content {
   if (login.state === 'none')
     return (
@@ -77,7 +77,7 @@ function loginLabel({ state, missingScope }: LoginStatus): string {
   return missingScope === undefined ? 'Log in again' : 'Log in with more access';
 }
 
-/** When the access ends. */
+/** Says when the access to the server ends. */
 function expiryOf({ expiresAt, isRefreshable }: LoginStatus, now: number): string {
   const renewed = isRefreshable === true ? ', then renewed' : '';
   if (expiresAt === undefined) return 'no expiry';
@@ -98,7 +98,7 @@ export type LoginsShown = {
 
 type Row = { readonly name: string; readonly login: LoginStatus; readonly state: string };
 
-/** All logins, for the page on access. */
+/** Shows all logins to servers on the access page. */
 export async function loginsPart({ servers, logins }: LoginsShown, now: number): Promise<Html> {
   const remote = servers.all.filter(({ config }) => config.launch.kind === 'remote');
   const rows: readonly Row[] = await Promise.all(

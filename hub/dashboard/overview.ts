@@ -18,11 +18,11 @@ import { statsPartial } from './stats.ts';
 type HealthView = HealthReport & {
   readonly rows: readonly ServerRow[];
   readonly now: number;
-  /** What waits for a decision of the owner; false for other visitors. */
+  /** Numbers of calls and definitions that wait for the owner's decision; false for other visitors. */
   readonly forYou: false | { readonly calls: number; readonly definitions: number };
 };
 
-/** Start page: health, servers, statistics and recent calls. */
+/** Creates the start page: health, servers, statistics and recent calls. */
 export function overviewPages(needs: PageNeeds, recentCalls: (request: DashboardRequest) => Html) {
   const { hub, servers, system, telemetry, views } = needs;
 
@@ -85,7 +85,7 @@ function summary(view: HealthView): Html {
 ${waitingTile(view)}</ul>`;
 }
 
-/** Links to what waits for the owner; nothing if that is nothing. */
+/** Returns links to decisions that wait for the owner; nothing if there are none. */
 function waitingTile({ forYou }: HealthView): Content {
   if (!forYou || forYou.calls + forYou.definitions === 0) return undefined;
   const { calls, definitions } = forYou;

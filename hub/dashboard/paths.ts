@@ -53,7 +53,7 @@ export const paths = {
   server: (name: string) => `/dashboard/servers/${encodeURIComponent(name)}`,
   part: (name: string, part: 'state' | 'offers' | 'pins' | 'log' | 'run') =>
     `/dashboard/servers/${encodeURIComponent(name)}/${part}-partial`,
-  /** `more`: further query parameters. */
+  /** Returns the path of a tool's page. `more` has further query parameters. */
   tool: (server: string, tool: string, more: Readonly<Record<string, string>> = {}) =>
     `/dashboard/servers/${encodeURIComponent(server)}/tool?name=${[encodeURIComponent(tool), ...Object.entries(more).map(([name, value]) => `${name}=${encodeURIComponent(value)}`)].join('&')}`,
   versions: '/dashboard/versions',
@@ -64,7 +64,7 @@ export const paths = {
   agent: (id: string) => `/dashboard/agents/${encodeURIComponent(id)}`,
   agentPart: (id: string, part: 'state' | 'conversation' | 'files') =>
     `/dashboard/agents/${encodeURIComponent(id)}/${part}-partial`,
-  /** `path`: relative to the workspace. */
+  /** Returns the path of an agent's file. `path` is relative to the agent's workspace. */
   agentFile: (id: string, path: string) =>
     `/dashboard/agents/${encodeURIComponent(id)}/files/${path.split('/').map(encodeURIComponent).join('/')}`,
   agentRemoval: (id: string) => `/dashboard/agents/${encodeURIComponent(id)}/remove`,

@@ -7,10 +7,10 @@ export type Tone = 'good' | 'busy' | 'warn' | 'bad' | 'idle';
 export const badge = (tone: Tone, text: Content): Html =>
   html`<span class="badge ${tone}">${text}</span>`;
 
-/** Shown while a form waits for its response, also announced by screen readers. */
+/** Shown while a form waits for its response. Screen readers announce it too. */
 export const atWork: Html = html`<span role="status"><span class="at-work">${badge('busy', 'Working…')}</span></span>`;
 
-/** Shown instead of an empty list. */
+/** Shown in place of an empty list. */
 export const empty = (title: string, ...more: readonly Content[]): Html =>
   html`<div class="empty"><p class="lead">${title}</p>${more}</div>`;
 
@@ -20,14 +20,14 @@ export const heading = (title: Content, ...beside: readonly Content[]): Html =>
 export const notice = (tone: 'good' | 'bad', ...text: readonly Content[]): Html =>
   html`<p class="notice ${tone}">${text}</p>`;
 
-/** A notice that screen readers announce at once. */
+/** Returns a notice that screen readers announce at once. */
 export const alert = (text: string): Html => html`<p class="notice bad" role="alert">${text}</p>`;
 
-/** Why a page cannot be shown or an action failed. The message says what to do. */
+/** Why a page cannot be shown or an action failed. The message contains the remedy. */
 export type FailedAction = {
   readonly title: string;
   readonly message: string;
-  /** Code in `hub/ERRORS.md`; undefined if there is none. */
+  /** Error code in `hub/ERRORS.md`; undefined if there is none. */
   readonly code?: string;
 };
 
@@ -47,17 +47,20 @@ ${code !== undefined && html`<p class="note">Error code: <code>${code}</code></p
  */
 export type Rights = 'owner' | 'viewer' | 'closed';
 
-/** Shown instead of actions that only the owner may do. */
+/** Shown in place of actions that only the owner may use. */
 export const loginLink = (rights: Rights, text: string, id: string): Content =>
   rights === 'viewer' && html`<a class="button" id="${id}" href="${paths.login}">${text}</a>`;
 
-/** Shown instead of content that only the owner may see. */
+/** Shown in place of content that only the owner may see. */
 export const ownersOnly = (rights: Rights, what: string): Html =>
   rights === 'viewer'
     ? html`<p class="note">${what} is shown only to the owner of the hub: <a href="${paths.login}">log in</a>.</p>`
     : html`<p class="note">${what} is not shown: the administration of this hub is off.</p>`;
 
-/** The number of decisions that wait, beside a link of the navigation. It reloads itself; without any it is empty. */
+/**
+ * Returns a badge with the number of waiting decisions, beside a link of the navigation. It reloads itself, and is
+ * empty without decisions.
+ */
 export const countBadge = ({
   id,
   path,
@@ -68,7 +71,10 @@ export const countBadge = ({
     waiting > 0 && html` ${badge('warn', html`${waiting}<span class="unseen"> waiting</span>`)}`
   }</span>`;
 
-/** A part of a page that reloads itself from the URL `from` on `events` (default: its id), and every ten seconds. */
+/**
+ * Returns a part of a page that reloads itself from the URL `from` on `events` (default: its id), and every ten
+ * seconds.
+ */
 export const fragment = (
   id: string,
   from: string,
@@ -80,14 +86,17 @@ ${content}
 </div>`;
 
 type ButtonAction = Readonly<Record<'label' | 'path' | 'id', string>> & {
-  /** What the action applies to, for screen readers. */
+  /** Object of the action, for screen readers. */
   readonly about?: string;
   readonly tone?: 'danger';
-  /** The action is not possible now. Its button keeps its place. */
+  /** True if the action is not possible now. Its button is shown disabled. */
   readonly isDisabled?: boolean;
 };
 
-/** A button in a form of its own, which works without JavaScript. Its id keeps the focus when the page is updated. */
+/**
+ * Returns a button in a form of its own, which works without JavaScript. Its id keeps the focus when the page is
+ * updated.
+ */
 export function actionButton(action: ButtonAction): Html {
   const { label, path, id, about, tone, isDisabled = false } = action;
   const attributes = [
@@ -105,8 +114,9 @@ export function facts(rows: readonly (readonly [name: string, value: Content])[]
 type Column<Row> = readonly [title: string, cell: (row: Row) => Content, kind?: 'number'];
 
 /**
- * A table, whose first column names the rows. On a narrow screen each row becomes a card that labels its values with the
- * column names. Rows of a `dense` table have one line. ARIA roles are set because browsers drop table semantics when CSS changes the display type.
+ * Returns a table, whose first column names the rows. On a narrow screen each row becomes a card that labels its values
+ * with the column names. Rows of a `dense` table have one line. Sets ARIA roles, because browsers drop table semantics
+ * when CSS changes the display type.
  */
 export function table<Row>(
   caption: string,
@@ -130,23 +140,23 @@ ${rows.map(
 )}</tbody></table>`;
 }
 
-/** Link to a server's page. In parts that are updated it needs an id to keep the focus. */
+/** Returns a link to a server's page. In parts that are updated it needs an id to keep the focus. */
 export const serverLink = (name: string, id?: string): Html =>
   html`<a href="${paths.server(name)}"${id !== undefined && html` id="${id}"`}>${name}</a>`;
 
-/** An identifier that may wrap between its words. */
+/** Returns an identifier that may wrap between its words. */
 export const breakable = (code: string): Html =>
   html`<span>${code.split(/(?<=_)/).map((word, at) => html`${at > 0 && html`<wbr>`}${word}`)}</span>`;
 
 export const optionsOf = (choices: readonly string[], chosen: string): readonly Html[] =>
   choices.map(choice => html`<option${choice === chosen && html` selected`}>${choice}</option>`);
 
-/** A text in a scrollable box. */
+/** Returns a text in a scrollable box. */
 export const payload = (text: string, name: string): Html =>
   text === ''
     ? html`<p class="note">Nothing was recorded.</p>`
     : html`<pre tabindex="0" role="region" aria-label="${name}">${text}</pre>`;
 
-/** A text with a button that copies it. */
+/** Returns a text with a button that copies it. */
 export const copyable = (id: string, text: string): Html =>
   html`<div class="copyable"><pre id="copy-${id}" tabindex="0" role="region" aria-label="${id}">${text}</pre><button type="button" class="copy" id="copy-${id}-button" data-copy="copy-${id}" aria-label="Copy ${id}">Copy</button></div>`;

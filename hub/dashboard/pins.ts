@@ -22,12 +22,15 @@ type Needs = {
 
 type Deviation = PinReport['deviations'][number];
 
-/** Maximum number of changed definitions of one server that a page shows. */
+/** Maximum number of changed definitions of one server on a page. */
 const maxShown = 20;
 
 const nowhere = failed(409, 'Not here', 'This hub pins no definitions.');
 
-/** Pinned definitions: what changed, its differences, the decisions about it, and the badge with their number. */
+/**
+ * Creates the page of pinned definitions, with their changes and the forms to decide about them, and the badge with
+ * their number.
+ */
 export function pinPages({ hub: { pins } }: Needs) {
   const decide = (verdict: 'accept' | 'reject') => async (request: DashboardRequest) => {
     if (!pins) return nowhere;
@@ -44,7 +47,7 @@ export function pinPages({ hub: { pins } }: Needs) {
   };
 
   return {
-    /** The badge of the navigation; nothing for visitors who may not decide. */
+    /** Returns the badge of the navigation; nothing for visitors who may not decide. */
     badgeFor: ({ visitor }: DashboardRequest): Content =>
       pins && visitor.rights === 'owner' && pinsBadge(pins.waiting),
     handlers: {
@@ -110,7 +113,7 @@ function pinnedText(pinned: PinReport['pinned']): string {
   return `${counted(tools, 'tool')}, ${counted(prompts, 'prompt')}${more}`;
 }
 
-/** What changed at one server, for its page. */
+/** Shows the changed definitions of one server, on its page. */
 export function serverPinsPart(report: PinReport): Html {
   const { server, deviations, flags } = report;
   const content =
@@ -120,7 +123,7 @@ ${reportPart(report, 'server')}</section>`;
   return fragment('pin-list', paths.part(server, 'pins'), content, 'pins');
 }
 
-/** `at`: the page that forms lead back to. */
+/** Shows the changed definitions of a server. `at` is the page that its forms lead back to. */
 function reportPart({ server, deviations, flags }: PinReport, at: 'pins' | 'server'): Html {
   const shown = deviations.slice(0, maxShown);
   const more = deviations.length - shown.length;
@@ -169,9 +172,9 @@ type Decision = {
   readonly label: string;
   readonly id: string;
   readonly about: string;
-  /** What the person was shown: the decision fails if that has changed meanwhile. */
+  /** Hashes of the definitions that the page shows. The decision fails if they have changed meanwhile. */
   readonly chosen: readonly Pick<Deviation, 'hash'>[];
-  /** Absent: all of the server. */
+  /** The one definition to decide about; absent for all of the server. */
   readonly only?: Pick<Deviation, 'kind' | 'name'>;
   readonly at: 'pins' | 'server';
   readonly tone?: 'danger' | undefined;
@@ -185,7 +188,7 @@ function decideForm(
   const path = paths.action(verdict === 'accept' ? 'pins-accept' : 'pins-reject', server);
   const field = (name: string, value: string) =>
     html`<input type="hidden" name="${name}" value="${value}">`;
-  // As JSON, because forms change line breaks and lone surrogates.
+  // Write the name as JSON, because forms change line breaks and lone surrogates.
   const which = only && [field('kind', only.kind), field('name', JSON.stringify(only.name))];
   return html`<form method="post" action="${path}" hx-post="${path}" hx-target="#notice" hx-sync="this:drop">${which}${chosen.map(({ hash }) => field('hash', hash))}${field('at', at)}<button id="${id}" class="${tone}" aria-label="${label} ${about}">${label}</button></form>`;
 }

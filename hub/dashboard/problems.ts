@@ -5,13 +5,13 @@ import { actionButton, badge } from './pieces.ts';
 import { isDown, stateBadge } from './server-state.ts';
 import type { ServerRow } from './server-view.ts';
 
-/** A part of the hub that is not well. `detail` is redacted. */
+/** A part of the hub with a problem. `detail` is redacted. */
 export type PartProblem = Pick<PartHealth, 'state'> & {
   readonly name: string;
   readonly detail: string | undefined;
 };
 
-/** What a person should look at, with its cause and what to do; nothing if all is well. */
+/** Lists problems of servers and parts of the hub, with cause and remedy; nothing if there are none. */
 export function problemList(rows: readonly ServerRow[], parts: readonly PartProblem[]): Content {
   const problems = [...parts.map(partProblem), ...rows.flatMap(row => serverProblem(row) ?? [])];
   if (problems.length === 0) return undefined;

@@ -4,13 +4,13 @@ import { type Content, type Html, html } from './html.ts';
 import { paths, withQuery } from './paths.ts';
 import { empty, fragment } from './pieces.ts';
 
-/** What a visitor wants to see of a log. */
+/** Part of a log that a visitor chose to see. */
 type LogChoice = {
-  /** 0 is the newest run, 1 the one before. */
+  /** Number of runs to go back: 0 is the newest run, 1 the one before. */
   readonly back: number;
   readonly find: string;
   readonly hasTimes: boolean;
-  /** False: the log stays as it is. */
+  /** True if the log updates itself. */
   readonly isFollowed: boolean;
 };
 
@@ -19,10 +19,10 @@ type LogContent = {
   readonly lines: readonly Pick<SourceLine, 'at' | 'text' | 'isHubs' | 'event' | 'instance'>[];
 };
 
-/** Number of lines of a log that a page shows, the newest. */
+/** Maximum number of lines of a log on a page, the newest. */
 export const shownLines = 1_000;
 
-/** The choice in a query. */
+/** Reads the visitor's choice from a query. */
 export function logChoiceOf(query: (name: string) => string): LogChoice {
   const back = query('back');
   return {
@@ -40,7 +40,7 @@ const queryOf = ({ back, find, hasTimes, isFollowed }: LogChoice) => ({
   follow: isFollowed ? undefined : 'no',
 });
 
-/** The log of a server by runs, with what chooses from it. The newest run is followed. */
+/** Shows the log of a server by runs, with the form to choose a run. The log of the newest run updates itself. */
 export function logTab(name: string, choice: LogChoice, content: LogContent): Html {
   return html`${logForm(name, choice, content)}${logPart(name, choice, content)}`;
 }
@@ -64,7 +64,7 @@ function runName({ run, beganAt, endedAt, how }: LogRun, at: number): string {
   return `${at === 0 ? 'newest' : at === 1 ? 'previous' : `run ${run}`}: ${began} UTC${ended}`;
 }
 
-/** The lines, which reload themselves while they are followed. */
+/** Shows the lines of a log, which reload themselves while the log is followed. */
 export function logPart(name: string, choice: LogChoice, { lines }: LogContent): Html {
   const wanted = choice.find.toLowerCase();
   const found =
@@ -90,7 +90,7 @@ function lineOf(
     : html`${time}${from}${said}\n`;
 }
 
-/** The text with what was searched for marked in it. */
+/** Returns the text with the matches of a search marked. */
 function marked(text: string, find: string): Content {
   if (find === '') return text;
   const parts: Content[] = [];

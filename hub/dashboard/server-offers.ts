@@ -5,10 +5,10 @@ import { paths, withQuery } from './paths.ts';
 import { empty, fragment, table } from './pieces.ts';
 import { type ListedItem, type ServerView, toolsPerPage } from './server-view.ts';
 
-/** The lists of a server, each on a tab. */
+/** Kind of list that a server offers. Each has a tab on its page. */
 export type OfferTab = 'tools' | 'resources' | 'prompts';
 
-/** A list of a server. `states`: switches and costs of its tools; undefined while they are not known. */
+/** Shows one list of a server. `states` has switches and costs of its tools, and is undefined until they are known. */
 export function offersPart(view: ServerView, tab: OfferTab, states: ToolStates | undefined): Html {
   const { name, offers } = view;
   const content = {

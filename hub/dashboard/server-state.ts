@@ -15,7 +15,7 @@ const states: Readonly<Record<ServerRow['state'], readonly [tone: Tone, text: st
   needs_login: ['warn', 'needs login'],
 };
 
-/** The state of a server. A stopped one starts with its first call, unless a person stopped it. */
+/** Shows the state of a server. A stopped server starts with its first call, unless a person stopped it. */
 export function stateBadge({ state, isEnabled, isStoppedByHand }: ServerRow): Html {
   if (!isEnabled) return badge('idle', 'disabled');
   if (state === 'stopped' && !isStoppedByHand) return badge('idle', 'on demand');
@@ -57,8 +57,8 @@ const hasActions = ({ isEnabled, runsOn }: ServerRow) => isEnabled && runsOn !==
 const all = ['start', 'stop', 'restart'] as const;
 
 /**
- * The actions of a server. Those that its state does not permit are disabled and keep their places, so that no other action
- * appears under the pointer.
+ * Returns the buttons of a server. Actions that its state does not permit are disabled, but keep their places, so that
+ * no other action moves under the pointer.
  */
 export function serverActions(row: ServerRow): Html {
   const { name, rights } = row;
@@ -76,7 +76,7 @@ export function serverActions(row: ServerRow): Html {
   return html`<div class="actions">${hasActions(row) && buttons}</div>`;
 }
 
-/** The same in a row of a table, as icons in one form. */
+/** Returns the buttons of a server as icons in one form, for a row of a table. */
 export function rowActions(row: ServerRow): Content {
   if (!hasActions(row)) return undefined;
   const { name } = row;

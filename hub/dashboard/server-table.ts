@@ -7,16 +7,16 @@ import { empty, serverLink, table } from './pieces.ts';
 import { placeOf, rowActions, stateBadge, uptime } from './server-state.ts';
 import type { ServerRow } from './server-view.ts';
 
-/** Calls of each server since the start of the hub. */
+/** Numbers of calls per server since the start of the hub. */
 type CallTotals = ReturnType<Metrics['snapshot']>['servers'];
 
 type Figures = {
   readonly traffic: CallTotals;
-  /** Token costs of tools, by server. */
+  /** Token costs of tools by server. */
   readonly costs: ReadonlyMap<string, Pick<ToolStates, 'tokens'>>;
 };
 
-/** All servers, one line each. */
+/** Shows all servers in a table, one line each. */
 export function serverTable(
   rows: readonly ServerRow[],
   { traffic, costs }: Figures,
@@ -79,7 +79,7 @@ const placeCell = (row: ServerRow): Content =>
 
 type CallsOfServer = CallTotals extends ReadonlyMap<string, infer One> ? One : never;
 
-/** The share of calls that failed, with errors that tools report. */
+/** Returns the share of failed calls, including errors that tools report. */
 function errorShare(traffic: CallsOfServer | undefined): Content {
   if (!traffic || traffic.calls === 0) return undefined;
   const { calls, errors, toolErrors } = traffic;

@@ -8,7 +8,9 @@ export type ContainerUsage = Pick<Usage, 'memoryBytes' | 'cpuMs'>;
 
 /** Reads the usage of all containers from the engine. */
 export interface ContainerUsages {
-  /** Usage by server, without servers of unknown usage. Takes two seconds at most and never rejects. */
+  /**
+   * Returns the usage by server, without servers whose usage is unknown. Takes at most two seconds and never rejects.
+   */
   read(): Promise<ReadonlyMap<string, ContainerUsage>>;
 }
 
@@ -27,12 +29,12 @@ type Needs = {
 /** Maximum time in ms that a page waits for the engine. */
 const waitMs = 50;
 export const toolsPerPage = 100;
-/** Longer last lines are cut, in characters. */
+/** Maximum length of the last log line on a page, in characters. Longer lines are cut. */
 const maxLineLength = 500;
 /** Maximum number of resources, and of prompts, on the page of a server. */
 const maxShown = 100;
 
-/** `usageChanged` is called after each change of the usage of containers. */
+/** Creates the views of servers for pages. `usageChanged` is called after each change of the usage of containers. */
 export function createServerViews(needs: Needs, usageChanged: () => void) {
   const { backend, clock, redact } = needs;
   const usage = createUsageViews(needs, usageChanged);
@@ -43,16 +45,16 @@ export function createServerViews(needs: Needs, usageChanged: () => void) {
     return {
       name: config.name,
       state: status.state,
-      /** Stopped by a person: calls do not start it. */
+      /** True if a person stopped the server, so that calls do not start it. */
       isStoppedByHand: status.state === 'stopped' && status.byHand,
       detail: detailOf(server),
-      /** The line that tells of its last error, or the last one before it. Shown to the owner only. */
+      /** Output line that reports the last error, or the last line before that error. Only the owner sees it. */
       lastLine: rights === 'owner' ? lastLineOf(server) : undefined,
       heldBack: config.heldBack && redact(config.heldBack),
       refusedEntry: server.refusedEntry && redact(server.refusedEntry.error.message),
       runsSince: status.state === 'running' ? status.since : undefined,
       isEnabled: config.enabled,
-      /** `hub`: in the hub itself, without actions. */
+      /** Where the server runs: `hub` for a server in the hub itself, which has no actions. */
       runsOn: runsOn(server),
       restarts: server.restarts,
       breaker: breakerStateOf(breaker?.['state']),
@@ -82,7 +84,7 @@ export function createServerViews(needs: Needs, usageChanged: () => void) {
     return last === undefined || last === '' ? undefined : redact(last.slice(0, maxLineLength));
   }
 
-  /** Redacts texts of servers, which may contain secrets. The name of a tool, which is its key, stays unchanged. */
+  /** Redacts a server's texts, which may contain secrets. Keeps the name of a tool, as it is the tool's key. */
   function offer(kind: ListKind, bytes: Buffer, key: string) {
     const { title, description } = parsed(bytes, redact);
     const name = kind === 'tool' ? key : redact(key);
@@ -115,7 +117,7 @@ export function createServerViews(needs: Needs, usageChanged: () => void) {
   return {
     row,
     refresh: () => usage.look(),
-    /** `from`: index of the first tool on the page. */
+    /** Returns all data of a server's page. `from` is the index of the first tool on the page. */
     whole(server: Server, from: number, rights: Rights) {
       const { config, lastError } = server;
       const { breaker } = server.admission.snapshot();
@@ -124,7 +126,7 @@ export function createServerViews(needs: Needs, usageChanged: () => void) {
         description: config.description,
         now: clock.now(),
         advice: server.advice.map(redact),
-        /** Items that clients do not get on the endpoint of all servers, and why. */
+        /** Items that the endpoint of all servers omits, with the reasons. */
         leftOut: leftOutOf(server),
         /** Number of definitions that are hidden until a person accepts them. */
         heldDefinitions: server.held?.size ?? 0,
@@ -134,7 +136,7 @@ export function createServerViews(needs: Needs, usageChanged: () => void) {
         latencyMs: server.health?.latencyMs,
         egress: server.egress,
         offers: offersOf(server, from),
-        /** The active entry, with defaults and without secrets. */
+        /** Active entry of the server, with defaults and without secrets. */
         config: redact(JSON.stringify(entryOf(config), undefined, 2)),
         sandbox: server.isBuiltin
           ? { isThere: true, rows: [['Runs', 'in the hub itself'] as const] }
@@ -145,7 +147,7 @@ export function createServerViews(needs: Needs, usageChanged: () => void) {
   };
 }
 
-/** A list item with redacted texts. */
+/** Parses a list item and redacts its texts. */
 export function parsed(bytes: Buffer, redact: (text: string) => string) {
   const redacted = (_key: string, inside: unknown) =>
     typeof inside === 'string' ? redact(inside) : inside;
@@ -184,7 +186,7 @@ function aboutOf({ running, config }: Server): readonly (readonly [name: string,
   ];
 }
 
-/** `changed` is called after each change of the cache. */
+/** Creates a cache of the usage of containers. `changed` is called after each change of the cache. */
 export function createUsageViews(
   { usages, clock }: Pick<Needs, 'usages' | 'clock'>,
   changed: () => void,
@@ -195,13 +197,15 @@ export function createUsageViews(
 
   async function ask(): Promise<void> {
     const found = await usages.read();
-    // The same object: no change.
+    // The source returns the same object if nothing changed.
     if (found === last?.usages) return;
     [before, last] = [last, { atMs: clock.monotonic(), usages: found }];
     if (found.size > 0) changed();
   }
 
-  /** Average between the last two samples. Undefined if the container was restarted in between. */
+  /**
+   * Returns the average CPU share between the last two samples. Undefined if the container was restarted between them.
+   */
   function cpuShareOf(name: string, now: ContainerUsage): number | undefined {
     const then = before?.usages.get(name);
     if (!before || !last || !then || now.cpuMs < then.cpuMs) return undefined;
@@ -209,7 +213,9 @@ export function createUsageViews(
   }
 
   return {
-    /** `cpuShare` is a fraction of one CPU core. Undefined if the usage is not known. */
+    /**
+     * Returns the usage of a server, with `cpuShare` as a fraction of one CPU core. Undefined if the usage is unknown.
+     */
     of({ config: { name, launch }, running }: Server) {
       const usage = last?.usages.get(name);
       if (!usage || !running) return undefined;

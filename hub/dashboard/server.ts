@@ -22,18 +22,18 @@ import type { ServerView } from './server-view.ts';
 const tabs = ['tools', 'resources', 'prompts', 'log', 'details'] as const;
 type Tab = (typeof tabs)[number];
 
-/** The page of a server, its parts, and the page that asks before the server is removed. */
+/** Creates the page of a server and its parts, and the page that asks before the server is removed. */
 export function serverPages(needs: PageNeeds) {
   const { servers, views, changes, telemetry, system } = needs;
   const { logins, pins, tools: switches } = needs.hub;
 
-  /** The login to a remote server, if it has or wants one. */
+  /** Shows the hub's login to a remote server, if the server has or requires one. */
   async function loginFor(view: ServerView): Promise<Content> {
     if (view.runsOn !== 'remote' || view.rights !== 'owner' || !logins) return undefined;
     return oauthPart(view, await logins.status(view.name), system.clock.now());
   }
 
-  /** What changed since it was accepted. Only the owner decides about that. */
+  /** Shows changed definitions of a server to the owner, who decides about them. */
   const pinsFor = ({ name, rights, runsOn }: ServerView): Content =>
     pins && rights === 'owner' && runsOn !== 'hub' && serverPinsPart(pins.report(name));
 
@@ -46,7 +46,10 @@ export function serverPages(needs: PageNeeds) {
     );
   }
 
-  /** The lines of a server and its runs. Without stored logs, only the newest run is known, without times. */
+  /**
+   * Returns the lines of a server's log, and its runs. Without stored logs, there is only the newest run, without
+   * times.
+   */
   async function logOf({ name, log = '' }: ServerView, back: number) {
     const { logs } = telemetry;
     if (logs)
@@ -223,7 +226,7 @@ function problems(view: ServerView): Content {
   ];
 }
 
-/** Why the server does not run, its last line about it, and where to read more. */
+/** Shows why the server does not run, the last line of its output, and a link to its log. */
 function causeOf({
   name,
   detail = 'It does not run.',

@@ -15,7 +15,7 @@ type Needs = {
 
 const maxSessions = 200;
 
-/** The clients that are connected. */
+/** Creates the page of connected clients. */
 export function sessionPages({ router, telemetry, system: { clock } }: Needs) {
   function sessionList(endpoint: string): Html {
     const all = router.sessions();

@@ -16,14 +16,14 @@ type Needs = {
       readonly snapshot: () => Readonly<Record<'recent' | 'day', readonly Slice[]>>;
     };
   };
-  /** `loaded` is undefined until the enhancer is used. */
+  /** Enhancer of prompts, for its statistics. `loaded` returns undefined until the enhancer is used. */
   readonly prompts?: {
     readonly health?: { readonly loaded: () => Promise<LoadedPrompts> | undefined };
   };
 };
 type HitRate = { readonly name: string; readonly hits: number; readonly misses: number };
 
-/** Time ranges of the charts: their name in the query, their text, where their slices are, how many and how long. */
+/** Time ranges of the charts: name in the query, label, source of the slices, their number, and their length in ms. */
 const ranges = [
   ['', '10 min', 'recent', 60, 10_000],
   ['30m', '30 min', 'recent', 180, 10_000],
@@ -36,7 +36,9 @@ type Range = {
   readonly since: string;
 };
 
-/** Calls, their durations and cache hit rates, which reload themselves. `wanted`: the name of a time range. */
+/**
+ * Shows charts of calls, durations and cache hit rates, which reload themselves. `wanted` is the name of a time range.
+ */
 export async function statsPartial({ telemetry, prompts }: Needs, wanted = ''): Promise<Html> {
   const [name, , source, maxSlices, sliceMs] = ranges.find(([one]) => one === wanted) ?? ranges[0];
   const slices = telemetry.metrics.snapshot()[source].slice(-maxSlices);
@@ -48,7 +50,7 @@ ${callChart(range)}${latencyChart(range)}${hits(await hitRatesOf(prompts))}</div
 }
 
 async function hitRatesOf(prompts: Needs['prompts']): Promise<readonly HitRate[]> {
-  const loaded = await prompts?.health?.loaded()?.catch(() => undefined); // The failed start is logged.
+  const loaded = await prompts?.health?.loaded()?.catch(() => undefined); // The hub has logged the failed start.
   if (!loaded) return [];
   const { exact, semantic } = await loaded.enhancer.stats();
   const equal = { name: 'Equal prompts', hits: exact.hits + exact.joined, misses: exact.misses };
@@ -56,7 +58,7 @@ async function hitRatesOf(prompts: Needs['prompts']): Promise<readonly HitRate[]
   return [equal, { name: 'Similar prompts', hits: semantic.hits, misses: semantic.misses }];
 }
 
-/** `10 s`, `5 min`. */
+/** Formats the length of a slice, such as `10 s` or `5 min`. */
 const shortly = (ms: number) => (ms < 60_000 ? `${ms / 1_000} s` : duration(ms));
 const agoOf = (ms: number) => (ms === 86_400_000 ? '24 h' : duration(ms));
 
@@ -71,7 +73,7 @@ function callChart({ slices, sliceMs, since }: Range): Html {
       { name: 'calls', tone: 'first', values: slices.map(slice => slice.calls) },
       { name: 'failed', tone: 'third', values: slices.map(slice => slice.errors) },
     ],
-    // Calls are whole: half of 5 has no label.
+    // Numbers of calls are whole: a tick at a fraction gets no label.
     format: value => (Number.isInteger(value) ? count(value) : ''),
     since,
     sliceMs,
@@ -129,7 +131,7 @@ type Chart = Readonly<Record<'title' | 'summary' | 'since', string>> & {
   readonly format: (value: number) => string;
 };
 
-/** Minimum upper end of the scale, so that small values do not fill the chart. */
+/** Minimum of the scale's upper end, so that small values do not fill the chart. */
 const minLimit = 1;
 const width = 400;
 const height = 132;
@@ -138,7 +140,7 @@ const right = 6;
 const top = 8;
 const bottom = 22;
 
-/** Draws a chart as SVG without inline styles. `since`: age of the oldest value, in words. */
+/** Draws a chart as SVG without inline styles. `since` is the age of the oldest value, in words. */
 function chart({ title, summary, since, kind, series, sliceMs, format }: Chart): Html {
   const values = series.flatMap(one => one.values.map(value => value ?? 0));
   const limit = niceLimit(Math.max(minLimit, ...values));
@@ -155,7 +157,7 @@ function chart({ title, summary, since, kind, series, sliceMs, format }: Chart):
 <svg viewBox="0 0 ${width} ${height}" role="img" aria-label="${title}: ${summary}">${ruled}${drawn}${slots(series, sliceMs, format)}<text x="${left}" y="${height - 5}">${since}</text><text x="${width - right}" y="${height - 5}" text-anchor="end">now</text></svg></figure>`;
 }
 
-/** An area over each time slot with data, which tells its values. */
+/** Draws an area over each time slot with data, with its values as a tooltip. */
 function slots(series: readonly Series[], sliceMs: number, format: Chart['format']): Html {
   const [first] = series;
   const slotCount = first?.values.length ?? 0;
@@ -203,7 +205,7 @@ function lines({ tone, values }: Series, yOf: (value: number) => number): Html {
 
 const round = (value: number) => Math.round(value * 10) / 10;
 
-/** The smallest of 1, 2 and 5 times a power of ten that is at least `value`. */
+/** Returns the smallest number that is at least `value` and 1, 2 or 5 times a power of ten. */
 function niceLimit(value: number): number {
   const power = 10 ** Math.floor(Math.log10(Math.max(value, Number.MIN_VALUE)));
   const factor = [1, 2, 5, 10].find(one => one * power >= value) ?? 10;

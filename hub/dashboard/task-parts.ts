@@ -7,7 +7,7 @@ import type { TaskFiles } from './task-reports.ts';
 
 type Status = TaskView['status'];
 
-/** The usual way of a task. */
+/** States of a task without problems, in their order. */
 const way = [
   ['proposal', 'Proposal'],
   ['pending_implementer', 'Implementer'],
@@ -26,13 +26,16 @@ const tones: Readonly<Record<Status, Tone>> = {
   cancelled: 'idle',
 };
 
-/** Lines of a diff that a page shows. */
+/** Maximum number of lines of a diff on a page. */
 const maxDiffLines = 2_000;
 
 export const statusOf = ({ status }: Pick<TaskView, 'status'>): Html =>
   badge(tones[status], status.replaceAll('_', ' '));
 
-/** The states of a task as a line, with the one that it is in, or was in before it left the usual way. */
+/**
+ * Shows the usual states of a task in a row, with the current one marked, or the last one before the task left that
+ * row.
+ */
 export function wayOf({ status, history }: Pick<TaskView, 'status' | 'history'>): Html {
   const isOnWay = (one: Status) => way.some(([step]) => step === one);
   const last = isOnWay(status) ? status : history.findLast(note => isOnWay(note.status))?.status;
@@ -45,7 +48,7 @@ export function wayOf({ status, history }: Pick<TaskView, 'status' | 'history'>)
   return html`<ol class="way" aria-label="States of the task">${steps}</ol>`;
 }
 
-/** What the task has used, and where it is. */
+/** Shows the resources that a task has used, and its repository and branch. */
 export function factsOf(view: TaskView, now: number): Html {
   const { contract, totals, attempt, reviewAttempt, branch, baseBranch, merged } = view;
   const { budget, roles } = contract;
@@ -72,7 +75,7 @@ export function factsOf(view: TaskView, now: number): Html {
   ]);
 }
 
-/** The outcome of the checks, of the review, and of failed attempts. */
+/** Shows the results of the checks and of the review, and failed attempts. */
 export function findingsOf({ gate, review, failures }: TaskView): Html {
   if (!gate && !review && failures.length === 0) return empty('Nothing was checked yet.');
   return html`${gate && gateOf(gate)}
@@ -142,7 +145,7 @@ const failureOf = ({
 <p>${detail}</p>
 ${output !== '' && payload(output, `Answer of attempt ${attempt}`)}</details>`;
 
-/** A diff with its added and removed lines marked. */
+/** Shows a diff with added and removed lines marked. */
 export function diffOf({ text, isTruncated }: TaskFiles['diff'], branch: string | undefined): Html {
   if (text.trim() === '') return empty('No changes yet.');
   const lines = text.replace(/\n$/, '').split('\n');
@@ -166,13 +169,13 @@ function lineOf(line: string): Html {
 }
 
 /**
- * A preserved element keeps its content, so a report that was written again has another id. Without a dot: htmx puts the id
- * into a selector.
+ * Returns the id of a report's element, which changes with its text, because htmx keeps the content of a preserved
+ * element. Contains no dot, as htmx puts the id into a selector.
  */
 const idOf = (name: string, text: string): string =>
   `report-${name.replace('.md', '')}-${createHash('sha256').update(text).digest('hex').slice(0, 8)}`;
 
-/** The reports, each in a box that opens. */
+/** Shows the reports, each in a box that opens. */
 export function reportsOf(reports: TaskFiles['reports']): Html {
   if (reports.length === 0) return empty('No reports yet.');
   return html`${reports.map(

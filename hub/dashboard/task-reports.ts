@@ -1,7 +1,7 @@
 import { setBounded } from '#core';
 import { type TaskPipeline, type TaskReportName, type TaskView, taskReports } from '#tasks';
 
-/** What git and the folder of a task have of it: reading it takes a container. */
+/** Diff and reports of a task. Reading them takes a container. */
 export type TaskFiles = {
   readonly diff: { readonly text: string; readonly isTruncated: boolean };
   readonly reports: readonly { readonly name: TaskReportName; readonly text: string }[];
@@ -9,11 +9,14 @@ export type TaskFiles = {
 
 type Stored = { readonly key: string; readonly files: Promise<TaskFiles> };
 
-/** Maximum number of tasks whose files are kept. */
+/** Maximum number of tasks whose files are cached. */
 const maxTasks = 20;
 const judgeReport: TaskReportName = 'JUDGE_REPORT.md';
 
-/** Reads the diff and the reports of tasks again only after the task has changed. The report of the judge is written by hand. */
+/**
+ * Caches the diff and the reports of a task until the task changes. Always reads the report of the judge again, which a
+ * person writes.
+ */
 export function createTaskFiles(pipeline: Pick<TaskPipeline, 'diff' | 'report'>) {
   const stored = new Map<string, Stored>();
 

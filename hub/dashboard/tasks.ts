@@ -33,7 +33,9 @@ type Needs = {
 
 const frame = { at: 'tasks', events: paths.events } as const;
 
-/** The list of tasks, and the page of each: its state, diff, review, reports and history, and what a person may do. */
+/**
+ * Creates the list of tasks, and the page of each task: state, diff, review, reports, history, and actions of a person.
+ */
 export function taskPages({ hub: { tasks }, system: { clock } }: Needs) {
   const files = tasks && createTaskFiles(tasks);
 
@@ -61,7 +63,7 @@ ${historyOf(view)}</section>`;
     return fragment('work', paths.taskPart(view.id, 'work'), content, 'task');
   }
 
-  /** The page is shown without them if git cannot be asked. */
+  /** Reads diff and reports of a task. If git does not answer, the page is shown without them. */
   async function readFiles(view: TaskView, signal: AbortSignal) {
     try {
       return (await files?.(view, signal)) ?? { diff: '', reports: [] };
@@ -138,7 +140,7 @@ function verdictIn(form: URLSearchParams): 'pass' | 'fail' {
 
 function taskList(tasks: TaskPipeline | undefined, rights: Rights, now: number): Html {
   if (!tasks) return empty('This hub runs no tasks.');
-  // Contracts and paths are of the owner.
+  // Only the owner may see contracts and paths.
   if (rights !== 'owner') return ownersOnly(rights, 'The list of tasks');
   const all = tasks.list();
   if (all.length === 0)

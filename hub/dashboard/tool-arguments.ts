@@ -1,12 +1,12 @@
 import { HubError, type Json, type JsonObject, isExactNumber, isObject, parseExactly } from '#core';
 import type { Field } from './tool-fields.ts';
 
-/** The values of a form, by the names of its fields. */
+/** Values of a form by the names of its fields. */
 export type GivenValues = ReadonlyMap<string, string>;
 
 /** Name of the form field with all arguments as JSON. */
 export const jsonName = 'json';
-/** The number of items of a list that a form has, by the highest index in the names of its fields. */
+/** Returns the number of items of a list in a form, from the highest index in the names of its fields. */
 export function itemCount(path: string, given: GivenValues): number {
   let items = 0;
   for (const name of given.keys()) {
@@ -17,14 +17,14 @@ export function itemCount(path: string, given: GivenValues): number {
   return items;
 }
 
-/** The arguments in a form. Empty optional fields are omitted. Throws HUB_REQUEST_INVALID. */
+/** Converts a form to arguments. Omits empty optional fields. Throws HUB_REQUEST_INVALID. */
 export function argumentsOf(fields: readonly Field[] | undefined, given: GivenValues): JsonObject {
   const all = given.get(jsonName)?.trim() ?? '';
   if (all !== '' || !fields) return objectOf(all);
   return membersIn(fields, 'arg', given, true) ?? {};
 }
 
-/** The members that are filled in; undefined if none is and the object may be absent. */
+/** Returns the members that are filled in; undefined if there are none and the object is optional. */
 function membersIn(
   fields: readonly Field[],
   path: string,
@@ -83,17 +83,17 @@ const numberForms = {
 };
 
 function numberOf(kind: 'number' | 'integer', name: string, text: string): Json {
-  // `Number` makes 0 of spaces.
+  // Reject blank text, which `Number` converts to 0.
   const value = text.trim() === '' ? NaN : Number(text);
   if (!Number.isFinite(value) || (kind === 'integer' && !Number.isInteger(value)))
     throw invalid(`${name}: ${shownOf(text)} is no ${kind}: write ${numberForms[kind]}`);
-  // Above 2^53 the digits are kept. JSON has no "+" and no leading zeros.
+  // Keep the digits of integers above 2^53. JSON allows neither "+" nor leading zeros.
   const [, sign = '', digits] = /^\s*([+-]?)0*(\d+)\s*$/.exec(text) ?? [];
   if (Number.isSafeInteger(value) || digits === undefined) return value;
   return parseExactly(sign === '-' ? `-${digits}` : digits);
 }
 
-/** One item on each line, or a list as JSON. */
+/** Parses a list with one item per line, or in JSON. */
 function linesOf(item: 'text' | 'number' | 'integer', name: string, text: string): Json {
   if (text.trimStart().startsWith('[')) return jsonOf(name, text);
   const lines = text.split(/\r?\n/).filter(line => line.trim() !== '');
@@ -120,7 +120,7 @@ function jsonOf(name: string, text: string): Json {
 const invalid = (message: string, cause?: unknown) =>
   new HubError('HUB_REQUEST_INVALID', message, { cause });
 
-/** The values that a form has for these arguments: in its fields if they have a place for each, else as JSON. */
+/** Converts arguments to the values of a form: in its fields if each argument has one, or else as JSON. */
 export function valuesFor(fields: readonly Field[] | undefined, args: JsonObject): GivenValues {
   const values = new Map<string, string>();
   const isWhole = fields !== undefined && fill(fields, 'arg', args, values);

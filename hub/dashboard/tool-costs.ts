@@ -1,20 +1,22 @@
 import { type Clock, type Log, messageOf, waitAtMost } from '#core';
 import type { ToolStates, ToolSwitches } from '#tools';
 
-/** Time in ms that a page waits for the counts of tokens. A part that has none yet gets them with its next update. */
+/**
+ * Time in ms that a page waits for token counts. A part that is shown without counts gets them with its next update.
+ */
 const waitMs = 250;
-/** Counts are read again after this time, in ms. */
+/** Time in ms after which counts are read again. */
 const freshMs = 5_000;
 
 type Needs = {
   readonly tools: Pick<ToolSwitches, 'list'> | undefined;
   readonly clock: Pick<Clock, 'after' | 'monotonic'>;
   readonly log: Pick<Log, 'info'>;
-  /** Called when counts are known that no page has waited for. */
+  /** Called when counts are known too late for a page that waited for them. */
   readonly counted: () => void;
 };
 
-/** Switches and token costs of the tools of all servers, for pages that do not wait for them. */
+/** Caches switches and token costs of the tools of all servers, so that pages need not wait for them. */
 export function createToolCosts({ tools, clock, log, counted }: Needs) {
   let known: ReadonlyMap<string, ToolStates> = new Map();
   let readMs = Number.NEGATIVE_INFINITY;
@@ -33,7 +35,10 @@ export function createToolCosts({ tools, clock, log, counted }: Needs) {
   }
 
   return {
-    /** The tool states by server. Waits at most 250 ms for new ones, and returns those last known otherwise. */
+    /**
+     * Returns the tool states by server. Waits at most 250 ms for new states, and otherwise returns the last known
+     * ones.
+     */
     async get(): Promise<ReadonlyMap<string, ToolStates>> {
       if (!tools) return known;
       if (!reading && clock.monotonic() - readMs > freshMs) reading = read();
@@ -44,7 +49,7 @@ export function createToolCosts({ tools, clock, log, counted }: Needs) {
       isLate = reading !== undefined;
       return known;
     },
-    /** Reads them again at the next time, as after a switch. */
+    /** Makes the next `get` read the states again, for example after a switch. */
     forget(): void {
       readMs = Number.NEGATIVE_INFINITY;
     },

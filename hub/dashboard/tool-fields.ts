@@ -4,16 +4,16 @@ type FieldBasics = {
   readonly name: string;
   readonly description: string | undefined;
   readonly isRequired: boolean;
-  /** The default of the schema; empty if it has none. */
+  /** Default value in the schema; empty if there is none. */
   readonly initial: string;
 };
 
-/** One argument of a tool as a form field, or as a group of them. */
+/** An argument of a tool as a form field or a group of fields. */
 export type Field = FieldBasics &
   (
     | { readonly kind: 'text' | 'prose' | 'number' | 'integer' | 'boolean' | 'json' }
     | { readonly kind: 'choice'; readonly choices: readonly string[] }
-    /** A list of texts or numbers, one on each line. */
+    /** A list of texts or numbers, one per line. */
     | { readonly kind: 'lines'; readonly item: 'text' | 'number' | 'integer' }
     | { readonly kind: 'object'; readonly members: readonly Field[] }
     /** A list of objects. */
@@ -22,12 +22,12 @@ export type Field = FieldBasics &
 
 /** Maximum number of fields. A tool with more arguments gets one field for JSON. */
 const maxFields = 60;
-/** Deeper objects are entered as JSON, which also ends recursive schemas. */
+/** Maximum depth of fields. Deeper objects are entered as JSON, which also bounds recursive schemas. */
 const maxDepth = 4;
 
 /**
- * Converts a tool's schema to form fields. Undefined if the schema is not an object with properties. Arguments that have no
- * field are entered as JSON.
+ * Converts a tool's schema to form fields. Undefined if the schema is not an object with properties. Arguments without
+ * a field are entered as JSON.
  */
 export function fieldsOf(schema: unknown): readonly Field[] | undefined {
   if (!isObject(schema)) return undefined;
@@ -41,7 +41,7 @@ const count = (fields: readonly Field[]): number =>
 
 type Definitions = Readonly<Record<string, unknown>>;
 
-/** The members of an object schema; undefined if it does not name them. */
+/** Returns the fields of an object schema; undefined if the schema does not name its members. */
 function membersOf(
   schema: Readonly<Record<string, unknown>>,
   definitions: Definitions,
@@ -74,7 +74,7 @@ function fieldOf(name: string, given: unknown, isRequired: boolean, place: Place
   return groupOf(basics, schema, place) ?? singleOf(basics, schema);
 }
 
-/** A schema behind its reference, and without the alternative `null`. */
+/** Resolves the reference of a schema, and removes its alternative `null`. */
 function resolved(given: unknown, definitions: Definitions): Readonly<Record<string, unknown>> {
   let schema = given;
   for (let steps = 0; steps < maxDepth && isObject(schema); steps++) {
@@ -96,11 +96,11 @@ function resolved(given: unknown, definitions: Definitions): Readonly<Record<str
 const isNull = (schema: unknown) => isObject(schema) && schema['type'] === 'null';
 const objectOr = (value: unknown) => (isObject(value) ? value : {});
 
-/** The field of an object or of a list; undefined for other schemas. */
+/** Returns the field of an object or a list; undefined for other schemas. */
 function groupOf(basics: FieldBasics, schema: Definitions, place: Place): Field | undefined {
   const { type, enum: choices } = schema;
   const { definitions, depth } = place;
-  // A default of a group would have to be spread over its members.
+  // No field for a group with a default, which would have to be split among its members.
   if (choices !== undefined || depth >= maxDepth || basics.name.includes('.')) return undefined;
   if (type === 'object' && basics.initial === '') {
     const members = isObject(schema['properties'])
@@ -131,7 +131,7 @@ function singleOf(basics: FieldBasics, { enum: choices, type }: Definitions): Fi
   return { ...basics, kind: kind === 'text' && isProse(basics) ? 'prose' : kind };
 }
 
-/** Texts of these arguments often have several lines. */
+/** True if texts of this argument often have several lines. */
 const isProse = ({ name, initial }: FieldBasics) =>
   initial.includes('\n') ||
   /(?:^|_)(?:content|contents|text|body|code|prompt|message|markdown|html|script|sql|diff)s?$/i.test(

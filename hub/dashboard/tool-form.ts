@@ -8,7 +8,10 @@ type FormContent = {
   readonly given: GivenValues;
 };
 
-/** The form of a tool. It works without JavaScript: the buttons that add an item send the form, which returns with the item. */
+/**
+ * Returns the form of a tool. It works without JavaScript: a button that adds an item sends the form, which comes back
+ * with that item.
+ */
 export function toolForm(
   { fields, given }: FormContent,
   { path, name }: { readonly path: string; readonly name: string },
@@ -22,7 +25,7 @@ export function toolForm(
   return html`<form class="card" id="tool-form" method="post" action="${path}" hx-post="${path}" hx-target="#result" hx-sync="this:drop">${inside}<p><button class="primary" id="call">Call ${name}</button> ${atWork}</p></form>`;
 }
 
-/** Form fields with their labels. `path`: where the form is sent to. */
+/** Returns form fields with their labels. `path` is the URL path that the form is sent to. */
 export const formFields = (fields: readonly Field[], given: GivenValues, path: string): Content =>
   members(fields, { at: 'arg', given, path, isNeeded: true });
 

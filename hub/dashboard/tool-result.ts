@@ -6,14 +6,14 @@ import { payload } from './pieces.ts';
 /** Removes secrets from a text, and cuts it. */
 type ShowText = (text: string) => string;
 
-/** Larger images and sounds are only named, in characters of base64. */
+/** Maximum length of shown images and sounds, in characters of base64. Larger ones are only named. */
 const maxMediaLength = 8 * 2 ** 20;
-/** Types that a browser shows without running anything of them. */
+/** Types of images that a browser shows without executing their content. */
 const imageTypes = /^image\/(?:png|jpeg|gif|webp|avif|bmp|svg\+xml)$/;
 const soundTypes = /^audio\/[\w.+-]+$/;
 const base64 = /^[\w+/]*={0,2}$/;
 
-/** The content of a tool's result: texts, images, sounds and resources in their order. */
+/** Shows the content of a tool's result: texts, images, sounds and resources in their order. */
 export function resultContent(result: unknown, show: ShowText): Content {
   const { content, structuredContent } = isObject(result) ? result : {};
   const parts: readonly unknown[] = Array.isArray(content) ? content : [];
@@ -34,7 +34,7 @@ const isSame = (text: unknown, structured: unknown): boolean =>
 
 const prettyOf = (value: unknown): string => JSON.stringify(value, undefined, 2) ?? '';
 
-/** Objects and lists as indented JSON, other texts as they are. */
+/** Formats objects and lists as indented JSON. Other texts stay unchanged. */
 function readable(text: string): string {
   const value = /^\s*[[{]/.test(text) ? tryParseExactly(text) : undefined;
   return value === undefined ? text : prettyOf(value);
@@ -49,7 +49,7 @@ function contentPart(part: unknown, name: string, show: ShowText): Content {
   return type === 'resource_link' ? linkPart(part, show) : undefined;
 }
 
-/** A picture or a sound, which the page contains as a data URL. */
+/** Shows an image or a sound, which the page contains as a data URL. */
 function media(data: string, mimeType: string, what: string): Html {
   const size = bytes((data.length * 3) / 4);
   if (data.length > maxMediaLength || !base64.test(data))
@@ -76,7 +76,7 @@ function resourcePart(resource: Readonly<Record<string, unknown>>, show: ShowTex
 function linkPart(part: Readonly<Record<string, unknown>>, show: ShowText): Html {
   const textAt = (key: string) => (typeof part[key] === 'string' ? show(part[key]) : undefined);
   const address = textAt('uri') ?? '';
-  // Addresses of other schemes could run something.
+  // Link only to web addresses, because other schemes could execute code.
   const link = /^https?:\/\//i.test(address)
     ? html`<a href="${address}" target="_blank" rel="noreferrer">${address}</a>`
     : html`<code>${address}</code>`;

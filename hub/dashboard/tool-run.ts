@@ -10,9 +10,9 @@ import { formFields } from './tool-form.ts';
 import { resultContent } from './tool-result.ts';
 import type { QuestionAnswer, RunProgress, RunQuestion, ToolRun } from './tool-runs.ts';
 
-/** Name of the form field with the number of the question. */
+/** Name of the form field with the number of the server's question. */
 const questionName = 'question';
-/** In characters. */
+/** Maximum length of a shown text, in characters. */
 const maxShown = 200_000;
 
 type RunView = {
@@ -23,7 +23,7 @@ type RunView = {
   readonly now: number;
 };
 
-/** A call as its page shows it: what it does now, or its result. It reloads itself until it is over. */
+/** Shows a call on its page: its progress, or its result. Reloads itself until the call has ended. */
 export function runPart(run: ToolRun, view: RunView): Html {
   const from = withQuery(paths.part(run.server, 'run'), { run: run.id });
   if (run.answer === undefined) return fragment('run', from, runningCall(run, view));
@@ -62,14 +62,17 @@ function questionForm(
       : fields
         ? formFields(fields, new Map(), path)
         : html`<p><label for="${jsonName}">Answer as JSON</label><textarea id="${jsonName}" name="${jsonName}">{}</textarea></p>`;
-  // Kept while it is filled in: a reload of the part would empty it.
+  // Preserve the form during updates, which would otherwise empty it while it is filled in.
   return html`<form class="question" id="question-${number}-${id}" hx-preserve="true" method="post" action="${path}" hx-post="${path}" hx-target="#run" hx-swap="outerHTML"><input type="hidden" name="${questionName}" value="${number}"><p><strong>${redact(message)}</strong></p>${inside}
 <p class="actions"><button class="primary" name="action" value="accept" id="accept">${url === undefined ? 'Send' : 'Done'}</button><button name="action" value="decline" formnovalidate id="decline">Decline</button></p></form>`;
 }
 
-/** The answer in a form; undefined if it is not to the question that the call asks now. Throws HUB_REQUEST_INVALID. */
+/**
+ * Reads the answer to a question from a form. Undefined if the call now asks another question. Throws
+ * HUB_REQUEST_INVALID.
+ */
 export function answerForm({ question }: ToolRun, given: GivenValues): QuestionAnswer | undefined {
-  // A second click, or a page that was not reloaded, must not answer what is asked next.
+  // A second click, or an outdated page, must not answer the next question.
   if (!question || given.get(questionName) !== String(question.number)) return undefined;
   const { number, url, schema } = question;
   if (given.get('action') !== 'accept') return { number, action: 'decline' };
@@ -97,7 +100,7 @@ ${content}
 ${againPart(run, view)}</div>`;
 }
 
-/** The response as JSON, without the bytes of pictures and sounds. */
+/** Formats the response as JSON, without the bytes of images and sounds. */
 const withoutMedia = (answer: unknown): string =>
   JSON.stringify(
     answer,
@@ -114,7 +117,7 @@ function codeOf(error: unknown): string {
   return typeof code === 'string' ? code : 'error';
 }
 
-/** The same call once more, here or in a shell. */
+/** Shows how to repeat a call: a button, and the call as a curl or `agenthub` command. */
 function againPart(run: ToolRun, view: RunView): Content {
   const path = paths.tool(run.server, run.tool);
   const args = JSON.stringify(run.args);

@@ -12,13 +12,13 @@ import type { Principal } from '#policy';
 import type { Router } from '#routing';
 import type { Server } from '#servers';
 
-/** A question of the server to the person who called its tool. */
+/** A question of the server to the person who called its tool (elicitation). */
 export type RunQuestion = {
-  /** Counts the questions of the call. */
+  /** Number of the question within its call. */
   readonly number: number;
   readonly message: string;
   readonly schema: unknown;
-  /** A page that the person opens instead of answering here. */
+  /** URL of a page that the person opens in place of answering in a form. */
   readonly url: string | undefined;
 };
 
@@ -28,10 +28,10 @@ export type QuestionAnswer = Pick<RunQuestion, 'number'> & {
   readonly content?: JsonObject;
 };
 
-/** A question, and the id of the request that asks it. */
+/** A question with the id of the server's request. */
 type Asked = { readonly id: unknown; readonly question: RunQuestion };
 
-/** A call of a tool from its page. */
+/** A call of a tool from its page in the dashboard. */
 export type ToolRun = {
   readonly id: string;
   readonly server: string;
@@ -41,7 +41,7 @@ export type ToolRun = {
   readonly tookMs: number | undefined;
   readonly progress: RunProgress | undefined;
   readonly question: RunQuestion | undefined;
-  /** The answer: its result or its error. Undefined while it runs; null if the call was cancelled. */
+  /** Result or error of the call. Undefined while it runs; null if it was cancelled. */
   readonly answer: Readonly<Record<string, unknown>> | null | undefined;
 };
 
@@ -58,7 +58,7 @@ type Needs = {
   readonly version: string;
 };
 
-/** Calls that a page can still show. The oldest is cancelled and forgotten first. */
+/** Maximum number of calls that pages can show. Beyond it, the oldest is cancelled and removed. */
 const maxRuns = 50;
 const [initializeId, callId] = [1, 2];
 const progressToken = 'dashboard';
@@ -68,7 +68,7 @@ export function createToolRuns({ router, clock, newId, version }: Needs) {
   type Kept = {
     run: ToolRun;
     readonly end: (reason: string) => void;
-    /** The questions that wait for answers. The page shows the first one. */
+    /** Unanswered questions, of which the page shows the first one. */
     asked: readonly Asked[];
     readonly reply: (asked: Asked, result: object) => void;
   };
@@ -93,7 +93,7 @@ export function createToolRuns({ router, clock, newId, version }: Needs) {
     }
   }
 
-  /** Begins a call. Resolves when it is answered. */
+  /** Begins a call. `done` resolves when the call is answered. */
   function begin(server: Server, tool: string, args: JsonObject, principal: Principal) {
     makeRoom();
     const session = router.open(server, principal, bytes => heard(bytes), { over: 'http' });
@@ -168,11 +168,11 @@ export function createToolRuns({ router, clock, newId, version }: Needs) {
 
   return {
     begin,
-    /** Throws HUB_CALL_UNKNOWN. */
+    /** Returns a call. Throws HUB_CALL_UNKNOWN. */
     get: (id: string): ToolRun => get(id).run,
-    /** Cancels a call that runs. Throws HUB_CALL_UNKNOWN. */
+    /** Cancels a running call. Throws HUB_CALL_UNKNOWN. */
     cancel: (id: string): void => get(id).end('it was cancelled on the dashboard'),
-    /** Answers a question of a call, if it still waits for its answer. Throws HUB_CALL_UNKNOWN. */
+    /** Answers a question of a call, if it is still unanswered. Throws HUB_CALL_UNKNOWN. */
     answer(id: string, { number, ...result }: QuestionAnswer): void {
       const kept = get(id);
       const answered = kept.asked.find(({ question }) => question.number === number);
@@ -183,7 +183,7 @@ export function createToolRuns({ router, clock, newId, version }: Needs) {
       );
       kept.reply(answered, result);
     },
-    /** Fires when a call has made progress, asks or is over. */
+    /** Fires when a call has made progress, asks a question or has ended. */
     changed,
   };
 }

@@ -22,12 +22,12 @@ import { toolForm } from './tool-form.ts';
 import { answerForm, runPart } from './tool-run.ts';
 import { type ToolRun, createToolRuns } from './tool-runs.ts';
 
-/** Time in ms that the answer to a form waits for the end of the call. After that, the page follows the call. */
+/** Time in ms that the response to a form waits for the end of the call. After it, the page follows the call. */
 const quickMs = 500;
-/** Interval in seconds in which a page without JavaScript follows a call. */
+/** Interval in seconds at which a page without JavaScript reloads to follow a call. */
 const followSeconds = 2;
 const maxHistory = 10;
-/** Number of calls of the server that are searched for those of a tool. */
+/** Number of recent calls of the server that are searched for those of the tool. */
 const lookedThrough = 500;
 
 type Needs = Pick<PageNeeds, 'servers' | 'hub' | 'changes' | 'telemetry'> & {
@@ -37,7 +37,7 @@ type Needs = Pick<PageNeeds, 'servers' | 'hub' | 'changes' | 'telemetry'> & {
   };
 };
 
-/** The page of a tool: a form to call it, its calls as they run, and those before. */
+/** Creates the page of a tool: a form to call it, its running calls, and earlier ones. */
 export function toolPages({ servers, router, hub, changes, telemetry, system }: Needs) {
   const { redact, activity } = telemetry;
   const { clock } = system;
@@ -62,7 +62,7 @@ export function toolPages({ servers, router, hub, changes, telemetry, system }: 
     } as const;
   }
 
-  /** The last calls of the tool by all clients, under its own name and its name on /mcp. */
+  /** Returns the last calls of the tool by all clients, under the server's own name for it and its name on `/mcp`. */
   function historyOf({ server, name, bytes }: ToolView): readonly CallSummary[] {
     const known = new Map<string | undefined, boolean>([[name, true]]);
     const isTool = (called = '') => {
@@ -77,7 +77,7 @@ export function toolPages({ servers, router, hub, changes, telemetry, system }: 
       .slice(0, maxHistory);
   }
 
-  /** What the form of a page begins with: the arguments of an earlier call, if one is named. */
+  /** Returns the initial values of the form: the arguments of an earlier call, if the query names one. */
   function givenIn({ query }: DashboardRequest, view: ToolView, run?: ToolRun): GivenValues {
     const from = /^\d{1,15}$/.test(query('from')) ? Number(query('from')) : 0;
     const args = run?.args ?? (from > 0 ? argumentsIn(activity.find(from)?.request?.text) : {});
@@ -147,7 +147,7 @@ export function toolPages({ servers, router, hub, changes, telemetry, system }: 
 
 type ToolView = ReturnType<typeof toolView>;
 
-/** View of a tool before a call. Throws HUB_NAME_UNKNOWN. */
+/** Returns the view of a tool before a call. Throws HUB_NAME_UNKNOWN. */
 function toolView(
   server: Server,
   { query, form }: DashboardRequest,
@@ -178,7 +178,7 @@ function toolView(
   };
 }
 
-/** The arguments in a recorded request; none if it is not kept whole. */
+/** Returns the arguments in a recorded request; empty if the request was not recorded completely. */
 function argumentsIn(request: string | undefined): JsonObject {
   const message = request === undefined ? undefined : tryParseExactly(request);
   const params = isObject(message) ? message['params'] : undefined;

@@ -15,12 +15,12 @@ import { type Tone, badge, empty, failed, heading, serverLink, table } from './p
 type PackageState = Awaited<ReturnType<DashboardUpgrades['outdated']>>[number];
 type Row = {
   readonly state: PackageState;
-  /** The package that a rollback returns to. */
+  /** Package to which a rollback returns. */
   readonly earlier: string | undefined;
 };
 type Plan = Awaited<ReturnType<DashboardUpgrades['upgrade']>>;
 
-/** The versions of servers, what a newer one changes, and the way there and back. */
+/** Creates the pages of servers' versions: changes in a newer version, upgrade and rollback. */
 export function upgradePages({ hub: { upgrades }, changes, system: { log } }: PageNeeds) {
   async function versionPage(request: DashboardRequest): Promise<DashboardAnswer> {
     if (!upgrades) return noUpgrades;
@@ -37,7 +37,7 @@ ${versionTable(rows)}`;
 
   return {
     versions: versionPage,
-    /** Tries a version out and shows what it changes. Nothing is changed yet. */
+    /** Tries a version out and shows what it would change, without changing anything. */
     async tryUpgrade({ param, form, signal }) {
       if (!upgrades) return noUpgrades;
       const name = param('name');
@@ -68,7 +68,7 @@ ${planPart(plan, version)}`;
   } satisfies Handlers;
 }
 
-/** Pages are answered when the work is done, so its steps are not shown. */
+/** Ignores progress: pages are answered when the work is done. */
 const tellNobody = () => {};
 
 const noUpgrades = failed(
@@ -126,7 +126,7 @@ const tryForm = (name: string, version: string): Html =>
 const rollbackForm = (name: string, earlier: string): Html =>
   html`<form method="post" action="${paths.action('rollback', name)}"><button id="rollback-${name}" aria-label="Roll ${name} back to ${earlier}">Roll back to ${versionOf(earlier)}</button></form>`;
 
-/** The version in a package of an entry, such as `@org/name@1.2.3` or `uvx:name==1.2.3`. */
+/** Returns the version in the package of an entry, such as `@org/name@1.2.3` or `uvx:name==1.2.3`. */
 const versionOf = (spec: string): string => /(?:.@|==)([^@=]+)$/.exec(spec)?.[1] ?? spec;
 
 const signs = { added: 'good', changed: 'warn', removed: 'bad' } as const;
