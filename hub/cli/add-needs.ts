@@ -26,7 +26,7 @@ export type Fitted<Request> = {
 /** Value of `--allow` for all that a server needs, as in `import`. */
 const needed = 'needed';
 
-/** An argument that is a path or a URL. */
+/** Pattern of an argument that is a path or a URL. */
 const mayName = /^(?:--?[\w-]+=)?(?:[/~.]|[A-Za-z]:[\\/]|\w+:\/\/)/;
 
 /**

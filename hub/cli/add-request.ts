@@ -52,7 +52,7 @@ export const mountsOf = (values: Values): readonly string[] =>
       : text.replace(/^([^]+?)(?=:\/)/, (source: string) => resolve(source)),
   );
 
-/** Parses volumes of the form `NAME:/path`. Throws HUB_USAGE. */
+/** Parses volumes of the form `NAME:/path`. Throws HUB_USAGE for any other text, and for a name given twice. */
 function volumesOf(texts: readonly string[]): readonly (readonly [string, string])[] {
   const volumes = texts.map(text => {
     const [, name, path] = /^([^:/]+):(\/.*)$/s.exec(text) ?? [];

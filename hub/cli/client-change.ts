@@ -28,7 +28,7 @@ export function clientOf(word: string): ClientName {
   );
 }
 
-/** Returns the client's entry that the options select. Throws HUB_USAGE. */
+/** Returns the client's entry that the options select. Throws HUB_USAGE for an invalid name. */
 export function targetOf(client: ClientName, values: Values): ConnectTarget {
   const name = textOf(values, 'name') ?? defaultEntryName;
   if (!/^[\w-]{1,32}$/.test(name))

@@ -2,7 +2,7 @@ import { type ClientName, type HubAddress, clients, tokenIn, tokenVariable } fro
 import type { OwnToken } from './own-token.ts';
 import { type Values, usageError } from './values.ts';
 
-/** Throws HUB_USAGE for a client that cannot log in by itself. */
+/** Throws HUB_USAGE if the client cannot log in to a hub, or if `--token` is given as well. */
 export function refuseLogin(client: ClientName, values: Values): void {
   if (values['token'] === true)
     throw usageError('--login, --token: choose one. With --login no token is written');

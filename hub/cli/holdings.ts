@@ -39,7 +39,7 @@ export async function findLiveHubs(
 
 type Context = {
   readonly installation: Pick<Installation, 'hubId' | 'knownHubs' | 'composeHubs'>;
-  /** Undefined if no hub answered. */
+  /** The hub that answered; undefined if none did. */
   readonly answering: Answering | undefined;
   /** Volumes of this installation's hub that no server of its config uses. */
   readonly unused: readonly string[];

@@ -203,11 +203,11 @@ export function createHubClient(
   return { url, clock, send, ask, follow, errorOf };
 }
 
-/** Returns the server list of `GET /servers`. Rejects like `ask`. */
+/** Returns the server list of `GET /servers`. Rejects with the hub's error, or HUB_CONNECT_FAILED. */
 export const listServers = async ({ ask }: Pick<HubClient, 'ask'>): Promise<readonly Described[]> =>
   objectsIn(fieldsOf(await ask({ method: 'GET', path: '/servers' }))['servers']);
 
-/** Returns the jobs of `GET /jobs`, newest first. Rejects like `ask`. */
+/** Returns the jobs of `GET /jobs`, newest first. Rejects with the hub's error, or HUB_CONNECT_FAILED. */
 export const listJobs = async ({ ask }: Pick<HubClient, 'ask'>): Promise<readonly Described[]> =>
   objectsIn(fieldsOf(await ask({ method: 'GET', path: '/jobs' }))['jobs']);
 

@@ -25,7 +25,10 @@ const accept = 'application/json, text/event-stream';
 const maxPages = 1_000;
 const closeMs = 2_000;
 
-/** Opens a session with all servers, or with one server, whose tools then have no prefix. Rejects like `ask`. */
+/**
+ * Opens a session with all servers, or with one server, whose tools then have no prefix. Rejects with the hub's error,
+ * or HUB_CONNECT_FAILED.
+ */
 export async function openMcp(hub: HubClient, server: string | undefined, version: string) {
   const path = server === undefined ? '/mcp' : `/mcp/${encodeURIComponent(server)}`;
   let session: Readonly<Record<string, string>> = {};

@@ -4,7 +4,7 @@ import { type HubClient, createHubClient } from './hub-client.ts';
 import type { OllamaReport } from './needs.ts';
 import { type Described, fieldsOf, objectsIn, readWhole } from './responses.ts';
 
-/** Returns `parts` of `/health` of a running hub. Rejects like `send`. */
+/** Returns `parts` of `/health` of a running hub. Rejects with HUB_CONNECT_FAILED if no hub answers. */
 export async function partsOfHub({ send }: Pick<HubClient, 'send'>): Promise<Described> {
   // Read the body for any status, as a hub that is not usable answers with 503.
   const answer = await readWhole(await send({ method: 'GET', path: '/health' }));

@@ -15,7 +15,10 @@ export const recipeNames = [
   'sqlite',
 ] as const;
 
-/** The install request of a recipe, with the settings that the command line adds or replaces. Throws HUB_USAGE. */
+/**
+ * Builds the install request of a recipe, with the settings that the command line adds or replaces. Throws HUB_USAGE
+ * for an unknown recipe, and if the command line does not fit it.
+ */
 export async function requestOfRecipe(
   name: string,
   given: GivenAddRequest,

@@ -38,7 +38,10 @@ export async function readWhole(answer: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** Yields the server-sent events of a body as they arrive. Rejects like `readWhole`. */
+/**
+ * Yields the server-sent events of a body as they arrive. Rejects with HUB_BODY_TOO_LARGE, or with HUB_CONNECT_FAILED
+ * if the connection breaks.
+ */
 export async function* readEvents(answer: IncomingMessage): AsyncIterable<HubEvent> {
   let type = 'message';
   let data: string[] = [];

@@ -51,7 +51,7 @@ export function choiceOf<Choice extends string>(
   );
 }
 
-/** Returns a whole number from `least` to `most`. Throws HUB_USAGE. */
+/** Returns the value of an option as a whole number from `least` to `most`. Throws HUB_USAGE for any other value. */
 export function numberOf(
   values: Values,
   name: string,

@@ -6,7 +6,7 @@ export type FoundPath = {
   readonly isFolder: boolean;
   readonly uid: number;
   readonly gid: number;
-  /** Permission bits. */
+  /** Permission bits as in the `mode` of `stat`. */
   readonly mode: number;
 };
 
@@ -98,7 +98,10 @@ async function namedMount(text: string, needs: Needs): Promise<readonly FolderMo
   return found ? [{ ...found, source, target: target ?? targetOf(source), isWritable }] : [];
 }
 
-/** A path after an optional `--option=`. The path is absolute, or begins with `~`, a drive letter or a dot. */
+/**
+ * Pattern of a path, with an optional `--option=` before it. The path is absolute, or begins with `~`, a drive letter
+ * or a dot.
+ */
 const pathPattern = /^(--?[\w-]+=)?((?:\/|[A-Za-z]:[\\/]|~(?=$|[\\/])|\.\.?(?=$|[\\/]))[^]*)$/;
 
 function absolute(path: string, { machine: { home }, base }: Needs): string | undefined {

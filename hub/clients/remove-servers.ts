@@ -8,7 +8,7 @@ import { type HubAddress, defaultEntryName, hubEntry, isSameHub } from './hub-en
 import type { ImportItem } from './import-plan.ts';
 import type { ImportRecord } from './import-record.ts';
 
-/** How the hub takes the place of removed servers. */
+/** How the hub replaces servers that are removed from clients' files. */
 export type Replacement = {
   /** Returns the hub's address for a client; undefined to add no entry of the hub. */
   readonly hubOf: (client: ClientName) => Promise<HubAddress | undefined>;

@@ -35,7 +35,7 @@ export function createSecretExtractor(server: string, taken: (name: string) => s
     names,
     /**
      * Returns `text`, or a reference to a variable if `name` or `value` looks secret. `text` is in the hub's config
-     * syntax, `value` is unescaped.
+     * syntax, `value` is the same text without escapes.
      */
     extract(name: string, text: string, value: string): string {
       if (value === '' || !(isSecretName(name) || looksSecret(value))) return text;

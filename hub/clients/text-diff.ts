@@ -66,7 +66,8 @@ function commonEnd(one: ArrayLike<string>, other: ArrayLike<string>, start: numb
 }
 
 /**
- * A quoted string, with a colon or equals sign if it is a key; or an unquoted word that is long enough to be a secret.
+ * Pattern of values that may be secret: a quoted string, with a colon or equals sign after it if it is a key, or an
+ * unquoted word of 12 characters or more.
  */
 const value = /"(?:\\.|[^"\\])*"(\s*[:=])?|'[^']*'(\s*=)?|[\w+/=-]{12,}/g;
 

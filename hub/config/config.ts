@@ -33,29 +33,30 @@ export type Config = {
   /** With `required`, calls need a token, as they also do if ROUTER_TOKEN is set. */
   readonly tokens?: 'optional' | 'required';
   readonly clients?: readonly ClientConfig[];
-  /** Absent if the defaults of `readAudit` apply. */
+  /** Options of the audit log; if absent, the defaults of `readAudit`. */
   readonly audit?: AuditConfig;
-  /** Absent if the defaults of `readActivity` apply. */
+  /** Options of the list of recent calls; if absent, the defaults of `readActivity`. */
   readonly activity?: ActivityConfig;
-  /** Absent if the defaults of `readModels` apply. */
+  /** Models and their providers; if absent, the defaults of `readModels`. */
   readonly models?: ModelsConfig;
-  /** Absent if the defaults of `readAgents` apply. */
+  /** Options of agents; if absent, the defaults of `readAgents`. */
   readonly agents?: AgentsConfig;
-  /** Absent if the defaults of `readDocumentation` apply. */
+  /** Options of documentation runs; if absent, the defaults of `readDocumentation`. */
   readonly documentation?: DocumentationConfig;
-  /** Absent if the defaults of `readTasks` apply. */
+  /** Options of tasks; if absent, the defaults of `readTasks`. */
   readonly tasks?: TasksConfig;
   /**
-   * Absolute paths of the folders that principals with the call scope may use in tasks and documentation. Absent: none.
+   * Absolute paths of the folders that principals with the call scope may use in tasks and documentation; none if
+   * absent.
    */
   readonly repositories?: readonly string[];
   /** Rules of the policy, of which the first match decides. If absent, everything is allowed. */
   readonly policy?: readonly PolicyRule[];
   readonly profiles?: readonly ProfileConfig[];
   readonly fanOut?: readonly FanOutConfig[];
-  /** Absent if the defaults of `readApprovals` apply. */
+  /** Options of approvals by a person; if absent, the defaults of `readApprovals`. */
   readonly approvals?: ApprovalsConfig;
-  /** Absent if the defaults of `readCatalog` apply. */
+  /** Options of the catalog of servers; if absent, the defaults of `readCatalog`. */
   readonly catalog?: CatalogConfig;
   /** Limits of each session of a caller without an entry in `clients`. */
   readonly perSession?: CallLimitsConfig;

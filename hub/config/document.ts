@@ -86,7 +86,7 @@ export async function parseText(
 
 export type Document = ReturnType<typeof documentOf>;
 
-/** The values of a file, or of several merged files, with the source location of each value. */
+/** Gives access to the values of a file, or of several merged files, and to their source locations. */
 export const documentOf = (root: SourceNode) => ({
   value: plain(root),
   /**

@@ -45,7 +45,7 @@ export const utf16Fault = (text: string): string | undefined =>
     ? 'it is in UTF-16, as "Unicode" in Notepad and ">" in Windows PowerShell write it. Save it as UTF-8'
     : undefined;
 
-/** The format of a file by its extension; undefined for an unknown extension. */
+/** Returns the format of a file by its extension; undefined for an unknown extension. */
 export function formatOf(file: string): Format | undefined {
   const extension = extname(file).toLowerCase();
   if (['.json', '.jsonc'].includes(extension)) return 'json';

@@ -8,7 +8,7 @@ import type { EntryDraft } from './sandbox.ts';
 export type FolderBuild = {
   /** Absolute path of the folder, with links resolved. */
   readonly folder: string;
-  /** Python version, such as `3.12`. Absent: that of the hub's base image. */
+  /** Python version, such as `3.12`. If absent, that of the hub's base image. */
   readonly python?: string;
 } & BuildState;
 

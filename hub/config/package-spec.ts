@@ -7,7 +7,7 @@ export type PackageSpec = {
   /** Name and version as the installer expects them: `@scope/name@1.2.3`, `name==1.2.3`, or only the name. */
   readonly spec: string;
   readonly with?: readonly string[];
-  /** Python version, such as `3.12`. Absent: the version of the base image. */
+  /** Python version, such as `3.12`. If absent, that of the hub's base image. */
   readonly python?: string;
 };
 
@@ -48,7 +48,7 @@ export function findPackage(written: string) {
 /** True for an image reference: `name`, `host:5000/path/name:tag`, `name@sha256:...`. */
 export const isImage = (text: string) => imageReference.test(text);
 
-/** The package's name without its version. */
+/** Returns the package's name without its version. */
 export const nameOfPackage = ({ ecosystem, spec }: PackageSpec) =>
   (ecosystem === 'npm' ? npmSpec : pypiSpec).exec(spec)?.[1] ?? spec;
 

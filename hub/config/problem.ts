@@ -52,7 +52,7 @@ export function pathText(path: Path): string {
 const deviation = (value: unknown, path: Path): string =>
   value === undefined ? 'is missing: ' : `${shownValue(value, path)} is not allowed: `;
 
-/** Keys whose values are secret, wherever they are. */
+/** Keys whose values are secret at any path. */
 const secretKeys: ReadonlySet<string | number | undefined> = new Set([
   'token',
   'client_secret',

@@ -9,7 +9,7 @@ const folder = text
 
 export const repositoriesSchema = z.array(folder).max(100);
 
-/** The folders as absolute paths. Links in them are resolved when they are compared. */
+/** Returns the folders as absolute paths. Links in them are resolved later, when paths are compared. */
 export const readRepositories = (
   written: z.output<typeof repositoriesSchema>,
   home: string,

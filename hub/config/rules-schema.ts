@@ -130,7 +130,7 @@ export const rulesSchema = describeKeys(
 
 export type WrittenRule = z.output<typeof rule>;
 
-/** The known keys of the object at a path, for "did you mean" hints. */
+/** Returns the known keys of the object at a path, for "did you mean" hints. */
 export function knownRuleKeys(path: readonly (string | number)[]): readonly string[] {
   if (path.length === 0) return Object.keys(rulesSchema.shape);
   const part = path[0] === 'clients' ? path[2] : path[1];

@@ -24,7 +24,7 @@ export function jsonSchemaText(schema: z.ZodType): string {
   return `${JSON.stringify(json, undefined, 2)}\n`;
 }
 
-/** A size in Docker's syntax: digits, an optional fraction, and a binary unit. */
+/** Pattern of a size in Docker's syntax: digits, an optional fraction, and a binary unit. */
 export const sizePattern = /^(\d{1,15}(?:\.\d{1,3})?)(?:([kKmMgGtT])(?:i?[bB])?|[bB])?$/;
 
 const factors = new Map([

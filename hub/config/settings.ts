@@ -9,7 +9,7 @@ export const defaultServersFile = './configs/mcp-servers.json';
 export const defaultDataDir = './data';
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const;
 
-/** A host name or IPv4 address, without scheme, port or path. */
+/** Pattern of a host name or IPv4 address, without scheme, port or path. */
 const hostName = /^[a-z0-9](?:[a-z0-9.-]{0,252}[a-z0-9])?$/i;
 const clientAuths = ['required', 'requested'] as const;
 const hubName = /^[a-z0-9][a-z0-9_-]{0,31}$/;
@@ -87,7 +87,10 @@ export function readSettings(env: Environment, dotenv = '', manifest: FileSettin
       /^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@,]+$/i,
       'comma-separated origins such as https://app.example, without a path',
     ),
-    /** Set in the hub's image. The published port then limits access, so the hub may listen on all addresses. */
+    /**
+     * True in the hub's own image, which sets this variable. The published port then limits access, so the hub may
+     * listen on all addresses.
+     */
     inContainer: flag('AGENTHUB_IN_CONTAINER'),
     dataDir: text('DATA_DIR') ?? defaultDataDir,
     /** Name of the volume that the engine mounts at the data folder of a hub in a container. */

@@ -142,7 +142,7 @@ type Fits = RegExp | ((value: string) => boolean);
 
 const shownLength = 60;
 
-/** A host with optional scheme, port and path. An address that matches cannot contain a password. */
+/** Pattern of a host with optional scheme, port and path. An address that matches cannot contain a password. */
 const plainAddress = /^(?:[\w+.-]+:\/\/)?(?:[\w.-]+(?::\d{1,5})?)?(?:\/[\w.-]*)*$/;
 
 /** Merges the process environment over the text of a `.env` file, which may begin with a byte order mark. */

@@ -19,7 +19,7 @@ import {
   table,
 } from './pieces.ts';
 
-/** Number of calls on a page of the list; below it, that on the overview. */
+/** Number of calls on a page of the list; `recent` is that on the overview. */
 const perPage = 50;
 const recent = 10;
 /** Number of recent calls from which the options of the filters are taken. */

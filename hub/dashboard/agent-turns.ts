@@ -9,7 +9,10 @@ export type LiveStep =
       readonly state: 'running' | 'done' | 'failed';
     };
 
-/** Limits of a stored turn: characters at the end of a text, and below, newest steps. */
+/**
+ * Maximum length of a stored text in characters, of which the end is kept. `maxSteps` limits the stored steps of a
+ * turn.
+ */
 const maxText = 64 * 1024;
 const maxSteps = 200;
 

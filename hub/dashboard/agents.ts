@@ -30,7 +30,7 @@ type Needs = {
 /** A message that was not accepted, with the reason. */
 type SentBack = { readonly id: string; readonly message: string; readonly problem: string };
 
-/** Maximum number of messages on a page, the newest; below it, that of files. */
+/** Maximum number of messages on a page, the newest ones; `maxFiles` is that of files. */
 const maxMessages = 50;
 const maxFiles = 200;
 

@@ -22,7 +22,7 @@ export type RunQuestion = {
   readonly url: string | undefined;
 };
 
-/** An answer to the question with this number. */
+/** An answer to the question with the same number. */
 export type QuestionAnswer = Pick<RunQuestion, 'number'> & {
   readonly action: 'accept' | 'decline';
   readonly content?: JsonObject;

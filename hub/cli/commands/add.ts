@@ -138,7 +138,7 @@ export const add: Command = {
 
 /**
  * Builds the install request from the command line. A package's request is fitted to a container; a recipe's stays as
- * it is. Throws HUB_USAGE.
+ * it is. Throws HUB_USAGE without a package or recipe.
  */
 async function requestOf(run: Run): Promise<Fitted<AddRequest>> {
   const recipe = textOf(run.values, 'recipe');

@@ -46,7 +46,10 @@ export const configureOptions = {
   'steps-per-turn': { value: 'number', help: 'configure: rounds of tools for one message.' },
 } as const satisfies Options;
 
-/** Returns the body of `POST /agents/{id}/configure` for the options. Throws HUB_USAGE. */
+/**
+ * Returns the body of `POST /agents/{id}/configure` for the options. Throws HUB_USAGE for invalid values or
+ * combinations.
+ */
 export function settingsPatch(values: Values) {
   const loadTool = choiceOf(values, 'load-tool', booleans);
   const network = networkOf(values);

@@ -205,7 +205,7 @@ const unitsMs: ReadonlyMap<string | undefined, number> = new Map([
   ['d', 86_400_000],
 ]);
 
-/** Returns the time of `--since`, in ms since the epoch. Throws HUB_USAGE. */
+/** Returns the time of `--since`, in ms since the epoch. Throws HUB_USAGE for a text that is no time. */
 function sinceOf(text: string | undefined, now: number): number | undefined {
   if (text === undefined) return undefined;
   const [, number, unit] = /^(\d{1,6})([smhd])$/.exec(text) ?? [];

@@ -112,7 +112,7 @@ const pollIntervalMs = 500;
 
 /**
  * Finds a tool by name, of one server or of all. Waits while servers start, and lists the tools again when one has
- * started. Rejects with HUB_NAME_UNKNOWN, naming the servers whose tools are unknown, and like `ask`.
+ * started. Rejects with HUB_NAME_UNKNOWN, naming the servers whose tools are unknown, and with errors of the hub.
  */
 async function findTool(
   name: string,

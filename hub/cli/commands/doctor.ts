@@ -59,7 +59,7 @@ const maxWaitMs = 5_000;
 type HubStatus = {
   /** Sentence that says whether a hub is running. */
   readonly text: string;
-  /** Undefined if no hub is running. */
+  /** State of Ollama as the hub reports it; absent if no hub is running. */
   readonly ollama?: OllamaReport;
   /** Notes on entries of the hub's servers that may be wrong. */
   readonly notes?: readonly string[];

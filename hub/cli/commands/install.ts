@@ -138,7 +138,8 @@ function fieldLine({ label, description, required, secret, default: preset, choi
 }
 
 /**
- * Returns the package or address that `--option` selects, or else the first that can be installed. Throws HUB_USAGE.
+ * Returns the package or address that `--option` selects, or else the first that can be installed. Throws HUB_USAGE if
+ * there is none, and HUB_REQUEST_INVALID if it cannot be installed.
  */
 function chosenOf(found: Described, { values }: Run) {
   const options = objectsIn(found['options']);

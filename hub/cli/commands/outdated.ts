@@ -3,7 +3,7 @@ import { openHub } from '../hub-client.ts';
 import { fieldsOf, objectsIn } from '../responses.ts';
 import { type Cell, showTable } from '../table.ts';
 
-/** `agenthub outdated`: the servers whose packages have a newer version. */
+/** `agenthub outdated`: lists the servers whose packages have a newer version. */
 export const outdated: Command = {
   name: 'outdated',
   summary: 'List the servers whose packages have newer versions in npm or PyPI.',

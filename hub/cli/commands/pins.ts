@@ -8,7 +8,9 @@ import { isAgreed } from '../confirm.ts';
 const verdicts = ['accept', 'reject'] as const;
 type Verdict = (typeof verdicts)[number];
 
-/** `agenthub pins`: lists the pinned definitions of servers and what deviates, and accepts or rejects that. */
+/**
+ * `agenthub pins`: lists the pinned definitions of servers and deviations from them, and accepts or rejects deviations.
+ */
 export const pins: Command = {
   name: 'pins',
   summary: 'Show which tools changed since they were accepted, and accept or reject them.',

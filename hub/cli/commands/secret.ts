@@ -10,7 +10,7 @@ import { choiceOf, textOf, textsOf, usageError, wordOf } from '../values.ts';
 const minRedactedLength = 8;
 const maxValueLength = 100_000;
 
-/** `agenthub secret set NAME`, `secret list` and `secret remove NAME`. */
+/** `agenthub secret`: stores (`set NAME`), lists and removes (`remove NAME`) secrets. */
 export const secret: Command = {
   name: 'secret',
   summary: 'Set, list or remove the secrets that the config uses as ${secret:NAME}.',

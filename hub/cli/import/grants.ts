@@ -18,7 +18,7 @@ const needed = 'needed';
 /** Value of `--write` for all servers in the user's own files. */
 const every = 'all';
 
-/** Returns the mounts that the command line grants. Throws HUB_USAGE. */
+/** Returns the mounts that `--mount` and `--write` grant to servers. Throws HUB_USAGE for an invalid `--mount`. */
 export function mountGrants(values: Values): ImportGrants {
   const writing = textsOf(values, 'write');
   const mounts = textsOf(values, 'mount').map(text => {

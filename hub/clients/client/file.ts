@@ -67,7 +67,7 @@ export async function writeWithBackup(
   }
 }
 
-/** Like `writeWithBackup`, but without a backup, for a text that has one already. */
+/** Writes a file as `writeWithBackup` does, but without making a backup. */
 export async function writeBack(
   { file, before, after }: FileChange,
   writeWhole: WriteWhole,

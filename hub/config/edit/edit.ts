@@ -17,7 +17,7 @@ type Needs = {
   /** Reads the current environment, with which the edited config is validated. */
   readonly readOptions: () => Promise<LoadOptions>;
   readonly readBytes?: ReadBytes | undefined;
-  /** Replaces a file atomically, or rejects and leaves it as it was. Awaits `check` right before the rename. */
+  /** Replaces a file atomically, or rejects and leaves it unchanged. Awaits `check` right before the rename. */
   readonly writeWhole: (file: string, text: string, check: () => Promise<void>) => Promise<void>;
 };
 
@@ -58,8 +58,8 @@ export function createConfigEditor(needs: Needs) {
      */
     addServer: (file: string, name: string, entry: JsonObject) => change(file, { name, entry }),
     /**
-     * Removes a server; one of a file in `extends` by writing `null` to this file. Rejects with HUB_SERVER_UNKNOWN if
-     * there is no such server, and otherwise like `addServer`.
+     * Removes a server. If a file in `extends` defines it, writes `null` as its entry in this file. Rejects with
+     * HUB_SERVER_UNKNOWN if there is no such server, and otherwise like `addServer`.
      */
     removeServer: (file: string, name: string) => change(file, { name }),
     /**
