@@ -9,27 +9,27 @@ export type PullProgress = {
   readonly completedBytes: number | undefined;
 };
 
-/** What to do about a model that Ollama does not have. */
+/** How to get a model that Ollama does not have. */
 export type Absence = {
-  /** Whether the hub pulls the model, or will. */
+  /** True if the hub pulls the model now, or is going to. */
   readonly isPulled: boolean;
-  /** A sentence. */
+  /** Sentence about how to get the model, or the progress of its pull. */
   readonly remedy: string;
 };
 
-/** Bound for names: they come from rules, which change, and from requests to pull. */
+/** Maximum number of remembered unknown models. Their names come from rules, which change, and from pull requests. */
 const maxUnknown = 1_000;
 
 export type Absences = ReturnType<typeof createAbsences>;
 
-/** Knows which models the hub pulls. Ollama does not report pulls of other programs. */
+/** Tracks which models the hub pulls. Ollama does not report pulls of other programs. */
 export function createAbsences() {
   const running = new Map<string, PullProgress | undefined>();
   let planned: ReadonlySet<string> = new Set();
-  /** Models that no registry had at their last pull. */
+  /** Models that no registry had when the hub last tried to pull them. */
   const unknown = new Set<string>();
   return {
-    /** Replaces the models that the hub will pull. */
+    /** Replaces the list of models that the hub is going to pull. */
     plan: (names: readonly string[]) => void (planned = new Set(names.map(fullName))),
     pulling(model: string, progress?: PullProgress): void {
       unknown.delete(model);

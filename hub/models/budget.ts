@@ -2,7 +2,7 @@ import { type Clock, HubError } from '#core';
 import type { ChatUsage } from './chat/chat-types.ts';
 
 export type BudgetLimits = {
-  /** Input and output together, in any hour. */
+  /** Maximum of input and output tokens together, in any hour. */
   readonly tokensPerHour: number;
   readonly callsPerTurn: number;
 };
@@ -12,34 +12,34 @@ type ModelBudgetStatus = {
   readonly tokens: number;
   /** Calls since the turn began. */
   readonly calls: number;
-  /** When the next call is allowed, in milliseconds since the epoch; absent while calls are allowed. */
+  /** Time at which the next call is allowed, in milliseconds since the epoch; absent while calls are allowed. */
   readonly freeAt?: number;
 };
 
-/** Tokens that were spent within a minute. */
+/** Tokens spent within the same minute. */
 export type SpentTokens = {
-  /** Milliseconds since the epoch. */
+  /** Start of the minute, in milliseconds since the epoch. */
   readonly at: number;
   readonly tokens: number;
 };
 
-/** What one agent may spend on models. */
+/** Budget of one agent for calls of models. */
 export interface ModelBudget {
-  /** Begins a turn: its calls are counted from 0 again. */
+  /** Begins a turn of the agent, and resets the number of its calls to 0. */
   turn(): void;
-  /** Counts a call. Throws HUB_BUDGET_SPENT if none is left, or if the tokens of the hour are spent. */
+  /** Counts a call. Throws HUB_BUDGET_SPENT if the turn has no calls left, or the last hour no tokens. */
   check(): void;
   spent(usage: ChatUsage): void;
   readonly status: ModelBudgetStatus;
 }
 
 const hourMs = 3_600_000;
-/** Tokens are added up by the minute. */
+/** Interval in ms for which spent tokens are added up. */
 const slotMs = 60_000;
 
 /**
- * Creates a budget. The limits are read at each call, so that a change applies at once. `store` has what was spent before this
- * run of the hub, and saves what was spent within the last hour, oldest first.
+ * Creates a budget. The limits are read at each call, so that a change applies at once. `store` has the tokens that
+ * were spent before this run of the hub (`earlier`), and saves those of the last hour, oldest first.
  */
 export function createBudget(
   limits: () => BudgetLimits,
@@ -49,7 +49,7 @@ export function createBudget(
     readonly save: (history: readonly SpentTokens[]) => void;
   },
 ): ModelBudget {
-  /** Tokens by the start of their slot, in monotonic ms, oldest first. */
+  /** Tokens by the start of their minute, in monotonic ms, oldest first. */
   let slots: readonly { readonly atMs: number; readonly tokens: number }[] = (
     store?.earlier ?? []
   ).map(
@@ -65,7 +65,7 @@ export function createBudget(
     slots = slots.filter(({ atMs }) => atMs + hourMs > clock.monotonic());
     return slots;
   }
-  /** What was spent within the last hour, oldest first. */
+  /** Returns the tokens spent within the last hour by minute, oldest first. */
   const history = () =>
     current().map(({ atMs, tokens: spent }) => ({
       at: Math.round(clock.now() - (clock.monotonic() - atMs)),
@@ -73,7 +73,7 @@ export function createBudget(
     }));
   const sumOf = (some: typeof slots) => some.reduce((sum, { tokens }) => sum + tokens, 0);
 
-  /** Time in ms until enough tokens are older than an hour; 0 while some are left. */
+  /** Time in ms until the tokens of the last hour are below the limit; 0 if they are now. */
   function waitMs(): number {
     const { tokensPerHour } = limits();
     if (tokensPerHour <= 0) return hourMs;

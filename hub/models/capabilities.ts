@@ -10,13 +10,13 @@ type Listed = {
 type Shown = Pick<Listed, 'capabilities'> & { readonly atMs: number };
 
 const totalMs = 2_000;
-/** Pause before a model is asked about again after a failure, in ms. */
+/** Minimum time in ms between two requests for the capabilities of a model, after a failed one. */
 const retryMs = 30_000;
 const maxShown = 1_000;
 
 /**
- * Creates a function that adds the capabilities to a model that was listed without them. Ollama 0.24.0 names them only
- * in /api/show, which is asked once for each digest. Without an answer the capabilities stay undefined.
+ * Creates a function that adds the capabilities to a model that was listed without them. Ollama 0.24.0 returns them
+ * only from /api/show, which is called once for each digest. If it fails, the capabilities stay undefined.
  */
 export function createCapabilities(needs: {
   readonly callOllama: CallOllama;
@@ -38,7 +38,7 @@ export function createCapabilities(needs: {
       run,
     };
     const capabilities = await callOllama(call, signal).catch((error: unknown) => {
-      // The hub works without them: a call then fails only at Ollama if the model cannot do what is asked.
+      // The hub works without the capabilities. Ollama then refuses a call that the model does not support.
       if (error instanceof ModelFailure && error.kind !== 'cancelled') return undefined;
       throw error;
     });

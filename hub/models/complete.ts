@@ -9,39 +9,39 @@ export type CompletionRequest = {
   readonly model: string;
   readonly system: string | undefined;
   readonly prompt: string;
-  /** A JSON schema for the answer. */
+  /** JSON schema that the answer must match. */
   readonly format?: JsonObject;
   /** Ollama's model options (temperature, num_ctx ...), and `think`, which is off by default. */
   readonly options: Readonly<Record<string, number | string | boolean>>;
   /**
-   * Maximum time in ms without a token. For the first token it counts from the call's turn in the queue, and is longer
-   * for a long prompt, or while Ollama may still be working on prompts that were given up.
+   * Maximum time in ms without a token. For the first token, the time counts from the call's turn in the queue, and is
+   * longer for a long prompt, or while Ollama may still process prompts of abandoned calls.
    */
   readonly firstTokenMs: number;
   /** Timeout of the whole call in ms, including the time in the queue. */
   readonly totalMs: number;
-  /** Undefined for the hub's own calls: they take turns with the clients, and the breaker ignores their failures. */
+  /** Undefined for the hub's own calls: they share the queue with clients, and the breaker ignores their failures. */
   readonly caller?: ModelCaller;
   /**
-   * Called with each new piece of text. If a model does not mark the start of its thoughts, they appear here
-   * but not in the result.
+   * Called with each new piece of text. If a model does not mark the start of its thoughts, they are passed here, too,
+   * but the result does not contain them.
    */
   readonly progress?: (text: string) => void;
 };
 
 export type ModelAnswer = {
-  /** The text without thoughts, trimmed; never empty. */
+  /** Text without thoughts, trimmed; never empty. */
   readonly text: string;
-  /** The model's name as Ollama lists it. */
+  /** Name of the model as Ollama lists it. */
   readonly model: string;
   readonly digest: string;
   readonly tookMs: number;
-  /** Undefined if Ollama does not report it, for example for a cached prompt. */
+  /** Number of tokens of the prompt; undefined if Ollama does not report it, for example for a cached prompt. */
   readonly promptTokens: number | undefined;
   readonly outputTokens: number | undefined;
 };
 
-/** Requests a completion, at its turn in the queue, and reads the whole answer. Rejects with ModelFailure. */
+/** Requests a completion at the call's turn in the queue, and reads the whole answer. Rejects with ModelFailure. */
 export async function complete(
   request: CompletionRequest,
   signal: AbortSignal,
@@ -79,7 +79,7 @@ function ask(request: CompletionRequest, turn: Turn, signal: AbortSignal, needs:
   return streamAnswer({ turn, body, length, silentMs, caller, progress }, signal, needs);
 }
 
-/** Throws ModelFailure if a whole answer is of no use. The call itself succeeded. */
+/** Throws ModelFailure if an answer was cut off, is empty or has only thoughts. For the breaker, the call succeeded. */
 function requireUsable({ text, isThoughtOnly, isCut }: StreamedAnswer, model: string): void {
   if (isThoughtOnly)
     throw new ModelFailure('thinking_only', `${model} answered with thoughts only`, { model });

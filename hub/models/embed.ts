@@ -6,20 +6,20 @@ import { type OllamaClient, keepAlive } from './ollama-call.ts';
 import { atTurn } from './turn.ts';
 
 export type Embedding = {
-  /** Normalized to length 1. */
+  /** Embedding of the text, normalized to length 1. */
   readonly vector: Float32Array;
-  /** The model's digest. Vectors of different models are not comparable. */
+  /** Digest of the model. Vectors of different models are not comparable. */
   readonly digest: string;
 };
 
-/** Timeout in ms, including the queue and the time to load the small model. */
+/** Timeout in ms, including the time in the queue and the time to load the model, which is small. */
 const totalMs = 10_000;
-/** Shorter texts (in characters) fit into every model's context: the smallest in use has 512 tokens. */
+/** Length in characters up to which a text fits into the context of every model: the smallest in use has 512 tokens. */
 const surelyFitsLength = 512;
-/** Tokens that mark the beginning and end of the text. */
+/** Number of tokens that mark the beginning and end of a text. */
 const markTokens = 2;
 
-/** Embeds a text. Rejects with ModelFailure, of kind `too_long` if the text does not fit into the context. */
+/** Embeds a text. Rejects with ModelFailure, of kind `too_long` if the text exceeds the context of the model. */
 export async function embed(
   modelName: string,
   text: string,
@@ -43,8 +43,8 @@ export async function embed(
 }
 
 /**
- * Some Ollama versions (0.12.5) cut long texts despite `truncate: false`. The token count then equals the
- * context length.
+ * Rejects with `too_long` if the tokens fill the context: some Ollama versions (0.12.5) cut long texts despite
+ * `truncate: false`.
  */
 async function requireUncut(answer: unknown, model: string, client: OllamaClient): Promise<void> {
   const tokens = isObject(answer) ? answer['prompt_eval_count'] : undefined;
@@ -64,7 +64,7 @@ function parseVector(answer: unknown, model: string): Float32Array {
     throw new ModelFailure('empty', `${model} gave no vector`, { model });
   const vector = Float32Array.from(first, Number);
   const length = Math.sqrt(vector.reduce((sum, value) => sum + value * value, 0));
-  // A text of unknown words only may have a zero vector.
+  // A text of only unknown words may have a zero vector.
   if (!Number.isFinite(length) || length === 0)
     throw new ModelFailure('malformed', `${model} gave a zero vector`, { model });
   return vector.map(value => value / length);

@@ -1,23 +1,23 @@
 /** Why a call to a model gave no usable result. */
 export type FailureKind =
-  /** No connection, or it broke before the answer began, or a proxy says so. */
+  /** The connection failed, or broke before the answer began, or a proxy reported that it failed. */
   | 'unreachable'
-  /** Ollama answered with an error, such as a model that cannot chat or a crashed runner. */
+  /** Ollama answered with an error: for example, the model cannot chat, or its runner crashed. */
   | 'refused'
-  /** Ollama was silent for too long or did not finish in time. */
+  /** Ollama sent nothing for too long, or did not finish in time. */
   | 'timeout'
   | 'missing'
   /** A provider refused the key, or the key cannot be read. */
   | 'unauthorized'
   /** Ollama's own queue is full. */
   | 'busy'
-  /** The call got no turn in the hub's queue: the queue was full, or its time ended. Ollama is not at fault. */
+  /** The call got no turn in the hub's queue: the queue was full, or the call timed out. Ollama did not fail. */
   | 'queue'
   | 'empty'
   /** The answer is incomplete: the token limit was reached, or the connection broke. */
   | 'cut'
   | 'thinking_only'
-  /** The answer is not in Ollama's format. */
+  /** The answer does not have Ollama's format. */
   | 'malformed'
   | 'breaker_open'
   | 'too_long'
@@ -28,9 +28,9 @@ export type FailureKind =
 export class ModelFailure extends Error {
   override readonly name = 'ModelFailure';
   readonly kind: FailureKind;
-  /** Undefined if the failure does not concern a single model. */
+  /** Name of the model; undefined if the failure does not concern a single model. */
   readonly model: string | undefined;
-  /** When the same call may succeed, if known. */
+  /** Time in ms after which the same call may succeed, if known. */
   readonly retryAfterMs: number | undefined;
 
   constructor(
@@ -49,7 +49,7 @@ export class ModelFailure extends Error {
   }
 }
 
-/** The failure for an aborted signal: its reason if that is a ModelFailure, otherwise `cancelled`. */
+/** Returns the failure of an aborted signal: its reason if that is a ModelFailure, else one of kind `cancelled`. */
 export function failureOfAbort(signal: AbortSignal, model: string | undefined): ModelFailure {
   const reason: unknown = signal.reason;
   if (reason instanceof ModelFailure) return reason;
@@ -73,7 +73,7 @@ function kindOf(error: string, status: number | undefined): FailureKind {
   if (/exceeds .*context/i.test(error)) return 'too_long';
   if (status === 503 || status === 429) return 'busy';
   if (status === 502 || status === 504) return 'unreachable';
-  // The error of a pull for a model that the registry does not have.
+  // Error of a pull if the registry does not have the model.
   if (status === 404 || /file does not exist/i.test(error)) return 'missing';
   return 'refused';
 }

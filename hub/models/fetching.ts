@@ -13,19 +13,19 @@ import { fullName } from './model-name.ts';
 import type { PullProgress } from './absence.ts';
 
 type FetchingStatus = {
-  /** Models still missing, in the order in which they are fetched. */
+  /** Models that are still missing, in the order in which they will be pulled. */
   readonly missing: readonly string[];
   readonly now: ({ readonly model: string } & PullProgress) | undefined;
-  /** The error of the last failed model. Cleared once a model is fetched, or that one is no longer wanted. */
+  /** Error of the model that failed last. Cleared when a model is pulled, or the failed one is no longer wanted. */
   readonly error: string | undefined;
 };
 
-/** Fetches missing models through Ollama, one after the other, in the background. */
+/** Pulls missing models through Ollama in the background, one after the other. */
 export type Fetching = Service & {
   readonly status: FetchingStatus;
   /**
-   * Checks again which models are missing, after a pull that is under way; a pull of a model that is no longer wanted
-   * ends. Call it when the wanted models may have changed.
+   * Checks again which models are missing. A running pull is finished first, or cancelled if its model is no longer
+   * wanted. Call this when the wanted models may have changed.
    */
   recheck(): void;
 };
@@ -37,15 +37,15 @@ type Needs = {
 };
 
 const retry = { firstMs: 5_000, maxMs: 300_000, jitter: 0 };
-/** Interval in ms for checking the known status of an unreachable Ollama. This sends no request. */
+/** Interval in ms for reading the cached status of an unreachable Ollama. No request is sent. */
 const unreachablePollMs = 500;
 /** Minimum interval between log lines about progress, in ms. */
 const progressLogMs = 10_000;
 
 /**
- * Creates a fetcher for the models that `wanted` returns, the most important first. Models are looked up at
- * start and on `recheck`; a model that the user removes later stays removed. A model that no registry has is
- * not retried before the next `recheck`.
+ * Creates a service that pulls the models that `wanted` returns, the most important first. It checks which are missing
+ * at start and on `recheck`; a model that the user removes later stays removed. A model that no registry has is not
+ * retried before the next `recheck`.
  */
 export function createFetching(wanted: () => readonly string[], needs: Needs): Fetching {
   const { models, clock, log } = needs;
@@ -57,7 +57,7 @@ export function createFetching(wanted: () => readonly string[], needs: Needs): F
   let running: Promise<void> | undefined;
   let isStale = false;
   let wake = () => {};
-  /** The model being pulled, and what ends its pull. */
+  /** The model that is being pulled, and the function that cancels its pull. */
   let pulling: { readonly model: string; readonly giveUp: () => void } | undefined;
 
   function plan(next: readonly string[]): void {
@@ -90,7 +90,7 @@ export function createFetching(wanted: () => readonly string[], needs: Needs): F
     log.info({ model }, 'a model was fetched');
   }
 
-  /** Fetches missing models. Resolves to true if some of them failed and can be retried. */
+  /** Pulls the missing models. Resolves to true if some of them failed and can be retried. */
   async function pass(): Promise<boolean> {
     let hasRetries = false;
     for (const model of missing) {
@@ -143,7 +143,7 @@ export function createFetching(wanted: () => readonly string[], needs: Needs): F
   function recheck(): void {
     if (signal.aborted) return;
     isStale = true;
-    // At once: messages about missing models must be true during a long pull, too.
+    // Set at once: messages about missing models must be correct even while another pull runs.
     plan([...new Set(wanted().map(fullName))]);
     if (failed && !missing.includes(failed.model)) failed = undefined;
     if (pulling && !missing.includes(pulling.model)) pulling.giveUp();

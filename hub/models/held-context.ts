@@ -2,10 +2,10 @@ import { isObject } from '#core';
 import { isSameModel } from './model-name.ts';
 import type { CallOllama, OllamaClient } from './ollama-call.ts';
 
-/** Timeout in ms: the failure of a call waits for it. */
+/** Timeout in ms. Short, because the failure of a call waits for this request. */
 const totalMs = 500;
 
-/** The context in tokens with which Ollama holds a model in memory. Undefined if it does not, or does not report it. */
+/** Context size in tokens of a model in Ollama's memory; undefined if it is not loaded or Ollama does not report it. */
 export async function contextInMemory(
   client: Pick<OllamaClient, 'ps'>,
   model: string,
@@ -20,8 +20,9 @@ export async function contextInMemory(
 }
 
 /**
- * Why a model may be silent: another program uses it with another context, and Ollama (seen in 0.24.0) loads it again
- * only when it was idle for its `keep_alive`. Undefined if that is not so. Never rejects.
+ * Returns a possible reason why a model does not answer: another program uses it with another context size. Ollama
+ * (seen in 0.24.0) reloads such a model only when it was idle for its `keep_alive`. Undefined if the size is not the
+ * reason. Never rejects.
  */
 export async function whyHeld(
   { model, options }: { readonly model: string; readonly options: object },
@@ -33,23 +34,24 @@ export async function whyHeld(
   const run = async (client: OllamaClient) => {
     const held = await contextInMemory(client, model);
     if (held === undefined || held === asked) return undefined;
-    // Ollama reduces a context to that of the training, so the hub itself may have loaded the smaller one.
+    // Ollama reduces a context to the size that the model was trained with, so the hub itself may have loaded the
+    // smaller one.
     return held > asked || held < Math.min(asked, await trainedContext(client, model))
       ? held
       : undefined;
   };
   const call = { subject: 'the context of the model in memory', totalMs, isGated: false, run };
-  const held = await callOllama(call, signal).catch(() => undefined); // The silence is the failure.
+  const held = await callOllama(call, signal).catch(() => undefined); // The failure of the call is reported without this reason.
   return held === undefined
     ? undefined
     : `Ollama holds it with a context of ${held} tokens, and the hub asks for ${asked}. Use one size in all programs, or run "ollama stop ${model}"`;
 }
 
-/** The maximum context of a model in tokens; 0 if Ollama does not report it. */
+/** Maximum context size of a model in tokens; 0 if Ollama does not report it. */
 async function trainedContext(client: Pick<OllamaClient, 'show'>, model: string): Promise<number> {
   const shown: unknown = await client.show({ model });
   const info = isObject(shown) && isObject(shown['model_info']) ? shown['model_info'] : {};
-  // The key begins with the architecture, such as `llama.context_length`.
+  // The key starts with the architecture, such as `llama.context_length`.
   const [, trained] = Object.entries(info).find(([key]) => key.endsWith('.context_length')) ?? [];
   return sizeOf(trained) ?? 0;
 }

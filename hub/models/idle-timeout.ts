@@ -1,6 +1,6 @@
 import type { Clock } from '#core';
 
-/** Starts an idle timeout: calls `late` once after `timeoutMs` without a reset. Undefined means no timeout. */
+/** Starts an idle timeout: calls `late` once if `timeoutMs` pass without a reset; never if `timeoutMs` is undefined. */
 export function startIdleTimeout(
   timeoutMs: number | undefined,
   clock: Clock,
@@ -18,7 +18,7 @@ export function startIdleTimeout(
   };
   if (timeoutMs !== undefined) arm(timeoutMs, timeoutMs);
   return {
-    /** Starts the wait again, from now on with another timeout if one is given. */
+    /** Restarts the idle timeout. `nextMs` replaces its duration from now on. */
     reset(nextMs?: number): void {
       resetMs = clock.monotonic();
       if (nextMs === undefined || nextMs === timeoutMs) return;

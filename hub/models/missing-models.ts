@@ -10,7 +10,7 @@ import {
 import { ModelFailure } from './failure.ts';
 import type { Models } from './models.ts';
 
-/** A model that the rules name, and for what. */
+/** A model that the rules name, and its purpose. */
 type WantedModel = {
   readonly model: string;
   readonly use: 'rule' | 'embedding' | 'judge' | 'fallback';
@@ -18,15 +18,15 @@ type WantedModel = {
 
 /** A wanted model that Ollama does not have. */
 type MissingModel = WantedModel & {
-  /** Whether the hub pulls it, or will. */
+  /** True if the hub pulls the model now, or is going to. */
   readonly isPulled: boolean;
-  /** What is missing and what to do. */
+  /** Message for the user: which model is missing, and how to get it. */
   readonly message: string;
 };
 
-/** Watches which wanted models are missing, and logs it when one goes or comes. */
+/** Checks periodically which wanted models are missing, and logs when a model becomes missing or available. */
 export type MissingModels = Service & {
-  /** Checks now. If Ollama does not answer, resolves with those of the last check. */
+  /** Checks now. If Ollama does not answer, resolves with the missing models of the last check. */
   check(): Promise<readonly MissingModel[]>;
 };
 
@@ -37,7 +37,7 @@ type Needs = {
 };
 
 const intervalMs = 30_000;
-/** Timeout of a check in ms: /health waits for it. */
+/** Timeout of a check in ms. Short, because /health waits for it. */
 const checkMs = 2_000;
 
 const uses = {
@@ -82,7 +82,7 @@ export function createMissingModels(
     try {
       await within(checkMs, { clock, signal }, inTime => checks.join('all', look, inTime));
     } catch (error) {
-      // The status of Ollama says why its models are not known.
+      // The status of Ollama explains why its models are unknown.
       const isExpected = error instanceof ModelFailure || error instanceof DeadlineExceeded;
       if (!isExpected && !signal.aborted) throw error;
     }

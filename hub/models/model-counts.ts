@@ -5,18 +5,18 @@ export const durationBoundsMs: readonly number[] = [
   50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 30_000, 60_000, 120_000, 300_000,
 ];
 
-/** Some durations. */
+/** Histogram of durations. */
 type Durations = {
   readonly count: number;
   readonly totalMs: number;
-  /** Durations in each bucket of `durationBoundsMs`, and above them all. */
+  /** Number of durations in each bucket of `durationBoundsMs`, and last the number above all bounds. */
   readonly buckets: readonly number[];
 };
 
-/** Who asks a model: the prompt of a client, an agent, a server, or the hub itself. */
+/** Who calls a model: the prompt of a client, an agent, a server, or the hub itself. */
 type CallerKind = 'prompt' | 'agent' | 'server' | 'hub';
 
-/** Successful calls, and their tokens as far as they are reported. */
+/** Successful calls of one kind of caller, and their tokens if reported. */
 type CallerCounts = {
   readonly caller: CallerKind;
   readonly succeeded: number;
@@ -24,20 +24,20 @@ type CallerCounts = {
   readonly outputTokens: number;
 };
 
-/** Calls to one model (completions and embeddings) since the hub started. Everything but the queue only grows. */
+/** Counts of the calls to one model (completions and embeddings) since the hub started. They never decrease. */
 export type ModelCounts = {
-  /** Name with tag. Empty for all models above the bound of names. */
+  /** Name with tag. Empty for the sum of all models beyond `maxModels`. */
   readonly model: string;
-  /** Failed calls by kind. A call without a turn in the queue fails as `queue`, one that was given up as `cancelled`. */
+  /** Failed calls by kind: `queue` if the call got no turn in the queue, `cancelled` if its caller cancelled it. */
   readonly failures: { readonly [kind in FailureKind]?: number };
-  /** Waits in the queue of the hub, also those that ended without a turn. */
+  /** Times that calls waited in the hub's queue, including calls that never got a turn. */
   readonly waits: Durations;
-  /** Times from the turn in the queue to the first token of a completion. */
+  /** Times from the start of a completion to its first token. The time in the queue is not included. */
   readonly firstTokens: Durations;
   readonly callers: readonly CallerCounts[];
 };
 
-/** Bound for models with counts of their own: names come from the rules, which may change often. */
+/** Maximum number of models with counts of their own. Names come from the rules, which may change often. */
 const maxModels = 100;
 
 /** Counts calls by the full name of the model. */
@@ -56,7 +56,7 @@ export function createModelCounts() {
   return {
     waited: (model: string, tookMs: number) => add(countsOf(model).waits, tookMs),
     firstToken: (model: string, tookMs: number) => add(countsOf(model).firstTokens, tookMs),
-    /** A caller that is undefined is the hub. */
+    /** Counts a successful call. An undefined `caller` means the hub. */
     succeeded(
       model: string,
       promptTokens = 0,

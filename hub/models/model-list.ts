@@ -11,7 +11,7 @@ import type { CallOllama, OllamaClient } from './ollama-call.ts';
 export type ModelInfo = {
   /** Name with tag, such as `llama3.2:3b`. */
   readonly name: string;
-  /** SHA-256 of its manifest. A different digest under the same name is a different model. */
+  /** SHA-256 digest of the manifest. A different digest under the same name is a different model. */
   readonly digest: string;
   readonly sizeBytes: number;
   /** Whether the model was in memory when the list was read. */
@@ -31,14 +31,14 @@ export type ModelNeeds = {
 };
 
 const maxAgeMs = 30_000;
-/** Shorter, in ms, because the user may just have pulled the missing model. */
+/** Maximum age in ms of a list that lacks a wanted model. Short, because the user may just have pulled the model. */
 const maxAgeOfMissingMs = 2_000;
 const totalMs = 5_000;
-/** Timeout in ms for the models in memory: a prompt waits for them. */
+/** Timeout in ms of the request for the models in memory. Short, because a prompt waits for it. */
 const loadedMs = 500;
 const maxModels = 10_000;
 
-/** The models in Ollama, cached for at most 30 s. The list is read on demand, one request at a time. */
+/** Creates the list of the models in Ollama, cached for at most 30 s. It is read on demand, one request at a time. */
 export function createModelList({
   callOllama,
   clock,
@@ -47,7 +47,7 @@ export function createModelList({
   const reading = createSingleFlight<Snapshot>();
   const capabilitiesOf = createCapabilities({ callOllama, clock });
   let snapshot: Snapshot | undefined;
-  /** Incremented by `invalidate`. A list that was requested in an earlier epoch is not kept. */
+  /** Incremented by `invalidate`. A list that was requested in an earlier epoch is not cached. */
   let epoch = 0;
 
   const isYounger = (list: Snapshot | undefined, ms: number): list is Snapshot =>
@@ -90,13 +90,13 @@ export function createModelList({
   return {
     async list(signal: AbortSignal): Promise<readonly ModelInfo[]> {
       const models: ModelInfo[] = [];
-      // One after the other: each may need a request.
+      // Sequentially, because each model may need a request.
       for (const model of (await current(maxAgeMs, signal)).models)
         models.push(await capabilitiesOf(model, signal));
       return models;
     },
     find,
-    /** Like `find`, but from the cache only; undefined if the cache is too old. */
+    /** Like `find`, but reads only the cache; undefined if the cache is too old. */
     cached: (name: string) => (isYounger(snapshot, maxAgeMs) ? findIn(snapshot, name) : undefined),
     /** Like `find`, but rejects with ModelFailure (`missing`) if the model does not exist. */
     async get(name: string, signal: AbortSignal, caller?: ModelCaller): Promise<ModelInfo> {
@@ -105,10 +105,10 @@ export function createModelList({
       const message = `Ollama has no model ${name}. ${absences.of(name).remedy}`;
       throw new ModelFailure('missing', message, { model: name });
     },
-    /** The models in memory now; none if Ollama does not tell in time. Never rejects. */
+    /** Names of the models in memory now; empty if Ollama does not answer in time. Never rejects. */
     async loaded(signal: AbortSignal): Promise<readonly string[]> {
       const call = { subject: 'the models in memory', totalMs: loadedMs, isGated: false };
-      // They only decide how calls are grouped: the call before is complete.
+      // A failure is ignored: the names only decide how later calls are grouped, and the current call is complete.
       return await callOllama({ ...call, run: loadedNames }, signal).catch(() => []);
     },
     markLoaded(name: string): void {
@@ -127,7 +127,7 @@ export function createModelList({
 
 type Snapshot = { readonly models: readonly ModelInfo[]; readonly atMs: number };
 
-/** Names of loaded models. They only affect timeouts, so errors other than timeouts count as an empty list. */
+/** Names of the models in memory. They only affect timeouts, so errors other than timeouts return an empty list. */
 async function loadedNames(client: OllamaClient): Promise<readonly string[]> {
   try {
     return entriesOf(await client.ps()).map(nameOf);

@@ -6,6 +6,6 @@ export function fullName(name: string): string {
   return last.includes(':') ? short : `${short}:latest`;
 }
 
-/** Whether two names mean the same model. Ollama ignores case. */
+/** True if two names mean the same model. Ollama ignores case. */
 export const isSameModel = (a: string, b: string): boolean =>
   fullName(a).toLowerCase() === fullName(b).toLowerCase();

@@ -2,24 +2,24 @@ import { type Clock, type FairQueue, createFairQueue, durationText, unlessAborte
 import { ModelFailure, failureOfAbort } from './failure.ts';
 import type { createModelCounts } from './model-counts.ts';
 
-/** The prompt or request for which a model is called. Failures of all calls for one count once against the breaker. */
+/** The prompt or request that calls a model. If several of its calls fail, the breaker counts one failure. */
 export type ModelCaller = {
-  /** Clients take turns in the queue. */
+  /** Name of the client. The queue alternates between clients. */
   readonly client: string;
-  /** Who asks, if not a client for its prompt. */
+  /** Kind of the caller; absent for the prompt of a client. */
   readonly kind?: 'agent' | 'server';
 };
 
-/** A call in the queue of its model. Disposing gives up its place, or ends its turn. */
+/** A call's place in the queue of its model. Disposing leaves the queue, or ends the turn. */
 export interface QueuePlace extends Disposable {
   readonly isWaiting: boolean;
-  /** From its turn on: true if the call before was for another model and may have unloaded this one. */
+  /** Valid from the turn on. True if the previous call was for another model and may have unloaded this one. */
   readonly isSwitch: boolean;
-  /** Resolves at the call's turn. Rejects with the reason of the signal, or with ModelFailure if the call must give way. */
+  /** Resolves at the call's turn. Rejects with the reason of the signal, or with ModelFailure if the queue drops it. */
   turn(signal: AbortSignal): Promise<void>;
   /**
-   * The wait so far, such as "it waited 12 s for 5 prompts before it" or "for the model to be loaded"; undefined if it did
-   * not wait.
+   * Text about the wait so far, such as "it waited 12 s for 5 prompts before it" or "for the model to be loaded";
+   * undefined if the call did not wait.
    */
   waited(): string | undefined;
 }
@@ -27,15 +27,15 @@ export interface QueuePlace extends Disposable {
 type QueuedCall = {
   readonly client: string;
   readonly isEmbedding?: boolean;
-  /** The call only loads the model. */
+  /** True if the call only loads the model. */
   readonly isLoad?: boolean;
-  /** Monotonic end of its time. */
+  /** Deadline of the call, in monotonic ms. */
   readonly endsMs: number;
 };
 
 type Entry = {
   readonly isLoad: boolean;
-  /** Gives the entry its turn. Returns false if too little time is left: the entry is refused, and leaves the queue. */
+  /** Starts the turn of the call. Returns false, and removes the call from the queue, if too little time is left. */
   readonly admit: () => boolean;
   readonly refuse: (failure: ModelFailure) => void;
 };
@@ -43,21 +43,21 @@ type Entry = {
 type Lane = {
   readonly model: string;
   readonly most: number;
-  /** Calls at once: `most`, or fewer after an answer that Ollama's own queue is full. */
+  /** Maximum number of concurrent calls: `most`, or fewer after Ollama answered that its own queue is full. */
   limit: number;
   active: number;
-  /** Active calls that only load the model. */
+  /** Number of active calls that only load the model. */
   loading: number;
-  /** Turns since the start of the hub. */
+  /** Number of turns since the hub started. */
   turns: number;
-  /** Successes since the limit changed. */
+  /** Number of successful calls since the limit changed. */
   successes: number;
-  /** Since when its calls wait for another model. */
+  /** Time since which calls of this model wait for another model, in monotonic ms. */
   sinceMs: number;
   readonly waiting: FairQueue<Entry>;
 };
 
-/** Calls to one model that Ollama works on, and those that wait in the hub. */
+/** Number of calls to one model that Ollama processes, and of those that wait in the hub. */
 export type QueueLength = {
   readonly model: string;
   readonly active: number;
@@ -67,42 +67,42 @@ export type QueueLength = {
 export type ModelQueueOptions = {
   /** OLLAMA_NUM_PARALLEL, if known. Ollama itself chooses 1 for most models. */
   readonly parallel?: number | undefined;
-  /** Bound of waiting calls per model. */
+  /** Maximum number of waiting calls per model. */
   readonly maxWaiting?: number;
 };
 
 type QueueNeeds = {
   readonly clock: Clock;
   readonly counts: ReturnType<typeof createModelCounts>;
-  /** Usual duration of a call of a model. */
+  /** Returns the usual duration of a call of the model, in ms. */
   readonly usualMs: (model: string) => number;
-  /** Its abort refuses all calls that wait. */
+  /** When aborted, all waiting calls are refused. */
   readonly life: AbortSignal;
 };
 
-/** An embedding takes milliseconds: Ollama itself queues these few. */
+/** Concurrent calls per embedding model. Embeddings take milliseconds, so Ollama may queue a few of them. */
 const parallelEmbeddings = 4;
-/** Successes in a row after which the limit is raised again by one. */
+/** Number of successful calls after which a lowered limit is raised by one. */
 const raiseAfter = 20;
-/** Number of models above which those without calls are forgotten, unless their limit was lowered. Agents may name any model. */
+/** Number of models above which idle models are removed, unless their limit was lowered. Agents may name any model. */
 const forgetAbove = 100;
-/** Time in ms after which another model gets its turn, where Ollama holds only one model in memory. */
+/** Time in ms after which waiting calls of another model get their turn, if Ollama keeps only one model in memory. */
 const maxRunMs = 10_000;
 
 /**
- * Limits the calls that Ollama works on at the same time, per model. Ollama puts further calls into a queue of its own,
- * silently, so that a waiting call looks like a dead one. If Ollama holds only one model in memory, calls are grouped
- * by model, because each change of the model takes seconds.
+ * Limits the concurrent calls to each model of Ollama. Ollama queues further calls itself without a sign, so that a
+ * waiting call looks like one that hangs. If Ollama keeps only one model in memory, calls are grouped by model, because
+ * switching the model takes seconds.
  */
 export function createModelQueue(
   { parallel = 1, maxWaiting = 128 }: ModelQueueOptions,
   { clock, counts, usualMs, life }: QueueNeeds,
 ) {
   const lanes = new Map<string, Lane>();
-  /** The model of the latest turn, and since when its calls have run. */
+  /** The model of the latest turn. `runSinceMs`: since when calls of this model have run, in monotonic ms. */
   let current: Lane | undefined;
   let runSinceMs = 0;
-  /** Whether Ollama was seen to hold only one model in memory after two were used; undefined before. */
+  /** True if Ollama was seen to keep only one model in memory; undefined before two models were used. */
   let isSingle: boolean | undefined;
   const total = { turns: 0, active: 0, loading: 0 };
 
@@ -125,14 +125,14 @@ export function createModelQueue(
   const isBusy = ({ active, waiting }: Lane) => active > 0 || waiting.length > 0;
   const hasRoom = ({ active, limit, waiting }: Lane) => waiting.length > 0 && active < limit;
 
-  /** The lane of the next turn, if there is one now. */
+  /** Returns the lane whose next call gets a turn; undefined if none can now. */
   function choose(): Lane | undefined {
     const all = [...lanes.values()];
     if (isSingle !== true) return all.find(hasRoom);
     const others = all.filter(lane => lane !== current && lane.waiting.length > 0);
     const isOver = others.length > 0 && clock.monotonic() - runSinceMs >= maxRunMs;
     if (current && isBusy(current) && !isOver) return hasRoom(current) ? current : undefined;
-    // Another model waits until the calls under way are over.
+    // Calls of another model wait until the active calls are finished.
     if (total.active > 0) return undefined;
     return others.toSorted((a, b) => a.sinceMs - b.sinceMs)[0] ?? all.find(hasRoom);
   }
@@ -174,7 +174,7 @@ export function createModelQueue(
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     let state: 'waiting' | 'active' | 'over' = 'waiting';
     let isSwitch = false;
-    /** False for a call that had its turn at once, beside others. */
+    /** False if the call got its turn at once, without waiting for other calls. */
     let hasWaited = false;
     let waited = { ms: 0, calls: 0 };
     const wait = () => ({
@@ -201,7 +201,7 @@ export function createModelQueue(
       endWait('over');
       reject(failure);
     }
-    /** Whether a call that had to wait can no longer be done in time. Ollama would read its prompt in vain. */
+    /** True if a call that had to wait can no longer finish in time. Ollama would process its prompt for nothing. */
     function isTooLate(leftMs: number): boolean {
       return wait().calls > 0 && leftMs <= usualMs(model) / 2;
     }
@@ -257,7 +257,7 @@ export function createModelQueue(
 
   return {
     join,
-    /** Ollama answered that its own queue is full: other programs use it as well. Fewer calls at once are sent. */
+    /** Lowers the limit of concurrent calls after Ollama's own queue was full, because other programs use it. */
     lower(model: string): void {
       const lane = lanes.get(model);
       if (!lane) return;
@@ -270,7 +270,7 @@ export function createModelQueue(
       lane.limit++;
       lane.successes = 0;
     },
-    /** Takes the models in memory after a switch of the model, from /api/ps. */
+    /** Sets the models in memory, as /api/ps lists them after a switch of the model. */
     loaded(names: readonly string[]): void {
       if (names.length > 0) isSingle = names.length === 1;
       giveTurns();

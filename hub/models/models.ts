@@ -15,53 +15,53 @@ import { type ModelCaller, type QueueLength, createModelQueue } from './model-qu
 import { createPaces } from './pace.ts';
 import { createWarmUps } from './warm-up.ts';
 
-/** Local models. All methods that return a promise reject with ModelFailure. */
+/** Models of the local Ollama. All methods that return a promise reject with ModelFailure. */
 export interface Models extends Service {
   readonly status: ModelsStatus;
-  /** The models in Ollama. The list may be 30 s old, but Ollama was probed just now. */
+  /** Lists the models in Ollama. The list may be 30 s old, but Ollama is probed at each call. */
   list(signal: AbortSignal): Promise<readonly ModelInfo[]>;
   /** Finds a model by name: `llama3.2:3b`, or `x`, which means `x:latest`. */
   find(name: string, signal: AbortSignal, caller?: ModelCaller): Promise<ModelInfo | undefined>;
   /** Like `find`, but from the cache, without a request. */
   known(name: string): ModelInfo | undefined;
-  /** Requests a completion. An answer that is empty, cut off or only thoughts is a failure. */
+  /** Requests a completion. Fails if the answer is empty, cut off, or has only thoughts. */
   complete(request: CompletionRequest, signal: AbortSignal): Promise<ModelAnswer>;
-  /** Chats, with tools. An answer that its limit of tokens cuts off is no failure. */
+  /** Chats, with tools. An answer that reaches its token limit is not a failure. */
   chat(request: OllamaChatRequest, signal: AbortSignal): Promise<ChatAnswer>;
-  /** Embeds a text within 10 s. A text that does not fit is a failure; it is never cut. */
+  /** Embeds a text within 10 s. A text that exceeds the context is a failure; it is never cut. */
   embed(model: string, text: string, signal: AbortSignal): Promise<Embedding>;
-  /** Pulls a model, or joins a running pull. If cancelled, Ollama keeps what it has transferred. */
+  /** Pulls a model, or joins a running pull. If cancelled, Ollama keeps the data transferred so far. */
   pull(
     model: string,
     progress: (progress: PullProgress) => void,
     signal: AbortSignal,
   ): Promise<void>;
-  /** Replaces the models that the hub will pull, for messages about missing models. */
+  /** Replaces the list of models that the hub is going to pull. Messages about missing models mention them. */
   planPulls(models: readonly string[]): void;
-  /** What to do about a missing model: pull it, or wait for the hub. */
+  /** Returns how to get a missing model: pull it, or wait until the hub has pulled it. */
   absence(model: string): Absence;
-  /** Loads a model in the background with the options of later calls. Never throws. */
+  /** Loads a model in the background with the options that later calls will have. Never throws. */
   warmUp(model: string, options?: CompletionRequest['options']): void;
-  /** A snapshot of the calls, the queues and the breaker. Sends nothing. */
+  /** Returns a snapshot of the calls, the queues and the breaker. Sends nothing to Ollama. */
   metrics(): ModelsMetrics;
 }
 
 /** Measurements of the models of one Ollama, for /metrics: totals since the hub started, and the current queues. */
 type ModelsMetrics = {
-  /** Undefined without OLLAMA_HOST. */
+  /** State of the circuit breaker; undefined without OLLAMA_HOST. */
   readonly breaker: 'closed' | 'open' | 'half_open' | undefined;
   /** Upper bounds of the buckets of durations, in ms. */
   readonly boundsMs: readonly number[];
-  /** Models called since the hub started. */
+  /** Counts of each model that was called since the hub started. */
   readonly models: readonly ModelCounts[];
-  /** Models with calls under way or in the queue of the hub now. */
+  /** Queues of the models that have active or waiting calls. */
   readonly queues: readonly QueueLength[];
 };
 
 type ModelsOptions = {
-  /** Ollama's base URL. If undefined, everything fails as `unreachable`. */
+  /** Base URL of Ollama. If undefined, all calls fail as `unreachable`. */
   readonly url: string | undefined;
-  /** OLLAMA_NUM_PARALLEL: calls of one model that Ollama works on at the same time; 1 by default. */
+  /** OLLAMA_NUM_PARALLEL: number of calls of one model that Ollama processes concurrently; 1 by default. */
   readonly parallel?: number | undefined;
 };
 
@@ -70,14 +70,14 @@ type ModelsNeeds = {
   readonly log: Log;
   readonly fetch: typeof globalThis.fetch;
   readonly breaker: ModelBreaker;
-  /** What is measured of other models. Absent: nothing. */
+  /** Counts and queues of models elsewhere, which `metrics` adds. */
   readonly others?: {
     readonly counts: ReturnType<typeof createModelCounts>;
     readonly queues: () => readonly QueueLength[];
   };
 };
 
-/** Creates the models of one Ollama. Nothing is sent before `start` or a call. */
+/** Creates the models of one Ollama. Sends nothing before `start` or a call. */
 export function createModels(options: ModelsOptions, needs: ModelsNeeds): Models {
   const { url, parallel } = options;
   const { breaker, clock, log, others } = needs;
@@ -91,7 +91,7 @@ export function createModels(options: ModelsOptions, needs: ModelsNeeds): Models
     };
   const ended = new AbortController();
   const life = ended.signal;
-  // A sign of life closes the breaker at once: its pause is for an Ollama that gives none.
+  // A response of Ollama closes the breaker at once: its pause is only for an Ollama that does not respond.
   const alive = () => {
     if (breaker.snapshot().state !== 'closed') breaker.reset();
   };
@@ -105,7 +105,7 @@ export function createModels(options: ModelsOptions, needs: ModelsNeeds): Models
   const pull = createPull(modelNeeds);
   const warmUp = createWarmUps({ ...modelNeeds, log, life });
 
-  /** Probes first: a cached list may belong to an Ollama that is gone. */
+  /** Lists the models after a probe: the cached list may be of an Ollama that no longer runs. */
   async function list(signal: AbortSignal): Promise<readonly ModelInfo[]> {
     await health.requireAlive(signal, 0);
     return await modelList.list(signal);

@@ -8,7 +8,7 @@ import type { OllamaHealth } from './ollama-health.ts';
 
 /** Decides whether Ollama may be called. A circuit breaker of #resilience satisfies it. */
 export interface ModelBreaker {
-  /** Requests a permit. The caller must call exactly one of its three methods when the call is over. */
+  /** Requests a permit. The caller must call exactly one of its three methods when the call ends. */
   claim():
     | {
         readonly kind: 'permit';
@@ -17,25 +17,25 @@ export interface ModelBreaker {
         cancelled(): void;
       }
     | { readonly kind: 'refused'; readonly retryAfterMs: number; readonly why: string };
-  /** `until` is when the next call is allowed, in milliseconds since the epoch; undefined while calls are allowed. */
+  /** Current state. `until`: next allowed call in milliseconds since the epoch; undefined while calls are allowed. */
   snapshot(): {
     readonly state: 'closed' | 'open' | 'half_open';
     readonly until: number | undefined;
     readonly why: string | undefined;
   };
-  /** Closes it. */
+  /** Closes the breaker. */
   reset(): void;
 }
 
-/** How long Ollama keeps a model in memory after a call. */
+/** Duration for which Ollama keeps a model in memory after a call. */
 export const keepAlive = '30m';
 
-/** The used part of the client of the `ollama` package. Its results are parsed where they are read. */
+/** The methods of the `ollama` package's client that the hub uses. Their results are parsed by the callers. */
 export type OllamaClient = Pick<Ollama, 'embed' | 'list' | 'ps' | 'pull' | 'show'> & {
   chat(request: OllamaChat): Promise<AsyncIterable<unknown>>;
 };
 
-/** The package names fewer values of `think`, of the options, of tools and of messages than Ollama takes. */
+/** Chat request. The type in the package lacks some values of `think`, options, tools and messages. */
 export type OllamaChat = {
   readonly model: string;
   readonly messages: { readonly role: string; readonly content: string }[];
@@ -44,20 +44,20 @@ export type OllamaChat = {
 };
 
 export type OllamaCall<T> = {
-  /** The subject in messages: "llama3.2:3b", "the list of models". */
+  /** Subject of error messages, such as "llama3.2:3b" or "the list of models". */
   readonly subject: string;
   readonly model?: string;
   readonly isStream?: boolean;
-  /** Idle timeout in ms, before the answer and within it. */
+  /** Idle timeout in ms, before the answer and during it. */
   readonly silentMs?: number;
-  /** Idle timeout before the first sign of progress, if it is another. */
+  /** Idle timeout in ms before the first sign of progress, if it differs from `silentMs`. */
   readonly firstMs?: number;
   readonly totalMs?: number;
-  /** False for calls that bypass the breaker. */
+  /** False if the call bypasses the breaker. */
   readonly isGated: boolean;
-  /** The prompt whose failure counts against the breaker. Failures of other calls do not count. */
+  /** The prompt that makes the call. Its failure counts against the breaker; without a caller, it does not. */
   readonly caller?: ModelCaller | undefined;
-  /** Makes the call. It must call `heard` at each sign of progress. Rejects with ModelFailure. */
+  /** Makes the call, and calls `heard` at each sign of progress. Rejects with ModelFailure. */
   run(client: OllamaClient, heard: () => void): Promise<T>;
 };
 
@@ -72,22 +72,22 @@ type Needs = {
   readonly life: AbortSignal;
 };
 
-/** A timeout after a shorter silence does not count against Ollama: the caller may just have had little time. */
+/** Minimum silence in ms before a timeout that counts as Ollama's failure. After less, the timeout was too short. */
 const decisiveIdleMs = 5_000;
-/** Grace period in ms for the end of the stream after its last line. */
+/** Grace period in ms in which a stream may end after its last line. */
 const endMs = 1_000;
 
 /**
- * Creates a function that calls Ollama, with the per-call abort and deadlines that the package's client lacks. The
- * package is loaded at the first call.
+ * Creates a function that calls Ollama. It adds the cancellation and timeouts per call that the client of the `ollama`
+ * package lacks. The package is loaded at the first call.
  */
 export function createOllamaCaller(url: string, needs: Needs) {
   const { clock, breaker, health } = needs;
-  /** Prompts of which a call has failed. */
+  /** Prompts of which a call has failed. Further failures of the same prompt do not count against the breaker. */
   const failed = new WeakSet<ModelCaller>();
   let lastTokenMs = -Infinity;
 
-  /** Whether a failure of a call counts against the breaker: once for each prompt. */
+  /** True if a failure counts against the breaker: once for each prompt. */
   function counts(caller: ModelCaller | undefined): boolean {
     if (!caller || failed.has(caller)) return false;
     failed.add(caller);
@@ -118,7 +118,7 @@ export function createOllamaCaller(url: string, needs: Needs) {
     };
     let isAlive = false;
     const context = { model: call.model, signal: limit.signal };
-    // The package never sees a bad answer.
+    // Responses are checked here: the `ollama` package never receives an invalid one.
     const checkedFetch: typeof globalThis.fetch = async (input, init) => {
       const response = await needs
         .fetch(input, { ...init, signal: limit.signal })
@@ -137,7 +137,7 @@ export function createOllamaCaller(url: string, needs: Needs) {
       const result = await call.run(client, heard);
       permit.succeeded();
       health.heard();
-      // The stream usually ends with its last line. Otherwise close the connection.
+      // The stream usually ends with its last line. Close the connection if it does not.
       clock.after(endMs, () => limit.abort(new Error('the answer is complete')));
       return result;
     } catch (error) {
@@ -146,7 +146,7 @@ export function createOllamaCaller(url: string, needs: Needs) {
       if (failure instanceof ModelFailure) {
         health.failed(failure);
         const { idleMs } = idleTimeout;
-        // Ollama may be busy, not dead: with another call that hears tokens, or because the caller has waited before.
+        // Ollama may be busy, not dead: another call receives tokens, or the caller waited for something else before.
         const isBusy = idleMs < (silentMs ?? 0) || clock.monotonic() - lastTokenMs < idleMs;
         const silenceMs = !isAlive ? Infinity : isBusy ? 0 : idleMs;
         const verdict = verdictOf(failure, silenceMs);
@@ -170,13 +170,13 @@ const freePermit = {
 
 function failureOfFetch(cause: unknown, { model, signal }: CallContext): ModelFailure {
   if (signal.aborted) return failureOfAbort(signal, model);
-  // Node's fetch itself times out after 300 s without headers.
+  // Node's fetch times out after 300 s without headers.
   const reason = cause instanceof Error && cause.cause instanceof Error ? cause.cause.name : '';
   const kind = /HeadersTimeout/.test(reason) ? 'timeout' : 'unreachable';
   return new ModelFailure(kind, `Ollama did not answer: ${messageOf(cause)}`, { model, cause });
 }
 
-/** What a failure means for the breaker. A timeout counts only after a silence that is long enough. */
+/** Returns the result of a failed call for the breaker. A timeout counts only after `decisiveIdleMs` of silence. */
 export function verdictOf(
   { kind, cause }: ModelFailure,
   silentMs: number,
@@ -184,7 +184,7 @@ export function verdictOf(
   if (kind === 'cancelled') return 'cancelled';
   if (kind === 'timeout') return silentMs >= decisiveIdleMs ? 'failed' : 'cancelled';
   if (kind === 'cut') return cause === undefined ? 'succeeded' : 'failed';
-  // Any other failure is an answer from a working Ollama: a missing model, a full queue.
+  // Any other failure is an answer of a working Ollama, such as a missing model or a full queue.
   return kind === 'unreachable' || kind === 'malformed' ? 'failed' : 'succeeded';
 }
 

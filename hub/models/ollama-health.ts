@@ -39,19 +39,19 @@ export type OllamaHealth = ReturnType<typeof createOllamaHealth>;
 type HealthNeeds = {
   readonly clock: Clock;
   readonly log: Log;
-  /** Called at each sign of life. */
+  /** Called whenever Ollama responds. */
   readonly alive: () => void;
 };
 
-/** After a more recent answer, in ms, no probe is needed. */
+/** Time in ms after a response of Ollama during which no probe is needed. */
 const freshMs = 5_000;
 /** Timeout of a probe, in milliseconds. */
 const connectMs = 1_000;
 const intervalMs = 30_000;
-/** Interval in ms after a failed probe or a failed call, so that prompts need not wait for the return of Ollama. */
+/** Interval of probes in ms after a failed probe or call. Short, so that prompts need not wait once Ollama is back. */
 const watchMs = 2_000;
 
-/** Tracks whether Ollama is reachable. Nothing is sent before it is needed. */
+/** Tracks whether Ollama is reachable. Sends nothing before a call needs it. */
 export function createOllamaHealth(url: string, { clock, log, alive }: HealthNeeds) {
   const probes = createSingleFlight<ProbeResult>();
   let status: ModelsStatus = { kind: 'unknown' };
@@ -89,7 +89,7 @@ export function createOllamaHealth(url: string, { clock, log, alive }: HealthNee
     get status(): ModelsStatus {
       return status;
     },
-    /** Probes Ollama, unless it was heard from within `youngerMs`. Rejects with ModelFailure. */
+    /** Probes Ollama, unless it responded within the last `youngerMs`. Rejects with ModelFailure. */
     async requireAlive(signal: AbortSignal, youngerMs = freshMs): Promise<void> {
       if (clock.monotonic() - heardMs >= youngerMs) await probeOnce(signal);
     },
@@ -99,7 +99,7 @@ export function createOllamaHealth(url: string, { clock, log, alive }: HealthNee
     },
     failed(failure: ModelFailure): void {
       if (failure.kind === 'unreachable') down(failure);
-      // Ollama may hang: the next call probes it first.
+      // Ollama may hang, so the next call probes it first.
       else if (failure.kind === 'timeout' || failure.kind === 'malformed') heardMs = -Infinity;
       else return;
       probeSoon();
@@ -112,7 +112,7 @@ export function createOllamaHealth(url: string, { clock, log, alive }: HealthNee
         try {
           await probeOnce(signal);
         } catch (error) {
-          // The status shows a ModelFailure; any other error is a bug.
+          // A ModelFailure is shown in the status; any other error is a bug.
           if (!(error instanceof ModelFailure)) throw error;
         }
         schedule(status.kind === 'up' ? intervalMs : watchMs);
@@ -135,8 +135,8 @@ export function createOllamaHealth(url: string, { clock, log, alive }: HealthNee
 type ProbeResult = { readonly version: string; readonly latencyMs: number };
 
 /**
- * Requests Ollama's version, which it answers at once even under load. Uses node:http: until a model is used,
- * neither Node's fetch nor the `ollama` package is loaded (14 MB). Rejects with ModelFailure.
+ * Requests the version of Ollama, which answers this at once even under load. Uses node:http, so that neither Node's
+ * fetch nor the `ollama` package (14 MB) is loaded until a model is used. Rejects with ModelFailure.
  */
 async function probe(
   url: string,

@@ -1,38 +1,38 @@
 import type { Clock } from '#core';
 
-/** Durations that Ollama reports in the last line of an answer. */
+/** Measurements that Ollama reports in the last line of an answer. */
 type AnswerFigures = {
   readonly promptTokens: number | undefined;
-  /** Time to read the prompt (prefill), in ms. */
+  /** Time to process the prompt (prefill), in ms. */
   readonly promptMs: number | undefined;
   readonly loadMs: number | undefined;
 };
 
 type Pace = {
-  /** Prefill in ms per token, the slowest of late: a prompt that begins like the one before is read faster. */
+  /** Prefill in ms per token, weighted towards slow prompts: one that begins like the previous prompt is faster. */
   tokenMs: number | undefined;
-  /** Like `tokenMs`, as far as prompts that were given up since the last answer show: it takes longer than this. */
+  /** Lower bound of the prefill in ms per token, from prompts of calls that were abandoned since the last answer. */
   givenUpTokenMs: number;
-  /** The longest load. */
+  /** Longest time to load the model, in ms. */
   loadMs: number;
   /** Usual duration of a call, in ms. */
   usualMs: number;
-  /** Until when Ollama may work on prompts that were given up, in monotonic ms. */
+  /** Time until which Ollama may process prompts of abandoned calls, in monotonic ms. */
   abandonedUntilMs: number;
 };
 
-/** Prefill in ms per token before the first measurement: a small model on a CPU. */
+/** Assumed prefill in ms per token before the first measurement: that of a small model on a CPU. */
 const assumedTokenMs = 10;
-/** The time for fewer tokens says nothing about each. */
+/** Minimum number of tokens of a prompt to measure its time per token. */
 const leastTokens = 20;
-/** Code and most languages have more characters per token. */
+/** Estimated characters per token. Code and most languages have more. */
 const charactersPerToken = 3;
-/** The first token may take this many times the expected time. */
+/** Factor by which the first token may take longer than expected. */
 const margin = 2;
-/** Share of the newest measurement in an average. */
+/** Weight of the newest measurement in a moving average. */
 const weight = 0.2;
 
-/** Learns how long each model takes, so that a long prompt on a slow machine is not mistaken for a silent Ollama. */
+/** Measures how fast each model is, so that a long prompt on a slow machine is not mistaken for a hanging Ollama. */
 export function createPaces(clock: Pick<Clock, 'monotonic'>) {
   const paces = new Map<string, Pace>();
 
@@ -55,9 +55,9 @@ export function createPaces(clock: Pick<Clock, 'monotonic'>) {
 
   return {
     /**
-     * Patience for the first token of a prompt of `length` characters. At least `leastMs`; more if the prompt is long,
-     * if prompts that were given up are still being read, or if the model is loaded again (`isSwitch`): it then waits for
-     * those of the model that was in memory before.
+     * Timeout in ms for the first token of a prompt of `length` characters, at least `leastMs`. It is longer if the
+     * prompt is long, if Ollama still processes prompts of abandoned calls, or if the model is loaded again
+     * (`isSwitch`): then abandoned calls of other models count, too.
      */
     patienceMs(model: string, length: number, leastMs: number, isSwitch: boolean): number {
       const pace = paceOf(model);
@@ -80,12 +80,13 @@ export function createPaces(clock: Pick<Clock, 'monotonic'>) {
       }
       pace.loadMs = Math.max(loadMs, pace.loadMs);
     },
-    /** A token has come: Ollama reads no earlier prompt any more. */
+    /** Records a token: Ollama no longer processes an earlier prompt. */
     heard: (model: string): void => void (paceOf(model).abandonedUntilMs = -Infinity),
     /**
-     * A call was given up before its first token. Ollama (seen in 0.24) reads the prompt to its end: if it has already
-     * taken longer than expected, possibly as long again. The next call gets at least twice the time, so that a few
-     * calls find out how slow the machine is, instead of each giving up behind the rest of the one before.
+     * Records that a call was abandoned before its first token. Ollama (seen in 0.24) processes the prompt to its end.
+     * If that has already taken longer than expected, it may take as long again. The next call gets at least twice the
+     * time, so that a few calls measure the speed of the machine, instead of each timing out behind the prompt of the
+     * previous call.
      */
     abandoned(model: string, length: number, afterMs: number): void {
       const pace = paceOf(model);

@@ -5,14 +5,14 @@ import type { ModelNeeds } from './model-list.ts';
 import { fullName } from './model-name.ts';
 import type { OllamaClient } from './ollama-call.ts';
 
-/** Idle timeout of a pull in ms. Ollama itself gives up a stalled transfer earlier. */
+/** Idle timeout of a pull in ms. Ollama itself aborts a stalled transfer earlier. */
 const silentMs = 120_000;
-/** Maximum number of concurrent pulls: they share the bandwidth. */
+/** Maximum number of concurrent pulls, which share the bandwidth. */
 const maxPulls = 4;
 
 /**
  * Creates a function that pulls a model, and resolves when the model is complete. Concurrent pulls of one model share
- * one request. If it is cancelled, Ollama keeps what it has transferred.
+ * one request. If a pull is cancelled, Ollama keeps the data transferred so far.
  */
 export function createPull({
   callOllama,
@@ -61,7 +61,7 @@ export function createPull({
   };
 }
 
-/** Broadcasts progress. A new subscriber gets the latest progress at once. */
+/** Creates an emitter of progress events. A new subscriber gets the latest progress at once. */
 function createProgressBroadcast() {
   const { event, fire } = createEmitter<PullProgress>();
   let latest: PullProgress | undefined;

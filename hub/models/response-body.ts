@@ -3,14 +3,14 @@ import { ModelFailure, failureOfAbort, failureOfError } from './failure.ts';
 
 export type CallContext = { readonly model: string | undefined; readonly signal: AbortSignal };
 
-/** Maximum size in bytes of an answer with one JSON value. Lists and vectors are far smaller. */
+/** Maximum size in bytes of a response with one JSON value. Lists and vectors are far smaller. */
 const maxJsonBytes = 8 * 1024 * 1024;
-/** Maximum line length in characters. A line of a stream holds a few tokens. */
+/** Maximum length of a line in characters. A line of a stream has a few tokens. */
 const maxLineLength = 1024 * 1024;
-/** Maximum size in bytes of an error answer, which may be a proxy's HTML page. */
+/** Maximum size in bytes of an error response, which may be a proxy's HTML page. */
 const maxErrorBytes = 16 * 1024;
 
-/** Converts an answer with an error status to a failure. Never rejects with ModelFailure. */
+/** Converts a response with an error status to a ModelFailure, which is returned and not thrown. */
 export async function failureOfResponse(
   response: Response,
   context: CallContext,
@@ -29,7 +29,7 @@ export async function failureOfResponse(
 }
 
 /**
- * Checks that an answer is one JSON value and returns it unchanged, because the package prints a warning about
+ * Checks that a response is one JSON value, and returns an equal response. The `ollama` package prints a warning for
  * anything else. Rejects with ModelFailure.
  */
 export async function checkJson(response: Response, context: CallContext): Promise<Response> {
@@ -39,9 +39,9 @@ export async function checkJson(response: Response, context: CallContext): Promi
 }
 
 /**
- * Checks an answer of JSON lines while it is read. Reading fails with ModelFailure at a line that is not a JSON
- * object, at an error line, and at the end of the stream: a complete answer has a last line after which nobody
- * reads on.
+ * Returns a response whose stream of JSON lines is checked while it is read. Reading fails with ModelFailure at a line
+ * that is not a JSON object, at a line with an error, and at the end of the stream: the reader of a complete answer
+ * stops at its last line.
  */
 export function checkJsonLines(response: Response, context: CallContext): Response {
   if (!response.body || response.headers.get('content-type')?.includes('html'))
@@ -68,7 +68,7 @@ async function* linesOf(response: Response, context: CallContext): AsyncGenerato
     }
   }
 
-  // Collected in pieces, so that a long line is not scanned again for each piece.
+  // Chunks are joined only at a line break, so that a long line is not scanned again for each chunk.
   let pieces: string[] = [];
   let length = 0;
   for await (const chunk of chunksOf(response, context)) {
@@ -82,12 +82,12 @@ async function* linesOf(response: Response, context: CallContext): AsyncGenerato
     length = pieces[0]?.length ?? 0;
     yield* checked(lines, false);
   }
-  // An answer of one value may lack the final newline.
+  // A response of one value may lack the final newline.
   yield* checked([...pieces, decoder.decode()].join('').split('\n'), true);
   throw hasLines ? cutOff(context) : malformed('is empty', context);
 }
 
-/** Ollama's errors are texts. Those of proxies and of other servers with its API may be objects with a message. */
+/** Returns the text of an error: Ollama's are strings, those of proxies and compatible servers may be objects. */
 function ollamaErrorText(error: unknown): string {
   if (typeof error === 'string') return error;
   return isObject(error) && typeof error['message'] === 'string'
@@ -98,7 +98,7 @@ function ollamaErrorText(error: unknown): string {
 const cutOff = ({ model }: CallContext) =>
   new ModelFailure('cut', 'the answer ended before it was complete', { model });
 
-/** `provider`: undefined for Ollama. */
+/** Yields the chunks of a body. Converts a lost connection to a ModelFailure. `provider`: undefined for Ollama. */
 export async function* chunksOf(
   { body }: Response,
   { model, provider, signal }: CallContext & { readonly provider?: string },

@@ -11,11 +11,11 @@ import type { Turn } from './turn.ts';
 type StreamedCall = {
   readonly turn: Turn;
   readonly body: Pick<OllamaChat, 'messages' | 'options'>;
-  /** Length of all that the model reads, in characters. */
+  /** Length of the whole input of the model, in characters. */
   readonly length: number;
   /**
-   * Maximum time in ms without a token. For the first token it counts from the call's turn in the queue, and is longer
-   * for a long prompt, or while Ollama may still be working on prompts that were given up.
+   * Maximum time in ms without a token. For the first token, the time counts from the call's turn in the queue, and is
+   * longer for a long prompt, or while Ollama may still process prompts of abandoned calls.
    */
   readonly silentMs: number;
   readonly caller: ModelCaller | undefined;
@@ -27,7 +27,7 @@ export type StreamedAnswer = Awaited<ReturnType<typeof readAnswer>>;
 /** Maximum length of an answer in characters. */
 const maxTextLength = 1_000_000;
 
-/** Calls /api/chat at the turn of the call, and reads the whole stream. Rejects with ModelFailure. */
+/** Calls /api/chat for a call that has its turn in the queue, and reads the whole stream. Rejects with ModelFailure. */
 export async function streamAnswer(
   { turn, body, length, silentMs, caller, progress }: StreamedCall,
   signal: AbortSignal,
@@ -36,9 +36,9 @@ export async function streamAnswer(
   const { name: model, isSwitch } = turn;
   const firstMs = paces.patienceMs(model, length, silentMs, isSwitch);
   const sentMs = clock.monotonic();
-  // Otherwise Ollama silently drops the beginning of a text that does not fit.
+  // Without these options, Ollama silently drops the beginning of a text that exceeds the context.
   const usual = { keep_alive: keepAlive, truncate: false, shift: false };
-  /** Whether Ollama may be reading the prompt: it was sent, and no token has come. */
+  /** True while Ollama may be processing the prompt: it was sent, and no token has been received. */
   let isReading = false;
   const run = async (client: OllamaClient, heard: () => void) => {
     isReading = true;

@@ -1,13 +1,13 @@
 const opening = /^\s*<think(?:ing)?>/i;
 const closing = /<\/think(?:ing)?>/i;
-/** A prefix of an opening tag. */
+/** Matches an incomplete opening tag, such as `<thi`. */
 const beginning = /^\s*(?:<(?:t(?:h(?:i(?:n(?:k(?:i(?:n(?:g)?)?)?)?)?)?)?)?)?$/i;
-/** Length of the longest proper prefix of a closing tag, which may end a piece. */
+/** Length of the longest incomplete closing tag, in characters. A piece may end with one. */
 const overlap = '</thinking>'.length - 1;
 
 /**
- * Separates the thoughts (in tags at the start) from the text of a streamed answer. Tags after the start belong to the
- * text: a prompt may be about them.
+ * Separates the thoughts from the text of a streamed answer. Thoughts are in tags at the start. Tags after the start
+ * belong to the text: a prompt may be about them.
  */
 export function createThoughtFilter() {
   let state: 'undecided' | 'thought' | 'text' = 'undecided';
@@ -22,7 +22,7 @@ export function createThoughtFilter() {
     return piece;
   }
 
-  /** Adds a piece of the answer. Returns the text in it, without thoughts as far as they are recognizable yet. */
+  /** Adds a piece of the answer. Returns its text without thoughts, as far as they can be recognized yet. */
   function push(piece: string): string {
     if (state === 'text') return emitText(piece);
     buffer += piece;
@@ -48,10 +48,10 @@ export function createThoughtFilter() {
 
   return {
     push,
-    /** Ends the answer. Returns the trimmed text, and whether there were thoughts. */
+    /** Ends the answer. Returns the trimmed text, and whether the answer had thoughts. */
     end(): { readonly text: string; readonly hasThoughts: boolean } {
       const whole = state === 'undecided' ? text + buffer : text;
-      // Some models' templates open the thought in the prompt, so that the answer has only the closing tag.
+      // The templates of some models open the thoughts in the prompt, so that the answer has only the closing tag.
       const found = hasThoughts ? null : closing.exec(whole);
       if (!found || opening.test(whole)) return { text: whole.trim(), hasThoughts };
       return isAfterOpening(whole, found.index)
@@ -61,6 +61,6 @@ export function createThoughtFilter() {
   };
 }
 
-/** Whether an opening tag precedes the closing tag: both are then part of the text. */
+/** True if an opening tag precedes the closing tag: both are then part of the text. */
 const isAfterOpening = (text: string, index: number) =>
   /<think(?:ing)?>/i.test(text.slice(0, index));

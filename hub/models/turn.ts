@@ -7,19 +7,19 @@ type TimedCall = {
   readonly model: string;
   /** Time limit in ms, including the time in the queue. */
   readonly totalMs: number;
-  /** The call only loads the model. */
+  /** True if the call only loads the model. */
   readonly isLoad?: boolean;
-  /** Undefined for the hub's own calls. */
+  /** Absent for the hub's own calls. */
   readonly caller?: ModelCaller | undefined;
 };
 
-/** A call at its turn. */
+/** The model of a call that has its turn in the queue. */
 export type Turn = ModelInfo & {
-  /** True if the call before was for another model, which may have displaced this one from memory. */
+  /** True if the previous call was for another model, which may have displaced this one from memory. */
   readonly isSwitch: boolean;
 };
 
-/** Makes a call of a model at its turn in the queue. Rejects with ModelFailure. */
+/** Waits for the call's turn in the queue of the model, and runs it. Rejects with ModelFailure. */
 export async function atTurn<T>(
   call: TimedCall,
   signal: AbortSignal,
@@ -54,13 +54,13 @@ export async function atTurn<T>(
   return result;
 }
 
-/** Whether a model only embeds: by its name if Ollama does not report what it can do. */
+/** True if a model can only embed. Decided by its name if Ollama does not report its capabilities. */
 export const isEmbedder = ({ name, capabilities }: ModelInfo): boolean =>
   capabilities
     ? capabilities.includes('embedding') && !capabilities.includes('completion')
     : /embed|minilm|bge-/.test(name);
 
-/** The failure of a call whose time is over, with the part of it that the call waited. */
+/** Returns the failure of a call that timed out. The message contains the time that the call waited in the queue. */
 export function lateFailure(
   { model, totalMs }: Pick<TimedCall, 'model' | 'totalMs'>,
   place: QueuePlace | undefined,

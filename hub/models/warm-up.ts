@@ -5,7 +5,7 @@ import { fullName } from './model-name.ts';
 import { type OllamaClient, keepAlive } from './ollama-call.ts';
 import { atTurn, isEmbedder } from './turn.ts';
 
-/** Timeout in ms, below the 300 s after which Node's fetch gives up. The answer comes when the model is loaded. */
+/** Timeout in ms, below the 300 s of Node's fetch. Ollama answers when the model is loaded. */
 const totalMs = 290_000;
 /** Maximum number of concurrent warm-ups: more would evict each other from memory. */
 const maxWarmUps = 8;
@@ -13,8 +13,8 @@ const maxWarmUps = 8;
 type WarmUpNeeds = ModelNeeds & { readonly log: Log; readonly life: AbortSignal };
 
 /**
- * Creates a function that loads a model in the background. It returns at once and never throws. Pass the
- * options of later calls: with another num_ctx Ollama loads the model again.
+ * Creates a function that loads a model in the background. It returns at once and never throws. Pass the options of
+ * later calls: Ollama reloads a model if its num_ctx changes.
  */
 export function createWarmUps({ log, life, ...needs }: WarmUpNeeds) {
   const loading = new Set<string>();
@@ -25,7 +25,7 @@ export function createWarmUps({ log, life, ...needs }: WarmUpNeeds) {
       const body = { model, keep_alive: keepAlive, options };
       const isEmbedding = isEmbedder(turn);
       const call = { subject: model, model, isGated: true, isStream: !isEmbedding };
-      // A chat without messages, or an embedding of an empty text.
+      // Loads the model by a chat without messages, or by embedding an empty text.
       const run = async (client: OllamaClient) => {
         if (isEmbedding) await client.embed({ ...body, input: '', truncate: false });
         // The stream has a single line.

@@ -11,7 +11,7 @@ export type ToolUseBlock = {
   readonly input: JsonObject;
 };
 
-/** The outcome of a tool call, in the user message after the one with the call. */
+/** Result of a tool call, in the user message after the message with the call. */
 export type ToolResultBlock = {
   readonly type: 'tool_result';
   readonly toolUseId: string;
@@ -26,19 +26,19 @@ export type ChatMessage =
 export type ChatTool = {
   readonly name: string;
   readonly description: string | undefined;
-  /** JSON schema of an object. */
+  /** JSON schema of the arguments, which are an object. */
   readonly inputSchema: JsonObject;
 };
 
 export type ChatRequest = {
-  /** A model of Ollama, or `provider/model`. */
+  /** Name of a model of Ollama, or `provider/model`. */
   readonly model: string;
   readonly system: string | undefined;
   readonly messages: readonly ChatMessage[];
   readonly tools: readonly ChatTool[];
-  /** `required`: the model must call a tool. `none`: it must not. */
+  /** `required`: the model must call a tool. `none`: the model must not call one. */
   readonly toolChoice: 'auto' | 'required' | 'none';
-  /** Maximum length of the answer in tokens. Undefined: the model's own. */
+  /** Maximum length of the answer in tokens. Undefined: the default of the model. */
   readonly maxTokens: number | undefined;
   readonly temperature: number | undefined;
   readonly stopSequences: readonly string[];
@@ -48,35 +48,35 @@ export type ChatRequest = {
   readonly progress?: ((text: string) => void) | undefined;
   /** Makes the model answer in JSON: `'json'` for any JSON, or a JSON schema. Cannot be combined with tools. */
   readonly format?: JsonObject | 'json' | undefined;
-  /** Further options of the model by their names at Ollama, such as `top_p` and `seed`. */
+  /** Further options of the model, named as in Ollama, such as `top_p` and `seed`. */
   readonly tuning?: Readonly<Record<string, number>> | undefined;
-  /** Timeout of the whole call in ms, if it is shorter than that of the config. */
+  /** Timeout of the whole call in ms, if shorter than that of the config. */
   readonly timeoutMs?: number | undefined;
-  /** An answer without text and calls is returned, with its usage, and is no failure. */
+  /** If true, an answer without text and calls is returned with its usage. If false, it is a failure. */
   readonly allowsEmpty?: boolean;
 };
 
 export type ChatUsage = { readonly inputTokens: number; readonly outputTokens: number };
 
 export type ChatAnswer = {
-  /** As the request names it, with the provider. */
+  /** Name of the model as in the request, including the provider. */
   readonly model: string;
-  /** Text first. Empty only if the request allows it. */
+  /** Blocks of the answer, the text first. Empty only if the request allows it. */
   readonly content: readonly (TextBlock | ToolUseBlock)[];
   readonly stopReason: 'endTurn' | 'toolUse' | 'maxTokens';
-  /** Estimated from the length of the texts where the model's server does not report it. */
+  /** Tokens used. Estimated from the length of the texts if the server of the model does not report them. */
   readonly usage: ChatUsage;
   readonly tookMs: number;
-  /** The model thought, and gave no answer. */
+  /** True if the model answered with thoughts only. */
   readonly isThoughtOnly?: true;
-  /** Parts of `tookMs`, where the model's server reports them: loading the model, and reading the prompt. */
+  /** Parts of `tookMs` if reported: the times to load the model and to read the prompt, in ms. */
   readonly loadMs?: number;
   readonly promptMs?: number;
 };
 
 /** Timeouts of a chat in ms. */
 export type ChatLimits = {
-  /** Idle timeout between tokens, and before the first one. */
+  /** Maximum time without a token, also before the first one. */
   readonly silentMs: number;
   /** Timeout of the whole call, including the time in the queue. */
   readonly totalMs: number;
@@ -84,10 +84,10 @@ export type ChatLimits = {
 
 const charactersPerToken = 4;
 
-/** The number of tokens in some texts, roughly. */
+/** Estimates the number of tokens of a text from its length. */
 export const estimateTokens = (characters: number): number =>
   Math.ceil(characters / charactersPerToken);
 
-/** A number of tokens as a server of models reports it. Undefined for what is none: budgets are charged by it. */
+/** Returns a token count that a model's server reported; undefined if it is invalid, as budgets are charged by it. */
 export const tokenCountOf = (value: unknown): number | undefined =>
   typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? value : undefined;

@@ -12,27 +12,27 @@ import {
 import type { ChatAnswer, ChatRequest } from './chat-types.ts';
 import type { ContextSizes } from './context-sizes.ts';
 
-/** The models that chat, wherever they run. */
+/** All models that can chat: those of Ollama and of the providers. */
 export interface Chats {
-  /** The model of chats that name none; undefined if neither the config nor OLLAMA_HOST gives one. */
+  /** Model for chats that name none; undefined if neither the config nor OLLAMA_HOST gives one. */
   readonly defaultModel: string | undefined;
-  /** Rejects with ModelFailure. */
+  /** Sends a chat to its model. Rejects with ModelFailure. */
   chat(request: ChatRequest, signal: AbortSignal): Promise<ChatAnswer>;
-  /** Whether Ollama has a model that chats; false if it does not answer. Rejects only if it is cancelled. */
+  /** True if Ollama has this model and it can chat; false if Ollama does not answer. Rejects only if cancelled. */
   isLocal(model: string, signal: AbortSignal): Promise<boolean>;
-  /** The context of a model in tokens; undefined if it is not known. */
+  /** Context size of a model in tokens; undefined if unknown. */
   contextTokens(model: string): number | undefined;
-  /** The calls to providers now. */
+  /** Number of current calls to the models of providers. */
   queues(): readonly QueueLength[];
-  /** All models, and what could not be listed. Rejects only if it is cancelled. */
+  /** Lists all models, and the sources that could not be listed. Rejects only if cancelled. */
   list(signal: AbortSignal): Promise<ModelListing>;
-  /** The names of all models that chat, as far as they are known: `provider/` for those of a provider. Never rejects. */
+  /** Names of all known models that can chat; for a provider only its prefix `provider/`. Never rejects. */
   names(signal: AbortSignal): Promise<readonly string[]>;
 }
 
-/** A model that can be called. */
+/** A model that clients can call. */
 export type ListedModel = {
-  /** As requests name it: with the provider, if it is one of a provider. */
+  /** Name as used in requests, including the provider if the model belongs to one. */
   readonly name: string;
   /** `ollama`, or the name of the provider. */
   readonly source: string;
@@ -65,15 +65,15 @@ type ChatsNeeds = Omit<ProviderNeeds, 'breaker'> & {
   readonly createBreaker: () => ModelBreaker;
 };
 
-/** Idle timeout of a chat in ms. Models may be loaded first. */
+/** Maximum time in ms without a token in a chat. Ollama may load the model first. */
 const silentMs = 120_000;
 
-/** Creates the chats. The settings are read at each call, so that a change applies to the next one. */
+/** Creates the chats. The settings are read at each call, so that a change applies to the next call. */
 export function createChats(settings: () => ChatSettings, needs: ChatsNeeds): Chats {
   const { models, contextSizes, newId, createBreaker } = needs;
   const providers = new Map<string, Provider & { readonly settings: ProviderSettings }>();
 
-  /** The provider that a model names, and the name of the model there. */
+  /** Returns the provider that a model name begins with, and the name of the model at this provider. */
   function providerOf(model: string): readonly [Provider, string] | undefined {
     const at = model.indexOf('/');
     const name = model.slice(0, Math.max(0, at));

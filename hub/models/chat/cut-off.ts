@@ -1,6 +1,6 @@
 import { ModelFailure } from '../failure.ts';
 
-/** The failure of an answer that its limit of tokens cut off before there was a text or a whole call. */
+/** Returns the failure of an answer that reached its token limit before it had a text or a complete call. */
 export const cutOffEarly = (model: string, maxTokens: number | undefined): ModelFailure =>
   new ModelFailure(
     'refused',

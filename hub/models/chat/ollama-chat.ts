@@ -13,13 +13,13 @@ import { type ParsedCall, ollamaMessages, parseCallText, parseCalls } from './ol
 
 export type OllamaChatRequest = ChatRequest &
   ChatLimits & {
-    /** `num_ctx`. With another one than that of the call before, Ollama loads the model again. */
+    /** Context size in tokens (`num_ctx`). Ollama reloads the model if it differs from that of the previous call. */
     readonly contextTokens: number;
-    /** Makes an id for a tool call that came without one. */
+    /** Makes an id for a tool call that the model sent without one. */
     readonly newId: () => string;
   };
 
-/** Chats with a model of Ollama, at its turn in the queue. Rejects with ModelFailure. */
+/** Chats with a model of Ollama, when it is the call's turn in the queue. Rejects with ModelFailure. */
 export async function chatOnOllama(
   request: OllamaChatRequest,
   signal: AbortSignal,
@@ -34,7 +34,7 @@ export async function chatOnOllama(
     requireTools(turn, messages.tools !== undefined);
     const form = request.format !== undefined && { format: request.format };
     const body = { ...form, ...messages, options: optionsOf(request), think: false };
-    // A forced call may come as text, which is not meant for people.
+    // A model that must call a tool may write the call as text, which is not shown to people.
     const progress = isForced ? undefined : request.progress;
     const call = { turn, body, length, silentMs, caller, progress };
     return { model: turn.name, answer: await streamAnswer(call, limit, needs) };
@@ -89,7 +89,7 @@ function requireTools({ name: model, capabilities }: ModelInfo, hasTools: boolea
 
 type Found = { readonly text: string; readonly calls: readonly ParsedCall[] };
 
-/** The calls of an answer, and its text without them. */
+/** Returns the tool calls of an answer, and its text without them. */
 function callsIn({ text, toolCalls }: StreamedAnswer, isForced: boolean, model: string): Found {
   const written = isForced && toolCalls.length === 0 ? parseCallText(text) : undefined;
   if (written) return { text: '', calls: written };
@@ -98,7 +98,7 @@ function callsIn({ text, toolCalls }: StreamedAnswer, isForced: boolean, model: 
   throw new ModelFailure('malformed', `${model} called a tool without naming it`, { model });
 }
 
-/** A call that the limit of tokens cut off may lack arguments, so it is left out. */
+/** Returns the blocks of an answer. Calls are left out if the token limit was reached: arguments may be missing. */
 function contentOf({ isCut }: StreamedAnswer, { text, calls }: Found, newId: () => string) {
   const ids = new Set<string>();
   return [

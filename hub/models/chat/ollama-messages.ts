@@ -1,7 +1,7 @@
 import { type JsonObject, isJsonObject, isObject, tryParseJson } from '#core';
 import type { ChatMessage, ChatRequest, ChatTool } from './chat-types.ts';
 
-/** The messages, tools and format of a chat as Ollama's /api/chat reads them. */
+/** Returns the messages, tools and format of a chat for Ollama's /api/chat. */
 export function ollamaMessages(
   request: Pick<ChatRequest, 'system' | 'messages' | 'tools' | 'toolChoice'>,
 ) {
@@ -13,12 +13,13 @@ export function ollamaMessages(
       ...messages.flatMap((message, at) => messageOf(message, messages[at - 1])),
     ],
     ...(tools.length > 0 && { tools: tools.map(functionOf) }),
-    // Ollama has no tool_choice. With a grammar for calls beside the tools, models answer with calls (seen in 0.24).
+    // Ollama has no tool_choice. With a grammar for calls in addition to the tools, models answer with calls (seen in
+    // 0.24).
     ...(tools.length > 0 && toolChoice === 'required' && { format: anyCallOf(tools) }),
   };
 }
 
-/** A tool as Ollama and the OpenAI API describe it. */
+/** Definition of a tool for Ollama and the OpenAI API. */
 export const functionOf = ({ name, description, inputSchema }: ChatTool) => ({
   type: 'function',
   function: { name, ...(description !== undefined && { description }), parameters: inputSchema },
@@ -61,7 +62,7 @@ function messageOf(
   }));
 }
 
-/** The names of the tools that a message calls, by the ids of the calls. */
+/** Returns the names of the tools that a message calls, by the ids of the calls. */
 function namesOfCalls(message: ChatMessage | undefined): ReadonlyMap<string, string> {
   const names = new Map<string, string>();
   for (const block of message?.content ?? [])
@@ -75,7 +76,7 @@ export type ParsedCall = {
   readonly input: JsonObject;
 };
 
-/** Reads `tool_calls` of a message of Ollama. Undefined if one of them has no name. */
+/** Parses `tool_calls` of an Ollama message. Returns undefined if a call has no name. */
 export function parseCalls(calls: readonly unknown[]): readonly ParsedCall[] | undefined {
   const parsed = calls.map(call => {
     const { id, function: called } = isObject(call) ? call : {};
@@ -86,7 +87,7 @@ export function parseCalls(calls: readonly unknown[]): readonly ParsedCall[] | u
   return parsed.every(call => call !== undefined) ? parsed : undefined;
 }
 
-/** Reads an answer to `anyCallOf`: some models write the call as text. */
+/** Parses a call that the model wrote as text, in the format of `anyCallOf`; undefined if the text is no call. */
 export function parseCallText(text: string): readonly ParsedCall[] | undefined {
   const value = tryParseJson(text);
   return isObject(value) && isObject(value['arguments'])
@@ -94,7 +95,7 @@ export function parseCallText(text: string): readonly ParsedCall[] | undefined {
     : undefined;
 }
 
-/** Arguments that are not an object stay visible to the tool, which refuses them. */
+/** Returns the arguments of a call. Arguments that are not an object are passed on, so that the tool refuses them. */
 function inputOf(given: unknown): JsonObject {
   const value = typeof given === 'string' ? tryParseJson(given) : given;
   if (isJsonObject(value)) return value;

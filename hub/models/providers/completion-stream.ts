@@ -4,7 +4,7 @@ import { createThoughtFilter } from '../thinking.ts';
 
 type CallPieces = { id: string; name: string; readonly pieces: string[] };
 
-/** Puts the chunks of a completion together. */
+/** Assembles a completion from the chunks of its stream. */
 export function createCompletion(progress: ((text: string) => void) | undefined) {
   const filter = createThoughtFilter();
   const calls: CallPieces[] = [];
@@ -21,7 +21,7 @@ export function createCompletion(progress: ((text: string) => void) | undefined)
     if (piece !== '') progress?.(piece);
   }
 
-  /** The call that a piece belongs to. Some endpoints leave out the index, or send the same for all calls. */
+  /** Returns the tool call that a piece belongs to. Some endpoints omit the index, or send the same for all calls. */
   function callOf({ index, id }: { readonly [key: string]: unknown }): CallPieces {
     const found = index === undefined ? calls.at(-1) : byIndex.get(index);
     const isOther = typeof id === 'string' && id !== '' && found?.id !== '' && id !== found?.id;
@@ -32,7 +32,7 @@ export function createCompletion(progress: ((text: string) => void) | undefined)
     return call;
   }
 
-  /** Sets the id or the name, which some endpoints repeat in each piece. */
+  /** Sets the id or the name of a tool call. Some endpoints repeat them in each piece. */
   function setText(call: CallPieces, key: 'id' | 'name', text: string): void {
     if (call[key] === text) return;
     call[key] = text;
@@ -47,12 +47,12 @@ export function createCompletion(progress: ((text: string) => void) | undefined)
     if (typeof name === 'string' && name !== '') setText(call, 'name', name);
     const text = typeof given === 'string' ? given : isObject(given) ? JSON.stringify(given) : '';
     call.pieces.push(text);
-    // A piece without text counts too: nothing else bounds the number of calls.
+    // A piece without text counts as one character: no other limit bounds the number of calls.
     length += text.length + 1;
   }
 
   return {
-    /** Adds a chunk, or a whole completion of an endpoint that does not stream. */
+    /** Adds a chunk of the stream, or the complete response of an endpoint that does not stream. */
     add(chunk: { readonly [key: string]: unknown }): void {
       if (isObject(chunk['usage'])) usage = chunk['usage'];
       const choice: unknown = Array.isArray(chunk['choices']) ? chunk['choices'][0] : undefined;
@@ -60,7 +60,7 @@ export function createCompletion(progress: ((text: string) => void) | undefined)
       const delta = [choice['delta'], choice['message']].find(isObject) ?? {};
       if (delta['reasoning_content'] || delta['reasoning']) hasReasoning = true;
       addText(delta['content']);
-      // The calls of a whole message are whole.
+      // A `message` contains complete calls, a `delta` pieces of them.
       const isWhole = isObject(choice['message']);
       if (Array.isArray(delta['tool_calls']))
         for (const [at, piece] of delta['tool_calls'].entries())
@@ -71,7 +71,7 @@ export function createCompletion(progress: ((text: string) => void) | undefined)
     get length() {
       return length;
     },
-    /** Whether the model has said why it stopped: the completion is whole. */
+    /** True if the model has sent its finish reason: the completion is complete. */
     get isWhole() {
       return finishReason !== undefined;
     },
@@ -90,7 +90,7 @@ export function createCompletion(progress: ((text: string) => void) | undefined)
   };
 }
 
-/** Arguments that are not an object stay visible to the tool, which refuses them. */
+/** Parses the arguments of a call. Arguments that are not an object are passed on, so that the tool refuses them. */
 function inputOf(text: string): JsonObject {
   const value = text.trim() === '' ? {} : tryParseJson(text);
   return isJsonObject(value) ? value : { arguments: text };

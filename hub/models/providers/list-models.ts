@@ -17,7 +17,7 @@ type ListNeeds = {
 const timeoutMs = 5_000;
 const maxModels = 1_000;
 
-/** Reads GET /models of an OpenAI-compatible API: the ids, at most 1000. Rejects with ModelFailure. */
+/** Returns the ids of GET /models of an OpenAI-compatible API, at most 1000. Rejects with ModelFailure. */
 export async function listModels(
   { provider, settings, clock, fetch }: ListNeeds,
   signal: AbortSignal,
@@ -33,7 +33,7 @@ export async function listModels(
   try {
     const response = await fetch(`${url}/models`, {
       headers: { ...(key !== undefined && { authorization: `Bearer ${key}` }) },
-      // A redirect could take the key elsewhere.
+      // A redirect could send the key to another host.
       redirect: 'error',
       signal: limit.signal,
     }).catch((cause: unknown) => {

@@ -1,19 +1,19 @@
 import { isObject, tryParseJson } from '#core';
 import { type FailureKind, ModelFailure } from '../failure.ts';
 
-/** The provider of a call, as failures name it. */
+/** A call to a provider: the data for its failures. */
 export type ProviderCall = {
-  /** Its name in the config. */
+  /** Name of the provider in the config. */
   readonly provider: string;
-  /** With the provider: `work/gpt-x`. */
+  /** Name of the model with the provider, such as `work/gpt-x`. */
   readonly model: string;
-  /** Never shown. */
+  /** API key. Removed from error texts. */
   readonly key: string | undefined;
 };
 
 const maxShown = 300;
 
-/** Throws ModelFailure if the key of a provider cannot be read, or cannot be sent. */
+/** Throws ModelFailure if the API key of a provider cannot be read or sent. */
 export function requireKey(
   provider: string,
   { key, keyFault }: { readonly key: string | undefined; readonly keyFault: string | undefined },
@@ -24,18 +24,18 @@ export function requireKey(
     throw new ModelFailure('unauthorized', `models.providers.${provider}.key: ${fault}`, { model });
 }
 
-/** Why a key cannot be sent as a header. */
+/** Returns the reason why a key is not valid in a header; undefined if it is valid. */
 function whyNoHeader(key: string): string | undefined {
   try {
     new Headers({ authorization: `Bearer ${key}` });
     return undefined;
   } catch {
-    // The message of the error quotes the key, so it is not passed on.
+    // The message of the error contains the key, so it is not passed on.
     return 'it has a line break, or another character that cannot be sent. Correct it';
   }
 }
 
-/** The failure for an answer with an error status and this body. `nowMs`: in milliseconds since the epoch. */
+/** Returns the failure for a response with an error status. `nowMs`: current time in milliseconds since the epoch. */
 export function failureOfStatus(
   { status, headers }: Pick<Response, 'status' | 'headers'>,
   body: string,
@@ -53,7 +53,10 @@ export function failureOfStatus(
   });
 }
 
-/** The wait in `Retry-After` in ms: seconds or a date (RFC 9110, 10.2.3). Zero or negative if it is absent, unreadable or in the past. */
+/**
+ * Parses `Retry-After`, which is seconds or a date (RFC 9110, 10.2.3), and returns the time to wait in ms. Zero or
+ * negative if the header is absent, invalid or in the past.
+ */
 function retryAfterIn(headers: Headers, nowMs: number): number {
   const written = headers.get('retry-after') ?? '';
   const seconds = Number(written);
@@ -61,7 +64,7 @@ function retryAfterIn(headers: Headers, nowMs: number): number {
   return Number.isFinite(ms) ? ms : 0;
 }
 
-/** The failure for an error in the middle of a stream; undefined if the chunk is none. */
+/** Returns the failure for an error in the middle of a stream; undefined if the chunk has no error. */
 export function failureInChunk(
   chunk: { readonly [key: string]: unknown },
   call: ProviderCall,
@@ -75,7 +78,7 @@ export function failureInChunk(
 
 type ProviderError = { readonly text: string; readonly code: unknown; readonly type: unknown };
 
-/** `{"error": {"message", "type", "code"}}`, or a variant of it. */
+/** Parses an error body: `{"error": {"message", "type", "code"}}`, or a variant of it. */
 function errorIn(body: string): ProviderError {
   const parsed = tryParseJson(body);
   const first: unknown = Array.isArray(parsed) ? parsed[0] : parsed;
@@ -101,7 +104,7 @@ function kindOf(status: number, { text, code, type }: ProviderError): FailureKin
   if (status === 401 || status === 403) return 'unauthorized';
   if (status === 404) return 'missing';
   if (/insufficient_quota|billing/.test(about) || status === 402) return 'refused';
-  // 529: overloaded, at Anthropic's endpoint.
+  // Anthropic's endpoint answers 529 if it is overloaded.
   if (status === 429 || status === 503 || status === 529) return 'busy';
   return status >= 500 || status === 408 ? 'unreachable' : 'refused';
 }
@@ -121,7 +124,7 @@ function remedyOf(kind: FailureKind, { provider, key }: ProviderCall): string {
   return `Check the request and the account at ${provider}`;
 }
 
-/** An error text, shortened and without the key: endpoints may quote it. */
+/** Shortens an error text for messages, and removes the key, which endpoints may quote. */
 function shown(text: string, { key }: ProviderCall): string {
   const whole = key === undefined || key === '' ? text : text.replaceAll(key, '***');
   const line = whole.replaceAll(/\s+/g, ' ').replace(/\.$/, '');

@@ -4,9 +4,9 @@ import { ModelFailure, failureOfAbort } from '../failure.ts';
 import { chunksOf } from '../response-body.ts';
 import type { ProviderCall } from './provider-failure.ts';
 
-/** Maximum size in bytes of a part of a stream: a few tokens, or the arguments of a call. */
+/** Maximum size in bytes of an event of a stream, which has a few tokens, or the arguments of a call. */
 const maxChunkBytes = 1024 * 1024;
-/** Maximum size in bytes of an error answer, which may be a proxy's HTML page. */
+/** Maximum size in bytes of an error response, which may be a proxy's HTML page. */
 const maxErrorBytes = 16 * 1024;
 /** Maximum size in bytes of a completion that is not streamed. */
 const maxWholeBytes = 8 * 1024 * 1024;
@@ -28,7 +28,7 @@ export const malformed = ({ provider, model }: ProviderCall, what: string) =>
     { model },
   );
 
-/** The data of the events of a stream. */
+/** Yields the data of each event of a stream of server-sent events. */
 export async function* eventsOf(
   response: Response,
   call: ProviderCall,
@@ -67,10 +67,10 @@ async function textOf(
   return Buffer.concat(chunks).toString();
 }
 
-/** The start of an error answer. Rejects with ModelFailure. */
+/** Returns the start of an error response. Rejects with ModelFailure. */
 export const errorText = (response: Response, call: ProviderCall, signal: AbortSignal) =>
   textOf(response, maxErrorBytes, call, signal);
 
-/** A completion that is not streamed. Rejects with ModelFailure. */
+/** Returns a response that is not streamed. Rejects with ModelFailure. */
 export const wholeText = (response: Response, call: ProviderCall, signal: AbortSignal) =>
   textOf(response, maxWholeBytes, call, signal);

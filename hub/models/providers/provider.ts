@@ -31,13 +31,13 @@ import { listModels } from './list-models.ts';
 import { isOfLlamaServer, requireToolTemplate } from './tool-support.ts';
 import { type Quirks, quirksAfter, requestBody, usualQuirks } from './request-body.ts';
 
-/** An endpoint of OpenAI's API for chats, or one that is compatible with it. */
+/** A chat endpoint of OpenAI or one that is compatible with its API. */
 export type ProviderSettings = {
-  /** Base of its API, without a slash at the end. */
+  /** Base URL of the API, without a trailing slash. */
   readonly url: string;
-  /** Secret. */
+  /** API key, a secret. */
   readonly key: string | undefined;
-  /** Why the key cannot be read: a sentence with the remedy. */
+  /** Sentence that says why the key cannot be read and how to fix it; undefined if the key is usable. */
   readonly keyFault: string | undefined;
   /** Maximum number of concurrent calls of each model. */
   readonly parallel: number;
@@ -57,16 +57,16 @@ type ProviderRequest = ChatRequest & ChatLimits;
 /** Maximum length of an answer in characters. */
 const maxLength = 1_000_000;
 
-/** Creates a provider. Nothing is sent before a call. */
+/** Creates a provider. Sends nothing before a call. */
 export function createProvider(provider: string, settings: ProviderSettings, needs: ProviderNeeds) {
   const { clock, breaker, counts, newId, life } = needs;
   const { url, key, parallel } = settings;
   const queue = createModelQueue({ parallel }, { clock, counts, usualMs: () => 0, life });
-  /** Quirks by model, because the models of one endpoint differ. */
+  /** Quirks by model, because the models of one endpoint may differ. */
   const quirksOf = new Map<string, Quirks>();
   let isLlamaServer = false;
 
-  /** Sends the request, again where the endpoint refuses a parameter that can be left out. */
+  /** Sends the request, and retries without a parameter that the endpoint refuses and can do without. */
   async function post(
     request: ProviderRequest,
     name: string,
@@ -84,7 +84,7 @@ export function createProvider(provider: string, settings: ProviderSettings, nee
             ...(key !== undefined && { authorization: `Bearer ${key}` }),
           },
           body: JSON.stringify(requestBody(request, name, quirks)),
-          // A redirect could take the key and the conversation elsewhere.
+          // A redirect could send the key and the conversation to another host.
           redirect: 'error',
           signal,
         })
@@ -162,7 +162,7 @@ export function createProvider(provider: string, settings: ProviderSettings, nee
     try {
       const within = { ...needs, signal: scope.signal };
       const hasTools = request.tools.length > 0;
-      // Checked before each call, because another model may have been loaded.
+      // Checked before each call, because the llama-server may have loaded another model.
       if (hasTools && isLlamaServer) await requireToolTemplate(url, call, within);
       const response = await post(request, name, call, scope.signal);
       const wasKnown = isLlamaServer;
@@ -173,7 +173,7 @@ export function createProvider(provider: string, settings: ProviderSettings, nee
       return answer;
     } catch (error) {
       const failure = scope.signal.aborted ? failureOfAbort(scope.signal, call.model) : error;
-      // Closes the connection.
+      // Close the connection.
       scope.abort(failure);
       const verdict =
         failure instanceof ModelFailure ? verdictOf(failure, idle.idleMs) : 'cancelled';
@@ -185,10 +185,10 @@ export function createProvider(provider: string, settings: ProviderSettings, nee
 
   return {
     queues: () => queue.snapshot(),
-    /** The names of its models, without the provider. Rejects with ModelFailure. */
+    /** Lists the names of the models, without the prefix of the provider. Rejects with ModelFailure. */
     models: (signal: AbortSignal): Promise<readonly string[]> =>
       listModels({ provider, settings, clock, fetch: needs.fetch }, signal),
-    /** Chats with the model `name` of the provider. Rejects with ModelFailure. */
+    /** Chats with the model that the provider calls `name`. Rejects with ModelFailure. */
     async chat(request: ProviderRequest, name: string, signal: AbortSignal): Promise<ChatAnswer> {
       const { model, caller, totalMs } = request;
       const call = { provider, model, key };
@@ -227,7 +227,7 @@ function answerOf(
   const { model, messages, system = '', tools } = request;
   const { text, isCut, isThoughtOnly, isFiltered } = answer;
   const ids = new Set<string>();
-  // The limit of tokens may have cut off the arguments of a call, so calls of such an answer are left out.
+  // The token limit may have cut off the arguments of a call, so the calls of a cut answer are left out.
   const calls = (isCut ? [] : answer.calls).map(({ id: given, name, input }) => {
     if (name === '')
       throw new ModelFailure('malformed', `${model} called a tool without naming it`, { model });

@@ -1,17 +1,17 @@
 import type { ChatMessage, ChatRequest } from '../chat/chat-types.ts';
 import { functionOf } from '../chat/ollama-messages.ts';
 
-/** Parameters that some endpoints or models refuse, and what takes their place. */
+/** Variants of the request for endpoints or models that refuse some parameters. */
 export type Quirks = {
-  /** The name of the limit of tokens. */
+  /** Name of the parameter that limits the tokens of the answer. */
   readonly limit: 'max_tokens' | 'max_completion_tokens';
-  /** Whether usage is asked for. */
+  /** True if the request asks for the token usage. */
   readonly hasStreamOptions: boolean;
 };
 
 export const usualQuirks: Quirks = { limit: 'max_tokens', hasStreamOptions: true };
 
-/** The quirks to try after a refused request; undefined if the refusal is about something else. */
+/** Returns the quirks to retry a refused request with; undefined if it was refused for another reason. */
 export function quirksAfter(refusal: string, quirks: Quirks): Quirks | undefined {
   if (quirks.limit === 'max_tokens' && /max_completion_tokens/.test(refusal))
     return { ...quirks, limit: 'max_completion_tokens' };
@@ -20,7 +20,7 @@ export function quirksAfter(refusal: string, quirks: Quirks): Quirks | undefined
     : undefined;
 }
 
-/** The body of POST /chat/completions. */
+/** Returns the body of POST /chat/completions. */
 export function requestBody(request: ChatRequest, model: string, quirks: Quirks): object {
   const { system, messages, tools, toolChoice, maxTokens, temperature, stopSequences } = request;
   const { format, tuning } = request;
@@ -61,7 +61,7 @@ function messagesOf({ role, content }: ChatMessage): readonly object[] {
           ]
         : [],
     );
-    // Some endpoints refuse an empty text beside calls.
+    // Some endpoints refuse an empty text in a message with calls.
     return calls.length > 0
       ? [{ role, content: text === '' ? null : text, tool_calls: calls }]
       : [{ role, content: text }];

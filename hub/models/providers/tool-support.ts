@@ -3,13 +3,13 @@ import { ModelFailure } from '../failure.ts';
 import type { ProviderCall } from './provider-failure.ts';
 import { wholeText } from './provider-response.ts';
 
-/** Whether a response is of llama-server. */
+/** True if a llama-server sent the response. */
 export const isOfLlamaServer = ({ headers }: Pick<Response, 'headers'>): boolean =>
   headers.get('server') === 'llama.cpp';
 
 /**
- * Rejects if the model of a llama-server is not shown tools: its chat template ignores them, and the model would answer as
- * if it had none. Other endpoints refuse tools themselves.
+ * Rejects with ModelFailure if the chat template of a llama-server ignores tools: the model would answer as if it had
+ * none. Other endpoints refuse tools themselves.
  */
 export async function requireToolTemplate(
   url: string,
@@ -25,7 +25,7 @@ export async function requireToolTemplate(
   );
 }
 
-/** `chat_template_caps` of GET /props, beside the base of the API. Undefined if it says nothing. */
+/** Returns whether a llama-server supports tools, from `chat_template_caps` of GET /props; undefined if unknown. */
 async function readToolSupport(
   url: string,
   call: ProviderCall,
@@ -36,7 +36,7 @@ async function readToolSupport(
   try {
     const response = await fetch(`${url.replace(/\/v1$/, '')}/props`, {
       headers: { ...(key !== undefined && { authorization: `Bearer ${key}` }) },
-      // A redirect could take the key elsewhere.
+      // A redirect could send the key to another host.
       redirect: 'error',
       signal,
     });
@@ -50,6 +50,6 @@ async function readToolSupport(
     return typeof supports === 'boolean' ? supports : undefined;
   } catch (error) {
     if (signal.aborted) throw error;
-    return undefined; // The answer of the model decides.
+    return undefined; // Support is unknown, so send the call to the model.
   }
 }

@@ -5,18 +5,18 @@ import type { ModelCaller } from '../model-queue.ts';
 import { hubErrorOf } from '../sampling/hub-error.ts';
 import { readRun } from './read-run.ts';
 
-/** On whose behalf a prompt is run. */
+/** The caller of a prompt. */
 type RunContext = {
   readonly caller: ModelCaller;
   /** Called with each new piece of text, without thoughts. */
   readonly progress?: ((text: string) => void) | undefined;
 };
 
-/** What the server `ollama-mcp` asks of models. The methods reject with HubError; its data has the kind of the failure. */
+/** Model requests of the server `ollama-mcp`. Methods reject with HubError; its data has the kind of the failure. */
 export interface ModelRuns {
-  /** Runs the prompt of `agenthub/models/run`, and resolves with its result. */
+  /** Runs the prompt of an `agenthub/models/run` request, and resolves with the result. */
   run(params: unknown, context: RunContext, signal: AbortSignal): Promise<JsonObject>;
-  /** The result of `agenthub/models/list`. */
+  /** Resolves with the result of `agenthub/models/list`. */
   list(signal: AbortSignal): Promise<JsonObject>;
 }
 
@@ -30,7 +30,7 @@ export function createModelRuns(chats: Pick<Chats, 'chat' | 'list'>): ModelRuns 
         tools: [],
         toolChoice: 'none' as const,
         allowsEmpty: true,
-        // The breaker counts one failure per caller object.
+        // A new object for each call: the breaker counts one failure per object.
         caller: { ...context.caller },
         progress: context.progress,
       };

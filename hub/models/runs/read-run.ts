@@ -1,6 +1,6 @@
 import { HubError, type JsonObject, isJsonObject } from '#core';
 
-/** A prompt to run, as the server `ollama-mcp` sends it. */
+/** Params of `agenthub/models/run`: a prompt that the server `ollama-mcp` sends. */
 type RunParams = {
   readonly model: string;
   readonly prompt: string;
@@ -13,15 +13,15 @@ type RunParams = {
   readonly timeoutMs: number;
 };
 
-/** Maximum length of the prompt with the system prompt, in characters. */
+/** Maximum length of the prompt and the system prompt together, in characters. */
 const maxPromptLength = 1_000_000;
 const maxNameLength = 200;
-/** Maximum length of a schema as JSON text. */
+/** Maximum length of a JSON schema in characters. */
 const maxFormatLength = 100_000;
 const maxStops = 16;
 const maxTimeoutMs = 24 * 60 * 60_000;
 
-/** Options that are passed to the model as they are, by their names at Ollama. */
+/** Options that are passed to the model unchanged, named as in Ollama. */
 const tuned = [
   'top_p',
   'top_k',

@@ -7,7 +7,7 @@ const codes: { readonly [kind in FailureKind]?: Code } = {
   cancelled: 'HUB_CALL_CANCELLED',
 };
 
-/** Failures after which the same request may succeed. A timeout has used its time already. */
+/** Kinds of failure after which a retry may succeed. `timeout` is none of them: the request has used up its time. */
 const passing: readonly FailureKind[] = [
   'unreachable',
   'busy',
@@ -18,7 +18,7 @@ const passing: readonly FailureKind[] = [
   'breaker_open',
 ];
 
-/** The error of the hub for a failed chat. Its data has `kind`, the kind of the failure. */
+/** Converts the failure of a chat to a HubError. `kind` of its data is the kind of the failure. */
 export function hubErrorOf(failure: ModelFailure): HubError {
   const { kind, model, retryAfterMs } = failure;
   return new HubError(codes[kind] ?? 'HUB_MODEL_FAILED', messageOf(failure), {

@@ -1,5 +1,5 @@
 import { HubError } from '#core';
 
-/** An error that names the field, what is wrong with it, and what to send instead. */
+/** Returns an error that names the field, the problem, and a valid value. */
 export const invalid = (field: string, problem: string, remedy: string): HubError =>
   new HubError('HUB_REQUEST_INVALID', `sampling/createMessage: ${field} ${problem}: ${remedy}`);

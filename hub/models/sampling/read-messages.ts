@@ -17,7 +17,7 @@ export function readMessages(value: unknown): readonly ChatMessage[] {
       'calls tools, and no message follows',
       'send their results in a user message after it',
     );
-  // Histories contain empty answers, which endpoints refuse.
+  // Histories may contain messages without content, which endpoints refuse.
   const said = messages.filter(({ content }) => content.length > 0);
   if (said.length === 0) throw invalid('messages', 'has no content', 'send at least one block');
   return said;
@@ -87,7 +87,7 @@ function textIn(block: { readonly [key: string]: unknown }, key: string, field: 
   throw invalid(`${field}.${key}`, 'is no text', 'send a text');
 }
 
-/** The content of a tool result as text: models read nothing else here. */
+/** Returns the content of a tool result as text: other types of content are not passed to models. */
 function resultText(block: { readonly [key: string]: unknown }, field: string): string {
   const { content = [], structuredContent } = block;
   if (!Array.isArray(content))
@@ -116,7 +116,7 @@ const resultsIn = (message: ChatMessage): readonly string[] =>
     ? message.content.flatMap(block => (block.type === 'tool_result' ? block.toolUseId : []))
     : [];
 
-/** The results of a user message answer exactly the calls of the message before. */
+/** Throws HUB_REQUEST_INVALID unless the tool results of a message match the tool calls of the previous message. */
 function requireBalance(message: ChatMessage, before: ChatMessage | undefined, at: number): void {
   const calls = new Set(callsIn(before));
   const answered = new Set<string>();
@@ -146,7 +146,7 @@ function requireBalance(message: ChatMessage, before: ChatMessage | undefined, a
 const maxShown = 10;
 const maxIdLength = 200;
 
-/** Ids for a message. The sender chooses how many there are. */
+/** Formats ids for an error message. Their number is limited, because the sender chooses it. */
 const idsText = (ids: readonly string[]) =>
   ids
     .slice(0, maxShown)

@@ -8,9 +8,9 @@ export type SamplingParams = Pick<
   'system' | 'messages' | 'tools' | 'toolChoice' | 'temperature' | 'stopSequences'
 > & {
   readonly maxTokens: number;
-  /** Whether the request has `tools`: its content may then be a list. */
+  /** True if the request has `tools`: the content of its result may then be a list. */
   readonly hasTools: boolean;
-  /** Names of models, the wanted one first. */
+  /** Names of models from the hints of the request, the preferred one first. */
   readonly hints: readonly string[];
 };
 
@@ -18,7 +18,7 @@ const maxTools = 1_000;
 const maxHints = 20;
 const toolChoices = ['auto', 'required', 'none'] as const;
 
-/** Reads the params of sampling/createMessage (revision 2025-11-25). Throws HUB_REQUEST_INVALID. */
+/** Parses the params of sampling/createMessage (revision 2025-11-25). Throws HUB_REQUEST_INVALID. */
 export function readSamplingParams(params: unknown): SamplingParams {
   if (!isObject(params)) throw invalid('params', 'is no object', 'send an object');
   if (params['task'] !== undefined)

@@ -7,26 +7,26 @@ import type { ModelCaller } from '../model-queue.ts';
 import { hubErrorOf } from './hub-error.ts';
 import { type SamplingParams, readSamplingParams } from './read-params.ts';
 
-/** On whose behalf a request for sampling is answered. */
+/** The caller of a sampling request, and its limits. */
 export type SamplingContext = {
   readonly caller: ModelCaller;
-  /** The model of the caller's settings. It goes before the hints of the request. */
+  /** Model from the settings of the caller. It has priority over the hints of the request. */
   readonly model?: string | undefined;
   readonly maxOutputTokens?: number | undefined;
-  /** Checked before the call, and charged after it. */
+  /** Budget that is checked before the call and charged after it. */
   readonly budget?: Pick<ModelBudget, 'check' | 'spent'> | undefined;
   /** Called with each new piece of text. */
   readonly progress?: ((text: string) => void) | undefined;
 };
 
 export interface ModelSampling {
-  /** Answers sampling/createMessage: its result, or a HubError that is thrown. */
+  /** Answers a sampling/createMessage request: resolves with its result, or rejects with HubError. */
   answer(params: unknown, context: SamplingContext, signal: AbortSignal): Promise<JsonObject>;
 }
 
-/** Creates what answers sampling/createMessage (revision 2025-11-25) by the models of the hub. */
+/** Creates the handler of sampling/createMessage (revision 2025-11-25), which uses the models of the hub. */
 export function createSampling(chats: Chats): ModelSampling {
-  /** The model of a request. A hint of an agent is its choice; one of a server is a wish, which no provider fulfils. */
+  /** Returns the model for a request. An agent's first hint decides; a server's hints only select models of Ollama. */
   async function modelFor(
     hints: SamplingParams['hints'],
     { model, caller }: SamplingContext,
@@ -51,7 +51,7 @@ export function createSampling(chats: Chats): ModelSampling {
         const model = await modelFor(hints, context, signal);
         budget?.check();
         const maxTokens = Math.min(read.maxTokens, maxOutputTokens);
-        // The breaker counts one failure per caller object.
+        // A new object for each call: the breaker counts one failure per object.
         const caller = { ...context.caller };
         const answer = await chats.chat({ ...read, model, maxTokens, caller, progress }, signal);
         budget?.spent(answer.usage);
@@ -63,10 +63,13 @@ export function createSampling(chats: Chats): ModelSampling {
   };
 }
 
-/** Servers that sent no tools may be of a revision whose results have a single block. */
+/**
+ * Returns the result of sampling/createMessage. A server that sent no tools gets a single block instead of a list,
+ * because its revision may not allow lists.
+ */
 function resultOf(answer: ChatAnswer, isList: boolean): JsonObject {
   const { model, stopReason, usage } = answer;
-  // Without tools there is a text only.
+  // Without tools, the answer has only a text.
   const [first = { type: 'text', text: '' }] = answer.content;
   return {
     role: 'assistant',
