@@ -3,7 +3,7 @@ import type { Clock } from '#core';
 import { type ExactCache, type Found, flightOf, isKeepable } from './exact-cache.ts';
 import { createTaggedFlights } from './single-flight.ts';
 
-/** A cached value. Times are monotonic. */
+/** A cached value. Times are in monotonic ms. */
 type CachedValue = {
   readonly value: string;
   readonly tag: string;
@@ -12,8 +12,8 @@ type CachedValue = {
 };
 
 /**
- * A cache of one hub, empty after a restart. A hit starts no timer and waits for no turn of the event loop. Expiry is
- * handled here: the package keeps entries in the last millisecond of their time.
+ * Creates a cache for one hub, which is empty after a restart. A hit needs no timer and no turn of the event loop.
+ * Expiry is checked here, because the lru-cache package returns entries in the last millisecond of their lifetime.
  */
 export function createMemoryCache(
   { maxEntries, maxBytes }: { readonly maxEntries: number; readonly maxBytes: number },
@@ -25,7 +25,7 @@ export function createMemoryCache(
   const entries = new LRUCache<string, CachedValue>({
     max: maxEntries,
     maxSize: maxBytes,
-    // At least 1, which the package demands.
+    // At least 1, because the lru-cache package rejects a size of 0.
     sizeCalculation: ({ value }, key) =>
       Math.max(1, Buffer.byteLength(key) + Buffer.byteLength(value)),
     dispose(_entry, _key, reason) {
@@ -33,7 +33,7 @@ export function createMemoryCache(
     },
   });
 
-  /** Earliest expiry of all entries: until then no scan is necessary. */
+  /** Earliest expiry of all entries, in monotonic ms. No scan is necessary before it. */
   let nextExpiry = Infinity;
 
   const isExpired = ({ expiresAt }: CachedValue) => expiresAt <= clock.monotonic();
@@ -74,7 +74,7 @@ export function createMemoryCache(
         const { value, isKept } = await fill(ended);
         const isWanted = isKept && !flight.isForgotten && !ended.aborted;
         if (isWanted && isKeepable(value, keep)) {
-          // Entries that have expired make room first.
+          // Remove expired entries first, so that no other entry is evicted for the new one.
           removeExpired();
           const createdAt = clock.monotonic();
           const expiresAt = createdAt + keep.ttlMs;

@@ -14,19 +14,20 @@ import { findScript, indexScript, readEntry, removeScript, valueName } from './r
 import { type Flight, createTaggedFlights } from './single-flight.ts';
 
 const defaultReachMs = 25;
-/** Maximum lifetime of an entry, in ms: 365 days. Lua represents such numbers exactly. */
+/** Maximum lifetime of an entry, in ms: 365 days. Lua represents numbers of this size exactly. */
 const maxTtlMs = 31_536_000_000;
 
-/** Changes with the layout of the keys: caches of different layouts do not meet. */
+/** Version of the layout, a part of the prefix of all keys: hubs with different layouts do not share a cache. */
 const layout = '3:';
-/** Keys of layout 2, which no hub of this version reads. */
+/** Keys of layout 2, which this version no longer reads. */
 const olderKeys = ['values', 'facts', 'recency', 'expiry', 'tags', 'locks', 'counters'].map(
   name => `2:${name}`,
 );
 
 /**
- * A cache that hubs share through Redis; `redis-scripts.ts` has the layout. Each hub fills a key once at a time; two
- * hubs may fill the same key. If Redis does not answer in time, a hub fills and keeps nothing.
+ * Creates a cache that hubs share through Redis; `redis-scripts.ts` describes the layout. Each hub computes the value
+ * of a key once at a time; two hubs may compute the same key. If Redis does not answer in time, a hub computes the
+ * value and does not store it.
  */
 export function createRedisCache(
   options: RedisCacheOptions,
@@ -44,7 +45,7 @@ export function createRedisCache(
     {
       ...needs,
       up() {
-        // Sent first on the connection: no later question finds an entry whose removal is pending.
+        // Sent first on the new connection: later requests must not find entries that are to be removed.
         void index.forgetPending();
         index.apply({});
         void removeOlder();
@@ -77,10 +78,10 @@ export function createRedisCache(
     const { epoch } = index;
     if (epoch === undefined) return undefined;
     const reading = client.read(valueName(prefix, epoch, key));
-    // Before the answer: a fill that ends now must find the entry used.
+    // Marked before the answer arrives, so that a fill that ends meanwhile does not evict the entry.
     index.use(key);
     const value = await reading;
-    // A forget that began a new epoch was heard before the answer.
+    // A forget during the read is announced before the answer, and has reset the epoch.
     const isCurrent = value !== undefined && index.epoch === epoch;
     const entry = isCurrent ? readEntry(value, index.redisTime()) : undefined;
     if (!entry) return undefined;
@@ -97,7 +98,7 @@ export function createRedisCache(
     flight: Readonly<Flight>,
   ): Promise<Found> {
     const tag = JSON.stringify(keep.tag);
-    /** Undefined until Redis answers, perhaps too late for the lookup; then nothing is kept. */
+    /** Undefined until Redis answers, which may be too late for the lookup. Until then, the value is not stored. */
     let generation: string | undefined;
     if (!index.isForgetPending(keep.tag)) {
       index.use(key);
@@ -128,7 +129,7 @@ export function createRedisCache(
 
   return {
     async start() {
-      // No call waits for it: without a connection every call is a miss.
+      // Not awaited: without a connection, every call is a miss.
       opening = client.open();
     },
     async stop() {
@@ -144,7 +145,7 @@ export function createRedisCache(
       ),
     async peek(key) {
       if (index.isForgetPending()) return undefined;
-      // No prompt waits for it: a late answer will do.
+      // Accepts a late answer, because no prompt waits for it.
       const answer = await client.tell(findScript, [key, '']).atLast;
       const { error } = client.status;
       if (!answer)
@@ -168,7 +169,10 @@ export function createRedisCache(
   };
 }
 
-/** Parses the message about a forget; its tag is undefined for all entries. Other programs may publish anything. */
+/**
+ * Parses the message that announces a forget; undefined if invalid, because other programs may publish on the channel.
+ * An undefined `tag` means all entries.
+ */
 export function parseForgotten(message: string): { readonly tag: string | undefined } | undefined {
   const value = tryParseJson(message);
   const forgot = isObject(value) ? value['forgot'] : undefined;

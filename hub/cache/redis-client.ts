@@ -5,17 +5,17 @@ import type { CacheStatus } from './exact-cache.ts';
 export type RedisCacheOptions = RedisOptions & {
   readonly maxEntries: number;
   readonly maxBytes: number;
-  /** The names of all keys in Redis begin with it. Caches of one prefix are one cache. */
+  /** Prefix of all keys in Redis. Hubs with the same prefix share a cache. */
   readonly prefix: string;
-  /** The longest time that a call waits for an answer of Redis; default 25 ms. */
+  /** Maximum time in ms that a call waits for an answer of Redis; default 25 ms. */
   readonly reachMs?: number;
 };
 
-/** The options with their defaults. The prefix names the layout too, and is the only key of each script. */
+/** Options with their defaults. The prefix includes the version of the layout, and is each script's only key. */
 type RedisCacheSettings = RedisOptions &
   Required<Omit<RedisCacheOptions, keyof RedisOptions>> & { readonly channel: string };
 
-/** The answer of a script. Neither promise rejects; without an answer both give undefined. */
+/** Answer of a script. Neither promise rejects: if there is no answer, both resolve with undefined. */
 export type RedisAnswer<T> = {
   /** Waits for the answer for at most `reachMs`. */
   readonly inTime: () => Promise<T | undefined>;
@@ -29,17 +29,17 @@ type Needs = Pick<RedisNeeds, 'clock' | 'log' | 'random'> & {
   up(): void;
   down(): void;
   heard(message: string): void;
-  /** Called for each failed question, and for each late answer. */
+  /** Called for each request that fails or is answered late. */
   failed(): void;
 };
 
 const probeScript = `return { 'here' }`;
-/** Interval of the probes while answers are late. */
+/** Interval in ms at which Redis is probed while its answers are late. */
 const probeMs = 500;
 
 /**
- * Redis for callers that cannot wait: after one late answer it sends no questions until Redis is quick again. `open`
- * connects it.
+ * Creates a Redis client for callers that cannot wait: after one late answer it sends no requests until Redis answers a
+ * probe in time. `open` connects it.
  */
 export function createRedisClient(options: RedisCacheSettings, needs: Needs) {
   const { prefix, reachMs } = options;
@@ -48,7 +48,7 @@ export function createRedisClient(options: RedisCacheSettings, needs: Needs) {
   const deadlines = createDeadlines(reachMs, clock);
   let status: CacheStatus = { kind: 'down', since: clock.now(), error: 'not connected yet' };
   let logged: CacheStatus['kind'] | undefined;
-  /** The script that caused the error of the status; undefined if any answer in time ends the error. */
+  /** The script that caused the error in the status. If undefined, any answer in time clears the error. */
   let failing: string | undefined;
   let isLate = false;
   let probing: Disposable | undefined;
@@ -83,7 +83,7 @@ export function createRedisClient(options: RedisCacheSettings, needs: Needs) {
     if (status.kind === 'up') status = { ...status, error };
   }
 
-  /** Resolves with the answer to a question; with undefined if it failed. */
+  /** Resolves with the answer to a request, or with undefined if the request failed. */
   async function answerTo<T>(
     question: Promise<T>,
     script?: string,
@@ -135,7 +135,7 @@ export function createRedisClient(options: RedisCacheSettings, needs: Needs) {
     probing = clock.after(probeMs, () => void probe());
   }
 
-  /** Asks Redis again and again until an answer comes in time. A new connection ends the lateness too. */
+  /** Probes Redis repeatedly until it answers in time. A new connection also ends this. */
   async function probe(): Promise<void> {
     if (!isLate) return;
     await tell(probeScript, []).atLast;
@@ -146,17 +146,17 @@ export function createRedisClient(options: RedisCacheSettings, needs: Needs) {
     get status() {
       return status;
     },
-    /** Whether questions are sent: there is a connection, and the last answer was not late. */
+    /** True if requests are sent: the client is connected, and the last answer was not late. */
     get isAsked() {
       return link.isUp && !isLate;
     },
     open: () => link.open(),
-    /** Runs a script for a caller that needs the answer. */
+    /** Runs a script, unless answers are late: for callers that cannot wait. */
     ask: (script: string, values: readonly (string | number)[]) =>
       isLate ? unanswered : tell(script, values),
-    /** Runs a script also while answers are late, for changes that other hubs must see. */
+    /** Runs a script even while answers are late: for changes that other hubs must see. */
     tell,
-    /** The value of a key; undefined if there is none or no answer within `reachMs`. Never rejects. */
+    /** Resolves with the value of a key; undefined if there is none or no answer within `reachMs`. Never rejects. */
     read: (key: string): Promise<string | undefined> =>
       isLate || !link.isUp ? nothing : withinReach(answerTo(link.read(key))),
     failed,

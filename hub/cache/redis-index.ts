@@ -5,9 +5,9 @@ import { indexScript } from './redis-scripts.ts';
 const noCounts = { hits: 0, misses: 0, joined: 0, errors: 0 };
 type Counts = Readonly<typeof noCounts>;
 
-/** What `indexScript` does besides counting; all fields are optional. Tags are JSON. */
+/** Change that `indexScript` makes in addition to counting. Tags are JSON strings. */
 type IndexChange = {
-  /** A new entry, which is kept if its tag is still of the generation that `findScript` answered. */
+  /** New entry. It is stored only if the generation of its tag is still the one that `findScript` returned. */
   readonly put?: {
     readonly key: string;
     readonly tag: string;
@@ -16,56 +16,56 @@ type IndexChange = {
     readonly maxEntries: number;
     readonly maxBytes: number;
   };
-  /** Removes a part of the entries with a tag, from a cursor on. An empty tag stands for all entries. */
+  /** Removes some of the entries with a tag, starting at a cursor of HSCAN. An empty tag means all entries. */
   readonly forget?: { readonly tag: string; readonly cursor: string };
 };
 
 type IndexAnswer = {
-  /** Why Redis took no writes; undefined if it took them. */
+  /** Reason why Redis refused writes; undefined if it accepted them. */
   readonly refusal: string | undefined;
   readonly forgotten: number;
-  /** Where the next step of a forget goes on; `0` after the last step. */
+  /** Cursor of the next step of a forget; `0` after the last step. */
   readonly cursor: string;
-  /** Whether expired entries remain. */
+  /** True if expired entries remain. */
   readonly isMore: boolean;
 };
 
 /**
- * Delay until Redis hears of hits. A fill of another hub that ends in this time may evict an entry that was used
- * in it.
+ * Delay in ms after which hits are reported to Redis. Until then, a fill of another hub may evict an entry that was
+ * just used.
  */
 const soonMs = 20;
-/** Redis hears at once of more used keys. */
+/** Number of used keys above which Redis is updated at once. */
 const maxUses = 500;
-/** Most runs of `flush`. */
+/** Maximum number of times that `stop` sends pending counts. */
 const maxFlushes = 100;
-/** The tag of a forget of all entries. */
+/** Tag that means all entries in a forget. */
 const all = '';
-/** If more tags are pending, all entries are removed. */
+/** Maximum number of tags with a pending removal. If there are more, all entries are removed. */
 const maxPending = 100;
-/** Delay until the next attempt after Redis refused a forget. */
+/** Time in ms until a forget that Redis refused is retried. */
 const againMs = 1_000;
 
 /**
- * The index of the shared cache. It tells Redis of counts and uses a few milliseconds later, many at once. While Redis
- * is away, removals stay pending until it is back.
+ * Creates the index of the shared cache. Counts and uses are collected for a few milliseconds and sent to Redis
+ * together. If Redis cannot be reached, removals are retried when it is back.
  */
 export function createRedisIndex(
   client: Pick<RedisClient, 'tell'>,
   channel: string,
   clock: Pick<Clock, 'after' | 'monotonic'>,
 ) {
-  /** Counts that were not sent, and those whose answer is missing. */
+  /** Counts that were not sent yet. `sent`: counts that were sent, but not confirmed. */
   let unsent: Counts = noCounts;
   let sent: Counts = noCounts;
-  /** In the order of their last use. */
+  /** Keys in the order of their last use. */
   const uses = new Set<string>();
   let epoch: string | undefined;
-  /** By how much the time of Redis was ahead of the monotonic time of this process. */
+  /** Difference in ms between the clock of Redis and the monotonic clock of this process. */
   let aheadMs = 0;
   let seen = { ...noCounts, entries: 0, bytes: 0, evictions: 0 };
   let soon: Disposable | undefined;
-  /** Tags to forget, as JSON, or `all`. */
+  /** Tags (as JSON) whose entries still have to be removed, or `all`. */
   const pending = new Set<string>();
   let again: Disposable | undefined;
   let isStopped = false;
@@ -109,7 +109,7 @@ export function createRedisIndex(
       const answer = await apply({ forget: { tag, cursor } }).atLast;
       if (!answer) {
         pending.add(pending.size < maxPending ? tag : all);
-        // A Redis that refuses keeps its connection, so that no reconnection starts the next attempt.
+        // A Redis that refuses writes stays connected, so no reconnection triggers the next attempt.
         if (!isStopped) again ??= clock.after(againMs, () => void forgetPending());
         return forgotten;
       }
@@ -122,7 +122,7 @@ export function createRedisIndex(
     }
   }
 
-  /** Retries pending removals. Never rejects: after a refusal by Redis there is another attempt. */
+  /** Retries pending removals. Never rejects: if Redis refuses, another attempt is scheduled. */
   async function forgetPending(): Promise<void> {
     again?.[Symbol.dispose]();
     again = undefined;
@@ -130,38 +130,38 @@ export function createRedisIndex(
   }
 
   return {
-    /** Part of the names of values; undefined if this hub does not know it now. */
+    /** Epoch of the entries, a part of the names of their values; undefined while this hub does not know it. */
     get epoch() {
       return epoch;
     },
-    /** The time of Redis in milliseconds, as far as the last answer tells. */
+    /** Current time of Redis in milliseconds, estimated from its last answer. */
     redisTime: () => clock.monotonic() + aheadMs,
-    /** Counts one more. Redis hears of it with the next change. */
+    /** Increments a count. It is sent to Redis with the next change. */
     count(name: keyof Counts): void {
       unsent = { ...unsent, [name]: unsent[name] + 1 };
     },
-    /** Marks a key as used. Redis hears of uses before the next change. */
+    /** Marks a key as used. Uses are sent to Redis before the next change. */
     use(key: string): void {
       uses.delete(key);
       uses.add(key);
       if (uses.size < maxUses) applySoon();
       else apply({});
     },
-    /** Runs a change, with all counts and uses up to now. */
+    /** Sends a change to Redis, with all counts and uses so far. */
     apply,
     applySoon,
-    /** Removes the entries of a tag, or all; resolves with their number. */
+    /** Removes the entries of a tag, or all entries; resolves with their number. */
     forget: (tag?: string) => forgetTag(tag === undefined ? all : JSON.stringify(tag)),
     forgetPending,
-    /** Whether entries of a tag, or any, must still be removed, and therefore must not be found. */
+    /** True if entries of a tag, or of any tag, still have to be removed, and therefore must not be returned. */
     isForgetPending: (tag?: string) =>
       pending.size > 0 &&
       (tag === undefined || pending.has(all) || pending.has(JSON.stringify(tag))),
-    /** Ends the retries, and tells Redis all counts, also those that come meanwhile. */
+    /** Stops the retries, and sends all counts to Redis, including those that are added meanwhile. */
     async stop(): Promise<void> {
       isStopped = true;
       again?.[Symbol.dispose]();
-      // Redis answers the reads of the last hits before the first run, and they are counted before the second.
+      // Redis answers the last hits before the first run ends; their counts are sent by the second run.
       let isIdle = false;
       for (let run = 0; run < maxFlushes; run++) {
         const answer = await apply({}).inTime();
@@ -169,13 +169,13 @@ export function createRedisIndex(
         isIdle = unsent === noCounts;
       }
     },
-    /** The statistics of all hubs, or the latest known ones, with the counts that Redis has not taken yet. */
+    /** Resolves with the (latest known) statistics of all hubs, plus the counts that Redis has not received yet. */
     async figures() {
-      // More entries may have expired than one run removes.
+      // One run removes a limited number of expired entries, so more may be left.
       while ((await apply({}).inTime())?.isMore);
       return { ...seen, ...sum(seen, sum(sent, unsent)) };
     },
-    /** The epoch may be another one from now on. */
+    /** Drops the epoch because it may have changed, and requests the current one. */
     forgetEpoch(): void {
       epoch = undefined;
       applySoon();

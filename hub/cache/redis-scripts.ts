@@ -1,16 +1,16 @@
 /**
- * The layout of a cache in Redis. All names begin with the prefix of the cache:
+ * Layout of a cache in Redis. All names begin with the prefix of the cache:
  *
- * - `value:{epoch}:{key}`, one string for each entry, "created expires value", which Redis itself expires. A hit is
+ * - `value:{epoch}:{key}`: a string for each entry, "created expires value", which Redis itself expires. A hit is
  *   one GET.
- * - `facts`, a hash by key of "bytes expires tag", and `recency` and `expiry`, sorted sets of the same keys: the
- *   index by which the bounds are kept. Times are those of Redis in milliseconds; the tag is JSON.
- * - `counters`, a hash: the epoch, the bytes of all entries, the number of the latest use, and the statistics.
- * - `forgot:{tag}`, set by each forget; `forgot:` by a forget of all. With the epoch they are the generation of a
- *   tag: a fill that began in an earlier generation keeps nothing.
+ * - `facts`: a hash by key of "bytes expires tag". `recency` and `expiry`: sorted sets of the same keys. These three
+ *   are the index, which enforces the limits. Times are those of Redis in milliseconds; the tag is JSON.
+ * - `counters`: a hash with the epoch, the bytes of all entries, the number of the latest use, and the statistics.
+ * - `forgot:{tag}`: written by each forget; `forgot:` by a forget of all entries. Together with the epoch, they are
+ *   the generation of a tag: a fill that began in an earlier generation stores nothing.
  *
- * The index expires after its last entry. If Redis has evicted a part of it, the next change begins a new
- * epoch: hubs do not find values of an earlier epoch, which expire by themselves.
+ * The index expires after its last entry. If Redis has evicted a part of the index, the next change begins a new epoch:
+ * hubs do not find values of an earlier epoch, which expire by themselves.
  */
 const layout = `
 local prefix = KEYS[1]
@@ -22,16 +22,16 @@ local function generationOf(tag, epoch)
 end
 `;
 
-/** The name of an entry's value, as the scripts write it. */
+/** Returns the name of an entry's value in Redis. The scripts build the same name. */
 export const valueName = (prefix: string, epoch: string, key: string) =>
   `${prefix}value:${epoch}:${key}`;
 
-/** Tolerance for a clock of Redis that was corrected backwards, and for that of the hub which estimates it. */
+/** Tolerance in ms for a clock of Redis that was set back a little, and for the hub's estimate of that clock. */
 const futureMs = 1_000;
 
 /**
- * Reads the value that `indexScript` wrote, at a time of Redis in milliseconds. Undefined for the value of another
- * program, and for one that expired or that was written in the future: the clock of Redis was set back.
+ * Parses a value that `indexScript` wrote. `nowMs`: time of Redis in milliseconds. Returns undefined if another program
+ * wrote the value, if it has expired, or if its creation is in the future because the clock of Redis was set back.
  */
 export function readEntry(text: string, nowMs: number) {
   const [, created, expires] = /^(\d+) (\d+) /.exec(text) ?? [];
@@ -42,8 +42,8 @@ export function readEntry(text: string, nowMs: number) {
 }
 
 /**
- * Finds an entry without a use of it. Arguments: key and tag. Answers the generation of the tag and, for an entry, the
- * text of its value and the time of Redis.
+ * Lua script that finds an entry without marking it as used. Arguments: key and tag. Returns the generation of the tag,
+ * and if there is an entry, its value as text and the time of Redis.
  */
 export const findScript = `${layout}
 local key, tag = unpack(ARGV)
@@ -55,17 +55,18 @@ local now = tonumber(time[1]) * 1000 + tonumber(time[2]) / 1000
 return { generationOf(tag, epoch), text, string.format('%.0f', now) }
 `;
 
-/** Lifetime of counters and generations after their last use. */
+/** Lifetime of counters and generations after their last use, in ms. */
 const idleMs = 86_400_000;
-/** Entries that one run removes at most, for each reason: other clients of Redis wait meanwhile. */
+/** Maximum number of expired entries, and of those of a tag, that one run removes: other clients of Redis wait. */
 const [maxExpired, maxForgotten] = [1_000, 500];
 
 /**
- * Changes the index, in one step for all hubs. Arguments: a change as JSON (`IndexChange` in `redis-index.ts`), the
- * value of a new entry, and the channel. Answers `done`, or why Redis took no writes, and the fields that
- * `redis-index.ts` reads.
+ * Lua script that changes the index atomically for all hubs. Arguments: a change as JSON (`IndexChange` in
+ * `redis-index.ts`), the value of a new entry, and the channel. Returns `done` or the reason why Redis refused writes,
+ * and the fields that `redis-index.ts` reads.
  *
- * A full Redis refuses a script's first write, or none: a write that needs memory therefore goes first.
+ * If its memory is full, Redis refuses the first write of a script or none, so the first write is one that needs
+ * memory.
  */
 export const indexScript = `${layout}
 local change, value, channel = cjson.decode(ARGV[1]), ARGV[2], ARGV[3]
@@ -177,5 +178,5 @@ end
 return answer
 `;
 
-/** Removes the keys that are its arguments; answers how many there were. */
+/** Lua script that removes the keys given as arguments, and returns how many existed. */
 export const removeScript = `return { tostring(redis.call('UNLINK', unpack(ARGV))) }`;

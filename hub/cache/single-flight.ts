@@ -1,27 +1,30 @@
 import { HubError, createAbortScope, createSingleFlight } from '#core';
 import type { Found } from './exact-cache.ts';
 
-/** One search for a value, with the fill if one is needed, for all calls that wait for it. */
+/** A lookup of a value, including the fill if necessary, that all calls for the key share. */
 export type Flight = {
-  /** The key of this flight among all flights. */
+  /** Unique key of this flight. */
   readonly id: string;
   readonly tag: string;
-  /** Whether its tag was forgotten in the meantime: the value must not be kept. */
+  /** True if its tag was forgotten meanwhile: the value must not be stored. */
   isForgotten: boolean;
 };
 
-/** Single flights by key that can be forgotten by tag. `joined` is called for each call that got the value of a flight that it did not start. */
+/**
+ * Creates single flights by key that can be forgotten by tag. `joined` is called for each call that got its value from
+ * a flight that another call started.
+ */
 export function createTaggedFlights(joined: (found: Found) => void) {
   const flights = createSingleFlight<Found>();
-  /** The flights that calls can join, by key. */
+  /** Flights that calls can join, by cache key. */
   const open = new Map<string, Flight>();
   const stopping = new AbortController();
   let started = 0;
 
   return {
     /**
-     * Joins the flight of a key, or starts `run` as one, whose signal aborts when the last call has left. Rejects with
-     * the reason of `signal` once that aborts.
+     * Joins the flight of a key, or starts `run` as a new one. The signal of `run` aborts when its last caller has
+     * left. Rejects with the reason of `signal` when that aborts.
      */
     async join(
       key: string,
@@ -52,7 +55,7 @@ export function createTaggedFlights(joined: (found: Found) => void) {
       joined(own);
       return own;
     },
-    /** Closes the flights of a tag, or all, to new calls. The calls that wait get their value. */
+    /** Closes the flights of a tag, or all flights, to new calls. Waiting calls still get their value. */
     forget(tag?: string): void {
       for (const [key, flight] of open)
         if (tag === undefined || flight.tag === tag) {
@@ -60,7 +63,7 @@ export function createTaggedFlights(joined: (found: Found) => void) {
           open.delete(key);
         }
     },
-    /** Aborts all flights; the calls that wait are rejected with HUB_SHUTTING_DOWN. */
+    /** Aborts all flights. Waiting calls are rejected with HUB_SHUTTING_DOWN. */
     stop(): void {
       stopping.abort(new HubError('HUB_SHUTTING_DOWN', 'the cache is closed: the hub shuts down'));
     },
