@@ -21,16 +21,16 @@ import {
   unitOf,
 } from './vectors.ts';
 
-/** Twice what a scope of 10,000 vectors of 768 numbers takes. Other vectors are read at each look-up. */
+/** Maximum memory for vectors: twice that of 10,000 vectors of 768 numbers. Others are read from the file. */
 const defaultMemoryBytes = 64 * 1024 ** 2;
-/** Numbers in memory that one turn of the event loop compares: a third of a millisecond. */
+/** Number of floats compared in one turn of the event loop, which takes a third of a millisecond. */
 const floatsPerTurn = 196_608;
 const removalsPerTurn = 32;
 
 /**
- * Keeps points in a SQLite file and compares all vectors of a scope at each look-up, in memory once the scope
- * was read. Long work is spread over turns of the event loop. A damaged file is set aside as soon as the
- * damage is found, and the index starts empty. Only one process may have the file open.
+ * Creates an index that keeps points in a SQLite file and compares all vectors of a scope at each look-up. Vectors that
+ * were read stay in memory. Long work is spread over turns of the event loop. A damaged file is renamed as soon as the
+ * damage is found, and the index starts empty. Only one process may open the file.
  */
 export function createEmbeddedVectors(
   file: string,
@@ -65,7 +65,7 @@ export function createEmbeddedVectors(
     }
   }
 
-  /** Runs `work` on the open file. Errors of SQLite become failures, and a damaged file is set aside. */
+  /** Runs `work` on the open file. Converts SQLite errors to VectorsFailure, and renames a damaged file. */
   function withPoints<T>(operation: Operation, work: (points: Points) => T): T {
     try {
       const result = work(open());
@@ -82,8 +82,8 @@ export function createEmbeddedVectors(
   }
 
   /**
-   * Goes on with a look-up that began on these points. Rejects once their file was set aside: in the new file the same
-   * numbers are other points.
+   * Continues a look-up on the points where it began. Throws if their file was replaced because it was damaged: in the
+   * new file, the same numbers belong to other points.
    */
   function withSamePoints<T>(own: Points, work: (points: Points) => T): T {
     return withPoints('look-up', points => {
@@ -110,7 +110,7 @@ export function createEmbeddedVectors(
     return removed.length;
   }
 
-  /** Repeats `removeSome`, which removes at most `removalsPerTurn` points, until fewer are left. */
+  /** Calls `removeSome`, which removes at most `removalsPerTurn` points, until it removes fewer. Returns their sum. */
   async function removeAll(
     removeSome: (points: Points) => readonly RemovedPoint[],
   ): Promise<number> {
@@ -123,7 +123,7 @@ export function createEmbeddedVectors(
     }
   }
 
-  /** Adds all vectors of a scope to `nearest`: those in memory, then the others from the file. */
+  /** Adds all vectors of a scope to `nearest`: first those in memory, then the rest from the file. */
   async function compareAll(
     own: Points,
     collection: Collection,
@@ -162,7 +162,7 @@ export function createEmbeddedVectors(
       try {
         withPoints('count', () => {});
       } catch {
-        // It is logged, and tried again at the next call.
+        // `withPoints` has logged the failure, and the next call tries to open the file again.
       }
     },
     async stop() {
@@ -197,13 +197,13 @@ export function createEmbeddedVectors(
       const nearest = createNearest(query, { limit, minScore });
       await compareAll(own, found, scope, nearest, signal);
       return nearest.found.flatMap(({ number, score }) => {
-        // Another call may have removed the point in the meantime.
+        // Another call may have removed the point meanwhile.
         const point = withSamePoints(own, points => points.find(number));
         return point ? [{ ...point, score }] : [];
       });
     },
     async removeTag(tag) {
-      // Points put from now on stay.
+      // Points added from now on are not removed.
       const upTo = withPoints('write', points => points.lastNumber());
       return await removeAll(points => points.removeTag(tag, upTo, removalsPerTurn));
     },

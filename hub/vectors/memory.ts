@@ -1,40 +1,40 @@
-/** A vector of length one in memory. */
+/** A vector in memory, normalised to length one. */
 export type StoredVector = {
   readonly number: number;
   readonly vector: Float32Array;
-  /** In milliseconds since the epoch. */
+  /** Time of expiry in milliseconds since the epoch. */
   readonly expiresAt: number;
 };
 
-/** Vectors of one scope, in the order of their numbers. */
+/** Vectors of one scope, ordered by their numbers. */
 export type VectorChunk = {
   readonly vectors: readonly StoredVector[];
-  /** Number of the last point of the chunk, which may be damaged and so not in `vectors`. */
+  /** Number of the last point of the chunk. A damaged point is not in `vectors`. */
   readonly upTo: number;
 };
 
-/** The part of a scope that is in memory. An iteration over `vectors` sees later changes. */
+/** The part of a scope that is in memory. An iteration over `vectors` includes entries added meanwhile. */
 type ScopeInMemory = {
   readonly vectors: Map<number, StoredVector>;
-  /** All points up to this number are in memory. */
+  /** Number up to which all points of the scope are in memory. */
   upTo: number;
-  /** The file has no points after `upTo`. */
+  /** True if the file has no points after `upTo`. */
   isComplete: boolean;
 };
 
-/** Maximum number of scopes, empty ones included. */
+/** Maximum number of scopes in memory, including empty ones. */
 const maxScopes = 1_000;
-/** Approximate memory of one vector besides its numbers. */
+/** Approximate memory of one vector in bytes, in addition to its numbers. */
 const overheadBytes = 512;
 
 const bytesOf = ({ vector }: StoredVector): number => vector.byteLength + overheadBytes;
 
 /**
- * Vectors of the scopes used last, at most `maxBytes`; the others are in the file only. The scopes that were not opened
- * for the longest time are dropped first.
+ * Creates an in-memory store of the vectors of recently used scopes, of at most `maxBytes`. The scopes that were opened
+ * least recently are dropped first; their vectors are still in the file.
  */
 export function createMemory({ maxBytes }: { readonly maxBytes: number }) {
-  /** Least recently opened first. */
+  /** Scopes by key, the least recently opened first. */
   const scopes = new Map<string, ScopeInMemory>();
   let usedBytes = 0;
 
@@ -43,7 +43,7 @@ export function createMemory({ maxBytes }: { readonly maxBytes: number }) {
     for (const stored of vectors.values()) usedBytes -= bytesOf(stored);
   }
 
-  /** Adds vectors, and drops other scopes for them; false where there is no room even then. */
+  /** Adds vectors, and drops other scopes to make room. Returns false if there is not enough room even then. */
   function insert(scope: ScopeInMemory, { vectors, upTo }: VectorChunk): boolean {
     const needed = vectors.reduce((sum, stored) => sum + bytesOf(stored), 0);
     if (needed > maxBytes) return false;
@@ -59,7 +59,7 @@ export function createMemory({ maxBytes }: { readonly maxBytes: number }) {
   }
 
   return {
-    /** A scope that is not in memory is empty at first. */
+    /** Returns a scope, and marks it as recently used. A scope that is not in memory starts empty. */
     open(key: string): Readonly<ScopeInMemory> {
       const scope = scopes.get(key) ?? { vectors: new Map(), upTo: 0, isComplete: false };
       scopes.delete(key);
@@ -71,8 +71,8 @@ export function createMemory({ maxBytes }: { readonly maxBytes: number }) {
       return scope;
     },
     /**
-     * Appends the points that follow `after` in the file; undefined if none follow. Does nothing unless the part in
-     * memory ends at `after` and the chunk fits.
+     * Appends the points that follow `after` in the file; `chunk` is undefined if none follow. Does nothing unless the
+     * scope in memory ends at `after` and the chunk fits.
      */
     append(key: string, after: number, chunk: VectorChunk | undefined): void {
       const scope = scopes.get(key);
@@ -80,10 +80,10 @@ export function createMemory({ maxBytes }: { readonly maxBytes: number }) {
       if (chunk) insert(scope, chunk);
       else scope.isComplete = true;
     },
-    /** Adds a new point to a scope that is completely in memory. */
+    /** Adds a new point to a scope, if the scope is completely in memory. */
     add(key: string, stored: StoredVector): void {
       const scope = scopes.get(key);
-      // Without room the point is read from the file, and so are those that follow.
+      // If there is no room, this point and later ones are read from the file.
       if (scope?.isComplete)
         scope.isComplete = insert(scope, { vectors: [stored], upTo: stored.number });
     },
@@ -101,17 +101,17 @@ export function createMemory({ maxBytes }: { readonly maxBytes: number }) {
 
 export type Nearest = ReturnType<typeof createNearest>;
 
-/** Keeps the `limit` points with the highest scores above `minScore`. All vectors have length one. */
+/** Creates a collector of the `limit` points with the highest scores above `minScore`. All vectors have length one. */
 export function createNearest(
   query: Float32Array,
   { limit, minScore }: { readonly limit: number; readonly minScore: number },
 ) {
-  /** The nearest first. */
+  /** Points found so far, the nearest first. */
   const found: { readonly number: number; readonly score: number }[] = [];
   let floor = limit < 1 ? Infinity : minScore;
   return {
     found,
-    /** Compares a vector with the query. Vectors that have expired by `now` are skipped. */
+    /** Compares a vector with the query, unless it has expired by `now`, in milliseconds since the epoch. */
     add({ number, vector, expiresAt }: StoredVector, now: number): void {
       if (expiresAt <= now) return;
       const score = Math.min(1, dotProduct(query, vector));
@@ -124,7 +124,7 @@ export function createNearest(
   };
 }
 
-/** Four independent sums: the processor computes them in parallel. */
+/** Dot product with four independent sums, which the processor computes in parallel. */
 function dotProduct(a: Float32Array, b: Float32Array): number {
   let [first, second, third, fourth] = [0, 0, 0, 0];
   const whole = a.length - (a.length % 4);

@@ -1,14 +1,14 @@
 import type { Log } from '#core';
 import type { VectorsFailure } from './vectors.ts';
 
-/** The last one of each kind decides whether an index can be used. */
+/** Kind of operation. The last outcome of each kind decides whether an index is usable. */
 export type Operation = 'look-up' | 'write' | 'count';
 
-/** The failures of operations that did not succeed since. Logs one line when an outage begins, and one when it ends. */
+/** Tracks the kinds of operations whose last attempt failed. Logs a line when an outage begins and when it ends. */
 export function createOutcomes(log: Pick<Log, 'info' | 'warn'>, index: string) {
   const failures = new Map<Operation, VectorsFailure>();
   return {
-    /** The message of the first failure; undefined if all operations succeed. */
+    /** Message of the earliest failure; undefined if the last operation of each kind succeeded. */
     get failure(): string | undefined {
       return failures.values().next().value?.message;
     },
@@ -16,7 +16,8 @@ export function createOutcomes(log: Pick<Log, 'info' | 'warn'>, index: string) {
       if (failures.size === 0) return;
       const isTimely = operation !== 'count' || failures.get('count')?.kind === 'timeout';
       failures.delete(operation);
-      // The index answers again. A count takes less time than the others, so it says little of them.
+      // The index is reachable again, so failures of other kinds are cleared. A count is faster than the others, so its
+      // success does not clear their timeouts.
       for (const [other, { kind }] of failures)
         if (kind === 'unreachable' || (kind === 'timeout' && isTimely)) failures.delete(other);
       if (failures.size === 0) log.info({}, `the semantic cache can use ${index} again`);

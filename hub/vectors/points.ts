@@ -16,12 +16,12 @@ export type RemovedPoint = {
 
 export type Points = ReturnType<typeof createPoints>;
 
-/** Numbers per read: 64 vectors of 768 numbers, which take one or two milliseconds. */
+/** Number of floats per read: 64 vectors of 768, which take one or two milliseconds. */
 const floatsPerRead = 49_152;
 
 /**
- * The points in an open file. Each call is short and throws the errors of SQLite. `onDamage` gets the number of
- * damaged rows that were removed.
+ * Creates the functions that read and write points in an open file. Each call is short and throws the errors of SQLite.
+ * `onDamage` is called with the number of damaged rows that were removed.
  */
 export function createPoints(database: DatabaseSync, onDamage: (rows: number) => void) {
   const prepare = (sql: string) => database.prepare(sql);
@@ -75,7 +75,7 @@ export function createPoints(database: DatabaseSync, onDamage: (rows: number) =>
     addCollection(name: string, dimensions: number): Collection {
       return { id: Number(insertCollection.run(name, dimensions).lastInsertRowid), dimensions };
     },
-    /** Adds a point under the next number, in place of the one with the same id. */
+    /** Adds a point with the next number, and removes the previous point with the same id. */
     put(
       collection: number,
       { id, vector, payload }: Point,
@@ -92,15 +92,15 @@ export function createPoints(database: DatabaseSync, onDamage: (rows: number) =>
         database.exec('COMMIT');
         return { number: Number(inserted.lastInsertRowid), removed };
       } catch (error) {
-        // After some errors SQLite has rolled back by itself.
+        // SQLite rolls back by itself after some errors.
         if (database.isTransaction) database.exec('ROLLBACK');
         throw error;
       }
     },
     countLive: (now: number) => numberIn(countLive.get(now), 'count'),
-    /** The highest number given so far; 0 in a new file. */
+    /** Returns the highest number assigned so far; 0 in a new file. */
     lastNumber: () => Number(selectLast.get()?.['seq'] ?? 0),
-    /** The next points of a scope after a number; undefined if none follow. Damaged ones are removed. */
+    /** Returns the points of a scope after a number; undefined if there are none. Removes damaged points. */
     read({ id, dimensions }: Collection, scope: string, after: number): VectorChunk | undefined {
       const limit = Math.max(1, Math.floor(floatsPerRead / dimensions));
       const rows = selectVectors.all(id, scope, after, limit);
@@ -118,7 +118,7 @@ export function createPoints(database: DatabaseSync, onDamage: (rows: number) =>
       removeDamaged(damaged);
       return { vectors, upTo: numberIn(rows.at(-1), 'number') };
     },
-    /** Id and payload of a point. A damaged one is removed. */
+    /** Returns the id and payload of a point, or undefined. Removes a damaged point. */
     find(number: number): Omit<Point, 'vector'> | undefined {
       const row = selectPoint.get(number);
       if (!row) return undefined;
@@ -128,13 +128,13 @@ export function createPoints(database: DatabaseSync, onDamage: (rows: number) =>
       removeDamaged([number]);
       return undefined;
     },
-    /** Removes at most `limit` of the oldest points of a scope that has more than `maxPoints`. */
+    /** If a scope has more than `maxPoints`, removes its oldest points, at most `limit`. */
     removeExcess(collection: number, scope: string, maxPoints: number, limit: number) {
       const excess = numberIn(countScope.get(collection, scope), 'count') - maxPoints;
       return excess > 0 ? removeOldest(collection, scope, Math.min(excess, limit)) : [];
     },
     removeExpired,
-    /** Removes at most `limit` points with a tag, or with any, and with numbers up to `upTo`. */
+    /** Removes at most `limit` points with a number up to `upTo`: those with the tag, or all if `tag` is undefined. */
     removeTag: (tag: string | undefined, upTo: number, limit: number) =>
       tag === undefined ? removeAny(upTo, limit) : removeTagged(tag, upTo, limit),
   };
@@ -154,22 +154,22 @@ function textIn(row: Row, column: string): string {
   throw new VectorsFailure('corrupt', `${column} of a point is not text`);
 }
 
-/** A view of the same bytes: node:sqlite gives each BLOB a buffer of its own. */
+/** Returns a view of the same bytes, which is safe because node:sqlite allocates a buffer for each BLOB. */
 const floatsIn = ({ buffer, byteOffset, byteLength }: Uint8Array): Float32Array =>
   new Float32Array(buffer, byteOffset, byteLength / Float32Array.BYTES_PER_ELEMENT);
 
-/** Version of the schema below. A file with another one is set aside: its content is only a cache. */
+/** Version of the schema below. A file with another version is renamed and replaced: its content is only a cache. */
 const schemaVersion = 1;
 
-/** Upper bound, roughly, of the pages that a commit copies from the log: one or two milliseconds. */
+/** Approximate maximum of pages that a commit copies from the write-ahead log, which takes one or two milliseconds. */
 const pagesPerCheckpoint = 50;
 
-/** Number of damaged files that are kept for inspection. */
+/** Maximum number of damaged files that are kept for inspection. */
 const maxSetAside = 3;
 
 /**
- * No commit waits for the disk: that would block the whole hub, and the file is only a cache. Each row has
- * checksums, by which rows that a power cut damaged are found.
+ * Commits do not wait for the disk, because that would block the whole hub, and the file is only a cache. Checksums in
+ * each row detect rows that a power failure damaged.
  */
 const settings = `
   PRAGMA synchronous = OFF;
@@ -200,9 +200,9 @@ class UnknownSchema extends Error {}
 type Needs = { readonly clock: Pick<Clock, 'now'>; readonly log: Pick<Log, 'warn'> };
 
 /**
- * Opens the SQLite file of the points, and creates it, for its user alone, where it is missing. A file that is damaged or has
- * another schema is set aside, and a new one is created. Throws where the file cannot be opened or created,
- * and while another process has it open.
+ * Opens the SQLite file of the points. A missing file is created, readable only by its owner. A damaged file, or one
+ * with another schema, is renamed and replaced by a new one. Throws if the file cannot be opened or created, or while
+ * another process has it open.
  */
 export function openDatabase(file: string, needs: Needs): DatabaseSync {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
@@ -219,7 +219,7 @@ function openOrCreate(file: string): DatabaseSync {
   const isNew = !existsSync(file);
   const database = new DatabaseSync(file);
   try {
-    // SQLite gives the mode of the file to its log as well.
+    // SQLite gives its write-ahead log the mode of the file.
     if (isNew) chmodSync(file, 0o600);
     database.exec(settings);
     const version = database.prepare('PRAGMA user_version').get()?.['user_version'];
@@ -234,13 +234,13 @@ function openOrCreate(file: string): DatabaseSync {
   }
 }
 
-/** Renames a damaged file, which must be closed, so that a new one can take its place. */
+/** Renames a damaged file, which must be closed, so that a new one can be created. */
 export function setAside(file: string, reason: unknown, { clock, log }: Needs): void {
   const folder = dirname(file);
   const prefix = `${basename(file)}.corrupt-`;
   const aside = `${prefix}${new Date(clock.now()).toISOString().replaceAll(':', '-')}`;
   renameSync(file, join(folder, aside));
-  // SQLite would apply the log of the damaged file to the new one.
+  // SQLite would apply the write-ahead log of the damaged file to the new file.
   for (const suffix of ['-wal', '-shm']) rmSync(`${file}${suffix}`, { force: true });
   const earlier = readdirSync(folder).filter(name => name.startsWith(prefix));
   for (const name of earlier.toSorted().slice(0, -maxSetAside))
@@ -251,7 +251,7 @@ export function setAside(file: string, reason: unknown, { clock, log }: Needs): 
   );
 }
 
-/** SQLITE_CORRUPT or SQLITE_NOTADB (sqlite.org/rescode.html), or an unknown schema. */
+/** True for SQLITE_CORRUPT, SQLITE_NOTADB (sqlite.org/rescode.html) and an unknown schema. */
 export const isDamage = (error: unknown): boolean =>
   error instanceof UnknownSchema || [11, 26].includes(codeOf(error));
 

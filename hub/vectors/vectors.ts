@@ -1,24 +1,24 @@
 import { type Service, messageOf } from '#core';
 
 export type Point = {
-  /** A UUID. Replaces the point with this id in the collection, and counts as the newest. */
+  /** UUID of the point. It replaces a point of the collection with the same id, and counts as the newest. */
   readonly id: string;
-  /** Any length but zero: it is normalised to length one. */
+  /** Vector of any length but zero. It is normalised to length one. */
   readonly vector: Float32Array;
-  /** Must have the strings `scope` and `tag`, and `expires_at` in milliseconds since the epoch. */
+  /** Payload. Must have the strings `scope` and `tag`, and `expires_at` in milliseconds since the epoch. */
   readonly payload: Readonly<Record<string, string | number>>;
 };
 
-/** A point that a look-up found. `score` is the cosine similarity, from -1 to 1. */
+/** A point found by a look-up. `score` is the cosine similarity, from -1 to 1. */
 export type Near = Omit<Point, 'vector'> & { readonly score: number };
 
 type VectorsStats = {
   readonly backend: 'embedded' | 'qdrant';
   readonly status: 'up' | 'down';
-  /** Points that have not expired; undefined where they cannot be counted. */
+  /** Number of points that have not expired; undefined if they cannot be counted. */
   readonly entries: number | undefined;
   readonly error: string | undefined;
-  /** The version of Qdrant. */
+  /** Name and version of Qdrant, if Qdrant is used. */
   readonly detail?: string;
 };
 
@@ -33,11 +33,11 @@ export type VectorsFailureKind =
   | 'cancelled'
   | 'stopped';
 
-/** A failed call to a vector index. The cache treats it as a miss. */
+/** A failed call to a vector index. The semantic cache treats it as a miss. */
 export class VectorsFailure extends Error {
   override readonly name = 'VectorsFailure';
   readonly kind: VectorsFailureKind;
-  /** The HTTP status of a refusal by Qdrant. */
+  /** HTTP status with which Qdrant refused the call; undefined for other failures. */
   readonly status: number | undefined;
 
   constructor(kind: VectorsFailureKind, message: string, status?: number) {
@@ -47,11 +47,11 @@ export class VectorsFailure extends Error {
   }
 }
 
-/** A vector index with exact look-ups by cosine similarity. All methods reject with a VectorsFailure. */
+/** A vector index with exact look-ups by cosine similarity. Methods reject with a VectorsFailure, except `stats`. */
 export interface Vectors extends Service {
   /**
-   * Resolves when look-ups find the point. By then the oldest points of the scope beyond `maxPerScope` are
-   * removed. The first vector of a collection sets its dimensions; a vector with others is refused.
+   * Stores a point. Resolves when look-ups find it, and the oldest points of the scope beyond `maxPerScope` are
+   * removed. The first vector of a collection sets its number of dimensions; others are refused.
    */
   put(
     collection: string,
@@ -60,8 +60,8 @@ export interface Vectors extends Service {
     signal?: AbortSignal,
   ): Promise<void>;
   /**
-   * The `limit` nearest points of a scope with a score above `minScore`, the nearest first. The search is
-   * exact. Expired points are not found, and a missing collection is empty.
+   * Returns the `limit` nearest points of a scope with a score above `minScore`, the nearest first. The search is
+   * exact. Expired points are skipped, and a missing collection counts as empty.
    */
   near(
     collection: string,
@@ -71,14 +71,14 @@ export interface Vectors extends Service {
   ): Promise<readonly Near[]>;
   /** Removes the points with a tag, or all points, from all collections. Resolves with their number. */
   removeTag(tag?: string): Promise<number>;
-  /** Never rejects. */
+  /** Returns the statistics of the index. Never rejects. */
   stats(): Promise<VectorsStats>;
 }
 
-/** The payload fields by which an index filters. */
+/** Payload fields that indexes use as filters. */
 export type Fields = { readonly scope: string; readonly tag: string; readonly expiresAt: number };
 
-/** Reads the index fields of a payload. Throws a VectorsFailure where one is missing. */
+/** Reads the filter fields of a payload. Throws a VectorsFailure if one is missing. */
 export function fieldsOf({ payload }: Point, scope: string): Fields {
   const { scope: own, tag, expires_at: expiresAt } = payload;
   if (own !== scope)
@@ -93,7 +93,7 @@ export function fieldsOf({ payload }: Point, scope: string): Fields {
   return { scope, tag, expiresAt };
 }
 
-/** Normalises a vector to length one. Throws a VectorsFailure where its length is zero or not finite. */
+/** Normalises a vector to length one. Throws a VectorsFailure if its length is zero or not finite. */
 export function unitOf(vector: Float32Array): Float32Array {
   let squares = 0;
   for (const value of vector) squares += value * value;
@@ -103,7 +103,7 @@ export function unitOf(vector: Float32Array): Float32Array {
   return vector.map(value => value / length);
 }
 
-/** The failure for a vector whose dimensions differ from those of the collection. */
+/** Returns the failure for a vector whose number of dimensions differs from that of the collection. */
 export function dimensionFailure(
   collection: string,
   { has, got }: { readonly has: number; readonly got: number },
@@ -114,7 +114,7 @@ export function dimensionFailure(
   );
 }
 
-/** The statistics of an index that counts its points. It is down if that fails, or the last look-up or write did. */
+/** Returns the statistics of an index. It is `down` if its points cannot be counted, or the last operation failed. */
 export async function statsOf(
   backend: VectorsStats['backend'],
   count: () => number | Promise<number>,

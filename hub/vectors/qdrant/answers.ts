@@ -1,22 +1,22 @@
 import { isObject } from '#core';
 import { type Near, VectorsFailure } from '../vectors.ts';
 
-/** What a collection is like, as far as the hub depends on it. */
+/** Properties of a collection that the hub depends on. */
 export type CollectionSchema = {
   readonly dimensions: number;
   readonly distance: string;
   readonly datatype: string;
-  /** The payload fields that have an index. */
+  /** Names of the payload fields that have an index. */
   readonly indexed: readonly string[];
 };
 
-/** The version in an answer of `GET /`; undefined where something else answers. */
+/** Returns the version in a response of `GET /`; undefined if the server is not Qdrant. */
 export function versionIn(data: unknown): string | undefined {
   const version = childOf(data, 'version');
   return isText(version) ? version : undefined;
 }
 
-/** The names of all collections. This and the following functions throw a VectorsFailure for an unexpected answer. */
+/** Returns the names of all collections. Like the functions below, throws VectorsFailure for a malformed response. */
 export const collectionsIn = (result: unknown): readonly string[] =>
   fieldOf(result, 'collections', isList).map(entry => fieldOf(entry, 'name', isText));
 
@@ -26,7 +26,7 @@ export function schemaIn(result: unknown): CollectionSchema {
     childOf(vectors, key),
   );
   return {
-    // Collections of other programs may have several vectors, or none.
+    // Collections of other programs may have several vectors per point, or none.
     dimensions: isNumber(size) ? size : 0,
     distance: isText(distance) ? distance : 'none',
     datatype: isText(datatype) ? datatype : 'float32',
@@ -36,17 +36,17 @@ export function schemaIn(result: unknown): CollectionSchema {
 
 export const countIn = (result: unknown): number => fieldOf(result, 'count', isNumber);
 
-/** The ids of points. Ids that are not strings are skipped: the hub puts none. */
+/** Returns the ids of points. Ids that are not strings are skipped: the hub never creates any. */
 export const pointIdsIn = (result: unknown): readonly string[] =>
   fieldOf(result, 'points', isList)
     .map(point => childOf(point, 'id'))
     .filter(isText);
 
-/** Points with a score above `minScore`, without the field that the hub adds to payloads. */
+/** Returns the points with a score above `minScore`, without the payload field that the hub adds. */
 export function nearIn(result: unknown, minScore: number): readonly Near[] {
   return fieldOf(result, 'points', isList).flatMap(point => {
     const score = fieldOf(point, 'score', isNumber);
-    // Qdrant rounds the bound to 32 bits, and a cosine may be above 1 by rounding.
+    // Qdrant rounds `minScore` to 32 bits, and rounding may make a cosine larger than 1.
     if (!(score > minScore)) return [];
     const { put_at: _, ...payload } = fieldOf(point, 'payload', isObject);
     const entries = Object.keys(payload).map(

@@ -11,28 +11,29 @@ export type PointCondition =
 export type PointFilter = { must: PointCondition[] } | { should: PointCondition[] };
 
 const keyword = { type: 'keyword' } as const;
-// Before 1.11.1 Qdrant refuses an integer index without `lookup` and `range`.
+// Before 1.11.1, Qdrant refuses an integer index without `lookup` and `range`.
 const integer = { type: 'integer', lookup: true, range: true } as const;
 
-/** Fields used by filters or sorting: all points have them, and each has an index in every collection. */
+/** Fields used by filters or sorting. All points have them, and every collection has an index of each. */
 const indexes = {
   scope: { ...keyword, is_tenant: true },
   tag: keyword,
   expires_at: integer,
-  // When the point was put. Only this folder sees it: results leave it out.
+  // Time at which the point was stored. It is internal: results do not contain it.
   put_at: integer,
 } as const;
 const fields = Object.keys(indexes);
 
-/** Beginning of the markers of all deployments. */
+/** Prefix of the marker fields of all deployments. */
 const markers = 'agenthub.';
-/** Maximum number of collections that are remembered. */
+/** Maximum number of collections whose owner is remembered. */
 const maxKnown = 1_000;
 
 /**
- * The collections of a deployment. Other programs may have collections with the same prefix, so a collection belongs to
- * the deployment only if it has its marker: an index on the field `agenthub.{deployment}`, which no point has
- * (`decisions/0020`). All versions of Qdrant list indexes, and they are gone where somebody made the collection again.
+ * Creates the collections of a deployment. Other programs may have collections with the same prefix, so a collection
+ * belongs to the deployment only if it has its marker: an index on the field `agenthub.{deployment}`, which no point
+ * has (`decisions/0020`). All versions of Qdrant list indexes, and a collection that somebody deletes and creates again
+ * has none.
  */
 export function createCollections(
   deployment: string,
@@ -40,7 +41,7 @@ export function createCollections(
 ) {
   const prefix = `${deployment}-`;
   const marker = `${markers}${deployment}`;
-  /** Whether a collection had the marker when it was read. One that had none was logged. */
+  /** Whether each collection had the marker when it was last read. A warning was logged for those without one. */
   const known = new Map<string, boolean>();
 
   function remember(name: string, isOurs: boolean): boolean {
@@ -62,7 +63,7 @@ export function createCollections(
     name: string,
     indexed: readonly string[],
   ): Promise<boolean> {
-    // The marker first: no other hub may take over a collection that is half prepared.
+    // Adds the marker first, so that no other hub claims a collection that is only partly set up.
     for (const [field_name, field_schema] of Object.entries({ [marker]: keyword, ...indexes })) {
       const index = { collection_name: name, wait: true, field_name, field_schema };
       if (!indexed.includes(field_name)) await ask(api => api.createFieldIndex, index);
@@ -70,7 +71,7 @@ export function createCollections(
     return remember(name, true);
   }
 
-  /** Reads whether a collection is one of ours. Takes over those of earlier versions, which set no marker. */
+  /** Resolves to true if a collection belongs to this deployment. Claims those of earlier versions without a marker. */
   async function claim(ask: QdrantAsk, name: string): Promise<boolean> {
     const schema = await read(ask, name);
     if (!schema) return false;
@@ -89,17 +90,17 @@ export function createCollections(
   }
 
   return {
-    /** Escapes all characters but letters, digits, `_`, `.` and `-`: Qdrant allows few others. */
+    /** Returns the name in Qdrant. Escapes all but letters, digits, `_`, `.` and `-`, as Qdrant allows few others. */
     nameOf: (collection: string): string =>
       prefix +
       collection.replaceAll(
         /[^\w.-]/g,
         sign => `~${sign.charCodeAt(0).toString(16).padStart(4, '0')}`,
       ),
-    /** Whether look-ups may use the collection. */
+    /** Resolves to true if the collection belongs to this deployment, so that look-ups may use it. */
     isOurs: async (ask: QdrantAsk, name: string): Promise<boolean> =>
       known.get(name) || (await claim(ask, name)),
-    /** The names of all collections of the deployment. */
+    /** Resolves with the names of all collections of the deployment. */
     async list(ask: QdrantAsk): Promise<readonly string[]> {
       const names = collectionsIn(await ask(api => api.getCollections, {}));
       const found: string[] = [];
@@ -107,13 +108,13 @@ export function createCollections(
         if (name.startsWith(prefix) && (await claim(ask, name))) found.push(name);
       return found;
     },
-    /** Creates the collection and its indexes where they are missing. Refuses a collection of another program. */
+    /** Creates the collection and its indexes if missing. Rejects for a collection of another program. */
     async prepare(ask: QdrantAsk, name: string, size: number): Promise<void> {
       const collection = { collection_name: name };
       let schema = await read(ask, name);
       if (!schema) {
         const vectors = { size, distance: 'Cosine' } as const;
-        // All searches are exact: none would use a graph.
+        // All searches are exact, so a graph (HNSW) would never be used.
         const options = { vectors, on_disk_payload: true, hnsw_config: { m: 0 } };
         await unless(
           409,
@@ -129,7 +130,7 @@ export function createCollections(
         throw foreignFailure(name, 'has entries of another program');
       await addIndexes(ask, name, schema.indexed);
     },
-    /** Drops one of these collections if it has no points. */
+    /** Drops a collection of this deployment if it has no points. */
     async dropEmpty(ask: QdrantAsk, name: string): Promise<void> {
       if ((await countPoints(ask, name)) > 0) return;
       await unless(
@@ -140,7 +141,7 @@ export function createCollections(
   };
 }
 
-/** The number of points, or of those that a filter matches; 0 if there is no such collection. */
+/** Counts the points of a collection, or those that match a filter; 0 if the collection does not exist. */
 export async function countPoints(
   ask: QdrantAsk,
   name: string,
@@ -154,14 +155,14 @@ export async function countPoints(
   return found === undefined ? 0 : countIn(found);
 }
 
-/** Whether all points have the fields of ours. */
+/** Resolves to true if all points have the fields that the hub sets. */
 async function holdsOnlyOurs(ask: QdrantAsk, name: string): Promise<boolean> {
   if ((await countPoints(ask, name)) === 0) return true;
   const should = fields.map(key => ({ is_empty: { key } }));
   return (await countPoints(ask, name, { should })) === 0;
 }
 
-/** How the vectors of a collection differ from ours. */
+/** Returns how the vectors of a collection differ from those of the hub; undefined if they do not. */
 function whyForeign({ distance, datatype }: CollectionSchema): string | undefined {
   if (distance !== 'Cosine') return `compares vectors by ${distance}, not by Cosine`;
   return datatype === 'float32' ? undefined : `stores vectors as ${datatype}, not as float32`;

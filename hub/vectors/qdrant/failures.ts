@@ -1,14 +1,14 @@
 import { isObject, messageOf } from '#core';
 import { VectorsFailure, type VectorsFailureKind } from '../vectors.ts';
 
-/** Maximum length of a message of Qdrant in a failure. */
+/** Maximum length of a Qdrant message in a failure, in characters. */
 const maxReason = 300;
-/** Statuses that Qdrant, or a proxy in front of it, sends without a reason in the usual format. */
+/** Statuses that Qdrant or a proxy may send without a reason in Qdrant's format. */
 const bareStatuses = [401, 403, 429, 502, 503, 504, 507];
 const grpcPort = '6334';
 const httpPort = 'Set QDRANT_URL to the port of Qdrant for HTTP, 6333 by default; 6334 is for gRPC';
 
-/** What Qdrant 1.19 says where a limit of a collection's strict mode is reached, and the setting that sets the limit. */
+/** Messages of Qdrant 1.19 about limits of a collection's strict mode, and the setting of each limit. */
 const strictMode: readonly (readonly [RegExp, string])[] = [
   [/^Bad request: (?:Exact search disabled|Request is forbidden)/, 'search_allow_exact'],
   [/for "limit"/, 'max_query_limit'],
@@ -21,11 +21,11 @@ const strictMode: readonly (readonly [RegExp, string])[] = [
   [/Write rate limit/, 'write_rate_limit'],
 ];
 
-/** Converts an error of the client, or a failure. The message contains the reason: it has no cause to repeat it. */
+/** Converts an error of the Qdrant client to a VectorsFailure. Its message has the reason, so no `cause` is set. */
 export function failureOf(error: unknown, { host, port }: URL): VectorsFailure {
   if (error instanceof VectorsFailure) return error;
   const status = statusOf(error);
-  // The client throws an error of another class for a 429 with Retry-After.
+  // For a 429 with Retry-After, the client throws an error of another class.
   if (error instanceof Error && error.name === 'QdrantClientResourceExhaustedError')
     return new VectorsFailure('full', `${host}: 429: too many requests`);
   if (status === undefined) {
@@ -46,7 +46,7 @@ export function failureOf(error: unknown, { host, port }: URL): VectorsFailure {
 export const notQdrant = (host: string): VectorsFailure =>
   new VectorsFailure('malformed', `${host} answers, but not as Qdrant does. ${httpPort}`);
 
-/** Resolves with undefined where Qdrant refuses with this status: 404 for a missing thing, 409 for an existing one. */
+/** Resolves with undefined if Qdrant refuses with this status, such as 404 (does not exist) or 409 (exists). */
 export async function unless<T>(status: number, asked: Promise<T>): Promise<T | undefined> {
   try {
     return await asked;
@@ -57,7 +57,7 @@ export async function unless<T>(status: number, asked: Promise<T>): Promise<T | 
 }
 
 function kindOf(status: number, reason: string): VectorsFailureKind {
-  // Qdrant 1.19 answers a full disk with 500, and a limit of strict mode with 400.
+  // Qdrant 1.19 answers 500 if the disk is full, and 400 if a limit of strict mode is reached.
   if ([429, 507].includes(status) || /no space left|limit of .* reached/i.test(reason))
     return 'full';
   if ([502, 503, 504].includes(status)) return 'unreachable';
@@ -75,13 +75,16 @@ function remedyOf(status: number, reason: string): string {
 const isOtherProtocol = (cause: unknown): boolean =>
   cause instanceof Error && cause.name === 'HTTPParserError';
 
-/** The HTTP status of an error of the client. */
+/** Returns the HTTP status of an error of the Qdrant client; undefined for other errors. */
 export function statusOf(error: unknown): number | undefined {
   const status = error instanceof Error && 'status' in error ? error.status : undefined;
   return typeof status === 'number' ? status : undefined;
 }
 
-/** The reason in an error of Qdrant: `{"status": {"error": "..."}}`. A missing key is answered in plain text. */
+/**
+ * Returns the reason in an error of Qdrant: `{"status": {"error": "..."}}`. Undefined for a plain text response, as for
+ * a missing API key.
+ */
 function reasonIn(error: unknown): string | undefined {
   const data = error instanceof Error && 'data' in error ? error.data : undefined;
   const status = isObject(data) ? data['status'] : undefined;

@@ -6,14 +6,14 @@ import { versionIn } from './answers.ts';
 import { failureOf, notQdrant, statusOf } from './failures.ts';
 
 export type QdrantAddress = {
-  /** May have a path, for a proxy. The default port is 6333, as in all clients of Qdrant. */
+  /** URL of Qdrant, with a path if it is behind a proxy. Default port: 6333, as in all Qdrant clients. */
   readonly url: string;
   readonly apiKey?: string;
 };
 
 type Api = ReturnType<QdrantClient['api']>;
 
-/** Makes one call, and resolves with the unchecked `result` of the answer. Rejects with a VectorsFailure. */
+/** Makes one call, and resolves with the unchecked `result` of the response. Rejects with a VectorsFailure. */
 export type QdrantAsk = <Body>(
   method: (
     api: Api,
@@ -24,18 +24,18 @@ export type QdrantAsk = <Body>(
 type QdrantAnswer = { readonly data: unknown };
 
 type Limits = {
-  /** Undefined: the outcome does not count. */
+  /** Kind of operation whose outcome is recorded; undefined to record none. */
   readonly operation?: Operation;
   readonly withinMs: number;
   readonly signal?: AbortSignal | undefined;
 };
 
-/** Pause after a timeout, in which Qdrant is not called: each caller would wait for the timeout again. */
+/** Pause in ms after a timeout in which Qdrant is not called, so that not every caller waits for the timeout. */
 const restMs = 2_000;
-/** The oldest version that accepts the indexes of the hub. */
+/** Oldest Qdrant version that accepts the hub's indexes. */
 const minVersion = '1.10.1';
 
-/** Calls to one Qdrant, each with a timeout. Loads the client, and Node's fetch with it, at the first call. */
+/** Creates a connection to Qdrant whose calls have timeouts. The first call loads the client and Node's fetch. */
 export function createQdrantLink(
   { url, apiKey }: QdrantAddress,
   { clock, log }: { readonly clock: Clock; readonly log: Log },
@@ -54,26 +54,27 @@ export function createQdrantLink(
       new Client({
         ...addressOf(url),
         headers: {
-          // Compressed answers are written in two parts: the second waits 40 ms for the acknowledgement of the first.
+          // Compressed responses are sent in two parts, the second only after a delayed acknowledgement (40 ms) of the
+          // first.
           'accept-encoding': 'identity',
-          // As a header: given a key and a URL without https, the client prints a warning.
+          // Set as a header, because the client prints a warning if it gets a key and a URL without https.
           ...(apiKey !== undefined && { 'api-key': apiKey }),
         },
-        // The check would print a warning where it fails.
+        // Disabled, because the check prints a warning if it fails.
         checkCompatibility: false,
-        // With a timeout the client replaces the signal of a call by one of its own.
+        // With a timeout, the client would replace the signal of each call by its own.
         timeout: Infinity,
       }).api(),
     ));
   }
 
-  /** Asks for the version before the first call, and before the first one after an outage. */
+  /** Requests the version of Qdrant: before the first call, and before the first call after an outage. */
   async function readVersion(api: Api, signal: AbortSignal): Promise<void> {
     let version: string | undefined;
     try {
       version = versionIn((await api.root({}, { signal })).data);
     } catch (error) {
-      // A proxy may refuse this path alone.
+      // A proxy may refuse only this path, so an error status is ignored.
       if (statusOf(error) === undefined) throw failureOf(error, address);
     }
     hasVersion = true;
@@ -87,14 +88,15 @@ export function createQdrantLink(
 
   return {
     /**
-     * Runs `work` and its calls, with one timeout for all of them. Rejects with a VectorsFailure. For a while after a
-     * timeout of anything but a count, Qdrant is not called, and this rejects at once.
+     * Runs `work` and all its calls with one timeout. Rejects with a VectorsFailure. After a timeout of anything but a
+     * count, calls reject at once for `restMs`.
      */
     async within<T>(
       { operation, withinMs, signal }: Limits,
       work: (ask: QdrantAsk) => Promise<T>,
     ): Promise<T> {
-      // Before the limit starts: loading the client takes long on a busy machine, and says nothing about Qdrant.
+      // Loaded before the timeout starts: loading the client takes long on a busy machine, and is not the fault of
+      // Qdrant.
       const api = await load();
       using scope = createAbortScope([stopping.signal, ...(signal ? [signal] : [])], {
         clock,
@@ -105,7 +107,7 @@ export function createQdrantLink(
           return new VectorsFailure('cancelled', 'the call to Qdrant was cancelled');
         if (stopping.signal.aborted)
           return new VectorsFailure('stopped', 'the semantic cache has stopped');
-        // A count goes over all collections: a look-up in one of them may still be in time.
+        // A count reads all collections, so a look-up in one of them may still be fast enough.
         if (operation !== 'count') restsUntil = clock.monotonic() + restMs;
         return new VectorsFailure('timeout', `${host} did not answer within ${withinMs} ms`);
       };
@@ -128,13 +130,13 @@ export function createQdrantLink(
         return result;
       } catch (error) {
         const failure = scope.signal.aborted ? ended() : failureOf(error, address);
-        // Another version may return.
+        // Another version of Qdrant may be running when it is back.
         if (failure.kind === 'unreachable') hasVersion = false;
         if (operation) outcomes.failed(operation, failure);
         throw failure;
       }
     },
-    /** The version of Qdrant; undefined until it answered. */
+    /** Version of Qdrant, for the statistics; undefined until Qdrant has answered. */
     get detail() {
       return detail;
     },
@@ -144,7 +146,7 @@ export function createQdrantLink(
   };
 }
 
-/** The address as the client takes it: the path by itself, and `null` for the default port of the protocol. */
+/** Splits the address into options of the client. `port: null` if the URL names one: otherwise the client uses 6333. */
 function addressOf(text: string): { url: string; prefix?: string; port?: null } {
   const { origin, pathname } = new URL(text);
   const prefix = pathname.replace(/\/+$/, '');

@@ -11,7 +11,7 @@ import { unless } from './failures.ts';
 import { type QdrantAddress, type QdrantAsk, createQdrantLink } from './link.ts';
 
 export type QdrantOptions = QdrantAddress & {
-  /** Hubs of another deployment have collections of their own; default `agenthub`. */
+  /** Name of the deployment. Each deployment has its own collections; default `agenthub`. */
   readonly deployment?: string;
 };
 
@@ -20,13 +20,13 @@ const nearMs = 1_000;
 /** Timeout of other calls, in milliseconds. */
 const writeMs = 5_000;
 const removalsAtOnce = 256;
-/** Interval of removing expired points, in ms. Look-ups skip them before that. */
+/** Minimum interval between removals of expired points, in ms. Look-ups skip expired points. */
 const sweepMs = 600_000;
 
 /**
- * Keeps points in Qdrant 1.10.1 or later. Several hubs may share them. Collections are created on demand, and dropped
- * when their last point is removed. The bound of a scope holds across hubs: each removes only points that are not among
- * the newest.
+ * Creates an index that keeps points in Qdrant 1.10.1 or later. Several hubs may share the points. Collections are
+ * created on demand, and dropped when their last point is removed. The limit of a scope holds across hubs: each hub
+ * removes only points that are not among the newest.
  */
 export function createQdrantVectors(
   options: QdrantOptions,
@@ -41,7 +41,7 @@ export function createQdrantVectors(
 
   const isLive = () => ({ key: 'expires_at', range: { gt: clock.now() } });
 
-  /** Removes the points that a condition matches, and collections that are empty then. Resolves with their number. */
+  /** Removes matching points, and drops empty collections. Resolves with the number of removed points. */
   async function removeMatching(ask: QdrantAsk, condition: PointCondition): Promise<number> {
     const filter = { must: [condition] };
     let removed = 0;
@@ -83,7 +83,7 @@ export function createQdrantVectors(
         return await ask(api => api.upsertPoints, { collection_name: name, wait: true, points });
       };
       await link.within({ operation: 'write', withinMs: writeMs, signal }, async ask => {
-        // Another hub may drop the collection before the point is in it.
+        // Another hub may drop the empty collection before the point is stored, so try twice.
         if ((await unless(404, upsert(ask))) === undefined) await upsert(ask);
         await trim(ask, name, scope, maxPerScope);
       });
@@ -130,7 +130,7 @@ export function createQdrantVectors(
 
 const inScope = (scope: string) => ({ key: 'scope', match: { value: scope } });
 
-/** Matches all points of the hub: each has an expiry. */
+/** Condition that matches all points of the hub: each has an expiry. */
 const any: PointCondition = { key: 'expires_at', range: { gte: 0 } };
 
 async function removeFrom(
@@ -144,7 +144,7 @@ async function removeFrom(
   );
 }
 
-/** Removes the points of a scope that are not among its newest `max`. */
+/** Removes all points of a scope except its newest `max`. */
 async function trim(ask: QdrantAsk, name: string, scope: string, max: number): Promise<void> {
   const filter = { must: [inScope(scope)] };
   if ((await countPoints(ask, name, filter)) <= max) return;
