@@ -3,40 +3,40 @@ import type { Redis } from 'ioredis';
 import { type Clock, type Log, backoffMs, errorCodeOf, messageOf } from '#core';
 
 export type RedisOptions = {
-  /** Such as redis://user:password@host:6379/0; no message shows the password. A Redis Cluster is not supported. */
+  /** URL such as redis://user:password@host:6379/0. No message shows the password. Redis Cluster is not supported. */
   readonly url: string;
-  /** A connection on which an answer takes longer counts as broken; default 1 s. */
+  /** Timeout of an answer in ms, after which the connection counts as broken; default 1 s. */
   readonly answerMs?: number;
-  /** The longest wait between two attempts to connect; default 2 s. */
+  /** Maximum time in ms between two attempts to connect; default 2 s. */
   readonly maxRetryMs?: number;
 };
 
-/** What the parts of the hub need that use Redis. */
+/** Dependencies of the parts of the hub that use Redis. */
 export type RedisNeeds = {
   readonly clock: Clock;
   readonly log: Pick<Log, 'info' | 'warn'>;
-  /** Returns a number from 0 to 1. */
+  /** Returns a random number from 0 to 1. */
   readonly random: () => number;
-  /** Unique among all hubs. */
+  /** Returns an id that is unique among all hubs. */
   readonly newId: () => string;
 };
 
 type Needs = Pick<RedisNeeds, 'clock' | 'random'> & {
-  /** There is a connection, and it receives the messages of the channel. */
+  /** Called when the connection is established and subscribed to the channel. */
   up(): void;
-  /** The connection is lost, or an attempt to connect failed. */
+  /** Called when the connection is lost, or when an attempt to connect failed. */
   down(reason: string): void;
   heard(message: string): void;
 };
 
 const firstRetryMs = 50;
 const connectMs = 2_000;
-/** Time for Redis to close its side of a connection that this link ends. */
+/** Time in ms for Redis to close its side of a connection that the hub closes. */
 const disconnectMs = 250;
-/** The client's message for a command without an answer in time. */
+/** Message of the ioredis package for a command that timed out. */
 const timedOut = 'Command timed out';
 
-/** One connection to Redis 6 or later, which reconnects until it is closed. `open` connects it. */
+/** Creates one connection to Redis 6 or later, which reconnects until it is closed. `open` connects it. */
 export function createRedisLink(
   {
     url,
@@ -55,7 +55,7 @@ export function createRedisLink(
   let lastError: string | undefined;
   let attempts = 0;
   let retry: Disposable | undefined;
-  /** SHA-1 of each script. Bounded: the scripts are those of this program. */
+  /** SHA-1 digests by the text of their script. Bounded, because all scripts are part of this program. */
   const digests = new Map<string, string>();
   const deadlines = createDeadlines(answerMs, needs.clock);
 
@@ -74,12 +74,12 @@ export function createRedisLink(
   function reconnect(redis: Redis, reason: string): void {
     lastError = reason;
     down();
-    // The end of the connection is another event, with the same reason.
+    // Set again, because `down` cleared it: the close event that follows reports the same reason.
     lastError = reason;
     if (redis.status === 'ready') redis.disconnect(true);
   }
 
-  /** Sends a command before it returns; resolves with its answer. */
+  /** Sends a command before it returns. Resolves with the answer of Redis. */
   function ask<T>(command: (redis: Redis) => Promise<T>): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     const redis = client;
@@ -103,7 +103,7 @@ export function createRedisLink(
     return promise;
   }
 
-  /** Runs a script; sends its text only if Redis does not know it. */
+  /** Runs a script by its digest. Sends the text only if Redis does not know the digest. */
   async function run(redis: Redis, script: string, count: number, words: (string | number)[]) {
     const digest = digests.get(script) ?? createHash('sha1').update(script).digest('hex');
     digests.set(script, digest);
@@ -128,7 +128,7 @@ export function createRedisLink(
       return;
     }
     if (isClosed || redis.status !== 'ready') return;
-    // The client would start a timer for each command, which costs more than the command: `deadlines` does it from here on.
+    // From here on, `deadlines` limits the commands: a timer of the client for each would cost more than the command.
     Object.assign(redis.options, { commandTimeout: undefined });
     attempts = 0;
     isUp = true;
@@ -139,14 +139,14 @@ export function createRedisLink(
     get isUp() {
       return isUp;
     },
-    /** Loads the client package and begins to connect. `down` reports failures. */
+    /** Loads the ioredis package and starts to connect. Failures are passed to `down`. */
     async open(): Promise<void> {
-      // The package costs 20 MB, which hubs without Redis save.
+      // The package needs 20 MB of memory, which hubs without Redis save.
       const ioredis = await import('ioredis');
       if (isClosed) return;
       const redis = new ioredis.Redis(url, {
         lazyConnect: true,
-        // No command waits for a connection: callers learn at once that there is none.
+        // Without a connection, commands fail at once instead of waiting for one.
         enableOfflineQueue: false,
         autoResendUnfulfilledCommands: false,
         autoResubscribe: false,
@@ -171,14 +171,14 @@ export function createRedisLink(
       void connect(redis);
     },
     /**
-     * Runs a script. Rejects with a message for people: at once without a connection, and after `answerMs` without an
-     * answer, which also ends the connection and starts another one.
+     * Runs a script. Rejects with a message for users: at once if there is no connection, or after `answerMs` without
+     * an answer, in which case the connection is replaced, too.
      */
     evaluate: (script: string, keys: readonly string[], values: readonly (string | number)[]) =>
       ask(redis => run(redis, script, keys.length, [...keys, ...values])),
     /**
-     * Sets a key that does not exist, with a time to live. Resolves with 0 if it did, else with the remaining
-     * milliseconds of the key, at least 1. Rejects as `evaluate` does.
+     * Sets a key with a time to live, unless it exists. Resolves with 0 if the key was set, otherwise with the
+     * remaining time to live of the key in ms, at least 1. Rejects like `evaluate`.
      */
     lock: (key: string, token: string, leaseMs: number): Promise<number> =>
       ask(async redis => {
@@ -188,7 +188,7 @@ export function createRedisLink(
         ]);
         return taken === null ? Math.max(1, leftMs) : 0;
       }),
-    /** The value of a key, undefined if there is none. Rejects as `evaluate` does. */
+    /** Resolves with the value of a key, or with undefined if there is none. Rejects like `evaluate`. */
     read: (key: string): Promise<string | undefined> =>
       ask(async redis => (await redis.get(key)) ?? undefined),
     async close(): Promise<void> {
@@ -205,21 +205,22 @@ export function createRedisLink(
   };
 }
 
-/** True if the other end of a socket is gone: reading and writing report that by different codes. */
+/** True if the peer closed the socket. Reading and writing report this with different codes. */
 const isLoss = (error: unknown): boolean =>
   ['EPIPE', 'ECONNRESET'].includes(errorCodeOf(error) ?? '');
 
 /**
- * One deadline for each of many waits, all of the same length. They pass in the order in which the waits began, so one
- * timer serves all: a timer for each would cost more than the rest of a cache hit.
+ * Creates deadlines of one length for many waits. They pass in the order in which the waits began, so a single timer
+ * serves all: a timer for each would cost more than the rest of a cache hit.
  */
 export function createDeadlines(afterMs: number, clock: Pick<Clock, 'monotonic' | 'after'>) {
-  /** In the order in which they began. Bounded by the calls in progress. */
+  /** Waits in the order in which they began. Their number is bounded by the calls in progress. */
   const waits = new Map<object, { readonly at: number; readonly onLate: () => void }>();
   let timer: Disposable | undefined;
 
   function arm(milliseconds: number): void {
-    // One more turn of the event loop, which reads an answer that arrived while this process was busy.
+    // Expires one turn of the event loop later, so that answers that arrived while this process was busy are read
+    // first.
     timer = clock.after(milliseconds, () => setImmediate(expire, clock.monotonic()));
   }
 
@@ -233,9 +234,9 @@ export function createDeadlines(afterMs: number, clock: Pick<Clock, 'monotonic' 
   }
 
   return {
-    /** Calls `onLate` when the deadline passes, unless the wait has ended before. */
+    /** Starts a wait: calls `onLate` at its deadline, unless the wait ends before. */
     begin(onLate: () => void) {
-      /** `end` ends the wait; false if its deadline has passed. */
+      /** `end` ends the wait, and returns false if its deadline has passed. */
       const wait = { end: () => waits.delete(wait) };
       waits.set(wait, { at: clock.monotonic() + afterMs, onLate });
       if (!timer) arm(afterMs);
