@@ -4,68 +4,68 @@ type BreakerState = 'closed' | 'open' | 'half_open';
 
 export type BreakerOptions = {
   readonly failureThreshold: number;
-  /** Time from opening to the first trial call. */
+  /** Time in ms for which the breaker stays open before the first trial call. */
   readonly recoveryMs: number;
-  /** Time limit of a trial, after which the next call may try; none by default. */
+  /** Timeout of a trial in ms, after which another call may be the trial; none by default. */
   readonly trialMs?: number;
 };
 
-/** State of a breaker. Times are milliseconds since the epoch. */
+/** State of a breaker. Times are in milliseconds since the epoch. */
 type BreakerSnapshot = {
   readonly state: BreakerState;
   readonly at: number;
-  /** Time of the next trial; undefined unless open. */
+  /** Time of the next trial; undefined unless the breaker is open. */
   readonly until: number | undefined;
-  /** Message of the failure that opened it; undefined while closed. */
+  /** Message of the failure that opened the breaker; undefined while closed. */
   readonly why: string | undefined;
   readonly failures: number;
 };
 
 export type BreakerChange = BreakerSnapshot & {
   readonly from: BreakerState;
-  /** `calls` of this hub, `others`: other hubs, an `operator`, or the passing of `time`. */
+  /** Cause of the change: `calls` of this hub, `others` (other hubs), an `operator`, or `time` that has passed. */
   readonly origin: 'calls' | 'others' | 'operator' | 'time';
 };
 
-/** State of a breaker as hubs exchange it: in durations, because their clocks differ. */
+/** State of a breaker as hubs exchange it: with durations instead of times, because their clocks differ. */
 export type Standing = {
   readonly state: 'closed' | 'open';
-  /** Time until the next trial; 0 if it is due, and while closed. */
+  /** Time in ms until the next trial; 0 if a trial is due, and while closed. */
   readonly remainingMs: number;
   readonly failures: number;
   readonly why: string;
 };
 
-/** Permission for one call. Exactly one of the three methods is called when the call is over. */
+/** Permit for one call. The caller must call exactly one of its three methods when the call ends. */
 export interface Permit {
   readonly kind: 'permit';
-  /** True for the call that decides whether the breaker closes. */
+  /** True for the trial call, whose outcome decides whether the breaker closes. */
   readonly trial: boolean;
-  /** False after the breaker has changed: the outcome no longer counts. */
+  /** False if the breaker has changed since the permit was issued: the outcome of the call no longer counts. */
   readonly current: boolean;
-  /** The server answered, maybe with an error of a tool. */
+  /** Reports that the server answered, possibly with an error of a tool. */
   succeeded(): void;
-  /** The server did not answer in time, or the connection broke. */
+  /** Reports that the server did not answer in time, or that the connection broke. */
   failed(why: string): void;
-  /** The client cancelled the call: this says nothing about the server and frees the trial. */
+  /** Reports that the client cancelled the call, which says nothing about the server. Another call may be the trial. */
   cancelled(): void;
 }
 
 export type BreakerRefusal = {
   readonly kind: 'refused';
-  /** At least 1. */
+  /** Time in ms until a retry may succeed, at least 1. */
   readonly retryAfterMs: number;
   readonly why: string;
   readonly failures: number;
 };
 
-/** The breaker needs a trial: `claim` gives the permit. */
+/** Result of `admit` if the breaker needs a trial call: `claim` issues the permit for it. */
 type TrialNeeded = { readonly kind: 'trial' };
 
 /** Circuit breaker of one server. */
 export type Breaker = ReturnType<typeof createBreaker>;
 
-/** Maximum `retryAfterMs` of calls that are refused during a trial. */
+/** Maximum `retryAfterMs` in ms of calls that are refused during a trial. */
 export const trialRetryMs = 1_000;
 
 type Closed = { readonly state: 'closed'; readonly permit: Permit; failures(): number };
@@ -75,7 +75,7 @@ type HalfOpen = Failed &
   TrialNeeded & { readonly state: 'half_open'; trial: Trial | undefined; postponedUntil: number };
 type Trial = { readonly due: number; readonly timer: Disposable };
 
-/** Creates a closed breaker. Disposing stops its timers; do not use it afterwards. */
+/** Creates a closed breaker. Disposing it stops its timers; it must not be used afterwards. */
 export function createBreaker(options: BreakerOptions, clock: Clock) {
   const { event, fire } = createEmitter<BreakerChange>();
   const { trialMs = Infinity } = options;
@@ -84,7 +84,8 @@ export function createBreaker(options: BreakerOptions, clock: Clock) {
 
   function closedPhase(): Closed {
     let failures = 0;
-    // One permit serves all calls of a closed phase; permits of earlier phases are stale by identity.
+    // One permit serves all calls while the breaker stays closed. A permit of an earlier phase belongs to another
+    // object.
     const own: Closed = {
       state: 'closed',
       failures: () => failures,
@@ -139,13 +140,13 @@ export function createBreaker(options: BreakerOptions, clock: Clock) {
     enter({ kind: 'trial', state: 'half_open', ...last }, origin);
   }
 
-  /** Decides about one call. Allocates nothing while closed. */
+  /** Decides about one call: a permit, a refusal, or that a trial is needed. Allocates nothing while closed. */
   function admit(): Permit | HalfOpen | BreakerRefusal {
     if (phase.state === 'closed') return phase.permit;
     const now = clock.monotonic();
     if (phase.state === 'open') {
       if (now < phase.due) return refusal(phase, phase.due - now);
-      // The timer may be late on a busy machine.
+      // The timer may be late on a busy machine, so the breaker becomes half open here.
       halfOpen(phase, 'time');
       return admit();
     }
@@ -154,7 +155,7 @@ export function createBreaker(options: BreakerOptions, clock: Clock) {
     return phase;
   }
 
-  /** Like `admit`, but takes the trial if one is needed. */
+  /** Like `admit`, but makes the call the trial if a trial is needed. */
   function claim(): Permit | BreakerRefusal {
     const tried = admit();
     if (tried.kind !== 'trial') return tried;
@@ -200,19 +201,19 @@ export function createBreaker(options: BreakerOptions, clock: Clock) {
     snapshot,
     admit,
     claim,
-    /** Delays the trial, because another hub makes one. No effect unless half open. */
+    /** Delays the trial by some ms, because another hub makes one. Has no effect unless the breaker is half open. */
     postpone(milliseconds: number): void {
       if (phase.state === 'half_open') phase.postponedUntil = clock.monotonic() + milliseconds;
     },
-    /** Closes the breaker. Call it when the server has a new instance. */
+    /** Closes the breaker. Call this when the server has a new instance. */
     reset: () => enter(closedPhase(), 'operator'),
-    /** Takes over a later decision of another hub. */
+    /** Applies a later decision of another hub to this breaker. */
     adopt({ state, remainingMs, why, failures }: Standing): void {
       if (state === 'open' && remainingMs > 0) open({ why, failures }, remainingMs, 'others');
       else if (state === 'open') halfOpen({ why, failures }, 'others');
       else if (phase.state !== 'closed') enter(closedPhase(), 'others');
     },
-    /** The state for other hubs; half open counts as open with no time remaining. */
+    /** Returns the state for other hubs. Half open is reported as open with no time remaining. */
     standing(): Standing {
       if (phase.state === 'closed')
         return { state: 'closed', remainingMs: 0, failures: 0, why: '' };

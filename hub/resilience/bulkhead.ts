@@ -1,21 +1,21 @@
 import { type Clock, HubError, createAbortScope, createFairQueue } from '#core';
 
 type BulkheadLimits = {
-  /** Maximum number of calls at once: `max_concurrent_calls`. */
+  /** Maximum number of concurrent calls: `max_concurrent_calls`. */
   readonly maxConcurrent: number;
-  /** Maximum number of further calls that wait: `max_queued_calls`. */
+  /** Maximum number of calls that wait in addition: `max_queued_calls`. */
   readonly maxQueued: number;
 };
 
 type BulkheadSnapshot = { readonly active: number; readonly queued: number };
 
-/** A hint: the duration of the current calls is not known. */
+/** Suggested retry delay in ms. An estimate, because it is unknown when the current calls end. */
 const retryAfterMs = 1_000;
 const raiseEither = 'raise its max_concurrent_calls or max_queued_calls';
 
 type Waiting = { readonly admit: () => void; readonly refuse: (error: HubError) => void };
 
-/** Limits the calls to one server, with a bounded and fair queue. */
+/** Limits the concurrent calls to one server. Further calls wait in a bounded and fair queue. */
 export function createBulkhead(
   { server, ...limits }: BulkheadLimits & { readonly server: string },
   clock: Clock,
@@ -24,14 +24,14 @@ export function createBulkhead(
   const waiting = createFairQueue<Waiting>();
   let active = 0;
 
-  /** Takes a free slot; false if there is none. `leave` returns it. Allocates nothing. */
+  /** Takes a free slot; returns false if there is none. `leave` releases it. Allocates nothing. */
   function enter(): boolean {
     if (active >= maxConcurrent) return false;
     active += 1;
     return true;
   }
 
-  /** Makes room in a full queue for a call of this owner, if another owner has a longer queue. */
+  /** Makes room in a full queue for a call of the owner `key`. Returns false if no other owner has a longer queue. */
   function makeRoom(key: string): boolean {
     const newest = waiting.newestOfLongest(key);
     newest?.refuse(busy(`${full()}, of which this client has the most`, raiseEither));
@@ -51,10 +51,10 @@ export function createBulkhead(
   }
 
   /**
-   * Waits for a slot after `enter` found none; `leave` returns it. Owners take turns, so that a single call does not
-   * wait behind a thousand calls of another owner. Rejects with HUB_SERVER_BUSY if the queue is full or after
-   * `deadlineMs`, and with HUB_CALL_CANCELLED when `signal` aborts. In a full queue a call replaces the newest call
-   * of the owner with the longest queue, if its own queue stays shorter: all owners get equal shares.
+   * Waits for a slot if `enter` found none; `leave` releases it. Owners take turns, so that a single call does not wait
+   * behind a thousand calls of another owner. Rejects with HUB_SERVER_BUSY if the queue is full or after `deadlineMs`,
+   * and with HUB_CALL_CANCELLED when `signal` aborts. In a full queue, a call replaces the newest call of the owner
+   * with the longest queue if its own queue stays shorter, so that all owners get equal shares.
    */
   async function wait(key: string, deadlineMs: number, signal?: AbortSignal): Promise<void> {
     if (signal?.aborted) throw cancelled();
@@ -62,7 +62,7 @@ export function createBulkhead(
     if (waiting.length >= maxQueued && !makeRoom(key)) throw busy(full(), raiseEither);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const scope = createAbortScope(signal ? [signal] : [], { clock, limitMs: deadlineMs });
-    // In the turn of the decision: an admitted call can no longer be refused.
+    // Leaves the queue in the same turn of the event loop, so that an admitted call can no longer be refused.
     const settle = (outcome: () => void) => {
       leaveQueue();
       scope[Symbol.dispose]();
@@ -83,16 +83,16 @@ export function createBulkhead(
     snapshot: (): BulkheadSnapshot => ({ active, queued: waiting.length }),
     enter,
     wait,
-    /** Applies other limits. Calls that wait keep their place, and those for which there is room now are admitted. */
+    /** Changes the limits. Waiting calls stay in the queue, and are admitted if the new limits allow it. */
     configure(next: BulkheadLimits): void {
       ({ maxConcurrent, maxQueued } = next);
       while (waiting.length > 0 && enter()) waiting.take()?.admit();
     },
-    /** Returns a slot, or passes it to the next call in turn. */
+    /** Releases a slot, or passes it to the next waiting call. */
     leave(): void {
-      // After a lower limit there may be more calls than slots.
+      // After the limit was lowered, more calls may be active than there are slots.
       const next = active > maxConcurrent ? undefined : waiting.take();
-      // The slot is never free in between, so no new call can take it.
+      // The slot is not free in between, so no new call can take it.
       if (next) next.admit();
       else active -= 1;
     },

@@ -3,52 +3,52 @@ import type { SharingStatus } from './shared-breakers.ts';
 
 /** Limits on the calls of one caller. */
 export type CallLimits = {
-  /** Maximum number of calls at the same time. */
+  /** Maximum number of concurrent calls. */
   readonly maxConcurrentCalls?: number;
-  /** At most `calls` at once, and as many again in `perMs`: a token bucket. */
+  /** Token bucket: at most `calls` at once, refilled with as many in each `perMs`. */
   readonly rate?: { readonly calls: number; readonly perMs: number };
 };
 
-/** Permission for one call. */
+/** Decision about one call: admitted or refused. */
 export type CallAdmission =
   | {
       readonly kind: 'admitted';
-      /** Ends the call, once. */
+      /** Releases the place of the call. Must be called once, when the call ends. */
       leave(): void;
     }
   | {
       readonly kind: 'refused';
       readonly by: keyof CallLimits;
-      /** For the concurrency a hint: the duration of the current calls is not known. */
+      /** Time in ms until a retry may succeed. Only a hint for concurrent calls: it is unknown when they end. */
       readonly retryAfterMs: number;
     };
 
-/** Counts the calls of callers against their limits. Never waits for a place. */
+/** Counts the calls of each caller, and refuses those above its limits. Calls never wait. */
 export interface CallLimiter {
   readonly status: SharingStatus;
-  /** Connects, if the callers are shared with other hubs. Idempotent; never rejects. */
+  /** Connects to Redis if the limits are shared with other hubs. Idempotent; never rejects. */
   start(): Promise<void>;
   stop(): Promise<void>;
-  /** Admits a call of the caller with this key, or refuses it. Never rejects. */
+  /** Admits or refuses a call of the caller with this key. Never rejects. */
   enter(key: string, limits: CallLimits): CallAdmission | Promise<CallAdmission>;
 }
 
-/** Calls in this process. */
+/** Limiter for the calls in this process only. */
 type MemoryCallLimiter = Omit<CallLimiter, 'enter'> & {
   enter(key: string, limits: CallLimits): CallAdmission;
-  /** Returns the token of a call that was not made after all. */
+  /** Returns the token of an admitted call that was not made. */
   giveBack(key: string): void;
 };
 
 export const concurrencyRetryMs = 1_000;
-/** Callers without a call in progress, and with a full bucket, are forgotten when there are more. */
+/** Number of callers above which idle ones are removed: those without calls in progress and with a full bucket. */
 const maxAccounts = 10_000;
-/** Sums of fractions of a token differ from whole ones by less than this. */
+/** Maximum rounding error of a number of tokens. */
 const epsilon = 1e-9;
 
 type Account = { active: number; tokens: number; at: number; rate: CallLimits['rate'] };
 
-/** Limits calls within this process. */
+/** Creates a limiter that counts the calls in this process. */
 export function createMemoryCallLimiter(clock: Pick<Clock, 'monotonic'>): MemoryCallLimiter {
   const accounts = new Map<string, Account>();
 

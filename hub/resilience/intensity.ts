@@ -1,8 +1,8 @@
 export type RestartLimit = { readonly maxRestarts: number; readonly windowMs: number };
 
 /**
- * Records a restart at `nowMs` after those at `earlierMs`, and tells whether the limit for a sliding window
- * still allows it. Pure.
+ * Adds a restart at `nowMs` to those at `earlierMs`, and returns whether the limit for a sliding window allows it.
+ * Pure.
  */
 export function recordRestart(
   earlierMs: readonly number[],
@@ -10,7 +10,7 @@ export function recordRestart(
   { maxRestarts, windowMs }: RestartLimit,
 ): { readonly restartsMs: readonly number[]; readonly isAllowed: boolean } {
   const recent = earlierMs.filter(atMs => nowMs - atMs < windowMs);
-  // One restart past the limit is enough to know that the limit is exceeded.
+  // Restarts beyond one more than the limit are dropped: it is already known to be exceeded.
   const restartsMs = [...recent, nowMs].slice(-(maxRestarts + 1));
   return { restartsMs, isAllowed: restartsMs.length <= maxRestarts };
 }

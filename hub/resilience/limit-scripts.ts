@@ -1,8 +1,8 @@
 /**
- * Admits a call, or refuses it, in one step for all hubs. Keys: the calls in progress of the caller, each with the time
- * at which its lease ends, and the bucket. Arguments: the id of the call, its lease in milliseconds, the maximum of
- * calls at the same time, and calls and period of the rate; 0 for no such limit. Answers what refuses the call, if
- * anything, and after how many milliseconds a token is free.
+ * Lua script that admits or refuses a call, atomically for all hubs. Keys: the sorted set of the caller's calls in
+ * progress, scored by the time at which their lease ends, and the token bucket. Arguments: the id of the call, its
+ * lease in ms, the maximum of concurrent calls, and calls and period in ms of the rate; 0 for no limit. Returns nothing
+ * if admitted, otherwise the limit that is exceeded, and the time in ms until a token is free.
  */
 export const enterScript = `
 local function text(number) return string.format('%.17g', number) end
@@ -32,12 +32,12 @@ redis.call('PEXPIRE', KEYS[1], ARGV[2])
 return {}
 `;
 
-/** Ends a call. Keys: the calls in progress of the caller. Argument: the id of the call. */
+/** Lua script that ends a call. Keys: the caller's calls in progress. Argument: the id of the call. */
 export const leaveScript = `return redis.call('ZREM', KEYS[1], ARGV[1])`;
 
 /**
- * Renews the leases of calls, also of those that Redis has lost. Keys: for each call the calls in progress of its
- * caller. Arguments: the lease in milliseconds, and the ids of the calls.
+ * Lua script that renews the leases of calls, and adds those that Redis has lost. Keys: for each call, the calls in
+ * progress of its caller. Arguments: the lease in ms, and the ids of the calls.
  */
 export const renewScript = `
 local time = redis.call('TIME')

@@ -11,27 +11,28 @@ import { enterScript, leaveScript, renewScript } from './limit-scripts.ts';
 import type { SharingStatus } from './shared-breakers.ts';
 
 export type RedisCallLimiterOptions = RedisOptions & {
-  /** Hubs of another deployment have callers of their own; default `agenthub`. */
+  /** Name of the deployment. Hubs of different deployments count calls separately; default `agenthub`. */
   readonly deployment?: string | undefined;
-  /** Time after which the calls of a dead hub no longer count; default 15 s. */
+  /** Time in ms after which the calls of a dead hub no longer count; default 15 s. */
   readonly leaseMs?: number;
-  /** Timeout for Redis. After it, this hub decides about the call without the other hubs. Default: 150 ms. */
+  /** Timeout of Redis in ms, after which this hub decides about a call without the other hubs. Default: 150 ms. */
   readonly decideMs?: number;
-  /** Maximum duration of `start`. Default: 1 s. */
+  /** Maximum duration of `start` in ms. Default: 1 s. */
   readonly startMs?: number;
 };
 
 type Admitted = Extract<CallAdmission, { readonly kind: 'admitted' }>;
 
-/** Renewals during one lease. */
+/** Number of renewals during one lease. */
 const renewals = 3;
-/** Most calls of one renewal. */
+/** Maximum number of calls per renewal request. */
 const maxBatch = 500;
 
 /**
- * Counts the calls of callers at several hubs together, by one script in Redis for each call. Each hub also counts its
- * own calls: what exceeds a limit within one hub is refused at once, and while Redis is away or slow that is all. The
- * calls in progress of a caller are at `{deployment}:limit:active:{key}`, the bucket at `{deployment}:limit:bucket:{key}`.
+ * Creates a limiter that counts the calls of each caller at several hubs together, with one Redis script per call. Each
+ * hub also counts its own calls: it refuses a call at once that exceeds a limit there, and applies only this count
+ * while Redis is unreachable or slow. The calls in progress of a caller are at `{deployment}:limit:active:{key}`, its
+ * bucket at `{deployment}:limit:bucket:{key}`.
  */
 export function createRedisCallLimiter(
   options: RedisCallLimiterOptions,
@@ -45,16 +46,16 @@ export function createRedisCallLimiter(
   const address = new URL(options.url).host;
   const own = createMemoryCallLimiter(clock);
   const deadlines = createDeadlines(decideMs, clock);
-  /** The calls of this hub in progress: the key of the caller of each. */
+  /** Keys of the callers, by the ids of their calls in progress at this hub. */
   const held = new Map<string, string>();
   const started = Promise.withResolvers<void>();
   let status: SharingStatus = { kind: 'degraded', since: clock.now(), reason: 'not connected yet' };
   let logged: SharingStatus['kind'] | undefined;
   let opened: Promise<void> | undefined;
   let beat: Disposable | undefined;
-  /** Questions whose answer is late: until it arrives, this hub decides alone without waiting. */
+  /** Number of requests with a late answer. While there are any, this hub decides alone, without waiting. */
   let late = 0;
-  /** Whether the latest question had no answer in time, or an error for an answer. */
+  /** True if the latest request failed or had no answer in time. */
   let isUnanswered = false;
 
   const link = createRedisLink(
@@ -78,7 +79,7 @@ export function createRedisCallLimiter(
     become({ kind: 'degraded', since, reason });
   }
 
-  /** This hub decides without Redis, although there is a connection. */
+  /** Records that this hub decides without Redis, although it is connected. */
   function unanswered(reason: string): void {
     isUnanswered = true;
     if (link.isUp) degrade(reason);
@@ -99,26 +100,26 @@ export function createRedisCallLimiter(
   async function renew(): Promise<void> {
     const calls = Array.from(held);
     for (let at = 0; at < calls.length; at += maxBatch) {
-      // A call may have ended during an earlier batch. Renewing it would count it again until its lease ends.
+      // Calls that ended during an earlier batch are left out: a renewal would count them again until the lease ends.
       const batch = calls.slice(at, at + maxBatch).filter(([id]) => held.has(id));
       const keys = batch.map(([, key]) => activeKey(key));
       await link
         .evaluate(renewScript, keys, [leaseMs, ...batch.map(([id]) => id)])
-        .catch(() => undefined); // The link reports the loss, and the next renewal makes up for it.
+        .catch(() => undefined); // The link reports a lost connection, and the next renewal makes up for it.
     }
   }
 
   function scheduleBeat(): void {
     beat = clock.after(leaseMs / renewals, () => {
       void renew();
-      // Not at once after an answer in time: the log of a Redis that is slow now and then would have two lines for each.
+      // Not right after an answer in time: for an occasionally slow Redis, that would log two lines each time.
       if (link.isUp && !isUnanswered && status.kind === 'degraded')
         become({ kind: 'shared', since: clock.now() });
       scheduleBeat();
     });
   }
 
-  /** What refuses the call at all hubs together; undefined if nothing does, or if Redis does not say it in time. */
+  /** Returns the limit that the call exceeds at all hubs together; undefined if none, or if Redis does not answer. */
   async function ask(id: string, key: string, { maxConcurrentCalls = 0, rate }: CallLimits) {
     const { promise, resolve } = Promise.withResolvers<unknown>();
     const answer = link.evaluate(
@@ -127,7 +128,7 @@ export function createRedisCallLimiter(
       [id, leaseMs, maxConcurrentCalls, rate?.calls ?? 0, rate?.perMs ?? 0],
     );
     if (late > 0) {
-      answer.catch(() => undefined); // The link reports the loss.
+      answer.catch(() => undefined); // The link reports a lost connection.
       return undefined;
     }
     const wait = deadlines.begin(() => {
@@ -154,7 +155,7 @@ export function createRedisCallLimiter(
       : { by: 'maxConcurrentCalls' as const, retryAfterMs: concurrencyRetryMs };
   }
 
-  /** Holds a call that this hub admits, so that its lease is renewed until it ends. */
+  /** Registers a call that this hub admitted, so that its lease is renewed until the call ends. */
   function hold(id: string, key: string, admitted: Admitted): Admitted {
     held.set(id, key);
     return {
@@ -162,7 +163,7 @@ export function createRedisCallLimiter(
       leave() {
         held.delete(id);
         admitted.leave();
-        link.evaluate(leaveScript, [activeKey(key)], [id]).catch(() => undefined); // Its lease ends.
+        link.evaluate(leaveScript, [activeKey(key)], [id]).catch(() => undefined); // Without this, the lease of the call expires.
       },
     };
   }

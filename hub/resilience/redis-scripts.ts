@@ -2,20 +2,20 @@ import type { Standing } from './breaker.ts';
 import type { BreakerDecision } from './shared-breakers.ts';
 
 /**
- * Exchanges decisions on breakers, in one step for all hubs. Keys: for each breaker its state and its trial.
- * Arguments: the channel, the lifetime of a state in milliseconds after its next trial, and for each breaker what the
- * hub knows (`reportText`). Answers one row for each breaker: empty, or a new epoch for the hub, and the decision unless
- * it is the hub's own.
+ * Lua script that exchanges decisions on breakers, atomically for all hubs. Keys: for each breaker, its state and its
+ * trial. Arguments: the channel, the lifetime of a state in ms after its next trial, and for each breaker what the hub
+ * knows (`reportText`). Returns one row for each breaker: empty, or a new epoch for the hub, followed by the decision
+ * unless it is the hub's own.
  *
  * The order of decisions:
  *
- * - An epoch is the time of Redis in microseconds at which the decision was made, or one more than the epoch
- *   before if that clock went back. It survives a flush, because hubs bring back what they know.
- * - A decision is written if its hub knew the one in Redis, or made it later. Its age is a duration, so that only
- *   the clock of Redis counts. Otherwise the hub adopts the decision in Redis. Decisions of two hubs are ordered
- *   if they are further apart than a message takes.
- * - A hub that knows a later decision brings it back. A closed breaker is brought back only over an open one:
- *   a breaker without a state is closed anyway.
+ * - An epoch is the time of Redis in microseconds at which the decision was made, or the previous epoch plus one if
+ *   that clock was set back. Epochs survive a flush of Redis, because hubs report what they know.
+ * - A decision is written if its hub knew the decision in Redis, or decided later. Otherwise the hub adopts the
+ *   decision in Redis. Hubs send the age of a decision, so that only the clock of Redis counts. Decisions of two hubs
+ *   are ordered correctly if the time between them is longer than a message takes.
+ * - A hub restores a decision that is later than the one in Redis. A closed breaker is restored only if Redis has an
+ *   open one: a breaker without a state is closed anyway.
  */
 export const meetScript = `
 local function text(number) return string.format('%.0f', number) end
@@ -60,13 +60,13 @@ end
 return rows
 `;
 
-/** A hub's hold on a trial, to renew, or to end with a lease of 0. */
+/** Lock of a hub on a trial, to be renewed, or to be released with a lease of 0. */
 export type TrialHold = { readonly token: string; readonly leaseMs: number };
 
 export type Report = Standing & {
   readonly key: string;
   readonly epoch: number;
-  /** Age of a decision of this hub that the others do not know yet. */
+  /** Age in ms of a decision of this hub that the other hubs do not know yet; undefined if there is none. */
   readonly ageMs: number | undefined;
   readonly trial: TrialHold | undefined;
 };
@@ -76,21 +76,21 @@ const maxWhyCharacters = 300;
 export function reportText(report: Report): string {
   return JSON.stringify({
     key: report.key,
-    // As text: Lua prints numbers of this size with an exponent.
+    // As text, because Lua prints numbers of this size with an exponent.
     epoch: String(report.epoch),
     state: report.state,
     remaining: Math.ceil(report.remainingMs),
     failures: report.failures,
-    // The script could not parse half of a surrogate pair.
+    // The script cannot parse a lone surrogate.
     why: report.why.slice(0, maxWhyCharacters).toWellFormed(),
     decided: report.ageMs !== undefined,
-    // In microseconds, as epochs are.
+    // In microseconds, like the epochs.
     age: Math.round((report.ageMs ?? 0) * 1_000),
     trial: report.trial,
   });
 }
 
-/** The decision in a row or a message; undefined if this script did not write it. */
+/** Parses the decision in a row or a message; undefined if this script did not write it. */
 export function parseDecision(fields: readonly unknown[]): BreakerDecision | undefined {
   const [epochText, state, remainingText, failuresText, why] = fields;
   const [epoch, remainingMs, failures] = [epochText, remainingText, failuresText].map(Number);

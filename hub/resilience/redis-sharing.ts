@@ -11,13 +11,13 @@ import type {
 } from './shared-breakers.ts';
 
 export type RedisSharingOptions = RedisOptions & {
-  /** Hubs of another deployment do not share breakers with this one; default `agenthub`. */
+  /** Name of the deployment. Hubs of different deployments do not share breakers; default `agenthub`. */
   readonly deployment?: string | undefined;
-  /** Interval of meetings, which make up for lost messages; default 2 s. */
+  /** Interval in ms at which breakers are synchronized, which makes up for lost messages; default 2 s. */
   readonly syncMs?: number;
-  /** The longest time that `start` takes; default 1 s. */
+  /** Maximum duration of `start` in ms; default 1 s. */
   readonly startMs?: number;
-  /** Lifetime in Redis of a state that no hub brings back, counted from its next trial; default 10 min. */
+  /** Lifetime of a state in Redis that no hub reports again, in ms from its next trial; default 10 min. */
   readonly keptMs?: number;
 };
 
@@ -26,29 +26,29 @@ type Member = {
   readonly breaker: JoinedBreaker;
   /** Epoch of the latest decision that this hub knows, including its own decisions. */
   epoch: number;
-  /** Monotonic time of a decision of this hub that the others do not know yet. */
+  /** Time of a decision of this hub that other hubs do not know yet, in monotonic ms. */
   decidedAt?: number | undefined;
-  /** A trial to renew or to end at the next meeting. */
+  /** Lock on a trial, to be renewed or released at the next synchronization. */
   trial?: TrialHold | undefined;
-  /** Whether the next meeting reports it. */
+  /** True if the next synchronization reports this breaker. */
   isDue: boolean;
-  /** Whether the answer to a claim is missing. */
+  /** True while a request for the lock of a trial is unanswered. */
   isAsking: boolean;
 };
 
-/** This hub decides about a trial alone if Redis does not answer in this time. */
+/** Time in ms after which this hub decides about a trial alone if Redis does not answer. */
 const claimMs = 150;
-/** Most breakers of one meeting; the rest follows at once. */
+/** Maximum number of breakers per synchronization request. The rest follows immediately. */
 const maxBatch = 100;
 
 /**
- * Shares breakers of several hubs through Redis. No call waits for it except the one on trial. Each breaker has its
- * state at `{deployment}:breaker:state:{key}`, one channel tells of changes, and a trial is a lock by SET NX at
- * `{deployment}:breaker:trial:{key}`, which the hub renews during the trial.
+ * Shares breakers of several hubs through Redis. Only the trial call of a breaker waits for Redis. The state of a
+ * breaker is at `{deployment}:breaker:state:{key}`, changes are published on one channel, and a trial is locked by SET
+ * NX at `{deployment}:breaker:trial:{key}`, which the hub renews during the trial.
  *
- * While Redis is away or slow, each hub decides by itself and keeps the latest decision on each breaker. On each
- * connection, and every `syncMs`, hubs report what they know and read what they missed. That also repairs a
- * flush or a restart of Redis. `redis-scripts.ts` has the order of decisions: the later one wins.
+ * While Redis is unreachable or slow, each hub decides alone and keeps the latest decision on each breaker. On each
+ * connection and every `syncMs`, hubs synchronize (`meet`): they report what they know and read what they missed. This
+ * also repairs a flush or restart of Redis. The latest decision wins (`redis-scripts.ts`).
  */
 export function createRedisSharing(options: RedisSharingOptions, needs: RedisNeeds): Sharing {
   const { syncMs = 2_000, startMs = 1_000, keptMs = 600_000 } = options;
@@ -92,7 +92,7 @@ export function createRedisSharing(options: RedisSharingOptions, needs: RedisNee
     soon();
   }
 
-  /** Meets after this turn, so that one meeting reports both the outcome and the end of a trial. */
+  /** Synchronizes in a microtask, so that one request reports both the outcome and the end of a trial. */
   function soon(): void {
     queueMicrotask(() => {
       if (!meeting && link.isUp) meeting = meet();
@@ -108,10 +108,11 @@ export function createRedisSharing(options: RedisSharingOptions, needs: RedisNee
       become({ kind: 'shared', since: status.kind === 'shared' ? status.since : clock.now() });
       started.resolve();
     } catch (error) {
-      // The link tells of a lost connection. The next meeting reports the rest.
+      // The link reports a lost connection. The next synchronization reports the remaining breakers.
       if (link.isUp) degrade(messageOf(error));
     } finally {
-      // In the turn of the last look at the members: none that becomes due is missed.
+      // Cleared in the same turn as the check of the members, so that a member that becomes due later starts another
+      // one.
       meeting = undefined;
     }
   }
@@ -128,7 +129,7 @@ export function createRedisSharing(options: RedisSharingOptions, needs: RedisNee
     const rows = await link.evaluate(meetScript, keys, values);
     batch.forEach((member, index) => {
       const { decidedAt, trial } = reports[index] ?? {};
-      // The next meeting reports a decision that was made meanwhile.
+      // A decision that was made meanwhile is reported by the next synchronization.
       const isLatest = member.decidedAt === decidedAt;
       if (isLatest) member.decidedAt = undefined;
       if (member.trial === trial) member.trial = undefined;
@@ -141,7 +142,7 @@ export function createRedisSharing(options: RedisSharingOptions, needs: RedisNee
   }
 
   function adopt(member: Member, decision: BreakerDecision): void {
-    // The meeting compares it with the decision that is not reported yet, by their ages.
+    // The synchronization compares this decision with the unreported one of this hub, by their ages.
     if (member.decidedAt !== undefined || decision.epoch <= member.epoch) return;
     member.epoch = decision.epoch;
     member.breaker.adopt(decision);
@@ -151,7 +152,7 @@ export function createRedisSharing(options: RedisSharingOptions, needs: RedisNee
     const parsed = tryParseJson(message);
     const [key, ...fields]: readonly unknown[] = Array.isArray(parsed) ? parsed : [];
     const decision = parseDecision(fields);
-    if (!decision) return; // Another program wrote it.
+    if (!decision) return; // Another program published the message.
     for (const member of members) if (member.key === key) adopt(member, decision);
   }
 
@@ -164,7 +165,7 @@ export function createRedisSharing(options: RedisSharingOptions, needs: RedisNee
     };
     const lastsMs = Math.ceil(leaseMs);
     const lease = { renew: () => hold(lastsMs), release: () => hold(0) };
-    // A missing answer already shows that Redis is slow.
+    // If an earlier request is unanswered, Redis is known to be slow.
     if (!link.isUp || member.isAsking) return { kind: 'unknown', ...lease };
     const { promise, resolve } = Promise.withResolvers<number | undefined>();
     using _deadline = clock.after(claimMs, () => resolve(undefined));
@@ -220,7 +221,7 @@ export function createRedisSharing(options: RedisSharingOptions, needs: RedisNee
     async stop() {
       beat?.[Symbol.dispose]();
       await meeting;
-      // Other hubs would wait for the last decisions and the ends of trials.
+      // Reported now, because other hubs would otherwise wait for the last decisions and the ends of trials.
       if (link.isUp && [...members].some(member => member.isDue)) await meet();
       await link.close();
     },

@@ -9,67 +9,67 @@ import {
   trialRetryMs,
 } from './breaker.ts';
 
-/** A breaker that takes over the decisions of other hubs. */
+/** The part of a breaker that is shared: it reports its state, and adopts decisions of other hubs. */
 export type JoinedBreaker = Pick<Breaker, 'adopt' | 'standing'>;
 
 export type BreakerDecision = Standing & {
-  /** Grows with each decision on a key in any hub: the greatest one is the latest. */
+  /** Increases with each decision on a key in any hub: the decision with the highest epoch is the latest. */
   readonly epoch: number;
 };
 
-/** Whether this hub shares its breakers with other hubs. */
+/** State of the sharing between this hub and other hubs. */
 export type SharingStatus =
   /** Sharing is not configured. */
   | { readonly kind: 'alone' }
   | { readonly kind: 'shared'; readonly since: number }
-  /** Each hub decides by itself for now. `since` is in milliseconds since the epoch. */
+  /** For now, each hub decides by itself. `since` is in milliseconds since the epoch. */
   | { readonly kind: 'degraded'; readonly since: number; readonly reason: string };
 
 export type TrialClaim =
-  /** `unknown`: no answer in time, so this hub makes the trial. */
+  /** `won`: this hub makes the trial. `unknown`: Redis did not answer in time, and this hub makes the trial, too. */
   | ({ readonly kind: 'won' | 'unknown' } & Lease)
-  /** Another hub holds it for `leftMs`, or longer if it renews it. */
+  /** Another hub makes the trial. Its lock ends in `leftMs`, or later if that hub renews it. */
   | { readonly kind: 'lost'; readonly leftMs: number };
 
-/** A hub's hold on the trial. Its methods never wait or fail, and do not affect another hub's hold. */
+/** Lock of a hub on a trial. Its methods never wait or throw, and do not affect the lock of another hub. */
 interface Lease {
-  /** Extends the hold by its lease, and takes it again if it has expired. */
+  /** Extends the lock by its lease, and acquires it again if it has expired. */
   renew(): void;
   release(): void;
 }
 
-/** A breaker that shares its key with breakers of other hubs. Disposing ends that. */
+/** A breaker that is shared with those of the same key in other hubs. Disposing ends the sharing. */
 export interface Membership extends Disposable {
-  /** Publishes the state after a decision of this hub. Never waits; only the latest state is kept. */
+  /** Publishes the state after a decision of this hub. Never waits; only the latest state is sent. */
   tell(): void;
-  /** Claims the trial for `leaseMs`. Resolves within a short deadline; never rejects. */
+  /** Acquires the lock on the trial for `leaseMs`. Resolves within a short timeout; never rejects. */
   claim(leaseMs: number): Promise<TrialClaim>;
 }
 
 export interface Sharing {
   readonly status: SharingStatus;
   readonly changed: Event<SharingStatus>;
-  /** Connects and reads the state of all joined breakers. Resolves then, or after a deadline; never rejects. */
+  /** Connects and reads the state of all joined breakers. Resolves when done, or after a timeout; never rejects. */
   start(): Promise<void>;
   stop(): Promise<void>;
-  /** Adds a breaker to those of the key. Later decisions are passed to its `adopt`. */
+  /** Adds a breaker under a key. Later decisions of other hubs on this key are passed to its `adopt`. */
   join(key: string, breaker: JoinedBreaker): Membership;
 }
 
 type SharedBreakerOptions = Omit<BreakerOptions, 'trialMs'> & {
-  /** Time after which another hub takes over a trial that is not renewed; 5 s by default. Trials have no time limit. */
+  /** Time in ms after which another hub takes over an unrenewed trial; 5 s by default. Trials have no timeout. */
   readonly leaseMs?: number;
 };
 
-/** A breaker that opens and closes together with those of the same key in other hubs. */
+/** A breaker that opens and closes together with the breakers of the same key in other hubs. */
 export type SharedBreaker = ReturnType<typeof createSharedBreaker>;
 
-/** Renewals during one lease. */
+/** Number of renewals during one lease. */
 const renewals = 5;
-/** A hub that missed this many renewals counts as dead. */
+/** Number of missed renewals after which a hub counts as dead. */
 const missed = 2;
 
-/** Creates a shared breaker. Disposing it does not affect the others. */
+/** Creates a shared breaker. Disposing it does not affect the breakers of other hubs. */
 export function createSharedBreaker(
   first: string,
   { leaseMs = 5_000, ...options }: SharedBreakerOptions,
@@ -86,8 +86,8 @@ export function createSharedBreaker(
   });
 
   /**
-   * The permit for the trial that `admit` demands, for one call among all hubs. The only method that waits for
-   * another machine, briefly.
+   * Returns the permit for a trial that `admit` demands, to one call among all hubs. Waits briefly for Redis, as no
+   * other method does.
    */
   async function trial(): Promise<Permit | BreakerRefusal> {
     const permit = breaker.claim();
@@ -96,7 +96,8 @@ export function createSharedBreaker(
     if (claim.kind === 'lost') {
       permit.cancelled();
       const { leftMs } = claim;
-      // The other hub does not report a cancelled trial: ask again before the lease ends. A dead hub's lease must end.
+      // The other hub does not report a cancelled trial, so retry before its lease ends. The lease of a dead hub must
+      // end first.
       const isAlive = leftMs > leaseMs - missed * renewMs;
       breaker.postpone(isAlive ? Math.min(leftMs, trialRetryMs) : leftMs);
     } else if (permit.current) {
@@ -110,11 +111,11 @@ export function createSharedBreaker(
     return { kind: 'refused', retryAfterMs: 1, why, failures };
   }
 
-  /** The permit of a trial that this hub holds until the other hubs know the outcome. */
+  /** Returns the permit of a trial. This hub renews its lock until the outcome is reported. */
   function renewed(permit: Permit, lease: Lease): Permit {
     let timer = clock.after(renewMs, renew);
     function renew(): void {
-      // After another decision the outcome no longer counts.
+      // After another decision, the outcome of the trial no longer counts.
       if (isOver || !permit.current) return lease.release();
       lease.renew();
       timer = clock.after(renewMs, renew);
@@ -145,12 +146,12 @@ export function createSharedBreaker(
     admit: breaker.admit,
     trial,
     reset: breaker.reset,
-    /** Moves it to another key, and closes it unless a breaker of that key is open. The others stay as they are. */
+    /** Moves the breaker to another key, and closes it unless one of that key is open. Other breakers do not change. */
     rekey(next: string): void {
       if (next === key) return;
       key = next;
       membership[Symbol.dispose]();
-      // Not published: it is no decision about either key.
+      // Not published, because this is no decision about either key.
       breaker.adopt({ state: 'closed', remainingMs: 0, failures: 0, why: '' });
       membership = sharing.join(key, breaker);
     },
@@ -165,12 +166,12 @@ export function createSharedBreaker(
 
 type Group = {
   readonly members: Set<JoinedBreaker>;
-  /** The latest decision, with its monotonic time. */
+  /** Latest decision on the key, with its time in monotonic ms. */
   latest: (BreakerDecision & { readonly at: number }) | undefined;
   trial: { until: number } | undefined;
 };
 
-/** Connects breakers within one process. Each call of the returned function gives the sharing of one hub. */
+/** Connects breakers within one process. Each call of the returned function creates the sharing of one hub. */
 export function createMemorySharing(clock: Clock): () => Sharing {
   const groups = new Map<string, Group>();
 
