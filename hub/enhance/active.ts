@@ -13,14 +13,14 @@ import { wordSet } from './words.ts';
 const be = wordSet('is are was were be');
 const past = wordSet('was were');
 const modals = wordSet('can could will would should must may might shall');
-/** Words that begin a clause, or end one. */
+/** Words at which a clause begins or ends. */
 const boundaries = wordSet(
   'that which who whom whose how why where what and or but then not by to during bydefault',
 );
 const maxSubject = 6;
 const maxRounds = 3;
 
-/** Where a passive stands: its subject, its verb and who acts. `end` is behind its last word. */
+/** A passive in a list of lexemes, and its parts. It begins at `begin` and ends before `end`; `agent` is who acts. */
 type Passive = {
   readonly begin: number;
   readonly end: number;
@@ -31,18 +31,18 @@ type Passive = {
 };
 
 /**
- * "the uploads are processed by the service" as "the service processes the uploads", also in questions and in
- * subordinate clauses, and "passwords must be stored" as "must store passwords".
+ * Rewrites passives in the active: "the uploads are processed by the service" as "the service processes the uploads",
+ * also in questions and in subordinate clauses, and "passwords must be stored" as "must store passwords".
  */
 export function asActive(sentence: Sentence): Sentence {
   const asked = asWhichActive(asAskedActive(sentence));
   let { lexemes } = asked;
   for (let round = 0; round < maxRounds; round++) {
     const found = passiveIn(lexemes);
-    // In "which files were changed by it", what is asked for stays first.
+    // The question word stays first in "which files were changed by it".
     if (!found || (found.begin === 0 && asked.intent.startsWith('which'))) break;
     const { begin, end, subject, modal, verb, agent } = found;
-    // "passwords must be stored" as "we must store passwords"
+    // "passwords must be stored" is a wish: "we must store passwords".
     const isWish = begin === 0 && asked.intent === '' && agent.length === 0 && isDuty(modal[0]);
     if (isWish) return { intent: 'want', lexemes: [verb, ...subject, ...lexemes.slice(end)] };
     lexemes = lexemes.toSpliced(begin, end - begin, ...agent, ...modal, verb, ...subject);
@@ -50,7 +50,7 @@ export function asActive(sentence: Sentence): Sentence {
   return { intent: asked.intent, lexemes };
 }
 
-/** "which gas is absorbed by plants" and "which year was it found by them" as "which gas do plants absorb". */
+/** Rewrites "which gas is absorbed by plants" as "which gas do plants absorb", also in "which year was it found by". */
 function asWhichActive(sentence: Sentence): Sentence {
   const { intent, lexemes } = sentence;
   const at = lexemes.findIndex(({ text }) => be.has(text));
@@ -71,7 +71,7 @@ function asWhichActive(sentence: Sentence): Sentence {
   return { intent, lexemes: [...asked, does, ...found.agent, activeForm(verb, false), ...rest] };
 }
 
-/** "onto nodes" */
+/** True for a preposition other than "of", followed by a noun phrase: "onto nodes". */
 const isAdjunct = ([first, ...others]: readonly Lexeme[]): boolean =>
   first !== undefined && isPlace(first) && isPhrase(others);
 
@@ -80,7 +80,7 @@ const isDuty = (modal: Lexeme | undefined): boolean => modal?.text.replace(/^=/,
 const isBoundary = ({ kind, text, raw }: Lexeme): boolean =>
   kind === 'stop' || boundaries.has(text) || subordinators.has(text) || /\bthat$/i.test(raw);
 
-/** Whether words are one noun phrase, perhaps with "of". */
+/** True if the words are one noun phrase, which may contain "of". */
 const isPhrase = (lexemes: readonly Lexeme[]): boolean =>
   lexemes.length > 0 &&
   lexemes.length <= maxSubject &&
@@ -102,7 +102,7 @@ function passiveIn(lexemes: readonly Lexeme[]): Passive | undefined {
   return undefined;
 }
 
-/** The words after "by"; undefined if they say no agent. */
+/** Returns the agent after "by" and the index of its end; undefined if the words after "by" name no agent. */
 function agentAt(lexemes: readonly Lexeme[], by: number) {
   if (lexemes[by]?.text !== 'by') return undefined;
   const length = lexemes
@@ -122,14 +122,14 @@ function agentAt(lexemes: readonly Lexeme[], by: number) {
 const isName = (lexemes: readonly Lexeme[]): boolean =>
   lexemes.length > 0 && lexemes.every(({ raw }) => /^\p{Lu}/u.test(raw));
 
-/** Where "and" with a second name ends, if nothing follows: "by Spain and Portugal". */
+/** Returns the end of a second name after "and", if nothing follows it: "by Spain and Portugal". */
 function endOfName(lexemes: readonly Lexeme[], start: number): number {
   const stop = lexemes.findIndex(({ kind }, at) => at > start && kind === 'stop');
   const end = stop < 0 ? lexemes.length : stop;
   return lexemes[start]?.text === 'and' && isName(lexemes.slice(start + 1, end)) ? end : start;
 }
 
-/** Where the noun phrase before a place begins. */
+/** Returns the index at which the noun phrase before `end` begins. */
 const beginOf = (lexemes: readonly Lexeme[], end: number): number =>
   lexemes.findLastIndex(
     (lexeme, at) => at < end && (isBoundary(lexeme) || isPlace(lexeme) || be.has(lexeme.text)),
@@ -152,7 +152,7 @@ function plainPassiveAt(lexemes: readonly Lexeme[], at: number): Passive | undef
   return { begin, ...found, subject: object, modal: [], verb: activeForm(action, isPast) };
 }
 
-/** "passwords must be stored", with or without the agent. */
+/** Finds a passive with a modal verb, with or without an agent: "passwords must be stored". */
 function modalPassiveAt(lexemes: readonly Lexeme[], at: number): Passive | undefined {
   const [modal, action] = [lexemes[at - 1], lexemes[at + 1]];
   const isParticiple = action?.form === 'ed' || unchanged.has(action?.text ?? '');
@@ -167,7 +167,7 @@ function modalPassiveAt(lexemes: readonly Lexeme[], at: number): Passive | undef
   return { begin, end, subject, modal: [modal], verb: activeForm(action, false), agent };
 }
 
-/** "can the mails be read by the boss" */
+/** Finds a passive in a question with a modal verb: "can the mails be read by the boss". */
 function askedPassiveAt(
   lexemes: readonly Lexeme[],
   at: number,
@@ -183,7 +183,7 @@ function askedPassiveAt(
   return { begin: begin + 1, ...found, subject, modal: [], verb: activeForm(action, false) };
 }
 
-/** "by which service are the uploads processed" and "by whom was it written" as "which service processes the uploads". */
+/** Rewrites "by which service are files read" as "which service reads files", and "by whom was it read" with "who". */
 function asAskedActive(sentence: Sentence): Sentence {
   const { intent, lexemes } = sentence;
   const at = lexemes.findIndex(({ text }) => be.has(text));
@@ -198,7 +198,7 @@ function asAskedActive(sentence: Sentence): Sentence {
   if (intent !== 'which' || lexemes[0]?.text !== 'by') return sentence;
   const agent = lexemes.slice(1, at);
   if (isPhrase(agent) && isPhrase(object)) return { intent, lexemes: [...agent, verb, ...object] };
-  // "find out by which function parseUrl is called"
+  // The question may be indirect: "find out by which function parseUrl is called".
   const split = agent.findIndex(
     ({ kind, text }, index) =>
       index > 0 && (kind !== 'word' || articles.has(text) || definite.has(text)),

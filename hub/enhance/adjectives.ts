@@ -2,23 +2,23 @@ import { vocabulary } from './phrases.ts';
 import type { Token } from './tokens.ts';
 import { contrasts, wordSet } from './words.ts';
 
-/** Adjectives that say how a text is. */
+/** Adjectives that describe the style of a text. */
 const qualities = wordSet(
   `short brief concise long simple formal informal casual polite friendly kind funny humorous witty serious
   professional persuasive engaging catchy creative original elegant warm gentle cheerful romantic heartfelt sincere
   honest moving exciting interesting detailed thorough comprehensive accurate precise practical useful helpful`,
 );
-/** Nouns for texts. Of other nouns an adjective may name the kind: a formal method is not just any method. */
+/** Nouns for texts. Before other nouns, an adjective may name a kind: "a formal method" is not any method. */
 const texts = wordSet(
   `announcement answer apology article biography blurb caption card description email essay explanation farewell
   greeting headline invitation invite introduction joke letter limerick message memo note overview paragraph poem post
   reminder reply report response review slogan speech story summary tagline toast tutorial tweet`,
 );
 const articles = wordSet('a an my our your this');
-/** At most so many nouns may stand before the noun for the text: "resignation letter". */
+/** Maximum number of nouns before the noun for a text: "resignation letter". */
 const maxNouns = 2;
 
-/** The name of the group of synonyms that an adjective is in, or its stem: synonyms are sorted alike. */
+/** Returns the synonym group of an adjective, or its stem if it has none, so that synonyms are sorted alike. */
 function nameOf(word: string): string {
   const { stem } = vocabulary().stem(word);
   const groups = vocabulary().groups.get(stem) ?? [];
@@ -26,9 +26,9 @@ function nameOf(word: string): string {
 }
 
 /**
- * Sorts two adjectives of a text: "a formal and short letter" becomes "a short and formal letter". An article must stand
- * right before them, because "very" or "less" may belong to the first one only. Everywhere else the order may matter: in
- * names, in values, and in keys to sort by.
+ * Sorts two adjectives of a text: "a formal and short letter" becomes "a short and formal letter". An article must be
+ * directly before them, because "very" or "less" may refer to the first adjective only. Elsewhere, the order may
+ * matter: in names, in values, and in keys to sort by.
  */
 export function withSortedAdjectives(tokens: readonly Token[]): readonly Token[] {
   const done: Token[] = [];
@@ -51,7 +51,7 @@ export function withSortedAdjectives(tokens: readonly Token[]): readonly Token[]
 const isPair = (one: string, other: string): boolean =>
   qualities.has(one) && qualities.has(other) && !areOpposites(one, other);
 
-/** Whether two adjectives at a place stand between an article and the noun of a text. */
+/** True if two adjectives at a place are between an article and a noun for a text. */
 function isOfText(tokens: readonly Token[], place: number): boolean {
   const noun = tokens.findIndex(({ text }, at) => at > place + 2 && texts.has(text));
   const isNear = noun > 0 && noun <= place + 3 + maxNouns;

@@ -10,8 +10,8 @@ import { isSameForm } from './term-forms.ts';
 import { wordSet } from './words.ts';
 
 /**
- * Explains differences as far as every word has a counterpart or adds nothing, and only whole parts stand elsewhere:
- * clauses, items of a list, words with their preposition.
+ * Compares two prompts word by word. Explains their differences if every word has a counterpart or adds nothing, and
+ * only whole parts have moved: clauses, items of a list, words with their preposition.
  */
 export function alignSpots(one: Spots, other: Spots): Explanation {
   const a = withContextOf(other, one);
@@ -50,14 +50,14 @@ export function alignSpots(one: Spots, other: Spots): Explanation {
     : { kind: 'alike', why: 'the same request in other words' };
 }
 
-/** What is in a language if it is of that language: "a JavaScript array", but not "a JavaScript parser". */
+/** Nouns for parts of a program. "a JavaScript array" is one in JavaScript; "a JavaScript parser" need not be. */
 const partsOfCode = wordSet(
   `array list dictionary dict string tuple object map set function method class closure decorator generator loop promise
   hook script program snippet enum struct slice channel trait arrays lists dictionaries dicts strings tuples objects
   maps sets functions methods classes closures decorators generators loops promises hooks scripts programs snippets`,
 );
 
-/** "a JavaScript array" as "an array in JavaScript", if the other prompt says it so. */
+/** Rewrites "a JavaScript array" as "an array in JavaScript" in one prompt if the other prompt has it so. */
 function withContextOf({ context: [language, ...more] }: Spots, b: Spots): Spots {
   if (language === undefined || more.length > 0 || b.context.length > 0) return b;
   const at = b.spots.findIndex(({ stem }) => stem === language);
@@ -70,7 +70,7 @@ function withContextOf({ context: [language, ...more] }: Spots, b: Spots): Spots
   return { ...b, context: [language], spots: b.spots.toSpliced(at, 2, noun) };
 }
 
-/** "use short names to save space" is not "save space to use short names". */
+/** True if purpose and action are swapped: "use short names to save space" and "save space to use short names". */
 function isPurposeSwapped({ spots, others, pairs }: Side): boolean {
   const heads = new Set(
     [...pairs].flatMap(([one, other]) => {
@@ -81,7 +81,7 @@ function isPurposeSwapped({ spots, others, pairs }: Side): boolean {
   return heads.has('main rel') && heads.has('rel main');
 }
 
-/** A number that another word follows in the other prompt: "two rooms for a night" is not "a room for two nights". */
+/** Returns a number that counts another word in the other prompt: "two rooms for a night", "a room for two nights". */
 const otherCount = ({ spots, others, pairs }: Side): Spot | undefined =>
   spots.find((spot, at) => {
     if (!/^number \d+$/.test(spot.stem)) return false;
@@ -89,12 +89,12 @@ const otherCount = ({ spots, others, pairs }: Side): Spot | undefined =>
     const [next, other] = [pairs.get(at + 1), others[place + 1]];
     const isSame = next === place + 1 || next === undefined || other === undefined;
     const isWithin = spots[at + 1]?.begins === undefined && other?.begins === undefined;
-    // "three ideas for dinner" as "three dinner ideas"
+    // "three ideas for dinner" is "three dinner ideas".
     if (pairs.get(endOfNoun(spots, at)) === endOfNoun(others, place)) return false;
     return place >= 0 && !isSame && isWithin && [...pairs.values()].includes(place + 1);
   });
 
-/** The last word of the noun phrase that a number begins. */
+/** Returns the index of the last word of the noun phrase that begins with a number. */
 function endOfNoun(spots: readonly Spot[], number: number): number {
   const next = spots.findIndex(({ begins }, at) => at > number && begins !== undefined);
   return (next < 0 ? spots.length : next) - 1;

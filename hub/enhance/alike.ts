@@ -20,12 +20,12 @@ import { exchangedSynonym } from './synonyms.ts';
 import { isContainer, isSameForm } from './term-forms.ts';
 import { rowsOf } from './words.ts';
 
-/** Longer requests, in words, are not explained. */
+/** Maximum length of a request in words. Differences between longer ones are not explained. */
 const maxWords = 500;
 
 type Wish = { readonly intent: string; readonly structure: Structure };
 
-/** Looks for an explanation of every difference between two requests. Understands only English. */
+/** Compares two requests, and explains their differences if all can be explained. Supports only English. */
 export function explainDifferences(one: Canonical, other: Canonical): Explanation {
   const [left, right] = [withFirstWordOf(one, other), withFirstWordOf(other, one)];
   const [a, b] = [withCompoundsOf(left, right), withCompoundsOf(right, left)];
@@ -44,7 +44,7 @@ export function explainDifferences(one: Canonical, other: Canonical): Explanatio
   return why === undefined ? explained : { kind: 'unexplained', why };
 }
 
-/** Differences in small words, which explanations overlook. */
+/** Returns why two requests differ although their words are explained: small words, tense, voice or prepositions. */
 function vetoOf(a: Canonical, b: Canonical): string | undefined {
   if (isOtherTense(a, b) || isOtherDuty(a, b)) return 'another tense or mood';
   if (isOtherVoice(a, b)) return 'the passive in one of them';
@@ -66,7 +66,7 @@ function explainWords(a: Canonical, b: Canonical): Explanation {
   return aligned.kind === 'alike' ? aligned : explained;
 }
 
-/** Whether what follows a colon belongs to the request. A text to work on is there in both prompts, or in none. */
+/** True if the text after the colon is part of the request. A text to work on is in both prompts or in none. */
 function isRequestOnly(a: Canonical, b: Canonical): boolean {
   const isOnce = (a.payloadText === '') !== (b.payloadText === '');
   return isOnce ? isProse(a) && isProse(b) : isContinued(a) && isContinued(b);
@@ -81,7 +81,7 @@ function spotsIn(canonical: Canonical, isWhole: boolean): Spots {
   return spots;
 }
 
-/** Explains differences where sentence by sentence the same words stand in the same roles. */
+/** Explains the differences if each sentence has the same words in the same roles as its counterpart. */
 function explainInOrder(a: Canonical, b: Canonical): Explanation {
   const [left, right] = [wishesOf(a), wishesOf(b)];
   const [mine, theirs] = [unmatched(left, right), unmatched(right, left)];
@@ -119,7 +119,7 @@ const termsIn = (wishes: readonly Wish[]): readonly Term[] =>
     clauses.flatMap(({ chunks }) => chunks.flatMap(({ terms }) => terms)),
   );
 
-/** Words of the first that are more frequent than in the second. */
+/** Returns the words that are more frequent in the first requests than in the second. */
 function unmatched(wishes: readonly Wish[], others: readonly Wish[]): readonly string[] {
   const counts = new Map<string, number>();
   const add = (stem: string, by: number) => {
@@ -164,7 +164,7 @@ function explainWishes(left: readonly Wish[], right: readonly Wish[]): Explanati
     : { kind: 'unexplained', why: 'another tense or another kind of thing' };
 }
 
-/** Pairs of intents that are the same request. `do`: no verb of asking, and a thing instead of an action. */
+/** Pairs of intents that are the same request. `do`: there is no verb of asking, and a thing instead of an action. */
 const sameIntents = new Set(
   rowsOf(
     `what explain | what list | what do | explain do | list do | write do | summarize do | want howto |
@@ -183,7 +183,7 @@ function isSameIntent(a: Wish, b: Wish): boolean {
   return isAction ? pair === 'do want' : sameIntents.has(pair);
 }
 
-/** The terms of both, each beside its counterpart; undefined if they have other roles. */
+/** Pairs each term with its counterpart; returns undefined if the terms have different roles. */
 function pairedTerms(a: Structure, b: Structure): readonly (readonly [Term, Term])[] | undefined {
   const [mine, theirs] = [ownersIn(a), ownersIn(b)];
   const shared = new Set(
@@ -215,8 +215,8 @@ const byHead = <T extends { readonly head: string }>(a: T, b: T) =>
   a.head < b.head ? -1 : Number(a.head > b.head);
 
 /**
- * All terms, with the chunks of each clause in a fixed order. Chunks of the same head keep theirs. Subordinate clauses
- * have a fixed order where there is only one clause to which they can belong.
+ * Returns all terms, with the chunks of each clause sorted by their head. If there is only one main clause, subordinate
+ * clauses are sorted, too, because they can only belong to this clause.
  */
 function ordered(clauses: readonly Clause[]): readonly Term[] {
   const isFree = clauses.filter(({ head }) => head === 'main').length <= 1;
@@ -232,7 +232,7 @@ function ordered(clauses: readonly Clause[]): readonly Term[] {
 const isOwner = ({ head, terms }: Chunk): boolean =>
   (head === 'of' || head === 'in') && terms.length > 0;
 
-/** The nouns behind "of" and "in", with all words behind these. */
+/** Returns the last nouns of phrases after "of" and "in", each with its whole phrase. */
 const ownersIn = ({ clauses }: Structure): ReadonlyMap<string, string> =>
   new Map(
     clauses.flatMap(({ chunks }) =>
@@ -246,8 +246,8 @@ const isOther = (phrase: string, other: string | undefined): boolean =>
   other !== undefined && other !== phrase;
 
 /**
- * "the size of the bundle" as "the bundle size", unless both requests say so of the same noun: "small sizes of the
- * bundle" are not "sizes of the small bundle".
+ * Rewrites "the size of the bundle" as "the bundle size", unless both requests have such a phrase about the same noun:
+ * "small sizes of the bundle" are not "sizes of the small bundle".
  */
 function compounded({ head, chunks }: Clause, shared: ReadonlySet<string>): Clause {
   const done: Chunk[] = [];
@@ -260,7 +260,7 @@ function compounded({ head, chunks }: Clause, shared: ReadonlySet<string>): Clau
       !isContainer(noun) &&
       isOwner(chunk) &&
       !shared.has(chunk.terms.at(-1)?.stem ?? '');
-    // A number counts the word behind it: "a room for 2 nights" is not "2 rooms for a night".
+    // A number counts the noun after it: "a room for 2 nights" is not "2 rooms for a night".
     const isCounted = [...(last?.terms ?? []), ...chunk.terms].some(({ stem }) =>
       stem.startsWith('number '),
     );

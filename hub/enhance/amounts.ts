@@ -3,15 +3,15 @@ import type { Token } from './tokens.ts';
 import { units } from './units.ts';
 import { rowsOf, wordSet } from './words.ts';
 
-/** What is read at a place: the number of tokens there, and what they say. */
+/** An amount that was recognized: the number of tokens it replaces, and its tokens in the common spelling. */
 type Reading = { readonly length: number; readonly tokens: readonly Token[] };
 
 const number = (text: string): Token => ({ kind: 'number', text });
 const word = (text: string): Token => ({ kind: 'word', text });
 
 /**
- * The tokens with each amount in one spelling, as far as two of them say the same: "half an hour" is 30 minutes,
- * "2:30 am" is 2:30, "a quarter of" is 25 %, "once every other week" is "every 2 weeks".
+ * Rewrites each amount in a common spelling: "half an hour" is 30 minutes, "2:30 am" is 2:30, "a quarter of" is 25 %,
+ * "once every other week" is "every 2 weeks".
  */
 export function withPlainAmounts(tokens: readonly Token[]): readonly Token[] {
   const plain: Token[] = [];
@@ -26,7 +26,7 @@ export function withPlainAmounts(tokens: readonly Token[]): readonly Token[] {
   return plain;
 }
 
-/** Words with which an amount may begin. */
+/** Words that an amount may begin with. */
 const beginnings = wordSet(
   `a an one the under below over above half quarter fifth tenth noon midnight once on every per fortnight fortnightly biweekly
   january february march april may june july august september october november december
@@ -45,7 +45,7 @@ function firstOf(place: Place): Reading | undefined {
 type Place = {
   readonly tokens: readonly Token[];
   readonly at: number;
-  /** What was read before this place. */
+  /** Rewritten tokens before this place. */
   readonly before: readonly Token[];
 };
 
@@ -61,7 +61,7 @@ const readers: readonly ((place: Place) => Reading | undefined)[] = [
   readLimit,
 ];
 
-/** "under 250 words" as "less than 250 words". */
+/** Rewrites "under 250 words" as "less than 250 words". */
 function readLimit({ tokens, at }: Place): Reading | undefined {
   const than = limits.get(textAt(tokens, at));
   return than !== undefined && tokens[at + 1]?.kind === 'number'
@@ -76,7 +76,7 @@ const limits: ReadonlyMap<string, string> = new Map([
   ['above', 'more'],
 ]);
 
-/** Ordinals that the tokens do not know, in words. A century has a number: results have to keep it. */
+/** Ordinals in words that the tokenizer does not convert. Results must keep the number of a century. */
 const ordinals: ReadonlyMap<string, string> = new Map(
   rowsOf(
     `eleventh 11th | twelfth 12th | thirteenth 13th | fourteenth 14th | fifteenth 15th | sixteenth 16th |
@@ -84,7 +84,7 @@ const ordinals: ReadonlyMap<string, string> = new Map(
   ).map(([text = '', digits = '']) => [text, digits] as const),
 );
 
-/** "eighteenth" as "18th". */
+/** Rewrites "eighteenth" as "18th". */
 function readOrdinal({ tokens, at }: Place): Reading | undefined {
   const digits = ordinals.get(textAt(tokens, at));
   return digits === undefined ? undefined : { length: 1, tokens: [number(digits)] };
@@ -93,13 +93,13 @@ function readOrdinal({ tokens, at }: Place): Reading | undefined {
 const fromMoment = (moment: ReadTime | undefined): Reading | undefined =>
   moment && { length: moment.length, tokens: [moment.token] };
 
-/** The text of a word in lower case; "" for other tokens. */
+/** Returns the text of a word in lower case; "" for other tokens. */
 const textAt = (tokens: readonly Token[], at: number): string => {
   const token = tokens[at];
   return token?.kind === 'word' ? token.text.toLowerCase() : '';
 };
 
-/** Units of time with the next smaller ones, from the largest one. */
+/** Units of time, the largest first, each with the next smaller unit and how many of these it has. */
 const ladder: readonly (readonly [unit: string, smaller: string, count: number])[] = [
   ['y', 'mo', 12],
   ['wk', 'd', 7],
@@ -120,7 +120,7 @@ const decimal = new Map(
   ),
 );
 
-/** The amount in the largest unit of which it is a whole number: "60s" is "1min", "1.5GB" is "1500MB". */
+/** Converts an amount to the largest unit in which it is a whole number: "60s" is "1min", "1.5GB" is "1500MB". */
 function largest(count: number, unit: string): string {
   const [smaller, times] = decimal.has(unit)
     ? [decimal.get(unit), 1_000]
@@ -133,7 +133,7 @@ function largest(count: number, unit: string): string {
     : `${count}${unit}`;
 }
 
-/** "90min" and "1500MB", in the largest unit. */
+/** Converts an amount such as "90min" or "1500MB" to the largest unit in which it is a whole number. */
 function readUnit({ tokens, at, before }: Place): Reading | undefined {
   const token = tokens[at];
   const [, digits, unit = ''] =
@@ -142,7 +142,7 @@ function readUnit({ tokens, at, before }: Place): Reading | undefined {
     return undefined;
   const text = largest(Number(digits), unit);
   const single = singles.get(text);
-  // "every 24 hours" is "every day"
+  // "every 24 hours" is "every day".
   const isEvery = /^(?:every|each|per)$/.test(textAt(before, before.length - 1));
   return { length: 1, tokens: [single && isEvery ? word(single) : number(text)] };
 }
@@ -155,7 +155,7 @@ const singles: ReadonlyMap<string, string> = new Map(
 
 const isOne = (text: string): boolean => text === 'a' || text === 'an' || text === 'one';
 
-/** "half an hour", "an hour and a half", "one and a half hours", "a quarter of an hour". */
+/** Converts halves and quarters of units: "half an hour", "an hour and a half", "one and a half hours". */
 function readHalves({ tokens, at }: Place): Reading | undefined {
   const texts = (count: number) =>
     Array.from({ length: count }, (_, index) => textAt(tokens, at + index));
@@ -186,7 +186,7 @@ const shares: ReadonlyMap<string, number> = new Map([
   ['tenth', 10],
 ]);
 
-/** "half of the size", "half its size", "a quarter of it", "three quarters of it", and "of" behind "50 %". */
+/** Converts "half of the size", "half its size" and "three quarters of it" to percent. Drops "of" after "50 %". */
 function readShare({ tokens, at }: Place): Reading | undefined {
   const token = tokens[at];
   const isOf = (place: number) => textAt(tokens, place) === 'of';
@@ -211,7 +211,7 @@ const scales: ReadonlyMap<string, number> = new Map([
   ['billion', 1e9],
 ]);
 
-/** "2.5 million euros" */
+/** Converts a number with its scale to digits: "2.5 million euros". */
 function readScale({ tokens, at }: Place): Reading | undefined {
   const token = tokens[at];
   const scale = scales.get(textAt(tokens, at + 1));
@@ -225,7 +225,7 @@ function readScale({ tokens, at }: Place): Reading | undefined {
 
 const periods = wordSet('second minute hour day week month quarter year');
 
-/** "once every week", "every other week", "fortnightly", "on a weekly basis". */
+/** Rewrites frequencies: "once every week", "every other week", "fortnightly", "on a weekly basis". */
 function readRhythm({ tokens, at }: Place): Reading | undefined {
   const [first, second, third, fourth] = [0, 1, 2, 3].map(index => textAt(tokens, at + index));
   const every = (length: number) => ({ length, tokens: [word('every'), number('2wk')] });
@@ -241,7 +241,7 @@ function readRhythm({ tokens, at }: Place): Reading | undefined {
   return unit ? { length: 3, tokens: [word('every'), number(`2${unit}`)] } : undefined;
 }
 
-/** "two times a week" and "6 hours a week" as "every week". */
+/** Rewrites "a week" as "every week" after an amount: "two times a week", "6 hours a week". */
 function readRate({ tokens, at, before }: Place): Reading | undefined {
   const [first, unit] = [textAt(tokens, at), textAt(tokens, at + 1)];
   if (!/^(?:an?|per)$/.test(first) || !periods.has(unit)) return undefined;

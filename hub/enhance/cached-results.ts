@@ -28,17 +28,17 @@ type Needs = {
 
 export type PromptJob = PromptWork & { readonly request: EnhanceRequest };
 
-/** Share of the total time of a rule to wait for the digest of its model. */
+/** Maximum wait for the digest of a rule's model, as a share of the rule's total time. */
 const digestShare = 0.1;
-/** Timeout for the replacement of an entry, in ms: the client waits for its result. */
+/** Timeout for the replacement of an entry, in ms. Short, because the client waits. */
 const replaceMs = 250;
 
-/** Makes results with the models of a rule, and keeps them in both caches. */
+/** Creates the results of rules: finds them in both caches, or gets them from models and stores them in both caches. */
 export function createCachedResults(needs: Needs) {
   const { models, exact, semantic, chain, clock, log } = needs;
   const digests = createModelDigests(needs);
   const recent = createRecentPrompts(needs);
-  /** Grows with each `forget`. A result whose work began in an earlier epoch is not kept. */
+  /** Incremented by each `forget`. A result that was begun in an earlier epoch is not stored. */
   let epoch = 0;
 
   const digestOf = ({ models: [model], rule }: ChosenRule, signal: AbortSignal) =>
@@ -56,7 +56,7 @@ export function createCachedResults(needs: Needs) {
     return (ruled && (await semantic?.find(ruled, signal))) ?? (await chain.run(job, signal));
   }
 
-  /** Never rejects unless the signal aborts. */
+  /** Replaces the result of a prompt in both caches. Never rejects unless the signal aborts. */
   async function replace(
     { chosen, prompt }: PromptJob,
     made: CachedResult & { readonly kind: 'made' },
@@ -77,11 +77,11 @@ export function createCachedResults(needs: Needs) {
   }
 
   return {
-    /** The cached result of a recent prompt; without a promise if the cache is in memory. */
+    /** Returns the cached result of a recent prompt; without a promise if the cache is in memory. */
     recent: (request: EnhanceRequest, chosen: ChosenRule) => recent.hit(request, chosen),
-    /** Whether the prompt was cached recently, so that it has no secret. */
+    /** True if the prompt was cached recently, which means that it contains no secret. */
     isRecent: recent.has,
-    /** The result from a cache, or a new one. Rejects only with the reason of `signal`. */
+    /** Returns the result from a cache, or a new one. Rejects only with the reason of `signal`. */
     async findOrMake(job: PromptJob, signal: AbortSignal): Promise<Outcome> {
       const { request, chosen, prompt } = job;
       const digest = models.known(chosen.models[0])?.digest || (await digestOf(chosen, signal));
@@ -99,13 +99,13 @@ export function createCachedResults(needs: Needs) {
       const options = { ...optionsFor(chosen), isReadable };
       const found = await exact.getOrFill(key, options, fill, signal);
       const result = parseResult(found.value);
-      // Redis did not remove the entry of another program.
+      // The entry of another program was returned, which Redis had not removed.
       if (!result) return outcomeOf(await make(job, undefined, signal), request);
       return (
         (found.from === 'hit' ? hitOf(found, result) : undefined) ?? outcomeOf(result, request)
       );
     },
-    /** A new result, which replaces the cached one if `isKept`. Rejects only with the reason of `signal`. */
+    /** Makes a new result, which replaces the cached one if `isKept`. Rejects only with the reason of `signal`. */
     async renew(job: PromptJob, isKept: boolean, signal: AbortSignal): Promise<CachedResult> {
       const before = epoch;
       const made = await chain.run(job, signal);
@@ -113,7 +113,7 @@ export function createCachedResults(needs: Needs) {
         await replace(job, made, signal);
       return made;
     },
-    /** What the caches have for a prompt. */
+    /** Returns the entries that both caches have for a prompt. */
     async explain(prompt: string, chosen: ChosenRule, signal: AbortSignal) {
       const digest = await digestOf(chosen, signal);
       const { key, scope } = keysOf(chosen, digest, prompt);
@@ -126,13 +126,13 @@ export function createCachedResults(needs: Needs) {
       const similar = scope && (await semantic?.explain({ prompt, chosen, scope }, signal));
       return {
         digest,
-        /** The age is absent if the cache has no entry for the prompt, or could not be read. */
+        /** Entry of the exact cache. Its age is undefined if there is no entry, or if the cache could not be read. */
         exact: { key, ...peeked },
-        /** Undefined if the digest of the model is not known, or there is no semantic cache. */
+        /** Similar entries; undefined if the digest of the model is unknown, or there is no semantic cache. */
         semantic: similar || undefined,
       };
     },
-    /** Removes the results of a client, or all, as `forgetResults` does. */
+    /** Removes the results of a client, or all results, like `forgetResults`. */
     async forget(client: string | undefined) {
       epoch++;
       return await forgetResults(exact, semantic, client && foldClientName(client));

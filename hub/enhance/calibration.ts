@@ -10,7 +10,10 @@ import shippedPairs from './assets/calibration-pairs.json' with { type: 'json' }
 export type CalibrationPair = {
   readonly a: string;
   readonly b: string;
-  /** `unrelated`: two requests about the same subject, which no threshold may let through. */
+  /**
+   * `same`: the same request. `trap`: similar words, but another request. `unrelated`: other requests about the same
+   * subject, which must always be below the threshold.
+   */
   readonly kind: 'same' | 'trap' | 'unrelated';
 };
 
@@ -22,40 +25,40 @@ type Options = {
 
 type Needs = {
   readonly models: Pick<Models, 'embed'>;
-  /** Holds the similarities of the pairs by embedding model and version of the pairs and guards. */
+  /** Stores the similarities of the pairs, by embedding model and version of the pairs and guards. */
   readonly table: Pick<Table, 'find' | 'put'>;
-  /** Whether a model works on something else. */
+  /** Returns true while a model is used by prompts. */
   readonly isBusy: () => boolean;
   readonly clock: Pick<Clock, 'after'>;
   readonly log: Log;
 };
 
-/** Changes with the rule for the threshold below. */
+/** Version of the rule for the threshold. Change it if `resultOf` changes. */
 const version = '1';
 type State = {
   readonly digest: string;
-  /** Key of the model, the texts and the verdicts of the guards. */
+  /** Key of the stored similarities: a hash of the model's digest and of the texts of the compared pairs. */
   key: string;
-  /** Guards decide about the other pairs by themselves. */
+  /** The pairs whose similarity matters. The guards alone decide about all other pairs. */
   readonly compared: CalibrationPair[];
-  /** Similarities of the pairs that were compared so far, in their order. */
+  /** Similarities of the pairs compared so far, in the order of `compared`. */
   readonly similarities: number[];
 };
 
 /** Pause before each pair, in ms. */
 const pauseMs = 200;
-/** Maximum number of further pauses while models are busy with prompts: one minute. */
+/** Maximum number of further pauses while models are busy with prompts, which is one minute. */
 const maxYields = 300;
 const backoff = { firstMs: 5_000, maxMs: 300_000, jitter: 0 } as const;
-/** The similarities are saved after so many pairs: a hub that was killed continues there. */
+/** Number of pairs after which the similarities are saved, so that a hub that was killed can continue. */
 const pairsPerSave = 8;
-/** Part of the distance from the highest wrong similarity to 1 that the threshold stays above it. */
+/** Distance of the threshold above the highest similarity of a wrong pair, as a share of the distance to 1. */
 const margin = 0.1;
 
 /**
- * Finds the threshold of an embedding model: the lowest one at which the guards together with it let no wrong pair of
- * the shipped ones through, plus a margin. Embeds the pairs in the background, one text at a time, while no prompt needs
- * a model.
+ * Calibrates the threshold of an embedding model: the lowest one at which no wrong pair of the shipped pairs passes
+ * both the guards and the threshold, plus a margin. Embeds the pairs in the background, one text at a time, while no
+ * prompt needs a model.
  */
 export function createCalibration(options: Options, { models, table, isBusy, clock, log }: Needs) {
   const { embeddingModel, compare = compareGuarded } = options;
@@ -71,7 +74,7 @@ export function createCalibration(options: Options, { models, table, isBusy, clo
     return { state, loaded: load(state) };
   }
 
-  /** Chooses the pairs that depend on the embeddings, and starts to compare those that were not compared yet. */
+  /** Chooses the pairs whose similarity matters, and starts to compare those that were not compared yet. */
   async function load(state: State): Promise<void> {
     for (const pair of pairs) {
       if (pair.kind === 'unrelated' || compare(pair.a, pair.b).verdict === 'alike')
@@ -86,7 +89,7 @@ export function createCalibration(options: Options, { models, table, isBusy, clo
     void run(state);
   }
 
-  /** Embeds the pairs that are left. Ends early if the model changes. */
+  /** Embeds the remaining pairs. Stops if the model changes. */
   async function run(state: State): Promise<void> {
     const { compared, similarities, key } = state;
     if (isDone(state)) return;
@@ -101,7 +104,7 @@ export function createCalibration(options: Options, { models, table, isBusy, clo
       try {
         const similarity = await similarityOf(pair, state);
         if (similarity === undefined) {
-          // The model changed meanwhile. The next call begins the calibration of the new one, unless it has begun.
+          // The name now belongs to another model. The next call starts its calibration, unless it has started already.
           if (isCurrent(state)) current = undefined;
           return;
         }
@@ -125,7 +128,7 @@ export function createCalibration(options: Options, { models, table, isBusy, clo
       );
   }
 
-  /** The cosine similarity of a pair; undefined if another model has the name now. */
+  /** Returns the cosine similarity of a pair; undefined if the name now belongs to another model. */
   async function similarityOf(
     { a, b }: CalibrationPair,
     { digest }: State,
@@ -138,14 +141,14 @@ export function createCalibration(options: Options, { models, table, isBusy, clo
   }
 
   return {
-    /** The threshold for vectors of a model; undefined until the calibration, which begins with the first call, is done. */
+    /** Resolves with the threshold for a model; undefined until it is calibrated. The first call starts this. */
     async thresholdOf(digest: string): Promise<number | undefined> {
       if (current?.state.digest !== digest) current = begin(digest);
       const { state, loaded } = current;
       await loaded;
       return isDone(state) ? resultOf(state).threshold : undefined;
     },
-    /** `of`: the pairs to compare; 0 before the first use. */
+    /** Progress and result of the calibration. `of` is the number of pairs to compare; 0 before the first use. */
     get stats() {
       if (!current) return { compared: 0, of: 0 };
       const { state } = current;
@@ -165,7 +168,7 @@ const isPair = (pair: {
 const isDone = ({ compared, similarities }: State): boolean =>
   compared.length > 0 && similarities.length >= compared.length;
 
-/** The threshold, and how many of the pairs with the same meaning it lets through. */
+/** Returns the threshold, and how many (`found`) of the pairs with the same meaning (`same`) are above it. */
 function resultOf({ compared, similarities }: State) {
   const of = (isSame: boolean) =>
     similarities.filter((_, at) => (compared[at]?.kind === 'same') === isSame);

@@ -2,22 +2,22 @@ import { outsideQuotations } from './tokens.ts';
 import { announcement, leads } from './openings.ts';
 import { asked, languageOf, requests, small, talk, wordsOf } from './words.ts';
 
-/** A prompt, split into the request and the text that it is about. */
+/** A prompt, split into its request and the text that the request is about. */
 type Parts = {
-  /** The request, in plain typography. */
+  /** The request, with plain typography. */
   readonly head: string;
-  /** The text after the first colon or line end. Only blanks are normalized. */
+  /** The text after the first colon or line break. Only whitespace is normalized. */
   readonly payload: string;
 };
 
-/** Matches code, where blanks matter. */
+/** Matches code, in which whitespace matters. */
 const code = /```|^(?:\t| {2,})\S|[{};][ \t]*$/m;
 
-/** A request with the text that it is about in quotes at its end: `Correct the grammar in "He go to school"`. */
+/** Matches a request that ends with the text it is about, in quotes: `Correct the grammar in "He go to school"`. */
 const quotedAtEnd =
   /^((?:fix|correct|check|improve|proofread|rewrite|rephrase|paraphrase|reword|summari[sz]e|shorten|simplify|translate)\b(?:(?!\b(?:so|prints?|matches|contains?|as|errors?|message)\b)[^"\n])*?)(?: in| of)? ("[^" \n]+ [^" \n]+ [^"\n]+")[.?!]?$/i;
 
-/** Splits a prompt at the end of the request. */
+/** Splits a prompt at the end of its request. */
 export function partsOf(text: string): Parts {
   const parts = splitAtColon(text);
   const [, head, quote] = (parts.payload === '' && quotedAtEnd.exec(parts.head)) || [];
@@ -28,7 +28,7 @@ function splitAtColon(text: string): Parts {
   const whole = text.normalize('NFC').replaceAll(/\r\n?/g, '\n').replace(/^\s+/, '').trimEnd();
   const asked = announcement.exec(whole)?.[0] ?? '';
   const rest = whole.slice(asked.length);
-  // A colon in a quotation ends no request.
+  // A colon in a quotation does not end the request.
   const masked = rest.replaceAll(/"[^"\n]*"|“[^”\n]*”|`[^`\n]+`/g, found =>
     '_'.repeat(found.length),
   );
@@ -41,7 +41,7 @@ function splitAtColon(text: string): Parts {
   };
 }
 
-/** Whether two texts differ at most in typography, bullets and the full stop at the end. Code must be equal. */
+/** True if two texts differ only in typography, bullets or the final full stop. Code must be equal. */
 export function isSameText(a: string, b: string): boolean {
   if (a === b) return true;
   if ([a, b].some(text => code.test(text) || text.includes('`'))) return false;
@@ -54,7 +54,7 @@ export function isSameText(a: string, b: string): boolean {
   return left === right;
 }
 
-/** A list with dashes as bullets. Blanks are collapsed already, so only a text that begins with a bullet is a list. */
+/** Replaces bullets by dashes. Whitespace is collapsed, so a text is a list only if it begins with a bullet. */
 function withDashes(text: string): string {
   const [bullet] = /^[*•](?= )/.exec(text) ?? [];
   return bullet ? text.replace(bullet, '-').replaceAll(` ${bullet} `, ' - ') : text;
@@ -65,7 +65,7 @@ function collapsed(payload: string, asWritten: string): string {
 }
 
 const count = String.raw`(?:\d[\d.,]*|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|fifty|sixty|hundred)`;
-/** "between 1990 and 2000" */
+/** Matches the beginning of a range: "between 1990 and 2000". */
 const range = new RegExp(String.raw`(?<!difference )\bbetween (${count}) and (?=${count}\b)`, 'gi');
 
 export const withPlainQuotes = (text: string): string =>
@@ -73,7 +73,7 @@ export const withPlainQuotes = (text: string): string =>
     .replaceAll(/[\u2018-\u201b\u2039\u203a\u02bc\u2032]/g, "'")
     .replaceAll(/\u00ab\s?|\s?\u00bb|[\u201c-\u201f\u2033]/g, '"');
 
-/** A prompt in capitals only, in small letters. In a short one "IT" may be an abbreviation. */
+/** Converts a prompt in capitals to lower case, except a short one, where "IT" may be an abbreviation. */
 export const withoutShouting = (text: string): string =>
   outsideQuotations(text, prose =>
     !/\p{Ll}/u.test(prose) && prose.split(' ').length > 5 && !/\b(?:IT|US|WHO)\b/.test(prose)
@@ -81,7 +81,7 @@ export const withoutShouting = (text: string): string =>
       : prose,
   );
 
-/** Replaces typographic characters by those of a keyboard, and collapses blanks. */
+/** Replaces typographic characters by those of a keyboard, and collapses whitespace. */
 export function plain(text: string): string {
   return withPlainQuotes(text.normalize('NFC'))
     .replaceAll(/[\u200b\u2060\ufeff\u00ad]/g, '')
@@ -102,18 +102,18 @@ export function plain(text: string): string {
     .trim();
 }
 
-/** After "please", "can you" is a request with any verb. */
+/** Matches "please can you", after which every verb is a request. */
 const politeQuestion = /^(?:please|pls),? (?:can|could|would|will) you /i;
 const help = /^(?:help me|i need (?:your )?help) (?:to )?(\p{L}+)/iu;
 const question = /^(can|could|would|will) you (\p{L}+)/iu;
 
-/** "can you convert this to JSON", but not "can you convert a tuple to a list". */
+/** Matches "can you convert this to JSON", a request, but not "can you convert a tuple to a list", a question. */
 const aboutOwn = /^(?:can|could|will|would) you \p{L}+ (?:it|this|these|those|my|our)\b/iu;
-/** "can you create a Dockerfile", but not "can you make a list immutable". */
+/** Matches "can you create a Dockerfile", a request, but not "can you make a list immutable", a question. */
 const makesOne =
   /^(?:can|will|would) you (?:implement |(?:write|draft|create|generate|design|compose)(?: me| us)? (?:an?|some) )/i;
 
-/** Thanks at the end. Most need punctuation before them, because a prompt may be about such words. */
+/** Thanks at the end of a prompt. Most need punctuation before them, because a prompt may be about such words. */
 const trails = [
   /\s*[,.!?;-]\s*(?:many thanks|thanks|thank you|thx|ty|cheers|merci|gracias|danke)(?: (?:a lot|so much|very much|in advance|again|beaucoup|schön|im voraus))*[\s.!]*$/i,
   /\s*[,.!?;]\s*i(?: would|'d)? (?:really )?appreciate (?:it|that|your (?:help|time))[\s.!]*$/i,
@@ -132,24 +132,24 @@ const trails = [
   /\s*[,.!?;-]\s*(?:(?:that|it)(?:'d| would) be (?:really |so |very )?(?:great|nice|helpful|awesome|lovely|perfect|fantastic|wonderful|amazing|much appreciated|appreciated)|much appreciated|appreciate it|if (?:that's|that is) (?:ok|okay|possible)|if possible|if you can|when(?:ever)? you (?:have|get|find) (?:a |some |any )?(?:minute|moment|time|chance))[\s.!]*$/i,
   /\s*,\s*(?:please|pls|plz|bitte|s'il (?:te|vous) plaît|svp|stp|por favor)[\s.!?]*$/i,
 ];
-/** Says nothing between commas. */
+/** Words between commas that add nothing to a request. */
 const interjection =
   /, (?:you know|i mean|i guess|i suppose|by the way|please|kindly|if possible|if you can|actually|basically)(?=,)/gi;
-/** "what on earth is" */
+/** Emphasis after a question word: "what on earth is". */
 const emphasis =
   /^(what|why|how|who|where|when) (?:on earth|in the world|the heck|the hell|exactly|actually|precisely)(?= )/i;
 const bareTrail = /\s+(?:please|pls|plz|s'il (?:te|vous) plaît|svp|stp|por favor)[\s.!?]*$/i;
 const forMe = /\s+for me[\s.!?]*$/i;
 
-/** Words of prompts that may be about a polite word itself. */
+/** Words that show that a prompt may be about polite words themselves. */
 const aboutWords =
   /\b(?:say|says|saying|(?<!\d )words?|phrase|spell|translate|mean|means|print|echo|named|called|übersetze|traduis|traduce)\b/i;
 
 const maxRounds = 6;
 
 /**
- * Removes politeness from both ends of a prompt, unless the prompt may be about those words. `isWhole`: no payload
- * follows; before a payload, thanks stay.
+ * Removes polite words at both ends of a prompt, unless the prompt may be about them. `isWhole`: no text follows the
+ * request; before a text, thanks are not removed.
  */
 export function withoutFiller(text: string, isWhole: boolean): string {
   let rest = text.trim();

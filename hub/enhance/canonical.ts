@@ -9,24 +9,24 @@ import { type Token, tokensOf } from './tokens.ts';
 import * as words from './words.ts';
 
 export type Canonical = {
-  /** Prompts with equal sequences are the same request. */
+  /** Tokens by which prompts are compared. Prompts with equal sequences are the same request. */
   readonly sequence: readonly string[];
-  /** Tokens of the request. */
+  /** Tokens of the request, without punctuation. */
   readonly head: readonly Token[];
-  /** The same tokens and the punctuation between them. */
+  /** Tokens of the request, with punctuation. */
   readonly tokens: readonly Token[];
   /** Tokens of the text that the request is about. */
   readonly payload: readonly Token[];
-  /** That text as written. */
+  /** The text that the request is about, as written. */
   readonly payloadText: string;
   readonly language: string | undefined;
 };
 
-/** The words and the punctuation of a request, in lower case. */
+/** Returns the words and the punctuation of a request, in lower case. */
 export const textsOf = ({ tokens }: Canonical): readonly string[] =>
   tokens.map(({ text }) => text.toLowerCase());
 
-/** Unambiguous contractions, each with its words. */
+/** Unambiguous contractions, each with the words it stands for. */
 const contractions: ReadonlyMap<string, readonly string[]> = new Map(
   words
     .rowsOf(
@@ -50,22 +50,25 @@ const endings = [
   ["'ll", 'will'],
 ] as const;
 
-/** Before the base form of a verb 'd means "would", before a participle and "better" it means "had". */
+/** Matches 'd for "would", before the base form of a verb. Before a participle and "better", it means "had". */
 const wish =
   /\b(i|we|you|they|he|she|it|that|who|what|how|there)'d (?!better\b|(?:been|had|gone|done|got|made|found|put|sent|said|told|kept|left|lost|built|bought|come|become|run|begun)\b|\p{L}+(?:ed|en|wn)\b)(?=\p{Ll})/giu;
 
-/** Both forms of a prompt, which are equal for most prompts. The second is read when it is needed. */
+/** The two canonical forms of a prompt, which are mostly equal. The second is computed on demand. */
 type Forms = { readonly keyed: Canonical; readonly compared: () => Canonical };
 
-/** A prompt is keyed, embedded and compared with several others: its forms are remembered meanwhile. */
+/** Forms of recent prompts: a prompt is used as a key, embedded and compared with several others. */
 const recent = new Map<string, Forms>();
 const maxRecent = 16;
 const maxRememberedLength = 8_000;
 
-/** Drops politeness, typography and the case of the first word of each sentence. Keeps everything else. */
+/**
+ * Returns the canonical form of a prompt, by which results are cached: without politeness, typography and the capitals
+ * at the beginning of sentences.
+ */
 export const canonicalOf = (prompt: string): Canonical => formsOf(prompt).keyed;
 
-/** The canonical form without the words that only name what stands beside them: "the file a.txt" is "a.txt". */
+/** Returns the canonical form for comparisons, without words that only describe a name: "the file a.txt" is "a.txt". */
 export const comparedOf = (prompt: string): Canonical => formsOf(prompt).compared();
 
 function formsOf(prompt: string): Forms {
@@ -106,10 +109,10 @@ function readForms(prompt: string): Forms {
   return { keyed, compared: () => (compared ??= readCompared()) };
 }
 
-/** The tokens of an English text, with contractions expanded. */
+/** Returns the tokens of an English text, with contractions expanded. */
 export const readTokens = (text: string): readonly Token[] => expanded(tokensOf(plain(text), true));
 
-/** Expands contractions and lowers the capitals at the beginning of sentences. */
+/** Expands contractions, and converts capitals at the beginning of sentences to lower case. */
 function expanded(tokens: readonly Token[]): readonly Token[] {
   let isHead = true;
   return tokens.flatMap((token, at): readonly Token[] => {
@@ -119,7 +122,7 @@ function expanded(tokens: readonly Token[]): readonly Token[] {
     const [before, after] = [tokens[at - 1]?.text ?? '', tokens[at + 1]?.text ?? ''];
     if (token.text === 'i' && auxiliaries.has(before.toLowerCase()))
       return [{ ...token, text: 'I' }];
-    // "April the 11th"
+    // "April the 11th" begins with a month, not with a verb.
     const isVerb =
       determiners.has(after.toLowerCase()) && !ordinal.test(tokens[at + 2]?.text ?? '');
     const isLower = atHead && !words.isTypeName(token.text, after);
@@ -127,7 +130,7 @@ function expanded(tokens: readonly Token[]): readonly Token[] {
   });
 }
 
-/** Behind one of these, the first word of a sentence is the verb of a request: "Invent a", but not "Swift is". */
+/** Words after the verb of a request. A capitalized word before them is a verb: "Invent a", but not "Swift is". */
 const determiners = words.wordSet('a an the my our your this these');
 const ordinal = /^(?:first|second|third|\p{L}+th|\d.*)$/u;
 const auxiliaries = words.wordSet('do did can could should would must may am have');
@@ -140,12 +143,12 @@ function expand(word: string, atHead: boolean, isVerb: boolean): readonly string
   const [short, second] =
     apostrophe < 0 ? [] : (endings.find(([end]) => lower.endsWith(end)) ?? []);
   if (short && second) return [...expand(word.slice(0, -short.length), atHead, isVerb), second];
-  // "IT" is not "it", and "A" may be a letter of its own.
+  // Only capitalized words: "IT" is not "it", and "A" may be a letter.
   const isOpener = isVerb || words.isOpener(lower);
   return [atHead && isOpener && /\p{Lu}\p{Ll}+$/u.test(word) ? lower : word];
 }
 
-/** The tokens to compare. Ends of sentences stay, except the last one; commas are dropped. */
+/** Returns the tokens to compare. Sentence ends are included, except the last one; commas are dropped. */
 function sequenceOf(tokens: readonly Token[]): readonly string[] {
   const sequence: string[] = [];
   let isHead = true;
@@ -153,7 +156,7 @@ function sequenceOf(tokens: readonly Token[]): readonly string[] {
   tokens.forEach((token, at) => {
     if (token.kind === 'stop') {
       const isLast = at === tokens.length - 1;
-      // "You can use it?" is not "You can use it.", but "how do I use it" needs no question mark.
+      // "You can use it?" is not "You can use it.", but "how do I use it" is a question even without a question mark.
       if (token.text.includes('?') && !isClear) sequence.push('?');
       if (/[.?!]/.test(token.text) && !isLast) sequence.push('.');
       // "No, use tabs" is not "no use tabs".
@@ -169,7 +172,7 @@ function sequenceOf(tokens: readonly Token[]): readonly string[] {
   return sequence;
 }
 
-/** Whether a token is a dash between words, used like a comma. */
+/** True if a token is a dash between words, which works like a comma. */
 function isDash(tokens: readonly Token[], at: number): boolean {
   const isLong = (token: Token | undefined) => token?.kind === 'word' && token.text.length > 1;
   return tokens[at]?.text === '-' && isLong(tokens[at - 1]) && isLong(tokens[at + 1]);

@@ -11,42 +11,42 @@ export type EnhanceProgress =
   | { readonly step: 'text'; readonly model: string; readonly text: string }
   | ({ readonly step: 'failed' } & Attempt);
 
-/** A prompt in progress. */
+/** A prompt that is being improved. */
 export type PromptWork = {
   readonly chosen: ChosenRule;
-  /** The normalized prompt. */
+  /** The prompt, normalized. */
   readonly prompt: string;
-  /** Monotonic time limit for all models. */
+  /** Deadline of all models together, in monotonic ms. */
   readonly endsAt: number;
-  /** Failed models so far. */
+  /** Attempts of models that failed so far. */
   readonly attempts: Attempt[];
   readonly tell: (progress: EnhanceProgress) => void;
 };
 
-/** One caller for all calls of a prompt: they count once against the breaker. */
+/** `caller` is the same object for all calls of a prompt, so that the breaker counts at most one failure. */
 type AskedWork = PromptWork & { readonly caller: ModelCaller };
 
-/** Timeout for the list of models, slightly above that of `models` itself. */
+/** Timeout of the list of models in ms, slightly above the timeout of `models` itself. */
 const listMs = 5_500;
-/** Minimum time for an attempt. */
+/** Minimum time for an attempt, in ms. */
 const leastMs = 250;
-/** Share of the remaining time for a model that is not the last. */
+/** Share of the remaining time that a model gets, unless it is the last. */
 const share = 2 / 3;
-/** Added to the timeout of `models`, whose error message says more. */
+/** Time in ms added to the timeout of `models`, so that its failure, which says more, comes first. */
 const graceMs = 100;
 
-/** Asks the models of a rule in order. */
+/** Creates the chain, which calls the models of a rule in order until one gives a usable result. */
 export function createChain(needs: {
   readonly models: Pick<Models, 'find' | 'complete' | 'absence'>;
   readonly clock: Clock;
   readonly log: Log;
-  /** The num_ctx for all calls of a model. */
+  /** Returns the context size (`num_ctx`) for all calls of a model. */
   readonly contextSize: (model: string) => number | undefined;
 }) {
   const { models, clock, log, contextSize } = needs;
   let isSilent = false;
 
-  /** Logs once that no model answers, until one does. */
+  /** Logs that no model answers, once until a model answers again. */
   function logSilence(reason: string, attempts: readonly Attempt[]): void {
     if (attempts.some(isOutputFault)) return;
     if (!isSilent) log.warn({ reason }, 'no model answers: prompts are returned unchanged');
@@ -63,7 +63,7 @@ export function createChain(needs: {
     return { kind, message, isFinal: kind === 'breaker_open' };
   }
 
-  /** The checked answer of a model, or why there is none. */
+  /** Returns the checked answer of a model, or why it gave none. */
   async function ask(
     model: string,
     { chosen, prompt, endsAt, tell, caller }: AskedWork,
@@ -74,7 +74,7 @@ export function createChain(needs: {
     const info = await within(findMs, { clock, signal }, inTime =>
       models.find(model, inTime, caller),
     ).catch(
-      // If Ollama cannot list its models, the other attempts would fail too.
+      // If Ollama cannot list its models, further attempts fail too.
       (error: unknown): Fault => ({ ...faultOf(error, model), isFinal: true }),
     );
     if (!info) return { kind: 'missing', message: absent(model) } as const;
@@ -103,7 +103,7 @@ export function createChain(needs: {
     return 'kind' in checked ? checked : { ...checked, model, digest };
   }
 
-  /** The first usable answer; undefined if all models failed. */
+  /** Returns the first usable answer; undefined if all models failed. */
   async function firstAnswer(work: PromptWork, signal: AbortSignal) {
     const { chosen, attempts, tell, endsAt } = work;
     const asked = { ...work, caller: { client: chosen.client } };
@@ -120,7 +120,7 @@ export function createChain(needs: {
       const attempt = { model, kind, message, tookMs };
       attempts.push(attempt);
       tell({ step: 'failed', ...attempt });
-      // What quotes the prompt is not logged.
+      // The message of a rejected answer may quote the prompt, so it is not logged.
       const logged = isOutputFault(attempt) ? { model, kind, tookMs } : attempt;
       log.info({ ...logged, client: chosen.client }, 'a model gave no prompt');
       if ('isFinal' in answer && answer.isFinal) break;
@@ -130,13 +130,13 @@ export function createChain(needs: {
 
   return {
     logSilence,
-    /** Rejects only with the reason of `signal`. */
+    /** Resolves with the first usable result, or why there is none. Rejects only with the reason of `signal`. */
     async run(work: PromptWork, signal: AbortSignal): Promise<CachedResult> {
       const { chosen, attempts } = work;
       const written = await firstAnswer(work, signal);
       if (!written) {
         const reason = attempts.map(inWords).join('. ') || 'no time was left for a model';
-        // `cancelled`: the hub stops.
+        // Kind `cancelled` means that the hub stops.
         if (attempts.some(({ kind }) => kind !== 'queue' && kind !== 'cancelled'))
           logSilence(reason, attempts);
         return { kind: 'none', reason, attempts };
@@ -150,5 +150,5 @@ export function createChain(needs: {
   };
 }
 
-/** `isFinal`: no other model can be asked. */
+/** Failure of an attempt. `isFinal`: the remaining models would fail, too. */
 type Fault = Pick<Attempt, 'kind' | 'message'> & { readonly isFinal?: boolean };

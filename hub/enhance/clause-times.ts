@@ -8,13 +8,13 @@ const periods = wordSet(
 );
 const days = wordSet('today tomorrow yesterday tonight');
 
-/** "the weekly report" is not sent every week. */
+/** True if an adverb of time describes a noun: "the weekly report" is not sent every week. */
 export const isTimeOfThing = ({ raw }: Lexeme, before: Lexeme | undefined): boolean =>
   raw.endsWith('ly') && definite.has(before?.text ?? '');
 
 /**
- * Whether an adverb of time belongs to the noun behind it: "a plan for a weekly call" is not a weekly plan.
- * `isObject`: the part of the clause that the adverb is in begins with no preposition.
+ * True if an adverb of time belongs to the noun after it: "a plan for a weekly call" is not a weekly plan. `isObject`:
+ * no preposition precedes the adverb in its part of the clause.
  */
 export const isTimeBehind = (
   { raw }: Lexeme,
@@ -22,16 +22,16 @@ export const isTimeBehind = (
   isObject: boolean,
 ): boolean => raw.endsWith('ly') && !isObject && next?.kind === 'word' && !closed.has(next.text);
 
-/** Whether a word says when or how often something happens, or begins to: "today", "every month", "next week". */
+/** True if a word is or begins a time or frequency: "today", "every month", "next week". */
 export const beginsTime = ({ text }: Lexeme, next: Lexeme | undefined): boolean =>
   days.has(text) ||
   (text.startsWith('every') && text !== 'every') ||
   (determiners.has(text) && periods.has(next?.stem ?? ''));
 
-/** The "week" of "next week". */
+/** True for the second word of "next week". */
 export const endsTime = ({ stem }: Lexeme, before: Lexeme | undefined): boolean =>
   determiners.has(before?.text ?? '') && periods.has(stem);
 
-/** Whether a sentence says one time. Of two, each belongs to the words beside it. */
+/** True if a sentence has exactly one time. Of two times, each belongs to the words beside it. */
 export const hasOneTime = (lexemes: readonly Lexeme[]): boolean =>
   lexemes.filter((lexeme, at) => beginsTime(lexeme, lexemes[at + 1])).length === 1;

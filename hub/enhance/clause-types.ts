@@ -6,12 +6,15 @@ export type Term = {
   readonly form: Form;
   readonly raw: string;
   readonly isVerb: boolean;
-  /** Stands behind "the", "this" and the like, where singular and plural differ. */
+  /** True if the word follows "the", "this" or the like, where singular and plural differ. */
   readonly isDefinite: boolean;
 };
 
-/** The words behind a preposition. `head` is the class of the preposition; "" before the first one. */
+/** The words after a preposition. `head` is the class of the preposition; "" for the words before the first one. */
 export type Chunk = { readonly head: string; readonly terms: readonly Term[] };
 
-/** Chunks may change places, their words may not. `head` is `main`, `rel` or the conjunction. */
+/**
+ * A clause. The order of its chunks is free, the order of the words in a chunk is not. `head` is `main`, `rel`
+ * (relative clause) or the conjunction.
+ */
 export type Clause = { readonly head: string; readonly chunks: readonly Chunk[] };

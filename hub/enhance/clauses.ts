@@ -14,17 +14,17 @@ import type { Sentence } from './terms.ts';
 import { activeOf, whoOf } from './voice.ts';
 import { wordSet } from './words.ts';
 
-/** The roles of the words of a sentence. */
+/** Clauses and roles of the words of a sentence. */
 export type Structure = {
   readonly clauses: readonly Clause[];
-  /** The programming language, where the sentence only says in which language. */
+  /** The programming language, if the sentence only names it as the language to use. */
   readonly context: readonly string[];
-  /** Kinds of things beside an identifier or a path: "the function parseUrl". */
+  /** Nouns that describe an identifier or a path next to them: "the function parseUrl". */
   readonly kinds: readonly string[];
   readonly tense: 'past' | 'present' | undefined;
 };
 
-/** Conjunctions that say something without more words: "until when". */
+/** Conjunctions that mean something without a clause after them: "until when". */
 const lone = wordSet('until since before after');
 
 type DraftChunk = { readonly head: string; readonly terms: Term[] };
@@ -39,7 +39,7 @@ type Draft = {
   isPassive: boolean;
 };
 
-/** A word with those around it. */
+/** A word and its neighbours. */
 type Place = {
   readonly lexeme: Lexeme;
   readonly before: Lexeme | undefined;
@@ -56,9 +56,7 @@ const relatives = wordSet('that which who');
 const coordinators = wordSet('and but or then');
 const subjects = wordSet('i you we they he she it can will has have should must');
 
-/**
- * Splits a sentence into clauses, and these at prepositions. `isForOf`: "for" is "of".
- */
+/** Splits a sentence into clauses, and the clauses at their prepositions. `isForOf`: "for" counts as "of". */
 export function structureOf({ intent, lexemes: all }: Sentence, isForOf: boolean): Structure {
   const { lexemes, context } = withoutContext(all);
   const flags = { isForOf, hasOneTime: hasOneTime(lexemes), isDefinite: false, isPassive: false };
@@ -97,7 +95,7 @@ const isVerb = (lexeme: Lexeme | undefined): boolean =>
 const clauseOf = ({ clauses }: Draft) => clauses.at(-1) ?? { head: 'main', chunks: [] };
 const termsOf = (draft: Draft): Term[] => clauseOf(draft).chunks.at(-1)?.terms ?? [];
 const isBlank = ({ chunks }: Clause) => chunks.every(({ head, terms }) => !head && !terms.length);
-/** Whether a clause has only introductory parts so far, as "in Python,". */
+/** True if a clause has only introductory parts so far, such as "in Python,". */
 const isBare = ({ chunks }: Clause) => chunks.every(({ head, terms }) => head || !terms.length);
 
 function openClause(draft: Draft, head: string): true {
@@ -133,7 +131,7 @@ const linkOf = (stem: string, raw: string): Term => ({
   isDefinite: false,
 });
 
-/** Each returns whether it has dealt with the word. What none deals with is a term. */
+/** Functions that read a word by its role, and return whether they did. A word that none reads is a term. */
 const readers: readonly ((draft: Draft, place: Place) => boolean)[] = [
   readCoordinator,
   readAuxiliary,
@@ -146,7 +144,7 @@ const readers: readonly ((draft: Draft, place: Place) => boolean)[] = [
   readKind,
 ];
 
-/** Behind "in Python," a clause only begins; before ", in Python" it goes on. */
+/** Reads a comma. After "in Python," the clause begins; before ", in Python" it continues. */
 function readComma(draft: Draft, { lexeme: { kind }, next }: Place): boolean {
   if (kind !== 'stop') return false;
   const clause = clauseOf(draft);
@@ -155,7 +153,7 @@ function readComma(draft: Draft, { lexeme: { kind }, next }: Place): boolean {
   return clause.head === 'main' && goesOn ? true : openClause(draft, 'main');
 }
 
-/** "and" joins two words, or begins a clause. */
+/** Reads "and", "or", "but" and "then", which join two words or begin a clause. */
 function readCoordinator(draft: Draft, { lexeme: { text }, next, afterNext }: Place): boolean {
   if (!coordinators.has(text)) return false;
   const isPair =
@@ -171,7 +169,7 @@ function readCoordinator(draft: Draft, { lexeme: { text }, next, afterNext }: Pl
   return true;
 }
 
-/** Whether a word may be, or begin, the object of a verb before it. */
+/** True if a word can be, or begin, the object of the verb before it. */
 const hasObject = (lexeme: Lexeme | undefined): boolean =>
   lexeme !== undefined &&
   lexeme.kind !== 'stop' &&
@@ -181,7 +179,7 @@ const hasObject = (lexeme: Lexeme | undefined): boolean =>
 function readAuxiliary(draft: Draft, { lexeme: { text }, before, next }: Place): boolean {
   const isWhich = draft.intent.startsWith('which');
   if (be.has(text)) {
-    // In "which files are imported by X" and "files that are imported by X", the files are no subject.
+    // The files are the object, not the subject, in "which files are imported by X" and "files that are imported by X".
     draft.isPassive = !isWhich && !relatives.has(before?.text ?? '');
     return true;
   }
@@ -192,7 +190,7 @@ function readAuxiliary(draft: Draft, { lexeme: { text }, before, next }: Place):
   return isWhich && termsOf(draft).length > 0 ? openClause(draft, 'rel') : true;
 }
 
-/** "a function that sorts", "to sort" and "for sorting" are one. "files that are in src" are "files in src". */
+/** Reads a relative clause: "that sorts", "to sort" and "for sorting". "files that are in src" are "files in src". */
 function readRelative(draft: Draft, place: Place): boolean {
   const { lexeme, before, next } = place;
   const { text } = lexeme;
@@ -221,7 +219,7 @@ function beginsClause(before: Lexeme | undefined, next: Lexeme | undefined): boo
 }
 
 function readDropped(draft: Draft, { lexeme: { text }, before }: Place): boolean {
-  // "create a new branch" is "create a branch", but "the new parser" is another one than "the parser".
+  // "create a new branch" is "create a branch", but "the new parser" is another parser than "the parser".
   if (text === 'new')
     return /^an?$/.test(before?.text ?? '') || (draft.intent === 'write' && before === undefined);
   if (text === 'all' && /^(?:list|which|give|what)/.test(draft.intent))
@@ -235,16 +233,16 @@ function readPreposition(draft: Draft, { lexeme: { text }, before, next }: Place
   if (subordinators.has(text)) return openClause(draft, text === 'whether' ? 'if' : text);
   if (text === 'for' && /^(?:me|us)$/.test(next?.text ?? '')) return true;
   const head = text === 'for' && !draft.isForOf ? text : prepositions.get(text);
-  // "is using" is a verb.
+  // In "is using", "using" is a verb and no preposition.
   if (head === undefined || (text === 'using' && be.has(before?.text ?? ''))) return false;
   return openChunk(draft, head);
 }
 
-/** "which files import X" are the "files that import X". */
+/** Begins a relative clause in a question: "which files import X" are the "files that import X". */
 function readQuestion(draft: Draft, { lexeme, before }: Place): boolean {
   const isAction = isVerb(lexeme) && lexeme.form !== 'ed' && !be.has(before?.text ?? '');
   const clause = clauseOf(draft);
-  // "changed by the last commit", "before you suggest a fix"
+  // The verb is elsewhere in "changed by the last commit" and "before you suggest a fix".
   const isElsewhere = clause.head !== 'main' || clause.chunks.at(-1)?.head === 'by';
   const isPredicate = isAction && !isElsewhere && !isBare(clause);
   if (draft.intent.startsWith('which') && draft.clauses.length === 1 && isPredicate)
@@ -252,7 +250,7 @@ function readQuestion(draft: Draft, { lexeme, before }: Place): boolean {
   return false;
 }
 
-/** "every month", "monthly" and "next month" may stand anywhere in their clause. */
+/** Moves a time to the start of its clause, as it may be anywhere: "every month", "monthly", "next month". */
 function readTime(draft: Draft, { lexeme, before, next }: Place): boolean {
   if (!draft.hasOneTime || isTimeOfThing(lexeme, before)) return false;
   const { chunks } = clauseOf(draft);
@@ -267,7 +265,7 @@ function readTime(draft: Draft, { lexeme, before, next }: Place): boolean {
 
 const pronouns = wordSet('i we you they he she it');
 
-/** "under load it fails": behind the words with a preposition the subject begins. */
+/** Begins the subject after an introduction with a preposition: "under load it fails". */
 function readSubject(draft: Draft, { lexeme: { text }, before }: Place): boolean {
   const clause = clauseOf(draft);
   const isIntroduced =

@@ -4,14 +4,14 @@ import { closed } from './phrases.ts';
 import type { Token } from './tokens.ts';
 import { wordSet } from './words.ts';
 
-/** "re-sign" is not "resign". */
+/** Words that mean something else with a hyphen: "re-sign" is not "resign". */
 const other = wordSet(
   'recollect recover recreation reform relay release remark represent repress resent reserve resign resort',
 );
 const minPart = 2;
 const minWhole = 6;
 
-/** The words of a prompt in lower case. */
+/** Returns the words of a prompt in lower case. */
 const wordsIn = ({ tokens, payload }: Canonical): ReadonlySet<string> =>
   new Set(
     [...tokens, ...payload].flatMap(({ kind, text }) =>
@@ -20,8 +20,8 @@ const wordsIn = ({ tokens, payload }: Canonical): ReadonlySet<string> =>
   );
 
 /**
- * Writes compounds of the first prompt as the second one does: "time sheet" and "pre-commit" as "timesheet" and
- * "precommit", and "back-up" as "back up", if those are in the second one.
+ * Spells compounds of the first prompt like the second prompt: "time sheet" and "pre-commit" as "timesheet" and
+ * "precommit", and "back-up" as "back up", if the second prompt has those.
  */
 export function withCompoundsOf(a: Canonical, others: Canonical): Canonical {
   const theirs = wordsIn(others);

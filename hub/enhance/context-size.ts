@@ -2,8 +2,8 @@ import type { EnhancementRules } from '#config';
 import { isSameModel } from '#models';
 
 /**
- * The num_ctx for all calls of a model: the largest of the rules that use it. With another num_ctx than that of the
- * call before, Ollama loads the model again, which takes seconds. Undefined for a model that no rule uses.
+ * Returns the context size (`num_ctx`) for all calls of a model: the largest of the rules that use it. Ollama reloads a
+ * model when the size changes, which takes seconds. Undefined for a model that no rule uses.
  */
 export function contextSizeOf(
   model: string,

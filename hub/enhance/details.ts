@@ -1,16 +1,16 @@
 import { tokensOf } from './tokens.ts';
 import { negators } from './words.ts';
 
-/** A part of a prompt that no other wording replaces. */
+/** A part of a prompt that must not be worded differently. */
 export type Detail = {
   readonly kind: 'code' | 'url' | 'path' | 'quote' | 'identifier' | 'name' | 'number' | 'negation';
-  /** As written, except: code without its fence, numbers in digits with their unit, names in their usual spelling. */
+  /** Text as written, except: code without its fence, numbers in digits with unit, names in their common spelling. */
   readonly text: string;
 };
 
 const fence = /```(?:[\w+-]*\n)?([\s\S]*?)(?:```|$)/g;
 
-/** The details of a prompt in their order, code blocks first, repeated ones repeated. */
+/** Returns the details of a prompt in their order, code blocks first. Repeated details are repeated. */
 export function detailsOf(text: string): readonly Detail[] {
   const blocks = [...text.matchAll(fence)].map(([, code = '']) => code.trim()).filter(Boolean);
   const prose = text.replaceAll(fence, '\n').replaceAll(/[\u2018\u2019]/g, "'");

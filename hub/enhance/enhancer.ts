@@ -34,32 +34,32 @@ export type Enhancer = ReturnType<typeof createEnhancer>;
 /** Statistics of both caches, and of the prompts since the hub started. */
 export type CachesStats = Awaited<ReturnType<Enhancer['stats']>>;
 
-/** Whether the result for a prompt is cached, and why. */
+/** Cached entries for a prompt, and the reason if the caches are not used. */
 export type Explanation = Awaited<ReturnType<Enhancer['explain']>>;
 
 type Options = {
   readonly rules: () => EnhancementRules;
-  /** Model of the rules that name none. */
+  /** Model of the rules that do not name one. */
   readonly model: string;
-  /** The `num_ctx` of a model. Default: the largest of the rules that use it. */
+  /** Returns the context size (`num_ctx`) of a model. Default: the largest of the rules that use it. */
   readonly contextSize?: (model: string) => number | undefined;
 };
 
 type Needs = {
   readonly models: Models;
   readonly exact: ExactCache;
-  /** Undefined: there is no semantic cache. */
+  /** Semantic cache; undefined if there is none. */
   readonly semantic: SemanticSource | undefined;
   readonly clock: Clock;
   readonly log: Log;
 };
 
-/** Maximum number of prompts in progress. Further ones are returned unchanged. */
+/** Maximum number of concurrent prompts. Further ones are returned unchanged. */
 const maxRunning = 1000;
-/** Part of the total time that is reserved for the answer, in ms. */
+/** Part of a rule's total time that is reserved for the response, in ms. */
 const reserveMs = 250;
 
-/** Does no I/O; `start` loads the model of the default rule. */
+/** Creates the enhancer. Does no I/O; `start` loads the model of the default rule. */
 export function createEnhancer(options: Options, needs: Needs) {
   const { models, exact, semantic, clock, log } = needs;
   const book = createRuleBook(options.rules, options.model);
@@ -68,9 +68,9 @@ export function createEnhancer(options: Options, needs: Needs) {
   const chain = createChain({ ...needs, contextSize });
   const cached = createCachedResults({ ...needs, chain });
   const sources = { model: 0, l1: 0, l2: 0, fallback: 0, unchanged: 0, disabled: 0 };
-  /** Failed attempts of models by kind. */
+  /** Numbers of failed attempts of models, by kind. */
   const failures: { [kind in AttemptKind]?: number } = {};
-  /** Prompts, those in progress, and those for which no cache was used: on request, or because of a secret. */
+  /** Numbers of prompts: all, those in progress, and those that bypassed the caches, on request or due to a secret. */
   let [requests, running, withoutCache] = [0, 0, 0];
 
   const whyNotKept = (request: EnhanceRequest, prompt: string) =>
@@ -129,8 +129,8 @@ export function createEnhancer(options: Options, needs: Needs) {
   }
 
   /**
-   * The cached result for a recent prompt, as `enhance` would return it; without a promise if the cache is in
-   * memory. Never rejects.
+   * Returns the cached result for a recent prompt, as `enhance` would; without a promise if the cache is in memory.
+   * Never rejects.
    */
   function atHand(
     request: EnhanceRequest,
@@ -147,8 +147,8 @@ export function createEnhancer(options: Options, needs: Needs) {
   }
 
   /**
-   * Resolves within the total time of the rule: with a result from a cache or a model, or with the given prompt and
-   * the reason. Rejects only if `signal` is aborted, with its reason.
+   * Improves a prompt. Resolves within the total time of the rule: with a result from a cache or a model, or with the
+   * given prompt and a reason. Rejects only if `signal` is aborted, with its reason.
    */
   async function enhance(
     request: EnhanceRequest,
@@ -191,7 +191,7 @@ export function createEnhancer(options: Options, needs: Needs) {
       client: chosen.client,
       rule: chosen.name,
       model: chosen.models[0],
-      /** Why the caches are not used for this prompt. */
+      /** Reason why the caches are not used for this prompt; undefined if they are. */
       refused: whyNotKept({ prompt: given }, prompt),
       ...(await cached.explain(prompt, chosen, signal)),
     };
@@ -217,7 +217,7 @@ export function createEnhancer(options: Options, needs: Needs) {
     stats: async () => ({
       prompts: structuredClone({ requests, running, sources, withoutCache, failures }),
       exact: await exact.stats(),
-      /** Undefined if no rule uses the semantic cache. */
+      /** Statistics of the semantic cache; undefined if it is not loaded and no rule uses it. */
       semantic: await semantic?.stats(),
     }),
   };

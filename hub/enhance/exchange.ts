@@ -1,12 +1,12 @@
 import type { Side } from './spot-pairs.ts';
 import type { Spot } from './spots.ts';
 
-/** The place of a word: the word that governs it, and the preposition between them. */
+/** Syntactic place of a word: the verb that governs it, and the preposition before it. */
 type Slot = { readonly governor: number; readonly preposition: string };
 
 /**
- * Two words that changed places with each other: "compare our prices with those of the competitors" is not "our
- * competitors with those of the prices". Items of one list have the same place.
+ * Returns a word that changed places with another word: "compare our prices with those of the competitors" is not "our
+ * competitors with those of the prices". Items of one list count as the same place.
  */
 export function exchanged(left: Side, right: Side): Spot | undefined {
   const order = [...left.pairs.keys()].toSorted((x, y) => x - y);
@@ -28,7 +28,10 @@ export function exchanged(left: Side, right: Side): Spot | undefined {
 const isEqual = (a: Slot | undefined, b: Slot | undefined): boolean =>
   a !== undefined && a.governor === b?.governor && a.preposition === b.preposition;
 
-/** The last verb before a word in its clause, else the next one; -1 if the other prompt has none. */
+/**
+ * Returns the place of a word. Its governor is the last verb before it in its part of the prompt, or the next one in
+ * its clause; -1 if the other prompt has none.
+ */
 function slotOf({ spots, pairs }: Side, at: number): Slot {
   const spot = spots[at];
   const governs = (item: Spot, place: number) =>
@@ -43,14 +46,14 @@ function slotOf({ spots, pairs }: Side, at: number): Slot {
   return { governor, preposition: spot?.preposition ?? '' };
 }
 
-/** A word of another request than in the other prompt: "compare these and recommend one" has two. */
+/** Returns a word of another request than in the other prompt: "compare these and recommend one" has two requests. */
 export const otherObject = (left: Side, right: Side): Spot | undefined =>
   left.spots.find((_, at) => {
     const [mine, theirs] = [askOf(left, at), askOf(right, left.pairs.get(at) ?? -1)];
     return mine !== undefined && theirs !== undefined && left.pairs.get(mine) !== theirs;
   });
 
-/** The verb of a request that stands right before a word, if both are in the other prompt. */
+/** Returns the index of the request's verb directly before a word, if the other prompt has both. */
 function askOf({ spots, pairs }: Side, at: number): number | undefined {
   const spot = spots[at];
   if (!pairs.has(at) || !spot || spot.isAsk || spot.preposition !== '') return undefined;

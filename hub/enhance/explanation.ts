@@ -1,13 +1,13 @@
-/** What the words of two requests have to do with each other. `why` quotes words. */
+/** Result of the comparison of two requests by their words. `why` quotes words of the requests. */
 export type Explanation = {
-  /** `alike`: all differences are explained. `roles`: the same words do other things to each other. */
+  /** `alike`: all differences are explained. `roles`: the same words have different roles. */
   readonly kind: 'alike' | 'roles' | 'unexplained';
   readonly why: string;
 };
 
 const maxQuoted = 6;
 
-/** At most `maxQuoted` words, each in quotation marks. */
+/** Formats at most `maxQuoted` words, each in quotation marks. */
 export const quoted = (items: readonly string[]) =>
   items
     .slice(0, maxQuoted)

@@ -3,8 +3,9 @@ import { closed } from './phrases.ts';
 import type { Token } from './tokens.ts';
 
 /**
- * Writes the first word of the first prompt in small letters if the second one does so behind "a" and before the same noun:
- * the capital of "Pancake recipe" is no name beside "Give me a pancake recipe", but may be one in "Apple is bought by whom".
+ * Converts the first word of the first prompt to lower case if the second prompt has it so after "a" and before the
+ * same noun: "Pancake" in "Pancake recipe" is no name if the other prompt is "Give me a pancake recipe", but "Apple"
+ * may be one in "Apple is bought by whom".
  */
 export function withFirstWordOf(a: Canonical, others: Canonical): Canonical {
   const [first, ...rest] = a.tokens;

@@ -3,8 +3,8 @@ import { HubError, messageOf } from '#core';
 import type { SemanticSource } from './semantic-source.ts';
 
 /**
- * Removes the results of a tag, or all, from both caches; resolves with the number in each. Rejects with
- * HUB_CACHE_UNREACHABLE if one cache could not remove them now; the other has removed them.
+ * Removes the results of a tag, or all results, from both caches; resolves with the number in each. Rejects with
+ * HUB_CACHE_UNREACHABLE if one cache cannot remove them now; the other cache has removed them.
  */
 export async function forgetResults(
   exact: Pick<ExactCache, 'forget' | 'isForgetPending'>,

@@ -1,5 +1,5 @@
 /**
- * The messages for a model: the system prompt of a rule inside the hub's instructions, and the prompt as delimited
+ * Returns the messages for a model: the rule's system prompt inside the hub's instructions, and the prompt as delimited
  * data. They begin with the same text for all prompts of a rule, so that Ollama evaluates it once.
  */
 export function frame(prompt: string, systemPrompt: string) {
@@ -10,5 +10,5 @@ export function frame(prompt: string, systemPrompt: string) {
   return { system, prompt: `${asked}\n<${tag}>\n${prompt}\n</${tag}>` };
 }
 
-/** Part of the keys of results, because they depend on the frame and on the checks. Change it with either. */
+/** Version of the frame and the checks, a part of the keys of results. Increment it if either changes. */
 export const frameVersion = 4;

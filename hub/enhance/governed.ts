@@ -3,11 +3,14 @@ import { prepositions } from './lexemes.ts';
 import { closed, isContentWord, vocabulary } from './phrases.ts';
 import { names, rowsOf, wordSet } from './words.ts';
 
-/** Pairs of prepositions that are one request before any word. */
+/** Pairs of prepositions that mean the same before any word. */
 const samePairs = pairsOf(
   `and from | and to | and with | to into | into as | in inside | with using | via through | among between`,
 );
-/** Pairs that are one request behind certain words only: "a talk on trees", but not "a note on the fridge". */
+/**
+ * Pairs of prepositions that mean the same only after certain words: "a talk on trees" is "a talk about trees", but "a
+ * note on the fridge" is not "a note about the fridge".
+ */
 const samePairsBehind: readonly (readonly [ReadonlySet<string>, ReadonlySet<string>])[] = [
   [
     pairsOf('about on'),
@@ -34,25 +37,25 @@ const samePairsBehind: readonly (readonly [ReadonlySet<string>, ReadonlySet<stri
   [pairsOf('by in'), wordSet('changed')],
   [pairsOf('between from'), wordSet('difference differ differs')],
 ];
-/** Prepositions that may stand in the place of "to" before a verb: "for testing it" is "to test it". */
+/** Prepositions that may replace "to" before a verb: "for testing it" is "to test it". */
 const purpose = pairsOf('for to');
-/** Months, whose prepositions belong to the day: "on June 3" is "the 3rd of June". */
+/** Months, whose preposition depends on the day: "on June 3" is "the 3rd of June". */
 const months = wordSet(
   'january february march april may june july august september october november december',
 );
 const monthPairs = pairsOf('on of | in of');
-/** Words that can stand behind many prepositions. */
+/** Words that follow many prepositions, and are not governed by them. */
 const ranks = wordSet('own last next first same');
-/** Words that begin a clause, so that no preposition before them governs what follows. */
+/** Words that begin a clause. A preposition before them does not govern the words after them. */
 const clauses = wordSet('how what when where whether which who whom whose why that if');
-/** "takes over" is a verb. */
+/** Verbs with "over" as a part of them: "takes over". */
 const particled = wordSet('take takes taking taken took hand hands handed');
-/** "would like" is a verb. */
+/** Words before "like" as a verb: "would like". */
 const wishing = wordSet('would i you we');
-/** Words between a preposition and the word it governs. */
+/** Maximum distance in words between a preposition and the word that it governs. */
 const maxDistance = 3;
 
-/** A preposition, the word before it, and the word that it governs. `isListed`: "and" or "or" stands before the first. */
+/** A preposition, the word before it, and the word that it governs. `isListed`: "and" or "or" precedes `before`. */
 type Head = {
   readonly text: string;
   readonly before: string;
@@ -65,11 +68,11 @@ function pairsOf(rows: string): ReadonlySet<string> {
 }
 
 /**
- * A word behind another preposition: "approved by Maria" is not "approved for Maria". Also a word
- * behind "of" that belongs to another noun: "a box with a chicken of 5 kg" is not "a box of 5 kg with a chicken".
+ * Returns a word with another preposition: "approved by Maria" is not "approved for Maria". Also returns a word after
+ * "of" that belongs to another noun: "a box with a chicken of 5 kg" is not "a box of 5 kg with a chicken".
  */
 export function otherGoverned(a: Canonical, b: Canonical): string | undefined {
-  // The items of a list may stand in another order: then each of them has "and" before it in one prompt.
+  // Items of a list may be in another order: then each of them has "and" before it in one of the prompts.
   const isJoined = countOfAnd(a) === countOfAnd(b);
   const [mine, theirs] = [governedIn(a), governedIn(b)];
   for (const [word, { heads, isVerb }] of mine) {
@@ -88,7 +91,7 @@ export function otherGoverned(a: Canonical, b: Canonical): string | undefined {
   return undefined;
 }
 
-/** Whether the words before "of" differ, and both prompts have both. Items of a list do not count. */
+/** True if the words before "of" differ, and each prompt has both of them. Items of a list do not count. */
 function isOfOther(one: Head, other: Head, prompts: readonly Canonical[]): boolean {
   const stemOf = (text: string) => vocabulary().stem(text).stem;
   const owners = [one, other].map(({ before }) => stemOf(before));
@@ -119,16 +122,16 @@ function isSamePair(isAction: boolean, one: Head, other: Head): boolean {
   );
 }
 
-/** Whether the words have this one, in the singular or the plural. */
+/** True if the set has the word, in the singular or the plural. */
 const isOf = (words: ReadonlySet<string>, word: string): boolean =>
   words.has(word) || words.has(word.replace(/s$/, ''));
 
-/** What "and" adds is not what a preposition adds. */
+/** True for prepositions and "and": a word added by "and" is not one added by a preposition. */
 const isHead = (text: string): boolean => text === 'and' || prepositions.has(text);
 
 type Governed = { readonly heads: Head[]; isVerb: boolean };
 
-/** Maps each word that directly follows a preposition to its prepositions. */
+/** Maps each word that follows a preposition to its prepositions. */
 function governedIn(canonical: Canonical): ReadonlyMap<string, Governed> {
   const texts = textsOf(canonical);
   const governed = new Map<string, Governed>();
@@ -141,7 +144,7 @@ function governedIn(canonical: Canonical): ReadonlyMap<string, Governed> {
     const place = behind.findIndex(
       (item, index) =>
         prepositions.has(item) ||
-        // "of a Python decorator" governs the decorator.
+        // In "of a Python decorator", "of" governs the decorator.
         (!closed.has(item) &&
           !ranks.has(item) &&
           !(names.has(item) && isContentWord(behind[index + 1]))),

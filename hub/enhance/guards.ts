@@ -7,19 +7,20 @@ import { otherSpelling } from './spelling.ts';
 import * as words from './words.ts';
 
 /**
- * `same`: the canonical forms are equal. `alike`: every difference is explained (a synonym, another form of a word, a
- * word that changes nothing, a moved part): the same request if also the embeddings are similar. `unsure`: only a
- * judge can decide. `different`: a difference that changes the request was found.
+ * Result of comparing two prompts. `same`: the canonical forms are equal. `alike`: every difference is explained (a
+ * synonym, another form of a word, a word that changes nothing, a moved part), so the prompts are the same request if
+ * their embeddings are similar, too. `unsure`: only a judge can decide. `different`: a difference that changes the
+ * request was found.
  */
 export type Verdict = 'same' | 'alike' | 'unsure' | 'different';
 
-/** The verdict of the guards on two prompts, with the reason for people. */
+/** Verdict of the guards on two prompts, with a reason to show to users. */
 export type Comparison = { readonly verdict: Verdict; readonly why: string };
 
-/** Longer prompts, in characters, are the same only if they are equal. */
+/** Length in characters above which prompts are the same only if they are equal. */
 export const maxComparedLength = 8_000;
 
-/** Each looks for one kind of difference, and returns a sentence about it. */
+/** Checks for one kind of difference each. A guard returns a sentence about the difference, or undefined. */
 const guards = [differingLanguage, differingFacts, differingWords] as const;
 
 /** Compares two prompts by their words. They are `same` only if their canonical forms are equal. */
@@ -52,7 +53,7 @@ const isEqual = (a: readonly string[], b: readonly string[]) =>
 const lowerOf = (tokens: readonly Token[]): readonly string[] =>
   tokens.map(({ text }) => text.toLowerCase());
 
-/** The words that the others do not have, each once. */
+/** Returns the words that are in `items` but not in `others`, each once. */
 function missingIn(others: readonly string[], items: readonly string[]): readonly string[] {
   const known = new Set(others);
   return [...new Set(items)].filter(item => !known.has(item));
@@ -62,7 +63,7 @@ function differingLanguage({ language: a }: Canonical, { language: b }: Canonica
   return a && b && a !== b ? `written in two languages: ${a} and ${b}` : undefined;
 }
 
-/** Kinds of tokens that both prompts must share, with their names in messages. */
+/** Kinds of tokens that both prompts must share, with their names for messages. */
 const facts: readonly (readonly [Kind, string])[] = [
   ['number', 'numbers'],
   ['path', 'paths'],
@@ -76,8 +77,8 @@ const facts: readonly (readonly [Kind, string])[] = [
 const plainSigns = new Set(['-', '*', '(', ')', '->']);
 
 /**
- * Finds a difference in facts: numbers with their units, versions, paths, identifiers, quotations, names, operators,
- * and the payload.
+ * Returns a difference in facts: numbers with their units, versions, paths, identifiers, quotations, names, operators,
+ * or the text that the request is about.
  */
 function differingFacts(a: Canonical, b: Canonical): string | undefined {
   const [all, others] = [factsOf(a), factsOf(b)];
@@ -111,14 +112,14 @@ function factsOf({ head, payload }: Canonical): ReadonlyMap<Kind, readonly strin
   return found;
 }
 
-/** Reads "Java's" as the name Java. */
+/** Converts "Java's" to the name Java. */
 function asName(token: Token): Token {
   const isOwner = token.kind === 'word' && token.text.endsWith("'s");
   const name = isOwner && words.names.get(token.text.slice(0, -2).toLowerCase());
   return name ? { kind: 'name', text: name } : token;
 }
 
-/** The items that are more frequent in the first list. */
+/** Returns the items that are more frequent in the first list. */
 function moreFrequent(items: readonly string[], others: readonly string[]): readonly string[] {
   const left = new Map<string, number>();
   for (const other of others) left.set(other, (left.get(other) ?? 0) + 1);
@@ -129,7 +130,7 @@ function moreFrequent(items: readonly string[], others: readonly string[]): read
   });
 }
 
-/** Capitalized words of one text that the other lacks, whatever the case of its letters. */
+/** Returns the capitalized words of one text that the other text lacks, regardless of case. */
 function capitals(a: Canonical, b: Canonical): readonly string[] {
   const theirs = new Set(lowerOf(b.head));
   return a.head
@@ -138,7 +139,7 @@ function capitals(a: Canonical, b: Canonical): readonly string[] {
     .filter(text => !theirs.has(text.toLowerCase()) && !words.isOpener(text.toLowerCase()));
 }
 
-/** Finds words that change a request: negations, quantities, times, opposites, other things of the same kind. */
+/** Returns a difference in words that changes a request: negations, quantities, times, opposites and the like. */
 function differingWords(a: Canonical, b: Canonical): string | undefined {
   const [left, right] = [lowerOf(a.head), lowerOf(b.head)];
   const [noLeft = [], noRight = []] = [left, right].map(list =>
@@ -151,7 +152,7 @@ function differingWords(a: Canonical, b: Canonical): string | undefined {
   );
 }
 
-/** For each word of a group of contrasts, the group and its meaning there. */
+/** For each word, the groups of contrasts that have it, and its meaning in each group. */
 const meanings = Map.groupBy(
   words.contrasts.flatMap((group, number) =>
     [...group].map(([word, meaning]) => ({ word, number, meaning })),
@@ -159,7 +160,7 @@ const meanings = Map.groupBy(
   ({ word }) => word,
 );
 
-/** Both prompts have a word of the same group, with different meanings. */
+/** Returns a difference if both prompts have a word of the same group of contrasts, with different meanings. */
 function differingContrast(a: readonly string[], b: readonly string[]): string | undefined {
   const [left, right] = [a, b].map(list =>
     Map.groupBy(
@@ -179,7 +180,7 @@ function differingContrast(a: readonly string[], b: readonly string[]): string |
   return undefined;
 }
 
-/** Only one prompt states a quantity or a time. */
+/** Returns a difference if only one prompt states a quantity or a time. */
 function differingMarks(a: readonly string[], b: readonly string[]): string | undefined {
   const [left = [], right = []] = [a, b].map(list =>
     list
@@ -190,15 +191,15 @@ function differingMarks(a: readonly string[], b: readonly string[]): string | un
   return other.length ? `only one of them says ${quoted(other)}` : undefined;
 }
 
-/** Maximum number of differing words: more are another phrasing. */
+/** Maximum number of differing words in a row. More words are another wording, not another word. */
 const maxSlot = 3;
 const minFrame = 2;
-/** Minimum share of equal words in the shorter prompt. */
+/** Minimum share of the shorter prompt's words that both prompts have. */
 const minFrameShare = 0.5;
 
 /**
- * Finds another word in one place of otherwise equal sentences, or one more word. Synonyms and forms of one word do
- * not count.
+ * Returns a difference if otherwise equal sentences differ in one place, or have one more word. Synonyms and forms of
+ * one word are no difference.
  */
 function differingWord(a: readonly string[], b: readonly string[]): string | undefined {
   const before = commonLength(a, b);
@@ -231,7 +232,7 @@ function isSynonym(a: string, b: string): boolean {
   );
 }
 
-/** Whether two words are forms of one word, or a word and its misspelling. */
+/** True if two words are forms of one word, or a word and its misspelling. */
 function isVariant(a: string, b: string): boolean {
   const same = commonLength(a, b);
   const [shortest, longest] = [Math.min(a.length, b.length), Math.max(a.length, b.length)];

@@ -6,13 +6,13 @@ import { roles } from './idioms/roles.ts';
 import { outsideQuotations } from './tokens.ts';
 import { isOpener, isTypeName } from './words.ts';
 
-/** Patterns of sentences read whole prompts; longer ones, in characters, stay as they are. */
+/** Maximum length in characters of prompts in which idioms are replaced, because the patterns read whole prompts. */
 const maxLength = 1_000;
 
-/** Whole questions and requests first, and then what is in them. */
+/** Patterns in the order of their use: first for whole questions and requests, then for their parts. */
 const idioms = [...roles, ...questions, ...requests, ...parts];
 
-/** Words that are often written without their accents. Without those of others they are other words: "rosé", "maté". */
+/** Words that are often written without accents. "rosé" and "maté" would be other words without theirs. */
 const accented =
   /(?<!\p{L})(?:crème|brûlée|fraîche|cafés?|naïve|façades?|jalapeños?|clichés?|piñatas?|soufflés?|purées?|décor|São|Zürich|Málaga|Córdoba)(?!\p{L})/giu;
 /** Names of persons and places within a sentence: "García Márquez". */
@@ -26,7 +26,7 @@ function withoutAccents(text: string): string {
   return aboutAccents.test(rest) ? rest : rest.replaceAll(accentedName, plain);
 }
 
-/** A request in English in the wording that is compared: "how tall is it" as "what is the height of it". */
+/** Rewrites an English request in one common wording for comparison: "how tall is it" as "what is the height of it". */
 export function withoutIdioms(text: string): string {
   return text.length > maxLength ? text : outsideQuotations(text, inOneWording);
 }

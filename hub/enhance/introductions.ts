@@ -6,18 +6,18 @@ const questions = wordSet(
   'what which who how why when where can could should is are do does did will would',
 );
 
-/** If one of these follows "when", the sentence is a question. */
+/** Words after "when" that make the sentence a question. */
 const auxiliaries = wordSet(
   'am is are was were do does did has have had can could should would will shall may might must',
 );
-/** Verbs and conjunctions with a clause behind them, to which a time at the end of the sentence could belong. */
+/** Verbs and conjunctions that introduce a clause. A time at the end of the sentence could belong to this clause. */
 const clauseBearing = wordSet(
   `say says said tell tells told think thinks thought know knows knew believe believes believed claim claims claimed
   hope hopes hoped expect expects expected promise promised decide decided want wants wanted ask asks asked remind reminds
   teach teaches train warn warned convince plan planned prepare schedule that if whether because who`,
 );
 
-/** "before I upgrade, what should I check?" as "what should I check before I upgrade?" */
+/** Rewrites "before I upgrade, what should I check?" as "what should I check before I upgrade?" */
 export function withLateIntroductions(tokens: readonly Token[]): readonly Token[] {
   const done: Token[] = [];
   let sentence: Token[] = [];
@@ -45,12 +45,12 @@ function rotated(sentence: readonly Token[]): readonly Token[] {
       (questions.has(text(at + 1)) || (prepositions.has(first) && requests.has(text(at + 1)))),
   );
   if (comma < 0) return withLateOpening(sentence);
-  // "for this, which" has its question in front, too.
+  // The question is already at the beginning in "for this, which".
   const isQuestion = comma > 1 && !questions.has(text(1)) && sentence.length > comma + 2;
   return isQuestion ? [...sentence.slice(comma + 1), ...sentence.slice(0, comma)] : sentence;
 }
 
-/** "when it fails, what should I do" as "what should I do when it fails", unless the time could belong to another verb. */
+/** Moves a time to the end, unless it may belong to another verb: "what should I do when it fails". */
 function withLateTime(sentence: readonly Token[]): readonly Token[] {
   const text = (at: number) => sentence[at]?.text.toLowerCase() ?? '';
   const comma = sentence.findIndex(({ text: mark }) => mark === ',');
@@ -64,13 +64,13 @@ function withLateTime(sentence: readonly Token[]): readonly Token[] {
 }
 
 const asking = wordSet('how what why where');
-/** If one of these follows a question word, it is a question and not a clause: "what does it", but "what it does". */
+/** Words after a question word that make it a question and not a clause: "what does it", but "what it does". */
 const inverting = wordSet('do does did can could should would');
 const subjects = wordSet('i we you it they he she one the a an my our this that these');
 
 /**
- * "in Go how do I sort a list" as "how do I sort a list in Go": the comma is missing. Only for names, because "in
- * a box" may say where a thing is.
+ * Rewrites "in Go how do I sort a list" as "how do I sort a list in Go", where the comma is missing. Only for names,
+ * because "in a box" may say where a thing is.
  */
 function withLateOpening(sentence: readonly Token[]): readonly Token[] {
   const text = (at: number) => sentence[at]?.text.toLowerCase() ?? '';
@@ -88,7 +88,7 @@ function withLateOpening(sentence: readonly Token[]): readonly Token[] {
 
 const maxInsertion = 6;
 
-/** "how do I, in Go, sort a list" as "how do I sort a list in Go". */
+/** Rewrites "how do I, in Go, sort a list" as "how do I sort a list in Go". */
 function withLateInsertion(sentence: readonly Token[]): readonly Token[] {
   const isComma = (token: Token | undefined) => token?.text === ',';
   const begin = sentence.findIndex(isComma);

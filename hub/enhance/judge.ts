@@ -1,17 +1,17 @@
 import { type Clock, type JsonObject, isObject, tryParseJson, within } from '#core';
 import type { Models } from '#models';
 
-/** The answer of a judge. `unknown`: no answer in time, or not in the requested format. */
+/** Answer of a judge. `unknown`: the judge did not answer in time, or not in the requested format. */
 export type Judgement = 'same' | 'different' | 'unknown';
 
-/** Decides whether two prompts mean the same, by asking a model. Rejects only with the reason of `signal`. */
+/** Asks a model whether two prompts mean the same. Rejects only with the reason of `signal`. */
 export type Judge = ReturnType<typeof createJudge>;
 
 type Options = {
   readonly model: string;
-  /** The num_ctx of the other calls of the model: with another one Ollama would load it again. */
+  /** Returns the context size (`num_ctx`) of the model's other calls. With another, Ollama would reload the model. */
   readonly contextSize?: (model: string) => number | undefined;
-  /** Deadline of an answer; 30 s by default. */
+  /** Timeout of an answer in ms; 30 s by default. */
   readonly deadlineMs?: number;
 };
 
@@ -32,7 +32,7 @@ const format: JsonObject = {
   required: ['same'],
 };
 
-/** More than the requested answer needs. */
+/** Maximum tokens of an answer, more than the requested format needs. */
 const maxAnswerTokens = 32;
 
 export function createJudge(given: Options, { models, clock }: Needs) {
@@ -52,7 +52,7 @@ export function createJudge(given: Options, { models, clock }: Needs) {
       if (!isObject(answer) || typeof answer['same'] !== 'boolean') return 'unknown';
       return answer['same'] ? 'same' : 'different';
     } catch {
-      // A judge that fails decides nothing: the prompt is improved anew.
+      // If the judge fails, nothing is decided, and the prompt is improved as usual.
       signal.throwIfAborted();
       return 'unknown';
     }

@@ -6,44 +6,44 @@ import { classOf } from './pair-class.ts';
 
 export type Label = Exclude<Judgement, 'unknown'>;
 
-/** What the judge said about the pairs of a class. */
+/** Answers of the judge about the pairs of a class. */
 type ClassVerdict = {
-  /** `mixed`: the judge contradicted itself. Such a class has no label until it expires. */
+  /** `mixed`: the judge gave different answers. The class then has no label until the verdict expires. */
   readonly label: Label | 'mixed';
-  /** Keys of the pairs that were judged. */
+  /** Keys of the pairs that the judge has compared. */
   readonly pairs: readonly string[];
-  /** In milliseconds since the epoch. */
+  /** Time of expiry in milliseconds since the epoch. */
   readonly expiresAt: number;
 };
 
 type Needs = {
   readonly judge: Judge | undefined;
-  /** Holds the verdicts by class. */
+  /** Stores the verdicts by class. */
   readonly table: Pick<Table, 'find' | 'put' | 'remove' | 'entries'>;
-  /** Whether a model works on something else. */
+  /** Returns true while a model is used by prompts. */
   readonly isBusy: () => boolean;
   readonly clock: Pick<Clock, 'after' | 'now'>;
   readonly log: Log;
 };
 
-/** Pause before each judgement, in ms: the judge shares a machine with other models, and clients come first. */
+/** Pause before each judgement, in ms. The judge shares the machine with other models, and clients have priority. */
 const pauseMs = 5_000;
-/** Pairs of a class that are judged. The later ones confirm the first. */
+/** Maximum number of pairs of a class that are judged. Later ones confirm the first answer. */
 const maxJudged = 3;
-/** 30 days. */
+/** Lifetime of a verdict in ms: 30 days. */
 const lifetimeMs = 2_592_000_000;
 
 /**
- * Asks the judge, in the background and one pair at a time, about pairs of which the guards are not sure. Its answer
- * holds for all pairs that differ in the same words (`pair-class.ts`), until it gives another one about such a pair.
- * Without a judge, its earlier answers are not used either.
+ * Asks the judge about pairs for which the guards are unsure, in the background and one pair at a time. The answer
+ * applies to all pairs that differ in the same words (`pair-class.ts`), until the judge contradicts it for such a pair.
+ * If no judge is configured, earlier answers are not used either.
  */
 export function createJudgements(
   { maxWaiting }: { readonly maxWaiting: number },
   { judge, table, isBusy, clock, log }: Needs,
 ) {
   const judged = { same: 0, different: 0, unknown: 0 };
-  /** The pairs that wait for the judge, by key, including the one being judged. */
+  /** Pairs that wait for the judge, by key, including the pair that is being judged. */
   const waiting = new Map<string, readonly [string, string]>();
   const ended = new AbortController();
   let timer: Disposable | undefined;
@@ -73,7 +73,7 @@ export function createJudgements(
     if (waiting.size > 0) timer ??= clock.after(pauseMs, () => void atTurn());
   }
 
-  /** Judges a pair if one waits, unless models are busy with prompts, and then plans the next one. */
+  /** Judges a waiting pair, unless models are busy with prompts, and schedules the next one. */
   async function atTurn(): Promise<void> {
     if (!isBusy()) await judgeNext();
     timer = undefined;
@@ -94,21 +94,21 @@ export function createJudgements(
       if (!ended.signal.aborted)
         log.warn({ error: messageOf(error) }, 'the judge could not be asked');
     }
-    // After `forget` the same pair may wait again.
+    // The same pair may have been added again after `forget`.
     if (waiting.get(key) === pair) waiting.delete(key);
   }
 
   return {
-    /** Answers of the judge, pairs that wait for it or were dropped because too many waited. */
+    /** Numbers of answers of the judge, of pairs that wait, and of pairs dropped because too many waited. */
     get stats() {
       return { judgements: { ...judged }, waiting: waiting.size, refused };
     },
-    /** What the judge said about pairs of this class; undefined if it did not, or contradicted itself. */
+    /** Resolves with the judge's answer for the class of a pair; undefined if there is none, or if answers differ. */
     async labelOf(a: string, b: string): Promise<Label | undefined> {
       const known = judge && (await find(keyOf(a, b)));
       return known?.label === 'mixed' ? undefined : known?.label;
     },
-    /** Has a pair judged, unless it waits already, its class was judged often enough, or the queue is full. */
+    /** Queues a pair for the judge, unless it already waits, its class was judged often, or the queue is full. */
     async judgeLater(a: string, b: string): Promise<void> {
       if (!judge || ended.signal.aborted) return;
       const pair = pairOf(a, b);
@@ -121,13 +121,13 @@ export function createJudgements(
       else waiting.set(pair, [a, b]);
       schedule();
     },
-    /** Drops all answers, including pending ones, and the pairs that wait. */
+    /** Deletes all answers, including pending ones, and the pairs that wait. */
     async forget(): Promise<void> {
       epoch++;
       waiting.clear();
       await Promise.all((await table.entries()).map(([key]) => table.remove(key)));
     },
-    /** Cancels the current judgement and drops the pairs that wait. */
+    /** Cancels the current judgement, and removes the pairs that wait. */
     stop(): void {
       ended.abort();
       waiting.clear();
@@ -136,7 +136,7 @@ export function createJudgements(
   };
 }
 
-/** Undefined for a text in another format. */
+/** Parses a stored verdict; undefined if the text has another format. */
 function parseVerdict(text: string | undefined): ClassVerdict | undefined {
   const value = tryParseJson(text ?? '');
   if (!isObject(value)) return undefined;

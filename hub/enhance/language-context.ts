@@ -7,7 +7,7 @@ const languages = wordSet(
   c++ c# lua julia matlab powershell sql zsh`,
 );
 
-/** Takes out the one programming language of a sentence, where it only says in which language. */
+/** Separates the programming language from a sentence that only names it as the language to use. */
 export function withoutContext(lexemes: readonly Lexeme[]): {
   readonly lexemes: readonly Lexeme[];
   readonly context: readonly string[];
@@ -26,7 +26,7 @@ export function withoutContext(lexemes: readonly Lexeme[]): {
   const hasClauses = at > 2 && lexemes.some(({ text }) => text === 'and' || text === 'but');
   if (/^(?:in|with|using)$/.test(before?.text ?? '') && isLast && !hasClauses)
     return { lexemes: lexemes.toSpliced(at - 1, 2), context };
-  // "Using the standard library, write a Python script"
+  // An introduction may precede: "Using the standard library, write a Python script".
   const comma = lexemes.findLastIndex(({ kind }, index) => index < at && kind === 'stop');
   const begin = prepositions.has(lexemes[0]?.text ?? '') ? comma + 1 : 0;
   const isFirst = lexemes
@@ -38,13 +38,13 @@ export function withoutContext(lexemes: readonly Lexeme[]): {
   return { lexemes, context: [] };
 }
 
-/** What is of a language, and may be written in another one: "a Java compiler" is not "a compiler in Java". */
+/** Tools for a language, which may be written in another language: "a Java compiler" is not "a compiler in Java". */
 const toolsOf = wordSet(
   `parser compiler interpreter linter highlighter formatter minifier transpiler tokenizer lexer debugger grammar
   runtime keyboard dictionary`,
 );
 
-/** With these, a language is what something becomes. */
+/** Verbs of conversion, after which a language is the result. */
 const convertingStems = wordSet(
   'translate~ translat~ =convert =translate =rewrite =change changeinto port~ =migrate replaceby',
 );

@@ -3,10 +3,10 @@ import type { Form } from './stem.ts';
 import type { Kind, Token } from './tokens.ts';
 import * as words from './words.ts';
 
-/** A word or another token, as the guards compare it. */
+/** A word or other token, with its stem, as the guards compare it. */
 export type Lexeme = {
   readonly kind: Kind;
-  /** Lower case for words. */
+  /** Text as compared: words in lower case. */
   readonly text: string;
   readonly stem: string;
   readonly form: Form;
@@ -27,12 +27,12 @@ export const subordinators = words.wordSet(
   'if whether when while unless because before after until till since once although though so',
 );
 
-/** Verbs whose past forms and participles are as the verb itself. */
+/** Verbs whose past form and participle equal the verb itself. */
 export const unchanged = words.wordSet(
   'run set put cut read split shut reset hit cast rerun overrun',
 );
 
-/** HTTP methods, which are no verbs: a GET request is not fetched. */
+/** HTTP methods. As names they are no verbs: a GET request is not "get a request". */
 const methods = words.wordSet('GET PUT POST PATCH DELETE');
 
 export const wordLexeme = (text: string): Lexeme => ({
@@ -45,7 +45,7 @@ export const wordLexeme = (text: string): Lexeme => ({
 
 const comma = { kind: 'stop', text: ',', stem: ',', form: 'plain', raw: ',' } as const;
 
-/** The words of a token. Compounds are split, punctuation is a comma. */
+/** Converts a token to lexemes. Compounds are split into words, and punctuation becomes a comma. */
 export function lexemesOf({ kind, text }: Token, next: Token | undefined): readonly Lexeme[] {
   if (kind === 'stop') return [comma];
   if (kind === 'sign' && /^(?:-|--|\*|\(|\)|->)$/.test(text))
@@ -61,38 +61,38 @@ export function lexemesOf({ kind, text }: Token, next: Token | undefined): reado
   return parts.filter(Boolean).map(part => {
     const lower = part.toLowerCase();
     const { stem, form } = vocabulary().stem(lower);
-    // "an A", "vitamin C"
+    // "A" is a name in "an A" and "vitamin C", but an article before a noun.
     const isArticle = part === 'A' && next?.kind === 'word' && isNoun(next.text.toLowerCase());
     const isLetter = part.length === 1 && part !== lower && part !== 'I' && !isArticle;
-    // "swap a and b"
+    // "a" is a name in "swap a and b".
     const isNamed = part === 'a' && behindNames.has(next?.text ?? '');
     const written = isNamed ? 'A' : isLetter || methods.has(part) ? part : undefined;
     return { kind, text: written ?? lower, stem: written ?? stem, form, raw: part };
   });
 }
 
-/** What stands behind a name, and not behind an article. */
+/** Words that follow a name, but not an article. */
 const behindNames = new Set([
   ...words.wordSet('and or to into from by with is are that which = +'),
   ',',
 ]);
 
 /**
- * Words in single or double quotes, without them; a single sign may be about the quotes, and a shell replaces variables
- * in some of them.
+ * Removes quotes around a text, except around a single character, which may be about the quotes, and around `$` and
+ * `\`, which a shell interprets differently in each kind of quotes.
  */
 const unquoted = (text: string): string => /^(['"])([^$\\]{2,})\1$/.exec(text)?.[2] ?? text;
 
-/** "a man-eating shark" is not "a man eating shark". */
+/** True if the hyphen changes the meaning of a compound: "a man-eating shark" is not "a man eating shark". */
 export const staysCompound = (word: string): boolean => word.endsWith('-eating');
 
-/** Whether a compound can be read as separate words. */
+/** True if a compound can be read as separate words. */
 const isSplit = (word: string) =>
   !staysCompound(word) &&
   !word
     .split('-')
     .some(part => prepositions.has(part) || part === 'up' || part === 'off' || part === 'out');
 
-/** Whether an "A" before a word is an article. */
+/** True for a word that makes an "A" before it an article. */
 const isNoun = (word: string) =>
   !closed.has(word) && !vocabulary().verbs.has(vocabulary().stem(word).stem);

@@ -2,30 +2,30 @@ import { type Side, pairsOf } from './spot-pairs.ts';
 import type { Spot, Spots } from './spots.ts';
 import { wordSet } from './words.ts';
 
-/** The places of the words of each item. */
+/** Positions of the words of each item. */
 type Items = readonly (readonly number[])[];
 
-/** Where a list stands among the spots of a prompt. */
+/** A list in a prompt. */
 type List = {
   /** The word before the first item. */
   readonly opening: Spot | undefined;
   readonly items: Items;
-  /** The word behind the last item. */
+  /** The word after the last item. */
   readonly next: Spot | undefined;
 };
 
-/** What has no order behind these: things to compare, to install or to check, and what is between two things. */
+/** Words after which the order of a list does not matter, such as "compare", "install", "verify" and "difference". */
 const freeOpenings = wordSet(
   '=compare contrast~ =concept =exclude =explain =fix =install =uninstall =verify avoid~ difference invite~ mock~ remove',
 );
-/** Words of which two are one thing in either order. */
+/** Words that are a fixed pair in either order, such as advantages and disadvantages. */
 const counterparts = wordSet('=advantage =disadvantage strength~ weakness~');
-/** Prepositions behind a list that belong to the verb before it, or to all items. */
+/** Prepositions after a list that belong to the verb before it or to all items. */
 const shared = wordSet('for in on as of');
 
 /**
- * The second prompt with the lists that have no order as the first one has them: things to compare, to install or to
- * check, two alternatives, "pros and cons".
+ * Returns the second prompt with its unordered lists in the order of the first prompt: things to compare, to install or
+ * to check, two alternatives, "pros and cons".
  */
 export function withListsOf(a: Spots, b: Spots): Spots {
   const lists = a.isSequence || b.isSequence ? [] : listsIn(a.spots);
@@ -44,9 +44,9 @@ export function withListsOf(a: Spots, b: Spots): Spots {
 }
 
 /**
- * A word that stands before another one in one prompt and behind it in the other, where both belong to other items of a
- * list, or to other actions or sentences. An order may be meant there: steps, keys to sort by, columns, arguments. Only
- * what a prompt says of the situation may stand before or behind its request, unless words such as "then" give an order
+ * Returns a word that precedes another word in one prompt and follows it in the other, if they belong to different
+ * items of a list, actions or sentences, whose order may matter: steps, keys to sort by, columns, arguments. A
+ * statement about the situation may be before or after its request, unless words such as "then" define an order
  * (`hasOrder`).
  */
 export function reordered(left: Side, right: Side, hasOrder: boolean): Spot | undefined {
@@ -56,7 +56,7 @@ export function reordered(left: Side, right: Side, hasOrder: boolean): Spot | un
     order.slice(index + 1).some(two => {
       const [a, b] = [left.pairs.get(one) ?? -1, left.pairs.get(two) ?? -1];
       if (a < b || !isParted(left.spots, one, two) || !isParted(right.spots, b, a)) return false;
-      // One belongs to a request, and the other one to a statement about the situation.
+      // One of the words is in a request, and the other in a statement about the situation.
       const isSituation = mine.has(one) !== mine.has(two) && theirs.has(a) !== theirs.has(b);
       return hasOrder || !isSituation;
     }),
@@ -64,18 +64,18 @@ export function reordered(left: Side, right: Side, hasOrder: boolean): Spot | un
   return left.spots[at ?? -1];
 }
 
-/** A word behind "or" in one prompt, and behind "and" in the other: "A or B and C" and "A and B or C". */
+/** Returns a word after "or" in one prompt and after "and" in the other: "A or B and C" and "A and B or C". */
 export const otherChoice = ({ spots, others, pairs }: Side): Spot | undefined =>
   spots.find((spot, at) => {
     const other = others[pairs.get(at) ?? -1];
     return spot.begins === 'item' && other?.begins === 'item' && spot.isChoice !== other.isChoice;
   });
 
-/** Whether the first of two words ends with an item, an action or a sentence to which the other one does not belong. */
+/** True if an item, action or sentence ends between two words, so that they belong to different ones. */
 function isParted(spots: readonly Spot[], one: number, two: number): boolean {
   for (let at = two; at > one; at--) {
     if (isBoundary(spots, at)) return true;
-    // "on Sundays" in "trains between Ghent and Bruges on Sundays" belongs to neither of them.
+    // In "trains between Ghent and Bruges on Sundays", "on Sundays" belongs to neither item.
     if (spots[at]?.begins)
       return spots.some((_, place) => place > one && place < at && isClause(spots, place));
   }
@@ -85,14 +85,14 @@ function isParted(spots: readonly Spot[], one: number, two: number): boolean {
 const isBoundary = (spots: readonly Spot[], at: number): boolean =>
   spots[at]?.begins === 'item' || isClause(spots, at);
 
-/** Whether an action, a sentence, or an item behind a comma begins at a place. What is asked for begins none. */
+/** True if an action, a sentence, or an item after a comma begins here. The object of a request begins none. */
 function isClause(spots: readonly Spot[], at: number): boolean {
   const [before, spot] = [spots[at - 1], spots[at]];
   const isObject = before?.isAsk === true && before.part === spot?.part;
   return spot?.begins === 'clause' && spot.clauseHead === 'main' && !isObject;
 }
 
-/** The words of the sentences that have their subject before their verb. */
+/** Returns the positions of the words in statements: sentences without a request that do not begin with a verb. */
 function statementsIn(spots: readonly Spot[]): ReadonlySet<number> {
   const parts = Map.groupBy(spots.keys(), at => spots[at]?.part ?? -1);
   const isStatement = (places: readonly number[]) =>
@@ -100,7 +100,7 @@ function statementsIn(spots: readonly Spot[]): ReadonlySet<number> {
   return new Set([...parts.values()].filter(isStatement).flat());
 }
 
-/** The lists of a prompt: items with "and" or "or" before the last one, as far as no preposition is inside. */
+/** Returns the lists of a prompt: items with "and" or "or" before the last one. A preposition ends a list. */
 function listsIn(spots: readonly Spot[]): readonly List[] {
   return [...spots.keys()].filter(at => spots[at]?.begins === 'item').map(at => listAt(spots, at));
 }
@@ -124,7 +124,7 @@ const isVerbal = (spot: Spot | undefined): boolean => spot?.isVerb === true || s
 const rangeOf = (begin: number, end: number): readonly number[] =>
   Array.from({ length: end - begin }, (_, index) => begin + index);
 
-/** Where the item before a place begins: behind a verb or "difference between", or at a comma or preposition. */
+/** Returns the start of the item before `end`: after a verb or "difference between", at a comma or preposition. */
 function startOfItem(spots: readonly Spot[], end: number): number {
   const isOpened = (at: number) =>
     isVerbal(spots[at - 1]) || /^(?:difference|both)$/.test(spots[at - 1]?.stem ?? '');
@@ -133,7 +133,7 @@ function startOfItem(spots: readonly Spot[], end: number): number {
   return Math.max(at, 0);
 }
 
-/** The items of the second list in the order of the first one; none if they are not the same. */
+/** Returns the items of the second list in the order of the first; empty if the lists have different items. */
 function inOrderOf(list: List, other: List, pairs: Side['pairs']): Items {
   const keyOf = (item: readonly number[]) => item.toSorted((x, y) => x - y).join(' ');
   const theirs = new Map(other.items.map(item => [keyOf(item), item]));
@@ -144,7 +144,7 @@ function inOrderOf(list: List, other: List, pairs: Side['pairs']): Items {
   return items.length === theirs.size && items.length === list.items.length ? items : [];
 }
 
-/** The words with those of a list in another order. What begins at an item, and the clause, belong to its place. */
+/** Returns the words with the items of a list in another order. Clause and conjunction keep their position. */
 function rewritten(spots: readonly Spot[], list: List, items: Items): readonly Spot[] {
   const begin = list.items[0]?.[0] ?? 0;
   const words = items.flatMap((item, place) => {
@@ -169,7 +169,7 @@ function rewritten(spots: readonly Spot[], list: List, items: Items): readonly S
 function isFree(spots: readonly Spot[], { opening, items, next }: List): boolean {
   const heads = items.map(item => spots[item.at(-1) ?? -1]);
   if (heads.every(head => counterparts.has(head?.stem ?? ''))) return true;
-  // "horizontally and vertically"
+  // Adverbs have no order: "horizontally and vertically".
   if (items.every(({ length }) => length === 1) && heads.every(head => head?.raw.endsWith('ly')))
     return true;
   if (next?.begins === 'chunk' && !shared.has(next.preposition)) return false;
@@ -185,7 +185,7 @@ function isFree(spots: readonly Spot[], { opening, items, next }: List): boolean
   );
 }
 
-/** Whether items belong to several lists: "A and B or C", "A and B, C and D". */
+/** True if items belong to several lists: "A and B or C", "A and B, C and D". */
 function isNested(firsts: readonly (Spot | undefined)[]): boolean {
   const inner = firsts.slice(0, -1).map(first => first?.begins);
   const isMixed = new Set(inner).size > 1;

@@ -2,21 +2,21 @@ import { closed, isContentWord } from './phrases.ts';
 import type { Token } from './tokens.ts';
 import { wordSet } from './words.ts';
 
-/** Weights, lengths and volumes. Money and time are missing: "a picture of 5 dollars" is no "5 dollar picture". */
+/** Matches weights, lengths and volumes. Money and time do not count: "a picture of 5 dollars" has another meaning. */
 const measure = /^\d+(?:\.\d+)?(?:mm|cm|m|km|mi|inch|ft|yd|mg|g|kg|lb|oz|ml|L|gal|sqm|sqft)$/;
-/** Nouns that are an amount, have one as their value, are a share of one, or show something. */
+/** Nouns that are an amount or a share, have an amount as their value, or depict something. */
 const values = wordSet(
   `altitude amount area average bit capacity circumference depth diameter dimension distance drawing elevation half
   height image length limit loss margin mass maximum mean median minimum offset padding part perimeter photo picture
   piece portion quantity quarter radius range record share size slice speed sum thickness third total value volume
   weight width`,
 );
-/** Words that join two amounts. */
+/** Words between two amounts. */
 const joints = wordSet('and or to by x');
 const verbs = wordSet('has have need needs');
 const maxNoun = 3;
 
-/** "a chicken of 2 kg" as "a 2 kg chicken". */
+/** Rewrites "a chicken of 2 kg" as "a 2 kg chicken". */
 export function withEarlyMeasures(tokens: readonly Token[]): readonly Token[] {
   const done: Token[] = [];
   for (let at = 0; at < tokens.length; at++) {
@@ -32,7 +32,7 @@ export function withEarlyMeasures(tokens: readonly Token[]): readonly Token[] {
   return done;
 }
 
-/** The index at which the noun behind the last "a" or "an" begins. -1 if other words stand there. */
+/** Returns the index of the noun after the last "a" or "an"; -1 if there are other words. */
 function beginOfNoun(tokens: readonly Token[]): number {
   const words = tokens.slice(-maxNoun - 1).map(({ text }) => text.toLowerCase());
   const article = words.findLastIndex(text => text === 'a' || text === 'an');
@@ -41,7 +41,7 @@ function beginOfNoun(tokens: readonly Token[]): number {
   return isNoun && !values.has(noun.at(-1) ?? '') ? tokens.length - noun.length : -1;
 }
 
-/** Whether the phrase ends with the amount: it counts no word behind it and is not part of a range. */
+/** True if the phrase ends with the amount, which is then not part of a range and does not count the next word. */
 const endsPhrase = (next: Token | undefined): boolean =>
   next === undefined ||
   next.kind === 'stop' ||

@@ -1,13 +1,13 @@
 import { type Clock, setBounded, within } from '#core';
 import type { Models } from '#models';
 
-/** Timeout for Ollama if an earlier digest is known. */
+/** Timeout in ms of a request to Ollama if an earlier digest is known. */
 const askMs = 250;
-/** Pause after Ollama did not answer, in which it is not asked again. */
+/** Time in ms after a failed request to Ollama during which no other is sent. */
 const silentMs = 5_000;
 const maxKnown = 200;
 
-/** Digests of models by name. A model with another digest is another model. */
+/** Creates a lookup of the digests of models by name. A model with another digest is another model. */
 export function createModelDigests(needs: {
   readonly models: Pick<Models, 'find'>;
   readonly clock: Clock;
@@ -18,8 +18,9 @@ export function createModelDigests(needs: {
 
   return {
     /**
-     * Waits at most `patienceMs`; undefined if the digest is not known by then. While Ollama does not answer, returns
-     * the last known digest, so that cached results are still found. Rejects only with the reason of `signal`.
+     * Resolves with the digest of a model, or with undefined after at most `patienceMs`. While Ollama does not answer,
+     * resolves with the last known digest, so that cached results are still found. Rejects only with the reason of
+     * `signal`.
      */
     async find(
       model: string,
@@ -34,7 +35,7 @@ export function createModelDigests(needs: {
         else known.delete(model);
         return info?.digest || undefined;
       } catch {
-        // The last known digest is used while Ollama does not answer.
+        // While Ollama does not answer, the last known digest is used.
         signal.throwIfAborted();
         silentUntil = clock.monotonic() + silentMs;
         return known.get(model);

@@ -1,7 +1,7 @@
 import type { Token } from './tokens.ts';
 import { ordinals, rowsOf, wordSet } from './words.ts';
 
-/** A time of the day or a date at a place, and the number of tokens that say it. */
+/** A recognized date or time of day: the number of tokens it replaces, and its token in the common spelling. */
 export type ReadTime = { readonly length: number; readonly token: Token };
 
 const months = wordSet(
@@ -12,7 +12,7 @@ const days: ReadonlyMap<string, number> = new Map(
 );
 const lastDay = 31;
 
-/** The words at a place, in lower case except for months. */
+/** Returns the text of a token, in lower case unless it is a month. */
 const textAt = (tokens: readonly Token[], at: number): string => {
   const text = tokens[at]?.text ?? '';
   return months.has(text) ? text : text.toLowerCase();
@@ -25,7 +25,7 @@ function dayAt(tokens: readonly Token[], at: number): number | undefined {
   return day !== undefined && day >= 1 && day <= lastDay ? day : undefined;
 }
 
-/** "May 1", "1 May", "the first of May", "May the 1st". */
+/** Recognizes a date: "May 1", "1 May", "the first of May", "May the 1st". */
 export function readDate(tokens: readonly Token[], at: number): ReadTime | undefined {
   const skipped = (place: number, word: string) =>
     textAt(tokens, place) === word ? place + 1 : place;
@@ -48,7 +48,7 @@ const parts: ReadonlyMap<string, number> = new Map(
 const clock = (minutes: number): string =>
   `${Math.floor(minutes / 60) % 24}:${String(minutes % 60).padStart(2, '0')}`;
 
-/** Minutes since midnight of "6pm" or "18:00"; of a bare number only where it is certain to be an hour. */
+/** Returns the minutes since midnight of "6pm" or "18:00". Reads a bare number only if `isHour`. */
 function minutesOf(text: string, isHour: boolean): number | undefined {
   const [, hour = '', minute = '', half = ''] = /^(\d{1,2})(?::(\d\d))?(am|pm)?$/.exec(text) ?? [];
   if (!hour || (!minute && !half && !isHour) || Number(hour) > 24) return undefined;
@@ -56,7 +56,7 @@ function minutesOf(text: string, isHour: boolean): number | undefined {
   return hours * 60 + Number(minute);
 }
 
-/** "6 pm" as "18:00", "half past nine" as "9:30". */
+/** Recognizes a time of day: "6 pm" becomes "18:00", "half past nine" becomes "9:30". */
 export function readMoment(tokens: readonly Token[], at: number): ReadTime | undefined {
   const text = textAt(tokens, at);
   const begin = text === 'a' ? at + 1 : at;

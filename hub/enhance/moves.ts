@@ -11,29 +11,30 @@ import type { Spot } from './spots.ts';
 import { isContainer } from './term-forms.ts';
 import { wordSet } from './words.ts';
 
-/** The first word of a part that stands elsewhere, and may not. */
+/** Returns the first word of a part that is elsewhere in the other prompt, and must not move. */
 export function moved(left: Side, right: Side, compounds: Compounds): Spot | undefined {
   const { order, ranks } = compounds;
   const at = order.find((start, index) => {
     const isMoved = (ranks[index] ?? 0) !== (index === 0 ? 0 : (ranks[index - 1] ?? 0) + 1);
     const part = left.spots[start]?.part;
-    // Only one part of a noun phrase may stand elsewhere.
+    // Only one part of a noun phrase may move.
     const isTwice = [...compounds.words].some(word => left.spots[word]?.part === part);
     return isMoved && (isTwice || !canMove(left, right, start));
   });
   return at === undefined ? undefined : left.spots[at];
 }
 
-/** The matched words in the order of one prompt, each with its rank in the other one. */
+/** Matched words in the order of one prompt, each with its position (rank) in the other prompt. */
 type Compounds = {
   readonly order: readonly number[];
   readonly ranks: readonly number[];
-  /** Words that stand with a preposition in one prompt and before their noun in the other one. */
+  /** Words that follow a preposition in one prompt and precede their noun in the other. */
   readonly words: ReadonlySet<number>;
 };
 
 /**
- * Gives words that may change places the ranks of the other prompt: "the size of the bundle" and "the bundle size".
+ * Computes the ranks of the matched words. Words that may swap places get the order of the other prompt: "the size of
+ * the bundle" and "the bundle size".
  */
 export function compoundsOf(left: Side, right: Side): Compounds {
   const order = [...left.pairs.keys()].toSorted((x, y) => x - y);
@@ -47,7 +48,7 @@ export function compoundsOf(left: Side, right: Side): Compounds {
     let [begin, end] = [middle - 1, middle + 1];
     while (begin > 0 && isJoined(begin)) begin--;
     while (end < order.length && isJoined(end)) end++;
-    // Only words that follow each other in the other prompt, too.
+    // Includes only words that are also next to each other in the other prompt.
     while (begin < middle && ranks[begin] !== (ranks[end - 1] ?? -2) + 1) begin++;
     if (begin === middle) continue;
     const [one, two] = [order[begin] ?? -1, order[middle] ?? -1];
@@ -70,18 +71,21 @@ export function compoundsOf(left: Side, right: Side): Compounds {
 
 const maxRounds = 50;
 
-/** Adjectives of a state that has an object. */
+/** Adjectives for states that are about something: "afraid of". */
 const states = wordSet(
   'afraid ashamed aware capable envious fond jealous proud scared sure tired worried',
 );
 
-/** Whether something else begins behind a spot, or nothing follows. */
+/** True if another part of the sentence begins after a word, or nothing follows. */
 function isEnd(side: Side, at: number): boolean {
   const next = side.spots.findIndex((_, place) => place > at && side.pairs.has(place));
   return next < 0 || beginning(side, next) !== undefined;
 }
 
-/** Whether words behind a preposition are in the other prompt words before the noun, or the other way round. */
+/**
+ * Returns where a modifier is in the first prompt: after the noun with a preposition, or before it. Undefined if it is
+ * not the other way round in the second prompt.
+ */
 function compoundAt(
   left: Side,
   right: Side,
@@ -89,9 +93,10 @@ function compoundAt(
   behind: number,
 ): 'behind' | 'before' | undefined {
   const head = left.pairs.get(noun) ?? -1;
-  // "the project has issues" says which of both has the other.
+  // "have" defines which of the two has the other: "the project has issues".
   if (isBesideHave(left.spots, behind) || isBesideHave(right.spots, head)) return undefined;
-  // "the sales of last month" is not "the month of last sales", nor "her brother is afraid" "afraid of her brother".
+  // "the sales of last month" is not "the month of last sales", and "her brother is afraid" is not "afraid of her
+  // brother".
   const isTime = [left.spots[behind], right.spots[head]].some(
     spot => spot?.preposition === '~time',
   );
@@ -117,7 +122,7 @@ function compoundAt(
   return isPart(right, head) && isInside(left, behind) ? 'before' : undefined;
 }
 
-/** Whether the part that begins at a spot may stand where its counterpart does. */
+/** True if the part that begins at a word may move to the place of its counterpart. */
 function canMove(left: Side, right: Side, at: number): boolean {
   const other = left.pairs.get(at) ?? -1;
   const [a, b] = [left.spots[at], right.spots[other]];
@@ -142,20 +147,20 @@ function canMove(left: Side, right: Side, at: number): boolean {
   );
 }
 
-/** Whether no other words of the part have the same preposition. */
+/** True if no other chunk in the same part of the prompt has the same preposition. */
 const isOnly = ({ spots }: Side, { preposition, part }: Spot): boolean =>
   spots.filter(
     spot => spot.part === part && spot.begins === 'chunk' && spot.preposition === preposition,
   ).length <= 1;
 
-/** The last verb before a spot in its part that the other prompt has; -1 if there is none. */
+/** Returns the index of the last verb before a word in its part, if the other prompt has it; otherwise -1. */
 const governorOf = ({ spots, pairs }: Side, at: number): number =>
   spots.findLastIndex(
     ({ isVerb, part }, place) =>
       place < at && isVerb && part === spots[at]?.part && pairs.has(place),
   );
 
-/** Whether a spot begins a sentence with this verb as "in Python," does, or belongs to a thing that only has it. */
+/** True if a word introduces the sentence of this verb, as "in Python," does, or belongs to a thing that "has" it. */
 function isIntroducing(side: Side, at: number, verb: number | undefined): boolean {
   const { spots, pairs } = side;
   const spot = spots[at];
@@ -169,7 +174,7 @@ function isIntroducing(side: Side, at: number, verb: number | undefined): boolea
   );
 }
 
-/** Whether a subordinate clause belongs to the same clause as its counterpart. */
+/** True if a subordinate clause and its counterpart belong to the same clause. */
 function isNextToSame(left: Side, right: Side, at: number, other: number): boolean {
   const [mine, theirs] = [mainClauseOf(left, at), mainClauseOf(right, other)];
   return [...left.pairs].some(
@@ -177,7 +182,7 @@ function isNextToSame(left: Side, right: Side, at: number, other: number): boole
   );
 }
 
-/** The clause to which a subordinate one belongs: the next one at the beginning of a sentence, else the one before. */
+/** Returns the clause that a subordinate clause belongs to: the next one if it begins a sentence, or the previous. */
 function mainClauseOf({ spots, pairs }: Side, at: number): number | undefined {
   const spot = spots[at];
   const isOther = (item: Spot, place: number) => item.clause !== spot?.clause && pairs.has(place);

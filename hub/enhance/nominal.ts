@@ -2,7 +2,7 @@ import { type Lexeme, articles, definite, wordLexeme } from './lexemes.ts';
 import { vocabulary } from './phrases.ts';
 import { rowsOf } from './words.ts';
 
-/** Verbs and the nouns of their actions. Nouns that mostly are things ("creation", "documentation") are missing. */
+/** Verbs by the nouns of their actions. Nouns that mostly mean a thing ("creation", "documentation") are left out. */
 const verbs: ReadonlyMap<string, string> = new Map(
   rowsOf(
     `delete deletion | remove removal | install installation | validate validation | migrate migration |
@@ -18,7 +18,7 @@ const verbs: ReadonlyMap<string, string> = new Map(
   ).map(([verb = '', noun = '']) => [noun, verb] as const),
 );
 
-/** "for the deletion of logs" as "to delete logs", "the deletion of logs" as "deleting logs". */
+/** Rewrites "for the deletion of logs" as "to delete logs", and "the deletion of logs" as "deleting logs". */
 export function withVerbsForNouns(lexemes: readonly Lexeme[]): readonly Lexeme[] {
   const done: Lexeme[] = [];
   for (const [at, lexeme] of lexemes.entries()) {

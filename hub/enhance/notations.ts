@@ -9,7 +9,7 @@ import {
 import { outsideQuotations } from './tokens.ts';
 import { rowsOf } from './words.ts';
 
-/** Patterns read whole prompts; longer ones, in characters, stay as they are. */
+/** Maximum length in characters of prompts in which notations are replaced, because the patterns read whole prompts. */
 const maxLength = 1_000;
 
 const monthNames =
@@ -19,16 +19,16 @@ const monthNumbers = monthNames.split('|');
 const weekday = '(?:Monday|Tuesday|Wednesday|Thursday|Friday|Saturday|Sunday)';
 const unitOfTime = '(minute|hour|day|week|month|year)';
 
-/** The word for each of its abbreviations. */
+/** Maps each abbreviation in a table to its word. */
 const wordsFor = (table: string): ReadonlyMap<string, string> =>
   new Map(rowsOf(table).flatMap(([word = '', ...short]) => short.map(one => [one, word] as const)));
 
-/** Abbreviations that are no other word and no name. */
+/** Abbreviations that are not also words or names. */
 const clear = wordsFor(
   `February Feb | April Apr | July Jul | August Aug | September Sept Sep | October Oct | November Nov | December Dec |
   Tuesday Tues | Thursday Thu Thur Thurs | Friday Fri`,
 );
-/** Abbreviations that are also words or names. They are read only beside a date, a time or another weekday. */
+/** Abbreviations that are also words or names. They are replaced only next to a date, a time or another weekday. */
 const unclear = wordsFor(
   'January Jan | March Mar | June Jun | Monday Mon | Tuesday Tue | Wednesday Wed | Saturday Sat | Sunday Sun',
 );
@@ -44,7 +44,7 @@ const timeZones = wordsFor(
 );
 const timeZoneNames = [...timeZones.keys()].map(name => name.replaceAll('_', ' ')).join('|');
 
-/** Measures of the kitchen and of distances, of which there are halves and quarters. */
+/** Measures of the kitchen and of distances, which may have halves and quarters. */
 const measure =
   '(?:cups?|teaspoons?|tablespoons?|tsp|tbsp|pounds?|lbs?|ounces?|oz|miles?|inch(?:es)?|kilos?|lit(?:er|re)s?|pints?|gallons?|acres?|pages?)';
 const fractions: ReadonlyMap<string, string> = new Map([
@@ -59,11 +59,11 @@ const fraction = '(1/2|1/4|3/4|[½¼¾])';
 
 const counts =
   'one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|fifty|sixty|eighty|hundred|thousand';
-/** Spellings of a unit behind a number. */
+/** Returns a pattern for the spellings of a unit after a number. */
 const measured = (spellings: string): RegExp =>
   new RegExp(String.raw`(?<=\d|\b(?:${counts}))[ -]?(?:${spellings})(?![\w²])`, 'gi');
 
-/** Notations of numbers, times and versions, each with the one that is compared. */
+/** Notations of numbers, times and versions, each with the common notation for comparison. */
 const notations: readonly Notation[] = [
   // Temperatures, speeds, areas
   [/(?<=\d) ?(?:[°º] ?|deg(?:rees?)?\.? )(c|celsius|centigrade|f|fahrenheit)\b/gi, temperature],
@@ -156,7 +156,7 @@ const notations: readonly Notation[] = [
     '$2 $1 $3',
   ],
   [/(?<=\d(?::\d\d)? ?[ap]m) ?- ?(?=\d)/gi, ' to '],
-  // "3 to 14 August", "August 3 to 14", "August 3rd through August 14th"
+  // Ranges of days: "3 to 14 August", "August 3 to 14", "August 3rd through August 14th".
   [
     new RegExp(
       String.raw`\b(\d{1,2})(?:st|nd|rd|th)?(?: of)?(?:-| to | through | until )(\d{1,2})(?:st|nd|rd|th)?(?: of)? ${month}\b`,
@@ -202,7 +202,7 @@ function mixedNumber(_: string, whole: string, part: string): string {
   return `${whole || '0'}${fractions.get(part) ?? ''}`;
 }
 
-/** Days and months that do not exist are no date. */
+/** Converts an ISO date, such as 2026-07-04, to "4 July 2026". Month and day must exist. */
 function isoDate(all: string, year: string, monthDigits: string, day: string): string {
   const name = monthNumbers[Number(monthDigits) - 1];
   return name && Number(day) >= 1 && Number(day) <= 31 ? `${Number(day)} ${name} ${year}` : all;
@@ -218,7 +218,7 @@ function decade(_: string, name: string): string {
   return `19${tens.indexOf(name.toLowerCase()) + 3}0s`;
 }
 
-/** `6'2"` and `a 27" monitor`. Two marks may be quotation marks. */
+/** Replaces the marks of feet and inches, as in `6'2"` and `a 27" monitor`. Two double marks may be quotation marks. */
 function withPlainInches(text: string): string {
   const rest = text.replaceAll(/(?<=\d)'(\d{1,2})"(?!\w)/g, ' feet $1 inches');
   return rest.split('"').length === 2 ? rest.replace(/(?<=\d)"(?=\s|$)/, ' inches') : rest;
@@ -227,9 +227,9 @@ function withPlainInches(text: string): string {
 const allNotations = [...abbreviations, ...notations, ...versions];
 
 /**
- * A request in English with each detail in one notation: "180 °C" as "180 degrees Celsius", "July 4th, 1976" as "4 July
- * 1976", "Angular v17" as "Angular 17". Only notations that say the same whatever stands around them. In a prompt about
- * notations only names are replaced.
+ * Rewrites details of an English request in one common notation: "180 °C" as "180 degrees Celsius", "July 4th, 1976" as
+ * "4 July 1976", "Angular v17" as "Angular 17". Replaces only notations with the same meaning in every context. In a
+ * prompt about notations, replaces only names.
  */
 export function withPlainNotations(text: string): string {
   return text.length > maxLength ? text : outsideQuotations(withPlainInches(text), inOneNotation);

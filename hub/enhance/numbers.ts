@@ -8,8 +8,8 @@ const zeros: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * A number and the word behind it as one number: "10 ms", "one hour", "five hundred", "twenty five", "a dozen".
- * Undefined if the word belongs to something else.
+ * Joins a number and the next word to one number: "10 ms", "one hour", "five hundred", "twenty five", "a dozen".
+ * Undefined if the word does not belong to the number.
  */
 export function amountOf(before: string, word: string): string | undefined {
   const lower = word.toLowerCase();
@@ -22,7 +22,7 @@ export function amountOf(before: string, word: string): string | undefined {
   const [tens, ones] = [Number(before), Number(numerals.get(lower))];
   if (tens >= 20 && tens < 100 && tens % 10 === 0 && ones < 10) return String(tens + ones);
   const unit = units.get(word);
-  // "a day" may be any day, and "one second" something that comes second.
+  // "a day" may mean any day, and "one second" the second of something.
   const isUnit = isOne ? before.toLowerCase() === 'one' && lower !== 'second' : /\d$/.test(before);
   return unit && isUnit ? count + unit : undefined;
 }
@@ -31,7 +31,7 @@ const versionSuffixes = wordSet(
   'alpha beta preview canary nightly snapshot final next stable alpine slim bullseye bookworm jammy focal',
 );
 
-/** Splits compounds that begin with a number: "two-page" into 2 and "page", "3-day" is 3d. */
+/** Splits compounds that begin with a number: "two-page" into 2 and "page". "3-day" becomes 3d. */
 export function compoundOf(
   text: string,
 ): { readonly amount: string; readonly others: readonly string[] } | undefined {
@@ -49,7 +49,7 @@ export function compoundOf(
 }
 
 const thousands: ReadonlyMap<string, string> = new Map([['k', '000']]);
-/** Behind an amount of money. Elsewhere "4K" is a size of pictures. */
+/** Suffixes of an amount of money, with their zeros. Elsewhere, "4K" is a size of pictures. */
 const multiples: ReadonlyMap<string, string> = new Map([
   ['k', '000'],
   ['K', '000'],
@@ -57,7 +57,7 @@ const multiples: ReadonlyMap<string, string> = new Map([
   ['m', '000000'],
 ]);
 
-/** A number as written in one piece, without separators of thousands, its unit in normalized spelling. */
+/** Normalizes a number without spaces: removes separators of thousands, and spells its unit in the common way. */
 export function numberOf(written: string, isEnglish: boolean): string {
   const [, currency = '', digits = written, unit = ''] =
     /^([$€£]?)(.*?\d)(%|\p{L}+)?$/u.exec(written) ?? [];

@@ -1,10 +1,10 @@
-/** Words between "I" and its verb, or between that and "you". */
+/** Pattern for words such as "just" between "I" and its verb, or after the verb. */
 const hedge = String.raw`(?: (?:just|really|simply|basically|actually|now|currently|only|kind of|sort of))*`;
-/** What a person says before the request itself begins. */
+/** Words that a person says before the request itself. */
 const discourse = String.raw`(?:so|ok|okay|well|right|alright|all right|now|anyway|anyways|basically|actually|look|listen|hmm|um|oh)`;
 const wish = String.raw`(?:'d|’d| would)?${hedge} (?:need|want|like|love|prefer)`;
 
-/** Says that a request follows the colon. */
+/** Matches words that announce a request after a colon. */
 export const announcement = new RegExp(
   String.raw`^(?:(?:hi|hello|hey)(?: there)?\s*[,.!]\s*|${discourse}(?: then)?[,.!]?\s+)*(?:${[
     '(?:i (?:have|had|got) (?:an?|one|another) |just |a |one |another |my |your )?(?:more )?(?:quick|short|small|simple|silly|stupid|little|brief)? ?(?:question|task|favou?r|one|thing)(?: (?:for|to) you)?',
@@ -19,12 +19,12 @@ export const announcement = new RegExp(
   'iu',
 );
 
-/** Sounds and remarks before a request. */
+/** Pattern for sounds and remarks before a request. */
 const remark = String.raw`(?:(?:um+|uh+|erm?|hm+|so|like|ok|okay|yeah|anyway|honestly|lol|haha|btw|by the way|but|me again|let me (?:think|see)|(?:(?:a|one|another|my|just a|just one) )?(?:(?:very|really|super|quick|random|silly|stupid|dumb|small|short|simple|weird|odd|last|more) )*question(?: for you)?)(?:[\s,.!:…-]+)|(?:well|right|yes|yep|frankly|seriously|it's me again|(?:quick|random|last|another|silly) one(?: for you)?)[,.!:…-]+\s*)`;
-/** What a question or a request begins with, behind such remarks. */
+/** Pattern for the beginning of a question or request after such remarks. */
 const beginning = String.raw`(?=(?:what|how|why|where|which|who|whose|when|can|could|would|will|should|is|are|do|does|did|tell|show|explain|give|write|make|list|find|create|help|i|i'd|please)(?:'s|'re|'d)? )`;
 
-/** Greetings and polite openings. */
+/** Patterns for greetings and polite openings. */
 export const leads: readonly RegExp[] = [
   new RegExp(`^${discourse}(?: then)?,\\s*(?:now,?\\s+)?`, 'i'),
   /^(?:so|ok|okay|alright|basically)(?: then| so| basically| now)* (?=(?:i|i'm|i'd|what|what's|how|how's|why|where|which|who|can|could|would|please|let|let's|just|quick|here|here's|my|go|so|then|do|does|is|are|help|tell|show|explain|give|write|make) )/i,

@@ -1,15 +1,15 @@
 import { cacheKey } from '#cache';
 import { canonicalOf } from './canonical.ts';
 
-/** Words that one prompt has in the place of words of the other; undefined for a run of words that both have. */
+/** Words of one prompt that replace words of the other; undefined for a run of words that both have. */
 type Part = { readonly ours: string[]; readonly theirs: string[] } | undefined;
 
-/** Maximum number of cells in the table of a comparison: two prompts of 1,000 words. */
+/** Maximum number of cells in the table of a comparison, enough for two prompts of 1,000 words. */
 const maxCells = 1_000_000;
 
 /**
- * Key of all pairs of prompts that differ in the same words at the same places: "explain how X works" and "describe
- * the way X works", for any X. The order of the two prompts does not matter.
+ * Returns the key of all pairs of prompts that differ in the same words at the same places: "explain how X works" and
+ * "describe the way X works", for any X. The order of the two prompts does not matter.
  */
 export function classOf(a: string, b: string): string {
   const [ours, theirs] = [canonicalOf(a).sequence, canonicalOf(b).sequence];
@@ -23,7 +23,7 @@ export function classOf(a: string, b: string): string {
   return cacheKey(['class', ...described.toSorted().slice(0, 1)]);
 }
 
-/** Splits two lists at what both begin and end with, and between at their longest common subsequence. */
+/** Splits two lists at their common beginning and end, and in between at their longest common subsequence. */
 function partsOf(a: readonly string[], b: readonly string[]): readonly Part[] {
   const before = commonLength(a, b);
   const after = commonLength(a.slice(before).toReversed(), b.slice(before).toReversed());
@@ -42,7 +42,7 @@ function commonLength(a: readonly string[], b: readonly string[]): number {
 
 function subsequenceParts(a: readonly string[], b: readonly string[]): readonly Part[] {
   const width = b.length + 1;
-  /** Length of the longest common subsequence of the rests of both lists. */
+  /** Length of the longest common subsequence of `a` from index i and `b` from index j, for each i and j. */
   const lengths = new Uint16Array((a.length + 1) * width);
   const lengthAt = (i: number, j: number) => lengths[i * width + j] ?? 0;
   for (let i = a.length - 1; i >= 0; i--)

@@ -4,14 +4,14 @@ import { wordSet } from './words.ts';
 
 const be = wordSet('am is are was were be been being');
 const pronouns = wordSet('i you he she it we they me him her us them');
-/** "the issues that are assigned to me" are "the issues assigned to me". */
+/** Relative pronouns of a passive clause that may be omitted: "the issues that are assigned to me". */
 const relative = wordSet('that which who');
-/** Words between a form of "be" and the participle: "is the old parser called by main". */
+/** Maximum distance in words between a form of "be" and the participle: "is the old parser called by main". */
 const maxDistance = 6;
 
 /**
- * Whether the same words, in the same order, are a passive in one prompt only: who influenced somebody is not who was
- * influenced by them. A passive with its words in the other order can be the same request.
+ * True if the same words in the same order are a passive in only one prompt: "who influenced" is not "who was
+ * influenced by". A passive with another order of the words can be the same request.
  */
 export function isOtherVoice(a: Canonical, b: Canonical): boolean {
   const [left, right] = [textsOf(a), textsOf(b)];
@@ -24,7 +24,7 @@ export function isOtherVoice(a: Canonical, b: Canonical): boolean {
 
 const persons = wordSet('i you he she we they');
 
-/** "can I be fired" is not "can I fire somebody", nor "am I paid" "do I pay". */
+/** True if a person acts in one prompt and is acted upon in the other: "can I be fired" and "can I fire somebody". */
 const isDoneByPerson = (mine: readonly string[], theirs: readonly string[]): boolean =>
   mine.some((text, at) => {
     if (!be.has(text)) return false;
@@ -45,7 +45,7 @@ const wordsOf = (texts: readonly string[]): readonly string[] =>
     .filter(text => /^\p{L}/u.test(text) && (pronouns.has(text) || !closed.has(text)))
     .map(text => vocabulary().stem(text).stem);
 
-/** "files changed in a commit" are "files that were changed by a commit". */
+/** True if "in" and "by" mean the same: "files changed in a commit" are "files that were changed by a commit". */
 const isDoneIn = (mine: readonly string[], theirs: readonly string[]): boolean =>
   mine.some(
     (text, at) =>

@@ -2,7 +2,7 @@ import type { Canonical } from './canonical.ts';
 import { closed, vocabulary } from './phrases.ts';
 import { wordSet } from './words.ts';
 
-/** For each word beside a pronoun, the persons that its pronouns mean. */
+/** Grammatical persons of the pronouns next to each word. */
 type Persons = ReadonlyMap<string, ReadonlySet<string>>;
 
 const persons = new Map(
@@ -15,7 +15,7 @@ const persons = new Map(
   ),
 );
 const objects = wordSet('me us him them');
-/** In "how do I" and "how do you", nobody in particular is meant. */
+/** Words before a pronoun in a question that is about nobody in particular: "how do I", "how do you". */
 const inverting = wordSet('do does did can could should would will might must may to am are is');
 const maxDistance = 3;
 
@@ -27,7 +27,7 @@ const formOf = (word: string | undefined) =>
   word === undefined ? undefined : vocabulary().stem(word).form;
 const isAction = (word: string | undefined): boolean => vocabulary().verbs.has(stemOf(word));
 
-/** Who acts, owns and is acted upon. */
+/** Returns the persons who act, own, or are acted upon, by the word next to their pronoun. */
 function personsOf({ tokens, payload }: Canonical): Persons {
   const texts = [...tokens, ...payload].map(({ text }) => text.toLowerCase());
   const found = new Map<string, Set<string>>();
@@ -49,7 +49,7 @@ function personsOf({ tokens, payload }: Canonical): Persons {
     else if (isAsked) add(stemOf(next), 'anyone');
     else {
       add(stemOf(next), person);
-      // "ask you questions"
+      // "you" may be the object of the verb before it: "ask you questions".
       if (text === 'you' && isAction(before)) add(`to ${stemOf(before)}`, person);
     }
   }
@@ -63,8 +63,8 @@ function areSame(mine: ReadonlySet<string>, theirs: ReadonlySet<string>): boolea
 }
 
 /**
- * A word with pronouns of other persons in the second prompt: "I decide" is not "you decide", and "my notes" are not
- * "their notes".
+ * Returns a word whose pronouns have another person in the second prompt: "I decide" is not "you decide", and "my
+ * notes" are not "their notes".
  */
 export function otherPerson(a: Canonical, b: Canonical): string | undefined {
   const others = personsOf(b);

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { type Stem, stemOf } from './stem.ts';
 import { small, negators, requests, rowsOf, wordSet, wordsOf } from './words.ts';
 
-/** Words of a phrase as stems; `*` stands for up to `maxSlot` words. */
+/** A phrase as the stems of its words; `*` matches up to `maxSlot` words. */
 export type Phrase = { readonly name: string; readonly stems: readonly string[] };
 /** Phrases by their first stem, the longest first. */
 export type Phrases = ReadonlyMap<string, readonly Phrase[]>;
@@ -17,15 +17,15 @@ type Vocabulary = {
   /** Stems of words whose case does not matter. */
   readonly plain: ReadonlySet<string>;
   readonly stem: (word: string) => Stem;
-  /** Stems of words that add nothing. */
+  /** Stems of words that do not change a request. */
   readonly neutral: ReadonlySet<string>;
-  /** Words that only one of two prompts may have. */
+  /** Words that may be in only one of two prompts. */
   readonly light: ReadonlySet<string>;
-  /** Numbers of the rows of words that are nearly synonyms, by stem. */
+  /** Numbers of the rows of near-synonyms that contain a word, by its stem. */
   readonly near: ReadonlyMap<string, readonly number[]>;
 };
 
-/** Words without forms. */
+/** Words without inflected forms. */
 export const closed =
   wordSet(`do does did is are was were be been being am can could should would will shall may
   might must to of in on at for from with by as than and or but nor not no if i you we he she they me us him her it
@@ -34,16 +34,16 @@ export const closed =
   although though inside within using via through into onto without between against across over under like behind
   beside near among about per whether`);
 
-/** Whether something is a word, and none without forms. */
+/** True for words that have inflected forms. */
 export const isContentWord = (word: string | undefined): boolean =>
   word !== undefined && /^\p{L}/u.test(word) && !closed.has(word);
 
-/** Maximum number of remembered stems, about 1 MB. */
+/** Maximum number of cached stems, about 1 MB. */
 const maxStems = 10_000;
 
 let loaded: Vocabulary | undefined;
 
-/** Reads `assets/phrases.txt` at its first use. */
+/** Returns the vocabulary in `assets/phrases.txt`, which is read at the first call. */
 export const vocabulary = (): Vocabulary =>
   (loaded ??= parseVocabulary(
     readFileSync(new URL('./assets/phrases.txt', import.meta.url), 'utf8'),
@@ -52,7 +52,7 @@ export const vocabulary = (): Vocabulary =>
 export function parseVocabulary(text: string): Vocabulary {
   const sections = sectionsOf(text);
   const lines = (name: string) => sections.get(name) ?? [];
-  /** Stems of irregular words, and of the requested words. */
+  /** Stems of irregular words, and cached stems of other words. */
   const stemsByWord = new Map<string, Stem>();
   const written = new Set([...requests, ...(text.match(/[a-z]+/g) ?? [])]);
   const learn = (section: string, form: 'ed' | 's') => {
@@ -95,7 +95,7 @@ export function parseVocabulary(text: string): Vocabulary {
       others.length === 0 ? [[first, name] as const] : [],
     ),
   );
-  /** The name of a word's group, else its stem. */
+  /** Names of all groups. `nameOf` returns the name of a word's group, or its stem if it has no group. */
   const names = new Set(groups.map(({ name }) => name));
   const nameOf = (word: string) =>
     names.has(word) ? word : (called.get(stem(word).stem) ?? stem(word).stem);
@@ -137,7 +137,7 @@ function sectionsOf(text: string): ReadonlyMap<string, readonly string[]> {
   return sections;
 }
 
-/** "do (you/we) know" as "do you know" and "do we know". */
+/** Expands alternatives: "do (you/we) know" into "do you know" and "do we know". */
 function alternatives(phrase: string): readonly string[] {
   const [found, inside = ''] = /\(([^)]*)\)/.exec(phrase) ?? [];
   if (!found) return [phrase];

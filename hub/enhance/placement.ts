@@ -3,10 +3,10 @@ import type { Side } from './spot-pairs.ts';
 import type { Spot } from './spots.ts';
 import { rowsOf, wordSet } from './words.ts';
 
-/** Prepositions of words that may also stand before their noun. */
+/** Prepositions before words that may also precede their noun. */
 export const compoundPrepositions = wordSet('of for in with about');
 
-/** Prepositions that may stand for each other where only one differs. */
+/** Pairs of prepositions that may replace each other, if only one differs. */
 const samePrepositions = new Set(
   rowsOf(`in of | of with | in on | on about | on of | as with`).map(pair =>
     pair.toSorted().join(' '),
@@ -17,10 +17,10 @@ const texts = wordSet(
 );
 const isText = (spot: Spot | undefined): boolean =>
   spot !== undefined && texts.has(spot.stem) && spot.form !== 'ing';
-/** One more preposition may differ for each full count of so many words. */
+/** Number of words for each of which one more preposition may differ. */
 const wordsPerPreposition = 25;
 
-/** A word with another preposition or conjunction before it than its counterpart. */
+/** Returns a word that has another preposition or conjunction before it than its counterpart. */
 export function misplaced(
   { spots, others, pairs }: Side,
   compounds: ReadonlySet<number>,
@@ -45,7 +45,7 @@ export function misplaced(
     if (isBesideHave(others, pairs.get(at) ?? -1) && compoundPrepositions.has(spot.preposition))
       return false;
     const pair = [spot.preposition, other.preposition];
-    // "from in to of" and "from of to in" are no synonyms.
+    // Swapped prepositions are no synonyms: "from in to of" and "from of to in".
     const isTurned = differing.has(pair.toReversed().join(' '));
     differing.add(pair.join(' '));
     const sorted = pair.toSorted().join(' ');
@@ -57,7 +57,7 @@ export function misplaced(
   });
 }
 
-/** "the project has issues" as "issues of the project", "use zod" as "with zod". */
+/** True next to "have" or "use": "the project has issues" is "issues of the project", "use zod" is "with zod". */
 export const isBesideHave = (spots: readonly Spot[], at: number): boolean =>
   [spots[at - 1], spots[at + 1]].some(spot => spot !== undefined && isHave(spot));
 const isHave = ({ stem }: Spot): boolean => /^(?:ha(?:ve|s|d)~?|having~|=use)$/.test(stem);
@@ -67,7 +67,7 @@ export const freeClauses = wordSet('main rel so');
 export const isSameClause = (a: Spot, b: Spot): boolean =>
   a.clauseHead === b.clauseHead || freeClauses.has(a.clauseHead);
 
-/** What begins at a spot, or between it and the last matched spot before it. */
+/** Returns what begins at a word, or between it and the previous matched word. */
 export function beginning({ spots, pairs }: Side, at: number): Spot['begins'] {
   let begins: Spot['begins'];
   for (let place = at; place >= 0; place--) {
@@ -79,7 +79,7 @@ export function beginning({ spots, pairs }: Side, at: number): Spot['begins'] {
   return begins;
 }
 
-/** What begins at a spot; `object`: something behind a verb. */
+/** Returns what begins at a word. `object`: nothing begins there, and the word follows a verb. */
 export function placeOf(side: Side, at: number): Spot['begins'] | 'object' {
   const begins = beginning(side, at);
   if (begins) return begins;

@@ -2,8 +2,8 @@ import type { EnhancementRule } from '#config';
 import { frame } from './frame.ts';
 
 /**
- * Normalizes a prompt for caches and models: Unicode NFC, U+FFFD for half a character as Ollama reads it, `\n` as line
- * end, no blank lines at the end. Case and inner blanks may carry meaning and stay.
+ * Normalizes a prompt for caches and models: Unicode NFC, U+FFFD for lone surrogates (as Ollama reads them), `
+ * ` as line break, no blank lines at the end. Case and inner whitespace are not changed, because they may matter.
  */
 export function normalizePrompt(prompt: string): string {
   const text = prompt.toWellFormed().normalize('NFC').replaceAll(/\r\n?/g, '\n');
@@ -11,12 +11,11 @@ export function normalizePrompt(prompt: string): string {
   return end < 0 ? text : text.slice(0, end);
 }
 
-/** Lower bound for the length of a token in bytes of UTF-8, in nearly all languages. */
+/** Minimum length of a token in bytes of UTF-8, in nearly all languages. */
 const bytesPerToken = 3;
 
 /**
- * Why a prompt does not fit into the context window of its model; undefined if it fits. Ollama silently drops the
- * part that does not fit.
+ * Returns why a prompt exceeds the context of its model; undefined if it fits. Ollama silently drops what does not fit.
  */
 export function whyTooLong(prompt: string, { systemPrompt, options }: EnhancementRule) {
   const sent = frame(prompt, systemPrompt);

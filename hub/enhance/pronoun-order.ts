@@ -3,8 +3,8 @@ import { closed, vocabulary } from './phrases.ts';
 import { rowsOf } from './words.ts';
 
 /**
- * Pronouns that stand for another thing each, a row for each thing. "I", "we" and "you" are no such: of those
- * `persons.ts` knows what they do.
+ * Pronouns for different things, a row for each thing. "I", "we" and "you" are compared in `persons.ts` by what they
+ * do.
  */
 const kinds: ReadonlyMap<string, string> = new Map(
   rowsOf(
@@ -15,8 +15,8 @@ const kinds: ReadonlyMap<string, string> = new Map(
 );
 
 /**
- * Whether pronouns changed places while all other words kept theirs: "he said she was late" and "she said he was late",
- * "move this to that" and "move that to this".
+ * True if pronouns swapped places and all other words did not: "he said she was late" and "she said he was late", "move
+ * this to that" and "move that to this".
  */
 export function isOtherPronounOrder(a: Canonical, b: Canonical): boolean {
   const [left, right] = [textsOf(a), textsOf(b)];

@@ -5,7 +5,7 @@ import { wordSet } from './words.ts';
 const pronouns = wordSet('i we you it they he she');
 const modals = wordSet('can could will would may');
 
-/** "in order to save memory" and "so that it saves memory" as "to save memory". */
+/** Rewrites "in order to save memory" and "so that it saves memory" as "to save memory". */
 export function withPlainPurpose(lexemes: readonly Lexeme[]): readonly Lexeme[] {
   const done: Lexeme[] = [];
   for (let at = 0; at < lexemes.length; at++) {
@@ -19,7 +19,7 @@ export function withPlainPurpose(lexemes: readonly Lexeme[]): readonly Lexeme[] 
   return done;
 }
 
-/** Number of words before the verb that say "to"; 0 if they say something else. */
+/** Returns the number of words before the verb that mean "to"; 0 if they mean something else. */
 function purposeAt(lexemes: readonly Lexeme[], start: number): number {
   const text = (at: number) => lexemes[at]?.text ?? '';
   if (text(start) === 'in' && text(start + 1) === 'order' && text(start + 2) === 'to') return 3;

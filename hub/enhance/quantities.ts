@@ -7,14 +7,14 @@ const part = wordSet('some few several many most');
 const single = wordSet('every each');
 const exactlyOne = wordSet('one single');
 const one = wordSet('a an one the this that any');
-/** "once a year" is "every year". */
+/** Nouns for periods, which are not compared: "once a year" is "every year". */
 const periods = wordSet(
   'second minute hour day night morning evening week month quarter year time',
 );
-/** Words between a quantity and its noun. */
+/** Maximum distance in words between a quantity and its noun. */
 const maxDistance = 3;
 
-/** Whether one prompt is about all, and the other one about some, or about one. */
+/** True if one prompt is about all of something, and the other about some or one. */
 export function isOtherShare(a: Canonical, b: Canonical): boolean {
   const [left, right] = [textsOf(a), textsOf(b)];
   return (
@@ -28,7 +28,7 @@ export function isOtherShare(a: Canonical, b: Canonical): boolean {
   );
 }
 
-/** "few users" are not many, "a few users" are some users. */
+/** True if one prompt has "few users", which are not many, and the other has "some users" or "a few users". */
 function isFewOfSome(mine: readonly string[], theirs: readonly string[]): boolean {
   const articlesOf = (texts: readonly string[]) =>
     texts.includes('few')
@@ -44,7 +44,7 @@ function isAllOfPart(mine: readonly string[], theirs: readonly string[]): boolea
   return has(mine, all) && !has(mine, part) && has(theirs, part) && !has(theirs, all);
 }
 
-/** Whether a noun stands behind "every" in one prompt and behind "a" or "the" in the other one. */
+/** True if a noun follows "every" in one prompt, and "a" or "the" in the other. */
 function isOneOfAll(left: readonly string[], right: readonly string[]): boolean {
   const [every, other] = [nounsBehind(left, single), nounsBehind(right, single)];
   if (every.size === 0 && other.size === 0) return false;
@@ -56,7 +56,7 @@ function isOneOfAll(left: readonly string[], right: readonly string[]): boolean 
   return isIn(every, nounsBehind(right, one), other) || isIn(other, nounsBehind(left, one), every);
 }
 
-/** "check one file" is not "check both files". */
+/** True if one prompt is about one thing, and the other about several: "check one file" and "check both files". */
 function isOneOfMany(mine: readonly string[], theirs: readonly string[]): boolean {
   const nouns = nounsBehind(mine, exactlyOne);
   if (nouns.size === 0) return false;
@@ -67,15 +67,15 @@ function isOneOfMany(mine: readonly string[], theirs: readonly string[]): boolea
   return [...forms.values()].some(list => list.every(({ form }) => form === 's'));
 }
 
-/** The singular words behind words of a set, which may have adjectives before them. */
+/** Returns the stems of singular nouns after the words of a set, including adjectives in between. */
 function nounsBehind(texts: readonly string[], set: ReadonlySet<string>): ReadonlySet<string> {
   const nouns = new Set<string>();
   for (const [at, text] of texts.entries()) {
-    // "more than one" is several.
+    // "more than one" means several.
     if (!set.has(text) || (text === 'one' && texts[at - 1] === 'than')) continue;
     const behind = texts.slice(at + 1, at + 1 + maxDistance);
     for (const [place, word] of behind.entries()) {
-      // "every second row" has nothing to do with time.
+      // The ordinal in "every second row" is not a time.
       const isRank = word === 'second' && place === 0 && isContentWord(behind[1]);
       if (isRank) continue;
       if (!isContentWord(word) || periods.has(word)) break;

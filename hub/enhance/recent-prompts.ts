@@ -6,16 +6,16 @@ import type { ChosenRule } from './rules.ts';
 
 type Seen = { readonly chosen: ChosenRule; readonly digest: string; readonly key: string };
 
-/** With the last value and its parsed form: parsing takes longer than the look-up. */
+/** Includes the last value and its parsed form, because parsing takes longer than the look-up. */
 type Known = Seen & { value: string | undefined; result: CachedResult | undefined };
 
-/** Bounds for the prompts, about 4 MB. */
+/** Maximum number of prompts. Together with `maxLength` in characters, this bounds the memory to about 4 MB. */
 const maxPrompts = 500;
 const maxLength = 4_000;
 
 /**
- * Recent prompts with the keys of their results. A prompt that comes again needs no search for secrets and no hash,
- * which take longer than the look-up in the cache.
+ * Creates a store of recent prompts with the keys of their results. A repeated prompt needs no search for secrets and
+ * no hash, which take longer than the look-up in the cache.
  */
 export function createRecentPrompts({
   models,
@@ -36,16 +36,16 @@ export function createRecentPrompts({
   }
 
   return {
-    /** Records that a prompt has no secret, and the key of its result. */
+    /** Records that a prompt contains no secret, and the key of its result. */
     note(prompt: string, seen: Seen): void {
       if (prompt.length <= maxLength)
         setBounded(recent, prompt, { ...seen, value: undefined, result: undefined }, maxPrompts);
     },
     has: (prompt: string) => recent.has(prompt),
-    /** The cached result for a recent prompt; without a promise if the cache is in memory. */
+    /** Returns the cached result for a recent prompt; without a promise if the cache is in memory. */
     hit({ prompt, bypass }: EnhanceRequest, chosen: ChosenRule) {
       const seen = bypass ? undefined : recent.get(prompt);
-      // A reload of the rules gives other objects.
+      // After a reload of the rules, the objects differ.
       if (seen?.chosen !== chosen) return undefined;
       if (models.known(chosen.models[0])?.digest !== seen.digest) return undefined;
       const found = exact.hit(seen.key);

@@ -5,7 +5,7 @@ import { type Sentence, sentenceOf } from './terms.ts';
 import type { Token } from './tokens.ts';
 import { requests, wordSet } from './words.ts';
 
-/** Splits a prompt into sentences, and these at commas and "and" before the verb of another request. */
+/** Splits a prompt into sentences, and sentences at a comma or "and" before the verb of another request. */
 export function requestsOf(tokens: readonly Token[]): readonly Sentence[] {
   const sentences: Sentence[] = [];
   let part: Token[] = [];
@@ -15,7 +15,7 @@ export function requestsOf(tokens: readonly Token[]): readonly Sentence[] {
     part = [];
   };
   tokens.forEach((token, at) => {
-    // "A: reads, B: writes"
+    // A colon after a short label does not end the sentence: "A: reads, B: writes".
     const isLabel = token.text === ':' && part.length <= 3 && !isRequest;
     if (token.kind === 'stop' && /[.?!;:]/.test(token.text))
       return isLabel ? undefined : close(token.text);
@@ -24,7 +24,7 @@ export function requestsOf(tokens: readonly Token[]): readonly Sentence[] {
     if (isJoint && !isIntroduction(part) && (isRequest || token.text === ','))
       if (beginsRequest(tokens, at + 1)) return close(',');
     if (isJoint && !isRequest && beginsStatement(tokens, at + 1)) return close(',');
-    // "If it is missing, create it and log that"
+    // The request may follow an introduction: "If it is missing, create it and log that".
     if (token.text === ',' && isIntroduction(part)) isRequest ||= beginsRequest(tokens, at + 1);
     part.push(token);
   });
@@ -46,7 +46,7 @@ const readRequest = (tokens: readonly Token[], mark: string): Sentence =>
     ),
   );
 
-/** "keep it short" as "it should be short". */
+/** Rewrites "keep it short" as "it should be short". */
 function withoutKeep(tokens: readonly Token[]): readonly Token[] {
   const [keep, it, next] = tokens;
   const isKept = keep?.text.toLowerCase() === 'keep' && it?.text === 'it' && next !== undefined;
@@ -57,7 +57,7 @@ const itShould: readonly Token[] = ['should', 'be'].map(text => ({ kind: 'word',
 
 const naming = wordSet('named called titled');
 
-/** "the method named getData" as "the method getData". */
+/** Rewrites "the method named getData" as "the method getData". */
 const withoutNaming = (tokens: readonly Token[]): readonly Token[] =>
   tokens.filter(
     ({ text }, at) =>
@@ -66,7 +66,7 @@ const withoutNaming = (tokens: readonly Token[]): readonly Token[] =>
 
 const be = wordSet('is are was were');
 
-/** "a card that is short and funny" as "a short and funny card". */
+/** Rewrites "a card that is short and funny" as "a short and funny card". */
 function withEarlyAdjectives(sentence: Sentence): Sentence {
   const { intent, lexemes } = sentence;
   const [relative, verb, first, and, second] = lexemes.slice(-5);
@@ -83,14 +83,14 @@ function withEarlyAdjectives(sentence: Sentence): Sentence {
   };
 }
 
-/** Where the noun that ends before a place begins. */
+/** Returns the index at which the noun before `end` begins. */
 function beginOfNoun(lexemes: readonly Lexeme[], end: number): number {
   const isOutside = ({ kind, text, stem, form }: Lexeme) =>
     kind === 'stop' || closed.has(text) || (form === 'plain' && vocabulary().verbs.has(stem));
   return lexemes.findLastIndex((lexeme, place) => place < end && isOutside(lexeme)) + 1;
 }
 
-/** "containers that are running" and "which containers are running" as "running containers". */
+/** Rewrites "containers that are running" and "which containers are running" as "running containers". */
 function withEarlyAdjective(sentence: Sentence): Sentence {
   const { intent, lexemes } = sentence;
   const at = lexemes.length - 2;
@@ -115,7 +115,7 @@ function withEarlyAdjective(sentence: Sentence): Sentence {
 const isSubject = (lexemes: readonly Lexeme[]): boolean =>
   lexemes.every(({ kind, text }) => kind !== 'stop' && !closed.has(text));
 
-/** "do not use tabs" is no question. */
+/** Corrects the intent of a command: "do not use tabs" is not a question. */
 function asCommand(sentence: Sentence, mark: string): Sentence {
   const [first, second] = sentence.lexemes;
   const isCommand = first?.text === 'do' && second?.text === 'not' && !mark.includes('?');
@@ -127,7 +127,7 @@ function asCommand(sentence: Sentence, mark: string): Sentence {
 const objects = wordSet('a an the this these my our all every what how why');
 const movable = wordSet('to in by from as with using for about');
 
-/** "sort by date the list" as "sort the list by date". */
+/** Rewrites "sort by date the list" as "sort the list by date". */
 function withLateParts(tokens: readonly Token[]): readonly Token[] {
   const [verb, ...others] = tokens
     .filter(({ kind }) => kind !== 'stop')
@@ -157,7 +157,7 @@ const isClauseWord = (text: string): boolean =>
 
 const conditions = wordSet('if when while after once until before');
 
-/** "only delete the original if it is there" as "delete the original only if it is there". */
+/** Rewrites "only delete the original if it is there" as "delete the original only if it is there". */
 function withLateOnly(tokens: readonly Token[]): readonly Token[] {
   const text = (at: number) => tokens[at]?.text.toLowerCase() ?? '';
   const { verbs, stem } = vocabulary();
@@ -175,7 +175,7 @@ function withLateOnly(tokens: readonly Token[]): readonly Token[] {
 
 const searching = /^(?:search|check|scan|review|inspect|examine)$/;
 
-/** "check this code for bugs" as "find bugs in this code". */
+/** Rewrites "check this code for bugs" as "find bugs in this code". */
 function asFinding(sentence: Sentence): Sentence {
   const { intent, lexemes } = sentence;
   const at = lexemes.findIndex(({ text }) => text === 'for');
@@ -186,7 +186,7 @@ function asFinding(sentence: Sentence): Sentence {
   return { intent: 'find', lexemes: [...found, wordLexeme('in'), ...place] };
 }
 
-/** "In Python", before the comma. */
+/** True for an introduction before a comma, such as "In Python". */
 function isIntroduction([first, ...others]: readonly Token[]): boolean {
   const text = first?.text.toLowerCase() ?? '';
   return (
@@ -199,7 +199,7 @@ const openers = wordSet('please then also kindly and but now');
 const maxIntroduction = 7;
 const askers = wordSet('how what why where can could');
 
-/** Whether a verb of a request stands here. */
+/** True if the verb of a request begins at `start`. */
 function beginsRequest(tokens: readonly Token[], start: number): boolean {
   let at = start;
   while (openers.has(tokens[at]?.text.toLowerCase() ?? '')) at++;
@@ -215,7 +215,7 @@ const predicates = wordSet('is are am was were has have had should must will can
 const subjects = wordSet('i we they he she');
 const maxSubject = 5;
 
-/** Whether a subject with an auxiliary verb stands here. */
+/** True if a subject with an auxiliary verb begins at `start`. */
 function beginsStatement(tokens: readonly Token[], start: number): boolean {
   const words = tokens.slice(start, start + maxSubject);
   if (subjects.has(words[0]?.text.toLowerCase() ?? '')) return true;

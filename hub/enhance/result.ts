@@ -6,64 +6,67 @@ import type { OutputFault } from './checks/check-result.ts';
 export type AttemptKind =
   | FailureKind
   | OutputFault['kind']
-  /** The model cannot complete text. */
+  /** The model does not support text completion. */
   | 'incapable';
 
 export type Attempt = {
   readonly model: string;
   readonly kind: AttemptKind;
-  /** A sentence about the model. */
+  /** Sentence about the failure of the model. */
   readonly message: string;
   readonly tookMs: number;
 };
 
 export type EnhanceRequest = {
   readonly prompt: string;
-  /** The name that the client gives itself; undefined counts as `default`. */
+  /** Name that the client gives itself; undefined counts as `default`. */
   readonly client?: string | undefined;
-  /** True: the caches are not read, and the new result replaces the cached one. */
+  /** If true, the caches are not read, and the new result replaces the cached one. */
   readonly bypass?: boolean | undefined;
 };
 
 export type Enhancement = {
-  /** The improved prompt, or the given one unchanged. */
+  /** The improved prompt, or the given one if it was not improved. */
   readonly prompt: string;
   readonly enhanced: boolean;
-  /** `fallback`: a model of the chain. `unchanged`: no model gave a prompt. `disabled`: the rule is off. */
+  /**
+   * `l1`, `l2`: the exact and the semantic cache. `fallback`: a model of the fallback chain. `unchanged`: no model gave
+   * a result. `disabled`: the rule is off.
+   */
   readonly source: 'model' | 'l1' | 'l2' | 'fallback' | 'unchanged' | 'disabled';
   readonly cache: 'hit_l1' | 'hit_l2' | 'miss' | 'bypass' | 'disabled';
   readonly client: string;
-  /** The client that the rule is for, or `default`. */
+  /** Client whose rule was used, or `default`. */
   readonly rule: string;
   readonly model?: string;
-  /** Similarity of the two prompts, if the result was made for another one. */
+  /** Similarity to the cached prompt, if the result was made for another prompt. */
   readonly similarity?: number;
   readonly ageMs?: number;
-  /** Why the prompt is unchanged, or why the caches were not used. */
+  /** Reason why the prompt is unchanged, or why the caches were not used. */
   readonly reason?: string;
-  /** The models that failed, in order. */
+  /** Failed attempts of models, in order. */
   readonly attempts: readonly Attempt[];
   readonly tookMs: number;
 };
 
-/** An enhancement without the fields about the request. */
+/** An enhancement without the fields about its request. */
 export type Outcome = Omit<Enhancement, 'client' | 'rule' | 'tookMs'>;
 
-/** The result for a prompt, as all callers that wait for it get it and as the exact cache stores it. */
+/** Result for a prompt, as it is stored in the exact cache and returned to all calls that wait for it. */
 export type CachedResult =
   | (Pick<Required<Enhancement>, 'prompt' | 'model' | 'attempts'> & {
       readonly kind: 'made';
       readonly digest: string;
-      /** False for a model of the fallback chain. */
+      /** False if a model of the fallback chain made the result. */
       readonly isOwn: boolean;
     })
-  /** Found by the semantic cache. */
+  /** Result that the semantic cache found. */
   | (Pick<Required<Enhancement>, 'prompt' | 'model' | 'similarity' | 'ageMs'> & {
       readonly kind: 'near';
     })
   | { readonly kind: 'none'; readonly reason: string; readonly attempts: readonly Attempt[] };
 
-/** Undefined for a text in another format: other programs may write to a shared Redis. */
+/** Parses a result; undefined if the text has another format, because other programs may write to a shared Redis. */
 export function parseResult(text: string): CachedResult | undefined {
   const value = tryParseJson(text);
   return isResult(value) ? value : undefined;
@@ -88,7 +91,7 @@ const isAttempts = (value: unknown) =>
       typeof attempt['tookMs'] === 'number',
   );
 
-/** Many messages begin with the model already, perhaps with the tag that its name in the rule omits. */
+/** Formats an attempt. Many messages already begin with the model, possibly with a tag that the rule omits. */
 export const inWords = ({ model, message }: Attempt) =>
   message.startsWith(model) ? message : `${model}: ${message}`;
 
@@ -99,7 +102,7 @@ export const unchanged = (
   attempts: readonly Attempt[] = [],
 ): Outcome => ({ prompt, enhanced: false, source: 'unchanged', cache, reason, attempts });
 
-/** Returns the outcome of a result that the cache of equal prompts did not contain. */
+/** Converts a result that was not in the exact cache to an outcome. */
 export function outcomeOf(result: CachedResult, request: EnhanceRequest): Outcome {
   if (result.kind === 'none') return unchanged(request, result.reason, 'miss', result.attempts);
   const { prompt, model } = result;
@@ -112,7 +115,7 @@ export function outcomeOf(result: CachedResult, request: EnhanceRequest): Outcom
   return { ...made, source, cache: 'miss', attempts: result.attempts };
 }
 
-/** The outcome of an entry of the exact cache; undefined for an entry in another format. */
+/** Converts an entry of the exact cache to an outcome; undefined if the entry has another format. */
 export function hitOf(found: Found, result: CachedResult | undefined): Outcome | undefined {
   if (result?.kind !== 'made') return undefined;
   const { prompt, model } = result;

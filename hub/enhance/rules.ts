@@ -11,23 +11,23 @@ import { canonicalOf } from './canonical.ts';
 import { frameVersion } from './frame.ts';
 import { maxComparedLength } from './guards.ts';
 
-/** The rule for a client, with derived values. */
+/** The rule for a client, with values derived from it. */
 export type ChosenRule = {
   readonly rule: EnhancementRule;
-  /** Name of the client in lower case; `default` for a client without a name. */
+  /** Name of the client in lower case; `default` if it gave none. */
   readonly client: string;
-  /** The client that the rule is for, or `default`. */
+  /** Name of the client whose rule this is, or `default`. */
   readonly name: string;
-  /** Hash of everything in the rule that results depend on. */
+  /** Hash of all parts of the rule that affect results. */
   readonly hash: string;
-  /** The model of the rule, then the fallback chain, without duplicates. */
+  /** Models to try in order: that of the rule, then the fallback chain, without duplicates. */
   readonly models: readonly [string, ...string[]];
 };
 
-/** Bound of the cache by client name; it is cleared above this. */
+/** Maximum number of cached client names. Above it, the cache is cleared. */
 const maxClients = 1_000;
 
-/** Finds the rules of clients. `usualModel` is for rules that name no model. */
+/** Creates the lookup of rules by client. `usualModel` is used for rules that name no model. */
 export function createRuleBook(current: () => EnhancementRules, usualModel: string) {
   function hashOf({ model, systemPrompt, options, maxGrowth }: EnhancementRule): string {
     const parts = Object.entries(options).toSorted(([a], [b]) => (a < b ? -1 : 1));
@@ -56,7 +56,7 @@ export function createRuleBook(current: () => EnhancementRules, usualModel: stri
   const chosen = new Map<string, ChosenRule>();
 
   return {
-    /** Returns the same object for the same name until the rules change. */
+    /** Returns the rule for a client: the same object for the same name until the rules change. */
     choose(given = ''): ChosenRule {
       const rules = current();
       if (rules !== chosenFrom || chosen.size > maxClients) chosen.clear();
@@ -71,8 +71,8 @@ export function createRuleBook(current: () => EnhancementRules, usualModel: stri
 }
 
 /**
- * The keys of a prompt. Results are not shared between clients, rules, models or system prompts; the hash of the
- * rule covers the system prompt and the options of the model.
+ * Returns the cache keys of a prompt. Results are not shared between clients, rules, models or system prompts. The hash
+ * of the rule includes the system prompt and the options of the model.
  */
 export function keysOf(chosen: ChosenRule, digest: string | undefined, prompt: string) {
   const { client, name, models, rule } = chosen;
@@ -81,14 +81,14 @@ export function keysOf(chosen: ChosenRule, digest: string | undefined, prompt: s
   const sequence = isCompared ? canonicalOf(prompt).sequence : [];
   return {
     /**
-     * Key of the result. Prompts with the same canonical form, as the guards compare it, share a key: what differs is
-     * politeness and typography. In the mode `shadow`, only equal prompts do.
+     * Key of the result. Prompts with the same canonical form share a key: they differ only in politeness and
+     * typography. In the mode `shadow`, only equal prompts share a key.
      */
     key:
       sequence.length > 0
         ? cacheKey(['canonical', ...scope, ...sequence])
         : cacheKey(['prompt', ...scope, prompt]),
-    /** Key of everything except the prompt; undefined if the digest of the model is not known. */
+    /** Key of everything that the result depends on except the prompt; undefined if the model's digest is unknown. */
     get scope() {
       return digest === undefined ? undefined : cacheKey(['scope', ...scope]);
     },

@@ -9,30 +9,30 @@ import {
   secretWords,
 } from '#core';
 
-/** "the password is hunter2". The value must have a digit: "the token is expired" holds no secret. */
+/** Matches "the password is hunter2". The value must have a digit: "the token is expired" contains no secret. */
 const stated =
   /\b(?:password|passphrase|passcode|token|api[ -]?key|secret|pin|passwort|kennwort|contraseña|mot de passe)\b["':]?\s+(?:is|ist|lautet|est|es)(?:\s*:)?\s+["'`]?(?=[^\s"'`]*\d)[^\s"'`]{4,}/iu;
 
-/** A line of an environment file; two of them make one. */
+/** Matches a line of an environment file, such as `NAME=value`. Two such lines count as a secret. */
 const environmentLine = /^(?:export\s+)?[A-Z][A-Z0-9_]{2,}=\S+/gm;
 const environmentValue =
   /^(?:export\s+)?([A-Z0-9_]{1,100})\s{0,3}=\s{0,3}(?:["']([^"'\n]{3,})|(\S{3,}))/gm;
 
-/** `--token value`, unless the value is a file or a placeholder. */
+/** Matches `--token value`, unless the value is a file or a placeholder. */
 const option = new RegExp(
   String.raw`(?:^|\s)--?[\w-]{0,60}?(?:${secretWords})[ =](?!["']?(?:<|\$|\{|file\b|\/))\S{4,}`,
   'im',
 );
 
-/** Letters and digits without a separator, as in keys. */
+/** Matches a long run of letters and digits without separators, as in keys. */
 const run = /(?<![\w+/=.-])[A-Za-z0-9+_=-]{24,}(?![\w/.])/g;
 
-/** Longer texts are not searched: they are not cached anyway. */
+/** Maximum length in characters of texts that are searched. Longer prompts are not cached anyway. */
 const maxSearched = 200_000;
 
 /**
- * Whether a text seems to contain a credential. In doubt it does: not caching a prompt only costs time. True for texts
- * above 200,000 characters.
+ * True if a text seems to contain a credential, also in doubt: a prompt that is not cached only costs time. True for
+ * texts above 200,000 characters.
  */
 export function holdsSecret(text: string): boolean {
   if (text.length > maxSearched) return true;
@@ -51,16 +51,16 @@ export function holdsSecret(text: string): boolean {
   );
 }
 
-/** Whether a value is not a placeholder. A long quoted value never is one. */
+/** True if a value is not a placeholder. A long quoted value is never one. */
 const isSet = (quoted: string | undefined, bare: string | undefined) =>
   quoted !== undefined ? quoted.length > 5 || !isPlaceholder(quoted) : !isPlaceholder(bare ?? '');
 
-/** Entropy in bits per character from which mixed letters and digits count as random. */
+/** Minimum entropy in bits per character for mixed letters and digits to count as random. */
 const minEntropy = 4;
 
 function isRandom(text: string): boolean {
   const digits = text.replaceAll(/\D/g, '').length;
-  // Hashes of commits and files are not secrets, and neither are long names.
+  // Hashes of commits and files are no secrets, and long names are none either.
   if (digits < 3 || /^[a-f0-9-]+$|^[A-F0-9-]+$/.test(text)) return false;
   if (!/[a-z]/.test(text) || !/[A-Z]/.test(text)) return false;
   const counts = new Map<string, number>();

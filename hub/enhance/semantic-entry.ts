@@ -6,9 +6,9 @@ import { canonicalOf } from './canonical.ts';
 import type { Comparison } from './guards.ts';
 import { holdsSecret } from './secrets.ts';
 
-/** A prompt as the vector index finds it. */
+/** A prompt with its embedding, as the vector index needs it. */
 export type EmbeddedPrompt = {
-  /** One for each embedding model digest: vectors of different models are not comparable. */
+  /** Collection of the embedding model's digest, because vectors of different models are not comparable. */
   readonly collection: string;
   readonly scope: string;
   readonly vector: Float32Array;
@@ -16,7 +16,7 @@ export type EmbeddedPrompt = {
   readonly digest: string;
 };
 
-/** An entry of the semantic cache. Times are milliseconds since the epoch. */
+/** An entry of the semantic cache. Times are in milliseconds since the epoch. */
 export type SemanticEntry = {
   readonly prompt: string;
   readonly value: string;
@@ -25,18 +25,18 @@ export type SemanticEntry = {
   readonly expiresAt: number;
 };
 
-/** An entry near a prompt, compared by the guards. */
+/** An entry similar to a prompt, with the verdict of the guards. */
 export type Candidate = Comparison & {
   readonly similarity: number;
   readonly ageMs: number;
   readonly entry: SemanticEntry;
 };
 
-/** Changes with the format of vectors or entries. In `v1` the prompts were embedded as written. */
+/** Version of vectors and entries. Change it if their format changes. In `v1`, prompts were embedded as written. */
 const version = 'v2';
-/** nomic-embed-text expects a task prefix, the same for all texts that are compared. */
+/** Task prefix for nomic-embed-text, which must be the same for all texts that are compared. */
 const nomicTask = 'clustering: ';
-/** A miss embeds the same prompt twice, for the look-up and for the entry. 64 vectors of 768 numbers take 200 KB. */
+/** Maximum number of cached embeddings, 200 KB. A miss embeds a prompt twice, for the look-up and for the entry. */
 const maxRecent = 64;
 const recentMs = 60_000;
 const maxValueLength = 64_000;
@@ -44,15 +44,15 @@ const maxValueLength = 64_000;
 type Embedding = Awaited<ReturnType<Models['embed']>>;
 
 /**
- * The text of a prompt that is embedded: its canonical form, so that politeness, typography and spellings do not change
- * the vector. Prompts with equal canonical forms have a similarity of 1.
+ * Returns the text of a prompt for the embedding model: its canonical form, so that politeness, typography and spelling
+ * do not change the vector. Prompts with equal canonical forms have a similarity of 1.
  */
 export function embeddedText(embeddingModel: string, prompt: string): string {
   const words = canonicalOf(prompt).sequence.map(item => item.replace(/^[a-z]+ (?=.)/s, ''));
   return (/nomic-embed/i.test(embeddingModel) ? nomicTask : '') + (words.join(' ') || prompt);
 }
 
-/** Creates a function that embeds a prompt. Rejects with a ModelFailure, or with the reason of the signal. */
+/** Creates a function that embeds a prompt. It rejects with a ModelFailure, or with the reason of the signal. */
 export function createPromptEmbedder(
   embeddingModel: string,
   { models, clock }: { readonly models: Pick<Models, 'embed'>; readonly clock: Clock },
@@ -79,7 +79,7 @@ export function createPromptEmbedder(
   };
 }
 
-/** The point of an entry. A prompt has at most one entry in a scope. */
+/** Converts an entry to a point. A prompt has at most one entry in a scope. */
 export function pointOf(
   { prompt, value, tag, createdAt, expiresAt }: SemanticEntry,
   { vector, scope }: Pick<EmbeddedPrompt, 'vector' | 'scope'>,
@@ -92,7 +92,7 @@ export function pointOf(
   };
 }
 
-/** Reads an entry; undefined for the point of another program. */
+/** Converts a point to an entry; undefined if another program stored the point. */
 export function entryOf({ payload }: Near): SemanticEntry | undefined {
   const { prompt, value, tag, created_at: createdAt, expires_at: expiresAt } = payload;
   if (typeof prompt !== 'string' || typeof value !== 'string' || typeof tag !== 'string')
@@ -101,18 +101,18 @@ export function entryOf({ payload }: Near): SemanticEntry | undefined {
   return { prompt, value, tag, createdAt, expiresAt };
 }
 
-/** A UUID of version 8 (custom content): Qdrant takes no other form of a hash. */
+/** Converts a hash to a UUID of version 8 (custom content), because Qdrant accepts no other strings as ids. */
 const uuidOf = (hash: string) =>
   hash.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/, '$1-$2-8$3-8$4-$5');
 
-/** Why a prompt is not cached by its meaning. */
+/** Returns the reason why a prompt is not cached by its meaning; undefined if it may be. */
 export function whyUnfit(prompt: string, maxLength: number): string | undefined {
   if (prompt.trim() === '') return 'the prompt is blank';
   if (prompt.length > maxLength) return `the prompt is longer than ${maxLength} characters`;
   return holdsSecret(prompt) ? 'the prompt seems to hold a secret' : undefined;
 }
 
-/** Why a result is not kept. */
+/** Returns the reason why a result is not stored; undefined if it may be. */
 export function whyNoValue(value: string): string | undefined {
   if (value.trim() === '') return 'the result is blank';
   if (value.length > maxValueLength)

@@ -4,14 +4,14 @@ import type { CachedResult } from './result.ts';
 import type { ChosenRule } from './rules.ts';
 import type { Lookup, Nearby, SemanticCache, Threshold } from './semantic.ts';
 
-/** Without a `judgeModel` there is no judge. */
+/** Models of the semantic cache. Without a `judgeModel`, there is no judge. */
 export type SemanticModels = Pick<EnhancementRules, 'embeddingModel' | 'judgeModel'>;
 
 /** A prompt with the rule of its client. */
 type RuledPrompt = {
   readonly prompt: string;
   readonly chosen: ChosenRule;
-  /** Key of everything that the result depends on, except the prompt. */
+  /** Key of everything that the result depends on except the prompt. */
   readonly scope: string;
 };
 
@@ -22,19 +22,19 @@ type Needs = {
   readonly log: Log;
 };
 
-/** The semantic cache for the enhancer. */
+/** Semantic cache that is loaded on demand. */
 export type SemanticSource = ReturnType<typeof createSemanticSource>;
 
-/** Timeouts of a look-up and of an explanation. */
+/** Timeout of a look-up in ms. `explainMs`: timeout of an explanation. */
 const findMs = 2_000;
 const explainMs = 10_000;
-/** Maximum number of results being kept. Further ones are dropped. */
+/** Maximum number of results that are being stored. Further results are dropped. */
 const maxKeeping = 64;
 
 /**
- * Loads a semantic cache with its first use: by a rule with another mode than `off`, or to explain or to forget
- * entries. If the rules name other models, creates another cache, with new counts and only the entries of its own
- * embedding model. Its failures count as misses. `threshold` is CACHE_SIMILARITY_THRESHOLD, for rules that set none.
+ * Loads a semantic cache on its first use: by a rule with another mode than `off`, or to explain or remove entries. If
+ * the rules name other models, loads another cache, with new counts and only the entries of its embedding model.
+ * Failures count as misses. `threshold` is CACHE_SIMILARITY_THRESHOLD, for rules without a threshold.
  */
 export function createSemanticSource(
   options: { readonly threshold: number | undefined },
@@ -48,7 +48,7 @@ export function createSemanticSource(
   const stopCache = () =>
     void loaded?.cache.then(
       cache => cache.stop(),
-      () => undefined, // A cache that failed to load runs nothing.
+      () => undefined, // A cache that failed to load needs no stop.
     );
 
   function current(): Promise<SemanticCache> {
@@ -78,11 +78,11 @@ export function createSemanticSource(
   });
 
   return {
-    /** Loads the cache at once if a rule uses it, so that the first prompt does not wait. */
+    /** Loads the cache now if a rule uses it, so that the first prompt does not wait. */
     async load(): Promise<void> {
       if (isUsed()) await current();
     },
-    /** Rejects only with the reason of `signal`. */
+    /** Resolves with the result of a similar prompt, or with undefined. Rejects only with the reason of `signal`. */
     async find(ruled: RuledPrompt, signal: AbortSignal): Promise<CachedResult | undefined> {
       const lookup = lookupOf(ruled.chosen.rule, ruled.scope);
       if (lookup.mode === 'off') return undefined;
@@ -99,7 +99,7 @@ export function createSemanticSource(
         return undefined;
       }
     },
-    /** Keeps a result, in the background. */
+    /** Stores a result in the background. */
     keep({ prompt, chosen: { rule, client }, scope }: RuledPrompt, value: string): void {
       if (rule.cacheMode === 'off' || keeping >= maxKeeping || isStopped) return;
       keeping++;
@@ -110,7 +110,7 @@ export function createSemanticSource(
         .catch((error: unknown) => log.debug({ error: messageOf(error) }, 'a result was not kept'))
         .finally(() => keeping--);
     },
-    /** The nearest entries, or why they are not known. Rejects only with the reason of `signal`. */
+    /** Resolves with the most similar entries, or with an error. Rejects only with the reason of `signal`. */
     async explain(ruled: RuledPrompt, signal: AbortSignal) {
       const lookup = lookupOf(ruled.chosen.rule, ruled.scope);
       const { mode, threshold } = lookup;
@@ -125,13 +125,13 @@ export function createSemanticSource(
         return { mode, threshold, entries: none, error: messageOf(error) };
       }
     },
-    /** Removes the results of a tag, or all, and those being kept. Resolves with their number. */
+    /** Removes the results of a tag, or all, and cancels those that are being stored. Resolves with their number. */
     async forget(tag?: string): Promise<number> {
       stores.abort();
       stores = new AbortController();
       return await (await current()).forget(tag);
     },
-    /** Undefined if the cache is not loaded. The threshold is that of the default rule. */
+    /** Statistics, with the threshold of the default rule; undefined if the cache is not loaded and no rule uses it. */
     async stats() {
       if (!loaded && !isUsed()) return undefined;
       const cache = await current();
@@ -146,7 +146,7 @@ export function createSemanticSource(
   };
 }
 
-/** Loads the code of the semantic cache and of the judge. */
+/** Loads the modules of the semantic cache and of the judge. */
 export async function loadSemanticCache() {
   const [{ createSemanticCache }, { createJudge }] = await Promise.all([
     import('./semantic.ts'),

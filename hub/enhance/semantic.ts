@@ -18,15 +18,16 @@ import {
 } from './semantic-entry.ts';
 
 /**
- * When the result of another prompt is returned. `guarded`: if the guards find that both mean the same, where needed
- * together with a similarity above the threshold. `verified`: if the guards are certain, or the judge said so.
- * `threshold`: if they are similar enough and no guard objects. `shadow`: never, but the hits of `guarded` are counted.
+ * Condition for returning the result of another prompt. `guarded`: the guards find that both mean the same, where
+ * necessary together with a similarity above the threshold. `verified`: the guards are certain, or the judge has
+ * approved the pair. `threshold`: the prompts are similar enough and no guard objects. `shadow`: never returned, but
+ * the hits of `guarded` are counted.
  */
 export type SemanticMode = 'off' | 'shadow' | 'guarded' | 'verified' | 'threshold';
 
-/** The minimum similarity of candidates, and what set it. */
+/** Minimum similarity of candidates, and where it comes from. */
 export type Threshold = {
-  /** Undefined until the embedding model is calibrated. */
+  /** Minimum cosine similarity; undefined until the embedding model is calibrated. */
   readonly value: number | undefined;
   readonly from: 'rule' | 'CACHE_SIMILARITY_THRESHOLD' | 'calibration' | 'default';
 };
@@ -35,7 +36,7 @@ export type Lookup = {
   /** Key of everything that a result depends on except the prompt: client, rule, model digest, system prompt. */
   readonly scope: string;
   readonly mode: SemanticMode;
-  /** Undefined: the calibrated one, or in the modes `verified` and `threshold` the default. */
+  /** Undefined: the calibrated threshold, or the default one in the modes `verified` and `threshold`. */
   readonly threshold?: Threshold | undefined;
 };
 
@@ -46,16 +47,16 @@ type SemanticFound =
       readonly kind: 'hit';
       readonly value: string;
       readonly why: string;
-      /** The result is only counted. */
+      /** True if the hit is only counted and not returned. */
       readonly isShadow: boolean;
     })
-  /** `similarity` is that of the nearest candidate; undefined if there was none. */
+  /** `similarity`: of the most similar candidate; undefined if there was none. */
   | { readonly kind: 'miss'; readonly similarity?: number; readonly why: string };
 
 /** A cached prompt that is similar to the given one, with the verdict of the guards. */
 export type Nearby = NearPrompt &
   Comparison & {
-    /** The answer of the judge about this pair or one of its class, if it was asked. */
+    /** Answer of the judge about this pair or another pair of its class; undefined if there is none. */
     readonly label: Label | undefined;
   };
 
@@ -63,34 +64,34 @@ export type SemanticCache = ReturnType<typeof createSemanticCache>;
 
 export type SemanticOptions = {
   readonly embeddingModel: string;
-  /** Maximum length of prompts in the cache: long prompts are rarely asked in other words. */
+  /** Maximum length in characters of cached prompts. Long prompts are rarely repeated in other words. */
   readonly maxPromptLength?: number;
-  /** The guards. */
+  /** Function that compares two prompts with the guards. */
   readonly compare?: typeof compareGuarded;
 };
 
 type Needs = {
   readonly models: Pick<Models, 'embed' | 'metrics'>;
   readonly vectors: Pick<Vectors, 'near' | 'put' | 'removeTag' | 'stats'>;
-  /** Undefined: only the guards decide. */
+  /** Undefined if only the guards decide. */
   readonly judge: Judge | undefined;
-  /** What was found out about embedding models, and what the judge said. */
+  /** Stored thresholds of embedding models, and stored answers of the judge. */
   readonly tables: { readonly thresholds: Table; readonly judgements: Table };
   readonly clock: Clock;
   readonly log: Log;
 };
 
-/** Pairs that wait for the judge. */
+/** Maximum number of pairs that wait for the judge. */
 const maxWaiting = 32;
 const maxPerScope = 10_000;
-/** Candidates that are compared in one look-up. */
+/** Maximum number of candidates that one look-up compares. */
 const maxCandidates = 5;
-/** Threshold of the modes that are not calibrated, and for candidates until the calibration is done. */
+/** Threshold of the modes that are not calibrated. Also used to find candidates until the calibration is complete. */
 const defaultThreshold = 0.85;
-/** An explanation includes entries this far below the threshold. */
+/** Distance below the threshold to which an explanation includes entries. */
 const explainedBelow = 0.25;
 
-/** Does no I/O. */
+/** Creates the semantic cache. Does no I/O. */
 export function createSemanticCache(options: SemanticOptions, needs: Needs) {
   const { embeddingModel, maxPromptLength = 6_000, compare = compareGuarded } = options;
   const { models, vectors, judge, tables, clock, log } = needs;
@@ -106,7 +107,7 @@ export function createSemanticCache(options: SemanticOptions, needs: Needs) {
     { maxWaiting },
     { ...background, judge, table: tables.judgements },
   );
-  /** `shadowHits` are those that were not returned, in mode `shadow` or before the calibration is done. */
+  /** `shadowHits`: hits that were not returned, in mode `shadow` or before the calibration was complete. */
   const counts = { hits: 0, misses: 0, shadowHits: 0, stored: 0, errors: 0 };
 
   const thresholdOf = async (lookup: Lookup, digest: string): Promise<Threshold> =>
@@ -170,7 +171,7 @@ export function createSemanticCache(options: SemanticOptions, needs: Needs) {
   }
 
   return {
-    /** A failure is a miss with its reason. Rejects only with the reason of `signal`. */
+    /** Looks for the result of a similar prompt. A failure is a miss. Rejects only with the reason of `signal`. */
     async find(prompt: string, lookup: Lookup, signal: AbortSignal): Promise<SemanticFound> {
       signal.throwIfAborted();
       const refused = lookup.mode === 'off' ? 'switched off' : whyUnfit(prompt, maxPromptLength);
@@ -189,8 +190,8 @@ export function createSemanticCache(options: SemanticOptions, needs: Needs) {
       }
     },
     /**
-     * Keeps a complete result of the scope's model. Resolves with the reason if it was not kept. Rejects only with the
-     * reason of `signal`.
+     * Stores a complete result of the scope's model. Resolves with the reason if it was not stored. Rejects only with
+     * the reason of `signal`.
      */
     async store(
       { prompt, value }: Pick<SemanticEntry, 'prompt' | 'value'>,
@@ -218,8 +219,8 @@ export function createSemanticCache(options: SemanticOptions, needs: Needs) {
       return undefined;
     },
     /**
-     * The nearest entries, also below the threshold, the nearest first, and the threshold in force. Rejects as models
-     * and vectors do.
+     * Resolves with the threshold in force and the most similar entries in descending order, including some below the
+     * threshold. Rejects with the errors of models and vectors.
      */
     async explain(
       prompt: string,
@@ -237,12 +238,12 @@ export function createSemanticCache(options: SemanticOptions, needs: Needs) {
       }
       return { threshold, entries };
     },
-    /** Removes the results of a tag, or all; resolves with their number. */
+    /** Removes the results of a tag, or all results; resolves with their number. */
     async forget(tag?: string): Promise<number> {
       await judgements.forget();
       return await vectors.removeTag(tag);
     },
-    /** The threshold of a look-up, without beginning the calibration. */
+    /** Returns the threshold of a look-up, without starting the calibration. */
     thresholdOf: (lookup: Omit<Lookup, 'scope'>): Threshold =>
       givenThreshold(lookup) ?? { value: calibration.stats.threshold, from: 'calibration' },
     /** Statistics since the hub started. `errors` are calls in which a model or the index failed. */
@@ -261,13 +262,13 @@ export function createSemanticCache(options: SemanticOptions, needs: Needs) {
   };
 }
 
-/** The threshold that is not calibrated. */
+/** Returns the threshold of a look-up if it needs no calibration; otherwise undefined. */
 function givenThreshold({ mode, threshold }: Omit<Lookup, 'scope'>): Threshold | undefined {
   const isCalibrated = mode === 'guarded' || mode === 'shadow';
   return threshold ?? (isCalibrated ? undefined : { value: defaultThreshold, from: 'default' });
 }
 
-/** Whether a candidate above the threshold needs no judge. */
+/** True if a candidate above the threshold is returned without a judge. */
 const isServed = ({ verdict }: Candidate, mode: SemanticMode): boolean =>
   mode === 'threshold' || (mode !== 'verified' && verdict === 'alike');
 

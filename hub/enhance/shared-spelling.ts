@@ -1,23 +1,23 @@
 import { commands } from './technical-names.ts';
 
-/** Words before a quotation that say that it is one, also without its marks. */
+/** Pattern for words that announce a quotation, with or without quotation marks. */
 const named =
   '(?:words?|phrase|term|expression|saying|idiom|proverb|motto|error|error message|message|warning)';
 const phraseIn = /(["'])(\p{L}[\p{L}\p{N}' -]{0,80})\1(?![\p{L}\p{N}])/gu;
-/** In prompts about searches, quotation marks group words. */
+/** Matches prompts about searches, in which quotation marks group words. */
 const aboutSearch = /\b(?:search\w*|grep|find\w*|quer(?:y|ies)|quot\w*)\b/i;
-/** A command with its arguments where a sentence names it: "What does `git stash pop` do?" */
+/** Matches a command with arguments in a sentence: "What does `git stash pop` do?" */
 const commandIn = new RegExp(
   String.raw`(?<=\b(?:run|running|use|using|does|do|of|with|execute|command|after|before|when) )\`(${commands} [^\`\n]{1,80})\`(?=$|[\s?!.,])`,
   'gi',
 );
 
-/** Where a function is not called: "pass save to onClick" is not "pass save() to onClick". */
+/** Matches prompts about function references: "pass save to onClick" is not "pass save() to onClick". */
 const aboutReferences =
   /\b(?:pass\w*|bind\w*|callbacks?|assign\w*|on[A-Z]\w*|handlers?|references?|await|yield|decorat\w*|parenthes\w+|brackets|call(?:ing|ed|s)?|invok\w*|typeof|instanceof|new|constructors?)\b/;
 const calls = /(?<=^|\s)`?([A-Za-z_$][\w$.]*)\(\)`?(?=$|[\s.?!,])/g;
 
-/** Whether a text has a word or a phrase without marks around it. */
+/** True if a text has a word or phrase without quotes around it. */
 export function isBareIn(text: string, word: string): boolean {
   const at = text.indexOf(word);
   const [before, after] = [text[at - 1] ?? ' ', text[at + word.length] ?? ' '];
@@ -25,8 +25,8 @@ export function isBareIn(text: string, word: string): boolean {
 }
 
 /**
- * Writes what two prompts spell differently as the other one does, where both spellings say the same: "the phrase break a
- * leg" with the quotation marks of the other one, `git stash pop` without backticks, "the function print" as "print()".
+ * Returns a prompt with the spelling of the other prompt, if both spellings mean the same: "the phrase break a leg"
+ * with quotation marks, `git stash pop` without backticks, "the function print" as "print()".
  */
 export const withSpellingOf = (text: string, other: string): string =>
   withCallsOf(withoutBackticks(withMarksOf(text, other), other), other);

@@ -17,18 +17,18 @@ const finished = wordSet('did was were had');
 const imagined = wordSet('will would can could should must might may');
 const subjects = wordSet('i you he she it we they');
 const be = wordSet('am is are was were be been being');
-/** Nouns that mean one thing behind "a" and another behind "the". */
+/** Nouns whose meaning differs after "a" and "the": "a cold", "the cold". */
 const nouns = wordSet('cold chill dark right left past future');
 const defining = wordSet('explain define describe');
 const particles = wordSet('up down off out away back apart');
 
-/** What a prompt says in one respect, as its words in lower case show it; undefined if it says nothing of that. */
+/** A property of a prompt. `of` reads it from the words in lower case; undefined if the prompt does not have it. */
 type Trait = {
   readonly why: string;
   readonly of: (texts: readonly string[]) => string | undefined;
 };
 
-/** Two prompts are two requests if both say something of a trait, and not the same. */
+/** Properties that must be equal. Two prompts are different requests if both have a property with different values. */
 const traits: readonly Trait[] = [
   { why: 'new and used', of: stateOf },
   { why: 'used or not', of: usedOf },
@@ -53,7 +53,7 @@ const traits: readonly Trait[] = [
   { why: 'who is to do it', of: askedToOf },
 ];
 
-/** Why two prompts differ in a small word that changes the request although all others agree; undefined if they do not. */
+/** Returns how two prompts differ in a small word that changes the request; undefined if they do not differ. */
 export function otherSmallWord(a: Canonical, b: Canonical): string | undefined {
   const [left, right] = [textsOf(a), textsOf(b)];
   if (isOtherParticle(left, right)) return 'another particle of the verb';
@@ -68,18 +68,18 @@ const isWord = (text = ''): boolean => /^[\p{L}\d]/u.test(text);
 const isContent = (text = ''): boolean => isWord(text) && !closed.has(text);
 const stemOf = (text = ''): string => vocabulary().stem(text).stem;
 
-/** "a new car" and "a used car" */
+/** Distinguishes "a new car" and "a used car". */
 function stateOf(texts: readonly string[]): string | undefined {
   const [isNew, isUsed] = [texts.includes('new'), texts.includes('used')];
   return isNew === isUsed ? undefined : String(isNew);
 }
 
-/** "a used car" and "a car" */
+/** Distinguishes "a used car" and "a car". */
 function usedOf(texts: readonly string[]): string {
   return String(texts.some((text, at) => text === 'used' && articles.has(texts[at - 1] ?? '')));
 }
 
-/** "a black and white cat" and "a black and a white cat" */
+/** Distinguishes "a black and white cat" and "a black and a white cat". */
 function secondArticleOf(texts: readonly string[]): string | undefined {
   const at = texts.findIndex(
     (text, place) => text === 'and' && (texts[place - 2] === 'a' || texts[place - 2] === 'an'),
@@ -87,13 +87,13 @@ function secondArticleOf(texts: readonly string[]): string | undefined {
   return at < 0 ? undefined : String(articles.has(texts[at + 1] ?? ''));
 }
 
-/** "than I do my husband" and "than my husband does" */
+/** Distinguishes "than I do my husband" and "than my husband does". */
 function comparedPersonOf(texts: readonly string[]): string | undefined {
   const at = texts.indexOf('than');
   return at < 0 ? undefined : String(texts[at + 1] === 'i');
 }
 
-/** "2 * (3 + 4)", "(2 * 3) + 4" and "2 * 3 + 4", but not "(oldest first)" and "oldest first" */
+/** Distinguishes "2 * (3 + 4)", "(2 * 3) + 4" and "2 * 3 + 4", but not "(oldest first)" and "oldest first". */
 function bracketsOf(texts: readonly string[]): string | undefined {
   const [begin, end] = [texts.indexOf('('), texts.indexOf(')')];
   if (begin < 0 || end < begin) return texts.some(text => operators.has(text)) ? 'none' : undefined;
@@ -101,12 +101,12 @@ function bracketsOf(texts: readonly string[]): string | undefined {
   return words.map(stemOf).toSorted().join(' ');
 }
 
-/** "mute myself" and "mute someone" */
+/** Distinguishes "mute myself" and "mute someone". */
 function selfOf(texts: readonly string[]): string {
   return String(texts.some(text => selves.has(text)));
 }
 
-/** "with you" and "from you" */
+/** Distinguishes "with you" and "from you". */
 function pronounBehind(texts: readonly string[]): string | undefined {
   const at = texts.findIndex(
     (text, place) => governing.has(texts[place - 1] ?? '') && objects.has(text),
@@ -115,7 +115,9 @@ function pronounBehind(texts: readonly string[]): string | undefined {
   return at < 0 || (isWord(next) && !closed.has(next ?? '')) ? undefined : texts[at - 1];
 }
 
-/** "only if it fails", "only me" and "the only issue"; "only delete it if it is old" is "delete it only if it is old" */
+/**
+ * Distinguishes "only if it fails", "only me" and "the only issue", but not "only delete it if" and "delete it only".
+ */
 function onlyOf(texts: readonly string[]): string | undefined {
   const at = texts.indexOf('only');
   if (at < 0) return undefined;
@@ -128,7 +130,7 @@ function onlyOf(texts: readonly string[]): string | undefined {
 
 const asking = wordSet('ask asks asked asking');
 
-/** "asking to leave" and "asking him to leave" */
+/** Distinguishes "asking to leave" and "asking him to leave". */
 function askedToOf(texts: readonly string[]): string | undefined {
   const at = texts.findIndex(text => asking.has(text));
   const [next, verb] = texts.slice(at + 1);
@@ -136,13 +138,13 @@ function askedToOf(texts: readonly string[]): string | undefined {
   return next === 'to' ? 'the one who asks' : objects.has(next ?? '') ? 'another' : undefined;
 }
 
-/** "not all tests pass" and "all tests do not pass" */
+/** Distinguishes "not all tests pass" and "all tests do not pass". */
 function notAllOf(texts: readonly string[]): string | undefined {
   if (!texts.includes('not') || !texts.some(text => all.has(text))) return undefined;
   return String(texts.some((text, at) => text === 'not' && all.has(texts[at + 1] ?? '')));
 }
 
-/** "the client and me", "the file and its backup" */
+/** True for "the client and me" and "the file and its backup", which are more than "the client" and "the file". */
 function joinedPronoun(texts: readonly string[]): string {
   return String(
     texts.some((text, at) => {
@@ -152,14 +154,14 @@ function joinedPronoun(texts: readonly string[]): string {
   );
 }
 
-/** "a little time" and "little time" */
+/** Distinguishes "a little time" and "little time". */
 function littleOf(texts: readonly string[]): string | undefined {
   const at = texts.indexOf('little');
   const { form } = vocabulary().stem(texts[at + 1] ?? '');
   return at < 0 || form === 's' ? undefined : String(texts[at - 1] === 'a');
 }
 
-/** "protect me from a cold" and "protect me from the cold" */
+/** Distinguishes "protect me from a cold" and "protect me from the cold". */
 function nounOf(texts: readonly string[]): string | undefined {
   const at = texts.findIndex((text, place) => {
     const next = texts[place + 1];
@@ -168,7 +170,7 @@ function nounOf(texts: readonly string[]): string | undefined {
   return at < 0 ? undefined : String(texts[at - 1] === 'the');
 }
 
-/** "what is time" and "what is the time" */
+/** Distinguishes "what is time" and "what is the time". */
 function definedOf(texts: readonly string[]): string | undefined {
   const words = texts.filter(isWord);
   const isQuestion = words[0] === 'what' && words[1] === 'is';
@@ -178,19 +180,19 @@ function definedOf(texts: readonly string[]): string | undefined {
   return others.length === length ? String(first === 'the') : undefined;
 }
 
-/** "the same key for both" and "both keys for the same" */
+/** Distinguishes "the same key for both" and "both keys for the same". */
 function wordBehindSame(texts: readonly string[]): string | undefined {
   const at = texts.indexOf('same');
   return at < 0 ? undefined : stemOf(texts[at + 1]);
 }
 
-/** "compare A with B and C" and "compare A and B with C" */
+/** Distinguishes "compare A with B and C" and "compare A and B with C". */
 function comparedWith(texts: readonly string[]): string | undefined {
   const at = texts.indexOf('with');
   return texts.includes('compare') && at > 0 && texts.includes('and') ? texts[at - 1] : undefined;
 }
 
-/** "one test for each" and "one test for all" */
+/** True if only one prompt has "each": "one test for each" and "one test for all". */
 function isOneForEach(left: readonly string[], right: readonly string[]): boolean {
   const [mine, theirs] = [left, right].map(texts => texts.find(text => shares.has(text)));
   return (
@@ -201,26 +203,26 @@ function isOneForEach(left: readonly string[], right: readonly string[]): boolea
   );
 }
 
-/** "tell me what time is" and "tell me what time it is" */
+/** Distinguishes "tell me what time is" and "tell me what time it is". */
 function askedOf(texts: readonly string[]): string | undefined {
   const last = texts.findLast(isWord) ?? '';
   return last === 'is' || last === 'are' ? String(texts.includes('it')) : undefined;
 }
 
-/** "what did you do" and "what would you do" */
+/** Distinguishes "what did you do" and "what would you do". */
 function moodOf(texts: readonly string[]): string | undefined {
   const next = texts[texts.findIndex(text => questions.has(text)) + 1] ?? '';
   if (!texts.some(text => questions.has(text))) return undefined;
   return finished.has(next) ? 'past' : imagined.has(next) ? 'modal' : undefined;
 }
 
-/** "I must not call" and "I need not call" */
+/** Distinguishes "I must not call" and "I need not call". */
 function forbiddenOf(texts: readonly string[]): string | undefined {
   const before = texts[texts.indexOf('not') - 1] ?? '';
   return before === 'must' || before === 'need' ? before : undefined;
 }
 
-/** "it used to work" and "it is used to working", but not "a tool used to sort" */
+/** Distinguishes "it used to work" and "it is used to working". Ignores "a tool used to sort". */
 function usedToOf(texts: readonly string[]): string | undefined {
   const at = texts.findIndex((text, place) => text === 'used' && texts[place + 1] === 'to');
   const before = texts[at - 1] ?? '';
@@ -228,7 +230,7 @@ function usedToOf(texts: readonly string[]): string | undefined {
   return String(be.has(before));
 }
 
-/** "I remembered to call" and "I remembered calling" */
+/** Distinguishes "I remembered to call" and "I remembered calling". */
 function rememberedOf(texts: readonly string[]): string | undefined {
   const at = texts.findIndex(text => /^(?:remember|forg[eo]t|regret)/.test(text));
   const next = at < 0 ? '' : (texts[at + 1] ?? '');
@@ -236,7 +238,7 @@ function rememberedOf(texts: readonly string[]): string | undefined {
   return next === 'to' ? 'to' : isAction ? 'ing' : undefined;
 }
 
-/** "break down the costs" and "break the costs", but not "break the costs down" */
+/** True for "break down the costs" and "break the costs", but not for "break the costs down". */
 function isOtherParticle(left: readonly string[], right: readonly string[]): boolean {
   const [verb, next = ''] = left;
   const [other, then = ''] = right;

@@ -2,11 +2,11 @@ import { withPlainAmounts } from './amounts.ts';
 import { quoted } from './explanation.ts';
 import { tokensOf } from './tokens.ts';
 
-/** A prompt about spelling: there capitals, apostrophes, hyphens and accents are what is asked about. */
+/** Matches prompts about spelling, in which capitals, apostrophes, hyphens and accents matter. */
 const aboutSpelling =
   /\b(?:spell\w*|misspell\w*|capitals?|capitali[sz]\w*|upper-?case\w*|lower-?case\w*|apostrophes?|hyphen\w*|punctuat\w*|accents?|correctly|grammatical\w*|dictionary|pronounc\w*)\b|\bin an? (?:\p{L}+ )?sentence\b/iu;
 
-/** Words as written, without the punctuation around them. The first one of a sentence always has a capital. */
+/** Returns the words as written, without punctuation. The initial capital of a sentence becomes lower case. */
 const wordsOf = (text: string): readonly string[] =>
   text
     .replace(/^\s*\p{Lu}/u, first => first.toLowerCase())
@@ -22,23 +22,23 @@ const lettersOf = (word: string): string =>
 const marksIn = (text: string): string =>
   text.replace(/[.?!\s]*$/, '').replaceAll(/[^.,;:!?'’-]/gu, '');
 
-/** A prompt about characters, among which dashes and quotation marks are not the same. */
+/** Matches prompts about characters, in which kinds of dashes and quotation marks differ. */
 const aboutCharacters = /\b(?:characters?|dash(?:es)?|symbols?|keyboard|keys?|unicode|type)\b/i;
 const charactersIn = (text: string): string =>
   (text.match(/[^\p{L}\p{N}\s.,?!'"’“”():;/-]/gu) ?? []).join('');
 
-/** A number with what is written at its sides: "$5", "5 ft", "9am-5pm". */
+/** Matches a number with its unit or currency: "$5", "5 ft", "9am-5pm". */
 const amount = /[$€£]?\d[\d.,]*(?:-\d[\d.,]*)?(?: ?(?:%|°?\p{L}+))?/gu;
-/** A prompt about other units: there the one that is written counts. */
+/** Matches questions about a conversion, in which the unit as written matters. */
 const aboutUnits =
   /\bhow many (?:(?:milli)?seconds|minutes|hours|days|weeks|months|years|(?:kilo|centi|milli)?(?:meters|metres|grams|bytes)|miles|feet|inches|ounces|pounds) (?:is|are)\b|\bconvert \d[\d.,]* ?(?!am\b|pm\b)\p{L}+ (?:in)?to\b/iu;
 const digitsIn = (text: string): string =>
   (text.match(/\d[\d.,]*/g) ?? []).map(digits => digits.replaceAll(/,|\.$/g, '')).join(' ');
 
-/** Longer prompts, in characters, are not about a notation. */
+/** Maximum length in characters of prompts that may be about a notation. */
 const maxLength = 1_000;
 
-/** Whether a prompt writes one amount in two notations, and so is about them. */
+/** True if a prompt has the same amount in two notations: it is then about the notations. */
 function hasTwoNotations(text: string): boolean {
   if (text.length > maxLength) return false;
   const written = new Set((text.match(amount) ?? []).map(one => one.trim()));
@@ -53,15 +53,15 @@ function hasTwoNotations(text: string): boolean {
   return read.size < written.size;
 }
 
-/** Whether a prompt is about a dash or the like, which plain typography replaces. */
+/** True if a prompt is about characters such as dashes, which plain typography replaces. */
 const isAboutDashes = (prompt: string): boolean =>
   aboutCharacters.test(prompt) && /[\u2010-\u2015\u2026]/.test(prompt);
 
-/** Whether a prompt is about the characters or notations in it: only an equal one is the same. */
+/** True if a prompt is about its characters or notations: only an equal prompt is then the same. */
 export const isAsWritten = (prompt: string, request: string): boolean =>
   hasTwoNotations(request) || isAboutDashes(prompt);
 
-/** Finds what is spelled differently in two prompts, one of which is about spelling, notations or units. */
+/** Returns a difference in spelling, if a prompt is about spelling, notations or units; otherwise undefined. */
 export function otherSpelling(a: string, b: string): string | undefined {
   const prompts = [a, b];
   if (prompts.some(hasTwoNotations)) return 'about notations, and not equal';

@@ -2,10 +2,10 @@ import { vocabulary } from './phrases.ts';
 import type { Spot } from './spots.ts';
 import { rowsOf } from './words.ts';
 
-/** Index of the counterpart in the other prompt, for each matched spot. */
+/** Index of the counterpart in the other prompt, for each word that has one. */
 type Pairs = ReadonlyMap<number, number>;
 
-/** One of two prompts, with what it has in common with the other one. */
+/** One of two prompts that are compared, and its matches with the other. */
 export type Side = {
   readonly spots: readonly Spot[];
   readonly others: readonly Spot[];
@@ -14,10 +14,13 @@ export type Side = {
 
 const keyOf = ({ stem, isNegated }: Spot) => (isNegated ? `not ${stem}` : stem);
 
-/** Maximum number of choices for one word. Above it, equal words are paired in order: a repeated text must not block the event loop. */
+/**
+ * Maximum number of possible pairs for one word. If there are more, equal words are paired in order, so that a
+ * repetitive text does not block the event loop.
+ */
 const maxChoices = 10_000;
 
-/** Gives each spot its counterpart: the one with the most similar neighbours. */
+/** Pairs the words of two prompts. Of several equal words, those with the most similar neighbours are paired. */
 export function pairsOf(spots: readonly Spot[], others: readonly Spot[]): Pairs {
   const pairs = new Map<number, number>();
   const taken = new Set<number>();
@@ -31,7 +34,7 @@ export function pairsOf(spots: readonly Spot[], others: readonly Spot[]): Pairs 
   const places = placesOf(others);
   const left = { spots, verbs: verbsBefore(spots) };
   const right = { spots: others, verbs: verbsBefore(others) };
-  /** All pairs of places of a word in the two prompts, the most similar first. */
+  /** Returns all pairs of positions of a word in the two prompts, the most similar first. */
   const choicesOf = (mine: readonly number[], theirs: readonly number[]) =>
     mine.length * theirs.length > maxChoices
       ? mine.flatMap((one, at) => theirs.slice(at, at + 1).map(other => ({ one, other })))
@@ -92,7 +95,7 @@ type Surrounded = {
   readonly verbs: readonly (Spot | undefined)[];
 };
 
-/** How much the surroundings of two equal words have in common. */
+/** Returns how similar the neighbours of two equal words are. */
 function similarity(a: Surrounded, one: number, b: Surrounded, other: number) {
   const isSame = (x: Spot | undefined, y: Spot | undefined) =>
     x !== undefined && x.stem === y?.stem;
@@ -104,7 +107,7 @@ function similarity(a: Surrounded, one: number, b: Surrounded, other: number) {
   );
 }
 
-/** Pairs of words that say what is wanted, and are one request. */
+/** Pairs of verbs or question words that express the same request. */
 const sameAsks = new Set(
   rowsOf(
     `?what =explain | ?what =show | ?what =find | ?what =suggest | ?what =calculate | =show =create | =create =setup | =create addto |
@@ -112,7 +115,7 @@ const sameAsks = new Set(
   ).map(pair => pair.toSorted().join(' ')),
 );
 
-/** Whether two different words may mean the same here. */
+/** True if two different words may mean the same here. */
 function isNear(a: Spot, b: Spot): boolean {
   if (a.isNegated !== b.isNegated) return false;
   const isAsking = ({ isAsk, isVerb, begins }: Spot) => isAsk || (isVerb && begins === 'clause');
@@ -133,6 +136,6 @@ const unitWords: ReadonlyMap<string, string> = new Map([
   ['number 1y', 'year~'],
 ]);
 
-/** "one week" and "a week", but not "the week". */
+/** True for "one week" and "a week", but not for "the week". */
 const isOneUnit = (amount: Spot, { stem, form, isDefinite }: Spot): boolean =>
   unitWords.get(amount.stem) === stem && form === 'plain' && !isDefinite;

@@ -10,47 +10,47 @@ import { requestsOf } from './request-parts.ts';
 import type { Token } from './tokens.ts';
 import { negators, wordSet } from './words.ts';
 
-/** A word that carries meaning, with its place in a prompt. */
+/** A meaningful word and its place in a prompt. */
 export type Spot = Term & {
-  /** Says what is wanted: the verb of a request or the word of a question. */
+  /** True for the verb of a request or the word of a question. */
   readonly isAsk: boolean;
   readonly isNegated: boolean;
-  /** Class of the preposition before it; "" if there is none. */
+  /** Class of the preposition before the word; "" if there is none. */
   readonly preposition: string;
-  /** What begins here, and can stand elsewhere as a whole. */
+  /** Part of the sentence that begins with this word, and can move as a whole. */
   readonly begins: 'clause' | 'chunk' | 'item' | undefined;
-  /** Whether "or" stands before it. */
+  /** True if "or" is before the word. */
   readonly isChoice: boolean;
-  /** The conjunction of its clause, or `main` or `rel`. */
+  /** Conjunction of the clause; `main` or `rel` if it has none. */
   readonly clauseHead: string;
   readonly clause: number;
-  /** Number of its sentence or of one of the requests in a sentence. */
+  /** Number of the sentence, or of the request if a sentence has several. */
   readonly part: number;
 };
 
 /** A prompt as a list of its meaningful words. */
 export type Spots = {
   readonly spots: readonly Spot[];
-  /** Programming languages where a sentence only says in which language. */
+  /** Programming languages that sentences only name as the language to use. */
   readonly context: readonly string[];
   readonly kinds: readonly string[];
-  /** The conjunctions of all subordinate clauses. */
+  /** Conjunctions of all subordinate clauses. */
   readonly conjunctions: readonly string[];
   readonly tense: 'past' | 'present' | undefined;
   readonly negations: number;
-  /** How often alternatives are given. */
+  /** Number of alternatives, which is the number of "or". */
   readonly alternatives: number;
-  /** Whether words give the order of steps. */
+  /** True if words such as "then" or "first" define an order of steps. */
   readonly isSequence: boolean;
 };
 
 const sequenceWords = wordSet(
   'then first firstly second secondly third next finally afterwards afterward lastly respectively',
 );
-/** Words before "order" and "sequence" that say which one is meant. */
+/** Words before "order" and "sequence" that refer to the order of the words. */
 const given = wordSet('in this that the following same exact given');
 const freeHeads = wordSet('main rel so');
-/** Conjunctions, and those by which they are compared. "unless" is compared as "if", with a negation. */
+/** Conjunctions that are compared as another one. "unless" is compared as "if" with a negation. */
 const conjunctions: ReadonlyMap<string, string> = new Map([
   ['unless', 'if'],
   ['when', 'if'],
@@ -60,7 +60,7 @@ const conjunctions: ReadonlyMap<string, string> = new Map([
 const conjunctionOf = (head: string): string => conjunctions.get(head) ?? head;
 const negations = wordSet('not no never without nor neither');
 
-/** Verbs of requests, as they are called elsewhere in a sentence. */
+/** Names of the verbs of requests where they are not at the beginning of a sentence. */
 const asks: ReadonlyMap<string, string> = new Map([
   ['write', '=create'],
   ['list', '=show'],
@@ -80,22 +80,22 @@ const asks: ReadonlyMap<string, string> = new Map([
   ['whichlist', '?what'],
 ]);
 
-/** Requests with a text of another person behind the colon, which must be equal letter by letter. */
+/** Matches requests about another text after the colon. This text must be equal letter by letter. */
 const carrying =
   /\b(?:translat\w*|grammar|proofread|spell\w*|rewrit\w*|rephras\w*|paraphras\w*|reword|summar\w*|classif\w*|sentiment|complete|continue|text|sentences?|paragraphs?|following|below|messages?|error|code|words?|phrase|docstring|json|regex|quer(?:y|ies)|question|answer|say|print|echo|diff|strings?|output|input|title|quote|convert|format|parse|count|correct|shorten|improve)\b/i;
 
-/** Whether the words behind the colon continue the request, and are no text that it is about. */
+/** True if the words after the colon continue the request, and are not a text that it is about. */
 export function isContinued(canonical: Canonical): boolean {
   if (canonical.payloadText === '') return true;
   const asked = canonical.head.map(({ text }) => text).join(' ');
   return isProse(canonical) && !carrying.test(asked);
 }
 
-/** Whether the words behind the colon are one line without code. */
+/** True if the text after the colon is one line without code. */
 export const isProse = ({ payload, payloadText }: Canonical): boolean =>
   !payloadText.includes('\n') && !payload.some(({ kind }) => kind === 'sign' || kind === 'quote');
 
-/** Reads a prompt in English. `isWhole`: with the words behind the colon. */
+/** Reads the meaningful words of an English prompt. `isWhole`: includes the words after the colon. */
 export function spotsOf({ tokens, payloadText }: Canonical, isWhole: boolean): Spots {
   const written = withPlainAmounts(
     withLateIntroductions([
@@ -132,7 +132,7 @@ export function spotsOf({ tokens, payloadText }: Canonical, isWhole: boolean): S
   };
 }
 
-/** "Rome, Bern and Ulm in that order" */
+/** True for the last word of "Rome, Bern and Ulm in that order". */
 const isGivenOrder = (text: string, before = ''): boolean =>
   (text === 'order' || text === 'sequence') && given.has(before);
 
@@ -182,11 +182,11 @@ function addClause({ spots, part }: Place, { head, chunks }: Clause): void {
         begins ??= 'item';
         isChoice = term.stem === 'or';
       }
-      // "a story in which a keeper finds a letter"
+      // A clause begins after a preposition with "which": "a story in which a keeper finds a letter".
       else if (term.stem === 'which' && preposition !== '') [preposition, begins] = ['', 'clause'];
-      // "is not any room" and "is no room"
+      // "is not any room" is "is no room".
       else if (term.stem !== 'then' && !(isNegated && term.stem === 'any')) {
-        // "has no key" and "without a key"
+        // The negation passes to the next word: "has no key" is "without a key".
         const isPassedOn =
           isNegated && (neutral.has(term.stem) || light.has(term.raw.toLowerCase()));
         add(term, preposition, isNegated && !isPassedOn);
@@ -199,7 +199,7 @@ function addClause({ spots, part }: Place, { head, chunks }: Clause): void {
 
 const notTerm: Term = { stem: 'not', form: 'plain', raw: 'not', isVerb: false, isDefinite: false };
 
-/** "sessions are handled" as "handle sessions". */
+/** Rewrites "sessions are handled" as "handle sessions". */
 function withPassiveFirst({ head, terms }: Chunk): readonly Term[] {
   const at = head === '' ? terms.findIndex(({ form }) => form === 'passive') : -1;
   const verb = terms[at];
@@ -215,7 +215,7 @@ function withPassiveFirst({ head, terms }: Chunk): readonly Term[] {
   ];
 }
 
-/** "only use tabs" as "use only tabs". */
+/** Rewrites "only use tabs" as "use only tabs". */
 function withLateOnly(terms: readonly Term[]): readonly Term[] {
   const at = terms.findIndex(({ stem }, place) => stem === 'only~' && terms[place + 1]?.isVerb);
   const [only, verb] = [terms[at], terms[at + 1]];

@@ -1,8 +1,8 @@
-/** A word without its ending. `~` tells stems from words that have no forms. */
+/** A word without its ending. A `~` at the end marks a stem, as opposed to a word without inflected forms. */
 export type Stem = { readonly stem: string; readonly form: Form };
 export type Form = 'plain' | 's' | 'ing' | 'ed' | 'passive';
 
-/** Words that end like a form of another word, and are none. */
+/** Words that end like an inflected form, but are none. */
 const whole = new Set(
   `string thing bring king ring spring sibling during nothing something everything anything morning evening ceiling
   heading setting padding spacing meaning being missing pending remaining leading trailing building opening mapping
@@ -12,7 +12,7 @@ const whole = new Set(
   ),
 );
 
-/** British spellings by their American ones: endings first, then words that no rule covers. */
+/** Rules that convert British spellings to American ones. `spellings`: words that no rule covers. */
 const endings: readonly (readonly [RegExp, string])[] = [
   [/(?<=[a-z]{2})is(?=(?:e[srd]?|ers?|ing|ations?)$)/, 'iz'],
   [/lys(?=(?:e[srd]?|ing)$)/, 'lyz'],
@@ -33,7 +33,7 @@ const spellings: ReadonlyMap<string, string> = new Map(
     }),
 );
 
-/** The American spelling of a word in lower case. */
+/** Returns the American spelling of a word in lower case. */
 export function americanOf(word: string): string {
   const known = spellings.get(word);
   if (known !== undefined) return known;
@@ -43,7 +43,7 @@ export function americanOf(word: string): string {
   return word;
 }
 
-/** The stem of a word in lower case. `isKnown` tells words from what is left of them without an ending. */
+/** Returns the stem of a word in lower case. `isKnown`: true if its argument is a word, and not only a remainder. */
 export function stemOf(written: string, isKnown: (word: string) => boolean = () => false): Stem {
   const word = americanOf(written);
   if (word.length <= 3 || whole.has(word)) return { stem: `${word}~`, form: 'plain' };
@@ -51,7 +51,7 @@ export function stemOf(written: string, isKnown: (word: string) => boolean = () 
   return { stem: `${bases.find(isKnown) ?? bases[0] ?? word}~`, form };
 }
 
-/** The words of which this may be a form, the most probable one first. */
+/** Returns the words of which a word may be an inflected form, the most probable first. */
 function basesOf(word: string): readonly [readonly string[], Form] {
   const [one, two, three] = [word.slice(0, -1), word.slice(0, -2), word.slice(0, -3)];
   if (/[^aeiou]ies$/.test(word)) return [[`${three}y`, one], 's'];
@@ -63,7 +63,7 @@ function basesOf(word: string): readonly [readonly string[], Form] {
   return [[word], 'plain'];
 }
 
-/** "planned" is of "plan", "planed" of "plane", "called" of "call". */
+/** Returns the verbs that a form may belong to: "planned" to "plan", "planed" to "plane", "called" to "call". */
 function verbsOf(base: string): readonly string[] {
   const single = base.replace(/([^aeiou])\1$/, '$1');
   if (single !== base) return /(?:ll|ss|ff|zz|dd)$/.test(base) ? [base, single] : [single, base];

@@ -2,7 +2,7 @@ import { vocabulary } from './phrases.ts';
 import type { Spots } from './spots.ts';
 
 /**
- * A word that changed places with one that means the same elsewhere. A prompt that has both means two things by them:
+ * Returns a word that swapped places with its synonym. If a prompt has two synonyms, they mean different things:
  * "subtract the cost from the price" and "subtract the price from the cost".
  */
 export function exchangedSynonym(a: Spots, b: Spots): string | undefined {
@@ -16,7 +16,7 @@ export function exchangedSynonym(a: Spots, b: Spots): string | undefined {
   return undefined;
 }
 
-/** The words of each group of synonyms, in the order of the prompt. */
+/** Returns the words of each group of synonyms, in the order of the prompt. */
 const wordsOf = ({ spots }: Spots): ReadonlyMap<string, readonly string[]> =>
   new Map(
     [...Map.groupBy(spots, ({ stem }) => stem)].map(([stem, group]) => [

@@ -1,43 +1,43 @@
 import { outsideQuotations } from './tokens.ts';
 import { isOpener, names } from './words.ts';
 
-/** What is replaced, and the notation that is compared. */
+/** A pattern, and the common notation that replaces its matches for comparison. */
 export type Notation = readonly [RegExp, string | ((...found: string[]) => string)];
 
-/** Nouns beside a path that add nothing to it: "the file a.txt". */
+/** Pattern for nouns next to a path that add nothing to it: "the file a.txt". */
 const fileNoun = '(?:file|script)';
 const folderNoun = '(?:directory|folder|dir)';
-/** "Three.js" and ".csv" are none. */
+/** Pattern for a file name, but not for "Three.js" or ".csv". */
 const fileName = String.raw`(?![A-Z]\w*\.js\b)((?:[\w.~-]*/)*(?:\w[\w.-]*\.[a-z]\w{0,9}|\.(?:env|npmrc|bashrc|zshrc|vimrc|gitignore|gitconfig|dockerignore|editorconfig)))`;
 const folder = String.raw`((?:~|\.{1,2}|[\w.@+-]+)?(?:/[\w.@+-]+)+)/?`;
-/** A name that is no word of the language: `API_KEY`, `user.id`, `userId`. */
+/** Pattern for a technical name, which is no word of the language: `API_KEY`, `user.id`, `userId`. */
 const technical = String.raw`((?:[A-Za-z][\w-]*[_.]\w+|\p{Ll}+\p{Lu}\w*)(?:\.\w+)*)`;
-/** Nouns that stand before or behind a name: "the variable API_KEY", "the API_KEY variable". */
+/** Pattern for nouns before or after a name: "the variable API_KEY", "the API_KEY variable". */
 const nounOfName =
   '(environment variable|variable|column|field|property|constant|option|setting|key|table|branch|header|class)';
-/** What has a name: "the branch called dev". */
+/** Pattern for things that have a name: "the branch called dev". */
 const thing =
   '(?:file|script|container|variable|table|column|field|branch|folder|directory|service|server|image|package|module|app|project|repository|volume|network|bucket|queue|topic|tag|key)';
-/** What follows a path or a name that ends there. */
+/** Pattern for the end of a path or name. */
 const end = String.raw`(?=$|[\s?!,;]|\.(?:\s|$))`;
-/** What a shell calls, and what is no word of the language. */
+/** Pattern for commands of a shell that are no words of the language. */
 export const commands =
   '(grep|sed|awk|curl|wget|ls|chmod|chown|tar|ssh|scp|rsync|xargs|uniq|wc|df|du|systemctl|journalctl|crontab|netstat|lsof|mkdir|jq|npm|git|docker|kubectl)';
 
-/** Where the last slash of a folder, or "./" before a path, decides. */
+/** Matches prompts in which the last slash of a folder, or "./" before a path, matters. */
 const aboutPaths =
   /\b(?:rsync|scp|cp|mv|ln|[\w.]*ignore|slash(?:es)?|globs?|redirect\w*|urls?|location|routes?|endpoints?|import\w*|require\w*|modules?|resol\w*|relative|absolute|copy|dockerfile|robots\.txt|symlinks?|alias|ingress|cookies?|prefix|\d{3})\b/i;
 
-/** Prompts about how something is written: there notations are what is asked about. */
+/** Matches prompts about how something is written, in which notations matter. */
 export const aboutNotation =
   /\b(?:pars(?:e|es|er|ing)|(?:re)?format(?:s|ted|ting)?|regex(?:es|p)?|regular expressions?|notations?|abbreviat\w*|acronyms?|spell(?:s|ed|ing)?|stands? for|pronounce\w*|written|convention|symbols?|punctuation|hyphen\w*|degree sign|strftime|strptime|means?|meaning|letters?|syllables?|characters?|commas?|plurals?|rhymes?|types?|typed|in words|enter|keyboard|decimals?|fractions?|instead of|rename\w*|capital\w*)\b|\bdifference between\b/i;
 
-/** A product before its version. Tags, releases and routes are called as they are written. */
+/** True if a word before a version is a product. Tags, releases and routes keep their notation. */
 const isProduct = (word: string): boolean =>
   names.has(word.toLowerCase()) ||
   (!isOpener(word.toLowerCase()) && /^(?!Tag$|Release$|Version$|API$|From$|To$)\p{Lu}/u.test(word));
 
-/** Spellings of one name, which are replaced in every prompt. */
+/** Spellings of a name, which are replaced in every prompt. */
 export const nameNotations: readonly (readonly [RegExp, string])[] = [
   [/\bnode(?:\.js|js)\b/gi, 'Node'],
   [/\bdocker[ -]compose\b/gi, 'docker-compose'],
@@ -45,7 +45,7 @@ export const nameNotations: readonly (readonly [RegExp, string])[] = [
   [/\bworld war (?:ii|2|two)\b/gi, 'Second World War'],
 ];
 
-/** Abbreviations of names, unless the prompt is about them. */
+/** Abbreviations of names, which are replaced unless the prompt is about them. */
 export const abbreviations: readonly Notation[] = [
   [
     /\b(?:the )?(?:United States(?: of America)?|USA|U\.S\.A\.|U\.S\.(?!\w))(?! \p{Lu})/gu,
@@ -77,7 +77,7 @@ export const abbreviations: readonly Notation[] = [
   ],
 ];
 
-/** Versions, each behind the name of its product. */
+/** Notations of versions after the name of a product. */
 export const versions: readonly Notation[] = [
   [/\bversion (\d+(?:\.\d+)*) of (\p{L}[\p{L}\d+#]*(?:\.\p{L}+)?)/giu, versionedOf],
   [
@@ -86,7 +86,7 @@ export const versions: readonly Notation[] = [
   ],
 ];
 
-/** Notations of folders, where nothing depends on a slash. */
+/** Notations of folders, for prompts in which no slash matters. */
 const pathNotations: readonly Notation[] = [
   [/(?<=^|\s)\.\/(?=[\w.-]+\/)/g, ''],
   [
@@ -96,7 +96,7 @@ const pathNotations: readonly Notation[] = [
   [new RegExp(String.raw`(?<=^|\s)(?:the )?${folder} ${folderNoun}\b`, 'g'), '$1'],
   [new RegExp(String.raw`(?<=\bfiles (?:in|from|under) )${folder}${end}`, 'g'), '$1'],
 ];
-/** Words that are left out or repeated: "degrees" before a scale, a product before its second version. */
+/** Words that may be omitted: "degrees" before a scale, a product before its second version. */
 const repetitions: readonly Notation[] = [
   [/(?<=\d) ?[°º] ?C\b/g, ' Celsius'],
   [/(?<=\d) ?[°º] ?F\b/g, ' Fahrenheit'],
@@ -152,7 +152,7 @@ function versioned(all: string, word: string): string {
   return isProduct(word) ? `${word} ` : all;
 }
 
-/** Paths, options and variables as they are written without saying what they are: "the file a.txt" as "a.txt". */
+/** Rewrites paths, options and variables without words that only describe them: "the file a.txt" as "a.txt". */
 export const withPlainCode = (text: string): string =>
   outsideQuotations(text, prose => {
     const scaled = aboutNotation.test(prose) ? prose : replaced(prose, repetitions);
@@ -163,8 +163,8 @@ export const withPlainCode = (text: string): string =>
   });
 
 /**
- * Replaces each notation by the one that is compared, unless that makes two details of the text equal which are written
- * differently: "Convert 2024-01-15 to January 15, 2024" is about the notations.
+ * Replaces each notation by the common one, unless this makes two different details of the text equal: "Convert
+ * 2024-01-15 to January 15, 2024" is about the notations.
  */
 export function replaced(text: string, notations: readonly Notation[]): string {
   let rest = text;

@@ -7,29 +7,29 @@ const future = wordSet('will shall');
 
 const relatives = wordSet('who that which');
 
-/** Whether two prompts have different tenses. Present and future, and present and perfect, count as one. */
+/** True if two prompts have different tenses. Present and future count as one tense, and so do present and perfect. */
 export function isOtherTense(a: Canonical, b: Canonical): boolean {
   const [left, right] = [textsOf(a), textsOf(b)];
   if (isDoneAndIs(left, right) || isDoneAndIs(right, left)) return true;
   const tenses = new Set([tenseOf(left), tenseOf(right)]);
   if (tenses.size === 1 || tenses.has(undefined)) return false;
-  // "what will it print" asks for the same as "what does it print", and "has it been done" as "is it done".
+  // "what will it print" is "what does it print", and "has it been done" is "is it done".
   return tenses.has('past') || !tenses.has('present');
 }
 
-/** The tense of the auxiliary verbs; undefined if there are none, or of both the past and the present. */
+/** Returns the tense of the auxiliary verbs; undefined if there are none, or both past and present. */
 function tenseOf(texts: readonly string[]): 'past' | 'perfect' | 'present' | 'future' | undefined {
   const [isPast, isPresent, isFuture] = [past, present, future].map(words =>
     texts.some(text => words.has(text)),
   );
   if (isPast && isPresent) return undefined;
-  // "what was it, and what will it be" is about the past as well.
+  // "what was it, and what will it be" counts as past, too.
   if (isPast) return 'past';
   if (isPresent) return texts.includes('been') ? 'perfect' : 'present';
   return isFuture ? 'future' : undefined;
 }
 
-/** "users who logged in", of which the other prompt says "users who are logged in" */
+/** True if one prompt has "users who logged in", and the other "users who are logged in". */
 function isDoneAndIs(done: readonly string[], is: readonly string[]): boolean {
   const actions = done.filter(
     (text, at) => relatives.has(done[at - 1] ?? '') && text.endsWith('ed'),
@@ -46,7 +46,7 @@ const questions = wordSet('what which when where who why how');
 const duties = wordSet('should must');
 const persons = wordSet('i we you one');
 
-/** "what does it return" asks for a fact, "what should it return" for a wish; "what do I do" asks for both. */
+/** True for "what should it return" (a wish) and "what does it return" (a fact). "what do I do" may be either. */
 export const isOtherDuty = (a: Canonical, b: Canonical): boolean =>
   (asksDuty(a) && asksFact(b)) || (asksDuty(b) && asksFact(a));
 

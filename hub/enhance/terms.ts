@@ -14,15 +14,15 @@ import { activeVoice, auxiliary, withEarlyNot, withRelative } from './word-order
 import type { Token } from './tokens.ts';
 import { wordSet } from './words.ts';
 
-/** One sentence: what is wanted, and of what. */
+/** A sentence: what it asks for (`intent`), and its other words. */
 export type Sentence = { readonly intent: string; readonly lexemes: readonly Lexeme[] };
 
 const maxSlot = 8;
 const maxLeads = 5;
 
-/** Verbs of writing that may have a definite object and still mean the same. */
+/** Matches verbs of writing, which mean the same even with a definite object. */
 const writing = /^(?:write|create|generate|draft|compose|produce|implement|develop)~$/;
-/** The sentences of a request. */
+/** Splits a request into sentences. */
 export function sentencesOf(tokens: readonly Token[]): readonly Sentence[] {
   const sentences: Sentence[] = [];
   let sentence: Token[] = [];
@@ -37,7 +37,7 @@ export function sentencesOf(tokens: readonly Token[]): readonly Sentence[] {
   return sentences;
 }
 
-/** "in the folder a" is not "in a folder". */
+/** Reads a final "a" as a name: "in the folder a" is not "in a folder". */
 function withLastLetter(lexemes: readonly Lexeme[]): readonly Lexeme[] {
   const [before, last] = lexemes.slice(-2);
   const isName = last?.text === 'a' && before?.form === 'plain' && !closed.has(before.text);
@@ -45,7 +45,7 @@ function withLastLetter(lexemes: readonly Lexeme[]): readonly Lexeme[] {
   return [...lexemes.slice(0, -1), { ...last, text: 'A', stem: 'A' }];
 }
 
-/** "a landlord can raise it", behind "whether", as "can a landlord raise it". */
+/** Reads "a landlord can raise it", after "whether", as "can a landlord raise it". */
 function withEarlyModal(lexemes: readonly Lexeme[]): readonly Lexeme[] | undefined {
   const at = lexemes.findIndex(
     ({ kind, text }) =>
@@ -60,7 +60,7 @@ function withEarlyModal(lexemes: readonly Lexeme[]): readonly Lexeme[] | undefin
 const maxSubject = 5;
 const closedClause = wordSet('that which who and or');
 
-/** Reads what one sentence asks for. `mark`: the punctuation at its end. */
+/** Returns what a sentence asks for. `mark`: the punctuation at its end. */
 export function sentenceOf(tokens: readonly Token[], mark: string): Sentence {
   const lexemes = activeVoice(
     withRelative(
@@ -73,7 +73,7 @@ export function sentenceOf(tokens: readonly Token[], mark: string): Sentence {
   const { intent, rest: object } = withoutIntent(request);
   const rest = withVerbsForNouns(object);
   const [first, second, ...others] = rest;
-  // "on which port does it listen"
+  // The question word is after a preposition: "on which port does it listen".
   if (
     intent === '' &&
     first &&
@@ -81,7 +81,7 @@ export function sentenceOf(tokens: readonly Token[], mark: string): Sentence {
     /^(?:which|what)$/.test(second?.text ?? '')
   )
     return { intent: 'which', lexemes: grouped([first, ...others]) };
-  // "can you tell me the size"
+  // A polite question may only name a thing: "can you tell me the size".
   const isThing = request.length < lexemes.length && articles.has(first?.text ?? '');
   const checked = intent === 'check' ? withEarlyModal(rest) : undefined;
   if (checked) return { intent: `whether ${checked[0]?.text}`, lexemes: grouped(checked) };
@@ -94,7 +94,7 @@ export function sentenceOf(tokens: readonly Token[], mark: string): Sentence {
   };
 }
 
-/** Keeps "to yaml" apart in "convert json to yaml", of which a phrase takes the "to". */
+/** Marks the end of a slot. The phrase of "convert json to yaml" includes the "to" before "yaml". */
 const slotEnd = wordLexeme('>');
 
 type Match = {
@@ -103,7 +103,7 @@ type Match = {
   readonly slot: readonly Lexeme[];
 };
 
-/** The longest phrase that begins at a place. */
+/** Returns the longest phrase that begins at a place; undefined if there is none. */
 function phraseAt(
   lexemes: readonly Lexeme[],
   at: number,
@@ -145,7 +145,7 @@ function endOfSlot(lexemes: readonly Lexeme[], start: number, stem: string): num
   return -1;
 }
 
-/** Maximum number of articles in a row within a phrase. It bounds the work for a text of nothing but articles. */
+/** Maximum number of consecutive articles in a phrase. Bounds the work for a text of only articles. */
 const maxArticles = 8;
 
 function endOfArticles(lexemes: readonly Lexeme[], start: number, stem: string): number {
@@ -169,7 +169,7 @@ function withoutLeads(lexemes: readonly Lexeme[]): readonly Lexeme[] {
   return rest;
 }
 
-/** "can you fix this": about something at hand, and so a request; "can you use await" is a question. */
+/** Recognizes requests about something at hand: "can you fix this". "can you use await" is a question. */
 function politeQuestion(lexemes: readonly Lexeme[]): { readonly end: number } | undefined {
   const [modal, you, ...rest] = lexemes.map(({ text }) => text);
   const isPolite =
@@ -186,20 +186,20 @@ const isWriting = ([verb = '', next = '']: readonly string[]): boolean =>
 
 const wayTo = /^\p{L}+ way to\b/u;
 
-/** Takes the words that say what is wanted from the beginning, or from behind an introductory part. */
+/** Splits off the words that say what is wanted, at the beginning or after an introduction. */
 function withoutIntent(lexemes: readonly Lexeme[]): {
   readonly intent: string;
   readonly rest: readonly Lexeme[];
 } {
   const [first, second] = lexemes;
-  // "when is it printed, and what fails" begins with a question.
+  // "when is it printed, and what fails" begins with a question, not with an introduction.
   const isAsked = first?.text === 'when' && auxiliary.test(second?.text ?? '');
   const isIntroduced =
     first && !isAsked && (prepositions.has(first.text) || subordinators.has(first.text));
   const after = isIntroduced ? lexemes.findIndex(({ kind }) => kind === 'stop') + 1 : 0;
   const begin = after > 0 ? withoutLeads(lexemes.slice(after)) : lexemes;
   const before = after > 0 ? lexemes.slice(0, after) : [];
-  // "tell me the best way to learn it"
+  // Skips "the" in "tell me the best way to learn it".
   const start =
     begin[0]?.text === 'the' &&
     wayTo.test(
@@ -228,7 +228,7 @@ function withoutIntent(lexemes: readonly Lexeme[]): {
       prepositions.has(next.text)
     );
   });
-  // "get rid of" is no "get"
+  // "get rid of" is another verb than "get".
   const longer = phraseAt(begin, 0, vocabulary().groups);
   const isOther =
     found?.phrase.name === 'list' && longer?.slot.length === 0 && longer.end > found.end;
@@ -254,10 +254,10 @@ function withoutIntent(lexemes: readonly Lexeme[]): {
   return { intent: phrase.name, rest: [...before, ...slot, ...compared] };
 }
 
-/** "about 5", but not "about us"; "on Mondays" and "once a week on Monday", but not "on Monday". */
+/** True for "about 5", "on Mondays" and "once a week on Monday", but not for "about us" and "on Monday". */
 function isMeant(lexemes: readonly Lexeme[], { phrase: { name, stems }, end }: Match): boolean {
   if (name === 'approximately') return lexemes[end]?.kind === 'number';
-  // "of each" is not "of all"
+  // "of each" is not "of all".
   if (stems.join() === 'each')
     return lexemes[end]?.kind === 'word' && !closed.has(lexemes[end].text);
   const isEvery =
@@ -267,7 +267,7 @@ function isMeant(lexemes: readonly Lexeme[], { phrase: { name, stems }, end }: M
   return isEvery || !/^every\w+day$/.test(name) || lexemes[end - 1]?.form === 's';
 }
 
-/** Replaces phrases by the names of their groups. What a slot holds follows the name. */
+/** Replaces phrases by the names of their groups. The words of a slot follow the name. */
 function grouped(lexemes: readonly Lexeme[]): readonly Lexeme[] {
   const { groups } = vocabulary();
   let left = lexemes;

@@ -6,7 +6,7 @@ const verb =
   '(translate|rewrite|rephrase|paraphrase|reword|summari[sz]e|proofread|shorten|simplify|correct|improve|edit|polish)';
 const mistakes = '(grammar|spelling|punctuation|grammar and spelling|spelling and grammar|typos)';
 
-/** Ways to name a text that follows, each with the one that is compared. */
+/** Different wordings for a text that follows, each with the common wording for comparison. */
 const wordings: readonly Notation[] = [
   [/^sum (?:this|it) up\b/gi, 'summarize this text'],
   [/^[tT]ranslate ((?:in)?to \p{Lu}\p{L}+) ((?:this|the|these|my|our) .+)$/gu, 'translate $2 $1'],
@@ -38,5 +38,5 @@ const wordings: readonly Notation[] = [
   ],
 ];
 
-/** A request with a text behind it, in one wording: "Translate to French" as "Translate this text to French". */
+/** Rewrites a request about a text after it: "Translate to French" as "Translate this text to French". */
 export const withTextNamed = (request: string): string => replaced(request, wordings);

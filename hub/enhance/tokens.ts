@@ -7,17 +7,17 @@ export type Kind = 'word' | 'name' | 'number' | 'path' | 'identifier' | 'quote' 
 
 export type Token = {
   readonly kind: Kind;
-  /** Normalized spelling. Words keep their case. */
+  /** Text in normalized spelling. Words keep their case. */
   readonly text: string;
 };
 
-/** Something in quotes or backticks in one line. An apostrophe inside a word is no quote. */
+/** Pattern for a quotation in quotes or backticks on one line. An apostrophe inside a word is not a quote. */
 const quotation =
   "`[^`\\n]+`|\"[^\"\\n]*\"|(?<![\\p{L}\\p{N}])'(?:[^'\\n]|(?<=\\p{L})'(?=\\p{L}))+'(?![\\p{L}\\p{N}])";
 
 const quotations = new RegExp(quotation, 'gu');
 
-/** Changes a text except for its quotations, which are numbers between private characters meanwhile. */
+/** Changes a text, except for its quotations. Meanwhile they are replaced by numbers between private-use characters. */
 export function outsideQuotations(text: string, change: (rest: string) => string): string {
   const quoted: string[] = [];
   const rest = text.replaceAll(quotations, found => `\ue000${quoted.push(found) - 1}\ue001`);
@@ -42,7 +42,7 @@ const pieces = new RegExp(
 
 const identifier = /_|\d|\p{Ll}\p{Lu}|\p{Lu}\p{Ll}+\p{Lu}/u;
 
-/** Splits a text in plain typography into tokens. `isEnglish`: commas separate thousands. */
+/** Splits a text with plain typography into tokens. `isEnglish`: commas separate thousands. */
 export function tokensOf(text: string, isEnglish: boolean): readonly Token[] {
   const found = [...text.matchAll(pieces)].map(({ groups = {} }) => groups);
   const isMixed = mixedNames(found);
@@ -71,14 +71,14 @@ export function tokensOf(text: string, isEnglish: boolean): readonly Token[] {
   return tokens;
 }
 
-/** What counts as 1 before "hundred" and the like. */
+/** Words that mean 1 before "hundred" and the like. */
 const ones = new Set(['a', 'an', 'one', 'A', 'An', 'One']);
 
 type Groups = Readonly<Record<string, string | undefined>>;
 
 const wordOf = ({ dotted, word }: Groups): string => dotted ?? word ?? '';
 
-/** Names and words with two spellings in one text, which is then about the spelling. */
+/** Returns the names and words that a text spells in two ways. The text may then be about their spelling. */
 function mixedNames(found: readonly Groups[]): ReadonlySet<string> {
   const spellings = new Map<string, string>();
   const mixed = new Set<string>();

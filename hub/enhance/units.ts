@@ -1,6 +1,6 @@
 import { rowsOf } from './words.ts';
 
-/** The normalized spelling of each unit. Case matters: Mb is not MB. */
+/** Normalized spelling of each unit, by all its spellings. Case matters: Mb is not MB. */
 export const units: ReadonlyMap<string, string> = new Map(
   rowsOf(`
   ns: ns nanosecond nanoseconds | us: µs microsecond microseconds |

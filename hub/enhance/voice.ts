@@ -2,7 +2,10 @@ import type { Clause, Term } from './clause-types.ts';
 
 const active = (verb: Term): Term => ({ ...verb, form: 'plain' });
 
-/** "memory is freed by the collector" as "the collector frees memory", "jobs dropped by it" as "jobs that it drops". */
+/**
+ * Converts a passive clause to the active: "memory is freed by the collector" becomes "the collector frees memory", and
+ * "jobs dropped by it" becomes "jobs that it drops".
+ */
 export function activeOf(clause: Clause): readonly Clause[] {
   const at = clause.chunks.findIndex(({ head, terms }) => head === 'by' && terms.length > 0);
   const [chunk, agent] = [clause.chunks[at - 1], clause.chunks[at]];
@@ -21,7 +24,7 @@ export function activeOf(clause: Clause): readonly Clause[] {
   ];
 }
 
-/** "was X called", which followed "by whom", as "called X", which follows "who". */
+/** Converts the clause after "by whom" to one after "who": "was X called" becomes "called X". */
 export function whoOf(clause: Clause): Clause {
   const [first, ...others] = clause.chunks;
   const at = first?.terms.findIndex(({ form }) => form === 'passive') ?? -1;

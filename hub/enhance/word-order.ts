@@ -8,7 +8,7 @@ const clauseEnds = wordSet(
   'and or but that which who if when while because unless before after until so than',
 );
 
-/** "why does the job not run" and "why the job does not run" as "why does not the job run". */
+/** Rewrites "why does the job not run" and "why the job does not run" as "why does not the job run". */
 export function withEarlyNot(lexemes: readonly Lexeme[]): readonly Lexeme[] {
   const end = lexemes.findIndex(
     ({ kind, text }, at) => at > 0 && (kind === 'stop' || clauseEnds.has(text)),
@@ -26,7 +26,7 @@ export function withEarlyNot(lexemes: readonly Lexeme[]): readonly Lexeme[] {
 
 const isObject = ({ text }: Lexeme): boolean => articles.has(text) || definite.has(text);
 
-/** "the process the file was locked by" and "by which the file was locked" as "the process that locked the file". */
+/** Rewrites "the process the file was locked by" and "by which it was locked" as "the process that locked it". */
 export function withRelative(lexemes: readonly Lexeme[]): readonly Lexeme[] {
   const isWhom = (lexeme: Lexeme | undefined) => /^(?:which|whom)$/.test(lexeme?.text ?? '');
   const by = lexemes.findLastIndex(
@@ -53,7 +53,7 @@ export function withRelative(lexemes: readonly Lexeme[]): readonly Lexeme[] {
 
 const maxSubject = 8;
 
-/** Whether a question of how, when or where something is or should be done ends before a modal verb. */
+/** True if a question how, when or where something is or should be done ends before a modal verb. */
 function asksHow(lexemes: readonly Lexeme[], modal: number): boolean {
   const [before, first] = [lexemes[modal - 1]?.text, lexemes[modal - 2]?.text];
   if (before === 'how') return true;
@@ -61,7 +61,7 @@ function asksHow(lexemes: readonly Lexeme[], modal: number): boolean {
   return lexemes[modal]?.text === 'should' && (isWhen || (before === 'often' && first === 'how'));
 }
 
-/** "how should passwords be stored" as "how should i store passwords". */
+/** Rewrites "how should passwords be stored" as "how should i store passwords". */
 export function activeVoice(lexemes: readonly Lexeme[]): readonly Lexeme[] {
   const be = lexemes.findIndex(({ text }) => text === 'be');
   const modal = lexemes.findLastIndex(

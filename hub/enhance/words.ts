@@ -1,9 +1,9 @@
-/** Splits a text at blanks. */
+/** Splits a text at whitespace. */
 export const wordsOf = (text: string): readonly string[] => text.trim().split(/\s+/);
 
 export const wordSet = (text: string): ReadonlySet<string> => new Set(wordsOf(text));
 
-/** Frequent small words by language. */
+/** Frequent small words, by language. */
 const languages: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   [
     'en',
@@ -31,7 +31,7 @@ const languages: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   ],
 ]);
 
-/** Counts the small words of each language in a text. The language with the most comes first. */
+/** Counts the small words of each language in a text. The language with the highest count is first. */
 export const countSmallWords = (words: readonly string[]) =>
   [...languages]
     .map(([name, small]) => ({ name, count: words.filter(word => small.has(word)).length }))
@@ -42,7 +42,7 @@ const languagesOf = Map.groupBy(
   ({ word }) => word,
 );
 
-/** The language with the most small words in a text; undefined for a tie. */
+/** Returns the language with the most small words in a text; undefined if two are equal. */
 export function languageOf(words: readonly string[]): string | undefined {
   const counts = new Map<string, number>();
   for (const word of words)
@@ -80,13 +80,13 @@ export const requests =
   explique écris corrige crée montre traduis convertis ajoute supprime génère
   explica escribe corrige crea muestra traduce convierte añade genera`);
 
-/** "Can you explain" is a request, while "can you rename a column" may be a question. */
+/** Verbs after "can you" in requests: "Can you explain" is one, but "can you rename a column" may be a question. */
 export const talk =
   wordSet(`explain describe show give help review summarize summarise tell walk rewrite
   refactor simplify improve debug clean fix check look optimize optimise generate draft compose
   proofread rephrase reword paraphrase translate brainstorm suggest recommend propose outline shorten`);
 
-/** Verbs with which "could you" is a request. */
+/** Verbs after "could you" in requests. */
 export const asked = new Set([
   ...talk,
   ...wordsOf(`write add create make convert document build remove list find translate generate draft
@@ -110,7 +110,7 @@ export const small =
   der die das ein eine mit ohne für vor nach in im auf le la les un une dans avec sans el los las una con
   sin en`);
 
-/** Whether a capitalized word at the beginning of a sentence is not a name. */
+/** True if a capitalized word at the beginning of a sentence is not a name. */
 export const isOpener = (word: string): boolean =>
   requests.has(word) || questions.has(word) || small.has(word);
 
@@ -118,7 +118,7 @@ const predicates =
   wordSet(`is are was were should must has have does can will may returns contains gets
   throws inherits extends implements equals`);
 
-/** Whether a verb of requests may be the name of a type at the beginning of a sentence, as in "List is empty". */
+/** True if a verb of requests may be the name of a type at the beginning of a sentence, as in "List is empty". */
 export const isTypeName = (word: string, next: string): boolean =>
   requests.has(word.toLowerCase()) && predicates.has(next);
 
@@ -128,7 +128,7 @@ export const negators = wordSet(`not no never none nothing neither nor without a
   pas jamais sans aucun aucune rien sauf
   nunca sin nada ningún ninguna ninguno excepto tampoco`);
 
-/** Quantities, frequencies and ordinals: a request changes with them. */
+/** Quantities, frequencies and ordinals. Another one makes another request. */
 export const measures = wordSet(`only all every each any both either exactly strictly least most
   first second third last next previous once twice always optional optionally required
   public private weighted nested recursive recursively again
@@ -142,10 +142,10 @@ export const times =
   heute morgen gestern täglich wöchentlich monatlich jährlich vorher nachher
   aujourd'hui demain hier hoy mañana ayer`);
 
-/** The parts of a table whose rows end with `|`. */
+/** Splits a table into rows, which are separated by `|`, and rows into words. */
 export const rowsOf = (table: string) => table.split('|').map(wordsOf);
 
-/** The normalized spelling of each word in groups such as `javascript=js`: the first one. */
+/** Maps each word in groups such as `javascript=js` to its normalized spelling, which is the first of the group. */
 const spellingsOf = (groups: readonly string[]): ReadonlyMap<string, string> =>
   new Map(
     groups.flatMap(group => {
@@ -154,7 +154,7 @@ const spellingsOf = (groups: readonly string[]): ReadonlyMap<string, string> =>
     }),
   );
 
-/** For groups of contrasting words, opposites included, the meaning of each word; `=` joins words with the same meaning. */
+/** Groups of contrasting words, with the meaning of each word. `=` joins words with the same meaning. */
 export const contrasts = rowsOf(`
   add=adds=added=adding remove=removes=removed=removing=delete=deletes=deleted=deleting=drop |
   enable=enables=enabled=enabling disable=disables=disabled=disabling |
@@ -215,7 +215,7 @@ export const contrasts = rowsOf(`
   añade elimina
 `).map(spellingsOf);
 
-/** The number of its set of synonyms for each word. */
+/** For each word, the number of its group of synonyms. */
 export const synonyms: ReadonlyMap<string, number> = new Map(
   rowsOf(`
   fix repair correct | write create make generate build produce | explain describe |
@@ -228,8 +228,8 @@ export const synonyms: ReadonlyMap<string, number> = new Map(
 );
 
 /**
- * The normalized spelling of each name of a language, tool, service or system, by its spellings in lower case. Everyday
- * English words (go, swift, node, spring) are missing: they are names only if capitalized.
+ * Normalized spelling of each name of a language, tool, service or system, by its spellings in lower case. Everyday
+ * English words (go, swift, node, spring) are left out, because they are names only if capitalized.
  */
 export const names = spellingsOf(
   wordsOf(`javascript=js=ecmascript typescript=ts python=py python3 python2 java kotlin scala ruby rust
@@ -259,7 +259,7 @@ export const names = spellingsOf(
   arabic hindi swedish deutsch englisch französisch spanisch`),
 );
 
-/** Numbers written as words, without "one", which is mostly a pronoun. */
+/** Numbers in words, with their digits. "one" is left out, because it is mostly a pronoun. */
 export const numerals: ReadonlyMap<string, string> = new Map(
   wordsOf(
     `two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
@@ -273,7 +273,7 @@ export const numerals: ReadonlyMap<string, string> = new Map(
     ),
 );
 
-/** Ordinals in words, by their spelling in digits. */
+/** Ordinals in words, by their spelling with digits. */
 export const ordinals: ReadonlyMap<string, string> = new Map(
   rowsOf(
     `1st first | 2nd second | 3rd third | 4th fourth | 5th fifth | 6th sixth | 7th seventh | 8th eighth | 9th ninth |

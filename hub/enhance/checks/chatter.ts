@@ -1,6 +1,6 @@
 import { lowerWords } from './text.ts';
 
-/** Beginnings of refusals, and of answers in which a model talks about itself. */
+/** Matches the beginning of a refusal, or of an answer in which a model talks about itself. */
 const refusals = [
   /^(?:i['’]?m |i am )?(?:very |so |really |truly )?sorry,? (?:but )?(?:i|as an|that|this)\b/i,
   /^(?:i apologi[sz]e|unfortunately|my apologies),? (?:but )?(?:i|this|that|as)\b/i,
@@ -19,7 +19,7 @@ export function isRefusal(text: string): boolean {
   return refusals.some(refusal => refusal.test(start));
 }
 
-/** What a model says to the person, in place of the prompt or around it. */
+/** Matches what a model says to the user instead of the prompt or around it. */
 const chatter = [
   /^(?:sure|certainly|of course|absolutely|okay|ok|got it|great|no problem|happy to|gladly|natürlich|gerne|klar|selbstverständlich|bien sûr|d'accord|claro|por supuesto)\b(?= *[,.!]| i\b| here)/i,
   /^(?:great|good|nice|excellent|interesting|what an? \w+) (?:topic|question|idea|choice)\b|\bthe user (?:wants|asks|is asking|needs|would like)\b/i,
@@ -34,10 +34,10 @@ const chatter = [
   /\b(?:hier ist|voici|aquí (?:está|tienes)|ecco)\b.{0,30}\b(?:prompt|version|versión)\b/i,
 ];
 
-/** Words in a row that a result may share with the instructions. */
+/** Number of consecutive words that a result may share with the instructions. */
 const maxShared = 6;
 
-/** Whether a result talks about the prompt or to the person, or repeats its instructions. */
+/** True if a result talks about the prompt or to the user, or repeats the instructions. */
 export function isChatter(text: string, prompt: string, system: string): boolean {
   if (chatter.some(pattern => pattern.test(text) && !pattern.test(prompt))) return true;
   const rowsIn = (from: string) => {

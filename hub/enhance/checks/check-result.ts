@@ -17,27 +17,27 @@ const kinds = [
   'changed_negation',
 ] as const;
 
-/** Why the answer of a model is not used. */
+/** Reason why the answer of a model is not used. */
 export type OutputFault = {
   readonly kind: (typeof kinds)[number];
-  /** A sentence about the model, which may quote the prompt. */
+  /** A sentence about the model. It may quote the prompt. */
   readonly message: string;
 };
 
-/** Whether a model wrote something, which was not used. */
+/** True if the attempt failed because the model's text was rejected. */
 export const isOutputFault = ({ kind }: { readonly kind: string }): boolean =>
   kinds.some(known => known === kind);
 
-/** A result up to this length, in characters, is never too long: a prompt of three words may become a page. */
+/** Length in characters up to which a result is never too long: a prompt of three words may become a page. */
 const alwaysAllowed = 4000;
-/** Maximum number and length of the lost details in a message. */
+/** Maximum number of lost details in a message. `maxNamedLength`: maximum length of each, in characters. */
 const maxNamed = 3;
 const maxNamedLength = 60;
 
 /**
- * The improved prompt in the answer of a model, or why there is none. An announcement, quotes or a fence around the
- * prompt are removed. The prompt must keep all details, negations and the language of the given one, must not be an
- * answer, a refusal or talk, and may be at most `maxGrowth` times as long.
+ * Returns the improved prompt in the answer of a model, or why it is rejected. An announcement, quotes or a fence
+ * around the prompt are removed. The result must keep all details, negations and the language of the prompt, must not
+ * be an answer, a refusal or chatter, and may be at most `maxGrowth` times as long.
  */
 export function checkResult(
   answer: string,
@@ -90,7 +90,7 @@ function named(texts: readonly string[]): string {
   return shown.join(', ') + (more > 0 ? ` and ${more} more` : '');
 }
 
-/** Whether the verbs of a language are known, or the texts may be short English. */
+/** True if the language of the texts is one whose verbs are known, or if they are ASCII and may be short English. */
 const isKnown = (prompt: string, text: string) => {
   const language = clearLanguage(proseOf(prompt)) ?? clearLanguage(proseOf(text));
   return language !== undefined || /^\p{ASCII}*$/u.test(prompt + text);

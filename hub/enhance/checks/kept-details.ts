@@ -13,8 +13,8 @@ import {
 } from './text.ts';
 
 /**
- * The parts of a prompt that a result lacks, as written: code, URLs, paths, quotations, identifiers, numbers with
- * their units, names, "only", tags and placeholders. `language`: of the prompt, where it is known.
+ * Returns the parts of a prompt that a result lacks, as written: code, URLs, paths, quotations, identifiers, numbers
+ * with their units, names, "only", tags and placeholders. `language`: language of the prompt, if known.
  */
 export function lostDetails(
   prompt: string,
@@ -36,20 +36,20 @@ export function lostDetails(
     ...properNames(from, language).filter(name => !hasName(name, found)),
     ...(limiting.test(to) ? [] : (proseOf(from).match(limits) ?? [])),
   ];
-  // "Why does your laptop ..." talks to the person who asked about "my laptop".
+  // "Why does your laptop ..." addresses the user, whose prompt was about "my laptop".
   const isTurned = own.test(prompt) && !own.test(result) && /\byours?\b/i.test(result);
   return [...new Set(isTurned ? [...lost, 'my'] : lost)];
 }
 
 const limits =
   /(?<!\b(?:not|if|nicht|non) )(?<![-\p{L}])(?:only|nur|seulement|uniquement|sólo|solamente|únicamente)(?![-\p{L}])/iu;
-/** Words that can express "only". */
+/** Matches words that can express "only". */
 const limiting =
   /(?<!\p{L})(?:only|just|solely|exclusive\p{L}*|alone|merely|strictly|limit\p{L}*|restrict\p{L}*|single|sole|nothing|never|not?|without|except|\p{L}+n't|nur|ausschließlich|lediglich|bloß|allein|beschränk\p{L}*|nichts|nicht|keine?n?|ohne|seulement|uniquement|que|sans|pas|sólo|solo|solamente|únicamente|sin)(?!\p{L})/iu;
 
 const own = /\b(?:i|my|me|mine|we|our|ours|us)\b/i;
 
-/** The words of a sentence without the verbs that ask for something. */
+/** Returns the words of a sentence, without the verbs of its request. */
 function nounsIn(sentence: string): readonly string[] {
   const openers = openersOf(sentence).filter(isVerb);
   return contentWords(sentence).filter(
@@ -57,20 +57,23 @@ function nounsIn(sentence: string): readonly string[] {
   );
 }
 
-/** The word after a preposition, which a rewrite keeps: "for pancakes". */
+/** Matches the word after a preposition, which a rewrite keeps: "for pancakes". */
 const topic =
   /\b(?:for|of|about|from|with|für|über|mit|pour|avec|sobre|para) (?:(?:a|an|the|my|our|ein|eine|einen|einer|die|das|den|mein|meine|un|une|mon|ma|una|mi) )?(\p{L}+)/gu;
 
-/** Longer prompts, in characters, hold texts that a rewrite may shorten. */
+/** Maximum length in characters of prompts whose words are compared. Longer texts may be shortened by a rewrite. */
 const maxWordsLength = 2_000;
-/** The share of the words of a prompt that a rewrite may replace by others. */
+/** Share of a prompt's words that a rewrite may replace by other words. */
 const maxLost = 0.5;
-/** A result of the same length has no other words for what it leaves out. */
+/** Share of words that may be missing in a result of about the same length, which has no room for other words. */
 const maxLostIfShort = 0.15;
 const joined = `[${unspaced.source.slice(1, -1)}\\p{Script=Hangul}]`;
 const unspacedEdge = new RegExp(`(?<=${joined})(?=\\p{ASCII})|(?<=\\p{ASCII})(?=${joined})`, 'gu');
 
-/** The words that a result lacks if they are most of its prompt: it is about something else, or leaves much out. */
+/**
+ * Returns the words that a result lacks, if their share is too large: it is about something else, or omits much. If the
+ * share is small, returns only missing words after a preposition, as in "for pancakes".
+ */
 export function lostWords(prompt: string, result: string): readonly string[] {
   if (prompt.length > maxWordsLength) return [];
   const wanted = [...new Set(sentencesOf(proseOf(prompt)).flatMap(nounsIn))].filter(
@@ -84,7 +87,7 @@ export function lostWords(prompt: string, result: string): readonly string[] {
   return isMuch ? lost : lost.filter(word => topics.includes(word));
 }
 
-/** Number words by language, from the first one that `canonical` does not know. */
+/** Number words by language, and the number of the first word. The tokenizer converts smaller English ones itself. */
 const spelled = {
   en: [13, 'thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty'],
   de: [2, 'zwei drei vier fünf sechs sieben acht neun zehn elf zwölf'],
@@ -96,7 +99,7 @@ const numerals = new Set([
   ...Object.values(spelled).flatMap(([, list]) => words.wordsOf(list)),
 ]);
 
-/** Straight quotes, no numbers of list items, digits for the number words of the language. */
+/** Prepares a text for comparison: straight quotes, no numbers of list items, digits instead of number words. */
 function prepared(text: string, language: string | undefined): string {
   const plain = straightQuotes(text).replaceAll(/^[ \t]*\d{1,2}[.)][ \t]+/gm, '- ');
   const [first, list] = Object.entries(spelled).find(([name]) => name === language)?.[1] ?? [0, ''];
@@ -113,9 +116,9 @@ function prepared(text: string, language: string | undefined): string {
     );
 }
 
-/** Answers whether a text holds a detail of another. */
+/** Returns a function that checks whether a text contains a detail of another text. */
 function holder(text: string) {
-  // Quotes and code hide what they hold.
+  // Details in quotes and code count, too.
   const bare = detailsOf(text.replaceAll(/[`"]/g, ' '));
   const textsOf = (kind: Detail['kind']) =>
     bare.filter(detail => detail.kind === kind).map(detail => detail.text);
@@ -149,7 +152,7 @@ const abbreviations = new Set([
   'n/a',
 ]);
 
-/** Numbers that count several things, as in "3 tests in 3 lines", and that the result has fewer times. */
+/** Returns numbers that count several things, as in "3 tests in 3 lines", and that the result has fewer times. */
 function sharedNumbers(prompt: string, result: string): readonly string[] {
   const counted = Map.groupBy(
     prompt.matchAll(/(?<![\w.,:/-])(\d+)\s+(\p{L}{3,})/gu),
@@ -171,7 +174,7 @@ function amountOf(text: string): Amount {
   return { value, unit: units.get(sign) ?? units.get(unit) ?? unit.toLowerCase() };
 }
 
-/** Without a unit, a number may get one. */
+/** True if two amounts are equal. If the first has no unit, the second may have one. */
 const isAmount =
   ({ value, unit }: Amount) =>
   (other: Amount) =>
@@ -180,7 +183,7 @@ const isAmount =
 const isOne = (wanted: string, text: string) =>
   wanted === '1' && /(?<!\p{L})(?:one|an?|single|eine?[nrms]?|une?|un[oa]?)(?!\p{L})/iu.test(text);
 
-/** The code blocks of a text without their common indentation and blanks at the ends of lines. */
+/** Returns the code blocks of a text, without their common indentation and trailing whitespace. */
 const blocksOf = (text: string): readonly string[] =>
   [...text.matchAll(/```[^\n`]*\n([\s\S]*?)(?:```|$)/g)].map(([, code = '']) => {
     const lines = code.split('\n').map(line => line.trimEnd());
@@ -191,7 +194,7 @@ const blocksOf = (text: string): readonly string[] =>
       .trim();
   });
 
-/** Whether a text holds another one that no word, path or identifier continues. */
+/** True if a text contains another one that is not part of a longer word, path or identifier. */
 function isIn(wanted: string, text: string): boolean {
   const bare = wanted.replace(/[)\]}>.,;:!?'"*]+$/, '') || wanted;
   const before = /^[\p{L}_]/u.test(bare) ? /[\p{L}_$/\\.@-]$/u : /[\p{L}\p{N}_]$/u;
@@ -206,7 +209,7 @@ function isIn(wanted: string, text: string): boolean {
   return false;
 }
 
-/** "and/or" and "works.Then" are words; paths and identifiers have more than that. */
+/** True for words with a single separator, such as "and/or" and "works.Then", which are no paths or identifiers. */
 const isLoose = (text: string) =>
   /^\p{L}+\/\p{L}+$/u.test(text) || /^\p{Ll}{2,}\.\p{Lu}\p{Ll}+$/u.test(text);
 
@@ -215,7 +218,7 @@ const partsAreIn = (wanted: string, found: readonly string[]) =>
     found.some(word => isAlike(part, word)),
   );
 
-/** Tags, mentions, links of notes, mail addresses, placeholders, variables and sizes such as 1280x720. */
+/** Matches a mail address. */
 const mail = /[\w.+-]+@[\w-]+(?:\.[\w-]+)+/g;
 const literal =
   /[\w.+-]+@[\w-]+(?:\.[\w-]+)+|(?<![\w&/#@.])[#@][\p{L}_][\p{L}\p{N}_/-]*|\[\[[^[\]\n]+\]\]|\{\{?[\w .-]{1,60}\}\}?|\$\{?[A-Za-z_]\w*\}?|(?<!\w)\d+(?:x\d+)+(?!\w)/gu;
@@ -223,13 +226,13 @@ const literal =
 const literals = (text: string): readonly string[] =>
   text.replaceAll(/```[\s\S]*?(?:```|$)|`[^`\n]*`/g, ' ').match(literal) ?? [];
 
-/** Days, months and frequencies. "May" is a month after a preposition. */
+/** Matches days, months and frequencies. "May" is a month only after a preposition. */
 const dates =
   /(?<![\p{L}-])(?:january|february|march|april|june|july|august|september|october|november|december|(?<=\b(?:in|by|of|since|until|this|next|last|early|late|mid) )may|(?:mon|tues|wednes|thurs|fri|satur|sun)day|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|lunes|martes|miércoles|jueves|viernes|sábado|domingo|to(?:day|morrow|night)|yesterday|heute|morgen|gestern|demain|hier|hoy|mañana|ayer|noon|midnight|hourly|daily|nightly|weekly|monthly|yearly|annually)(?![\p{L}-])/giu;
 
 const datesIn = (text: string): readonly string[] => text.toLowerCase().match(dates) ?? [];
 
-/** Returns the capitalized words within sentences; none in German, which capitalizes all nouns. */
+/** Returns the capitalized words within sentences; none for German, which capitalizes all nouns. */
 function properNames(text: string, language: string | undefined): readonly string[] {
   if (language === 'de') return [];
   const inner = sentencesOf(proseOf(text)).flatMap(sentence =>
@@ -239,11 +242,11 @@ function properNames(text: string, language: string | undefined): readonly strin
     word =>
       /^\p{Lu}[\p{L}\p{M}]+/u.test(word) && !words.isOpener(word.toLowerCase()) && !units.has(word),
   );
-  // A title, or shouting.
+  // A text with many capitalized words is a title, or shouts.
   return names.length > inner.length / 2 && names.length > 2 ? [] : names;
 }
 
-/** Names may be inflected. */
+/** True if a name is among the words. It may be inflected. */
 function hasName(name: string, found: readonly string[]): boolean {
   const known = words.names.get(name.toLowerCase());
   if (known && found.some(word => words.names.get(word) === known)) return true;

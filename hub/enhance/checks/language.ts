@@ -4,31 +4,31 @@ import { isAlike, lowerWords, proseOf } from './text.ts';
 const scripts = ['Latin', 'Cyrillic', 'Greek', 'Arabic', 'Hebrew', 'Devanagari', 'Thai', 'Hangul'];
 const patterns = [
   ...scripts.map(name => new RegExp(`\\p{Script=${name}}`, 'gu')),
-  // Only Japanese has kana. Han characters are counted with either.
+  // Kana is only in Japanese. Han characters are counted separately, because Chinese has them, too.
   /[\p{Script=Hiragana}\p{Script=Katakana}]/gu,
   /\p{Script=Han}/gu,
 ];
 
-/** The share of each script in the letters of a text. */
+/** Returns the share of each script in the letters of a text. */
 function scriptShares(text: string): readonly number[] {
   const counts = patterns.map(pattern => text.match(pattern)?.length ?? 0);
   const all = counts.reduce((sum, count) => sum + count, 0);
   return counts.map(count => (all === 0 ? 0 : count / all));
 }
 
-/** The language of a text if its small words leave no doubt. */
+/** Returns the language of a text if its small words are clearly of one language. */
 export function clearLanguage(text: string): string | undefined {
   const [first, second] = countSmallWords(lowerWords(text));
   const isClear = first && first.count >= 2 && first.count >= 2 * (second?.count ?? 0);
   return isClear ? first.name : undefined;
 }
 
-/** The language of the request at the beginning of a text; a text to work on may follow in another one. */
+/** Returns the language of the request that a text begins with; a text in another language may follow. */
 const requestLanguage = (prose: string) => clearLanguage(prose.split(/:\s|\n/)[0] ?? '');
 
 const maxLength = 2_000;
 
-/** How the language of a result differs from that of its prompt; undefined if they agree or cannot be told. */
+/** Returns how the language of a result differs from that of its prompt; undefined if it does not, or is unknown. */
 export function otherLanguage(prompt: string, result: string): string | undefined {
   const [from, to] = [proseOf(prompt), proseOf(result)];
   const [asked, written] = [scriptShares(from), scriptShares(to)];
@@ -42,7 +42,7 @@ export function otherLanguage(prompt: string, result: string): string | undefine
     return theirs.includes(mine) || theirs.includes(clearLanguage(from))
       ? undefined
       : `it wrote in another language (${other} instead of ${mine})`;
-  // A prompt with words of no known language, of which the result has few.
+  // The prompt may be in an unknown language. The result is in another one if it has few of the prompt's words.
   const words = lowerWords(from.slice(0, maxLength)).filter(word => word.length > 2);
   const foreign = words.filter(word => /[^\p{ASCII}']/u.test(word));
   if (words.length < 4 || foreign.length < 2) return undefined;

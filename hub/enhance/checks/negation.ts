@@ -1,10 +1,10 @@
 import { negators, requests, wordSet } from '../words.ts';
 import { contentWords, isAlike, lowerWords, proseOf } from './text.ts';
 
-/** The words that a negation is about. */
+/** The words that a negation refers to. */
 type Scope = readonly string[];
 
-/** Words that can express what the prompt says with "not" or "without". */
+/** Words that can express the same as "not" or "without". */
 const softNegators =
   wordSet(`exclude excluding excludes excluded omit omitting skip skipping refrain forbid
   forbidden prohibited prevent prevents preventing stop stops fail fails failed failing failure unable
@@ -12,15 +12,15 @@ const softNegators =
   other stoppt verzichte verzichten unverändert unterlasse vermeide verhindere statt stattdessen
   évite évitez exclure exclus évitant échoue empêche inchangé évita evite evitar excluye excepción`);
 
-/** Negations that say nothing about the request. */
+/** Matches negations that do not change the request. */
 const idle =
   /\b(?:not? (?:more|less|fewer|later|earlier|longer) than|not only|(?:am|i'm) not sure|not sure|(?:don't|do not|didn't) (?:know|understand|get|remember|care)|no idea|or not|why not|if not|nicht mehr als|nicht nur|pas plus de|non seulement|no más de|no solo)\b/gi;
 
 const wordsAround = 6;
-/** Maximum number of scopes that are compared. If a text has more negations, only their number is compared. */
+/** Maximum number of scopes to compare. For a text with more negations, only their number is compared. */
 const maxScopes = 50;
 
-/** The scopes of all negations in a text, and the words outside of them. */
+/** Returns the scopes of all negations in a text, and the words outside of them. */
 function scopesIn(text: string, isNegator: (word: string) => boolean) {
   const scopes: { readonly word: string; readonly scope: Scope; readonly near: Scope }[] = [];
   const plain: string[] = [];
@@ -56,10 +56,10 @@ const isAny = (word: string) => isHard(word) || softNegators.has(word);
 const overlap = (some: Scope, others: Scope) =>
   some.find(word => others.some(other => isAlike(word, other)));
 
-/** What a result says about negations that its prompt does not say; undefined if both agree. */
+/** Returns how the negations of a result differ from those of its prompt; undefined if they do not. */
 export function changedNegation(prompt: string, result: string): string | undefined {
   const asked = scopesIn(prompt, isHard);
-  // A result may put the words of the prompt in quotes: "file not found".
+  // A result may put words of the prompt in quotes, such as "file not found", so quotes are ignored.
   const unquoted = result.replaceAll(/[`"\u201c-\u201e]/g, ' ');
   const [softly, written] = [scopesIn(prompt, isAny), scopesIn(unquoted, isAny)];
   const hard = scopesIn(result, isHard);

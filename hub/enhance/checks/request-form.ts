@@ -2,7 +2,7 @@ import { withoutFiller } from '../canonical-text.ts';
 import * as words from '../words.ts';
 import { contentWords, isAlike, lowerWords, proseOf, sentencesOf } from './text.ts';
 
-/** Verbs that ask for information, by their stems: what a question becomes as a request. */
+/** Returns true for verbs that ask for information, by their stems. A question may be rewritten as such a request. */
 const informing =
   stems(`explain describe show list give provide tell compare identify outline discuss
   clarify summarize summarise determine find calculate compute state name define answer recommend suggest analyze
@@ -14,7 +14,7 @@ const informing =
   explica expliqu describ da dame dé enumer compar resum muestr indic propón detall calcul di
   dime explícame cuéntame muéstrame enséñame recomiéndame descríbeme`);
 
-/** Verbs that ask for a thing or an act. */
+/** Returns true for verbs that ask for a thing or an action, by their stems. */
 const making =
   stems(`write create make generate draft compose craft develop design produce prepare build plan
   act adapt add address adjust apply arrange ask assess assume assist begin brainstorm carry categorize choose cite
@@ -35,7 +35,7 @@ const making =
 function stems(text: string): (word: string) => boolean {
   const all = words.wordsOf(text);
   const known = new Set(all);
-  // Not "die" or "das", which are no forms of the Spanish "di" and "da".
+  // At least three letters remain: "die" and "das" are no forms of the Spanish "di" and "da".
   const ending = /(?<=.{3})(?:en|e|t|st|n|ez|er|z|s|ons|a|ar|ir|es)$/u;
   return word => known.has(word) || known.has(word.replace(ending, ''));
 }
@@ -60,7 +60,7 @@ const task =
 const document =
   /^(?:an? |the )?(?:[\w-]+ ){0,3}(?:guide|tutorial|explanation|overview|list|table|comparison|answer|instructions|plan|summary)\b/i;
 
-/** `inquiry`: a question, or a request for information. `order`: a request for a thing or an act. */
+/** `inquiry`: a question, or a request for information. `order`: a request for a thing or an action. */
 type Form = 'inquiry' | 'order' | 'statement';
 
 const composing =
@@ -69,7 +69,7 @@ const composing =
 const asking =
   /^(?:whats|what's|hows|how's|whos|who's|where's|is|are|does|do|did|can|could|should|would|will|was|were|has|have)$/;
 
-/** What a prompt is by its first words. */
+/** Returns the form of a prompt, by the first words of its sentences. */
 export function formOf(prompt: string): Form {
   const clauses = sentencesOf(proseOf(withoutFiller(prompt.slice(0, maxPromptLength), true)));
   const forms = clauses.map(sentenceForm);
@@ -88,14 +88,14 @@ function sentenceForm(sentence: string): Form {
 
 const leading = words.wordSet('then also next first second third finally now just and or');
 
-/** A quotation may be before a sentence. */
+/** True if a sentence is at the beginning of a text, and not after a quotation. */
 const isFirst = (sentence: string, text: string) => lowerWords(sentence)[0] === lowerWords(text)[0];
 
-/** A question in place of an order, but not how to do it. */
+/** True for a question that may replace an order. For a prompt without "how", it must not ask how to do it. */
 const isOffer = (sentence: string, prompt: string) =>
   sentenceForm(sentence) === 'inquiry' && (/\bhow\b/i.test(prompt) || !/^how\b/i.test(sentence));
 
-/** The first words of the parts of a sentence, without "then", "briefly" and the like, and "explique" of "explique-moi". */
+/** Returns the first word of each part, without "then", "briefly" and the like: "explique" of "explique-moi". */
 export const openersOf = (sentence: string): readonly string[] =>
   sentence.split(/[,:;]\s|\s[-\u2013\u2014]\s|\b(?:and|then|und|et|y)\s/).flatMap(part => {
     return lowerWords(part)
@@ -107,13 +107,13 @@ export const openersOf = (sentence: string): readonly string[] =>
 const isRequest = (sentence: string) =>
   wish.test(sentence) || task.test(sentence) || openersOf(sentence).some(isVerb);
 
-/** Not "What a task!", and not the end of a sentence: ", which is it". */
+/** True if a sentence is a question, but not "What a task!" or the end of another sentence: ", which is it". */
 const isQuestion = (sentence: string) =>
   /^[\p{L}\p{M}¿"'(]/u.test(sentence) &&
   !/!$|^what an?\b/i.test(sentence) &&
   words.questions.has(lowerWords(sentence)[0] ?? '');
 
-/** A request for information, as a question may become. */
+/** True if a sentence asks for information, as a rewritten question does. */
 function isInquiry(sentence: string): boolean {
   const [first = '', ...rest] = lowerWords(sentence);
   if (/[?\uff1f]$/.test(sentence) || isQuestion(sentence)) return true;
@@ -123,18 +123,18 @@ function isInquiry(sentence: string): boolean {
   return openersOf(sentence).some(informing);
 }
 
-/** The part of a prompt, in characters, whose words an answer is compared with. */
+/** Length of the beginning of a prompt, in characters, that is compared with an answer. */
 const maxPromptLength = 2_000;
-/** Sentences in which the request has to be. */
+/** Number of sentences at the beginning of a result, one of which must be a request. */
 const maxOpening = 4;
 
 /**
- * Why a result looks like the answer to its prompt; undefined if it may be a prompt. Only for languages whose verbs
- * are known.
+ * Returns why a result looks like an answer to its prompt; undefined if it may be a prompt. Supports only languages
+ * whose verbs are known.
  */
 export function whyAnswer(prompt: string, result: string): string | undefined {
   const wanted = contentWords(prompt.slice(0, maxPromptLength));
-  // A prompt without content words says nothing about what its answer contains.
+  // A prompt without content words gives no hint what its answer contains.
   if (wanted.length === 0) return undefined;
   const form = formOf(prompt);
   const all = sentencesOf(proseOf(result));
@@ -165,7 +165,7 @@ const directive =
 
 const reason = /^(?:because|since|due to|weil|parce que|car|porque)\b/i;
 
-/** Whether a question is followed by a reason or by steps: "How to remove rust: 1. Use a brush." */
+/** True if a question is followed by a reason or by steps: "How to remove rust: 1. Use a brush." */
 const isGuide = ([first = '', ...rest]: readonly string[]): boolean =>
   words.questions.has(lowerWords(first)[0] ?? '') &&
   rest.some(sentence => {
@@ -180,13 +180,13 @@ const instrument = /\b(?:with|by|using|via|through)\b(.+)$/is;
 const aboutMethods =
   /\b(?:how|ways?|steps?|methods?|instructions?|approach(?:es)?|options?|examples?|explain|describe|explanations?)\b/i;
 
-/** Whether a sentence says by which means to do what a prompt asks how to do: "Find large files with du." */
+/** True if a prompt asks how to do something, and a sentence says by which means: "Find large files with du." */
 function isMethod(prompt: string, sentence: string): boolean {
   const verb = howTo.exec(prompt)?.[1]?.toLowerCase();
   if (verb === undefined || !openersOf(sentence).slice(0, 1).includes(verb)) return false;
   if (/[?\uff1f]$/.test(sentence)) return false;
   const [, means = ''] = instrument.exec(sentence) ?? [];
-  // "Describe how to describe a role" asks, too.
+  // "Describe how to describe a role" is still a question.
   const rest = sentence.slice(verb.length);
   const known = lowerWords(prompt);
   const isNew = (word: string) =>
@@ -196,11 +196,11 @@ function isMethod(prompt: string, sentence: string): boolean {
 }
 
 const verbs = 'is|are|was|were|means|refers to|ist|sind|war|est|sont|es|son|está';
-/** A prompt without any of these may be a question in key words: "capital of australia". */
+/** Matches verbs such as "is". A prompt without one may be a question in key words: "capital of australia". */
 const says = new RegExp(`\\b(?:${verbs})\\b`, 'i');
 const statement = new RegExp(`^(.{2,80}?)\\b(?:${verbs})\\b(.*)$`, 'is');
 
-/** "The capital of Australia is Canberra." or "It is 29." after the question. */
+/** True if a sentence states something about the prompt: "The capital of Australia is Canberra." or "It is 29." */
 function isStatementAbout(sentence: string, prompt: string, wanted: readonly string[]): boolean {
   if (isInquiry(sentence) || isRequest(sentence)) return false;
   const [subject, rest] = statement.exec(sentence)?.slice(1) ?? [];
@@ -215,7 +215,7 @@ const codeInfo = /^(?:json|ya?ml|markdown|md|te?xt|csv|xml|toml)?$/i;
 const codeStart =
   /^(?:(?:import|def|function|const|let|var|class|public|package|func|fn|#include|from) .*[\w({;:]$|<!doctype|<html|#!\/|select\b[^\n]*\bfrom\b)/im;
 
-/** Whether a result is code where its prompt has none: the answer to a request for code. */
+/** True if a result has code that its prompt does not have: it answers a request for code. */
 export function isWrittenCode(prompt: string, result: string): boolean {
   const blocks = [...result.matchAll(/```([\w+-]*)[^\n]*\n([\s\S]*?)```/g)];
   const added = blocks.some(
@@ -233,6 +233,6 @@ const yesNo = /^(?:yes|no|yeah|nope|ja|nein|oui|non|sí)\s*[,.!]/i;
 const advice =
   /^(?:[^.?!\n]{3,120}, (?:you|we) (?:can|could|need|should|have|may|must)\b|(?:in order )?to [^.?!\n]{3,120}, (?:you|we|simply|just|first|use)\b|here(?:'s| is| are)|there (?:is|are)|you (?:can|could|should|may|might)|hier (?:ist|sind)|(?:du kannst|sie können|man kann)|voici|(?:vous pouvez|tu peux|on peut)|aquí (?:está|están|tienes)|(?:puedes|se puede))\b/i;
 
-/** Whether a result begins as only answers do. */
+/** True if a result begins like an answer, such as a letter, "yes" or advice. */
 export const beginsAsAnswer = (prompt: string, result: string): boolean =>
   [letter, yesNo, advice].some(pattern => pattern.test(result) && !pattern.test(prompt));

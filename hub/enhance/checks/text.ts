@@ -1,24 +1,24 @@
 import * as words from '../words.ts';
 
-/** Longer runs without a blank are data. */
+/** Length in characters from which a run without whitespace counts as data. */
 const maxRun = 500;
 const runs = new RegExp(`\\S{${maxRun},}`, 'g');
 const maxBlanks = 40;
 
-/** Runs of characters that the checks compare as a whole. */
+/** Returns the runs of data in a text, which are compared as a whole. */
 export const longRuns = (text: string): readonly string[] =>
   withBreaks(text)
     .match(runs)
     ?.filter(run => !unspaced.test(run)) ?? [];
 
-/** A text without them and without long blanks, so that no expression takes longer than its length lets expect. */
+/** Removes runs of data and long whitespace from a text, which bounds the time of regular expressions. */
 export const bounded = (text: string): string =>
   withBreaks(text)
     .replaceAll(runs, ' ')
     .replaceAll(/[^\S\n]{40,}/g, ' '.repeat(maxBlanks))
     .replaceAll(/(?:\n[^\S\n]*){9,}/g, '\n\n');
 
-/** Scripts without blanks between words. */
+/** Matches scripts without spaces between words. */
 export const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}]/u;
 
 const withBreaks = (text: string) =>
@@ -29,7 +29,7 @@ export const straightQuotes = (text: string): string =>
     .replaceAll(/[\u2018\u2019\u02bc]/g, "'")
     .replaceAll(/\u00ab\s?|\s?\u00bb|[\u201c\u201d\u201e]/g, '"');
 
-/** A text without code, quotations, paths and Markdown: the words that its author wrote. */
+/** Returns a text without code, quotations, paths and Markdown: the words that its author wrote. */
 export function proseOf(text: string): string {
   return straightQuotes(text)
     .replaceAll(/```[\s\S]*?(?:```|$)/g, '\n')
@@ -39,14 +39,14 @@ export function proseOf(text: string): string {
     .replaceAll(/\*\*|__|(?<=\s|^)[*_](?=\p{L})/gmu, '');
 }
 
-/** Sentences and lines, each with its end: headings and list items are sentences of their own. */
+/** Splits a text into sentences, with their punctuation. Headings and list items count as sentences. */
 export const sentencesOf = (prose: string): readonly string[] =>
   prose
     .split(/\n+|(?<=[.?!:;\u3002\uff1f\uff01])\s+/)
     .map(sentence => sentence.trim())
     .filter(sentence => /\p{L}/u.test(sentence));
 
-/** The words of a sentence in lower case. */
+/** Returns the words of a text in lower case. */
 export const lowerWords = (sentence: string): readonly string[] =>
   sentence.toLowerCase().match(/[\p{L}\p{M}\p{N}_]+(?:['-][\p{L}\p{N}]+)*/gu) ?? [];
 
@@ -62,7 +62,7 @@ const free =
   moi me te nous vous il elle on y se sa son ses leur est sont
   me mi te tú nos lo le ella él ellos`);
 
-/** The words of a sentence that carry its meaning. */
+/** Returns the words of a sentence that carry its meaning. */
 export const contentWords = (sentence: string): readonly string[] =>
   lowerWords(sentence).filter(
     word =>
@@ -81,7 +81,7 @@ const stemOf = (word: string): string =>
     .replace(/'s$/, '')
     .replace(/(?<=..)(?:ings?|ed|es|ern|en|er|s|e|n|ez|ées?|és?)$/u, '');
 
-/** Whether two words are likely forms of one word, or synonyms. */
+/** True if two words are likely forms of one word, or synonyms. */
 export function isAlike(a: string, b: string): boolean {
   const [left, right] = [stemOf(a), stemOf(b)];
   const [short, long] = left.length < right.length ? [left, right] : [right, left];
@@ -89,7 +89,7 @@ export function isAlike(a: string, b: string): boolean {
   while (same < short.length && short[same] === long[same]) same++;
   if (same === long.length || same >= 5) return true;
   if (same >= 3 && same === short.length && long.length - same <= 3) return true;
-  // Compounds: the bare word is a part of "bareword".
+  // Compounds: "word" is a part of "bareword".
   if (short.length >= 4 && long.includes(short)) return true;
   return [words.synonyms, ...words.contrasts].some(
     group => group.has(a) && group.get(a) === group.get(b),

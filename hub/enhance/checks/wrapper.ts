@@ -1,9 +1,9 @@
 const maxRounds = 5;
 
-/** A short first line that announces the prompt: "Sure! Here is the improved prompt:". */
+/** Matches a short first line that announces the prompt: "Sure! Here is the improved prompt:". */
 const announcement =
   /^(?![^\n]*\b(?:versions|prompts|options|variants|alternatives)\b)[^\n]{0,160}?\b(?:prompt|version|rewrit\w+|rewritten|rephras\w+|improved|revised|request|reformul\w+|versión|verbesserte?\w*|amélioré\w*|mejorad\w*)\b[^\n]{0,60}?:[*_]*(?:\n+|[ \t]+(?=["\u201c\u201e\u00ab`*]))/iu;
-/** "Improved prompt: ..." on the same line. */
+/** Matches a label before the prompt, on the same line: "Improved prompt: ...". */
 const label =
   /^[*_#\s]*(?:(?:improved|rewritten|revised|enhanced|refined|better|new|final|clear(?:er)?|verbesserter|überarbeiteter|neuer) )?(?:prompt|version|answer|output|result|rewrite|a(?=: ))(?: (?:amélioré|réécrit|mejorado|reescrito))?\s*[*_]*:[*_]*\s+/iu;
 const tags = /^<prompt_*>|<\/prompt_*>$/g;
@@ -13,8 +13,8 @@ const offer =
 const pairs = ['""', '\u201c\u201d', '\u201e\u201c', '\u00ab\u00bb', "''", '``'];
 
 /**
- * Removes what models put around a prompt: an announcement before it, an offer after it, quotes, a code fence or the
- * delimiters of the frame around the whole. Parts that the prompt has too stay.
+ * Removes what models put around a prompt: an announcement before it, an offer after it, and quotes, a code fence or
+ * the delimiters of the frame around all of it. Nothing is removed that the given prompt has, too.
  */
 export function unwrap(text: string, prompt: string): string {
   let rest = text.trim();

@@ -4,7 +4,7 @@ export const article = '(?:the|an?|my|our|your|this|that|these|those|some|all|it
 export const clauseWord =
   /\b(?:and|or|but|that|which|who|if|when|while|unless|before|after|to)\b|[,;:.?!]/i;
 
-/** The verb of a participle, if it is one of a request: "translated" of "translate". */
+/** Returns the verb of a participle, if it is a verb of requests: "translate" for "translated". */
 export function verbOf(participle: string): string | undefined {
   const lower = participle.toLowerCase();
   if (lower === 'written') return 'write';

@@ -1,16 +1,16 @@
-/** A word of an item. Conjunctions and prepositions are excluded: they end the item. */
+/** Pattern for a word of an item. Conjunctions and prepositions do not match, because they end an item. */
 const word = String.raw`(?!(?:and|or|but|that|which|who|with|without|for|from|to|in|on|at|by|of|if|when|while|as|not|no|is|are)\b)[\p{L}\d][\p{L}\d'&-]*`;
-/** One word, or up to two behind an article. In "low-fat cheese and milk" the adjective may belong to both items. */
+/** Pattern for a word, or up to two after an article: in "low-fat cheese and milk", "low-fat" may refer to both. */
 const item = String.raw`(?:(?:an?|the|my|our) ${word}(?: ${word})?|${word})`;
 const listOf = (one: string): string => String.raw`((?:${one}, ){0,6}${one},? (?:and|or) ${one})`;
-/** The end of a sentence. What follows a list may belong to its last item only. */
+/** Pattern for the end of a sentence. Words after a list may belong to its last item only. */
 const end = String.raw`(?=$|[.?!;])`;
 
 const dish =
   '(?:dish(?:es)?|dinners?|lunch(?:es)?|breakfasts?|snacks?|meals?|desserts?|soups?|stews?|salads?|curr(?:y|ies)|pasta|pizzas?|sandwich(?:es)?|smoothies?|cocktails?|casseroles?|omelettes?|risottos?|cakes?|pies?|sauces?|drinks?|juices?)';
 const relative =
   '(?:wife|husband|partner|son|daughter|mother|mum|mom|father|dad|parents|brother|sister|kids?|children|baby|toddler|grandmother|grandfather|friends?|boyfriend|girlfriend|fianc[ée]e?|aunt|uncle|cousins?|dogs?|cats?)';
-/** Things that people look for by their features. */
+/** Things that people search for by their features. */
 const place =
   '(?:hotels?|hostels?|apartments?|flats?|rooms?|houses?|restaurants?|caf[ée]s?|campsites?|gyms?|hikes?|parks?|laptops?|phones?|cameras?|cars?)';
 const quality =
@@ -18,13 +18,13 @@ const quality =
 const person = `(?:(?:who|he|she|they|i|we)|(?:my|our|his|her) ${relative})`;
 const number = String.raw`-?\d+(?:\.\d+)?`;
 
-/** If one of these words is in the prompt, the order of its lists may matter, or a list may be a text that is quoted. */
+/** Words in a prompt after which the order of its lists may matter, or a list may be a quoted text. */
 const ordered =
   /\b(?:respectively|orders?|ordered|sequence|series|then|first|next|finally|last|rank\w*|priorit\w*|sort\w*|group\w*|label\w*|courses?|menu|layer\w*|steps?|stages?|phases?|before|after|left|right|top|bottom|flags?|stripes?|pattern|say|said|translat\w*|spell\w*|title\w*|starts?|begins?|ends?|named|called|weight\w*)\b/i;
-/** Items whose order may matter: colours (of stripes) and participles (steps). With a verb, another sentence begins. */
+/** Items whose order may matter: colours (of stripes) and participles (steps). Or, with a verb, another sentence. */
 const meant =
   /^(?:red|white|blue|green|black|yellow|orange|purple|pink|brown|gold|silver|gr[ae]y)$|^\w+ed\b|^(?:very|too|so|really|more|less|most|least|quite|only|both|either|neither|few|fewer|little|zero|half)$|n't\b|\b(?:do|does|did|can|could|will|would|have|has|had|i|we|you|it|they)\b/i;
-/** Another dish, which stands beside the first one instead of being an ingredient. */
+/** Matches an item that is another dish, and not an ingredient of the first dish. */
 const besideDish = new RegExp(String.raw`^an? .*\b${dish}$`, 'i');
 
 const itemsOf = (list: string): readonly string[] => list.split(/,? (?:and|or) |, /);
@@ -39,11 +39,11 @@ function sorted(list: string): string {
   return `${others.toReversed().join(', ')} ${joint} ${last}`;
 }
 
-/** Matches a list behind words after which the order never matters. */
+/** Returns a pattern for a list after words after which the order never matters. */
 const free = (opening: string, list: string, close = end): RegExp =>
   new RegExp(`(?:${opening})${list}${close}`, 'iu');
 
-/** Lists without an order: ingredients, what somebody likes, properties of one thing, numbers of a sum. */
+/** Patterns for lists without an order: ingredients, what somebody likes, properties of one thing, numbers of a sum. */
 const lists: readonly RegExp[] = [
   free(
     String.raw`\b(?:recipes?(?: for ${item})?|${dish}(?: (?:recipes?|ideas?))?) (?:with|using|containing|made (?:with|of|from)|that (?:uses|contains|has|includes)) `,
@@ -81,8 +81,8 @@ const lists: readonly RegExp[] = [
 ];
 
 /**
- * Sorts the lists of a request whose order does not matter. If the request has another list or a number, nothing is
- * sorted: each item may belong to one item there.
+ * Sorts the lists of a request whose order does not matter. Sorts nothing if the request also has another list or a
+ * number, because each item may belong to one of those.
  */
 export function withSortedLists(text: string): string {
   if (!/ (?:and|or) /i.test(text) || ordered.test(text)) return text;

@@ -2,19 +2,19 @@ import type { Notation } from '../technical-names.ts';
 import { names, numerals } from '../words.ts';
 import { article, clauseWord } from './clause-words.ts';
 
-/** Adverbs that say how something is done, which stand before or behind the verb with its object. */
+/** Adverbs of manner, which may be before the verb or after its object. */
 const manner =
   '(?:vertically|horizontally|safely|securely|automatically|manually|recursively|asynchronously|efficiently|programmatically|dynamically|locally|remotely|permanently|temporarily|gracefully|politely|periodically|alphabetically|randomly)';
-/** A word behind a verb to which an adverb at the end could belong. */
+/** Words in a verb phrase that an adverb at the end could belong to. */
 const participle = / \p{L}+(?:ing|ed|en)\b| (?:sent|built|made|kept|lost|run|found|sold)\b/iu;
-/** "to" before a noun. */
+/** Matches "to" before a noun. */
 const toNoun = /\bto (?=(?:an?|the|my|our|your)\b)/giu;
-/** Adjectives that are read behind "that is" as well. */
+/** Adjectives that mean the same after "that is". */
 const state =
   '(?:broken|missing|empty|duplicated|deprecated|deleted|stopped|expired|outdated|archived|merged|untracked)';
-/** A verb and the determiner of its object. Further on a clause may belong to several nouns. */
+/** Pattern for a verb and the determiner of its object. A clause later in the sentence may belong to several nouns. */
 const verbOfObject = String.raw`(?<=(?:^|(?:\bthat|\bwhich|,) )\p{L}+ (?:(?:me|us|the|an?|my|our|all|any|every|each|some) )*)`;
-/** Words with which another part of a sentence begins. */
+/** Words that begin another part of a sentence. */
 const clauseBegin =
   '(?:how|what|why|who|that|with|in|to|at|about|and|or|for|from|can|could|should)\\b';
 /** Adverbs for "held every day", "held every week" and so on. */
@@ -27,7 +27,7 @@ const rhythms: ReadonlyMap<string, string> = new Map([
 ]);
 const wholeOf = (count: string): string => (count === 'one' ? '1' : (numerals.get(count) ?? count));
 
-/** Ways to say one part of a sentence, each with the one that is compared. */
+/** Different wordings of a part of a sentence, each with the common wording for comparison. */
 export const parts: readonly Notation[] = [
   [/(?<=^| )\.(?=(?:csv|json|yaml|pdf|txt|log|zip|tar\.gz) (?:files?|archives?)\b)/gi, ''],
   [/\bsteps for (?=\p{L}+ing\b)/giu, 'steps to '],

@@ -5,7 +5,7 @@ import { article, clauseWord, verbOf } from './clause-words.ts';
 const unit =
   '(degrees? (?:Celsius|Fahrenheit)|Celsius|Fahrenheit|grams?|kilograms?|kg|ounces?|oz|pounds?|lbs|miles?|kilomet(?:er|re)s?|km|met(?:er|re)s?|feet|inches|cm|centimet(?:er|re)s?|lit(?:er|re)s?|gallons?|cups?|hours?|minutes?|seconds?|days?|dollars|euros|USD|EUR)';
 const me = '(?:[iI]|we|you|one)';
-/** Measures by the adjective that asks for them. */
+/** Nouns for measures, by the adjective that asks for them: "how tall" asks for the height. */
 const measures: ReadonlyMap<string, string> = new Map([
   ['tall', 'height'],
   ['high', 'height'],
@@ -17,7 +17,7 @@ const measures: ReadonlyMap<string, string> = new Map([
   ['large', 'size'],
   ['fast', 'speed'],
 ]);
-/** What somebody did who is called so. */
+/** What a person of each profession does to a work: the author of a book wrote it. */
 const deeds: ReadonlyMap<string, string> = new Map([
   ['painter', 'painted'],
   ['author', 'wrote'],
@@ -34,8 +34,8 @@ const comparative = String.raw`(?:better|worse|(?:more|less) \p{L}+|\p{L}+er)`;
 const preposition = '(?:for|in|on|to|at|with)';
 
 /**
- * Which of two is better: their order is no part of the question. In "red or green paper" and "a cat or a dog with a bell"
- * something may belong to both.
+ * Returns the question which of two things is better, with the two sorted. Undefined in "red or green paper" and "a cat
+ * or a dog with a bell", where a word may belong to both.
  */
 function comparedOf(one: string, other: string, rest: string): string | undefined {
   const isPair = one.split(' ').length === other.split(' ').length;
@@ -43,7 +43,7 @@ function comparedOf(one: string, other: string, rest: string): string | undefine
   return isPair && isPlain ? `is ${[one, other].toSorted().join(' or ')} ${rest}` : undefined;
 }
 
-/** Ways to ask one question, each with the one that is compared. Quotations are numbers between private characters. */
+/** Wordings of a question, each with the common one. Quotations are numbers between private-use characters. */
 export const questions: readonly Notation[] = [
   [
     /^(?:what|which) (?:day of the week|weekday) (?:was|did) (.{4,40}?)(?: fall(?: on)?)?$/i,
@@ -157,7 +157,7 @@ export const questions: readonly Notation[] = [
     },
   ],
   [
-    // Without "safely" it may be about what others do: "can I be fired" is not "can I fire".
+    // Requires "safely": without it, the subject may be passive. "can I be fired" is not "can I fire".
     /^(can|could) (?!(?:i|we|you|he|she|they) )(.{2,40}?) be (?:safely (\p{L}+ed)|(\p{L}+ed) safely|(\p{L}+ed)(?= .*\bsafely$))(?! by\b)/iu,
     (all, modal = '', noun = '', behind = '', before = '', last = '') => {
       const verb = verbOf(behind || before || last);

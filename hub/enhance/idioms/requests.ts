@@ -1,13 +1,13 @@
 import type { Notation } from '../technical-names.ts';
 import { article, clauseWord, verbOf } from './clause-words.ts';
 
-/** Verbs of a message, whose receiver stands behind them or behind the message. */
+/** Verbs of a message. Its receiver may be after the verb or after the message. */
 const telling =
   '(?:asking|telling|thanking|inviting|reminding|informing|warning|notifying|congratulating)';
 const message = '(?:e-?mail|letter|message|note|mail|text|card)';
-/** What is written beside code, and added to it. */
+/** Documentation that is written next to code. */
 const beside = '(?:docstrings?|javadoc|jsdoc|type (?:hints|annotations))';
-/** Verbs of nouns that only another verb makes an action: "do a review of" is "review". */
+/** Verbs for nouns of actions: "do a review of" is "review". */
 const actions: ReadonlyMap<string, string> = new Map([
   ['review', 'review'],
   ['analysis', 'analyze'],
@@ -18,7 +18,7 @@ const actions: ReadonlyMap<string, string> = new Map([
   ['refactoring', 'refactor'],
 ]);
 
-/** Ways to make one request, each with the one that is compared. */
+/** Different wordings of a request, each with the common wording for comparison. */
 export const requests: readonly Notation[] = [
   [
     new RegExp(

@@ -1,13 +1,13 @@
 import type { Notation } from '../technical-names.ts';
 import { requests, wordSet } from '../words.ts';
 
-/** Endings of nouns for professions: "accountant", "tutor", "nutritionist", "editor". */
+/** Matches endings of nouns for professions: "accountant", "tutor", "nutritionist", "editor". */
 const actor = /(?:er|or|ist|ian|ant|ent|eer|yst|expert|coach|nurse|chef|guide|critic|judge)$/i;
-/** Nouns with such an ending that are praise or blame and no profession. */
+/** Nouns with such an ending that are praise or blame, and not professions. */
 const remarks = wordSet(
   'winner loser killer lifesaver monster disaster wonder cheater liar stranger saint giant bother matter never ever',
 );
-/** The part behind the noun of a profession: "with ten years of experience", "in tax law". */
+/** Matches details after a profession: "with ten years of experience", "in tax law". */
 const details = / (?:with|in|at|for|of|from|on|specializ\w+|specialis\w+|working)\b.*$/i;
 
 const isRole = (noun: string): boolean => {
@@ -15,7 +15,7 @@ const isRole = (noun: string): boolean => {
   return actor.test(head) && !remarks.has(head.toLowerCase());
 };
 
-/** Reads "Act as a tutor and explain" and "Pretend to be a tutor. Explain" as "You are a tutor. Explain". */
+/** Rewrites "Act as a tutor and explain" and "Pretend to be a tutor. Explain" as "You are a tutor. Explain". */
 export const roles: readonly Notation[] = [
   [
     /^(you(?: are|'re)|act as|pretend to be|pretend (?:that )?you(?: are|'re)|(?:take|assume|play)(?: on)? the role of) (an? [^,.;:!?\ue000]{3,80}?)(\.|;|,? and|,) (\p{L}+)(?= )/iu,
