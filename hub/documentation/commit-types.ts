@@ -3,7 +3,7 @@ import type { NoteVault } from './vault/vault-types.ts';
 
 type TrackedFile = Awaited<ReturnType<Repository['files']>>[number];
 
-/** The repository at the commit of a run. */
+/** Access to the files of the repository at the commit of a run. */
 export interface CommitFiles {
   files(): Promise<readonly TrackedFile[]>;
   readFiles(
@@ -12,7 +12,7 @@ export interface CommitFiles {
   ): Promise<readonly ReadFile[]>;
 }
 
-/** The vault of a run. */
+/** Access to the notes in the vault of a run. */
 export interface CommitNotes {
   list(folder: string): Promise<readonly string[]>;
   read(path: string): Promise<string | undefined>;
@@ -20,8 +20,8 @@ export interface CommitNotes {
   remove(path: string): Promise<void>;
 }
 
-/** Time, for limits of durations. */
+/** The part of the hub's clock that limits durations. */
 export interface CommitClock {
-  /** Calls `work` once after `delayMs`; disposing cancels it. */
+  /** Calls `work` once after `delayMs`. Disposing cancels it. */
   after(delayMs: number, work: () => void): Disposable;
 }

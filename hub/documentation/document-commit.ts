@@ -8,19 +8,19 @@ import type { CodeModule, Project } from './project/project-types.ts';
 import { maxFileBytes, readProject } from './read-project.ts';
 import { type WrittenNotes, writeNotes } from './write-notes.ts';
 
-/** Everything that the documentation of a commit needs to know. */
+/** Input of the process that documents a commit. */
 export const orderSchema = z.object({
   name: z.string(),
-  /** The repository: a path. */
+  /** Path of the repository. */
   root: z.string(),
   commit: z.string(),
   limits: z.object({ maxFiles: z.number(), maxBytes: z.number() }),
-  /** The vault, for people. */
+  /** Vault as shown to users, such as its path. */
   place: z.string(),
   isDryRun: z.boolean(),
-  /** ISO 8601. */
+  /** Time in ISO 8601. */
   generatedAt: z.string(),
-  /** The model that describes modules; undefined for none. */
+  /** Model that describes modules; undefined to use none. */
   model: z.string().optional(),
   isModelWanted: z.boolean(),
 });
@@ -37,7 +37,7 @@ export type CommitNeeds = {
   readonly report: (step: string, text: string) => void;
 };
 
-/** Reads a commit, and writes what changed into the vault. Returns the result of the job. */
+/** Reads a commit, and writes the notes that changed into the vault. Resolves with the result of the job. */
 export async function documentCommit(
   order: DocumentationOrder,
   { repository, vault, models, clock, pace, report }: CommitNeeds,
@@ -94,7 +94,7 @@ export async function documentCommit(
     );
   }
 
-  /** As prompts are built: no longer than the context allows. */
+  /** Estimates the tokens of all prompts. As in the prompts, the code of a module is limited by the context. */
   async function estimate(wanted: string, modules: readonly CodeModule[]): Promise<number> {
     const most = promptCharacters((await models.contextTokens(wanted)) ?? 8_192);
     const characters = modules.map(({ files }) =>
@@ -108,7 +108,7 @@ export async function documentCommit(
 }
 
 const maxNames = 40;
-/** Characters of a list of names as JSON. The result of a job has four of them, and is omitted above 8,000. */
+/** Maximum length of a list of names as JSON, in characters. A job's result has four, and is omitted above 8,000. */
 const maxListLength = 1_500;
 
 function shownNames(names: readonly string[]): readonly string[] {

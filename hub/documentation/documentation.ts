@@ -7,22 +7,22 @@ import { type DocumentationRequest, documentationRequest } from './request.ts';
 import type { RunNeeds } from './run-documentation.ts';
 import { chooseVault } from './vault/choose-vault.ts';
 
-/** Documents repositories as notes of Obsidian. Each run is a job. */
+/** Documents repositories as Obsidian notes. Each run is a job. */
 export interface Documentation {
-  /** `start` lets resumed runs begin, `stop` ends all runs; the next run of the hub resumes them. */
+  /** `start` starts resumed runs. `stop` ends all runs; they are resumed when the hub runs again. */
   readonly service: Service;
   /**
-   * Begins a run, and returns the id of its job. Rejects with HUB_PATH_REFUSED, HUB_REPOSITORY_UNKNOWN,
+   * Starts a run, and resolves with the id of its job. Rejects with HUB_PATH_REFUSED, HUB_REPOSITORY_UNKNOWN,
    * HUB_VAULT_UNKNOWN and HUB_DOCUMENTATIONS_FULL.
    */
   begin(request: DocumentationRequest, principal: Principal): Promise<string>;
 }
 
-/** Needs of the documentation. Its code is loaded with the first run. */
+/** Dependencies of the documentation. The code of a run is loaded with the first run. */
 type DocumentationNeeds = RunNeeds & {
   readonly repositories: Pick<Repositories, 'requireAllowed' | 'open' | 'openFolder'>;
   readonly jobs: Pick<Jobs, 'begin' | 'list' | 'onResume'>;
-  /** Where the requests of running jobs are stored for the next run of the hub. */
+  /** Stores the requests of running jobs, so that the next run of the hub can resume them. */
   readonly store: {
     find(id: string): Promise<string | undefined>;
     entries(): Promise<readonly (readonly [id: string, value: string])[]>;
@@ -41,16 +41,16 @@ const stored = z.object({
 });
 type Stored = z.output<typeof stored>;
 
-/** Creates the documentation. Call it before `jobs.start`: it resumes what an earlier run of the hub began. */
+/** Creates the documentation. Call it before `jobs.start`, so that it can resume jobs of an earlier run of the hub. */
 export function createDocumentation(needs: DocumentationNeeds): Documentation {
   const { config, jobs, repositories, store } = needs;
-  /** Projects in vaults that are being written, by job. */
+  /** Vault and project that each job writes, by job id. */
   const targets = new Map<string, string>();
-  /** Ends the runs, and resolves when they have ended. */
+  /** Functions that cancel a run and resolve when it has ended, by job id. */
   const runs = new Map<string, () => Promise<void>>();
   const ready = Promise.withResolvers<void>();
 
-  /** Removes the requests of jobs that have ended. A kill between the end of a job and this loses nothing. */
+  /** Removes the requests of jobs that have ended. Nothing is lost if the hub is killed before this. */
   async function tidy(): Promise<void> {
     const entries = await store.entries();
     const running = new Set(jobs.list().flatMap(job => (job.state === 'running' ? [job.id] : [])));
@@ -85,7 +85,7 @@ export function createDocumentation(needs: DocumentationNeeds): Documentation {
     const running = work().then(
       result => ended(() => job.done(result)),
       (error: unknown) => {
-        // What was cancelled may fail in many ways.
+        // A cancelled run may fail with any error, so report the reason of the cancellation.
         const why: unknown = cancelling.signal.aborted ? cancelling.signal.reason : error;
         ended(() => job.failed(why));
       },

@@ -8,9 +8,9 @@ import { isManifest } from './project/manifests.ts';
 import type { Project, ProjectFile } from './project/project-types.ts';
 
 type ReadingLimits = {
-  /** Source files. */
+  /** Maximum number of files to read. */
   readonly maxFiles: number;
-  /** Bytes of all files that are read. */
+  /** Maximum total size in bytes of the files to read. */
   readonly maxBytes: number;
 };
 
@@ -32,13 +32,13 @@ type Needs = {
 type Tracked = Awaited<ReturnType<CommitFiles['files']>>[number];
 
 export const maxFileBytes = 512 * 1_024;
-/** Small batches: neither the hub nor git handles more than this at once, as calls of clients wait meanwhile. */
+/** Maximum number of files in a batch. Small, because calls of clients wait while the hub and git process a batch. */
 const batchFiles = 16;
 const batchBytes = 32 * 1_024;
-/** Files after which progress is reported. */
+/** Number of files after which progress is reported. */
 const reportFiles = 100;
 
-/** Reads a repository at a commit: what git tracks, within limits. Nothing is read from its working tree. */
+/** Reads a repository at a commit: the files that git tracks, within limits. The working tree is not read. */
 export async function readProject(
   { repository, root, commit, name, limits }: Reading,
   { parser, pace, progress }: Needs,
@@ -54,7 +54,7 @@ export async function readProject(
       fileBytes: maxFileBytes,
       maxBytes: batchBytes + maxFileBytes,
     });
-  // One after the other: git beside the parser would take two processors from the hub, its servers and its clients.
+  // Sequentially, because git and the parser together would take two processors from the hub, its servers and clients.
   for (const [at, batch] of batches.entries()) {
     const files = await readBatch(batch);
     const hashes = new Map(batch.map(({ path, hash }) => [path, hash]));
@@ -102,10 +102,10 @@ export async function readProject(
   );
 }
 
-/** Its heading and its first paragraph are enough. */
+/** Maximum length of Markdown in characters. Only the heading and the first paragraph are needed. */
 const maxMarkdown = 8_000;
 
-/** Source files, manifests and Markdown, in the order of git, as far as the limits go. */
+/** Chooses source files, manifests and Markdown in the order of git, up to the limits. */
 function chooseFiles(tracked: readonly Tracked[], { maxFiles, maxBytes }: ReadingLimits) {
   const chosen: Tracked[] = [];
   const excluded: Exclusion[] = [];

@@ -33,10 +33,10 @@ export const documentationRequest = z.strictObject({
     ),
 });
 
-/** What is to be documented, as clients write it. */
+/** A request to document a repository, as clients send it. */
 export type DocumentationRequest = z.output<typeof documentationRequest>;
 
-/** Parses the body of a request. Throws HUB_REQUEST_INVALID, which names the field, its value and the remedy. */
+/** Parses the body of a request. Throws HUB_REQUEST_INVALID, whose message has the field, its value and the remedy. */
 export function parseDocumentationRequest(body: unknown): DocumentationRequest {
   const parsed = documentationRequest.safeParse(body, { reportInput: true });
   if (!parsed.success)

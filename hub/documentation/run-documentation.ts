@@ -14,21 +14,21 @@ export type RunNeeds = {
   readonly repositories: Pick<Repositories, 'open' | 'openFolder'>;
   readonly models: DocumentationModels;
   readonly redact: (text: string) => string;
-  /** The config in force. */
+  /** Returns the current config. */
   readonly config: () => DocumentationConfig;
 };
 
 type DocumentationRun = {
   readonly request: DocumentationRequest;
-  /** The job, with the grants of who began it. */
+  /** Principal of the job, with the grants of the caller who started it. */
   readonly principal: Principal;
-  /** The commit of an earlier run that was cut off; undefined: HEAD. */
+  /** Commit of an interrupted run that is resumed; undefined means HEAD. */
   readonly commit: string | undefined;
 };
 
 type ReportStep = (step: string, text: string) => void;
 
-/** Reads the repository, and writes what changed into the vault. Returns the result of the job. */
+/** Reads the repository, and writes the notes that changed into the vault. Resolves with the result of the job. */
 export async function runDocumentation(
   { request, principal, commit: given }: DocumentationRun,
   needs: RunNeeds,
@@ -73,7 +73,7 @@ export async function runDocumentation(
   );
 }
 
-/** A model of a provider is used only if the request names it: the code leaves the machine. */
+/** Returns the model for a run. A model of a provider must be named by the request, because it gets the code. */
 async function modelOf(
   given: string | undefined,
   models: DocumentationModels,

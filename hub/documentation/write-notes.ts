@@ -13,13 +13,13 @@ import {
 } from './vault/plan-writes.ts';
 import type { VaultNote } from './vault/vault-types.ts';
 
-/** What became of the notes. In a dry run, what would become of them. */
+/** Result of writing the notes. In a dry run: what would be written. */
 export type WrittenNotes = {
-  /** Names by what happened to them; those of `keep` are left out. */
+  /** Names of notes by action, without those of `keep`. */
   readonly byAction: Readonly<Record<Exclude<NoteAction, 'keep'>, readonly string[]>>;
   readonly removed: readonly string[];
   readonly kept: number;
-  /** Modules whose notes a model would describe. */
+  /** Modules whose notes need a description by a model. */
   readonly toDescribe: readonly CodeModule[];
 };
 
@@ -28,7 +28,7 @@ type Writing = {
   readonly vault: CommitNotes;
   readonly isDryRun: boolean;
   readonly generatedAt: string;
-  /** The model that describes modules; undefined for none. */
+  /** Model that describes modules; undefined to use none. */
   readonly model: string | undefined;
 };
 
@@ -39,7 +39,7 @@ type Needs = {
   readonly progress: (step: 'compare' | 'write', done: number, all: number) => void;
 };
 
-/** Small batches: the hub must not handle more than this at once, as calls of clients wait meanwhile. */
+/** Maximum number of notes in a batch. Small, because calls of clients wait while the hub processes a batch. */
 const batchNotes = 20;
 const batchLength = 48 * 1_024;
 const readAtOnce = 8;
@@ -90,7 +90,7 @@ export async function writeNotes(
     }
     const description = isDescribed ? await describe(module) : undefined;
     const there = existing.get(target);
-    // The model was asked again in vain: what is there says as much, or more.
+    // The model failed again, so the existing note is at least as good.
     const isVain = isDescribed && !description && there?.sourceHash === sourceHash;
     done[isVain ? 'keep' : action].push(target);
     if (isVain) {
@@ -117,7 +117,7 @@ export async function writeNotes(
     const text = renderNote(facts, body);
     batch.push({ path: pathOf(target), text });
     inBatch += text.length;
-    // A description takes long: what is written survives a kill of the hub.
+    // Written after each description, which takes long, so that it is not lost if the hub is killed.
     if (batch.length >= batchNotes || inBatch >= batchLength || description) await flush();
   }
 
@@ -172,7 +172,7 @@ async function readExisting(
   return existing;
 }
 
-/** Two repositories under one name would remove each other's notes. */
+/** Rejects a name that another repository uses: the runs would remove each other's notes. */
 function requireOwn(existing: ReadonlyMap<string, ExistingNote>, { name, root }: Project): void {
   for (const { source } of existing.values())
     if (source !== undefined && source !== root)

@@ -4,23 +4,23 @@ import type { CodeModule } from '../project/project-types.ts';
 import { type ShownFile, promptCharacters, promptFor, system } from './prompt.ts';
 import { readClaims } from './read-claims.ts';
 
-/** A question about a module. */
+/** Prompt about a module, and the model for it. */
 type ModulePrompt = {
   readonly model: string;
   readonly system: string;
   readonly prompt: string;
 };
 
-/** Models of the hub, as this room uses them. */
+/** The functions of the hub's models that the documentation uses. */
 export interface DocumentationModels {
-  /** The model of runs that name none: a local one, undefined if none answers. */
+  /** Model of runs that do not name one: a local model; undefined if none answers. */
   defaultModel(signal: AbortSignal): Promise<string | undefined>;
   contextTokens(model: string): Promise<number | undefined>;
-  /** Rejects with HubError. */
+  /** Sends a prompt to a model, and resolves with its answer. Rejects with HubError. */
   chat(request: ModulePrompt & { readonly client: string }, signal: AbortSignal): Promise<string>;
 }
 
-/** Models, as they are asked about the modules of a commit. */
+/** The functions of models that the process of a run uses. */
 export type CommitModels = {
   contextTokens(model: string): Promise<number | undefined>;
   chat(request: ModulePrompt): Promise<string>;
@@ -30,7 +30,7 @@ type DescriberCounts = {
   described: number;
   removedCitations: number;
   droppedClaims: number;
-  /** Why the last module has no description. */
+  /** Reason why the last failed module has no description. */
   failure: string | undefined;
 };
 
@@ -40,10 +40,10 @@ type Needs = {
 };
 
 const usualContextTokens = 8_192;
-/** After so many failures in a row the rest of the notes is written without the model. */
+/** Number of consecutive failures after which the remaining notes are written without the model. */
 const maxFailures = 3;
 
-/** Creates what asks a model about one module after the other. */
+/** Creates a describer, which asks a model about one module at a time. */
 export async function createDescriber(model: string, { models, readFiles }: Needs) {
   const characters = promptCharacters((await models.contextTokens(model)) ?? usualContextTokens);
   const counts: DescriberCounts = {
@@ -56,7 +56,7 @@ export async function createDescriber(model: string, { models, readFiles }: Need
 
   return {
     counts,
-    /** Undefined if the model is not asked any more, failed, or said nothing that can be shown. */
+    /** Resolves with a description; undefined if the model failed, now or too often, or wrote nothing usable. */
     async describe(module: CodeModule): Promise<Description | undefined> {
       if (failures >= maxFailures) return undefined;
       const paths = module.files.map(({ path }) => path);

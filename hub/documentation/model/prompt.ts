@@ -1,6 +1,6 @@
 import type { CodeModule } from '../project/project-types.ts';
 
-/** A part of a file as a model is shown it. */
+/** A file as shown to a model. */
 export type ShownFile = { readonly path: string; readonly text: string };
 
 export const system = [
@@ -11,13 +11,13 @@ export const system = [
 ].join('\n');
 
 const charactersPerToken = 4;
-/** Tokens for the instructions and the answer. */
+/** Tokens reserved for the instructions and the answer. */
 const reservedTokens = 1_600;
 const leastTokens = 2_000;
-/** Above this, more code makes answers slower and not better. */
+/** Maximum context to use, in tokens. More code makes answers slower and not better. */
 const mostTokens = 24_000;
 
-/** Number of characters of code that fit into a prompt for a context of so many tokens. */
+/** Returns the maximum number of characters of code in a prompt, for a context of this many tokens. */
 export const promptCharacters = (contextTokens: number): number =>
   (Math.min(mostTokens, Math.max(leastTokens, contextTokens)) - reservedTokens) *
   charactersPerToken;
@@ -25,7 +25,7 @@ export const promptCharacters = (contextTokens: number): number =>
 export const estimateTokens = (characters: number): number =>
   Math.ceil(characters / charactersPerToken);
 
-/** Prompt for the description of a module: its files with numbered lines, as far as they fit. */
+/** Returns the prompt for the description of a module: its files with numbered lines, as far as they fit. */
 export function promptFor(
   module: CodeModule,
   files: readonly ShownFile[],
@@ -47,7 +47,7 @@ export function promptFor(
   return [head, ...parts].join('\n\n');
 }
 
-/** Whole lines up to a number of characters. */
+/** Formats a file with numbered lines, up to a number of characters. Lines are not split. */
 function numbered(path: string, text: string, characters: number): string {
   const lines = [`=== ${path}`];
   let left = characters - path.length - 5;

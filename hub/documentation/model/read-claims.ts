@@ -4,9 +4,9 @@ import type { Citation } from '../project/project-types.ts';
 
 type ReadClaims = {
   readonly claims: readonly Claim[];
-  /** Citations of lines that do not exist at the commit. */
+  /** Number of citations of lines that do not exist at the commit. */
   readonly removedCitations: number;
-  /** Lines without a citation that exists. */
+  /** Number of lines that were dropped: without an existing citation, or without prose. */
   readonly droppedClaims: number;
 };
 
@@ -16,8 +16,8 @@ const citation =
   /[\s([`]{0,20}([\w@./+$-]{0,200}[\w$-]\.\w{1,12}):(\d{1,7})(?:-\d{1,7})?[\])`,;]*/g;
 
 /**
- * Reads the lines of a model's answer. A line stays only with a citation that exists: a file that the model was shown,
- * and a line of it. `linesOf`: the number of lines of each such file, by path.
+ * Parses the lines of a model's answer. A line is used only if it cites an existing line of a file that was shown to
+ * the model. `linesOf`: number of lines of each such file, by path.
  */
 export function readClaims(answer: string, linesOf: ReadonlyMap<string, number>): ReadClaims {
   const claims: Claim[] = [];
@@ -46,7 +46,10 @@ export function readClaims(answer: string, linesOf: ReadonlyMap<string, number>)
   return { claims, removedCitations, droppedClaims };
 }
 
-/** Models often leave out the folder: a name is enough if only one file has it. */
+/**
+ * Returns a citation with its full path; undefined if the line does not exist. Models often omit the folder: a file
+ * name is enough if only one file has it.
+ */
 function existing(
   path: string,
   line: number,

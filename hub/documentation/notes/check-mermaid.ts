@@ -1,6 +1,6 @@
 /**
- * Checks a drawing: the part of Mermaid's flowcharts that the hub writes, and that models are asked for. Returns what is
- * wrong, or undefined. What is not in this part is refused, such as `click`, which runs code or opens pages.
+ * Checks a Mermaid flowchart. Returns the error, or undefined. Accepts only the syntax that the hub writes and asks
+ * models for. Everything else is an error, such as `click`, which runs code or opens pages.
  */
 export function faultOfMermaid(drawing: string): string | undefined {
   const lines = drawing
@@ -39,6 +39,6 @@ const arrow = String.raw`(?:-->|---|-\.->|==>)(?:\|${text}\|)?`;
 const subgraph = new RegExp(String.raw`^subgraph (?:${id}(?:\[${text}\])?|${label})$`, 'u');
 const direction = /^direction (?:TB|TD|BT|LR|RL)$/;
 const statement = new RegExp(String.raw`^${node}(?: *${arrow} *${node}){0,20};?$`, 'u');
-/** Mermaid reads these as words of its own, wherever a node could stand. */
+/** Keywords of Mermaid, which must not be used as the name of a node. */
 const keywords =
   /(?:^|[>|] *)(?:end|graph|subgraph|flowchart|click|style|linkStyle|class|classDef|default|call|href)\b/;

@@ -6,10 +6,10 @@ import { createNoteNames } from './note-names.ts';
 import type { DraftNote } from './note-types.ts';
 import { type Overview, draftArchitecture, draftIndex, draftReadme } from './overview-notes.ts';
 
-/** Raised when the form of notes changes, so that the next run writes all of them again. */
+/** Version of the format of notes. Increment it to make the next run write all notes again. */
 const form = 1;
 
-/** Names the notes of a project. The same folders get the same names in each run. */
+/** Chooses the names of a project's notes. The same folders get the same names in each run. */
 export function nameNotes({ name: project, modules }: Project): NoteNames {
   const { ofModule, ...overviews } = createNoteNames(project);
   return {
@@ -19,7 +19,7 @@ export function nameNotes({ name: project, modules }: Project): NoteNames {
   };
 }
 
-/** Writes the notes of all modules, one at a time: other work of the process goes between. */
+/** Yields the notes of all modules one at a time, so that other work of the process is not blocked. */
 export function* draftModuleNotes(
   project: Project,
   names: NoteNames,
@@ -29,7 +29,7 @@ export function* draftModuleNotes(
   for (const module of project.modules) yield draftModuleNote(module, modules, names, pace);
 }
 
-/** Writes the notes about all modules. `described`: what earlier or other notes say about modules. */
+/** Yields the notes about all modules. `described`: descriptions of modules, from this or an earlier run. */
 export function* draftOverviews(
   project: Project,
   names: NoteNames,
@@ -45,7 +45,7 @@ export function* draftOverviews(
   for (const draft of [draftReadme, draftIndex, draftArchitecture]) yield draft(overview);
 }
 
-/** Changes if and only if what a note was made from changes. */
+/** Returns a hash of everything that a note is made from, except the text of a model. */
 export const sourceHashOf = ({ title, tags, body, madeFrom }: DraftNote): string =>
   createHash('sha256')
     .update(JSON.stringify([form, title, tags, body, madeFrom]))

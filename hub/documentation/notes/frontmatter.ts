@@ -1,36 +1,36 @@
 import { createHash } from 'node:crypto';
 
-/** What the hub writes at the top of a note, and reads there again. */
+/** Properties in the frontmatter of a note. */
 type NoteFacts = {
   readonly title: string;
   readonly tags: readonly string[];
-  /** One sentence, which the index shows. */
+  /** One sentence about the note, which is shown in the index. */
   readonly description: string;
-  /** The repository: a path. */
+  /** Path of the repository. */
   readonly source: string;
   readonly commit: string;
-  /** ISO 8601. */
+  /** Time in ISO 8601. */
   readonly generatedAt: string;
-  /** Hash of what the note was made from. */
+  /** Hash of everything that the note was made from. */
   readonly sourceHash: string;
-  /** The model that wrote a part of it. */
+  /** Model that wrote a part of the note; absent if none did. */
   readonly model?: string | undefined;
 };
 
-/** A note of an earlier run as far as the next run needs it. */
+/** Properties of a note from an earlier run that the next run needs. */
 export type ExistingNote = {
   readonly source: string | undefined;
   readonly sourceHash: string | undefined;
   readonly description: string | undefined;
   readonly model: string | undefined;
-  /** True unless the text is exactly what the hub wrote. */
+  /** False if the text is exactly as the hub wrote it. */
   readonly isEdited: boolean;
 };
 
 const generator = 'AgentHub documentation';
 const hashLine = /^hash: .*\n/m;
 
-/** Joins frontmatter and body. `hash` is that of the whole text without its own line, so that any edit is seen. */
+/** Joins frontmatter and body. `hash` covers the whole text except its own line, so that any edit is detected. */
 export function renderNote(facts: NoteFacts, body: string): string {
   const lines = [
     `title: ${JSON.stringify(facts.title)}`,
@@ -51,7 +51,7 @@ export function renderNote(facts: NoteFacts, body: string): string {
 
 const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-/** Reads a note. One that the hub did not write counts as edited. Line ends of Windows are no edit. */
+/** Parses a note. A note that the hub did not write counts as edited. Windows line breaks do not. */
 export function readNote(given: string): ExistingNote {
   const text = given.replaceAll('\r\n', '\n');
   const head = /^---\n([^]*?)\n---\n/.exec(text)?.[1] ?? '';
@@ -66,7 +66,7 @@ export function readNote(given: string): ExistingNote {
   };
 }
 
-/** A value of one line, with or without quotes: Obsidian may write them anew. */
+/** Returns a one-line value, with or without quotes, because Obsidian may rewrite them; undefined if there is none. */
 function valueOf(head: string, key: string): string | undefined {
   const written = new RegExp(`^${key}: *(.*)$`, 'm').exec(head)?.[1];
   if (written === undefined || written === '') return undefined;
@@ -74,7 +74,7 @@ function valueOf(head: string, key: string): string | undefined {
   try {
     return String(JSON.parse(written));
   } catch {
-    // Not ours any more.
+    // The value was edited, and is no longer valid.
     return undefined;
   }
 }

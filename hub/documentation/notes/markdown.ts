@@ -1,8 +1,8 @@
 import type { Citation } from '../project/project-types.ts';
 
 /**
- * A text of the repository or of a model as plain Markdown: nothing in it becomes a link, a tag, an image, HTML or code
- * that a plugin runs. Code in backquotes stays code.
+ * Converts a text of the repository or of a model to plain Markdown, in which nothing becomes a link, a tag, an image,
+ * HTML or code that a plugin runs. Code in backticks remains code.
  */
 export function plainText(text: string): string {
   return onOneLine(text)
@@ -12,30 +12,30 @@ export function plainText(text: string): string {
     .trim();
 }
 
-/** White space as single spaces. Most texts have no other. */
+/** Replaces whitespace by single spaces, if necessary: most texts have no other. */
 const onOneLine = (text: string) =>
   /\s\s|[^\S ]/.test(text) ? text.replaceAll(/\s+/g, ' ') : text;
 
-/** Only where a character means something: a word with underscores reads badly with backslashes. */
+/** Escapes a text if necessary. Backslashes in words with underscores would be hard to read. */
 const escaped = (text: string) => (special.test(text) ? withBackslashes(text) : text);
 
-/** Most texts have none of these. */
+/** Matches texts that may need escapes. Most texts do not. */
 const special = /[\\`*[\]|~^$<#_%=:+>-]|\d[.)]/;
 
 const withBackslashes = (text: string) =>
   text
     .replaceAll(/[\\`*[\]|~^$]/g, '\\$&')
-    // Also keeps Templater from finding its commands.
+    // Escaping "<" also prevents Templater from finding its commands.
     .replaceAll('<', '&lt;')
     .replaceAll(/#(?=\S)/g, '\\#')
     .replaceAll(/(?<![\p{L}\d])_|_(?![\p{L}\d])/gu, '\\_')
     .replaceAll('%%', '%\\%')
     .replaceAll('==', '=\\=')
     .replace(/^(\s*)([-+>]|\d+[.)])(?=\s)/, '$1\\$2')
-    // Bare addresses become links.
+    // Insert a zero-width space, because bare URLs become links.
     .replaceAll(/\b([a-z]{2,10}):\/\//gi, '$1:\u200b//');
 
-/** Inline code. Dataview runs code that begins with "=" or "$=", and Templater what is in "<%". */
+/** Formats inline code. Neutralizes "=" and "$=" at its start (run by Dataview), and "<%" (run by Templater). */
 export function code(text: string): string {
   const plain = onOneLine(text).trim();
   if (plain === '') return '';
@@ -48,11 +48,11 @@ export function code(text: string): string {
 
 export const cite = ({ path, line }: Citation): string => code(`${path}:${line}`);
 
-/** A link of Obsidian. `shown` may be the name of a folder, which can have line breaks and begin code that a plugin runs. */
+/** Formats an Obsidian link. `shown` may be a folder's name with line breaks, or with code that a plugin would run. */
 export const link = (name: string, shown: string): string =>
   `[[${name}|${onOneLine(shown).replaceAll(/[[\]|`<>%]/g, '-')}]]`;
 
-/** A tag of Obsidian: lowercase letters, digits, "-", "_" and "/", not only digits. */
+/** Converts a text to an Obsidian tag: lowercase letters, digits, "-", "_" and "/", and not only digits. */
 export function tagOf(text: string): string {
   const plain = text
     .normalize('NFC')

@@ -8,17 +8,17 @@ const maxEdges = 40;
 
 type Edge = { readonly from: string; readonly to: string; readonly files: number };
 
-/** Which groups of modules use which. `depth`: number of path parts that name a group. */
+/** Drawing of the dependencies between groups of modules. */
 type Drawing = {
   readonly text: string;
   readonly groups: readonly string[];
-  /** Groups that most others use. If there are too many arrows, the arrows to these groups are left out first. */
+  /** Groups that most other groups use. If there are too many arrows, those to these groups are omitted first. */
   readonly common: readonly string[];
-  /** Other arrows that are left out. */
+  /** Number of other arrows that are omitted. */
   readonly omittedEdges: number;
 };
 
-/** Draws the modules, or their parent folders if there are too many. Undefined if nothing uses anything. */
+/** Draws the modules, or their parent folders if there are too many. Returns undefined if there are no dependencies. */
 export function drawModules(given: readonly CodeModule[]): Drawing | undefined {
   const modules = given.filter(({ isTests }) => !isTests);
   const depth = depthFor(modules);
@@ -55,7 +55,7 @@ export function drawModules(given: readonly CodeModule[]): Drawing | undefined {
   if (arrows.length === 0) return undefined;
   const nodes = groups.map(group => `  ${ids.get(group)}["${labelOf(group)}"]`);
   const text = ['flowchart LR', ...nodes, ...arrows].join('\n');
-  // A drawing that Mermaid cannot read is an error message in the note: rather none.
+  // Mermaid would show an error message in the note, so omit an invalid drawing.
   if (faultOfMermaid(text) !== undefined) return undefined;
   return {
     text,
@@ -65,7 +65,7 @@ export function drawModules(given: readonly CodeModule[]): Drawing | undefined {
   };
 }
 
-/** The groups that more than half of the others use; none if hardly any arrows were left. */
+/** Returns the groups that more than half of the others use; none if hardly any arrows would be left without them. */
 function commonOf(edges: readonly Edge[]): ReadonlySet<string> {
   const others = new Set(edges.flatMap(({ from, to }) => [from, to])).size - 1;
   const users = Map.groupBy(edges, ({ to }) => to);
@@ -74,8 +74,8 @@ function commonOf(edges: readonly Edge[]): ReadonlySet<string> {
 }
 
 /**
- * The most parts of a path at which there are few enough groups. One more if they hardly use each other, as where all code
- * is in one top folder.
+ * Returns the highest number of path parts with few enough groups to draw. It is higher if these groups hardly use each
+ * other, such as if all code is in one top folder.
  */
 function depthFor(modules: readonly CodeModule[]): number {
   const groupOf = (folder: string, depth: number) => folder.split('/').slice(0, depth).join('/');
@@ -97,6 +97,6 @@ function depthFor(modules: readonly CodeModule[]): number {
   return depth;
 }
 
-/** Mermaid writes special characters as `#quot;`. */
+/** Returns a label without special characters, which Mermaid would require to be written like `#quot;`. */
 const labelOf = (group: string) =>
   (group === '.' ? 'top folder' : group).replaceAll(/["`<>#&]/g, '-').slice(0, 80);

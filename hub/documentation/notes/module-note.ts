@@ -5,7 +5,7 @@ import type { CodeModule } from '../project/project-types.ts';
 import { cite, code, counted, link, plainText, tagOf } from './markdown.ts';
 import type { Description, DraftNote } from './note-types.ts';
 
-/** Names of notes, by folder. */
+/** Names of a project's notes. `ofModule`: by folder. */
 export type NoteNames = {
   readonly project: string;
   readonly readme: string;
@@ -18,7 +18,7 @@ const maxSymbolsShown = 40;
 const maxFilesShown = 4;
 const maxTestsShown = 12;
 
-/** Writes the note of a module. `pace`: called after each piece of work. */
+/** Creates the note of a module. `pace`: called after each piece of work. */
 export function draftModuleNote(
   module: CodeModule,
   modules: ReadonlyMap<string, CodeModule>,
@@ -49,7 +49,7 @@ export function draftModuleNote(
   };
 }
 
-/** Inserts what a model wrote, before what was read from the syntax. */
+/** Inserts a model's description of a module before the sections that were read from its syntax. */
 export function withDescription(body: string, { claims, model }: Description): string {
   const lines = claims.map(
     ({ text, citations }) => `- ${plainText(text)} ${citations.map(cite).join(', ')}`,
@@ -76,7 +76,7 @@ const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => to
 
 const maxNamesInDescription = 5;
 
-/** One sentence about a module: its own, or what it offers. */
+/** Returns one sentence about a module: from its summary, or about the names that it exports. */
 export function describe({ summary, files, isTests }: CodeModule): string {
   if (isTests) return `${counted(files.length, 'file')} of tests.`;
   if (summary) return summary.text.replace(/^(.{20,}?[.!?])\s.*$/, '$1');
@@ -144,7 +144,7 @@ function itemOf({ signature, name, line, doc, members = [] }: OutlineSymbol, pat
   return `- ${code(shown)}${said}${methods} ${cite({ path, line })}`;
 }
 
-/** Names by the file that they come from. */
+/** Formats the names that a file re-exports, by their source file. */
 function reexportsOf(symbols: readonly OutlineSymbol[]): string {
   const bySource = new Map<string, string[]>();
   for (const { name, signature } of symbols) {

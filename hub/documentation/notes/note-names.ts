@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
 import { HubError } from '#core';
 
-/** Characters that links of Obsidian or file systems do not allow in names, and control characters. */
+/** Matches control characters, and characters that Obsidian links or file systems do not allow in names. */
 const forbidden = /[:/\\|#^[\]*"<>?%`]|\p{Cc}/gu;
 const maxNameBytes = 150;
 const maxProjectLength = 80;
-/** Names that Windows reserves. */
+/** Matches names that Windows reserves. */
 const reserved = /^(?:con|prn|aux|nul|com\d|lpt\d)$/i;
 
-/** Throws HUB_REQUEST_INVALID for a name that cannot be a folder and the beginning of notes' names. */
+/** Throws HUB_REQUEST_INVALID if a name is not valid as a folder and as the beginning of note names. */
 export function requireProjectName(name: string): string {
   const fault =
     name.trim() !== name || name === ''
@@ -27,7 +27,7 @@ export function requireProjectName(name: string): string {
   );
 }
 
-/** Names of the notes of a project, all beginning with its name: unique in the vault, whatever the case of letters. */
+/** Creates the names of a project's notes. All begin with its name, and are unique in the vault regardless of case. */
 export function createNoteNames(project: string) {
   const taken = new Set<string>();
 
@@ -45,7 +45,7 @@ export function createNoteNames(project: string) {
     readme: unique('README', ''),
     index: unique('Index', ''),
     architecture: unique('Architecture', ''),
-    /** Call it in the order of the folders, so that names stay the same from run to run. */
+    /** Returns the name of a module's note. Call it in the order of the folders, so that names stay the same. */
     ofModule: (folder: string) =>
       unique(folder === '.' ? 'top folder' : folder.split('/').join(' - '), folder),
   };
@@ -56,7 +56,7 @@ const foldCase = (name: string): string => name.normalize('NFC').toLowerCase();
 const withHash = (name: string, key: string) =>
   `${name} ${createHash('sha256').update(key).digest('hex').slice(0, 8)}`;
 
-/** Never cuts a character in half. */
+/** Cuts a text to a number of bytes, without splitting a character. */
 function cutTo(text: string, bytes: number): string {
   let cut = text;
   while (Buffer.byteLength(cut) > bytes || !cut.isWellFormed()) cut = cut.slice(0, -1);

@@ -1,23 +1,23 @@
 import type { Citation } from '../project/project-types.ts';
 
-/** A note before it is compared with what is in the vault. */
+/** A note before it is compared with the notes in the vault. */
 export type DraftNote = {
-  /** Without `.md`. */
+  /** Name of the note, without `.md`. */
   readonly name: string;
   readonly title: string;
   readonly tags: readonly string[];
   readonly description: string;
   readonly body: string;
-  /** Beyond the body: what else the note was made from, such as the files of a module. */
+  /** Further sources of the note that are not in the body, such as the hashes of a module's files. */
   readonly madeFrom: string;
-  /** Path of the folder of the module; undefined for the notes about all modules. */
+  /** Path of the module's folder; undefined for notes about all modules. */
   readonly folder?: string;
 };
 
-/** A sentence of a model, with places that show it. */
+/** A sentence that a model wrote, and the lines of code that it cites. */
 export type Claim = { readonly text: string; readonly citations: readonly Citation[] };
 
-/** What a model wrote about a module, checked. */
+/** A model's description of a module, after the check of its citations. */
 export type Description = {
   readonly model: string;
   readonly claims: readonly Claim[];

@@ -8,22 +8,22 @@ import { drawModules } from './mermaid.ts';
 import { type NoteNames, linkTo, navigation } from './module-note.ts';
 import type { DraftNote } from './note-types.ts';
 
-/** What the notes about all modules need. */
+/** Input of the notes about all modules. */
 export type Overview = {
   readonly project: Project;
   readonly names: NoteNames;
-  /** A sentence about each module, by folder. */
+  /** One sentence about each module, by folder. */
   readonly descriptions: ReadonlyMap<string, string>;
 };
 
 const maxListed = 200;
 const maxCentral = 8;
 const maxPackages = 60;
-/** Documents of one folder. If it has more, it shows few of them. */
+/** Maximum number of documents shown for a folder. A folder with more shows only `fewOfFolder`. */
 const maxOfFolder = 20;
 const fewOfFolder = 10;
 
-/** The note to begin with: what the project is, how it starts, and what is not documented. */
+/** Creates the introductory note: what the project is, how it starts, and what is not documented. */
 export function draftReadme(overview: Overview): DraftNote {
   const { project, names } = overview;
   const { introduction, entryPoints, documents, modules, excluded, trackedFiles, name } = project;
@@ -66,7 +66,7 @@ export function draftReadme(overview: Overview): DraftNote {
   );
 }
 
-/** All modules, by their top folder. */
+/** Creates the note that lists all modules, by their top folder. */
 export function draftIndex(overview: Overview): DraftNote {
   const { project, names } = overview;
   const code = project.modules.filter(({ isTests }) => !isTests);
@@ -87,7 +87,7 @@ export function draftIndex(overview: Overview): DraftNote {
   ]);
 }
 
-/** How the modules depend on each other. */
+/** Creates the note about the dependencies between modules. */
 export function draftArchitecture(overview: Overview): DraftNote {
   const { project, names } = overview;
   const modules = project.modules.filter(({ isTests }) => !isTests);
@@ -172,7 +172,7 @@ const limited = (items: readonly string[]) =>
     ? [...items.slice(0, maxListed), `- and ${items.length - maxListed} others`]
     : items;
 
-/** In the order of their folders. One with many documents, such as a log of decisions, is cut short. */
+/** Lists documents by folder. Of a folder with many, such as a log of decisions, only the first are listed. */
 const documentItems = (documents: Project['documents']) =>
   [...Map.groupBy(documents, ({ path }) => posix.dirname(path))].flatMap(([folder, all]) => {
     const shown = all.length > maxOfFolder ? all.slice(0, fewOfFolder) : all;
@@ -182,7 +182,7 @@ const documentItems = (documents: Project['documents']) =>
     return items;
   });
 
-/** The modules that most others use, tests not counted. */
+/** Returns the modules that most other modules use. Tests do not count. */
 function centralOf(modules: readonly CodeModule[]): readonly CodeModule[] {
   const isTests = new Set(modules.filter(module => module.isTests).map(({ folder }) => folder));
   const users = ({ usedBy }: CodeModule) => usedBy.filter(folder => !isTests.has(folder)).length;
@@ -192,7 +192,7 @@ function centralOf(modules: readonly CodeModule[]): readonly CodeModule[] {
     .slice(0, maxCentral);
 }
 
-/** Packages of others, those that most modules use first. */
+/** Lists external packages, those that most modules use first. */
 function packagesOf(modules: readonly CodeModule[], names: NoteNames): readonly string[] {
   const users = new Map<string, string[]>();
   for (const { folder, packages } of modules)
@@ -216,7 +216,7 @@ const reasons: Readonly<Record<Exclusion['reason'], string>> = {
   link: 'Symbolic links, which are not followed',
 };
 
-/** Secrets are listed one by one. Of the others, the folders are enough. */
+/** Lists excluded files. Files with secrets are listed individually, others by their folders. */
 function excludedTexts(excluded: readonly Exclusion[]): readonly string[] {
   const groups = Map.groupBy(excluded, ({ reason }) => reason);
   const lists = Object.entries(reasons).flatMap(([reason, text]) => {

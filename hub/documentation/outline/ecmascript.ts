@@ -23,7 +23,7 @@ const kinds: Readonly<Record<string, SymbolKind>> = {
 
 const functionValues = new Set(['arrow_function', 'function_expression', 'generator_function']);
 
-/** Reads exports and imports of JavaScript and TypeScript: ES modules and CommonJS. */
+/** Reads the exports and imports of JavaScript and TypeScript: ES modules and CommonJS. */
 export function outlineEcmascript(root: Node, text: string, pace: ThreadPace): Found {
   const declared = new Map<string, OutlineSymbol>();
   const exports: OutlineSymbol[] = [];
@@ -75,7 +75,7 @@ export function outlineEcmascript(root: Node, text: string, pace: ThreadPace): F
       exports.push({ ...named('*', 're-export', node), signature: `from ${source.text}` });
   }
 
-  /** `module.exports = ...`, `exports.name = ...`. */
+  /** Reads CommonJS exports: `module.exports = ...`, `exports.name = ...`. */
   function readAssignment(statement: Node): void {
     let assignment = childrenOf(statement)[0];
     while (assignment?.type === 'assignment_expression') {
@@ -110,7 +110,7 @@ export function outlineEcmascript(root: Node, text: string, pace: ThreadPace): F
     }
   }
 
-  /** A name that stands for a declaration of the file, or for a value of its own. */
+  /** Returns the symbol of an exported name: a declaration of the file, or a value. */
   function aliased(name: string, local: string, at: Node): OutlineSymbol {
     const known = declared.get(local);
     if (known) return { ...known, name };
@@ -129,7 +129,7 @@ function named(name: string, kind: SymbolKind, node: Node): OutlineSymbol {
   };
 }
 
-/** The names that a statement declares. */
+/** Returns the symbols that a statement declares. */
 function declarationsOf(node: Node): readonly OutlineSymbol[] {
   const inside = node.type === 'export_statement' ? node.childForFieldName('declaration') : node;
   if (inside?.type === 'ambient_declaration') return childrenOf(inside).flatMap(declarationsOf);
@@ -170,7 +170,7 @@ function methodsOf(declaration: Node): readonly string[] {
     .slice(0, maxMembers);
 }
 
-/** Names of the properties and methods of an interface or an object type. */
+/** Returns the names of the properties and methods of an interface or object type. */
 function membersOf(declaration: Node): readonly string[] {
   const shape = declaration.childForFieldName('body') ?? declaration.childForFieldName('value');
   if (shape?.type !== 'object_type' && shape?.type !== 'interface_body') return [];
@@ -181,18 +181,18 @@ function membersOf(declaration: Node): readonly string[] {
     .slice(0, maxMembers);
 }
 
-/** The value at the end of `a = b = value`. */
+/** Returns the last value of a chain of assignments, such as `value` in `a = b = value`. */
 function lastValue(value: Node): Node {
   const inner = value.type === 'assignment_expression' ? value.childForFieldName('right') : null;
   return inner ? lastValue(inner) : value;
 }
 
-/** The specifiers of `require()` and `import()`. */
+/** Matches `require()` and `import()` with their specifiers. */
 const calls = /\b(?:require|import)\(\s*(['"])([^'"\n]{1,300})\1\s*\)/g;
 
 const unquoted = (text: string) => text.replace(/^['"`](.*)['"`]$/, '$1');
 
-/** The first of each name. `module.exports` often names one thing several times, also as `default`. */
+/** Returns the first symbol of each name. CommonJS often exports a value under several names, also as `default`. */
 function distinct(symbols: readonly OutlineSymbol[]): readonly OutlineSymbol[] {
   const seen = new Set<string>();
   const named = new Set(symbols.flatMap(({ name, line }) => (name === 'default' ? [] : [line])));

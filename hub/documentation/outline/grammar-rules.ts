@@ -2,16 +2,16 @@ import type { Node } from '@vscode/tree-sitter-wasm';
 import type { GrammarName } from './languages.ts';
 import type { SymbolKind } from './outline-types.ts';
 
-/** How a grammar names what a file offers and uses. */
+/** Node types of a tree-sitter grammar for exports and imports. */
 export type GrammarRules = {
-  /** Node types of declarations. */
+  /** Node types of declarations, with the kind of symbol. */
   readonly declarations: Readonly<Record<string, SymbolKind>>;
-  /** Nodes whose children are read too, such as namespaces. */
+  /** Node types whose children are read, too, such as namespaces. */
   readonly containers?: ReadonlySet<string>;
   /** Node types of methods in the body of a class. */
   readonly methods?: ReadonlySet<string>;
   readonly isPublic?: (node: Node, name: string) => boolean;
-  /** Node types of imports, and the pattern of what they name in their text. */
+  /** Node types of imports. `specifier`: pattern for the specifier in their text. */
   readonly imports: ReadonlySet<string>;
   readonly specifier: RegExp;
 };
@@ -23,7 +23,7 @@ const headOf = (node: Node) => node.text.slice(0, 400);
 
 const named = new Set<string>();
 
-/** Rules of the grammars that `ecmascript.ts` does not read. */
+/** Rules for the grammars that `ecmascript.ts` does not read. */
 export const grammarRules: Readonly<Partial<Record<GrammarName, GrammarRules>>> = {
   python: {
     declarations: { class_definition: 'class', function_definition: 'function' },

@@ -17,7 +17,7 @@ export type GrammarName =
 
 type Language = {
   readonly name: string;
-  /** Undefined: files are counted, but their names are not read. */
+  /** Tree-sitter grammar. If undefined, files are counted, but their symbols are not read. */
   readonly grammar: GrammarName | undefined;
 };
 
@@ -54,7 +54,7 @@ function of(name: string, grammar: GrammarName | undefined, extensions: readonly
   return Object.fromEntries(extensions.map(extension => [extension, { name, grammar }]));
 }
 
-/** The programming language of a file by its name; undefined for other files. */
+/** Returns the programming language of a file by its extension; undefined for other files. */
 export function languageOf(path: string): Language | undefined {
   const extension = posix.extname(path).slice(1).toLowerCase();
   return Object.hasOwn(byExtension, extension) ? byExtension[extension] : undefined;
@@ -64,5 +64,5 @@ const testFolders = /(?:^|\/)(?:tests?|__tests__|spec|specs|testing)\//i;
 const testNames =
   /(?:[._-](?:test|spec)\.\w+|_test\.(?:go|py)|Tests?\.(?:java|cs|php))$|(?:^|\/)test_[^/]*\.py$/;
 
-/** Whether a file tests others, by its name. */
+/** True if a file contains tests, by its path. */
 export const isTestFile = (path: string): boolean => testFolders.test(path) || testNames.test(path);

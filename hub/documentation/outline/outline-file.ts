@@ -7,7 +7,7 @@ import { type GrammarName, languageOf } from './languages.ts';
 import type { FileOutline, SourceFileText } from './outline-types.ts';
 import { docOfModule, outlineTree } from './outline-tree.ts';
 
-/** Parses a text and passes its syntax tree on, which is freed afterwards. Undefined: it could not be parsed. */
+/** Parses a text, and calls `read` with its syntax tree, which is then freed. Undefined if parsing failed. */
 export type Parse = <T>(
   grammar: GrammarName,
   text: string,
@@ -17,7 +17,7 @@ export type Parse = <T>(
 const maxSymbols = 200;
 const maxImports = 500;
 
-/** Reads the outline of a file. */
+/** Returns the outline of a file. */
 export function outlineFile(
   { path, text, bytes, hash }: SourceFileText,
   parse: Parse,
@@ -52,7 +52,7 @@ function read(root: Node, text: string, grammar: GrammarName | undefined, pace: 
   };
 }
 
-/** As editors count them: the line after the last line feed is none if it is empty. */
+/** Counts lines like an editor: an empty line after the last line break does not count. */
 export function countLines(text: string): number {
   if (text === '') return 0;
   let lines = text.endsWith('\n') ? 0 : 1;

@@ -10,7 +10,7 @@ const maxDepth = 6;
 const maxMembers = 20;
 const classKinds = new Set(['class', 'interface', 'struct', 'trait', 'module']);
 
-/** Reads what a file offers and uses, by the rules of its grammar. */
+/** Reads the exports and imports of a file by the rules of its grammar. */
 export function outlineTree(root: Node, rules: GrammarRules, pace: ThreadPace) {
   const symbols: OutlineSymbol[] = [];
   const imports: string[] = [];
@@ -84,7 +84,7 @@ const bodyOf = (node: Node): Node | null =>
   childrenOf(node).find(({ type }) => type === 'body_statement' || type === 'declaration_list') ??
   null;
 
-/** C has the name of a function inside of its declarator. */
+/** Returns the name of a declaration. In C, the name of a function is inside its declarator. */
 function nameOf(node: Node): string | undefined {
   const direct = node.childForFieldName('name');
   if (direct) return direct.text;
@@ -97,7 +97,7 @@ function nameOf(node: Node): string | undefined {
   return childrenOf(node).find(({ type }) => type === 'function_name')?.text;
 }
 
-/** A method of Go: `(s *Server) Close` becomes `Server.Close`. */
+/** Prefixes the name of a Go method with its receiver: `(s *Server) Close` becomes `Server.Close`. */
 function withReceiver(node: Node, name: string): string {
   const receiver = /([\w]+)(?:\[[^\]]*\])?\s*\)$/.exec(
     node.childForFieldName('receiver')?.text ?? '',
@@ -105,7 +105,7 @@ function withReceiver(node: Node, name: string): string {
   return receiver ? `${receiver[1]}.${name}` : name;
 }
 
-/** The string at the start of a body in Python. */
+/** Returns the Python docstring at the start of a body; undefined if there is none. */
 function docstringOf(node: Node): string | undefined {
   const first = childrenOf(node.childForFieldName('body'))[0];
   const text = childrenOf(first)[0];
@@ -117,7 +117,7 @@ function docstringOf(node: Node): string | undefined {
 const plainString = (text: string) =>
   text.replace(/^[rbuRBU]*(?:"""|'''|["'])/, '').replace(/(?:"""|'''|["'])$/, '');
 
-/** The docstring of a module in Python. */
+/** Returns the docstring of a Python module and its line; undefined if there is none. */
 export function docOfModule(root: Node): { text: string; line: number } | undefined {
   const first = childrenOf(root).find(({ type }) => type !== 'comment');
   const string = first?.type === 'expression_statement' ? childrenOf(first)[0] : undefined;

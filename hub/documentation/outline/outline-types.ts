@@ -13,48 +13,48 @@ export type SymbolKind =
   | 're-export'
   | 'type';
 
-/** A name that a file offers to others. */
+/** A name that a file exports. */
 export type OutlineSymbol = {
   readonly name: string;
   readonly kind: SymbolKind;
-  /** The declaration without its body, on one line. */
+  /** Declaration without its body, on one line. */
   readonly signature: string;
-  /** Number of the line, counted from 1. */
+  /** Line number, counted from 1. */
   readonly line: number;
-  /** The first paragraph of its comment. */
+  /** First paragraph of the comment about the symbol. */
   readonly doc?: string;
-  /** Names of its public methods, or the members of a type. */
+  /** Names of public methods, or of the members of a type. */
   readonly members?: readonly string[];
 };
 
-/** What a file offers and uses, read from its syntax. */
+/** Exports and imports of a file, as read from its syntax. */
 export type FileOutline = {
   readonly path: string;
   readonly language: string;
   readonly lines: number;
   readonly bytes: number;
-  /** Hash of the file as a blob in git. */
+  /** Git blob hash of the file. */
   readonly hash: string;
-  /** The comment at its top, and the line of it. */
+  /** Comment at the top of the file, and its line. */
   readonly doc?: { readonly text: string; readonly line: number };
   readonly symbols: readonly OutlineSymbol[];
-  /** Symbols beyond the limit of a file. */
+  /** Number of symbols omitted because a file has too many. */
   readonly moreSymbols: number;
   /** Specifiers as written, such as `./jobs.ts`, `#core`, `fastify` or `app.models`. */
   readonly imports: readonly string[];
-  /** False if its language has no grammar here, or if it could not be parsed. */
+  /** False if there is no grammar for the language, or if the file could not be parsed. */
   readonly isParsed: boolean;
 };
 
-/** Why a file is not in the documentation. */
+/** A file that is excluded from the documentation, and the reason. */
 export type Exclusion = {
   readonly path: string;
   readonly reason: 'secret' | 'generated' | 'too_large' | 'binary' | 'link' | 'limit';
-  /** What was found, such as `its name` or `line 12`. Never has a secret. */
+  /** Where the reason was found, such as `its name` or `line 12`. Never contains a secret. */
   readonly what?: string;
 };
 
-/** A file as it is handed to the parser. */
+/** A file for the parser. */
 export type SourceFileText = {
   readonly path: string;
   readonly text: string;

@@ -18,22 +18,22 @@ type ParsedBatch = {
   readonly excluded: readonly Exclusion[];
 };
 
-/** Parses files in a thread of its own, so that a grammar that is caught in a loop ends with it. */
+/** Parses files in a separate thread, so that a grammar in an endless loop can be terminated. */
 export interface ParserThread extends AsyncDisposable {
   parse(files: readonly SourceFileText[]): Promise<ParsedBatch>;
 }
 
 type Needs = { readonly clock: CommitClock };
 
-/** This file is also the code of the thread, which starts with this value. */
+/** Value of `workerData` by which this file recognizes that it runs as the parser thread. */
 const role = 'agenthub-documentation-parser';
-/** Maximum duration of a batch in ms. A grammar that needs longer is caught in a loop. */
+/** Timeout of a batch in ms. A grammar that needs longer is assumed to be in an endless loop. */
 const batchMs = 60_000;
 const maxOldSpaceMb = 96;
-/** Most of a syntax tree is garbage soon. */
+/** Maximum young generation of the thread. Small, because most of a syntax tree is soon garbage. */
 const maxYoungSpaceMb = 1;
 
-/** Creates a parser. Its thread starts with the first batch, and again after a batch that ended it. */
+/** Creates a parser. Its thread is started with the first batch, and again after a batch that failed. */
 export function createParserThread({ clock }: Needs): ParserThread {
   let worker: Worker | undefined;
 
@@ -43,7 +43,7 @@ export function createParserThread({ clock }: Needs): ParserThread {
     await ending?.terminate();
   }
 
-  /** Rejects if the thread ends. */
+  /** Parses a batch in the thread. Rejects if the thread ends or does not answer in time. */
   async function run(files: readonly SourceFileText[]): Promise<ParsedBatch> {
     worker ??= new Worker(new URL(import.meta.url), {
       workerData: role,
@@ -71,7 +71,7 @@ export function createParserThread({ clock }: Needs): ParserThread {
       try {
         return await run(files);
       } catch {
-        // The thread failed. Its files are listed without their names.
+        // The thread failed, so list its files without symbols.
         await end();
         const outlines = files
           .filter(({ path, text }) => !excludedByContent(path, text))
@@ -101,7 +101,7 @@ const unparsed = ({ path, text, bytes, hash }: SourceFileText): FileOutline => (
 
 if (!isMainThread && workerData === role && parentPort) serve(parentPort);
 
-/** Answers each batch in turn. */
+/** Parses each batch that the port receives, and posts the result. */
 function serve(port: MessagePort): void {
   const pace = createPace();
   const parsing = createParse(pace);
@@ -128,7 +128,10 @@ function serve(port: MessagePort): void {
 const isSourceFileText = (value: unknown): value is SourceFileText =>
   isObject(value) && typeof value['path'] === 'string' && typeof value['text'] === 'string';
 
-/** The package is loaded here, and each grammar with its first file: only repositories that are documented need them. */
+/**
+ * Creates the parsers. The package is loaded here, and each grammar with the first file that needs it, because only
+ * runs of the documentation use them.
+ */
 async function createParse(pace: ThreadPace) {
   const { default: treeSitter } = await import('@vscode/tree-sitter-wasm');
   const { Parser, Language } = treeSitter;

@@ -3,7 +3,7 @@ import type { Node } from '@vscode/tree-sitter-wasm';
 const maxSignatureLength = 160;
 const bodies = ['body', 'block', 'class_body', 'declaration_list'];
 
-/** A declaration up to its body, on one line. */
+/** Returns a declaration up to its body, on one line. */
 export function signatureOf(node: Node): string {
   const value = node.childForFieldName('value');
   const body =
@@ -20,6 +20,6 @@ export function signatureOf(node: Node): string {
   return `${text.slice(0, maxSignatureLength).trimEnd()} ...`;
 }
 
-/** Object types are listed by their members. */
+/** True for values that are omitted from a signature. Object types are listed by their members instead. */
 const isLong = ({ text, type }: Node) =>
   type === 'object_type' || text.length > 60 || text.includes('\n');

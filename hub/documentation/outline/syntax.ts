@@ -1,5 +1,5 @@
 import type { Node } from '@vscode/tree-sitter-wasm';
 
-/** The named children of a node. */
+/** Returns the named children of a node. */
 export const childrenOf = (node: Node | null | undefined): readonly Node[] =>
   node?.namedChildren.filter(child => child !== null) ?? [];

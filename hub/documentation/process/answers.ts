@@ -8,21 +8,21 @@ type Run = {
   readonly repository: Pick<Repository, 'files' | 'readFiles'>;
   readonly commit: string;
   readonly vault: NoteVault;
-  /** Name of the run, for the models. */
+  /** Name under which the run calls models. */
   readonly client: string;
 };
 
 type Needs = {
   readonly models: DocumentationModels;
-  /** Removes secrets that the hub knows from prompts. */
+  /** Removes secrets that the hub knows from a prompt. */
   readonly redact: (text: string) => string;
   readonly report: (step: string, text: string) => void;
 };
 
-/** Files of one answer: a longer list would hold up calls of clients. */
+/** Maximum number of files in an answer. A longer list would delay calls of clients. */
 const filesAtOnce = 500;
 
-/** What the process of a run may ask for: its commit, its vault and the models. */
+/** Creates the functions that answer requests of a run's process: to its commit, its vault and the models. */
 export function createAnswers(
   { repository, commit, vault, client }: Run,
   { models, redact, report }: Needs,
@@ -33,7 +33,7 @@ export function createAnswers(
       const { from } = params.files.parse(given);
       files ??= await repository.files(commit, signal);
       const page = files.slice(from, from + filesAtOnce);
-      if (page.length === 0) files = undefined; // It is not needed any more.
+      if (page.length === 0) files = undefined; // The process has read all files.
       return page;
     },
     async readFiles(given, signal) {

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { CommitNeeds } from '../document-commit.ts';
 import { toError } from './errors.ts';
 
-/** Asks the hub from the process of a run. `schema` parses the answer. Rejects with HubError. */
+/** Sends a request from the process of a run to the hub. `schema` parses the answer. Rejects with HubError. */
 type AskHub = <T>(name: string, params: object, schema: z.ZodType<T>) => Promise<T>;
 
 const tracked = z.object({
@@ -22,7 +22,7 @@ const readFile = z.discriminatedUnion('kind', [
 ]);
 const none = z.unknown();
 
-/** Parameters of the requests of the process. */
+/** Schemas for the parameters of the process's requests. */
 export const params = {
   files: z.object({ from: z.number() }),
   readFiles: z.object({
@@ -38,13 +38,13 @@ export const params = {
   report: z.object({ step: z.string(), text: z.string() }),
 };
 
-/** Messages to and from the hub. */
+/** Channel for messages to and from the hub. */
 type HubChannel = {
   readonly onMessage: (listener: (message: unknown) => void) => unknown;
   readonly send: (message: Serializable) => void;
 };
 
-/** Asks over a channel to the hub. */
+/** Creates a function that sends requests to the hub over a channel. */
 export function createAsk({ onMessage, send }: HubChannel): AskHub {
   const waiting = new Map<unknown, PromiseWithResolvers<unknown>>();
   let last = 0;
@@ -64,7 +64,7 @@ export function createAsk({ onMessage, send }: HubChannel): AskHub {
   };
 }
 
-/** The needs of the documentation of a commit. All but those of `own` ask the hub. */
+/** Creates the dependencies of `documentCommit`, which send requests to the hub, except for those in `own`. */
 export function askingHub(ask: AskHub, own: Pick<CommitNeeds, 'clock' | 'pace'>): CommitNeeds {
   return {
     repository: {
@@ -94,7 +94,7 @@ export function askingHub(ask: AskHub, own: Pick<CommitNeeds, 'clock' | 'pace'>)
   };
 }
 
-/** Decodes a file here instead of in the hub, which has more to do. */
+/** Decodes a file in this process, because the hub has more to do. */
 function decoded(file: z.output<typeof readFile>) {
   if (file.kind !== 'bytes') return file;
   const { path, bytes, content } = file;

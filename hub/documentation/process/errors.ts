@@ -1,6 +1,6 @@
 import { HubError, isCode, isObject, messageOf } from '#core';
 
-/** An error as a message of a process: clones of errors lose their class. */
+/** An error as a message between processes: a cloned error loses its class. */
 type ErrorMessage = {
   readonly message: string;
   readonly code?: string;
@@ -12,7 +12,7 @@ export const toMessage = (error: unknown): ErrorMessage =>
     ? { message: error.message, code: error.code, data: error.data }
     : { message: messageOf(error) };
 
-/** The error of a message. One without a code of the hub is a fault of the hub. */
+/** Converts a message to an error. A message without an error code of the hub becomes HUB_INTERNAL. */
 export function toError(value: unknown): HubError {
   const { message, code, data } = isObject(value) ? value : {};
   return new HubError(

@@ -9,20 +9,20 @@ import { askingHub, createAsk } from './ask.ts';
 import { toError, toMessage } from './errors.ts';
 import { giveWay } from './give-way.ts';
 
-/** Folder of the compiled modules of this process, in one that processes with other flags share. */
+/** Folder of this process's compiled modules. Its parent folder is shared by processes with different flags. */
 const compileCache = getCompileCacheDir();
 
-/** Answers what the process asks for, by name. */
+/** Functions that answer the requests of the process, by name. */
 export type Answers = Readonly<
   Record<string, (params: unknown, signal: AbortSignal) => Promise<unknown>>
 >;
 
-/** This file is also the code of the process, which starts with this argument. */
+/** Argument by which this file recognizes that it runs as the process of a run. */
 const role = 'agenthub-documentation';
 const maxOldSpaceMb = 512;
 /**
- * Helper threads of V8 compile and collect in pieces of up to 10 ms, which cannot rest: `createPace` of #core paces what
- * runs in the threads of the process only.
+ * Flags without helper threads. These compile and collect garbage in steps of up to 10 ms, which cannot be paused:
+ * `createPace` of #core only paces the threads of the process.
  */
 const flags = [
   '--single-threaded',
@@ -33,8 +33,8 @@ const flags = [
 ];
 
 /**
- * Documents a commit in a process of its own, whose memory ends with it. What the process needs of the hub it asks for,
- * one small piece at a time, so that calls of clients never wait long. Rejects with HubError.
+ * Documents a commit in a separate process, whose memory is freed when it ends. The process requests everything that it
+ * needs from the hub, in small pieces, so that calls of clients never wait long. Rejects with HubError.
  */
 export async function runInProcess(
   order: DocumentationOrder,
@@ -44,15 +44,15 @@ export async function runInProcess(
   signal.throwIfAborted();
   const child = fork(fileURLToPath(import.meta.url), [role], {
     execArgv: flags,
-    // It asks the hub for everything, and has no use for what the environment of the hub holds.
+    // The process requests everything from the hub, and must not get the environment of the hub.
     env: compileCache === undefined ? {} : { NODE_COMPILE_CACHE: dirname(compileCache) },
     serialization: 'advanced',
-    // In a group of its own for the scheduler (see give-way.ts), which a Ctrl-C for the hub does not reach.
+    // A session of its own, for the scheduler (see give-way.ts), and so that a Ctrl-C for the hub does not reach it.
     detached: process.platform !== 'win32',
     windowsHide: true,
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
   });
-  // From the start of the process, because loading its modules already takes a lot of processor time.
+  // Done at once, because loading the modules of the process already takes a lot of processor time.
   if (child.pid !== undefined) giveWay(child.pid);
   const ended = Promise.withResolvers<Readonly<Record<string, unknown>>>();
   const ending = new AbortController();
@@ -85,7 +85,7 @@ export async function runInProcess(
   const closed = Promise.withResolvers<void>();
   child.once('error', error => {
     failed(messageOf(error));
-    // A process that was not started does not end either.
+    // If the process was not started, there is no exit event.
     if (child.pid === undefined) closed.resolve();
   });
   child.once('exit', (code, by) => {
@@ -100,12 +100,12 @@ export async function runInProcess(
     ending.abort();
     child.kill('SIGKILL');
     await closed.promise;
-    // What is written into the vault is whole before the run counts as ended.
+    // Writes to the vault must be complete before the run counts as ended.
     await Promise.all(open);
   }
 }
 
-/** How V8 ends a process whose heap is full. */
+/** Signal and exit code of a process whose V8 heap is full. */
 const outOfMemory = { signal: 'SIGABRT', code: 134 };
 
 const tooLarge = () =>
@@ -114,13 +114,13 @@ const tooLarge = () =>
     `the documentation needs more than ${maxOldSpaceMb} MB: lower documentation.max_files or documentation.max_megabytes`,
   );
 
-/** Sends a message, unless the process has ended meanwhile: its end is an event of its own. */
+/** Sends a message, unless the process has ended, which is reported by its exit event. */
 function tell(to: ChildProcess | NodeJS.Process, message: Serializable): void {
   if (to.connected) to.send?.(message, undefined, undefined, () => {});
 }
 
 if (isMainThread && process.argv[2] === role && process.send) {
-  // It ends with the hub, also with one that is killed.
+  // Exit if the hub ends, even if it was killed.
   process.once('disconnect', () => process.exit());
   process.once('message', (message: unknown) => {
     if (isObject(message)) void serve(message['order']);
@@ -135,7 +135,7 @@ async function serve(order: unknown): Promise<void> {
   try {
     const needs = askingHub(ask, { clock: systemClock, pace: createPace() });
     const result = await documentCommit(orderSchema.parse(order), needs);
-    // The process is killed as soon as its result is there.
+    // Flushed now, because the hub kills the process as soon as it has the result.
     flushCompileCache();
     tell(process, { result });
   } catch (error) {

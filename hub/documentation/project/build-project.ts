@@ -19,7 +19,7 @@ const maxEntryPoints = 40;
 const maxDocuments = 200;
 const maxTitleLength = 1_000;
 
-/** Joins what was read from a repository. `pace`: called after each piece of work. */
+/** Creates the project from everything that was read. `pace`: called after each piece of work. */
 export function buildProject(
   { outlines, others, excluded, ...facts }: Sources,
   pace: () => void,
@@ -41,7 +41,7 @@ export function buildProject(
   };
 }
 
-/** Files that programs usually start with. */
+/** Returns the files that programs usually start with. */
 const mainsOf = (files: readonly FileOutline[]): readonly EntryPoint[] =>
   files
     .filter(({ path }) => mainFiles.test(path) && !isTestFile(path))

@@ -1,6 +1,6 @@
 import type { CodeModule } from './project-types.ts';
 
-/** Groups of modules that use each other in a circle: strongly connected components, by Tarjan. */
+/** Finds groups of modules with circular dependencies: the strongly connected components, by Tarjan's algorithm. */
 export function findCycles(modules: readonly CodeModule[]): readonly (readonly string[])[] {
   const byFolder = new Map(modules.map(module => [module.folder, module]));
   const order = new Map<string, number>();
@@ -19,7 +19,7 @@ export function findCycles(modules: readonly CodeModule[]): readonly (readonly s
     return { folder, targets: [...(byFolder.get(folder)?.uses.keys() ?? [])] };
   }
 
-  // Without recursion: a chain of imports may be longer than the stack.
+  // Not recursive, because a chain of imports may exceed the call stack.
   for (const { folder: start } of modules) {
     if (order.has(start)) continue;
     const path = [enter(start)];

@@ -2,35 +2,35 @@ import { posix } from 'node:path';
 import { isObject, tryParseJson } from '#core';
 import type { EntryPoint, ProjectFile } from './project-types.ts';
 
-/** What manifests such as package.json say. */
+/** Contents of manifests such as package.json. */
 export type Manifests = {
   readonly entryPoints: readonly EntryPoint[];
-  /** Names of packages that the repository depends on, of any language. */
+  /** Names of the packages that the repository depends on, in any language. */
   readonly dependencies: ReadonlySet<string>;
-  /** Packages of npm in this repository. */
+  /** npm packages in this repository. */
   readonly packages: readonly NpmPackage[];
-  /** Modules of Go in this repository: their names and folders. */
+  /** Go modules in this repository, with their names and folders. */
   readonly goModules: readonly { readonly name: string; readonly folder: string }[];
 };
 
 type NpmPackage = {
   readonly name: string | undefined;
   readonly folder: string;
-  /** Patterns of `imports`, such as `#*`, and what they stand for. */
+  /** Patterns in `imports` of package.json, such as `#*`, and their targets. */
   readonly imports: readonly (readonly [pattern: string, target: string])[];
 };
 
 const names = /(?:^|\/)(?:package\.json|pyproject\.toml|requirements\.txt|go\.mod|Cargo\.toml)$/;
 
-/** Whether a file is a manifest that `readManifests` reads. */
+/** True if `readManifests` reads the file. */
 export const isManifest = (path: string): boolean => names.test(path);
 
 const shownScripts = ['start', 'dev', 'build', 'test'];
 const maxTargetLength = 160;
-/** Longer lines are nothing that people wrote, and are not searched. */
+/** Maximum length of a line in characters. Longer lines were not written by people, and are skipped. */
 const maxLineLength = 1_000;
 
-/** Reads manifests. What cannot be parsed says nothing. */
+/** Reads manifests. Skips those that cannot be parsed. */
 export function readManifests(files: readonly ProjectFile[]): Manifests {
   const entryPoints: EntryPoint[] = [];
   const dependencies = new Set<string>();
@@ -105,7 +105,7 @@ export function readManifests(files: readonly ProjectFile[]): Manifests {
       for (const [dependency] of entriesOf(manifest[key])) dependencies.add(dependency);
   }
 
-  /** The tables of Cargo.toml and pyproject.toml that matter, line by line. */
+  /** Reads scripts and dependencies of Cargo.toml and pyproject.toml line by line. */
   function readToml(lines: readonly string[], path: string, add: Add): void {
     let table = '';
     for (const line of lines) {

@@ -6,10 +6,10 @@ import type { ResolvedImport } from './resolve-imports.ts';
 
 type Resolve = (file: FileOutline, specifier: string) => ResolvedImport;
 
-/** Files whose comment describes their folder, the most telling first. */
+/** Matches files whose comment at the top usually describes the whole folder. */
 const describing = /^(?:index|mod|lib|__init__|main|doc|package-info)\.\w+$/;
 
-/** Groups source files by folder, and finds which modules use which. Sorted by folder. `pace`: called after each. */
+/** Groups files into modules, sorted by folder, with their dependencies. `pace`: called after each module. */
 export function groupModules(
   files: readonly FileOutline[],
   readmes: readonly ProjectFile[],
@@ -61,7 +61,7 @@ export function groupModules(
     .toSorted((a, b) => compareText(a.folder, b.folder));
 }
 
-/** Independent of the language of the machine. */
+/** Compares strings by code units, independent of the locale. */
 export const compareText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
 function addTo(map: Map<string, Set<string>>, key: string, value: string): void {
@@ -69,7 +69,7 @@ function addTo(map: Map<string, Set<string>>, key: string, value: string): void 
   map.set(key, values.add(value));
 }
 
-/** Tests below one folder of tests are one module: their folders only mirror the source. */
+/** Returns the folder of a file's module. Tests below a test folder are one module, because they mirror the source. */
 function moduleFolderOf(path: string): string {
   const folder = posix.dirname(path);
   const parts = folder.split('/');
@@ -89,11 +89,11 @@ function summaryOf(
   const [best] = [
     ...documented.filter(({ path }) => describing.test(posix.basename(path))),
     ...documented.filter(({ path }) => stem(path) === posix.basename(folder)),
-    // The only file of a folder says what the folder is for.
+    // If the folder has only one file, the comment of this file describes the folder.
     ...(own.length === 1 ? documented : []),
   ];
   if (best?.doc) return { text: best.doc.text, path: best.path, line: best.doc.line };
-  // A file that is called like its folder holds what the folder is for.
+  // A file with the name of its folder contains what the folder is for.
   const main = own.find(({ path }) => stem(path) === posix.basename(folder));
   const symbol = main?.symbols.find(({ doc }) => doc !== undefined);
   return main && symbol?.doc !== undefined
@@ -104,10 +104,10 @@ function summaryOf(
 const stem = (path: string) => posix.basename(path).replace(/\.[^.]+$/, '');
 
 const maxIntroduction = 400;
-/** Characters of a paragraph that are read. */
+/** Maximum length of a paragraph in characters. The rest is not read. */
 const maxParagraph = 4_000;
 
-/** The first paragraph of a Markdown file that is text: no heading, badge, list, table, quote or HTML. */
+/** Returns the first paragraph of text in a Markdown file: no heading, badge, list, table, quote or HTML. */
 export function introductionOf({ path, text }: ProjectFile): CodeModule['summary'] {
   const lines = text.split('\n');
   let isFenced = false;
@@ -133,7 +133,7 @@ export function introductionOf({ path, text }: ProjectFile): CodeModule['summary
       .replaceAll(/\*\*|__/g, '')
       .trim();
     if (isProse(plain)) return { text: shortened(plain), path, line: first + 1 };
-    at--; // What ended the paragraph may begin a fence.
+    at--; // The line that ended the paragraph may begin a fence.
   }
   return undefined;
 }
@@ -143,7 +143,10 @@ const isFence = (line: string) => /^\s*(?:```|~~~)/.test(line);
 const isEndOfParagraph = (line: string) =>
   line.trim() === '' || isFence(line) || /^(?:#|[-*] |\||>)/.test(line);
 
-/** A word of three letters, and another one behind a space. Each part is searched once: a README may be one long line. */
+/**
+ * True if a text has a word of three letters and another one after a space. Each part is searched only once, because a
+ * README may be a single long line.
+ */
 function isProse(text: string): boolean {
   const word = text.search(/\p{L}{3}/u);
   const space = word < 0 ? -1 : text.slice(word).search(/\s/);

@@ -1,33 +1,33 @@
 import type { Exclusion, FileOutline } from '../outline/outline-types.ts';
 
-/** Where a statement of a note is shown: a file at the commit, and a line of it from 1. */
+/** A place that proves a statement in a note: a file at the commit, and a line, counted from 1. */
 export type Citation = { readonly path: string; readonly line: number };
 
-/** A folder with source files. All folders of tests below one folder are one module. */
+/** A folder with source files. All tests below a test folder are one module. */
 export type CodeModule = {
-  /** Path of the folder; `.` for the top one. */
+  /** Path of the folder; `.` for the top folder. */
   readonly folder: string;
   readonly isTests: boolean;
   readonly files: readonly FileOutline[];
-  /** Comment or README that says what it is for. */
+  /** Text of a comment or README about the purpose of the module; undefined if there is none. */
   readonly summary: (Citation & { readonly text: string }) | undefined;
-  /** Folders of the modules that its files import, and the files that do. */
+  /** Folders of the modules that this module imports, each with the files that import it. */
   readonly uses: ReadonlyMap<string, readonly string[]>;
   readonly usedBy: readonly string[];
-  /** Names of the packages that it imports. */
+  /** Names of imported packages. */
   readonly packages: readonly string[];
 };
 
 export type EntryPoint = Citation & {
-  /** Such as `bin agenthub` or `script start`. */
+  /** Kind of entry point, such as `command agenthub` or `npm run start`. */
   readonly what: string;
-  /** The file or the command that it runs. */
+  /** File or command that is run. */
   readonly target: string;
 };
 
 export type RepositoryDocument = Citation & { readonly title: string };
 
-/** What the documentation says about a repository at a commit, without a model. */
+/** Everything about a repository at a commit that is known without a model. */
 export type Project = {
   readonly name: string;
   readonly root: string;
@@ -35,12 +35,12 @@ export type Project = {
   readonly modules: readonly CodeModule[];
   readonly entryPoints: readonly EntryPoint[];
   readonly documents: readonly RepositoryDocument[];
-  /** The first paragraph of the README. */
+  /** First paragraph of the README; undefined if there is none. */
   readonly introduction: (Citation & { readonly text: string }) | undefined;
   readonly excluded: readonly Exclusion[];
-  /** Number of tracked files. */
+  /** Number of files tracked by git. */
   readonly trackedFiles: number;
 };
 
-/** A file that is no source: its text is read for what it says about the project. */
+/** A manifest or Markdown file, which is read for information about the project. */
 export type ProjectFile = { readonly path: string; readonly text: string };

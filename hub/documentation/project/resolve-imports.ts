@@ -3,7 +3,7 @@ import { posix } from 'node:path';
 import type { FileOutline } from '../outline/outline-types.ts';
 import type { Manifests } from './manifests.ts';
 
-/** What an import names: a folder of the repository, a package, or neither (the standard library, or unknown). */
+/** Target of an import: a folder of the repository, a package, or undefined (the standard library, or unknown). */
 export type ResolvedImport =
   | { readonly kind: 'folder'; readonly folder: string }
   | { readonly kind: 'package'; readonly name: string }
@@ -13,7 +13,7 @@ const scriptExtensions = ['', '.ts', '.tsx', '.js', '.jsx', '.mjs', '.cjs', '.mt
 const indexNames = scriptExtensions.slice(1).map(extension => `/index${extension}`);
 const scripts = new Set(['JavaScript', 'TypeScript', 'Vue', 'Svelte']);
 
-/** Creates a function that finds what the imports of a file name. `paths`: all source files. */
+/** Creates a function that resolves the imports of a file. `paths`: all source files. */
 export function createImportResolver(paths: ReadonlySet<string>, manifests: Manifests) {
   const byName = new Map<string, string[]>();
   for (const path of paths) {
@@ -40,7 +40,7 @@ export function createImportResolver(paths: ReadonlySet<string>, manifests: Mani
     return found === undefined ? undefined : folderOf(found);
   }
 
-  /** A file by the end of its path, if there is only one. */
+  /** Finds a file by the end of its path, if only one file matches. */
   function bySuffix(suffix: string): ResolvedImport {
     const matches = (byName.get(posix.basename(suffix)) ?? []).filter(
       path => path === suffix || path.endsWith(`/${suffix}`),
@@ -48,7 +48,7 @@ export function createImportResolver(paths: ReadonlySet<string>, manifests: Mani
     return matches.length === 1 ? folderOf(matches[0] ?? '') : undefined;
   }
 
-  /** A script as Node and bundlers find it: `.js` may stand for `.ts`. */
+  /** Finds a script like Node and bundlers: `.js` may mean a `.ts` file. */
   function script(base: string): ResolvedImport {
     const plain = base.replace(/\.(?:js|mjs|cjs|jsx)$/, '');
     const bases = plain === base ? [base] : [base, plain];
@@ -73,7 +73,7 @@ export function createImportResolver(paths: ReadonlySet<string>, manifests: Mani
     return { kind: 'package', name: packageOf(specifier) };
   }
 
-  /** Resolves a specifier such as `#name` by the `imports` of the nearest package.json that has them. */
+  /** Resolves a specifier such as `#name` by the `imports` of the nearest package.json that defines it. */
   function ofAlias(from: string, specifier: string): ResolvedImport {
     const near = manifests.packages
       .filter(({ folder }) => folder === '.' || from.startsWith(`${folder}/`))
@@ -165,7 +165,7 @@ export function createImportResolver(paths: ReadonlySet<string>, manifests: Mani
   };
 }
 
-/** `@scope/name` of `@scope/name/file`. */
+/** Returns the package of a specifier: `@scope/name` for `@scope/name/file`. */
 const packageOf = (specifier: string) =>
   specifier
     .split('/')

@@ -2,7 +2,7 @@ import { isAbsolute } from 'node:path';
 import type { DocumentationConfig, ObsidianConfig } from '#config';
 import { HubError } from '#core';
 
-/** Where the notes of a request go. `isNamed`: the request names the folder, so its caller must be allowed to. */
+/** The vault for a request. `isNamed`: the request names its folder, so its caller must have access to it. */
 export type VaultChoice =
   | { readonly kind: 'folder'; readonly place: string; readonly isNamed: boolean }
   | {
@@ -12,7 +12,7 @@ export type VaultChoice =
       readonly obsidian: ObsidianConfig;
     };
 
-/** Vault of a request, or of the config. Throws HUB_VAULT_UNKNOWN. */
+/** Returns the vault that the request names, or that of the config. Throws HUB_VAULT_UNKNOWN. */
 export function chooseVault(
   wanted: string | undefined,
   { vault, obsidian }: Pick<DocumentationConfig, 'vault' | 'obsidian'>,

@@ -4,14 +4,14 @@ import type { NoteVault } from './vault-types.ts';
 
 type OpenFolder = Awaited<ReturnType<Repositories['openFolder']>>;
 
-/** A longer note is none of the hub. */
+/** Maximum size of a note in bytes. A longer note was not written by the hub. */
 const maxNoteBytes = 4 * 2 ** 20;
-/** Written and removed again before a run. Obsidian does not show it. */
+/** File that is written and removed before a run, to test access. Obsidian does not show it. */
 const probe = '.agenthub-probe';
 
 /**
- * Opens a vault that is a folder. Rejects with HUB_VAULT_UNKNOWN for one that Obsidian has not opened, unless forced, and with
- * HUB_GIT_FAILED or HUB_PATH_REFUSED if notes cannot be written into `target`, a folder in it.
+ * Opens a folder as a vault. Rejects with HUB_VAULT_UNKNOWN if Obsidian has never opened it, unless `isForced`, and
+ * with HUB_GIT_FAILED or HUB_PATH_REFUSED if `target`, a folder in it, is not writable.
  */
 export async function openFolderVault(
   folder: OpenFolder,
@@ -24,7 +24,7 @@ export async function openFolderVault(
       `vault: ${JSON.stringify(folder.root)} has no folder .obsidian, so it is no vault. Name the folder that Obsidian has opened, or set "force": true to write there anyway`,
     );
   if (target !== undefined) {
-    // An empty folder would be removed with its only file.
+    // The probe is written into the folder only if it has files: an empty folder is removed with its last file.
     const isInUse = (await folder.list(signal)).some(path => path.startsWith(`${target}/`));
     const path = isInUse ? `${target}/${probe}` : probe;
     await folder.write([{ path, content: '' }], signal);

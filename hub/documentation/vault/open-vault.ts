@@ -14,10 +14,10 @@ type Needs = {
   readonly repositories: Pick<Repositories, 'openFolder'>;
 };
 
-/** The owner chose the vault in the config, so that calls may write there. */
+/** Principal for a vault of the config: the owner chose it, so runs may write there. */
 const ownerOfConfig: Principal = { kind: 'local', name: 'config', grants: { administer: true } };
 
-/** Opens the vault of a run. `target`: the folder of the notes, which must be writable; undefined if nothing is written. */
+/** Opens the vault of a run. `target`: folder of the notes, which must be writable; undefined if nothing is written. */
 export async function openVault(
   choice: VaultChoice,
   {

@@ -3,11 +3,11 @@ import { connect } from 'node:tls';
 import type { Agent, AgentOptions } from 'node:https';
 import { type Clock, HubError, createAbortScope, https, messageOf } from '#core';
 
-/** How a server with a certificate of its own making is recognized. */
+/** The expected certificate of a server whose certificate may be self-signed. */
 type Pin = {
-  /** SHA-256 of its certificate: 64 hex digits, with or without colons. */
+  /** SHA-256 fingerprint of the certificate: 64 hex digits, with or without colons. */
   readonly fingerprint?: string | undefined;
-  /** The certificate itself, or that of the authority that signed it, as PEM. */
+  /** The certificate, or that of its authority, as PEM. */
   readonly certificate?: string | undefined;
 };
 
@@ -26,15 +26,15 @@ const requestMs = 30_000;
 const maxAnswerBytes = 8 * 2 ** 20;
 
 /**
- * Creates a client of one server. It sends nothing before the certificate was verified: it is the pinned one, or an
- * authority vouches for it. Rejects with HUB_VAULT_UNREACHABLE.
+ * Creates an HTTPS client for one server. Requests are sent only after the certificate was verified: it is the pinned
+ * one, or a trusted authority signed it. Rejects with HUB_VAULT_UNREACHABLE.
  */
 export function createPinnedHttps(origin: URL, pin: Pin, { clock }: Needs) {
   const expected = pin.fingerprint?.replaceAll(':', '').toUpperCase();
   let trust: Promise<AgentOptions> | undefined;
   let agent: Agent | undefined;
 
-  /** With a fingerprint, the certificate is read in a handshake of its own, which sends nothing else. */
+  /** Returns the TLS options that trust the server. To check a fingerprint, connects only to read the certificate. */
   async function trustOf(signal: AbortSignal): Promise<AgentOptions> {
     if (pin.certificate !== undefined) return trusting(pin.certificate);
     if (expected === undefined) return {};
@@ -71,7 +71,7 @@ const unreachable = (origin: URL, why: string, cause?: unknown) =>
     { cause },
   );
 
-/** Trusts one certificate. If the server presents exactly this one, the name in it does not matter. */
+/** Returns TLS options that trust one certificate. If the server presents it, the host name in it is not checked. */
 function trusting(certificate: string): AgentOptions {
   const expected = fingerprintOf(new X509Certificate(certificate));
   return {
@@ -87,7 +87,7 @@ function trusting(certificate: string): AgentOptions {
 
 const fingerprintOf = ({ fingerprint256 }: X509Certificate) => fingerprint256.replaceAll(':', '');
 
-/** Shakes hands without trust, and closes the connection again. */
+/** Reads the certificate of a server in a TLS handshake without verification, and closes the connection. */
 async function peerCertificate(
   { hostname, port }: URL,
   signal: AbortSignal,

@@ -1,30 +1,30 @@
 import type { ExistingNote } from '../notes/frontmatter.ts';
 
-/** A note of this run, before the texts of models are written. */
+/** A note of this run, without the texts of models. */
 type WantedNote = {
-  /** Without `.md`. */
+  /** Name of the note, without `.md`. */
   readonly name: string;
   readonly sourceHash: string;
-  /** The model that is to write a part of it; undefined if none is. */
+  /** Model that writes parts of the note; undefined if no model does. */
   readonly model: string | undefined;
 };
 
 /**
- * What happens to a note. `beside`: it was edited by hand, so the new one is laid beside it. `conflict`: both the note
- * and the one beside it were edited.
+ * Action for a note. `beside`: the note was edited by hand, so the new version is written next to it as `NAME.new`.
+ * `conflict`: both the note and the version next to it were edited.
  */
 export type NoteAction = 'create' | 'replace' | 'keep' | 'beside' | 'conflict';
 
 export type PlannedNote = {
   readonly name: string;
   readonly action: NoteAction;
-  /** The note to write; undefined for `keep` and `conflict`. */
+  /** Name of the note to write; undefined for `keep` and `conflict`. */
   readonly target: string | undefined;
 };
 
 const besideName = (name: string): string => `${name}.new`;
 
-/** Decides what is written, by the notes that are there. Pure. `existing`: by name. */
+/** Decides which notes to write, by comparing them with the existing notes. Pure. `existing`: notes by name. */
 export function planWrites(
   wanted: readonly WantedNote[],
   existing: ReadonlyMap<string, ExistingNote>,
@@ -43,8 +43,8 @@ export function planWrites(
 }
 
 /**
- * Notes of modules that are gone, and notes beside others that are of no use any more. One that was edited stays.
- * Pure.
+ * Returns the notes to remove: those of modules that no longer exist, and obsolete versions next to other notes. Edited
+ * notes are not removed. Pure.
  */
 export function planRemovals(
   wanted: readonly WantedNote[],
@@ -63,6 +63,6 @@ export function planRemovals(
   });
 }
 
-/** A note with the text of a model stays if no model is there now. */
+/** True if a note is up to date. If no model is available now, a note with the text of a model stays. */
 const isCurrent = ({ sourceHash, model }: ExistingNote, wanted: WantedNote) =>
   sourceHash === wanted.sourceHash && (wanted.model === undefined || wanted.model === model);

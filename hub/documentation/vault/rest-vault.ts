@@ -2,13 +2,13 @@ import { HubError, isObject, tryParseJson } from '#core';
 import type { HttpsAnswer, HttpsRequest } from './pinned-https.ts';
 import type { NoteVault } from './vault-types.ts';
 
-/** Sends a request to the Local REST API plugin. Rejects with HUB_VAULT_UNREACHABLE. */
+/** HTTPS client for the Local REST API plugin. `request` rejects with HUB_VAULT_UNREACHABLE. */
 type Client = {
   request(request: HttpsRequest, signal: AbortSignal): Promise<HttpsAnswer>;
   close(): void;
 };
 
-/** Opens a vault that Obsidian has open, by the plugin "Local REST API". `key`: its API key. */
+/** Opens the vault that is open in Obsidian, through the plugin "Local REST API". `key`: API key of the plugin. */
 export async function openRestVault(
   { origin, key }: { readonly origin: URL; readonly key: string },
   client: Client,
@@ -75,5 +75,5 @@ export async function openRestVault(
   };
 }
 
-/** Each part of a path, so that no name is read as another part of the address. */
+/** Encodes each part of a path separately, so that a name cannot change the structure of the URL. */
 const escaped = (path: string) => path.split('/').map(encodeURIComponent).join('/');

@@ -1,12 +1,12 @@
-/** Where notes are written. Paths are relative to the vault, with `/`. */
+/** A vault for notes. Paths are relative to the vault, with `/`. */
 export interface NoteVault extends AsyncDisposable {
-  /** The vault as people know it, such as the path of its folder. */
+  /** Vault as shown to users, such as the path of its folder. */
   readonly place: string;
-  /** Paths of the notes in a folder; empty if there is no such folder. */
+  /** Lists the paths of the notes in a folder; empty if the folder does not exist. */
   list(folder: string, signal: AbortSignal): Promise<readonly string[]>;
-  /** Undefined if there is no such note. */
+  /** Reads a note; undefined if it does not exist. */
   read(path: string, signal: AbortSignal): Promise<string | undefined>;
-  /** Creates or replaces whole notes. */
+  /** Writes notes. Existing notes are replaced completely. */
   write(notes: readonly VaultNote[], signal: AbortSignal): Promise<void>;
   remove(path: string, signal: AbortSignal): Promise<void>;
 }
