@@ -1,23 +1,24 @@
 import { type Clock, createAbortScope } from '#core';
 import { ModelFailure, type Models, isEmbedder } from '#models';
 
-/** The models of an Ollama, as far as texts are embedded. */
+/** The functions of Ollama's models that are needed to embed texts. */
 type EmbeddingModels = Pick<Models, 'list' | 'embed'>;
 
 export type EmbeddedText = Awaited<ReturnType<EmbeddingModels['embed']>>;
 
 export type EmbeddingModel = ReturnType<typeof createEmbeddingModel>;
 
-/** nomic-embed-text expects to be told what a text is for. */
+/** Prefixes for nomic-embed-text, which expects a text to begin with its purpose. */
 const tasks = { tool: 'search_document: ', query: 'search_query: ' } as const;
-/** Time in ms for the list of models. */
+/** Timeout of the list of models, in ms. */
 const listMs = 5_000;
-/** Halvings of a text that does not fit into the context. Signs of some scripts are several tokens each. */
+/** Maximum times that a text is halved if it exceeds the context. Some scripts have several tokens per character. */
 const maxHalvings = 3;
 
 /**
- * Embeds texts by a model of Ollama: the preferred one if it is there, otherwise the smallest that only embeds. The choice
- * is made once per pass, so that a model may be pulled and removed while the hub runs.
+ * Creates an embedder of texts, which uses a model of Ollama: the preferred one if available, otherwise the smallest
+ * model that can only embed. The model is chosen once per pass, so that models may be pulled and removed while the hub
+ * runs.
  */
 export function createEmbeddingModel(
   preferred: () => string,
@@ -48,8 +49,8 @@ export function createEmbeddingModel(
       return chosen;
     },
     /**
-     * Chooses among the models that Ollama has now. Resolves to the digest of the model; undefined if none embeds. Rejects
-     * with ModelFailure.
+     * Chooses a model among those that Ollama has now. Resolves with its digest; undefined if no model can embed.
+     * Rejects with ModelFailure.
      */
     async choose(signal: AbortSignal): Promise<string | undefined> {
       using limit = createAbortScope([signal], { clock, limitMs: listMs });

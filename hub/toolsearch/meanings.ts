@@ -5,16 +5,16 @@ import { type VectorStore, vectorKey } from './vector-store.ts';
 
 export type Meanings = ReturnType<typeof createMeanings>;
 
-/** How much the bare names count beside the description. */
+/** Weight of the embedding of a tool's names, relative to that of its description. */
 const namedShare = 0.5;
-/** Time in ms that a search waits for the vector of its query: a model that is not loaded takes seconds. */
+/** Maximum time in ms that a search waits for the embedding of its query: loading a model takes seconds. */
 const queryMs = 1_500;
-/** Time in ms before a pass is tried again that failed, or found no model. */
+/** Minimum time in ms before a pass is retried that failed, or found no model. */
 const retryMs = 30_000;
-/** Queries whose vectors are kept: models ask again with another limit. */
+/** Maximum number of queries with a cached embedding. Clients repeat a query with another limit. */
 const maxQueries = 64;
 
-/** Compares queries with tools by the vectors of an embedding model, which a background pass makes for each tool once. */
+/** Creates the comparison of queries with tools by their embeddings. A background pass embeds each tool once. */
 export function createMeanings({
   model,
   store,
@@ -27,11 +27,11 @@ export function createMeanings({
   readonly log: Log;
 }) {
   const life = new AbortController();
-  /** Vectors of the tools in use, so that no search computes their keys again. Those of another model are dropped. */
+  /** Vectors of the tools in use, so that searches need not compute their keys. Cleared when the model changes. */
   let known = new WeakMap<ToolText, Float32Array>();
-  /** Vectors of whole lists, in their order, until another vector is known. */
+  /** Vectors of whole lists of tools, in their order. Cleared when another vector becomes known. */
   let lists = new WeakMap<readonly ToolText[], readonly (Float32Array | undefined)[]>();
-  /** Lists whose tools all have vectors. */
+  /** Lists in which all tools have vectors. */
   let complete = new WeakSet<readonly ToolText[]>();
   let digest: string | undefined;
   let wanted: readonly ToolText[] = [];
@@ -39,7 +39,7 @@ export function createMeanings({
   let notBeforeMs = -Infinity;
   const queries = new Map<string, EmbeddedText>();
 
-  /** The vectors of one model are not comparable with those of another. */
+  /** Clears all vectors if the digest of the model has changed: vectors of different models are not comparable. */
   function useDigest(made: string): void {
     if (made === digest) return;
     digest = made;
@@ -65,13 +65,13 @@ export function createMeanings({
     const whole = await model.embed('tool', described, life.signal);
     useDigest(whole.digest);
     const names = await model.embed('tool', named, life.signal);
-    // The cosine with a sum is the sum of the cosines, so one vector holds both.
+    // The dot product with a sum is the sum of the dot products, so one vector holds both embeddings.
     const vector = whole.vector.map((value, at) => value + namedShare * (names.vector[at] ?? 0));
     learn(text, vector);
     await store.put(vectorKey(text, whole.digest), vector);
   }
 
-  /** Takes what earlier runs have made. */
+  /** Loads the vectors that earlier runs of the hub have stored. */
   function recall(texts: readonly ToolText[]): void {
     if (digest === undefined) return;
     for (const text of texts) {
@@ -103,7 +103,7 @@ export function createMeanings({
         if (known.has(text)) continue;
         await embedTool(text);
         made++;
-        // The servers list other tools by now.
+        // Start again, because the servers have changed their tools meanwhile.
         if (texts !== wanted) break;
       }
     }
@@ -111,7 +111,7 @@ export function createMeanings({
   }
 
   return {
-    /** Embeds tools in the background, unless that is under way or failed within half a minute. Never throws. */
+    /** Embeds tools in the background, unless a pass is running, or one failed within the last 30 s. Never throws. */
     prepare(texts: readonly ToolText[]): void {
       wanted = texts;
       if (pass || clock.monotonic() < notBeforeMs || isComplete(texts)) return;
@@ -124,9 +124,9 @@ export function createMeanings({
           notBeforeMs = isComplete(wanted) ? -Infinity : clock.monotonic() + retryMs;
         });
     },
-    /** Resolves when no pass is under way. */
+    /** Resolves when no pass is running. */
     settled: async (): Promise<void> => await pass,
-    /** The vector of a query; undefined if no model gives one in time. Never rejects. */
+    /** Resolves with the embedding of a query, or with undefined if no model embeds it in time. Never rejects. */
     async ofQuery(text: string, signal: AbortSignal): Promise<Float32Array | undefined> {
       const before = queries.get(text);
       if (before && before.digest === digest) return before.vector;
@@ -142,14 +142,14 @@ export function createMeanings({
         return undefined;
       }
     },
-    /** The similarity of each tool to a query; NaN where no vector is known. */
+    /** Returns the similarity of each tool to a query; NaN for tools without a vector. */
     compare(texts: readonly ToolText[], query: Float32Array): Float64Array {
       const scores = new Float64Array(texts.length);
       for (const [at, vector] of vectorsOf(texts).entries())
         scores[at] = vector?.length === query.length ? product(vector, query) : NaN;
       return scores;
     },
-    /** Ends the pass under way. */
+    /** Cancels the running pass. */
     async stop(): Promise<void> {
       life.abort(new Error('the hub stops'));
       await pass;

@@ -1,12 +1,12 @@
-/** How much the words count beside the meaning. Values from 0.4 to 0.6 find the same (decisions/0048). */
+/** Weight of words relative to meaning. Values from 0.4 to 0.6 give the same results (decisions/0048). */
 const wordShare = 0.5;
-/** Share of the tools that must have vectors before meanings are compared. The others count as average. */
+/** Minimum share of tools with vectors for scores by meaning to be used. Tools without one get the mean score. */
 const minKnownShare = 0.9;
 
 /**
- * Joins two scores of the same documents: each in standard deviations from its mean, so that neither depends on the
- * model or the length of the query. `meanings` has NaN where no vector is known; with too many of them only the words
- * count, and a document without words in common scores -Infinity.
+ * Adds two scores of each document, in standard deviations from their mean, so that they depend neither on the model
+ * nor on the length of the query. `meanings` has NaN where no vector is known. If too many are NaN, only the words
+ * count, and documents without a word of the query score -Infinity.
  */
 export function joinScores(words: Float64Array, meanings: Float64Array | undefined): Float64Array {
   const joined = new Float64Array(words.length);
@@ -30,7 +30,7 @@ function knownIn(scores: Float64Array): number {
   return known;
 }
 
-/** The mean and the standard deviation of the scores that are not NaN. */
+/** Returns the mean and the standard deviation of the scores that are not NaN. */
 function standardOf(scores: Float64Array) {
   const known = Math.max(1, knownIn(scores));
   let sum = 0;
@@ -41,7 +41,7 @@ function standardOf(scores: Float64Array) {
   return { mean, deviation: Math.max(Math.sqrt(squares / known), 1e-9) };
 }
 
-/** The positions of the highest scores above -Infinity, at most `limit`, the highest first. Equal ones keep their order. */
+/** Returns the positions of the `limit` highest scores above -Infinity, descending. Equal scores keep their order. */
 export function bestOf(scores: Float64Array, limit: number): readonly number[] {
   const best: { readonly at: number; readonly score: number }[] = [];
   for (const [at, score] of scores.entries()) {

@@ -7,14 +7,14 @@ import { bestOf, joinScores } from './ranking.ts';
 import { type SearchedTool, type ToolText, readToolText } from './tool-text.ts';
 import { type CountedWords, type WordIndex, countWords, createWordIndex } from './word-index.ts';
 
-/** Finds tools by what they do. */
+/** Finds tools by descriptions of what they do. */
 export type ToolSearch = {
-  /** Prepares a list of tools in the background. Never throws. */
+  /** Indexes a list of tools in the background. Never throws. */
   prepare(tools: readonly SearchedTool[]): void;
   /**
-   * The positions of the tools that fit a query best, at most `limit`, the best first. With an embedding model the nearest
-   * are found even if no word is the same; without one a tool has a word of the query. Rejects with the reason of the
-   * signal.
+   * Resolves with the positions of the tools that match a query best, at most `limit`, the best first. With an
+   * embedding model, tools with a similar meaning are found even if no word is the same; without a model, a tool must
+   * have a word of the query. Rejects with the reason of the signal.
    */
   find(
     tools: readonly SearchedTool[],
@@ -26,19 +26,19 @@ export type ToolSearch = {
 type ToolQuery = {
   readonly query: string;
   readonly limit: number;
-  /** False for tools that the caller must not find. */
+  /** Returns false for a tool that the caller must not find. */
   readonly isFindable: (position: number) => boolean;
 };
 
 type Document = { readonly text: ToolText; readonly words: CountedWords };
 type Index = { readonly texts: readonly ToolText[]; readonly words: WordIndex };
 
-/** Documents that are kept for the next list: after a change most tools are the same. */
+/** Maximum number of cached documents. After a change of the list, most tools are the same. */
 const maxDocuments = 10_000;
-/** Time in ms for which a list is read before other work gets a turn. */
+/** Time in ms after which the indexing of a list yields to the event loop. */
 const turnMs = 5;
 
-/** Creates the search. `meanings` is absent where there is no Ollama. */
+/** Creates the tool search. `meanings` is absent without Ollama. */
 export function createToolSearch({
   meanings,
   clock,

@@ -2,31 +2,31 @@ import { isObject } from '#core';
 import type { SearchedFields } from './word-index.ts';
 import { splitName } from './words.ts';
 
-/** A tool that can be found. */
+/** A tool that can be searched for. */
 export type SearchedTool = {
-  /** Name of its server. */
+  /** Name of the tool's server. */
   readonly server: string;
-  /** Its name without that of its server. */
+  /** Name of the tool, without the server. */
   readonly name: string;
-  /** The definition in JSON, as in `tools/list`. */
+  /** Definition of the tool as JSON, as in `tools/list`. */
   readonly definition: Buffer;
 };
 
-/** What is searched of a tool. */
+/** Texts of a tool that are searched. */
 export type ToolText = {
   readonly fields: SearchedFields;
-  /** The texts that are embedded: one with the description, and the bare names, which long descriptions drown out. */
+  /** Texts for the embedding model: the description, and the names alone, which long descriptions outweigh. */
   readonly embedded: readonly [described: string, named: string];
 };
 
-/** Maximum length of a field in characters. Names and descriptions may have megabytes. */
+/** Maximum length of a field in characters. Names and descriptions may be megabytes long. */
 const maxFieldLength = 8_000;
-/** Characters of a description that are embedded. They fit into the context of every embedding model in use. */
+/** Maximum length of an embedded text in characters. It fits into the context of all embedding models in use. */
 const maxEmbeddedLength = 500;
-/** Levels of objects within the parameters that are read. */
+/** Maximum nesting depth of parameters that are read. */
 const maxDepth = 3;
 
-/** Reads what is searched of a tool. A definition that is not JSON counts as one without description and parameters. */
+/** Reads the searched texts of a tool. A definition that is not JSON has neither description nor parameters. */
 export function readToolText({ server, name: whole, definition }: SearchedTool): ToolText {
   const parsed = parse(definition);
   const said = parsed['description'];
@@ -50,11 +50,11 @@ function parse(definition: Buffer): Readonly<Record<string, unknown>> {
     const parsed: unknown = JSON.parse(definition.toString());
     return isObject(parsed) ? parsed : {};
   } catch {
-    return {}; // The server's list is not the search's to refuse.
+    return {}; // The search does not validate definitions of servers.
   }
 }
 
-/** The names and descriptions of parameters, also of those within others. */
+/** Returns the names and descriptions of parameters, including nested ones. */
 function parameterText(schema: unknown, depth: number): readonly string[] {
   const properties = isObject(schema) ? schema['properties'] : undefined;
   if (!isObject(properties) || depth === 0) return [];

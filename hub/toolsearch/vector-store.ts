@@ -5,15 +5,15 @@ import type { ToolText } from './tool-text.ts';
 
 export type VectorStore = ReturnType<typeof createVectorStore>;
 
-/** Maximum number of vectors, of which 1,024 numbers take 4 KB. The oldest are dropped. */
+/** Maximum number of vectors, the oldest of which are dropped. A vector of 1,024 numbers takes 4 KB. */
 const maxVectors = 5_000;
-/** Changes with what is embedded of a tool, and how. */
+/** Part of each key. Increment it when the embedded texts of a tool change. */
 const version = 'v1';
 
 /**
- * Keeps the vectors of tools by a hash of what is embedded of them and the digest of the model, so that a tool is embedded
- * once, whatever its server does, and never compared with a vector of another model. `openJournal` gets what the journal
- * consists of when it is compacted.
+ * Creates a store of tool vectors. Their key is a hash of the embedded texts and the digest of the model: a tool is
+ * embedded once, also if its server restarts, and never compared with a vector of another model. `openJournal` gets a
+ * function that returns the records for a compacted journal.
  */
 export function createVectorStore(openJournal: (snapshot: () => readonly object[]) => Journal) {
   const vectors = new Map<string, Float32Array>();
@@ -28,7 +28,7 @@ export function createVectorStore(openJournal: (snapshot: () => readonly object[
   }
 
   return {
-    /** Reads the vectors of earlier runs, at the first call. Never rejects. */
+    /** Reads the vectors of earlier runs of the hub, at the first call. Never rejects. */
     open: () => (opening ??= load()),
     find: (key: string) => vectors.get(key),
     async put(key: string, vector: Float32Array): Promise<void> {
@@ -42,7 +42,7 @@ export function createVectorStore(openJournal: (snapshot: () => readonly object[
   };
 }
 
-/** The key of a tool's vector. */
+/** Returns the key of a tool's vector. */
 export const vectorKey = ({ embedded }: ToolText, modelDigest: string): string =>
   createHash('sha256')
     .update(JSON.stringify([version, modelDigest, ...embedded]))
@@ -56,7 +56,7 @@ const recordOf = (key: string, vector: Float32Array) => ({
 function readRecord(record: unknown) {
   const { key, vector } = isObject(record) ? record : {};
   if (typeof key !== 'string' || typeof vector !== 'string') return undefined;
-  // A copy starts at a multiple of four bytes, as numbers must.
+  // Copied, because a Float32Array must start at a multiple of four bytes.
   const bytes = new Uint8Array(Buffer.from(vector, 'base64'));
   if (bytes.length === 0 || bytes.length % 4 !== 0) return undefined;
   return { key, vector: new Float32Array(bytes.buffer) };

@@ -1,16 +1,16 @@
 import { wordsOf } from './words.ts';
 
-/** The texts of a document that are searched, by field. */
+/** Searched texts of a document, by field. */
 export type SearchedFields = Readonly<Record<FieldName, string>>;
 type FieldName = 'name' | 'server' | 'description' | 'parameters';
 
-/** The words of a document: how often each stands in each field. */
+/** Word counts of a document, by field. */
 export type CountedWords = Readonly<Record<FieldName, FieldWords>>;
 type FieldWords = { readonly counts: ReadonlyMap<string, number>; readonly length: number };
 
 /**
- * How much a word of a field counts, and how much the length of the field matters (`b` of BM25): a name is short and says
- * the most. Chosen on the development half of tests/data/tool-search.json, where neighbouring values find the same.
+ * Weight of a word in each field, and influence of the length of the field (`b` of BM25): a name is short and says the
+ * most. Tuned with the development half of tests/data/tool-search.json, where similar values give the same results.
  */
 const fieldSettings = {
   name: { weight: 3, b: 0.5 },
@@ -19,7 +19,7 @@ const fieldSettings = {
   parameters: { weight: 0.7, b: 0.75 },
 } as const;
 const fieldNames = ['name', 'server', 'description', 'parameters'] as const;
-/** How soon more of the same word counts less (`k1` of BM25). */
+/** Saturation of repeated words (`k1` of BM25): the lower, the less another occurrence counts. */
 const saturation = 0.9;
 
 export function countWords(fields: SearchedFields): CountedWords {
@@ -37,15 +37,14 @@ export function countWords(fields: SearchedFields): CountedWords {
   };
 }
 
-/** The documents that have a word, and the weighted count of the word in each. */
+/** Documents that contain a word, and the weighted count of the word in each. */
 type Postings = { readonly documents: number[]; readonly counts: number[] };
 
 export type WordIndex = ReturnType<typeof createWordIndex>;
 
 /**
- * Ranks documents by BM25F (Robertson, Zaragoza, 2009, 3.5): the counts of all fields are weighted and summed before they
- * saturate. A sum of one BM25 per field, as libraries compute it, rewards a word for standing in many fields
- * (decisions/0048).
+ * Ranks documents by BM25F (Robertson, Zaragoza, 2009, 3.5): the counts of all fields are weighted and summed before
+ * they saturate. Libraries add one BM25 score per field, which favours words that are in many fields (decisions/0048).
  */
 export function createWordIndex(documents: readonly CountedWords[]) {
   const postings = new Map<string, Postings>();
@@ -70,7 +69,7 @@ export function createWordIndex(documents: readonly CountedWords[]) {
   }
 
   return {
-    /** The score of each document for these words; 0 without any of them. */
+    /** Returns the score of each document for these words; 0 if a document has none of them. */
     scores(words: readonly string[]): Float64Array {
       const scores = new Float64Array(documents.length);
       for (const word of new Set(words)) {

@@ -1,19 +1,19 @@
-/** Words of queries and descriptions that say nothing about a tool. */
+/** Stop words: words of queries and descriptions that say nothing about a tool. */
 const stopWords = new Set(
   `a an and are as at be by can do for from has have how i if in into is it its me my of on or our please that the
   their them then there these this those to us use used using want was we what when where which who will with would
   you your`.split(/\s+/),
 );
 
-/** A word, or one sign of a script without spaces. */
+/** Matches a run of letters and digits. In scripts without spaces, each character of a match counts as a word. */
 const wordPattern = /[\p{L}\p{N}]+/gu;
 const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}]/u;
 
-/** Separates the parts of names: `createIssue`, `create_issue` and `create-issue` are "create issue". */
+/** Splits names into words: `createIssue`, `create_issue` and `create-issue` become "create issue", except for case. */
 export const splitName = (name: string): string =>
   name.replaceAll(/([\p{Ll}\p{N}])(\p{Lu})/gu, '$1 $2').replaceAll(/[_-]/g, ' ');
 
-/** The stems of the words that matter in a text, in their order. */
+/** Returns the stems of the words in a text, in their order, without stop words. */
 export function wordsOf(text: string): readonly string[] {
   const found: string[] = [];
   for (const [word] of splitName(text).toLowerCase().matchAll(wordPattern))
@@ -22,15 +22,15 @@ export function wordsOf(text: string): readonly string[] {
   return found;
 }
 
-/** A text without the words that say nothing. The text itself if it has no others. */
+/** Returns a text without its stop words, or the text itself if it has no other words. */
 export function keywordsOf(text: string): string {
   const words = text.match(/[\p{L}\p{N}_'-]+/gu) ?? [];
   return words.filter(word => !stopWords.has(word.toLowerCase())).join(' ') || text;
 }
 
 /**
- * A word without the endings of plurals, participles and verbs, so that "files", "filed" and "file" are equal. A stem need
- * not be a word. Less is cut than by Porter's stemmer, which makes "general" and "generate" equal.
+ * Returns a word without endings of plurals, participles and verbs, so that "files", "filed" and "file" are equal. A
+ * stem need not be a word. Removes less than Porter's stemmer, which makes "general" and "generate" equal.
  */
 export function stemOf(word: string): string {
   if (word.length <= 3) return word;
