@@ -1,28 +1,27 @@
 import { createHash } from 'node:crypto';
 import { type Clock, setBounded } from '#core';
 
-/** Counts the tokens of texts. */
 export interface TokenCounter {
-  /** The tokens of each text, in order; undefined for texts that could not be counted. Never rejects. */
+  /** Resolves with the token count of each text, in order; undefined for those that failed. Never rejects. */
   readonly count: (texts: readonly string[]) => Promise<readonly (number | undefined)[]>;
 }
 
 type Needs = {
   readonly clock: Pick<Clock, 'after'>;
-  /** Counts each text. Default: in a thread of its own, with the encoding o200k_base. */
+  /** Counts the tokens of each text. Default: in a separate thread, with the encoding o200k_base. */
   readonly countAll?: (texts: readonly string[]) => Promise<readonly number[]>;
 };
 
-/** Maximum number of counts that are kept. The oldest is dropped first. */
+/** Maximum number of cached counts. The oldest are dropped first. */
 const maxKept = 20_000;
 
-/** Creates a counter that counts each text once. It loads the tokenizer with the first text, and only while it counts. */
+/** Creates a counter that counts each text once. The tokenizer is loaded only while new texts are counted. */
 export function createTokenCounter({ clock, countAll }: Needs): TokenCounter {
-  // Loaded on demand, and with a file of its own in a build, which the thread starts with.
+  // Imported on demand. A build has a file of its own for this module, because the thread starts with that file.
   const work =
     countAll ?? (async texts => (await import('./thread.ts')).countInThread(texts, { clock }));
   const kept = new Map<string, number>();
-  /** One batch at a time: two would hold two tokenizers in memory. */
+  /** Counts one batch at a time: two would load the tokenizer twice. */
   let last: Promise<unknown> = Promise.resolve();
 
   async function countNew(texts: ReadonlyMap<string, string>): Promise<void> {
@@ -41,7 +40,7 @@ export function createTokenCounter({ clock, countAll }: Needs): TokenCounter {
       const byKey = new Map(texts.map((text, index) => [keys[index] ?? '', text]));
       if (keys.some(key => !kept.has(key))) {
         const counting = last.then(() => countNew(byKey));
-        last = counting.catch(() => undefined); // These texts stay without a count until they are asked for again.
+        last = counting.catch(() => undefined); // These texts have no count until they are requested again.
         await last;
       }
       return keys.map(key => kept.get(key));

@@ -8,21 +8,24 @@ import {
 } from 'node:worker_threads';
 import { type Clock, HubError, isObject, messageOf } from '#core';
 
-/** This file is also the code of the thread, which starts with texts of this role. */
+/** Role in `workerData`, by which this file recognizes that it runs as the counting thread. */
 const role = 'agenthub-tokens';
-/** The tokenizer needs 75 MB. */
+/** Memory limit of the thread's heap. The tokenizer needs 75 MB. */
 const maxOldSpaceMb = 256;
 const maxYoungSpaceMb = 8;
-/** Maximum duration in ms. 2,800 definitions of tools take one second on one core. */
+/** Timeout in ms. Counting 2,800 definitions of tools takes one second on one core. */
 const limitMs = 30_000;
-/** Maximum length of a text that is counted whole: the time for a single long word grows with its square. */
+/** Number of characters of a text that are counted. The time grows with the square of the length of a word. */
 const maxCounted = 50_000;
-/** Lower priority than the hub, so that calls of clients go first. The lowest, 19, gets no time on a busy machine. */
+/**
+ * Priority of the thread, lower than that of the hub, so that calls of clients go first. At the lowest, 19, the thread
+ * gets no time on a busy machine.
+ */
 const niceness = 10;
 
 /**
- * Counts the tokens of each text in a thread of its own, whose memory ends with it. The tokens of a text above 50,000
- * characters are estimated from its beginning. Rejects with HUB_INTERNAL if the thread fails or takes 30 seconds.
+ * Counts the tokens of each text in a separate thread, whose memory is freed when it ends. The count of a text above
+ * 50,000 characters is estimated from its beginning. Rejects with HUB_INTERNAL if the thread fails or takes 30 seconds.
  */
 export async function countInThread(
   texts: readonly string[],
@@ -57,10 +60,10 @@ if (!isMainThread && isObject(workerData) && workerData['role'] === role && pare
   void serve(parentPort, workerData['texts']);
 
 async function serve(port: MessagePort, texts: unknown): Promise<void> {
-  // Only Linux has priorities of threads. Elsewhere this would slow down the hub.
+  // Only Linux has priorities for threads. On other systems, this would slow down the whole hub.
   if (process.platform === 'linux') setPriority(niceness);
   const { countTokens } = await import('gpt-tokenizer/encoding/o200k_base');
-  // Text of servers is text, also where it looks like a special token such as "<|endoftext|>".
+  // Special tokens such as "<|endoftext|>" are counted as plain text, because servers may send them.
   const options = { disallowedSpecial: new Set<string>() };
   const countOf = (text: string) => {
     const counted = text.slice(0, maxCounted);
