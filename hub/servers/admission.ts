@@ -3,18 +3,21 @@ import { type Clock, type JsonObject, HubError } from '#core';
 import { type Permit, type BreakerRefusal, type SharedBreaker, createBulkhead } from '#resilience';
 import { isHalted } from './failures.ts';
 
-/** Permission for a call, given back when the call is over. Several calls may have the same one. */
+/** Permission for a call, returned when the call is over. Several calls may share one permit. */
 export type CallPermit = {
-  /** How long the call waited for it, in milliseconds. */
+  /** How long the call waited for its permit, in milliseconds. */
   readonly waitedMs: number;
-  /** Gives it back, once per call. `error` is the error of the call; `wasSent` if the server had received it. */
+  /**
+   * Returns the permit, once per call. `error` is the error of the call; `wasSent` is true if the server had received
+   * the call.
+   */
   over(error: unknown, wasSent: boolean): void;
 };
 
-/** A call that waits for its permit. */
+/** A call that waits for its permit, and a function to cancel the wait. */
 type Waiting = {
   readonly permit: Promise<CallPermit>;
-  /** Ends the wait: the permit is rejected with HUB_CALL_CANCELLED. */
+  /** Ends the wait: the promise of the permit rejects with HUB_CALL_CANCELLED. */
   cancel(): void;
 };
 
@@ -37,9 +40,9 @@ type AdmissionNeeds = {
 export function createAdmission(config: Bounds, { clock, breaker, revive }: AdmissionNeeds) {
   let bounds = config;
   const bulkhead = createBulkhead({ server: config.name, ...limitsOf(config) }, clock);
-  /** The last counted error: one failure of a server fails all its calls, but counts once. */
+  /** The last error that was counted as a failure: it fails all calls of a server at once, but counts once. */
   let counted: unknown;
-  /** The last permit: all calls share it while the breaker is closed. */
+  /** The last permit. All calls share it while the breaker is closed. */
   let usual: ReturnType<typeof createPermit> | undefined;
   let isClosed = false;
 
@@ -57,7 +60,7 @@ export function createAdmission(config: Bounds, { clock, breaker, revive }: Admi
       breakerPermit,
       waitedMs,
       over(error: unknown, wasSent: boolean): void {
-        // Counted before the place is given on: the error may open the breaker.
+        // The outcome is counted before a waiting call takes the free place: the error may open the breaker.
         if (breakerPermit && !isClosed) count(breakerPermit, error, wasSent);
         bulkhead.leave();
       },
@@ -110,16 +113,16 @@ export function createAdmission(config: Bounds, { clock, breaker, revive }: Admi
   }
 
   const heard = breaker?.changed(({ state, until = 0, why = '', failures }) => {
-    // Waiting calls would be sent to a server whose breaker is open.
+    // Waiting calls are refused, as they would be sent to a server whose breaker is open.
     if (state === 'open')
       bulkhead.refuseWaiting(refuse({ retryAfterMs: until - clock.now(), why, failures }));
   });
 
   return {
     /**
-     * The permit for a call of this owner; places are shared fairly among the owners that wait. At once if
-     * there is room and the breaker is closed. Throws, or rejects with, HUB_BREAKER_OPEN, HUB_SERVER_BUSY and
-     * HUB_CALL_CANCELLED.
+     * Returns a permit for a call of this owner, at once if there is room and the breaker is closed, otherwise after a
+     * wait; places are shared fairly among the waiting owners. Throws, or rejects with, HUB_BREAKER_OPEN,
+     * HUB_SERVER_BUSY and HUB_CALL_CANCELLED.
      */
     enter(owner: string): CallPermit | Waiting {
       const admitted = breaker?.admit();
@@ -131,13 +134,16 @@ export function createAdmission(config: Bounds, { clock, breaker, revive }: Admi
         ? permitOf(breakerPermit)
         : waitFor(signal => queue(owner, breakerPermit, signal));
     },
-    /** Applies the limits of another config. Running calls count towards them; waiting calls keep their place. A config with another launch has another breaker. */
+    /**
+     * Applies the limits of another config. Running calls count towards them; waiting calls keep their place. A config
+     * with another launch has another breaker.
+     */
     configure(next: Bounds & BreakerOf): void {
       bounds = next;
       breaker?.rekey(breakerKeyOf(next));
       bulkhead.configure(limitsOf(next));
     },
-    /** Closes the breaker because the operator has restarted the server. */
+    /** Closes the breaker, because the operator has restarted the server. */
     reset: (): void => breaker?.reset(),
     snapshot: () => ({ ...bulkhead.snapshot(), breaker: breaker && describe(breaker) }),
     close(): void {
@@ -154,14 +160,17 @@ const limitsOf = ({ maxConcurrentCalls, maxQueuedCalls }: Bounds) => ({
 });
 
 /**
- * The key of a server's breaker, which hubs share if their servers have the same name and the same launch, as
- * written in the entry. Replicas of a hub share it even if variables, folders and limits differ; unrelated servers
+ * Returns the key of a server's breaker. Hubs share a breaker if their servers have the same name and the same launch,
+ * as written in the entry: replicas of a hub share it even if variables, folders and limits differ, unrelated servers
  * of the same name do not. Entries written differently have different keys, which errs on the safe side.
  */
 export const breakerKeyOf = ({ name, origin }: BreakerOf): string =>
   origin === undefined ? name : `${name}:${origin}`;
 
-/** Timeouts and broken connections count as failures; answers, unsent calls and stops by the hub do not. */
+/**
+ * True for timeouts and broken connections. Error responses, unsent calls and stops by the hub do not count as
+ * failures.
+ */
 function isFailure(error: unknown, wasSent: boolean): error is HubError {
   if (!(error instanceof HubError)) return false;
   const { code } = error;

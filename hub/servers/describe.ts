@@ -6,7 +6,9 @@ import type { Server } from './server-types.ts';
 
 const timeOf = (ms: number) => new Date(ms).toISOString();
 
-/** A server as of the API and `hub://servers`, without any value of its environment or headers. */
+/**
+ * Returns a server as JSON, for the API and the resource `hub://servers`, without values of its environment or headers.
+ */
 export function describeServer(server: Server): JsonObject {
   const { config, status, running, health, listing, lastError, refusedEntry, egress } = server;
   const { breaker, queued } = server.admission.snapshot();
@@ -37,7 +39,7 @@ export function describeServer(server: Server): JsonObject {
         }
       : null,
     ...(config.heldBack !== undefined && !refusedEntry && { waiting: config.heldBack }),
-    // The rest describes the old entry, which is still applied.
+    // The other fields describe the old entry, which is still applied.
     ...(refusedEntry && {
       refused_entry: { at: timeOf(refusedEntry.at), message: refusedEntry.error.message },
     }),
@@ -95,7 +97,7 @@ const describeEgress = ({ allowed, blockedCount, blocked }: EgressReport) => ({
   })),
 });
 
-/** The names of the tools, resources and prompts of a server, for the page of that server. */
+/** Returns the names of the tools, resources and prompts of a server, for the server's page in the dashboard. */
 export function describeListing(server: Server): JsonObject {
   const { listing } = server;
   return {
@@ -106,7 +108,10 @@ export function describeListing(server: Server): JsonObject {
   };
 }
 
-/** Names in `tools` and `cache` of the config that the server does not list. Empty while its list is unknown. */
+/**
+ * Returns the tools named in `tools` and `cache` of the config that the server does not list; [] while its list is
+ * unknown.
+ */
 export function unknownToolsOf({ config, listing }: Pick<Server, 'config' | 'listing'>) {
   const { allow = [], deny = [], rename = {}, describe = {} } = config.tools ?? {};
   const kept = config.cache?.tools ?? [];

@@ -2,13 +2,15 @@ import { HubError, kindOf, messageOf } from '#core';
 import { adviceOn, findMissing } from './missing-programs.ts';
 import type { lastWordsOf } from './lifecycle/stderr-ring.ts';
 
-/** Codes of temporary outages: of the engine, a registry, or the host of a remote server. */
+/** Codes of temporary outages: of the Docker engine, a registry, or the host of a remote server. */
 export type AwayCode =
   | 'HUB_ENGINE_UNREACHABLE'
   | 'HUB_REGISTRY_UNREACHABLE'
   | 'HUB_REMOTE_UNREACHABLE';
 
-/** The code of the outage that an error is due to, if any. A host that answered with a status is not out. */
+/**
+ * Returns the code of the outage that caused an error, if any. An HTTP response with an error status is not an outage.
+ */
 export function awayCodeOf(error: unknown): AwayCode | undefined {
   if (!(error instanceof HubError)) return undefined;
   const { code, cause, data } = error;
@@ -19,13 +21,13 @@ export function awayCodeOf(error: unknown): AwayCode | undefined {
     : undefined;
 }
 
-/** The error that says that a server wants a login, if an error is due to that. */
+/** Returns the HUB_LOGIN_REQUIRED error in an error's chain of causes, if any. */
 export function loginErrorOf(error: unknown): HubError | undefined {
   if (!(error instanceof HubError)) return undefined;
   return error.code === 'HUB_LOGIN_REQUIRED' ? error : loginErrorOf(error.cause);
 }
 
-/** The message of a cause, for a sentence that already names the server. */
+/** Removes the server's name from the start of a message, for a sentence that already names the server. */
 export function withoutName(server: string, message: string): string {
   const gone = `${server} is gone: `;
   if (message.startsWith(gone)) return withoutName(server, message.slice(gone.length));
@@ -34,7 +36,10 @@ export function withoutName(server: string, message: string): string {
   return message.startsWith(`${server} `) ? `it ${message.slice(server.length + 1)}` : message;
 }
 
-/** Whether a start fails until the operator acts. Not for a 404: a host may answer it while its server is replaced. */
+/**
+ * True if a start keeps failing until the operator acts. Not for a 404: a host may answer it while its server is
+ * replaced.
+ */
 export function isLasting(error: unknown): boolean {
   const kind = kindOf(error);
   if (kind === 'invalid' || kind === 'conflict') return true;
@@ -42,7 +47,7 @@ export function isLasting(error: unknown): boolean {
   return error.data.retryable === false && error.data['status'] !== 404;
 }
 
-/** The error of a server that ended. `how` is the reason, `cause` the error of its channel. */
+/** Creates the error of a server that ended. `how` is the reason, `cause` the error of its channel. */
 export function goneError(
   server: string,
   how: string,
@@ -56,20 +61,20 @@ export function goneError(
   });
 }
 
-/** The cause of errors for servers that the hub has stopped. */
+/** The cause in errors of servers that the hub itself has stopped. */
 class Intended extends Error {}
 
-/** The error of a server that the hub has stopped. `how` is the reason. */
+/** Creates the error of a server that the hub has stopped. `how` is the reason. */
 export const haltedError = (server: string, how: string): HubError =>
   goneError(server, how, { quoted: '', stderr: '' }, new Intended(how));
 
 export const isHalted = (error: HubError): boolean => error.cause instanceof Intended;
 
-/** Precedes text of stdout that is not MCP among the lines of stderr. */
+/** Prefix, among the lines of stderr, of text that the server wrote to stdout and that is not MCP. */
 export const strayMark = 'stdout: ';
 const maxStrayCharacters = 200;
 
-/** What the server wrote to stdout first that is not MCP, unless `why` quotes it. */
+/** Returns a sentence with the first text on stdout that is not MCP; empty if there is none or `why` quotes it. */
 function strayIn(stderr: string, why: string): string {
   const line = stderr.split('\n').find(text => text.startsWith(strayMark));
   const stray = line?.slice(strayMark.length).trim().slice(0, maxStrayCharacters) ?? '';
@@ -77,13 +82,16 @@ function strayIn(stderr: string, why: string): string {
   return `. Its stdout must contain only MCP messages, but it wrote: ${stray}`;
 }
 
-/** The error of a failed start, with the end of the server's stderr. */
+/**
+ * Creates the error of a failed start, with the end of the server's stderr. Returns errors that explain enough as they
+ * are.
+ */
 export function startFailure(server: string, error: unknown, stderr: string): unknown {
   const login = loginErrorOf(error);
   if (login) return login;
   if (error instanceof HubError) {
     const { code, cause } = error;
-    // The outage explains more than the closed channel.
+    // The outage explains the failure better than the closed channel does.
     if (code === 'HUB_SERVER_DOWN' && awayCodeOf(cause)) return cause;
     const isBare = code === 'HUB_SERVER_DOWN' || code === 'HUB_SERVER_START_FAILED';
     if (!isBare && kindOf(error) !== 'timeout') return error;

@@ -1,12 +1,12 @@
 /** A program or library that a server did not find. */
 type MissingProgram = {
-  /** As the server named it. */
+  /** Name of the program or library, as the server wrote it. */
   readonly name: string;
-  /** Debian package that has it. Absent: unknown. */
+  /** Debian package that contains it. Absent: unknown. */
   readonly systemPackage?: string;
 };
 
-/** How shells, the engine, Node, Python and browsers say that a program or library is not there. */
+/** Messages of shells, the engine, Node, Python and browsers about a missing program or library. */
 const patterns: readonly RegExp[] = [
   /(?:^|\s)(?:\/bin\/)?(?:sh|bash|dash): (?:line )?(?:\d+: )?([\w.+-]+): (?:command )?not found/m,
   /\benv: ['‘]?([\w.+-]+)['’]?: No such file or directory/,
@@ -81,7 +81,7 @@ const packages: Readonly<Record<string, string>> = {
   zip: 'zip',
 };
 
-/** Finds the first program or library in the output of a server that it did not find. Undefined: none. */
+/** Finds the first missing program or library that the output of a server names; undefined if there is none. */
 export function findMissing(output: string): MissingProgram | undefined {
   for (const line of output.split('\n'))
     for (const pattern of patterns) {
@@ -94,7 +94,7 @@ export function findMissing(output: string): MissingProgram | undefined {
   return undefined;
 }
 
-/** What to do about it, for the message of a failure. */
+/** Returns advice on a missing program, for the message of a failure. */
 export const adviceOn = ({ name, systemPackage }: MissingProgram): string =>
   systemPackage === undefined
     ? `It does not find ${name}. If a Debian package has it (https://packages.debian.org), add that to "system_packages" of the entry`

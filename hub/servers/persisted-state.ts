@@ -8,7 +8,9 @@ import type { Launches, Own } from './server-types.ts';
 
 export type PersistedState = ReturnType<typeof createPersistedState>;
 
-/** The listing and the handle of a server, for the next run. Instances of sessions and eras (`own`) have none. */
+/**
+ * Saves the listing and the handle of a server for the next run. Instances of sessions and eras (`own`) have neither.
+ */
 export function createPersistedState(
   config: () => ServerConfig,
   { adoption, keptListings, ...launches }: Launches,
@@ -16,22 +18,24 @@ export function createPersistedState(
   own: Own | undefined,
 ) {
   const { name } = config();
-  /** Counts the changes of the current instance. */
+  /** Incremented when the current instance changes. */
   let turn = 0;
   let hasStarted = false;
   let writing: Promise<void> | undefined;
 
-  /** Undefined if nothing is persisted, or the config cannot be launched. */
+  /** Returns the digest of the launch; undefined if nothing is persisted, or the config cannot be launched. */
   function digest(): string | undefined {
     if (own) return undefined;
     try {
       return launches.digestOf?.(config());
     } catch {
-      return undefined; // The launch reports why.
+      return undefined; // The launch reports why the config cannot be launched.
     }
   }
 
-  /** Saves the handle of an instance, unless that is no longer current by the time the handle is known. Never rejects. */
+  /**
+   * Saves the handle of an instance, unless another instance is current by the time the handle is known. Never rejects.
+   */
   async function saveHandle({ running, variant }: Started): Promise<void> {
     if (!adoption) return;
     const { instance, serverInfo } = running;
@@ -56,12 +60,15 @@ export function createPersistedState(
   }
 
   return {
-    /** The listing of an earlier run; undefined if there is none, or the launch differs now. */
+    /** Returns the listing of an earlier run; undefined if there is none, or the launch has changed. */
     async recall(): Promise<Kept | undefined> {
       const known = digest();
       return known === undefined ? undefined : await keptListings?.find(name, known);
     },
-    /** Whether the listing is of another program, such as a rebuilt image. False if unknown. Never rejects. */
+    /**
+     * True if the listing was read from another program, such as an earlier build of the image. False if unknown. Never
+     * rejects.
+     */
     async isOutdated({ identity }: Kept): Promise<boolean> {
       if (identity === undefined) return false;
       try {
@@ -80,7 +87,7 @@ export function createPersistedState(
       hasStarted = true;
       if (!own && !started.isAdopted) void saveHandle(started);
     },
-    /** Drops the handle: the next run adopts nothing. */
+    /** Drops the handle, so that the next run adopts no instance. */
     forgetHandle: async (): Promise<void> => {
       turn++;
       if (!own) await adoption?.handles.forget(name);

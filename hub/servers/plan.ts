@@ -9,23 +9,26 @@ import {
 import { HubError } from '#core';
 import type { DockerTarget, ImageSource, LaunchSpec, Target } from '#runtimes';
 
-/** The folder that a server writes to when it runs as a process. */
+/** Returns the folder that a server writes to when it runs as a process. */
 export const serverFolder = (dataDir: string, server: string) => join(dataDir, 'servers', server);
 
 /** Where the hub runs local servers, determined once at its start. */
 export type Placement = {
-  /** `process` only if no engine answered and the hub does not run in a container. */
+  /** Runtime of servers with `auto`: `process` only if no engine answered and the hub does not run in a container. */
   readonly auto: 'docker' | 'process';
-  /** An absolute path. */
+  /** Absolute path of the data folder. */
   readonly dataDir: string;
-  /** Folder of the hub's own servers. Absent: they cannot run as processes. */
+  /** Folder of the hub's own servers. Absent: those servers cannot run as processes. */
   readonly imagesDir?: string;
 };
 
-/** Maximum of bytes that wait for a server to read them; calls above it are refused. */
+/** Maximum number of bytes that wait for a server to read them; further calls are refused. */
 const maxWaitingBytes = 64 * 1024 * 1024;
 
-/** The launch spec of a config; `instance` tells it from the shared instance. Pure. Throws HUB_LAUNCH_INVALID. */
+/**
+ * Returns the launch spec of a config. `instance` distinguishes it from the shared instance. Pure. Throws
+ * HUB_LAUNCH_INVALID.
+ */
 export function planLaunch(config: ServerConfig, place: Placement, instance?: string): LaunchSpec {
   const { launch, secretFaults } = config;
   if (secretFaults)
@@ -64,29 +67,32 @@ export function planLaunch(config: ServerConfig, place: Placement, instance?: st
   };
 }
 
-/** The config as if all its secrets were there: volumes and images do not depend on their values. */
+/** Returns the config as if all its secrets were set: volumes and images do not depend on their values. */
 export const withoutSecretFaults = (config: ServerConfig): ServerConfig => ({
   ...config,
   secretFaults: undefined,
 });
 
-/** The volumes that a config would have in a container. Pure. */
+/** Returns the volumes that a config would have in a container. Pure. */
 export function volumesOf(config: ServerConfig): DockerTarget['volumes'] {
   try {
     const { target } = planLaunch(withoutSecretFaults(config), { auto: 'docker', dataDir: '/' });
     return target.kind === 'docker' ? target.volumes : [];
   } catch {
-    return []; // It cannot be launched in a container.
+    return []; // The config cannot be launched in a container.
   }
 }
 
-/** The runtime of a launch. An image, also one of a folder, always runs in a container, even while the engine is unreachable. Pure. */
+/**
+ * Returns the runtime of a launch. An image, also one built of a folder, always runs in a container, even while the
+ * engine is unreachable. Pure.
+ */
 export function runtimeOf(launch: LocalLaunch, auto: Placement['auto']): 'docker' | 'process' {
   if (launch.runtime !== 'auto') return launch.runtime;
   return launch.image === undefined && !launch.build ? auto : 'docker';
 }
 
-/** Whether two instances must not run at the same time: they would write to the same volumes or folders. Pure. */
+/** True if two instances must not run at the same time, as they would write to the same volumes or folders. Pure. */
 export function isExclusive({ target }: LaunchSpec): boolean {
   if (target.kind === 'remote') return false;
   return (
@@ -117,7 +123,7 @@ function dockerTarget(
     image: { ...image, ...(launch.systemPackages && { systemPackages: launch.systemPackages }) },
     ...(command !== undefined && { command }),
     args: launch.args,
-    // A working directory of this machine does not exist in the image of a package.
+    // The working directory is a path on this machine, which does not exist in the image of a package.
     ...((reference ?? launch.build) !== undefined &&
       workingDirectory !== undefined && { workingDirectory }),
     ...(sandbox.user !== undefined && { user: sandbox.user }),
@@ -129,7 +135,10 @@ function dockerTarget(
   };
 }
 
-/** Undefined for a command, which is in no image. Throws HUB_LAUNCH_INVALID for a folder that cannot be built. */
+/**
+ * Returns the source of the image; undefined for a command without an image. Throws HUB_LAUNCH_INVALID for a folder
+ * that cannot be built.
+ */
 function imageSourceOf(server: string, launch: LocalLaunch): ImageSource | undefined {
   const { own, image: reference, package: source, build } = launch;
   if (reference !== undefined) return { reference };
@@ -172,7 +181,7 @@ function processTarget(
   return { kind: 'process', command, args, ...place };
 }
 
-/** The npx or uvx command that runs a package, or another program of it. */
+/** Returns the npx or uvx command that runs a package, or another program of the package. */
 function launcherLine(
   { ecosystem, spec, with: extras = [], python }: PackageSpec,
   program: string | undefined,
@@ -197,5 +206,7 @@ function launcherLine(
   return { command: 'npx', args: ['-y', ...packages, program ?? own, ...args] };
 }
 
-/** The distribution's name, which is also the name of its command: `mcp-server-time==1.0` to `mcp-server-time`. */
+/**
+ * Returns the name of a Python distribution, which is also its command: `mcp-server-time` for `mcp-server-time==1.0`.
+ */
 const nameOf = (spec: string) => /^[A-Za-z0-9._-]+/.exec(spec)?.[0] ?? spec;

@@ -4,15 +4,15 @@ import type { LaunchKind } from './handshake/launch-in-era.ts';
 import type { ServerStatus } from './server-types.ts';
 
 /**
- * Keeps what a server and the hub say about its runs. `own` names an instance of a session, whose lines belong to the
- * newest run of the server.
+ * Logs what a server and the hub say about the server's runs. `own` names an instance of a session, whose lines belong
+ * to the newest run of the server.
  */
 export function createRunLog(log: SourceLog | undefined, own: string | undefined) {
   const instance = own === undefined ? {} : { instance: own };
-  /** The last reason, which is not repeated at every retry. */
+  /** The last reason of a failure, so that retries do not log it again. */
   let said: string | undefined;
   let isLaunched = false;
-  /** Instances of the current launch and their successors that have not exited, oldest first. */
+  /** Instances of the current launch and their successors that have not exited, the oldest first. */
   let open: object[] = [];
 
   function say(text: string): void {
@@ -34,7 +34,7 @@ export function createRunLog(log: SourceLog | undefined, own: string | undefined
     },
     opened(instance: Pick<Instance, 'exited'>): void {
       if (own !== undefined) return;
-      // A successor is launched beside the instance that it replaces.
+      // The instance was not announced by `launching`: a successor, launched beside the instance that it replaces.
       if (!isLaunched) log?.begin();
       isLaunched = false;
       open.push(instance);
@@ -43,12 +43,12 @@ export function createRunLog(log: SourceLog | undefined, own: string | undefined
         open = open.filter(other => other !== instance);
         if (lost === true || !isNewest) return;
         log?.end(detail);
-        // The successor did not start: the instance that it was to replace writes on.
+        // The successor did not start: the instance that it was to replace keeps running.
         if (open.length > 0) log?.begin();
       });
     },
     changed(status: ServerStatus): void {
-      // The output of a failed build has been kept line by line.
+      // Only the first line: the output of a failed build has been logged line by line.
       if ('why' in status) say(status.why.split('\n', 1)[0] ?? '');
     },
   };

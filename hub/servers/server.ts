@@ -14,8 +14,8 @@ import { createRunLog } from './run-log.ts';
 import type { Interest, Own, Server, ServerNeeds } from './server-types.ts';
 
 /**
- * One server. An instance of it that belongs to a session or to the clients of one era (`own`) is a server of
- * its own; that of a session is not restarted when it ends, but started by the next call.
+ * Creates a server. An instance for a session or for the clients of one era (`own`) is a server of its own; that of a
+ * session is not restarted when it ends, but started by the next call.
  */
 export function createServer(first: ServerConfig, needs: ServerNeeds, own?: Own): Server {
   const parts = createParts(first, needs, own, () => runner);
@@ -40,12 +40,12 @@ export function createServer(first: ServerConfig, needs: ServerNeeds, own?: Own)
       started.rereads.begin();
       persisted.onStarted(started);
       persisted.keep(cache.listing, started.running.instance.identity);
-      // The config may have changed since the launch: apply its current list of targets.
+      // The config may have changed since the launch: apply its current list of allowed hosts.
       void needs.launches?.egress?.apply(record.config);
     },
     useConfig(config) {
       record.config = config;
-      // What it said about the old entry may not hold for the new one.
+      // Advice on the old entry may not apply to the new one.
       parts.advice.advice.length = 0;
       if (parts.ownsAdmission) admission.configure(config);
       parts.review();
@@ -77,20 +77,20 @@ function createParts(
     leftOut: misfits => log.warn(leftOutOf(misfits), 'items are left out of the lists on /mcp'),
   });
   const persisted = createPersistedState(() => record.config, needs.launches ?? {}, log, own);
-  // Clients share the limits and the breaker of the configured server with an instance of their era.
+  // An instance of an era shares the limits and the breaker of the configured server.
   const shared = own?.isShared ? own.base.admission : undefined;
   const admission =
     shared ??
     createAdmission(first, {
       clock: needs.clock,
-      // Failures of an instance of one session must not open the breaker for other sessions.
+      // Failures of the instance of one session must not open the breaker for other sessions.
       breaker: own ? undefined : needs.breakerOf?.(first),
       revive() {
         if (record.status.state === 'failed') runner().dispatch({ type: 'start' });
       },
     });
   const ownsAdmission = !shared;
-  /** Compares what is known with the pins again. */
+  /** Compares the known lists and instructions with the pinned definitions again. */
   function review(): void {
     const running = runner().current?.running;
     if (running) {
@@ -247,7 +247,7 @@ function serverOf(parts: Parts): Server {
     holds(kind, name, bytes) {
       const known = cache.find(kind, name);
       const isHeld = holds.holds(kind, name, bytes, known);
-      // The server says something that the hub has not read yet.
+      // The server has a definition that the hub has not read yet.
       if (isHeld && !known?.isHeld) void server.refresh(kind);
       return isHeld;
     },
@@ -264,7 +264,7 @@ function serverOf(parts: Parts): Server {
       if (parts.ownsAdmission) admission.close();
       await Promise.all([runner.end({ type: 'close' }), persisted.written()]);
     },
-    // An instance of a session that has ended, or is about to, makes room for another.
+    // An instance (`own`) that has failed is started again by the next call, unless it is closed.
     ready: async () =>
       running() ??
       (await whenRunning(
@@ -292,7 +292,7 @@ async function recall({ cache, persisted, runner }: Parts): Promise<void> {
   const kept = await persisted.recall();
   if (!kept || runner().current) return;
   cache.show(kept.listing);
-  // Not awaited: the engine may be unreachable.
+  // Not awaited, as the engine may be unreachable.
   void persisted.isOutdated(kept).then(isOutdated => {
     if (isOutdated) cache.show(emptyListing);
   });

@@ -15,10 +15,10 @@ export type Applied = {
   readonly unchanged: number;
 };
 
-/** Every configured server, in the order of the config. */
+/** All configured servers, in the order of the config. */
 export type Servers = ReturnType<typeof createServers>;
 
-/** The servers of a config. Starts nothing. */
+/** Creates the servers of a config. Starts none of them. */
 export function createServers(
   configs: readonly ServerConfig[],
   needs: Omit<ServerNeeds, 'instances'> & {
@@ -41,7 +41,7 @@ export function createServers(
   let applying: Promise<unknown> = Promise.resolve();
   let isOver = false;
 
-  /** A server that fails does not affect the others. */
+  /** Applies a config. A server that fails does not affect the others. */
   async function applyNow(config: Config): Promise<Applied> {
     if (isOver)
       throw new HubError('HUB_SHUTTING_DOWN', 'the config is not applied: the hub is stopping');
@@ -60,12 +60,13 @@ export function createServers(
       await needs.launches?.logs?.forget(server.config.name);
     });
     await Promise.all([
-      // A server that was renamed writes to the same volumes and folders as before.
+      // Added servers start after removed ones have ended: a renamed server writes to the same volumes and folders as
+      // before.
       Promise.all(removing).finally(() => {
         for (const { name, enabled, autoStart } of difference.added)
           if (enabled && autoStart) byName.get(name)?.start();
       }),
-      // The entry that was refused before is no longer wanted.
+      // The entry is as applied: forget another entry that was refused before.
       ...difference.unchanged.map(async after => {
         const server = byName.get(after.name);
         if (server?.refusedEntry) await server.reconfigure(after, false);
@@ -101,22 +102,22 @@ export function createServers(
     },
     changed: changed.event,
     removed: removedOne.event,
-    /** Fires when a new config is in force for all servers that it did not fail for. */
+    /** Fires when a new config is applied to all servers, except those for which it failed. */
     applied: appliedConfig.event,
     /** Instances that belong to sessions or to the clients of one era. */
     instances,
     /**
-     * Applies a config, one at a time. Each server is compared with its own applied entry, which is the last one
-     * that started. Resolves when replaced servers run or have failed, and removed ones have ended; added ones are
-     * starting. Rejects with HUB_SHUTTING_DOWN.
+     * Applies a config; concurrent calls wait for each other. Each server is compared with its own applied entry, which
+     * is the last one that started. Resolves when replaced servers run or have failed, and removed ones have ended;
+     * added ones are starting. Rejects with HUB_SHUTTING_DOWN.
      */
     apply(config: Config): Promise<Applied> {
       const applied = applying.then(() => applyNow(config));
-      applying = applied.catch(() => undefined); // Its caller gets the error.
+      applying = applied.catch(() => undefined); // The caller of `apply` gets the error.
       return applied;
     },
     find: (name: string): Server | undefined => byName.get(name),
-    /** Throws HUB_SERVER_UNKNOWN, which names the servers that exist. */
+    /** Returns a server. Throws HUB_SERVER_UNKNOWN, whose message names the configured servers. */
     get(name: string): Server {
       const server = byName.get(name);
       if (!server)
@@ -127,7 +128,7 @@ export function createServers(
         );
       return server;
     },
-    /** Restores the saved listings, and drops the handles that no current entry would have launched. */
+    /** Restores the saved listings, and drops saved handles that do not match what a current entry launches. */
     async recall(): Promise<void> {
       const { adoption } = needs.launches ?? {};
       await adoption?.handles.retain((name, { digest }) => {
@@ -140,14 +141,14 @@ export function createServers(
       });
       await Promise.all(all.map(server => server.recall()));
     },
-    /** Starts the servers that start with the hub, and adopts those that outlived it. Waits for none. */
+    /** Starts the servers with auto_start, and adopts servers that outlived the hub. Does not wait for them. */
     startAll(): void {
       for (const server of all) {
         const { name, enabled, autoStart } = server.config;
         if (enabled && (autoStart || needs.launches?.adoption?.handles.find(name))) server.start();
       }
     },
-    /** Retries failed writes of persisted state, and returns those that still fail. */
+    /** Retries failed writes of persisted state, and returns those that fail again. */
     unwritten: async (): Promise<readonly WriteFailure[]> => (await needs.backlog?.retry()) ?? [],
     /** Resolves when no server is starting, when the signal aborts, or after `withinMs`. */
     async settled(withinMs: number, signal: AbortSignal): Promise<void> {

@@ -15,12 +15,14 @@ import {
   needAnswer,
 } from '../handshake/handshake.ts';
 
-/** What adoption needs: servers that outlive the hub, or the hub's connection to them. */
+/** Dependencies of adoption: connecting again to servers that outlived the hub, or whose connection was lost. */
 export type Adoption = {
   readonly handles: Handles;
-  /** Digest of what the config launches; undefined if that does not outlive the hub. Throws HubError. */
+  /**
+   * Returns the digest of what the config launches; undefined if the server does not outlive the hub. Throws HubError.
+   */
   readonly digestOf: (config: ServerConfig) => string | undefined;
-  /** Adopts an instance by its handle, on the runtime that launched it. */
+  /** Adopts an instance by its handle, in the runtime that launched it. Undefined if it cannot be adopted. */
   readonly adopt: (
     config: ServerConfig,
     handle: string,
@@ -30,16 +32,20 @@ export type Adoption = {
   ) => Promise<Instance | undefined>;
 };
 
-/** Number of request ids of each run of the hub, so that no answer to another run matches. */
+/**
+ * Number of request ids per run of the hub. Each run has a range of its own, so that no response to an earlier run
+ * matches.
+ */
 const idsOfGeneration = 2 ** 32;
-/** Generations below this are counted; all of their ids are safe integers. */
+/** Number of generations with consecutive numbers. Request ids stay safe integers up to twice this number. */
 const countedGenerations = 2 ** 20;
-/** Time in which an adopted server must answer, or it is replaced. In milliseconds. */
+/** Time in which an adopted server must answer, in milliseconds. After it, the server is replaced. */
 const aliveMs = 10_000;
 
 /**
- * Adopts the instance of an earlier run, or one that the hub lost the connection to. Its requests are numbered above
- * `firstId`. Undefined if there is none or it cannot be adopted. Throws HubError if that is unknown now.
+ * Adopts the instance of an earlier run, or one that the hub lost the connection to. The ids of its requests are above
+ * `firstId`. Undefined if there is no instance, or it cannot be adopted. Throws HubError if the runtime cannot tell
+ * now.
  */
 export async function adoptInstance(
   config: ServerConfig,
@@ -54,10 +60,10 @@ export async function adoptInstance(
     await handles.forget(name);
     return undefined;
   }
-  // Written before the first request: no other run may use the same ids, whatever happens here.
+  // The new generation is saved before the first request, so that no other run uses the same request ids.
   const handle = { ...kept, generation: kept.generation + 1 };
   const isCounted = await handles.keep(name, handle);
-  // On a full disk, two runs draw the same generation with a chance of one in a million.
+  // If it could not be saved (full disk), it is random: two runs draw the same one with a chance of one in a million.
   const generation = isCounted
     ? handle.generation
     : randomInt(countedGenerations, 2 * countedGenerations);
@@ -65,7 +71,7 @@ export async function adoptInstance(
     const instance = await adopt(config, kept.instance, events, signal, kept.variant);
     if (instance) return { instance, handle, firstId: generation * idsOfGeneration };
   } catch (error) {
-    // The engine refuses a paused container for as long as it is paused.
+    // The engine refuses to attach to a paused container, for as long as it is paused.
     if (!(error instanceof HubError && error.code === 'HUB_ENGINE_REFUSED')) throw error;
     events.progress('the instance of the earlier run does not answer: it is replaced');
   }
@@ -92,13 +98,16 @@ export async function resumeSession(
 const savedHandle = z
   .object({
     digest: z.string(),
-    /** The handle by which its runtime finds it. */
+    /** The handle by which the runtime finds the instance. */
     instance: z.string(),
-    /** The response to `initialize` as the server wrote it; undefined for a stateless server. Earlier hubs read this name. */
+    /**
+     * The response to `initialize` as the server wrote it; undefined for a stateless server. Earlier hubs read this
+     * name.
+     */
     introduction: z.string().optional(),
-    /** Number of earlier runs of the hub that used it. Each has its own range of request ids. */
+    /** Number of earlier runs of the hub that used the instance. Each run has its own range of request ids. */
     generation: z.int(),
-    /** Tells it from the instance it replaced. */
+    /** Distinguishes the instance from the one that it replaced. */
     variant: z.string().optional(),
   })
   .transform(({ introduction, ...handle }) => ({ ...handle, initializeAnswer: introduction }));
@@ -112,7 +121,7 @@ export type Handles = ReturnType<typeof createHandles>;
 /** Maximum number of handles. */
 export const maxHandles = 1_000;
 
-/** Handles in a table that outlives the hub. */
+/** Creates the handles, in a table that outlives the hub. */
 export function createHandles(kept: Table) {
   const handles = new Map<string, Handle>();
 
@@ -121,7 +130,7 @@ export function createHandles(kept: Table) {
   }
 
   return {
-    /** Reads the handles of the last run. Must be awaited first. */
+    /** Reads the handles of the last run. Must be awaited before any other call. */
     async load(): Promise<void> {
       for (const [server, text] of await kept.entries()) {
         const { data: handle } = savedHandle.safeParse(tryParseJson(text));
@@ -129,7 +138,7 @@ export function createHandles(kept: Table) {
       }
     },
     find: (server: string): Handle | undefined => handles.get(server),
-    /** Resolves with false if it could not be written: a later run may find an older handle. */
+    /** Saves a handle. Resolves with false if it could not be written: a later run may then find an older handle. */
     async keep(server: string, handle: Handle): Promise<boolean> {
       handles.set(server, handle);
       const { initializeAnswer, ...others } = handle;
@@ -140,13 +149,13 @@ export function createHandles(kept: Table) {
       for (const [server, handle] of Array.from(handles))
         if (!isWanted(server, handle)) await forget(server);
     },
-    /** Whether a handle refers to the container. */
+    /** True if a saved handle refers to this container. */
     isAwaited: (containerId: string): boolean =>
       Array.from(handles.values()).some(({ instance }) => instance.startsWith(`${containerId} `)),
   };
 }
 
-/** A digest of everything a server is launched from. It is keyed, so that a reader cannot guess values. */
+/** Returns a digest of everything a server is launched from. It is keyed, so that a reader cannot guess values. */
 export function digestOf(spec: LaunchSpec, secret: Buffer): string {
   return createHmac('sha256', secret).update(sorted(spec)).digest('hex').slice(0, 32);
 }

@@ -7,12 +7,12 @@ import { eraToldBy } from './eras.ts';
 import { awayCodeOf, withoutName } from '../failures.ts';
 import { type HandshakeOptions, type ServerInfo, handshake } from './handshake.ts';
 
-/** Time before the timeout at which a silent server is tried in the other era, in ms. */
+/** A silent server is tried in the other era this long before the timeout, in ms. */
 const otherEraMs = 2_000;
 
 /**
- * Performs the handshake in the era that the entry names. Shortly before the timeout, a silent server is tried in
- * the other era as well; if it answers there, rejects with an error of which `isOfOtherEra` is true.
+ * Performs the handshake in the era that the config entry names. Shortly before the timeout, a silent server is tried
+ * in the other era as well; if it answers there, rejects with an error for which `isOfOtherEra` is true.
  */
 export async function handshakeAs(
   era: Era,
@@ -31,20 +31,20 @@ export async function handshakeAs(
     const other = era === 'modern' ? 'legacy' : 'modern';
     handshake(other, { ...options, timeoutMs: askedMs }, upstream).then(
       () => reject(answered),
-      () => undefined, // It is silent in both eras: the handshake in its own era says so.
+      () => undefined, // Silent in both eras: the handshake in the entry's era reports it.
     );
   });
   return await Promise.race([handshake(era, options, upstream), mistaken]);
 }
 
-/** Error codes by which a server refuses `initialize` as unknown. */
+/** JSON-RPC error codes of servers that do not know `initialize`. */
 const { methodNotFound, invalidRequest, invalidParams } = rpcCodes;
 const unknownCodes: readonly unknown[] = [methodNotFound, invalidRequest, invalidParams];
 
 /** HTTP statuses that concern authorization or load, not the era. */
 const otherStatuses: readonly unknown[] = [401, 403, 408, 429];
 
-/** Whether a server refused the handshake as one of the other era does. */
+/** True if a server refused the handshake because it speaks the other era. */
 export function isOfOtherEra(error: unknown): error is HubError {
   if (!(error instanceof HubError)) return false;
   const { method, status, error: refusal } = error.data;
@@ -64,7 +64,7 @@ export function isOfOtherEra(error: unknown): error is HubError {
 const versionsOf = (era: ServerConfig['era']) =>
   era === 'modern' ? `MCP ${modernVersion}` : 'MCP up to 2025-11-25';
 
-/** The error for an entry that names an era the server does not speak. Not retryable. */
+/** Creates the error for a config entry that names an era which the server does not speak. Not retryable. */
 export function misconfigured({ name, era }: ServerConfig, cause: HubError): HubError {
   return new HubError(
     'HUB_SERVER_PROTOCOL',
@@ -73,7 +73,7 @@ export function misconfigured({ name, era }: ServerConfig, cause: HubError): Hub
   );
 }
 
-/** Adds a hint at the era of the entry to the error of a server that never answered. */
+/** Adds a hint at the entry's "era" to the error of a server that never answered. */
 export function unheard({ name, era, startTimeoutMs }: ServerConfig, error: unknown): unknown {
   if (!(error instanceof HubError) || awayCodeOf(error)) return error;
   const hint = `set "era" to "auto" if it does not speak ${versionsOf(era)}, which "era": "${era}" in its entry asks for`;

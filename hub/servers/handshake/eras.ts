@@ -6,16 +6,16 @@ import { type Era, isStateless, modernVersions } from '#mcp';
 import type { Instance } from '#runtimes';
 import { type Table, createTable } from '#store';
 
-/** The era of each program, determined once. */
+/** Eras of programs (MCP up to 2025-11-25, or 2026-07-28), each determined once. */
 export type Eras = ReturnType<typeof createEras>;
 
 /** Maximum number of programs whose era is saved. */
 export const maxEras = 1_000;
 
 type ErasNeeds = {
-  /** Outlives the hub. */
+  /** Table of eras that outlives the hub. */
   readonly kept: Table;
-  /** Keys the digests of programs: command lines are short and can be guessed, and their arguments may be secret. */
+  /** Key of the HMAC over programs: command lines are short and can be guessed, and their arguments may be secret. */
   readonly secret: Buffer;
   readonly log: Log;
 };
@@ -39,28 +39,35 @@ export function createEras({ kept, secret, log }: ErasNeeds) {
   return {
     keyOf: (config: Pick<ServerConfig, 'launch'>, identity: string | undefined): string =>
       eraKeyOf(config, identity, secret),
-    /** Removes the entries of versions that stored digests without a key. Those programs are probed again. */
+    /**
+     * Removes the entries of older versions of the hub, which stored digests without a key. Their programs are probed
+     * again.
+     */
     async removeUnkeyed(): Promise<void> {
       for (const [key] of await kept.entries()) if (!key.startsWith(keyed)) await kept.remove(key);
     },
     recall,
-    /** The era of a program; if unknown, `probe` determines it, one at a time per key. Rejects as the probe does. */
+    /**
+     * Returns the era of a program; if unknown, `probe` determines it, one at a time per key. Rejects as the probe
+     * does.
+     */
     async find(key: string, probe: () => Promise<Era>): Promise<Era> {
       for (;;) {
         const known = await recall(key);
         if (known) return known;
         const isOwn = !probing.has(key);
         try {
-          // Each probe has a time limit and a cancellation of its own.
+          // The caller's probe has its own time limit and cancellation.
           return await probing.join(key, () => ask(key, probe), neverAborted);
         } catch (error) {
-          // A silent program is silent for all callers, but a cancelled start of another caller says nothing about it.
+          // A program that is silent to one caller is silent to all, but a cancelled probe of another caller proves
+          // nothing.
           const isSilent = error instanceof HubError && error.code === 'HUB_SERVER_START_FAILED';
           if (isOwn || isSilent) throw error;
         }
       }
     },
-    /** Saves the era of a successful handshake; if `durably`, beyond this run of the hub. */
+    /** Saves the era of a successful handshake: on disk if `durably`, otherwise for this run of the hub. */
     async confirm(key: string, era: Era, durably: boolean): Promise<void> {
       await (durably ? kept : probed).put(key, era);
     },
@@ -71,10 +78,13 @@ export function createEras({ kept, secret, log }: ErasNeeds) {
   };
 }
 
-/** Beginning of the digests that nobody without the secret can compute. */
+/** Prefix of keyed digests, which nobody can compute without the secret. */
 const keyed = 'hmac-';
 
-/** The key of a server's era: its program, without its environment. `identity` is that of its instance. */
+/**
+ * Returns the key under which a server's era is saved: a digest of its program, without its environment. `identity` is
+ * the identity of the program's instance, such as an image id.
+ */
 function eraKeyOf(
   { launch }: Pick<ServerConfig, 'launch'>,
   identity: string | undefined,
@@ -98,7 +108,7 @@ function eraKeyOf(
   return `${keyed}${digest.slice(0, 32)}`;
 }
 
-/** The era implied by a refusal of `server/discover` or `initialize`, if any. */
+/** Returns the era implied by a server's refusal of `server/discover` or `initialize`, if any. */
 export function eraToldBy(error: unknown): Era | undefined {
   if (!(error instanceof HubError)) return undefined;
   const { error: refusal, status } = error.data;
@@ -114,10 +124,12 @@ export function eraToldBy(error: unknown): Era | undefined {
   return isForeign ? 'legacy' : 'modern';
 }
 
-/** Key of the entry that is `modern` if the program does not speak 2025-11-25 or older. Lasts for one run of the hub. */
+/**
+ * Key of the entry that is `modern` if the program does not speak 2025-11-25 or older. Lasts for one run of the hub.
+ */
 export const olderKeyOf = (key: string): string => `${key}.older`;
 
-/** Whether a program may speak 2025-11-25, possibly besides 2026-07-28. */
+/** True if a program may speak 2025-11-25, possibly besides 2026-07-28. */
 export async function maySpeakOlder(
   key: string,
   instance: Pick<Instance, 'mayKeepSessions'>,
@@ -127,7 +139,7 @@ export async function maySpeakOlder(
   if ((await eras.recall(key)) === 'legacy') return true;
   if ((await eras.recall(olderKeyOf(key))) === 'modern') return false;
   if (!instance.mayKeepSessions || (await instance.mayKeepSessions(signal))) return true;
-  // A cancelled check has no result.
+  // The result of a cancelled check means nothing.
   if (signal.aborted) return true;
   await eras.confirm(olderKeyOf(key), 'modern', false);
   return false;

@@ -15,7 +15,7 @@ import { eraToldBy } from './eras.ts';
 /** The result of `initialize` or `server/discover`. */
 export type ServerInfo = {
   readonly era: Era;
-  /** The whole response; `payload` is the result as the server wrote it. */
+  /** The whole response; `payload` is the span of the result as the server wrote it. */
   readonly answer: Answer;
   readonly protocolVersion: string;
   readonly capabilities: { readonly [name: string]: unknown };
@@ -24,12 +24,12 @@ export type ServerInfo = {
   readonly instructions: string | undefined;
 };
 
-/** Capabilities and info of a client at `initialize`, as JSON texts. */
+/** Capabilities and `clientInfo` that a client sent in `initialize`, as JSON texts. */
 export type ClientOfSession = { readonly capabilities: string; readonly clientInfo: string };
 
 export const hubInfo = { name: 'agenthub', title: 'AgentHub' };
 
-/** A shared server is told all capabilities that some client may have. */
+/** Capabilities declared to a server that several clients share: all that some client may have. */
 const shared = {
   roots: { listChanged: true },
   sampling: { tools: {}, context: {} },
@@ -49,19 +49,19 @@ export type HandshakeOptions = {
   readonly server: string;
   readonly hubVersion: string;
   readonly timeoutMs: number;
-  /** Absent: all capabilities that some client may have. */
+  /** Client capabilities to declare. Absent: all that some client may have. */
   readonly capabilities?: object | undefined;
-  /** The only client of the instance. */
+  /** The client that the instance belongs to. Absent: several clients share the instance. */
   readonly client?: ClientOfSession | undefined;
 };
 
 /** The era of the handshake; `newest` tries 2026-07-28 first, for a server whose era is unknown. */
 export type Opening = Era | 'newest';
 
-/** Timeout of `server/discover` for a server that may not know it, in ms. */
+/** Timeout of `server/discover` for a server that may not know the method, in ms. */
 const discoverMs = 5_000;
 
-/** Sends the hub's own requests to a server. */
+/** The part of an upstream that sends the hub's own requests to a server. */
 export type Asking = Pick<Upstream, 'request' | 'listen'>;
 
 /** Performs the handshake. Rejects with HubError if the server does not answer. */
@@ -98,7 +98,7 @@ export async function initialize(
   return serverInfo;
 }
 
-/** Reads the result of `initialize`. Throws HUB_SERVER_PROTOCOL for a version that the hub does not speak. */
+/** Reads the result of `initialize`. Throws HUB_SERVER_PROTOCOL for a protocol version that the hub does not speak. */
 export function serverInfoOf(server: string, answer: Answer): ServerInfo {
   const result = membersOf(answer.bytes, answer.payload);
   const protocolVersion = valueOf(answer.bytes, result?.get('protocolVersion'));
@@ -112,7 +112,7 @@ export function serverInfoOf(server: string, answer: Answer): ServerInfo {
   return { era: 'legacy', answer, protocolVersion, ...introduced(answer, info) };
 }
 
-/** Sends `server/discover` (MCP 2026-07-28). Rejects with HubError; `eraToldBy` reads the era from that. */
+/** Sends `server/discover` (MCP 2026-07-28). Rejects with HubError, from which `eraToldBy` reads the server's era. */
 export async function discover(
   { server, timeoutMs }: HandshakeOptions,
   asking: Pick<Asking, 'request'>,
@@ -131,17 +131,22 @@ export async function discover(
   return { era: 'modern', answer, protocolVersion: modernVersion, ...introduced(answer, info) };
 }
 
-/** How the hub speaks to a server of an era. `isStateless`: notifications arrive on a subscription stream only. */
+/**
+ * Returns how the hub speaks to a server of this era. `isStateless`: notifications arrive on a subscription stream
+ * only.
+ */
 export const speechOf = (era: Era, upstream: Asking, hubVersion: string) =>
   era === 'modern'
     ? { asking: asModern(upstream, hubVersion), isStateless: true }
     : { asking: upstream, isStateless: false };
 
-/** The answer from which the next run of the hub resumes a session; undefined if the server keeps none. */
+/**
+ * Returns the response from which the next run of the hub resumes the session; undefined for a server without sessions.
+ */
 export const resumableAnswer = ({ era, answer }: ServerInfo): string | undefined =>
   era === 'legacy' ? answer.bytes.toString() : undefined;
 
-/** Resolves when a server responds at all, also with a JSON-RPC error. Rejects with HubError. */
+/** Resolves when a server answers a request, even with a JSON-RPC error. Rejects with HubError if it does not. */
 export async function needAnswer(
   { upstream, serverInfo }: { readonly upstream: Asking; readonly serverInfo: ServerInfo },
   hubVersion: string,
@@ -149,14 +154,14 @@ export async function needAnswer(
 ): Promise<void> {
   const { asking, isStateless } = speechOf(serverInfo.era, upstream, hubVersion);
   try {
-    // The cheapest request that every server of the era answers.
+    // The cheapest request that every server of its era answers.
     await asking.request(isStateless ? 'server/discover' : 'ping', undefined, timeoutMs);
   } catch (error) {
     if (!(error instanceof HubError) || error.code !== 'HUB_SERVER_PROTOCOL') throw error;
   }
 }
 
-/** Adds the metadata that MCP 2026-07-28 requires to the hub's own requests. */
+/** Wraps an upstream so that the hub's own requests carry the metadata that MCP 2026-07-28 requires. */
 export function asModern(upstream: Asking, hubVersion: string): Asking {
   const meta = {
     [metaKeys.protocolVersion]: modernVersion,

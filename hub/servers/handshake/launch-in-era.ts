@@ -17,15 +17,15 @@ import {
 export type StartAttempt = {
   readonly config: ServerConfig;
   readonly signal: AbortSignal;
-  /** Tells the instance from the one it replaces; undefined for the first, and every second after. */
+  /** Distinguishes an instance from the one that it replaces: undefined for the first, the third, and so on. */
   readonly variant: string | undefined;
 };
 
-/** `again`: starts an instance in the place of one that was only probed. */
+/** `again`: launches an instance to replace one that was only probed. */
 export type LaunchKind = 'new' | 'again' | 'adopted';
 
 type StartEvents = LaunchEvents & {
-  /** Text on stdout that is not a message. */
+  /** Called with text on stdout that is not an MCP message. */
   stray?(text: string): void;
 };
 
@@ -39,7 +39,7 @@ export type LaunchNeeds = {
   readonly launching: (how: LaunchKind) => void;
 };
 
-/** Tells the instance that is probed for its era from those in use. */
+/** Name of the instance that is launched only to probe the server's era. */
 const probeInstance = 'probe';
 
 /** Launches an instance, and determines the era of its handshake. */
@@ -49,9 +49,9 @@ export async function launchInEra(needs: LaunchNeeds) {
   const instance = await launchOwn(needs);
   /** Identifies the program in the table of eras. */
   const key = eras.keyOf(config, instance.identity);
-  /** The era that the entry names; undefined if the hub finds it out. */
+  /** The era that the config entry names; undefined if the hub determines it. */
   const entryEra = config.era === 'auto' ? undefined : config.era;
-  /** The instance serves clients of 2025-11-25 and older only. */
+  /** True if the instance serves only clients of 2025-11-25 and older. */
   const servesOlder = needs.own?.era === 'legacy';
   const known = { instance, key, entryEra, servesOlder };
   /** `isOlder`: the handshake is that of 2025-11-25 because the clients are of that era, whatever the server speaks. */
@@ -75,7 +75,9 @@ function launchOwn({ attempt, hub, events, own, launching }: LaunchNeeds, how: L
 async function findEra(needs: LaunchNeeds, instance: Instance, key: string) {
   const { hub, attempt } = needs;
   const { config, signal } = attempt;
-  /** The first start of a program without an identity may install it; a second at the same time would interfere. */
+  /**
+   * True if the first instance itself is probed: a first start may install the program, and a second would interfere.
+   */
   const isAlone = instance.identity === undefined;
   let isSpent = false;
   const probe = async () => {
@@ -88,7 +90,7 @@ async function findEra(needs: LaunchNeeds, instance: Instance, key: string) {
       await probed.stop({ graceMs: 0 });
     }
   };
-  /** The instance to be used may end while the other one is probed. */
+  /** Rejects if the instance to be used ends while the other one is probed. */
   const ended = isAlone
     ? []
     : [
@@ -100,7 +102,7 @@ async function findEra(needs: LaunchNeeds, instance: Instance, key: string) {
     const opening = await duringStart(Promise.race([hub.eras.find(key, probe), ...ended]), needs);
     return { opening, instance: isSpent ? await launchOwn(needs, 'again') : instance };
   } catch (error) {
-    // It was not asked anything. What it wrote besides messages may explain the failure.
+    // No request was sent to this instance. Text that it wrote besides messages may explain the failure.
     if (!isSpent)
       instance.channel.listen({
         message() {},
@@ -124,13 +126,15 @@ export const handshakeOptionsOf = ({
   client: own?.client,
 });
 
-/** Time after which a silent server is tried in the other era as well: it may ignore unknown requests, or be slow. */
+/**
+ * Time without an answer after which the probe tries the other era too, in ms: some servers ignore unknown requests.
+ */
 const silenceMs = 2_000;
 
 /**
- * Finds out which era a server speaks, on an instance that is of no use afterwards: servers settle for the
- * era of the first request, and some end at one that they do not know. Rejects with
- * HUB_SERVER_START_FAILED where it answers nothing at all in `timeoutMs`.
+ * Finds out which era a server speaks. The probed instance is not used afterwards: servers settle for the era of the
+ * first request, and some exit at an unknown one. Rejects with HUB_SERVER_START_FAILED if nothing is answered within
+ * `timeoutMs`.
  */
 async function probeEra(instance: Instance, needs: LaunchNeeds, isAlone: boolean): Promise<Era> {
   const { log } = needs;
@@ -143,7 +147,7 @@ async function probeEra(instance: Instance, needs: LaunchNeeds, isAlone: boolean
     output: silent,
     notified() {},
     serverRequest() {},
-    // The instance that is not probed writes the same.
+    // Otherwise ignored: the instance that is not probed writes the same text.
     noise: isAlone ? text => needs.events.stray?.(text) : undefined,
   });
   void instance.channel.closed.then(({ reason }) =>
@@ -156,7 +160,7 @@ async function probeEra(instance: Instance, needs: LaunchNeeds, isAlone: boolean
   };
   const modern = discover(options, asModern(upstream, hubVersion)).then((): Era => 'modern', eraOf);
   const legacy = Promise.withResolvers<Era>();
-  legacy.promise.catch(() => undefined); // Rejects at the timeout, after `modern` has.
+  legacy.promise.catch(() => undefined); // It may reject at the timeout, after the race is decided.
   using _silence = clock.after(silenceMs, () => {
     const leftMs = Math.max(1, timeoutMs - silenceMs);
     initialize({ ...options, timeoutMs: leftMs }, upstream)
@@ -166,11 +170,14 @@ async function probeEra(instance: Instance, needs: LaunchNeeds, isAlone: boolean
   try {
     return await Promise.race([modern, legacy.promise]);
   } finally {
-    modern.catch(() => undefined); // The race is decided.
+    modern.catch(() => undefined); // It may reject later, after the race is decided.
   }
 }
 
-/** Rejects with HUB_SERVER_STOPPED once the start is cancelled, and with HUB_SERVER_START_FAILED after `limitMs`. */
+/**
+ * Waits for work of a start. Rejects with HUB_SERVER_STOPPED once the start is cancelled, and with
+ * HUB_SERVER_START_FAILED after `limitMs`.
+ */
 export async function duringStart<T>(
   work: Promise<T>,
   { attempt, hub }: LaunchNeeds,
@@ -186,7 +193,7 @@ export async function duringStart<T>(
   return await Promise.race([work, late.promise, stopped]);
 }
 
-/** A server took longer than its `start_timeout`. */
+/** Creates the error of a server that took longer than its `start_timeout`. */
 const lateStart = (cause?: unknown): HubError =>
   new HubError(
     'HUB_SERVER_START_FAILED',

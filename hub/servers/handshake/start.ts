@@ -19,26 +19,26 @@ import { olderKeyOf, takeForNewer } from './eras.ts';
 import { type HandshakeOptions, type ServerInfo, handshake, speechOf } from './handshake.ts';
 import { type LaunchNeeds, duringStart, handshakeOptionsOf, launchInEra } from './launch-in-era.ts';
 
-/** Time from the end of a server's input until it is killed. */
+/** Time from closing a server's stdin until the server is killed, in ms. */
 export const graceMs = 5_000;
 
-/** A server that has started: its open session, and its lists. */
+/** A server that has started, with its open session and its lists. */
 export type Started = Awaited<ReturnType<typeof openSession>> & {
-  /** Tells its instance from the one it replaced. */
+  /** Distinguishes the instance from the one that it replaced. */
   readonly variant: string | undefined;
-  /** It was adopted from an earlier run of the hub, which saved its handle. */
+  /** True if the instance was adopted from an earlier run of the hub, which saved its handle. */
   readonly isAdopted: boolean;
 };
 
 export type StartNeeds = LaunchNeeds & {
   /** Without `launches.adoption`, no instance is adopted. */
   readonly hub: Pick<ServerNeeds, 'launches'>;
-  /** Log for output whose rate the server decides. */
+  /** Log for server output, limited because the server decides how much it writes. */
   readonly output: LimitedLog;
-  /** What the clients of the server want and receive. */
+  /** What the server's clients have subscribed to, and the handlers of messages for them. */
   readonly client: {
     readonly interest: () => Interest;
-    /** Maximum rate of unsolicited messages, per second. */
+    /** Maximum rate of messages that the server sends on its own, per second. */
     readonly maxNotifications: () => number;
     readonly notified: (notification: ServerNotification) => void;
     readonly serverRequest: (serverRequest: ServerRequest) => void;
@@ -46,15 +46,18 @@ export type StartNeeds = LaunchNeeds & {
   readonly lists: Pick<RereadsNeeds, 'replace' | 'announce'> & {
     readonly isCurrent: (upstream: Upstream) => boolean;
   };
-  /** Called when there is a channel to an instance. */
+  /** Called when the channel to an instance is open, before the handshake. */
   readonly opened: (instance: Instance, upstream: Upstream) => void;
 };
 
-/** Adopts the instance of an earlier run, or launches the server. A start that fails leaves nothing behind. */
+/** Adopts the instance of an earlier run, or launches the server. A failed start leaves no instance running. */
 export const startServer = async (needs: StartNeeds): Promise<Started> =>
   (await adopt(needs)) ?? (await launchServer(needs));
 
-/** As `startServer`, without adoption. If the era turns out to be wrong, it is determined again, once. */
+/**
+ * Launches the server without adopting an instance. If its era turns out to be wrong, the era is determined again,
+ * once.
+ */
 export async function launchServer(needs: StartNeeds): Promise<Started> {
   const first = await startOnce(needs);
   if (!('wrongEra' in first)) return first;
@@ -64,7 +67,10 @@ export async function launchServer(needs: StartNeeds): Promise<Started> {
   return second;
 }
 
-/** Undefined if there is no instance to adopt, or it does not respond. `isAgain`: the connection to it was just lost. */
+/**
+ * Adopts an instance. Undefined if there is none, or it does not respond. `isAgain`: the connection to it was just
+ * lost.
+ */
 async function adopt(needs: StartNeeds, isAgain = false): Promise<Started | undefined> {
   const { log, hub, attempt } = needs;
   const { config, signal } = attempt;
@@ -94,7 +100,7 @@ async function adopt(needs: StartNeeds, isAgain = false): Promise<Started | unde
 
 type Perform = (upstream: Upstream, options: HandshakeOptions) => Promise<ServerInfo>;
 
-/** Opens a session within `start_timeout`; stops the instance if that fails. */
+/** Opens a session within `start_timeout`, and stops the instance if that fails. */
 async function openWithin(
   instance: Instance,
   needs: StartNeeds,
@@ -108,7 +114,7 @@ async function openWithin(
   } catch (error) {
     opening.then(
       ({ subscription }) => subscription?.stop(),
-      () => undefined, // The error is the one thrown here.
+      () => undefined, // The caller gets the error thrown below.
     );
     await instance.stop({ graceMs: signal.aborted ? graceMs : 0 });
     throw error;
@@ -165,7 +171,7 @@ async function openSession(
   const { name: server, startTimeoutMs, callTimeoutMs, isUnlisted } = needs.attempt.config;
   const { hub, log, output, client, lists: listNeeds } = needs;
   const { clock, random, hubVersion } = hub;
-  /** List changes before the first reading do not matter. */
+  /** Handles notifications. Until the lists are read for the first time, list changes are ignored. */
   let heard = (notification: ServerNotification): void => {
     if (!isListChange(notification.method)) client.notified(notification);
   };

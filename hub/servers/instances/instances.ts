@@ -4,11 +4,11 @@ import { withSampling } from '../handshake/with-sampling.ts';
 import { refusalOf } from '../lifecycle/refusal.ts';
 import type { Own, Server } from '../server-types.ts';
 
-/** An instance that belongs to a session. */
+/** An instance that belongs to a session, or to all clients of one era. */
 type OwnInstance = {
-  /** The instance, as a server of its own. */
+  /** The instance, which has the interface of a server. */
   readonly server: Server;
-  /** The configured server that it is an instance of. */
+  /** The configured server that this is an instance of. */
   readonly base: Server;
   readonly session: object;
 };
@@ -23,7 +23,7 @@ type InstancesNeeds = {
 
 type Entry = OwnInstance & {
   readonly isShared: boolean;
-  /** It counts against the maximum: it runs, or may at any moment. */
+  /** True if the instance counts towards the maximum: it runs, or may start at any moment. */
   isActive: boolean;
   usedMs: number;
 };
@@ -34,7 +34,7 @@ type Group = { readonly entries: Set<Entry>; readonly heard: Disposable; lastNum
 /** Minimum interval between idle checks, in ms. */
 const sweepMs = 1_000;
 
-/** Name of the instance that older clients share; those of sessions have numbers. */
+/** Name of the instance that clients of 2025-11-25 and older share; instances of sessions are numbered. */
 const sharedInstance = 'legacy';
 
 export function createInstances({ clock, create }: InstancesNeeds) {
@@ -47,7 +47,7 @@ export function createInstances({ clock, create }: InstancesNeeds) {
   let sweepAtMs = Infinity;
   let isHeard = (_instance: Server): boolean => false;
 
-  /** Whether it starts, or a client waits for it, listens to it, or has a task there. */
+  /** True if the instance starts, or a client waits for it, is subscribed to it, or has a task there. */
   const isBusy = (instance: Server): boolean =>
     isHeard(instance) ||
     (instance.running
@@ -63,7 +63,7 @@ export function createInstances({ clock, create }: InstancesNeeds) {
     if (known) return known;
     const entries = new Set<Entry>();
     let hasEnded = base.status.state === 'stopping' && base.status.hasEnded;
-    // A stop or restart of the server is meant for its instances too; an instance that crashes is not.
+    // A stop or restart of the server also stops its instances; a crash of the server's own instance does not.
     const heard = base.changed(status => {
       const isMeant =
         (status.state === 'stopped' && !hasEnded) ||
@@ -93,7 +93,7 @@ export function createInstances({ clock, create }: InstancesNeeds) {
     return entry;
   }
 
-  /** Stops the least recently used instance that may be stopped. False if there is none. */
+  /** Stops the least recently used instance that may be stopped. Returns false if there is none. */
   function makeRoom(base: Server, mayEnd: (session: object) => boolean): boolean {
     const [oldest] = entriesOf(base)
       .filter(({ isActive, server, session }) => isActive && !isBusy(server) && mayEnd(session))
@@ -104,7 +104,7 @@ export function createInstances({ clock, create }: InstancesNeeds) {
     return true;
   }
 
-  /** Stops instances that have been idle for too long, and schedules the next check. */
+  /** Stops instances that were idle for longer than their limit, and schedules the next check. */
   function stopIdle(): void {
     let nextMs = Infinity;
     for (const entry of [...groups.values()].flatMap(({ entries }) => [...entries])) {
@@ -142,7 +142,7 @@ export function createInstances({ clock, create }: InstancesNeeds) {
     for (const entry of own?.values() ?? []) void close(entry, 'stopping');
   }
 
-  /** Throws if the server may not run. */
+  /** Throws the refusal of calls if the server was stopped by hand or is closed. */
   function needOpen(base: Server): void {
     if (base.closed) throw base.closed;
     const { state } = base.status;
@@ -160,10 +160,10 @@ export function createInstances({ clock, create }: InstancesNeeds) {
 
   return {
     /**
-     * The instance of a session, the same for as long as the session lasts. Its `ready` launches it, also after it
-     * has ended. Throws HUB_INSTANCES_FULL if the server has its maximum of instances, and the server's refusal if
-     * it was stopped by hand. Without `client`, the instance sees a client with all capabilities. `mayEnd` tells
-     * whose instances may be stopped to make room; the least recently used one is.
+     * Returns the instance of a session, the same for as long as the session lasts. Its `ready` launches it, also after
+     * it has ended. Throws HUB_INSTANCES_FULL if the server has its maximum of instances, and the server's refusal if
+     * it was stopped by hand. Without `client`, the instance sees a client with all capabilities. `mayEnd` selects the
+     * sessions whose instances may be stopped to make room; the least recently used instance is stopped.
      */
     of(
       base: Server,
@@ -180,7 +180,7 @@ export function createInstances({ clock, create }: InstancesNeeds) {
           `${base.config.name} runs for ${base.config.maxInstances} sessions already. Close some, raise "max_instances" of this server, or let clients share it with "instance": "shared"`,
           { data: { server: base.config.name, retryable: true } },
         );
-      // Only the legacy era has sessions with a client.
+      // Only sessions of clients up to 2025-11-25 have a `client`.
       const told = client && {
         ...client,
         capabilities: withSampling(client.capabilities, base.config),
@@ -188,7 +188,10 @@ export function createInstances({ clock, create }: InstancesNeeds) {
       const own = { client: told, era: told ? 'legacy' : 'modern', isShared: false } as const;
       return use(known ?? open(base, session, own));
     },
-    /** The instance shared by all clients of 2025-11-25 and older, for whom `holder` stands. Throws as `of` does. */
+    /**
+     * Returns the instance shared by all clients of 2025-11-25 and older. `holder` stands for the session. Throws as
+     * `of` does.
+     */
     forOlderClients(base: Server, holder: object): Server {
       needOpen(base);
       const known = sessions.get(holder)?.get(base);
@@ -196,13 +199,15 @@ export function createInstances({ clock, create }: InstancesNeeds) {
       return use(known ?? open(base, holder, own));
     },
     release,
-    /** Applies the server's config to its instances. Only the shared one is replaced, if `isReplaced`. */
+    /**
+     * Applies the server's config to its instances. If `isReplaced`, the instance that older clients share is replaced.
+     */
     async configure(server: Server, isReplaced = false): Promise<void> {
       await Promise.all(
         entriesOf(server).map(({ server: instance, isShared }) =>
           instance
             .reconfigure(server.config, isShared && isReplaced)
-            // An instance that does not start with the new entry is started by the next call.
+            // An instance that does not start with the new entry is stopped; the next call starts it again.
             .catch(() => instance.stop(false)),
         ),
       );
@@ -220,12 +225,12 @@ export function createInstances({ clock, create }: InstancesNeeds) {
     list: (server: Server): readonly Server[] => entriesOf(server).map(entry => entry.server),
     isBusy,
     isHeard: (server: Server): boolean => isHeard(server),
-    /** Sets the function that tells whether a client listens to an instance, or has a task there. */
+    /** Sets the function that returns true if a client is subscribed to an instance, or has a task there. */
     hearWith(heard: (instance: Server) => boolean): void {
       isHeard = heard;
     },
     opened: opened.event,
-    /** Fires when an instance has ended for good. */
+    /** Fires when an instance has ended and will not start again. */
     closed: closed.event,
     async stopAll(): Promise<void> {
       for (const session of Array.from(sessions.keys())) release(session);

@@ -2,20 +2,22 @@
 const report =
   /error|exception|fatal|panic|fail(?:ed|ure)|cannot|can't|could not|couldn't|unable to|not found|no such|denied|refused|missing|required|\bmust (?:be|have|set|provide)\b|invalid|unknown|unexpected|unrecognized|not set\b|unauthori[sz]ed|forbidden|\bE[A-Z]{4,}\b/i;
 
-/** Lines around a report: frames of stacks, fields of error objects, and the words of runtimes and installers. */
+/**
+ * Lines that belong to an error but do not state it: stack frames, fields of error objects, and notices of installers.
+ */
 const around =
   /^\s+at |^\s*File "|^\s*\^+\s*$|^Node\.js v\d|^\s*\w+: '?[\w./:-]*'?,?$|^\s*[[\]{}(),]*$|^\s*throw |^npm (?:notice|warn)|A complete log of this run|Log files were not written|^npm (?:error|ERR!) (?:code|errno|syscall|path|dest) |\b(?:0|no) errors?\b|^Traceback /i;
 
-/** The level of a line of a log that reports no error. */
+/** A log level that is not an error, at the start of a line. */
 const harmless =
   /^.{0,40}?(?:\b(?:INFO|DEBUG|TRACE|NOTICE)\b|\b(?:info|debug|trace|notice)["\]]?:|\[(?:info|debug)\]|level"?[=:]"?(?:info|debug))/;
 
-/** npm puts it before each line. */
+/** The prefix that npm puts before each line of an error. */
 const npmPrefix = /^npm (?:error|ERR!)(?: (?:\d{3}|E[A-Z0-9]+)\b)?/;
 
 const isReport = (line: string): boolean =>
   report.test(line.replace(npmPrefix, '')) && !around.test(line) && !harmless.test(line);
 
-/** The last line that reports an error, without space around it; undefined if none does. Pure. */
+/** Returns the last line that reports an error, without space around it; undefined if none does. Pure. */
 export const errorLineIn = (lines: readonly string[]): string | undefined =>
   lines.findLast(isReport)?.trim();

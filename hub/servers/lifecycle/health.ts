@@ -5,20 +5,20 @@ export type Health = {
   /** Time of the last successful check, in milliseconds since the epoch; undefined before the first. */
   readonly at: number | undefined;
   readonly latencyMs: number | undefined;
-  /** Number of failed checks since. */
+  /** Number of failed checks in a row since then. */
   readonly misses: number;
 };
 
 type HealthNeeds = {
   readonly clock: Clock;
   readonly log: Log;
-  /** Returns a number from 0 to 1, which spreads the checks of servers that started together. */
+  /** Returns a random number from 0 to 1, which spreads the checks of servers that started together. */
   readonly random: () => number;
   /** Sends the check: MCP `ping`, or `server/discover` of the stateless revision. */
   readonly ask: (timeoutMs: number) => Promise<unknown>;
-  /** Whether the server may be silent because it works on a call. */
+  /** True if the server may be silent because it works on a call. */
   readonly isAtWork: () => boolean;
-  /** Called once, after too many failed checks. */
+  /** Called once, after `maxMisses` failed checks in a row. */
   readonly dead: (why: string) => void;
 };
 
@@ -26,7 +26,7 @@ type HealthNeeds = {
 export const maxMisses = 3;
 const longestAnswerMs = 10_000;
 
-/** Checks a server until disposed. A check that fails while it works on a call does not count. */
+/** Checks a server at intervals until disposed. A failed check does not count while the server works on a call. */
 export function watchHealth(options: { readonly intervalMs: () => number }, needs: HealthNeeds) {
   const { clock, log } = needs;
   let health: Health = { at: undefined, latencyMs: undefined, misses: 0 };
@@ -63,9 +63,9 @@ export function watchHealth(options: { readonly intervalMs: () => number }, need
   const begin = () => later(options.intervalMs() * (0.5 + needs.random() / 2));
   begin();
   return {
-    /** Applies a changed interval at once. */
+    /** Applies a changed check interval at once. */
     retime(): void {
-      // A check under way schedules the next by the new interval.
+      // A check that is running schedules the next one by the new interval.
       if (!timer) return;
       timer[Symbol.dispose]();
       begin();

@@ -4,16 +4,16 @@ import type { Clock } from '#core';
 type IdleNeeds = {
   readonly clock: Pick<Clock, 'monotonic' | 'after'>;
   readonly calls: () => number;
-  /** Whether a client waits for it, or listens to it, now. */
+  /** True if a client waits for the server, or is subscribed to it, now. */
   readonly isBusy: () => boolean;
-  /** Called when the server had no work for `idle_stop`. Must dispose the watch. */
+  /** Called when the server had no work for `idle_stop`. The callee must dispose the watch. */
   readonly idle: () => void;
 };
 
-/** Number of checks within `idle_stop`; a server ends at most one check late. */
+/** Number of checks within `idle_stop`: a server is stopped at most one check interval late. */
 const looks = 4;
 
-/** Detects when a server had no work for its `idle_stop`, if it has one, until it is disposed. */
+/** Calls `idle` once a server had no work for its `idle_stop`, if the config sets one. Stops when disposed. */
 export function watchIdle(config: () => Pick<ServerConfig, 'idleStopMs'>, needs: IdleNeeds) {
   const { clock } = needs;
   let timer: Disposable | undefined;
@@ -22,7 +22,7 @@ export function watchIdle(config: () => Pick<ServerConfig, 'idleStopMs'>, needs:
 
   function look(idleMs: number): void {
     const now = clock.monotonic();
-    // Calls are counted, not timed: the time of the last one is known to the precision of a check.
+    // Calls are counted, not timed: the time of the last call is known only to the precision of a check.
     if (needs.calls() !== calls || needs.isBusy()) usedMs = now;
     calls = needs.calls();
     if (now - usedMs >= idleMs) needs.idle();

@@ -10,17 +10,17 @@ import { watchIdle } from './idle.ts';
 import type { ServerRecord } from './server-record.ts';
 import type { InstanceId, LifecycleEvent } from './state.ts';
 
-/** Maximum time for pending requests once another instance takes the new ones. */
+/** Maximum time for a replaced or stopped instance to answer its pending requests, in ms. */
 const drainMs = 30_000;
-/** Interval at which a draining instance is checked for pending requests. */
+/** Interval at which a draining instance is checked for pending requests, in ms. */
 const drainCheckMs = 50;
-/** Maximum time between the end of stdout and the exit, for errors to name the exit code. */
+/** Maximum wait from the end of stdout to the exit, in ms, so that errors can name the exit code. */
 const exitNoticeMs = 1_000;
 
-/** The error of the channel, if that failed, or why the hub considers the instance unresponsive. */
+/** How an instance ended: the error of its channel, if any, or why the hub considers it unresponsive. */
 type Ending = { readonly cause?: Error | undefined; readonly unresponsive?: string };
 
-/** The running instance of a server, watched until it is detached. */
+/** An attached instance of a server, watched until it is detached. */
 type RunningInstance = ReturnType<typeof watchInstance>;
 
 export type InstancePool = ReturnType<typeof createInstancePool>;
@@ -30,7 +30,7 @@ export type InstancePoolNeeds = Pick<ServerNeeds, 'clock' | 'log' | 'random' | '
   readonly isHeard: () => boolean;
   readonly forgetHandle: () => Promise<void>;
   readonly dispatch: (event: LifecycleEvent) => void;
-  /** Reports the error of an operation that rejects, which is a bug. */
+  /** Reports the rejection of an operation, which is a bug. */
   readonly report: (error: unknown) => void;
 };
 
@@ -41,13 +41,13 @@ export function createInstancePool(needs: InstancePoolNeeds) {
   const instances = new Map<InstanceId, Started | RunningInstance>();
   let lastId: InstanceId = 0;
   let current: RunningInstance | undefined;
-  /** Launches, stops and cleanups that are under way. */
+  /** Launches, stops and cleanups that are running. */
   const operations = new Set<Promise<void>>();
-  /** Replaced instances that still answer calls. */
+  /** Replaced instances that are still answering calls. */
   const draining = new Set<Promise<void>>();
   let hurry = new AbortController();
 
-  /** Counts an operation until it is over. Dispatches `settled` when the last one is. */
+  /** Tracks an operation until it is over. Dispatches `settled` when the last one is over. */
   function track(work: Promise<unknown>): void {
     const operation = work.catch(needs.report).then(() => {
       operations.delete(operation);
@@ -94,7 +94,7 @@ export function createInstancePool(needs: InstancePoolNeeds) {
     await needs.forgetHandle();
   }
 
-  /** Ends an instance once its pending requests are answered, no later than the drain timeout. */
+  /** Stops an instance once its pending requests are answered, at the latest after the drain timeout. */
   async function drain(running: Running, reason: string): Promise<void> {
     const { signal } = hurry;
     const deadlineMs = clock.monotonic() + drainMs;
@@ -109,7 +109,7 @@ export function createInstancePool(needs: InstancePoolNeeds) {
     await end(running, reason);
   }
 
-  /** Removes an instance that has ended, does not respond, or (`lost`) is out of reach. */
+  /** Removes an instance that has ended, does not respond, or cannot be reached (`lost`). */
   async function reap(id: InstanceId): Promise<void> {
     const taken = take(id);
     if (!('ended' in taken)) throw new TypeError(`instance ${id} was never attached`);
@@ -136,9 +136,9 @@ export function createInstancePool(needs: InstancePoolNeeds) {
       return operations.size === 0;
     },
     track,
-    /** Resolves when all operations that are under way now are over. */
+    /** Resolves when all operations that are running now are over. */
     over: () => Promise.all(operations),
-    /** Reports a launch as `started` or `start_failed`. */
+    /** Tracks a launch, and dispatches its result as `started` or `start_failed`. */
     launch: (launching: Promise<Started>) => track(reportLaunch(launching)),
     attach(id: InstanceId): void {
       current = watchInstance(take(id), needs);
@@ -166,7 +166,7 @@ export function createInstancePool(needs: InstancePoolNeeds) {
   };
 }
 
-/** Fails the pending requests once the channel has closed; `gone` makes the error that says how the server exited. */
+/** Fails the pending requests once the channel has closed. `gone` creates the error that says how the server exited. */
 export async function failOnClose(
   { channel, exited }: Instance,
   upstream: Upstream,
@@ -178,7 +178,7 @@ export async function failOnClose(
   upstream.fail(loginErrorOf(error) ?? gone(exit?.detail ?? reason, error));
 }
 
-/** Watches the health, the idle time and the end of an instance. */
+/** Watches the health, the idle time and the end of an instance until it is detached. */
 function watchInstance(started: Started, needs: InstancePoolNeeds) {
   const { record, clock } = needs;
   const { instance, upstream } = started.running;
@@ -203,7 +203,7 @@ function watchInstance(started: Started, needs: InstancePoolNeeds) {
   });
   return {
     ...started,
-    /** On the monotonic clock, in milliseconds. */
+    /** Time of the start on the monotonic clock, in milliseconds. */
     sinceMs: clock.monotonic(),
     get health() {
       return healthWatch.health;

@@ -26,7 +26,7 @@ import {
 
 type On<T extends LifecycleEvent['type']> = Extract<LifecycleEvent, { type: T }>;
 
-/** The next state of a server, and the effects that the runner performs, in order. Pure. */
+/** Returns the next state of a server, and the effects that the runner performs, in order. Pure. */
 export function next(state: LifecycleState, event: LifecycleEvent, facts: Facts): Transition {
   switch (event.type) {
     case 'start':
@@ -78,7 +78,7 @@ export function next(state: LifecycleState, event: LifecycleEvent, facts: Facts)
 function started(state: LifecycleState, event: On<'started'>, { now }: Facts): Transition {
   const { instance, variant, startedAt = now } = event;
   const successor = successorOf(state);
-  // The launch completed although it was cancelled.
+  // The launch was cancelled, but completed nevertheless.
   if (state.phase !== 'starting' && !successor)
     return stay(state, [{ type: 'stop_instance', instance }]);
   const replaced: readonly Effect[] =
@@ -124,7 +124,7 @@ function startFailed(
 
 function reaped(state: LifecycleState, event: On<'reaped'>, facts: Facts): Transition {
   const { failure, ranMs, isLost } = event;
-  // A successor that runs already has a handle of its own.
+  // Its successor runs already and has its own handle.
   if (state.phase === 'running') return stay(state);
   const forget: readonly Effect[] = isLost ? [] : [{ type: 'forget_handle', afterEnd: false }];
   if (state.phase !== 'reaping') return stay(state, forget);
@@ -145,7 +145,7 @@ function afterFailure(
   before: readonly Effect[] = [],
 ): Transition {
   const first: readonly Effect[] = [...before, { type: 'record_failure', error: failure.error }];
-  // The next call of its session starts it again.
+  // The next call of the session starts the instance again.
   if (facts.audience === 'session') {
     const status = { state: 'failed', since: facts.now, why: failure.why } as const;
     return enter(state, { phase: 'stopped' }, [...first, { type: 'publish', status }], after);
@@ -174,7 +174,7 @@ function settled(state: LifecycleState, facts: Facts): Transition {
 /** The variant of an instance that replaces one without a variant. */
 export const successorVariant = 'next';
 
-/** Applies another config: at once, by a restart, or by a successor beside the running instance. */
+/** Applies another config: at once, by a restart, or by a successor that starts beside the running instance. */
 function reconfigure(state: LifecycleState, event: On<'reconfigure'>, facts: Facts): Transition {
   const { config, isReplaced } = event;
   const before = facts.config;
@@ -199,7 +199,7 @@ function reconfigure(state: LifecycleState, event: On<'reconfigure'>, facts: Fac
   return stay(begun.state, [use, ...begun.effects, finish]);
 }
 
-/** A failed server may start with the new config, if only because it has more time. */
+/** Restarts a failed server with the new config, which may fix the failure, if only by a longer start timeout. */
 function recover(state: LifecycleState, { config }: On<'reconfigure'>, facts: Facts): Transition {
   const ending = stop(state, facts);
   const effects: readonly Effect[] = [
@@ -213,7 +213,7 @@ function recover(state: LifecycleState, { config }: On<'reconfigure'>, facts: Fa
     : stay(ending.state, [...effects, finish]);
 }
 
-/** Replaces whatever is under way by an instance of the new config. */
+/** Replaces the running or starting instance by an instance of the new config. */
 function replace(state: LifecycleState, event: On<'reconfigure'>, facts: Facts): Transition {
   const { config, isExclusive } = event;
   if (state.phase === 'running' && !isExclusive) {

@@ -6,7 +6,10 @@ import type { ServerStatus } from '../server-types.ts';
 const refusal = (server: string, code: Code, message: string, data: ErrorData = {}) =>
   new HubError(code, message, { data: { server, ...data } });
 
-/** The refusal of a call in this state; undefined if the server runs or may be started. `now` is monotonic. Pure. */
+/**
+ * Returns the error for calls in this state; undefined if the server runs or may be started. `now` is monotonic, in ms.
+ * Pure.
+ */
 export function refusalOf(
   {
     name,
@@ -65,7 +68,7 @@ export function refusalOf(
   }
 }
 
-/** The refusal of calls to a server that is closed for good. Pure. */
+/** Returns the error for calls to a server that was removed, or whose hub is stopping. Pure. */
 export function closedFor(name: string, why: 'stopping' | 'removed'): HubError {
   if (why === 'removed')
     return refusal(name, 'HUB_SERVER_UNKNOWN', `${name} was removed from the config`);

@@ -7,20 +7,20 @@ import type { ServerStatus } from '../server-types.ts';
 /** Restarts and failures since the server was started or its config changed. */
 export type RestartHistory = {
   readonly failures: number;
-  /** Times of the restarts that count against `max_restarts`, on the monotonic clock. */
+  /** Times of the restarts that count towards `max_restarts`, on the monotonic clock in ms. */
   readonly restartsMs: readonly number[];
 };
 
 /** How a start failed or a running instance ended. */
 export type ServerFailure = {
   readonly error: unknown;
-  /** The message of the error, redacted. */
+  /** The message of the error, with secrets redacted. */
   readonly why: string;
-  /** The server exited by itself with code 0. */
+  /** True if the server exited by itself with code 0. */
   readonly isClean: boolean;
 };
 
-/** The time, and a random number from 0 to 1 for the jitter. */
+/** The time on both clocks in ms, and a random number from 0 to 1 for the jitter. */
 export type Moment = Readonly<Record<'now' | 'monotonicMs' | 'random', number>>;
 
 type RestartDecision = {
@@ -29,19 +29,19 @@ type RestartDecision = {
     ServerStatus,
     { state: 'backing_off' | 'unreachable' | 'failed' | 'needs_login' | 'stopped' }
   >;
-  /** Delay until the next start; undefined if the server is not restarted. */
+  /** Delay until the next start, in ms; undefined if the server is not restarted. */
   readonly delayMs: number | undefined;
 };
 
 export const noRestarts: RestartHistory = { failures: 0, restartsMs: [] };
 
-/** A run longer than this clears the restart history. */
+/** A run longer than this clears the restart history, in ms. */
 const stableMs = 5 * 60_000;
 const backoff = { firstMs: 500, maxMs: 30_000, jitter: 0.5 };
-/** The engine is on this machine or near it, so it can be polled more often. */
+/** Backoff for an unreachable Docker engine: it is on this machine or near it, so that it can be polled more often. */
 const engineBackoff = { ...backoff, maxMs: 2_000 };
 
-/** The history after a run of `ranMs`. Pure. */
+/** Returns the restart history after a run of `ranMs`. Pure. */
 export const historyAfterRun = (history: RestartHistory, ranMs: number): RestartHistory =>
   ranMs > stableMs ? noRestarts : history;
 
@@ -56,15 +56,15 @@ export function decideRestart(
   let history = before;
   const end = (status: RestartDecision['status']) => ({ history, status, delayMs: undefined });
   const giveUp = (reason: string) => end({ state: 'failed', since: now, why: reason });
-  // A person must log in first; that is neither a failure nor a reason to try again.
+  // A person must log in first: a missing login is neither a failure nor a reason to retry.
   if (loginErrorOf(error)) return end({ state: 'needs_login', since: now, why });
   // The operator must fix the cause first: a retry would fail in the same way.
   if (isLasting(error)) return giveUp(why);
   history = { ...before, failures: before.failures + 1 };
-  // A server that has done its work is started again by the next call.
+  // A server that exited with code 0 is started again by the next call.
   if (isClean && restart !== 'permanent') return end({ state: 'stopped', byHand: false });
   const code = awayCodeOf(error);
-  // An unreachable engine, registry or host is not the server's fault: it is retried without limit.
+  // An unreachable engine, registry or host is not the server's fault: the start is retried without limit.
   if (!code) {
     if (restart === 'temporary')
       return giveUp(

@@ -11,12 +11,12 @@ import { type Effect, type LifecycleEvent, type LifecycleState, initialState } f
 export type Runner = ReturnType<typeof createRunner>;
 
 type Needs = Pick<InstancePoolNeeds, 'record' | 'isHeard'> & {
-  /** What all starts need. */
+  /** Dependencies that all starts share. */
   readonly start: Omit<StartNeeds, 'attempt'>;
   readonly persisted: Pick<PersistedState, 'forgetHandle'>;
-  /** Whether no two instances of a config may run at the same time. Throws HubError. */
+  /** Returns true if two instances of a config must not run at the same time. Throws HubError. */
   readonly isExclusive: ((config: ServerConfig) => boolean) | undefined;
-  /** Makes the image of a config. Rejects with HubError. */
+  /** Builds or pulls the image of a config. Rejects with HubError. */
   readonly prepare: ((config: ServerConfig, signal: AbortSignal) => Promise<void>) | undefined;
   readonly onStarted: (started: Started) => void;
   readonly useConfig: (config: ServerConfig) => void;
@@ -61,13 +61,13 @@ export function createRunner(needs: Needs) {
     for (const effect of transition.effects) perform(effect);
   }
 
-  /** A bug in the runner must show as a failed server, not as one that starts for ever. */
+  /** Reports a bug of the runner as a failed server, so that the server does not stay in `starting` forever. */
   function report(error: unknown, during?: LifecycleEvent): void {
     start.log.error({ error: String(error) }, 'the runner of the server failed');
     if (during?.type !== 'broken') dispatch({ type: 'broken', failure: record.failureOf(error) });
   }
 
-  /** Resolves when everything that is ending now has ended. */
+  /** Resolves when all instances that are ending now have ended. */
   async function ended(): Promise<void> {
     do await pool.over();
     while (state.phase === 'stopping' || state.phase === 'queued');
@@ -84,7 +84,7 @@ export function createRunner(needs: Needs) {
       return changes.refusedEntry;
     },
     dispatch,
-    /** Dispatches a stop or a close, and resolves when everything that ran has ended. */
+    /** Dispatches a stop or a close, and resolves when all instances have ended. */
     async end(event: Extract<LifecycleEvent, { type: 'stop' | 'close' }>): Promise<void> {
       if (event.type === 'close') changes.close();
       dispatch(event);
@@ -131,14 +131,14 @@ function createConfigQueue(
     get refusedEntry() {
       return refusedEntry;
     },
-    /** Cancels what is being prepared. */
+    /** Cancels the preparation of an image that is running. */
     close: () => closing.abort(),
     reconfigure(config: ServerConfig, isReplaced: boolean): Promise<void> {
       const applied = previous.then(() => apply(config, isReplaced));
-      previous = applied.catch(() => undefined); // The caller of this change has its error.
+      previous = applied.catch(() => undefined); // The caller of `reconfigure` gets the error.
       return applied;
     },
-    /** Settles the change that is being applied. */
+    /** Settles the promise of the config change that is being applied. */
     finish(error: unknown): void {
       if (error === undefined) current?.resolve();
       else current?.reject(error);

@@ -8,7 +8,7 @@ import type { Facts } from './state.ts';
 import { errorLineIn } from './error-line.ts';
 import { createStderrRing, lastWordsOf } from './stderr-ring.ts';
 
-/** What is known about one server: its config, its status, its stderr and its last error. */
+/** Record of one server: its config, its status, its stderr and its last error. */
 export type ServerRecord = ReturnType<typeof createServerRecord>;
 
 export function createServerRecord(
@@ -22,7 +22,7 @@ export function createServerRecord(
   const changed = createEmitter<ServerStatus>();
   let status: ServerStatus = { state: 'stopped', byHand: false };
   let lastError: Server['lastError'];
-  /** The error for calls that wait for an instance of a session or an era. */
+  /** The error for calls that wait for an instance of a session or of an era. */
   let failure: HubError | undefined;
   let closed: HubError | undefined;
 
@@ -30,11 +30,12 @@ export function createServerRecord(
     config,
     audience,
     changed: changed.event,
-    /** An instance has run since the last launch. */
+    /** True if an instance has run since the last launch. */
     hasRun: false,
     stderr,
     get status(): ServerStatus {
-      // Instances of sessions and eras are refused with their server.
+      // Only servers that all clients share are checked: if they are refused, so are their instances for sessions and
+      // eras.
       const isHeld = status.state === 'stopped' && audience === 'all' && record.config.isManual;
       return isHeld ? { state: 'stopped', byHand: true } : status;
     },
@@ -63,10 +64,10 @@ export function createServerRecord(
       why: redact(messageOf(error)),
       isClean,
     }),
-    /** The error of a server that ended by itself, with the end of its stderr. */
+    /** Creates the error of a server that ended by itself, with the end of its stderr. */
     gone: (how: string, cause: unknown): HubError =>
       goneError(name, how, lastWordsOf(stderr, record.hasRun), cause),
-    /** Why the server accepts no call now; undefined if it runs or may be started. */
+    /** Returns why the server accepts no calls now; undefined if it runs or may be started. */
     refusal(): HubError | undefined {
       if (closed) return closed;
       if (audience !== 'all' && (status.state === 'failed' || status.state === 'needs_login'))
@@ -81,12 +82,12 @@ export function createServerRecord(
 }
 
 /**
- * Logs one line for each state that a server enters. `about` identifies the running instance. The end of a session's
- * instance is only a warning, since the next call starts it again.
+ * Logs one line for each state that a server enters. `about` identifies the running instance. The failure of a
+ * session's instance is only a warning, since the next call starts it again.
  */
 function createStatusLog(log: Log, clock: Clock, audience: Facts['audience']) {
   let state: ServerStatus['state'] = 'stopped';
-  /** The last logged reason of an outage, which is not repeated at every retry. */
+  /** The last logged reason of an outage, so that retries do not log it again. */
   let away: string | undefined;
 
   return (status: ServerStatus, about: object): void => {
@@ -97,7 +98,7 @@ function createStatusLog(log: Log, clock: Clock, audience: Facts['audience']) {
     if (status.state === 'running') log.info(about, 'running');
     else if (status.state === 'stopped') log.info({ by_hand: status.byHand }, 'stopped');
     else if (status.state === 'stopping') {
-      // The next state says how it ended.
+      // If the server ended by itself, the next state logs how.
       if (!status.hasEnded) log.info({}, 'stopping');
     } else if (status.state === 'failed') {
       if (audience === 'session')
@@ -114,21 +115,21 @@ function createStatusLog(log: Log, clock: Clock, audience: Facts['audience']) {
   };
 }
 
-/** Calls wait for a restart that is due within this time, in milliseconds. */
+/** Maximum time that calls wait for a restart to begin, in milliseconds. */
 const maxWaitMs = 5_000;
 
 type WaitNeeds = {
   readonly clock: Clock;
   readonly record: ServerRecord;
   readonly running: () => Running | undefined;
-  /** Starts the server, unless it is active. */
+  /** Starts the server, unless it is starting or running. */
   readonly start: () => void;
 };
 
 /**
- * Starts the server if necessary, and resolves when it runs. Waits for a restart that is due soon, but no longer
- * than a call may take, and not for a second start after a failed one. Rejects with HubError. Without `isRefused`,
- * a failed server is started as well.
+ * Starts the server if necessary, and resolves when it runs. Waits for a restart that is due soon, but no longer than a
+ * call may take, and not for a second start after a failed one. Rejects with HubError. Without `isRefused`, a failed
+ * server is started as well.
  */
 export async function whenRunning(needs: WaitNeeds, isRefused: boolean): Promise<Running> {
   const { clock, record } = needs;
@@ -154,7 +155,7 @@ export async function whenRunning(needs: WaitNeeds, isRefused: boolean): Promise
     const error = refused();
     if (error) reject(error);
   });
-  // The cleanup may take longer than the restart was expected to.
+  // Ends the wait if the cleanup takes longer than the restart was expected to.
   using _late = clock.after(waitMs, () => {
     const error = hasSeenStart ? undefined : record.refusal();
     if (error && isRefused) reject(error);

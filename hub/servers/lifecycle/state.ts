@@ -9,23 +9,25 @@ import {
 
 export type InstanceId = number;
 
-/** A replacement that is launched beside the running instance, once earlier instances have ended. */
+/**
+ * A replacement that is launched beside the running instance. `isLaunched` is false while earlier instances are ending.
+ */
 type Successor = { readonly config: ServerConfig; readonly isLaunched: boolean };
 
-/** A config change that restarts the server, with the rollback if the new config does not start. */
+/** A config change that restarts the server: the replacement, or the rollback if the new config does not start. */
 type Change = Readonly<
   { kind: 'replace'; before: ServerConfig } | { kind: 'rollback'; error: unknown }
 >;
 
 type Common = {
-  /** The last stop was requested by the operator: calls do not start the server. */
+  /** True if the operator requested the last stop: calls do not start the server then. */
   readonly byHand: boolean;
-  /** Closed for good. */
+  /** True if the server was removed, or the hub is stopping: it does not start again. */
   readonly isClosed: boolean;
-  /** Restarts after a failure, for the operator. */
+  /** Number of restarts after failures, shown to the operator. */
   readonly restarts: number;
   readonly history: RestartHistory;
-  /** Tells the current instance from the one it replaced. */
+  /** Distinguishes the current instance from the one that it replaced. */
   readonly variant: string | undefined;
 };
 
@@ -36,9 +38,9 @@ export type Phase = Readonly<
   /** A `queued` server waits until the previous instance has ended, then starts. */
   | ({ phase: 'queued' | 'starting'; change: Change | undefined } & Starting)
   | { phase: 'running'; since: number; instance: InstanceId; successor: Successor | undefined }
-  /** The instance ended by itself or does not respond; the runner removes it. */
+  /** The instance exited by itself or does not respond; the runner removes it. */
   | { phase: 'reaping'; since: number; successor: Successor | undefined }
-  /** The instance is gone, and its successor is still starting. */
+  /** The old instance has ended, and its successor is still starting. */
   | ({ phase: 'awaiting_successor'; successor: Successor; failure: ServerFailure } & Starting)
   | { phase: 'retrying'; status: Extract<ServerStatus, { state: 'backing_off' | 'unreachable' }> }
   | { phase: 'stopping'; since: number; hasEnded: boolean }
@@ -49,7 +51,7 @@ export type LifecycleState = Common & Phase;
 
 export type LifecycleEvent = Readonly<
   | { type: 'start' }
-  /** Without `byHand`, whether calls start the server stays as it was. */
+  /** Stops the server. `byHand`: whether calls may start it again; without it, that does not change. */
   | { type: 'stop'; byHand?: boolean }
   | { type: 'close' }
   /** The running instance had no work for `idle_stop`. */
@@ -60,15 +62,18 @@ export type LifecycleEvent = Readonly<
    */
   | { type: 'reconfigure'; config: ServerConfig; isReplaced: boolean; isExclusive: boolean }
   | { type: 'progress'; text: string }
-  /** `startedAt`: the process was adopted, and has run since then. */
+  /** The server has started. `startedAt`: it was adopted, and has run since this time. */
   | { type: 'started'; instance: InstanceId; variant: string | undefined; startedAt?: number }
   | { type: 'start_failed'; failure: ServerFailure }
   /** The instance exited, closed its channel or stopped responding. */
   | { type: 'ended'; instance: InstanceId }
-  /** `isLost`: only the connection is lost; the instance may still run and can be adopted. */
+  /**
+   * An ended instance was cleaned up. `isLost`: only the connection is lost; the instance may still run and can be
+   * adopted.
+   */
   | { type: 'reaped'; failure: ServerFailure; ranMs: number; isLost: boolean }
   | { type: 'delay_over' }
-  /** No launch, stop or cleanup is under way. */
+  /** No launch, stop or cleanup is running. */
   | { type: 'settled' }
   /** The runner failed because of a bug. */
   | { type: 'broken'; failure: ServerFailure }
@@ -80,32 +85,34 @@ export type Effect = Readonly<
   | { type: 'launch'; variant: string | undefined }
   /** Launches a successor. The event `started` or `start_failed` follows. */
   | { type: 'launch_beside'; config: ServerConfig; variant: string | undefined }
-  /** Cancels launches and the delay. A launch that completes regardless answers `started`. */
+  /** Cancels launches and the restart delay. A launch that completes nevertheless dispatches `started`. */
   | { type: 'cancel' }
-  /** Hands calls to the instance from now on, and watches it. */
+  /** From now on, routes calls to the instance and watches it. */
   | { type: 'attach'; instance: InstanceId }
-  /** Hands no more calls to the running instance, and watches it no more. */
+  /** Routes no more calls to the running instance, and stops watching it. */
   | { type: 'detach' }
   /** Stops an instance and fails its calls. */
   | { type: 'stop_instance'; instance: InstanceId }
   /**
-   * Stops an instance once its calls are answered, but no later than the drain timeout. `isReplaced`: a successor has
-   * its place already; otherwise the next start waits for the end.
+   * Stops an instance once its calls are answered, at the latest after the drain timeout. `isReplaced`: its successor
+   * runs already; otherwise the next start waits until it has ended.
    */
   | { type: 'drain_instance'; instance: InstanceId; isReplaced: boolean }
-  /** Ends all draining instances now; the next `settled` waits for them. */
+  /** Stops all draining instances now; the next `settled` waits for them. */
   | { type: 'hurry_draining' }
   /** Cleans up after an instance that ended. The event `reaped` follows. */
   | { type: 'reap'; instance: InstanceId }
-  /** Drops the saved handle: no later start adopts the instance. `afterEnd`: once all has ended. */
+  /**
+   * Drops the saved handle, so that no later start adopts the instance. `afterEnd`: only once all instances have ended.
+   */
   | { type: 'forget_handle'; afterEnd: boolean }
-  /** The event `delay_over` follows. */
+  /** Waits before a restart. The event `delay_over` follows. */
   | { type: 'delay'; delayMs: number }
-  /** The event `settled` follows, now or later. */
+  /** Waits until no operation is running. The event `settled` follows, now or later. */
   | { type: 'await_settled' }
   | { type: 'record_failure'; error: unknown }
   | { type: 'use_config'; config: ServerConfig }
-  /** Closes the breaker: failures of the old config do not count against the new one. */
+  /** Closes the breaker: failures with the old config do not count against the new one. */
   | { type: 'reset_admission' }
   /** Settles the promise of `reconfigure`, with an error if the new config was refused. */
   | { type: 'finish_change'; error?: unknown; afterEnd?: boolean }
@@ -113,7 +120,7 @@ export type Effect = Readonly<
 
 export type Transition = { readonly state: LifecycleState; readonly effects: readonly Effect[] };
 
-/** What a transition depends on besides state and event. */
+/** Inputs of a transition besides the state and the event. */
 export type Facts = Moment & {
   readonly config: ServerConfig;
   /** Who uses the server: all clients, the clients of one era, or one session. */
@@ -154,13 +161,13 @@ export function statusOf(state: LifecycleState): ServerStatus {
 
 type Effects = readonly Effect[];
 
-/** The state as given, without publishing it. */
+/** Returns a transition to this state, without publishing it. */
 export const stay = (state: LifecycleState, effects: Effects = []): Transition => ({
   state,
   effects,
 });
 
-/** Enters a phase and publishes it, between the effects given. */
+/** Enters a phase and publishes its status, after the effects `before` and before the effects `after`. */
 export function enter(
   { byHand, isClosed, restarts, history, variant }: LifecycleState,
   phase: Phase,
@@ -176,7 +183,7 @@ export function launch(state: LifecycleState, { now }: Facts, change?: Change): 
   return enter(state, phase, [], [{ type: 'launch', variant: state.variant }]);
 }
 
-/** Starts the server again once everything that runs has ended. */
+/** Starts the server once all running instances have ended. */
 export function queue(
   state: LifecycleState,
   { now }: Facts,
@@ -199,13 +206,13 @@ export const stopped = (state: LifecycleState): Effects =>
 export const successorOf = (state: LifecycleState) =>
   'successor' in state ? state.successor : undefined;
 
-/** Uses the config of the successor, if there is one. */
+/** Returns the effect that applies the config of the successor, if there is one. */
 export function succeeded(state: LifecycleState): Effects {
   const successor = successorOf(state);
   return successor ? [{ type: 'use_config', config: successor.config }] : [];
 }
 
-/** Ends a pending config change: the new config stays in use unless it was rolled back already. */
+/** Returns the effects that end a pending config change: the new config stays applied unless it was rolled back. */
 export function finished(state: LifecycleState, error?: unknown): Effects {
   const change = 'change' in state ? state.change : undefined;
   if (change?.kind === 'rollback') return [{ type: 'finish_change', error: change.error }];
@@ -229,7 +236,7 @@ export function start(before: LifecycleState, facts: Facts): Transition {
   }
 }
 
-/** Stops whatever is under way. `hasEnded`: calls that come meanwhile wait for the next instance. */
+/** Stops the server, or cancels its start. `hasEnded`: calls that arrive meanwhile wait for the next instance. */
 export function stop(state: LifecycleState, { now }: Facts, hasEnded = false): Transition {
   const forget: Effects = [{ type: 'hurry_draining' }, { type: 'forget_handle', afterEnd: true }];
   if (state.phase === 'stopping') return stay(state);

@@ -4,11 +4,14 @@ import { errorLineIn } from './error-line.ts';
 const maxLines = 50;
 const maxCharacters = 8_000;
 
-/** The last lines of a server's stderr since its launch. `redact` is applied to whatever is read from it. */
+/**
+ * The last lines of a server's stderr since its launch. `redact` removes secrets from all text that is read from the
+ * ring.
+ */
 export function createStderrRing(clock: Pick<Clock, 'monotonic'>, redact = (text: string) => text) {
   let lines: { readonly text: string; readonly addedMs: number }[] = [];
   let characters = 0;
-  /** Cached, since every refused call reads it. */
+  /** The redacted text, cached because every refused call reads it. */
   let shown: string | undefined;
   return {
     add(line: string): void {
@@ -18,9 +21,9 @@ export function createStderrRing(clock: Pick<Clock, 'monotonic'>, redact = (text
       while (lines.length > 1 && (lines.length > maxLines || characters > maxCharacters))
         characters -= lines.shift()?.text.length ?? 0;
     },
-    /** The newest lines, oldest first, joined by line breaks. */
+    /** Returns the newest lines, oldest first, joined by line breaks. */
     text: (): string => (shown ??= redact(lines.map(({ text }) => text).join('\n'))),
-    /** The lines that are at most this old, in milliseconds, oldest first. */
+    /** Returns the lines that are at most `withinMs` old, oldest first. */
     recent(withinMs: number): readonly string[] {
       const sinceMs = clock.monotonic() - withinMs;
       const found = lines.filter(({ addedMs }) => addedMs >= sinceMs);
@@ -34,10 +37,10 @@ export function createStderrRing(clock: Pick<Clock, 'monotonic'>, redact = (text
   };
 }
 
-/** Older lines do not explain the end of a server. In milliseconds. */
+/** Maximum age of lines that can explain the end of a running server, in milliseconds. */
 const recentMs = 5_000;
 
-/** The lines that may explain the end of a server: all since its launch, or the recent ones once it has run. */
+/** Returns the lines that may explain the end of a server: all since its launch, or the recent ones once it has run. */
 export function lastWordsOf(ring: ReturnType<typeof createStderrRing>, hasRun: boolean) {
   const lines = ring.recent(hasRun ? recentMs : Infinity);
   const when = hasRun ? `in the ${recentMs / 1000} s before` : 'since its launch';

@@ -2,17 +2,20 @@ import type { ServerConfig } from '#config';
 import type { Definitions } from '#definitions';
 import type { Item, ListKind, Listing } from './listing.ts';
 
-/** The pinned definitions, as far as servers use them. */
+/** The part of the pinned definitions of tools that servers use. */
 export type DefinitionGuard = Pick<Definitions, 'seen' | 'heldIn' | 'mayHold' | 'changed'>;
 
-/** The key of a held item. */
+/** Returns the key of a held item: an item that is hidden because its definition differs from the pinned one. */
 export const heldKey = (kind: 'tool' | 'prompt' | 'instructions', name: string): string =>
   `${kind} ${name}`;
 
 const isPinned = (kind: ListKind): kind is 'tool' | 'prompt' =>
   kind === 'tool' || kind === 'prompt';
 
-/** Compares definitions when lists are read, so that calls only look up a name. Absent `guard`: nothing is held. */
+/**
+ * Compares definitions with the pinned ones when lists are read, so that calls only look up a name. Without `guard`,
+ * nothing is held.
+ */
 export function createHolds(config: () => ServerConfig, guard: DefinitionGuard | undefined) {
   const byList = new Map<'tool' | 'prompt' | 'instructions', ReadonlySet<string>>();
   let all: ReadonlySet<string> | undefined;
@@ -27,11 +30,11 @@ export function createHolds(config: () => ServerConfig, guard: DefinitionGuard |
     guard?.heldIn(config(), { tool: [], prompt: [], instructions: undefined, [kind]: items }) ?? [];
 
   return {
-    /** Keys of the held items (`heldKey`); undefined if there are none, which is the usual case. */
+    /** Keys of the held items (`heldKey`); undefined if there are none, as usual. */
     get keys(): ReadonlySet<string> | undefined {
       return all;
     },
-    /** The items of a list that was read, with what is held. */
+    /** Returns the items of a list, with `isHeld` set for those whose definitions are not accepted. */
     mark(kind: ListKind, items: readonly Item[]): readonly Item[] {
       if (!guard || !isPinned(kind)) return items;
       const names = new Set(heldOf(kind, items).map(({ name }) => name));
@@ -43,7 +46,7 @@ export function createHolds(config: () => ServerConfig, guard: DefinitionGuard |
           : { ...item, isHeld: names.has(item.key) },
       );
     },
-    /** Notes the instructions of a server that has started. */
+    /** Checks the instructions of a server that has started against the pinned ones. */
     instructed(instructions: string | undefined): void {
       const held = guard?.heldIn(config(), { tool: [], prompt: [], instructions }) ?? [];
       set(
@@ -51,15 +54,17 @@ export function createHolds(config: () => ServerConfig, guard: DefinitionGuard |
         held.map(({ name }) => name),
       );
     },
-    /** Pins a server that is seen first. */
+    /** Pins the definitions of a server that is seen for the first time. */
     seen(listing: Listing, instructions: string | undefined): void {
       guard?.seen(config(), { tool: listing.tool, prompt: listing.prompt, instructions });
     },
-    /** True if items of the server may be held, so that its own lists are filtered as they pass. */
+    /** True if items of the server may be held, so that the hub filters the lists that it relays. */
     get mayHold(): boolean {
       return guard?.mayHold(config()) ?? false;
     },
-    /** Whether an item in a list that passes is held. `known`: the item that the hub has read under its name. */
+    /**
+     * True if an item in a relayed list is held. `known`: the item with this name in the list that the hub has read.
+     */
     holds(kind: 'tool' | 'prompt', name: string, bytes: Buffer, known: Item | undefined): boolean {
       if (known?.bytes.equals(bytes)) return known.isHeld === true;
       return heldOf(kind, [{ key: name, bytes }]).length > 0;

@@ -2,42 +2,42 @@ import { isObject } from '#core';
 import { modernVersion, protocolVersions } from '#mcp';
 
 /**
- * What the schemas of MCP refuse in the items of lists, from 2024-11-05 to 2026-07-28
- * (modelcontextprotocol.io/specification, schema). A strict client refuses a whole list for one such item. The
- * few members that the schemas know are checked by hand: that needs no memory at start, as a validator would.
+ * Checks list items against the schemas of MCP, from 2024-11-05 to 2026-07-28 (modelcontextprotocol.io/specification,
+ * schema). A strict client refuses a whole list for one invalid item. The few members in the schemas are checked by
+ * hand, which needs no memory at start, as a validator would.
  */
 
 /** Something that a revision's schema refuses in an item. */
 export type Fault = {
-  /** What is wrong, such as `description is null; it must be a string`. */
+  /** The violation, such as `description is null; it must be a string`. */
   readonly text: string;
-  /** The first and the last revision whose schema refuses it. */
+  /** The first and the last MCP revision whose schema refuses it. */
   readonly since: string;
   readonly until: string;
 };
 
 type Found = (fault: Fault) => void;
-/** Finds what is wrong with a value, which stands at this place of the item. */
+/** Checks a value against a schema. `at` is the value's path in the item; `found` is called for each fault. */
 type Shape = (value: unknown, at: string, found: Found) => void;
 
 const first = '2024-11-05';
 const lastLegacy = '2025-11-25';
 
-/** Faults of one item that are told: it is left out for the first. */
+/** Maximum number of faults reported per item: one is enough to leave it out. */
 const maxFaults = 5;
 
-/** All revisions, the oldest first. */
+/** All MCP revisions, the oldest first. */
 const revisions: readonly string[] = [...[...protocolVersions].reverse(), modernVersion];
 
-/** The revisions of those whose clients refuse an item for any of its faults. */
+/** Returns the revisions whose clients refuse an item because of any of these faults. */
 export const refusingRevisions = (faults: readonly Fault[] | 'all'): readonly string[] =>
   faults === 'all' ? revisions : revisions.filter(revision => isRefusedBy(revision, faults));
 
-/** Whether the clients of a revision refuse an item for its faults. */
+/** True if clients of this revision refuse an item because of these faults. */
 export const isRefusedBy = (revision: string, faults: readonly Fault[]): boolean =>
   faults.some(({ since, until }) => since <= revision && revision <= until);
 
-/** Undefined stands for a member that is not there, which JSON cannot hold. */
+/** Describes the type of a value. Undefined stands for a missing member, as JSON has no undefined. */
 function typeOf(value: unknown): string {
   if (value === undefined) return 'is missing';
   if (value === null) return 'is null';
@@ -45,7 +45,7 @@ function typeOf(value: unknown): string {
   return typeof value === 'object' ? 'is an object' : `is a ${typeof value}`;
 }
 
-/** Values are not told, since a server may have put a secret there. */
+/** Checks one value. The message does not contain the value, since a server may have put a secret there. */
 const is =
   (what: string, holds: (value: unknown) => boolean): Shape =>
   (value, at, found) => {
@@ -79,7 +79,7 @@ const listOf =
     else is('an array', Array.isArray)(value, at, found);
   };
 
-/** An object: its members may be missing unless they are `required`. */
+/** Schema of an object. Members may be missing unless they are in `needed`. */
 const object =
   (members: Readonly<Record<string, Shape>>, needed: readonly string[] = []): Shape =>
   (value, at, found) => {
@@ -94,7 +94,7 @@ const object =
     }
   };
 
-/** An object of which each member is of a shape. */
+/** Schema of an object whose members all have the same shape. */
 const each =
   (shape: Shape): Shape =>
   (value, at, found) => {
@@ -102,7 +102,7 @@ const each =
     else for (const [name, inner] of Object.entries(value)) shape(inner, `${at}.${name}`, found);
   };
 
-/** A shape that only the revisions from one to another demand. */
+/** Applies a schema only to the revisions from `since` until `until`. */
 const between =
   (since: string, until: string, shape: Shape): Shape =>
   (value, at, found) =>
@@ -117,7 +117,10 @@ const between =
 const from = (since: string, shape: Shape) => between(since, modernVersion, shape);
 const legacy = (shape: Shape) => between(first, lastLegacy, shape);
 
-/** Until 2025-11-25 what stands in a schema was checked one level deep; since then it is any JSON Schema. */
+/**
+ * Schema of an input schema. Until 2025-11-25, its members are checked one level deep; since then, it is any JSON
+ * Schema.
+ */
 const objectSchema = object(
   {
     $schema: from('2025-11-25', text),
@@ -128,7 +131,10 @@ const objectSchema = object(
   ['type'],
 );
 
-/** Of another type than "object" since 2026-07-28, which is as it should be where the hub wraps it for the others. */
+/**
+ * Schema of `outputSchema`. Since 2026-07-28 its type may be other than "object"; the hub wraps such a schema for older
+ * clients (`isWrapped`).
+ */
 const outputSchema =
   (isWrapped: boolean): Shape =>
   (value, at, found) => {
@@ -192,7 +198,7 @@ const shapes = {
 
 const wrappedTool = tool(true);
 
-/** What the schemas refuse in an item of a list. `isWrapped`: the hub wraps its `outputSchema` for older clients. */
+/** Returns the schema violations of a list item. `isWrapped`: the hub wraps its `outputSchema` for older clients. */
 export function faultsOf(
   kind: keyof typeof shapes,
   item: unknown,
@@ -206,7 +212,7 @@ export function faultsOf(
   return faults;
 }
 
-/** With an offset, as the official SDK's clients want it. */
+/** True for an ISO 8601 time with an offset, which the clients of the official SDK require. */
 function isTime(value: unknown): boolean {
   return (
     typeof value === 'string' &&

@@ -4,7 +4,7 @@ import { type Item, type Listing, byKind, listKinds } from './listing.ts';
 
 export type Kept = {
   readonly listing: Listing;
-  /** Identity of its program, such as the image id; undefined if unknown. */
+  /** Identity of the server's program, such as the image id; undefined if unknown. */
   readonly identity: string | undefined;
 };
 
@@ -17,12 +17,12 @@ const maxKeptBytes = 8 * 2 ** 20;
 /** Saves listings in a folder. `digest` identifies what the server is launched from. */
 export function createKeptListings(folder: Folder) {
   return {
-    /** Undefined if there is none for this digest. */
+    /** Returns the saved listing of a server; undefined if there is none for this digest. */
     async find(server: string, digest: string): Promise<Kept | undefined> {
       const text = await folder.read(server);
       return text === undefined ? undefined : readListing(text, digest);
     },
-    /** Resolves when the listing is written, or cannot be. `identity` is that of the program. */
+    /** Resolves when the listing is written, or cannot be. `identity` is the identity of the server's program. */
     async keep(server: string, digest: string, listing: Listing, identity?: string): Promise<void> {
       const items = listKinds.flatMap(kind => listing[kind]);
       const bytes = items.reduce((sum, item) => sum + item.bytes.length, 0);
@@ -34,7 +34,7 @@ export function createKeptListings(folder: Folder) {
   };
 }
 
-/** As text, to keep the bytes of the description. */
+/** Returns an item as text, which preserves the bytes of its definition. */
 const written = ({ key, bytes, legacyBytes }: Item) => ({
   key,
   text: bytes.toString(),

@@ -14,13 +14,13 @@ import {
 
 /** An item that the lists on `/mcp` leave out for clients of some revisions. */
 export type Misfit = {
-  /** Its list: `tools`, `resources`, `resourceTemplates` or `prompts`. */
+  /** The list that contains the item: `tools`, `resources`, `resourceTemplates` or `prompts`. */
   readonly list: string;
-  /** The name or URI; undefined for all nameless entries of a list together. */
+  /** The name or URI of the item; undefined for all nameless entries of a list together. */
   readonly name: string | undefined;
-  /** Its faults, as sentences. */
+  /** The schema violations of the item, as sentences. */
   readonly why: readonly string[];
-  /** MCP revisions whose schema refuses it. */
+  /** MCP revisions whose schema refuses the item. */
   readonly revisions: readonly string[];
 };
 
@@ -28,11 +28,11 @@ type Needs = {
   readonly changed: (kind: ListKind) => void;
   /** Marks the items whose definitions are not accepted. */
   readonly mark?: (kind: ListKind, items: readonly Item[]) => readonly Item[];
-  /** Called when other items than before are left out of a list. */
+  /** Called when the items that are left out of a list have changed. */
   readonly leftOut?: (misfits: readonly Misfit[]) => void;
 };
 
-/** The lists of a server, as last read; `first` until then. */
+/** Lists of a server, as last read. Before the first reading, they are those of `first`. */
 export function createListingCache(
   first: Listing,
   { changed, leftOut, mark = (_, items) => items }: Needs,
@@ -65,14 +65,14 @@ export function createListingCache(
       return listing;
     },
     replace,
-    /** The item of a list with this name or URI. Looks it up in an index of the list, which may have thousands of items. */
+    /** Returns the item of a list with this name or URI. Uses an index, as a list may have thousands of items. */
     find(kind: ListKind, key: string): Item | undefined {
       const items = listing[kind];
       let index = indexes.get(items);
       if (!index) indexes.set(items, (index = new Map(items.map(item => [item.key, item]))));
       return index.get(key);
     },
-    /** Marks all items again, after other definitions were accepted. */
+    /** Marks all items again, after the accepted definitions have changed. */
     remark(): void {
       for (const kind of listKinds) {
         const items = mark(kind, listing[kind]);
@@ -85,23 +85,23 @@ export function createListingCache(
       for (const kind of listKinds)
         replace(kind, { ...emptyReading, items: other[kind].map(item => checked(kind, item)) });
     },
-    /** Expiry on the monotonic clock, in milliseconds; 0 if the server set none. */
+    /** Time when the list expires, on the monotonic clock in milliseconds; 0 if the server set no TTL. */
     freshUntil: (kind: ListKind) => (readings.get(kind) ?? emptyReading).freshUntil,
     scope: (kind: ListKind) => (readings.get(kind) ?? emptyReading).scope,
     misfits: (): readonly Misfit[] => [...misfits.values()].flat(),
   };
 }
 
-/** The item with its faults; a file that was edited by hand may hold items that are not JSON. */
+/** Adds an item's faults. A saved file that was edited by hand may contain items that are not JSON. */
 function checked(kind: ListKind, item: Item): Item {
   try {
     return withFaults(kind, item);
   } catch {
-    return item; // Forwarded unchecked.
+    return item; // The item is forwarded unchecked.
   }
 }
 
-/** The items of a list that are left out for some clients, and its nameless entries. */
+/** Returns the items of a list that are left out for some clients, and one entry for all nameless items. */
 function misfitsOf(kind: ListKind, { items, nameless }: Reading): readonly Misfit[] {
   const { member: list, key } = listMethods[kind];
   const misfits: Misfit[] = [];
@@ -117,10 +117,10 @@ function misfitsOf(kind: ListKind, { items, nameless }: Reading): readonly Misfi
   return misfits;
 }
 
-/** Maximum number of misfits named per server; the others are counted. */
+/** Maximum number of misfits named per server; the number of the others is shown. */
 const maxNamed = 100;
 
-/** The misfits for the API and the log. */
+/** Returns the items that are left out of lists, for the API and the log. */
 export const leftOutOf = (misfits: readonly Misfit[]) => ({
   left_out: misfits.slice(0, maxNamed).map(({ list, name, why, revisions }) => ({
     list,
@@ -131,6 +131,6 @@ export const leftOutOf = (misfits: readonly Misfit[]) => ({
   ...(misfits.length > maxNamed && { left_out_besides: misfits.length - maxNamed }),
 });
 
-/** A misfit as text, such as `tools "x": description is null; it must be a string`. */
+/** Describes an item that is left out, such as `tools "x": description is null; it must be a string`. */
 export const describeMisfit = ({ list, name, why }: Misfit): string =>
   `${list}${name === undefined ? '' : ` ${JSON.stringify(name)}`}: ${why.join(', ')}`;

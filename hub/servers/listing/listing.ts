@@ -8,28 +8,28 @@ export const listKinds = ['tool', 'resource', 'template', 'prompt'] as const;
 export type ListKind = (typeof listKinds)[number];
 
 export type Item = {
-  /** The name; the URI of a resource, the URI template of a template. */
+  /** The name of a tool or prompt; the URI of a resource, the URI template of a template. */
   readonly key: string;
-  /** The description as the server wrote it. */
+  /** The definition of the item as the server wrote it, in JSON. */
   readonly bytes: Buffer;
-  /** The description for clients before 2026-07-28, if it must differ. */
+  /** The definition for clients before 2026-07-28, if it must differ. */
   readonly legacyBytes?: Buffer;
   /** Violations of the MCP schemas. The lists on `/mcp` leave the item out for clients of those revisions. */
   readonly faults?: readonly Fault[];
-  /** Fixed name on the endpoint of all servers, of items of the hub's own. */
+  /** Fixed name of one of the hub's own items on the endpoint of all servers. */
   readonly publicName?: string;
-  /** Its definition is not the accepted one (`#definitions`): it is not listed, and calls of it are refused. */
+  /** True if its definition is not the accepted one (`#definitions`): it is not listed, and calls of it are refused. */
   readonly isHeld?: boolean;
-  /** Only principals with the administer grant are listed it. */
+  /** True if the item is listed only to principals with the administer grant. */
   readonly isAdministrative?: boolean;
-  /** Public names of the tools that it calls. Only those who are listed one of them are listed it. */
+  /** Public names of the tools that this item calls. It is listed only to principals to whom one of these is listed. */
   readonly calls?: readonly string[];
 };
 
-/** All lists of a server, in its order. */
+/** All lists of a server, in the server's order. */
 export type Listing = Readonly<Record<ListKind, readonly Item[]>>;
 
-/** Makes a record of something of each list. */
+/** Creates a record with one value for each kind of list. */
 export const byKind = <T>(of: (kind: ListKind) => T): Readonly<Record<ListKind, T>> => ({
   tool: of('tool'),
   resource: of('resource'),
@@ -37,7 +37,7 @@ export const byKind = <T>(of: (kind: ListKind) => T): Readonly<Record<ListKind, 
   prompt: of('prompt'),
 });
 
-/** Adds the item's faults. Throws SyntaxError if its bytes are not JSON. */
+/** Adds the faults of an item. Throws SyntaxError if its bytes are not JSON. */
 export function withFaults(kind: ListKind, item: Item): Item {
   const { bytes, legacyBytes } = item;
   const value = valueOf(bytes, { start: 0, end: bytes.length });
@@ -47,23 +47,23 @@ export function withFaults(kind: ListKind, item: Item): Item {
 
 export const emptyListing: Listing = { tool: [], resource: [], template: [], prompt: [] };
 
-/** Who may receive a cached list: every client, or only the one it was read for. */
+/** Who may receive a cached list: all clients, or only the client it was read for. */
 export type CacheScope = 'public' | 'private';
 
 export type Reading = {
   readonly items: readonly Item[];
   readonly nameless: number;
-  /** Expiry set by the server, on the monotonic clock in milliseconds; 0 if it set none. */
+  /** Time when the list expires, on the monotonic clock in milliseconds; 0 if the server set no TTL. */
   readonly freshUntil: number;
   readonly scope: CacheScope;
 };
 
-/** The reading of a list that the server does not have. */
+/** The reading of a list that the server does not offer. */
 export const emptyReading: Reading = { items: [], nameless: 0, freshUntil: 0, scope: 'private' };
 
 type ListMethod = Readonly<Record<'method' | 'member' | 'key' | 'capability', string>>;
 
-/** The request for each list (MCP 2025-11-25, server features). */
+/** The request and the capability for each list (MCP 2025-11-25, server features). */
 export const listMethods: Readonly<Record<ListKind, ListMethod>> = {
   tool: { method: 'tools/list', member: 'tools', key: 'name', capability: 'tools' },
   resource: { method: 'resources/list', member: 'resources', key: 'uri', capability: 'resources' },
@@ -76,16 +76,16 @@ export const listMethods: Readonly<Record<ListKind, ListMethod>> = {
   prompt: { method: 'prompts/list', member: 'prompts', key: 'name', capability: 'prompts' },
 };
 
-/** Longer lists are truncated with a warning, to bound the hub's memory. */
+/** Maximum length of a list. Longer lists are truncated with a warning, to bound the hub's memory. */
 const maxItems = 10_000;
-/** Every template is matched against a URI that is not listed. */
+/** Maximum number of templates: all of them are matched against a URI that is not listed. */
 const maxTemplates = 1_000;
 const maxItemsOf = (kind: ListKind) => (kind === 'template' ? maxTemplates : maxItems);
 const maxPages = 1_000;
-/** Bytes of messages after which no further page is requested. */
+/** Size of responses, in bytes, after which no further page of a list is requested. */
 const maxBytes = 64 * 2 ** 20;
 
-/** How lists are read. */
+/** Dependencies and settings for reading lists. */
 export type ListReader = {
   readonly server: string;
   readonly asking: Pick<Asking, 'request'>;
@@ -93,11 +93,11 @@ export type ListReader = {
   readonly timeoutMs: number;
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly log: Log;
-  /** The server is of MCP 2026-07-28: its tools are converted for older clients. Default: false. */
+  /** True if the server speaks MCP 2026-07-28: its tools are converted for older clients. Default: false. */
   readonly isStateless?: boolean;
-  /** Id of this hub. Absent: items of the server never came through it. */
+  /** Id of this hub; items that the server got from it are dropped. Absent: the server has no such items. */
   readonly hubId?: string | undefined;
-  /** Id of the hub that the server is. Absent: it is none. */
+  /** Id of the hub, if the server is an AgentHub itself. */
   readonly hubOfServer?: string | undefined;
 };
 
@@ -108,7 +108,7 @@ export async function readList(kind: ListKind, reader: ListReader): Promise<Read
   const items: Item[] = [];
   let nameless = 0;
   let bytes = 0;
-  // The list expires with its first page.
+  // The list expires when its first page does.
   const since = clock.monotonic();
   let ttlMs = Infinity;
   let scope: CacheScope = 'public';
@@ -186,7 +186,7 @@ function readPage(
     throw new HubError('HUB_SERVER_PROTOCOL', `${server} answered ${method} without "${member}"`, {
       data: { server, method },
     });
-  // A slice would keep the whole message, or Node's buffer pool, in memory.
+  // Copied, as a slice would keep the whole message, or Node's buffer pool, in memory.
   const copy = Buffer.allocUnsafeSlow(list.end - list.start);
   answer.bytes.copy(copy, 0, list.start, list.end);
   let nameless = 0;
@@ -205,7 +205,7 @@ function readPage(
   return { nameless, next: stringAt(answer.bytes, result?.get('nextCursor')) };
 }
 
-/** The strictest caching terms of the pages so far and this one (MCP 2026-07-28, caching). */
+/** Returns the strictest caching terms of the earlier pages and this one (MCP 2026-07-28, caching). */
 function stricter(
   before: { readonly ttlMs: number; readonly scope: CacheScope },
   { bytes, payload }: Answer,
@@ -219,13 +219,13 @@ function stricter(
   };
 }
 
-/** Whether two lists are equal byte by byte, in the same order. */
+/** True if two lists are equal byte by byte, in the same order. */
 export const sameItems = (before: readonly Item[], after: readonly Item[]): boolean =>
   before.length === after.length && before.every((item, index) => isSameItem(item, after[index]));
 
 type ComparedItem = Pick<Item, 'bytes' | 'legacyBytes' | 'isHeld'>;
 
-/** Whether clients get the same bytes of two items, or neither. */
+/** True if clients get the same bytes for both items, or get neither of them. */
 export const isSameItem = (
   { bytes, legacyBytes, isHeld }: ComparedItem,
   other: ComparedItem | undefined,

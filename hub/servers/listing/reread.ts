@@ -18,9 +18,11 @@ const kindsOf: ReadonlyMap<string, readonly ListKind[]> = new Map([
 export const isListChange = (method: string): boolean => kindsOf.has(method);
 
 export type RereadsNeeds = {
-  /** False once the instance has ended: nothing is read or replaced then. */
+  /** False once the instance has ended: no list is read or replaced after that. */
   readonly isCurrent: () => boolean;
-  /** `isAnnounced`: the server sent `list_changed`, which is forwarded even if the list is the same. */
+  /**
+   * Replaces a list. `isAnnounced`: the server sent `list_changed`, which is forwarded even if the list is the same.
+   */
   readonly replace: (kind: ListKind, reading: Reading, isAnnounced: boolean) => void;
   /** Called when the server sent `list_changed` and the list could not be read. */
   readonly announce: (kind: ListKind) => void;
@@ -29,22 +31,25 @@ export type RereadsNeeds = {
 /** Minimum interval between two readings, in ms: some servers send `list_changed` whenever a list is read. */
 const spacingMs = 1_000;
 
-/** Rereads for one session with a server: at once for a first change, once for all that follow. */
+/**
+ * Rereads the lists of a session after changes: at once for the first change, and once for all changes during a
+ * reading.
+ */
 export function createRereads(
   capabilities: { readonly [name: string]: unknown },
   reader: ListReader & { readonly clock: Pick<Clock, 'after'> },
   needs: RereadsNeeds,
 ) {
   const { clock, log } = reader;
-  /** Lists that changed before the first reading was over: it may have seen the old or the new. */
+  /** Lists that changed during the first reading, which may have returned the old or the new list. */
   let early: Set<ListKind> | undefined = new Set();
   const under = new Map<ListKind, 'read' | 'changed again'>();
   const readings = new Map<ListKind, Promise<void>>();
   const beingRead = new Set<ListKind>();
-  /** Changes to forward once the list has been read again, even if it is the same. */
+  /** Lists whose `list_changed` is forwarded after the next reading, even if the list is the same. */
   const announced = new Set<ListKind>();
 
-  /** One reading. It may have seen the old or the new list if that changed meanwhile. */
+  /** Reads a list once. If the list changes meanwhile, the result may be the old or the new list. */
   function read(kind: ListKind): Promise<void> {
     const isAnnounced = announced.delete(kind);
     beingRead.add(kind);
@@ -69,7 +74,7 @@ export function createRereads(
   async function reread(kind: ListKind): Promise<void> {
     do {
       under.set(kind, 'read');
-      // A reading under way may have begun before the change.
+      // A reading that is running may have begun before the change.
       const earlier = readings.get(kind);
       if (earlier) await earlier;
       if (!needs.isCurrent()) break;
@@ -88,8 +93,8 @@ export function createRereads(
   }
 
   /**
-   * Notes a change to forward. `list_changed` during a reading is not noted, since some servers send it whenever
-   * the list is read; it is forwarded if the list differs.
+   * Records a `list_changed` to forward. It is not recorded during a reading, since some servers send it whenever the
+   * list is read; in that case it is forwarded if the list differs.
    */
   function noteAnnounced(kind: ListKind): void {
     // Resources and templates share one notification, which is forwarded once.
@@ -107,20 +112,20 @@ export function createRereads(
       }
       return kinds !== undefined;
     },
-    /** Reads lists again that changed during the first reading. Call it after that reading. */
+    /** Rereads the lists that changed during the first reading. Call it after that reading. */
     begin(): void {
       const kinds = early ?? [];
       early = undefined;
       for (const kind of kinds) changed(kind);
     },
-    /** Called when notifications may have been missed: reads all lists again that have `listChanged`. */
+    /** Call when notifications may have been missed: rereads all lists that have `listChanged`. */
     doubt(): void {
       for (const kind of listKinds) {
         const capability = offered(kind);
         if (isObject(capability) && capability['listChanged'] === true) changed(kind);
       }
     },
-    /** Reads a list now, or joins the reading under way. Never rejects. */
+    /** Reads a list now, or waits for the reading that is running. Never rejects. */
     async refresh(kind: ListKind): Promise<void> {
       if (isObject(offered(kind)) && needs.isCurrent()) await (readings.get(kind) ?? read(kind));
     },

@@ -34,7 +34,7 @@ type Open = {
   cancel(reason: string): void;
 };
 
-/** How a listen ended: with an answer, or because of an error of the hub or the channel. */
+/** How a `subscriptions/listen` ended: with a response, or with an error of the hub or the channel. */
 type End = { readonly answer?: Answer; readonly error?: unknown };
 
 const backoff = { firstMs: 500, maxMs: 30_000, jitter: 0.5 };
@@ -42,9 +42,9 @@ const backoff = { firstMs: 500, maxMs: 30_000, jitter: 0.5 };
 const acknowledgedMs = 10_000;
 
 /**
- * The `subscriptions/listen` that the hub keeps open with a server of the stateless revision, on behalf of all
- * clients (MCP 2026-07-28). Subscribes at once. A changed interest opens a second subscription, which replaces the
- * first once acknowledged.
+ * Creates the `subscriptions/listen` that the hub keeps open with a server of the stateless revision, for all clients
+ * (MCP 2026-07-28). Subscribes at once. When the clients' interest changes, a second subscription replaces the first
+ * once acknowledged.
  */
 export function createSubscription(
   { capabilities, interest }: SubscriptionOptions,
@@ -58,13 +58,13 @@ export function createSubscription(
   let retry: Disposable | undefined;
   let failures = 0;
   let isDeaf = false;
-  /** `refused`: the server does not know `subscriptions/listen`. */
+  /** Why no subscription is opened any more. `refused`: the server does not know `subscriptions/listen`. */
   let over: 'stopped' | 'refused' | undefined;
 
   /** Opens the wanted subscription, unless it is open or being opened. */
   function update(): void {
     if (over || next || retry) return;
-    // Made only where it is sent: it is sorted, and may name thousands of resources.
+    // Computed only when it may be sent: it is sorted, and may name thousands of resources.
     const filter = filterOf(capabilities, wanted);
     if (filter === (current?.filter ?? '{}')) return;
     if (filter === '{}') {
@@ -124,7 +124,7 @@ export function createSubscription(
   }
 
   function again({ error }: End): void {
-    // The subscription being opened replaces the one that ended.
+    // A subscription that is being opened replaces the one that ended.
     if (next || retry) return;
     const delayMs = backoffMs(backoff, ++failures, needs.random);
     const how = error === undefined ? 'the server ended it' : messageOf(error);
@@ -141,7 +141,10 @@ export function createSubscription(
       wanted = changed;
       update();
     },
-    /** Removes the subscription id. Undefined for a message about a subscription, or of one that was replaced. */
+    /**
+     * Removes the subscription id from a notification. Undefined for notifications about the subscription itself, or of
+     * a replaced one.
+     */
     unwrap(notification: Notification): Notification | undefined {
       const { bytes, method, params } = notification;
       const members = membersOf(bytes, params);
@@ -149,7 +152,7 @@ export function createSubscription(
         const ending = members?.get('requestId');
         const id = ending && rawText(bytes, ending);
         const opened = [current, next].find(one => one !== undefined && one.id === id);
-        // The response to the request may or may not come as well.
+        // The server may or may not send the response to the request as well.
         opened?.cancel('the server has ended it');
         return opened ? undefined : notification;
       }
@@ -167,7 +170,7 @@ export function createSubscription(
       const unmarked = readMessage(splice(bytes, [rest]));
       return unmarked.kind === 'notification' ? unmarked : undefined;
     },
-    /** Ends it because the server has ended, or is about to. */
+    /** Ends the subscription, because the server has ended or is about to. */
     stop(): void {
       over = 'stopped';
       retry?.[Symbol.dispose]();
@@ -177,7 +180,7 @@ export function createSubscription(
   };
 }
 
-/** The filter as JSON text: what the server supports and a client listens to. */
+/** Returns the filter as JSON text: the changes that clients listen to and the server supports. */
 function filterOf(
   capabilities: SubscriptionOptions['capabilities'],
   { resources, tasks }: Interest,

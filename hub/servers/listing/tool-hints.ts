@@ -6,11 +6,11 @@ import type { Item } from './listing.ts';
 type Listed = Pick<Server, 'listing'>;
 type Configured = Listed & Pick<Server, 'config'>;
 
-/** The hints of the tools of a list, which are read once. */
+/** The hints of the tools of each list, parsed once per list. */
 const hintsIn = new WeakMap<readonly Item[], ReadonlyMap<string, Hints>>();
 const unlisted = hintsOf(undefined);
 
-/** What a server says that a tool does. A tool that it does not list may do anything. */
+/** Returns the hints in a tool's definition, such as `readOnlyHint`. A tool that is not listed may do anything. */
 export function toolHints({ listing: { tool } }: Listed, name: string | undefined): Hints {
   const known =
     hintsIn.get(tool) ??
@@ -24,14 +24,17 @@ function annotationsIn(definition: Buffer): unknown {
   return isObject(tool) ? tool['annotations'] : undefined;
 }
 
-/** True if `cache` of the config names a tool, and the tool declares what that asks for. */
+/** True if `cache` of the config names a tool, and the tool declares the hints that caching requires. */
 export function isKept(server: Configured, name: string): boolean {
   const { tools = [], hints } = server.config.cache ?? {};
   const { readOnlyHint, idempotentHint } = toolHints(server, name);
   return tools.includes(name) && readOnlyHint && (idempotentHint || hints === 'read_only');
 }
 
-/** Tools in `cache` of the config whose results are not kept, because they do not declare what that asks for. */
+/**
+ * Tools in `cache` of the config whose results are not cached, because they do not declare the hints that caching
+ * requires.
+ */
 export const unkeptToolsOf = (server: Configured): readonly string[] =>
   (server.config.cache?.tools ?? []).filter(
     name => !isKept(server, name) && server.listing.tool.some(({ key }) => key === name),
