@@ -5,9 +5,9 @@ import type { Channel } from '#jsonrpc';
 export type Exit = {
   readonly code?: number;
   readonly signal?: string;
-  /** The kernel killed it because it exceeded its memory limit. */
+  /** True if the kernel killed the server because it exceeded its memory limit. */
   readonly outOfMemory?: boolean;
-  /** The connection is lost, but the server may still be running and may be adopted by its handle. */
+  /** True if the connection is lost, but the server may still be running and may be adopted by its handle. */
   readonly lost?: boolean;
   readonly detail: string;
   /** Set if the hub stopped the server and must not restart it until the operator has fixed the cause. */
@@ -18,10 +18,10 @@ type Limits = {
   readonly memoryBytes: number;
   readonly cpus: number;
   readonly pids: number;
-  /** Size limit of each of /tmp, HOME and the empty volumes that the image declares. Counts as memory. */
+  /** Size limit in bytes of each of /tmp, HOME and the empty volumes that the image declares. Counts as memory. */
   readonly scratchBytes: number;
   readonly volumeBytes: number;
-  /** Size limit of each file that it writes (RLIMIT_FSIZE). Absent: none. */
+  /** Size limit in bytes of each file that the server writes (RLIMIT_FSIZE). Absent: no limit. */
   readonly fileBytes?: number;
 };
 
@@ -29,22 +29,24 @@ type Limits = {
 export type BuildSource = {
   /** How the image is built: by the Dockerfile of the folder, by npm, or by uv. */
   readonly kind: 'docker' | 'npm' | 'python';
-  /** An absolute path. */
+  /** Absolute path of the folder. */
   readonly folder: string;
-  /** Digest of its files. The build fails if they are others by then. */
+  /** Digest of the files in the folder. The build fails if they have changed since. */
   readonly digest: string;
   /** Python version, such as `3.12`. Absent: the version of the base image. */
   readonly python?: string;
 };
 
-/** An image reference, the package or the folder to build the image from, or a folder of the hub's own images. */
+/**
+ * Source of an image: its reference, the package or the folder to build it from, or a folder of the hub's own images.
+ */
 export type ImageSource = (
   | { readonly reference: string }
   | { readonly package: PackageSpec }
   | { readonly build: BuildSource }
   | { readonly context: 'agent' | 'git' | 'ollama-mcp' }
 ) & {
-  /** Debian packages to install in the image. Absent: none. Not for the hub's own images. */
+  /** Debian packages to install in the image, except in the hub's own. Absent: none. */
   readonly systemPackages?: readonly string[];
 };
 
@@ -56,16 +58,16 @@ type Mount = {
 
 type Volume = { readonly name: string; readonly target: string };
 
-/** A folder in a volume that is not the server's own: that of the data of a hub in a container. */
+/** A folder in a volume that is not the server's own, such as the data volume of a hub that runs in a container. */
 type VolumeFolder = {
   /** Name of the volume on the engine. */
   readonly volume: string;
-  /** Path of the folder in the volume, which must exist. */
+  /** Path of the folder in the volume. The folder must exist. */
   readonly path: string;
   readonly target: string;
 };
 
-/** A server in its own container. All other settings are at their strictest. */
+/** Launches a server in its own container. All options that are not listed are at their strictest. */
 export type DockerTarget = {
   readonly kind: 'docker';
   readonly image: ImageSource;
@@ -74,23 +76,23 @@ export type DockerTarget = {
   readonly workingDirectory?: string;
   /** Replaces the user of the image. Absent: the user of the image, or an unprivileged user instead of root. */
   readonly user?: string;
-  /** `allow`: targets as in config entries. */
+  /** Network access. `allow`: targets as in config entries. */
   readonly network: 'none' | 'bridge' | { readonly allow: readonly string[] };
-  /** Name of its network. Absent: the name of the container. */
+  /** Name of the container's network. Absent: the name of the container. */
   readonly networkName?: string;
   readonly mounts: readonly Mount[];
   /** Named volumes, which outlive the container. */
   readonly volumes: readonly Volume[];
-  /** Absent: none. They need Docker Engine 26 or newer. */
+  /** Folders of other volumes to mount. Absent: none. Requires Docker Engine 26 or newer. */
   readonly volumeFolders?: readonly VolumeFolder[];
   readonly limits: Limits;
-  /** An empty folder for programs: the only one that it may both write to and execute from. Counts as memory. */
+  /** An empty folder, the only one that the server may both write to and execute from. Counts as memory. */
   readonly programs?: { readonly path: string; readonly bytes: number };
   /** `none`: the engine stores no output, so `docker logs` is empty. */
   readonly logs: 'bounded' | 'none';
 };
 
-/** A child process of the hub. Not isolated. */
+/** Launches a server as a child process of the hub, which is not isolated. */
 export type ProcessTarget = {
   readonly kind: 'process';
   readonly command: string;
@@ -108,18 +110,20 @@ export type RemoteTarget = {
 export type Target = DockerTarget | ProcessTarget | RemoteTarget;
 
 export type LaunchSpec = {
-  /** Name in the config, used for container names and messages. */
+  /** Name of the server in the config, used for container names and messages. */
   readonly server: string;
-  /** Name of an instance of a session. Absent: the instance that all clients share. */
+  /** Name of an instance of its own, for example for a session. Absent: the instance that all clients share. */
   readonly instance?: string;
-  /** Keyed digest of the launch, which a later run of the hub verifies on adoption. Absent: not adoptable. */
+  /**
+   * Keyed digest of the launch, which a later run of the hub verifies on adoption. Absent: the server is not adopted.
+   */
   readonly digest?: string;
   readonly target: Target;
-  /** Values are secrets: never log, label or display them. */
+  /** Environment variables. Values are secrets: never log, label or display them. */
   readonly env: Readonly<Record<string, string>>;
   /** Names of the variables of `env` whose values contain a secret (`${secret:NAME}`). Absent: none. */
   readonly secretEnv?: readonly string[];
-  /** Maximum length of a line. A longer line is discarded and fails its call. */
+  /** Maximum length of a line in bytes. A longer line is discarded and fails its call. */
   readonly maxLineBytes: number;
   readonly maxWaitingBytes: number;
   /** Timeout in ms for launch or adoption, without building or pulling the image. Absent: none. */
@@ -134,7 +138,7 @@ export type LaunchEvents = {
   progress(text: string): void;
   /** Advice to the operator on the server's entry, as sentences. It may be repeated. */
   advice?(text: string): void;
-  /** The container exists. It is started when this resolves. Must not reject. Only the Docker runtime reports it. */
+  /** The container exists, and is started when this resolves. Must not reject. Only the Docker runtime reports it. */
   created?(containerId: string): Promise<void>;
 };
 
@@ -146,12 +150,12 @@ export type Usage = {
   readonly cpuMs: number;
 };
 
-/** Connections of a server to the network that were allowed and refused. */
+/** Connections of a server to the network: how many were allowed, and which were refused. */
 export type EgressReport = {
   readonly allowed: number;
-  /** All refusals. */
+  /** Number of all refused connections. */
   readonly blockedCount: number;
-  /** The targets that were refused last, the latest first. */
+  /** The targets that were refused most recently, the latest first. */
   readonly blocked: readonly BlockedTarget[];
 };
 
@@ -159,27 +163,30 @@ export type BlockedTarget = {
   readonly target: string;
   readonly why: string;
   readonly count: number;
-  /** Milliseconds since the epoch. */
+  /** Time of the last refusal, in milliseconds since the epoch. */
   readonly lastAt: number;
 };
 
 export interface Instance {
-  /** Identification for the operator: container id and name, pid, or URL. Contains no secrets. */
+  /** Identifies the instance for the operator: container id and name, pid, or URL. Contains no secrets. */
   readonly about: JsonObject;
   /** Identity of the program, such as the image id. Absent: unknown. */
   readonly identity?: string;
-  /** How the values of `secretEnv` reached it. `docker inspect` shows the environment of a container. Absent: none. */
+  /**
+   * How the values of `secretEnv` reached the server. `docker inspect` shows the environment of a container. Absent: no
+   * secrets.
+   */
   readonly secrets?: 'stdin' | 'environment' | undefined;
   readonly channel: Channel;
-  /** When its process started, in milliseconds since the epoch. Absent: when it was launched. */
+  /** Time when the process started, in milliseconds since the epoch. Absent: it started with the launch. */
   readonly startedAt?: number;
   /** True if a remote server may use sessions (until MCP 2025-11-25). Never rejects. Absent for local servers. */
   readonly mayKeepSessions?: (signal: AbortSignal) => Promise<boolean>;
-  /** Returns the handle for a later adoption. Rejects with HubError. Absent: not adoptable. */
+  /** Returns the handle for a later adoption. Rejects with HubError. Absent: the instance cannot be adopted. */
   readonly handle?: () => Promise<string>;
   /** Resolves when the instance has exited for any reason. Never rejects. */
   readonly exited: Promise<Exit>;
-  /** Closes the input, terminates, kills after `graceMs`, and removes the instance. May be called several times. */
+  /** Closes the input, sends SIGTERM, kills after `graceMs`, and removes the instance. May be called several times. */
   stop(options: { readonly graceMs: number }): Promise<Exit>;
   usage(): Promise<Usage | undefined>;
 }
@@ -191,9 +198,9 @@ export interface Runtime {
   /** Starts a server and connects its channel. Rejects with HubError on failure or abort, and leaves nothing behind. */
   launch(spec: LaunchSpec, events: LaunchEvents, signal: AbortSignal): Promise<Instance>;
   /**
-   * Reconnects to the same process of an earlier run of the hub, or of a lost connection. Resolves with undefined if it
-   * has exited or differs from the spec, and then removes it. Rejects with HubError if that is unknown now. Absent:
-   * servers of this runtime do not outlive the hub.
+   * Reconnects to a process of an earlier run of the hub, or after a lost connection. Resolves with undefined if the
+   * process has exited or differs from the spec, and then removes it. Rejects with HubError if its state is unknown
+   * now. Absent: servers of this runtime do not outlive the hub.
    */
   readonly adopt?: (
     spec: LaunchSpec,
@@ -201,7 +208,7 @@ export interface Runtime {
     events: LaunchEvents,
     signal: AbortSignal,
   ) => Promise<Instance | undefined>;
-  /** The `Instance.identity` of a launch now; undefined if its image is missing. Rejects with HubError. */
+  /** Returns the `Instance.identity` of a launch now; undefined if its image is missing. Rejects with HubError. */
   readonly identify?: (spec: LaunchSpec) => Promise<string | undefined>;
 }
 
@@ -212,9 +219,9 @@ export type Belonging = { readonly kind: 'image' | 'volume' | 'folder'; readonly
 export interface Upkeep {
   /** Builds or pulls what a launch needs, and returns a description. Rejects with HubError. */
   prepare(spec: LaunchSpec, events: LaunchEvents, signal: AbortSignal): Promise<JsonObject>;
-  /** All belongings that a launch may create, whether they exist or not. Rejects with HubError. */
+  /** Returns all belongings that a launch may create, whether they exist or not. Rejects with HubError. */
   candidates(spec: LaunchSpec): Promise<readonly Belonging[]>;
-  /** The candidates that exist and were created by a hub. Rejects with HubError. */
+  /** Returns the candidates that exist and were created by a hub. Rejects with HubError. */
   belongings(spec: LaunchSpec): Promise<readonly Belonging[]>;
   /** Removes a belonging, if it exists. Rejects with HubError if it is in use, or does not belong to the hub. */
   discard(belonging: Belonging): Promise<void>;
@@ -223,27 +230,29 @@ export interface Upkeep {
 /** An image that the hub has built or used. */
 export type BuiltImage = {
   readonly reference: string;
-  /** The package in it, such as `name@1.0.0`; undefined for an image of the hub's own. */
+  /** The package in the image, such as `name@1.0.0`; undefined for an image of the hub's own. */
   readonly package: string | undefined;
   readonly bytes: number;
 };
 
-/** The result of a removal. `why`: an image that stays, and the reason. */
+/** The result of a removal. `why`: the reason why an image was not removed. */
 type Pruned = {
   readonly removed: readonly BuiltImage[];
   readonly left: readonly (BuiltImage & { readonly why: string })[];
 };
 
-/** Removes images of this hub that nothing needs any more. */
+/** Removes images of this hub that no server needs any more. */
 export interface ImagePruning {
-  /** Removes all but the needed images, or only lists them. One that a container of this hub uses stays. */
+  /**
+   * Removes all images except the needed ones, or only lists them. An image that a container of this hub uses stays.
+   */
   prune(
     needed: readonly DockerTarget['image'][],
     options: { readonly isDry: boolean },
   ): Promise<Pruned>;
 }
 
-/** Throws HUB_CALL_CANCELLED, or the error that the start was cancelled with, if the signal has aborted. */
+/** If the signal has aborted, throws its reason if that is a HubError, otherwise HUB_CALL_CANCELLED. */
 export function throwIfCancelled({ server }: LaunchSpec, { aborted, reason }: AbortSignal): void {
   if (!aborted) return;
   if (reason instanceof HubError) throw reason;

@@ -1,17 +1,17 @@
-/** The rest of a longer line is dropped. */
+/** Maximum length of a line in bytes. The rest of a longer line is dropped. */
 const maxLineBytes = 4096;
 
 /** Splits stderr into lines of limited length, without empty lines. */
 export function createStderrLines(line: (text: string) => void): {
   push(chunk: Buffer): void;
-  /** Emits the rest as the last line. */
+  /** Emits the unfinished last line. */
   end(): void;
 } {
   let parts: Buffer[] = [];
   let filled = 0;
 
   function keep(part: Buffer): void {
-    // Copied: a reference would keep the whole chunk in memory.
+    // Copied, as a reference would keep the whole chunk in memory.
     const room = Buffer.from(part.subarray(0, maxLineBytes - filled));
     if (room.length === 0) return;
     parts.push(room);
@@ -19,7 +19,7 @@ export function createStderrLines(line: (text: string) => void): {
   }
 
   function finish(): void {
-    // Joined before decoding: a character may span two chunks.
+    // Joined before decoding, as a character may span two chunks.
     const text = Buffer.concat(parts, filled).toString('utf8').trimEnd();
     parts = [];
     filled = 0;

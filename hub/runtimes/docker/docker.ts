@@ -50,13 +50,16 @@ export function createDockerRuntime(
     return version;
   }
 
-  /** Exposure must be known before any code of the server runs, in a container or a build. */
+  /**
+   * Determines whether containers can reach the host's loopback, before any code of the server runs in a container or a
+   * build.
+   */
   async function expose(spec: LaunchSpec, signal: AbortSignal): Promise<void> {
     if (!exposure.isKnown) await probeVersion(signal);
     exposure.launching(spec);
   }
 
-  /** Runs work within the launch timeout of the spec. A timeout means that the engine does not answer. */
+  /** Runs a task within the launch timeout of the spec. A timeout means that the engine does not answer. */
   async function inTime<T>(spec: LaunchSpec, work: (late: AbortSignal) => Promise<T>): Promise<T> {
     try {
       return await turns.take(nameOf(owner, spec), spec.timeoutMs, work);
@@ -66,7 +69,7 @@ export function createDockerRuntime(
     }
   }
 
-  /** A call without an answer may have created objects whose ids are unknown. */
+  /** Removes leftovers if the engine did not answer: its call may have created objects whose ids are unknown. */
   async function removeUnknown(error: unknown): Promise<never> {
     if (isUnheard(error) && (await tidying.now()) === 'unheard') tidying.owe();
     throw error;
@@ -121,7 +124,7 @@ export function createDockerRuntime(
       try {
         return await inTime(spec, late => adopt(spec, handle, report, { signal, late }, parts));
       } catch (error) {
-        // If the server is stopped now, its container is no longer awaited and must be removed.
+        // If the server is stopped now, its container will not be adopted and must be removed.
         if (isUnheard(error)) tidying.owe();
         throw error;
       }
@@ -132,7 +135,7 @@ export function createDockerRuntime(
   };
 }
 
-/** Images and volumes of servers in containers, except pulled images and volumes of other hubs. */
+/** Manages images and volumes of servers in containers, except pulled images and volumes of other hubs. */
 function createUpkeep(
   { engine, images, users, owner }: DockerParts,
   expose: (spec: LaunchSpec, signal: AbortSignal) => Promise<void>,

@@ -13,7 +13,7 @@ export type Exposure = Pick<
   'forwarder' | 'networked' | 'changed'
 >;
 
-/** Tells if containers can connect to the loopback interface of the hub's machine. */
+/** Determines if containers can connect to the loopback interface of the hub's machine. */
 export function createExposure(address: Address, platform: string) {
   const { event: changed, fire } = createEmitter<void>();
   let isKnown = false;
@@ -24,11 +24,14 @@ export function createExposure(address: Address, platform: string) {
     get isKnown() {
       return isKnown;
     },
-    /** Product that forwards such connections. Undefined if none does, or before the engine has answered. */
+    /**
+     * Product that forwards connections of containers to the hub's loopback interface. Undefined if none does, or
+     * before the engine has answered.
+     */
     get forwarder() {
       return forwarder;
     },
-    /** A server with a network that this run of the hub has launched or built, if any. */
+    /** Name of a server with a network that this run of the hub has launched or built, if any. */
     get networked() {
       return networked;
     },
@@ -39,7 +42,7 @@ export function createExposure(address: Address, platform: string) {
       forwarder = found;
       if (isNew) fire();
     },
-    /** Call it before any code of the server runs, also in a build, which has a network. */
+    /** Records a launch. Must be called before any code of the server runs, also in a build, which has a network. */
     launching({ server, target }: LaunchSpec): void {
       if (networked !== undefined || target.kind !== 'docker') return;
       if (target.network !== 'bridge' && !isBuilt(target)) return;
@@ -49,7 +52,7 @@ export function createExposure(address: Address, platform: string) {
   };
 }
 
-/** True if the image is made by a build, whose steps run code of the server. */
+/** True if a build makes the image, as its steps run code of the server. */
 export const isBuilt = ({ image }: Pick<DockerTarget, 'image'>): boolean =>
   'package' in image || 'build' in image || image.systemPackages !== undefined;
 

@@ -20,25 +20,25 @@ import { createVolumeBound, createVolumeWatch } from './volumes/bound.ts';
 import { createImageVolumes } from './volumes/declared.ts';
 
 export type DockerRuntimeOptions = ContainerOwner & {
-  /** In the format of DOCKER_HOST. Undefined: the default of the platform. */
+  /** Address of the engine in the format of DOCKER_HOST. Undefined: the default of the platform. */
   readonly dockerHost: string | undefined;
   /** Folder of the build contexts `npm/` and `python/`. */
   readonly imagesDir: string;
   readonly buildLimits?: BuildLimits;
-  /** Minimum interval between measurements of the volumes. */
+  /** Minimum interval between measurements of the volumes, in ms. */
   readonly volumeCheckMs?: number;
 };
 
 export type DockerRuntimeNeeds = Pick<ImageNeeds, 'locks' | 'findElsewhere'> & {
   readonly clock: Clock;
   readonly log: Log;
-  /** True if the container is going to be adopted by its handle, so it must not be removed. */
+  /** True if the container is going to be adopted by its handle and must not be removed. */
   readonly isAwaited: (containerId: string) => boolean;
-  /** As in `process.platform`. */
+  /** Platform of the hub, as in `process.platform`. */
   readonly platform?: string;
-  /** Where the hub and its services are, which no server may reach. Default: nowhere. */
+  /** Addresses of the hub and its services, which no server may reach. Default: none. */
   readonly hubPlaces?: () => Promise<HubPlaces>;
-  /** True if the hub needs an engine, so `start` connects to it. Default: true. */
+  /** True if the hub needs an engine, so that `start` connects to it. Default: true. */
   readonly isExpected?: () => boolean;
 };
 
@@ -49,7 +49,7 @@ const defaults = {
 
 export type DockerParts = ReturnType<typeof createParts>;
 
-/** Creates and connects the parts of the runtime. */
+/** Creates the parts of the runtime, and connects them with each other. */
 export function createParts(given: DockerRuntimeOptions, needs: DockerRuntimeNeeds) {
   const { clock } = needs;
   const log = needs.log.child({ part: 'docker' });
@@ -70,7 +70,7 @@ export function createParts(given: DockerRuntimeOptions, needs: DockerRuntimeNee
   let tidied: Promise<Tidied> | undefined;
   async function tidy(): Promise<Tidied> {
     const found = await tidying.now();
-    // The forwarder of an earlier run is kept until it is known which of the servers need it.
+    // The forwarder of an earlier run stays until it is known which servers need it.
     if (found === 'left') tidying.owe();
     return found;
   }
@@ -79,9 +79,9 @@ export function createParts(given: DockerRuntimeOptions, needs: DockerRuntimeNee
   const users = createImageUsers({ engine, owner });
   const images = createImages(options, { ...needs, engine, users, withNetwork });
 
-  /** Runs a build in a network of its own: in the default network it could reach other containers. */
+  /** Runs a build in a temporary network: in the default network, the build could reach other containers. */
   async function withNetwork<T>(work: (network: string) => Promise<T>): Promise<T> {
-    // Cannot collide with a server: their names do not begin with a dot.
+    // Does not collide with the networks of servers, whose names do not begin with a dot.
     const name = `${owner.hubName}-.build-${randomBytes(6).toString('hex')}`;
     await using made = names.hold(name);
     await engine.createNetwork(name, ownLabels(owner));
@@ -99,7 +99,7 @@ export function createParts(given: DockerRuntimeOptions, needs: DockerRuntimeNee
     events: createEngineEvents(label, { engine, clock, log, onConnected }),
     tidying,
     egress,
-    /** The cleanup since the last connect. */
+    /** Resolves with the result of the cleanup since the last connect. */
     tidied: () => tidied,
     exposure: createExposure(address, needs.platform ?? process.platform),
     turns: createTurns({ clock }),

@@ -2,11 +2,11 @@ import { spawn } from 'node:child_process';
 import { readFileSync, readdirSync } from 'node:fs';
 import { type Clock, sleep } from '#core';
 
-/** The process of a server and its descendants: npx, for example, runs the server as a child. */
+/** The process of a server and its descendants: npx, for example, runs the server as a child process. */
 type Group = {
   terminate(): void;
   kill(): void;
-  /** Resolves when all have exited. Kills them after `graceMs`. */
+  /** Resolves when all processes have exited. Kills them after `graceMs`. */
   gone(graceMs: number): Promise<void>;
 };
 
@@ -14,7 +14,7 @@ const pollMs = 20;
 /** Timeout in ms for killed processes to disappear. */
 const clearMs = 1000;
 
-/** The process group of a process that was spawned `detached`, so its pid is the group id. */
+/** Creates the group of a process that was spawned `detached`, so that its pid is the group id. */
 export function createGroup(
   leader: number,
   platform: NodeJS.Platform,
@@ -51,7 +51,9 @@ export function createGroup(
   };
 }
 
-/** Windows has no process groups and no SIGTERM: taskkill ends the process tree. */
+/**
+ * Creates the process tree of a server on Windows, which has no process groups and no SIGTERM: taskkill ends the tree.
+ */
 function createTree(leader: number): Group {
   const kill = () => {
     const taskkill = spawn('taskkill', ['/pid', String(leader), '/T', '/F'], { stdio: 'ignore' });
@@ -61,7 +63,7 @@ function createTree(leader: number): Group {
   return { terminate: kill, kill, gone: async () => {} };
 }
 
-/** The processes of this machine. `find` returns undefined for a process that has exited. */
+/** Access to the processes of this machine. `find` returns undefined for a process that has exited. */
 type Processes = {
   readonly list: () => readonly string[];
   readonly find: (
@@ -69,7 +71,10 @@ type Processes = {
   ) => { readonly group: string; readonly isZombie: boolean } | undefined;
 };
 
-/** Checks if a group contains only zombies. Lists all processes, which is slow, only if all known ones have ended. */
+/**
+ * Returns a function that checks if a group contains only zombies. It lists all processes, which is slow, only if all
+ * known ones have ended.
+ */
 export function createZombieCheck(group: number, { list, find }: Processes): () => boolean {
   let alive: readonly string[] = [];
   const isAlive = (pid: string) => {

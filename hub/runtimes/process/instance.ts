@@ -14,16 +14,21 @@ import type { Watcher } from './watcher.ts';
 
 type ProcessSpec = LaunchSpec & { readonly command: string; readonly platform: NodeJS.Platform };
 
-/** Delay in ms after a broken pipe: usually the process exits as well, which gives a better reason. */
+/**
+ * Delay in ms after a broken pipe, before it is reported: usually the process exits as well, which is a better reason.
+ */
 const exitNoticeMs = 200;
 /** Grace period in ms for the children of a process that exited by itself. */
 const strayGraceMs = 500;
-/** Timeout in ms for the rest of the output: a daemon that left the group may keep the pipes open. */
+/** Timeout in ms for the rest of the output: a daemon that left the group may hold the pipes open. */
 const drainMs = 1000;
 
 export type InstanceNeeds = {
   readonly clock: Clock;
-  /** Ends process groups after the hub was killed. Without it, servers only see the end of their input. For POSIX. */
+  /**
+   * Ends process groups after the hub was killed. Without a watcher, servers only see the end of their input. For
+   * POSIX.
+   */
   readonly watcher?: Watcher | undefined;
 };
 
@@ -46,7 +51,7 @@ export function createInstance(
     pause: () => void child.stdout.pause(),
     resume: () => void child.stdout.resume(),
   });
-  /** Time at which the group is killed. Set by `stop`. */
+  /** Monotonic time at which the group is killed, in ms. Set by `stop`. */
   let killAtMs: number | undefined;
   let stopping: Promise<Exit> | undefined;
   let ended: Exit | undefined;
@@ -60,10 +65,10 @@ export function createInstance(
 
   child.stdout.on('data', (chunk: Buffer) => line.push(chunk));
   child.stdout.on('end', () => broken('output'));
-  // EPIPE if the process does not read any more. Writing must never throw.
+  // EPIPE if the process has stopped reading. Writing must never throw.
   child.stdin.on('error', () => broken('input'));
   child.stdout.on('error', () => broken('output'));
-  // Reports for example a signal that could not be sent. Only the exit matters.
+  // For example, a signal could not be sent. Only the exit matters.
   child.on('error', () => {});
   const stderr = createStderrLines(text => events.stderr(text));
   child.stderr.on('data', (chunk: Buffer) => stderr.push(chunk));
@@ -91,7 +96,7 @@ export function createInstance(
   async function end(graceMs: number): Promise<Exit> {
     killAtMs = clock.monotonic() + graceMs;
     line.channel.close(`${spec.server} was stopped`);
-    // Half of the grace period for servers that exit at the end of their input, half for SIGTERM.
+    // Half of the grace period for servers that exit at the end of their input, half after SIGTERM.
     using _asked = clock.after(graceMs / 2, () => group.terminate());
     using _forced = clock.after(graceMs, () => group.kill());
     return await exited;

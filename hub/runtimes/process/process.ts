@@ -7,14 +7,14 @@ import { type LaunchSpec, type ProcessTarget, type Runtime, throwIfCancelled } f
 import { type InstanceNeeds, createInstance } from './instance.ts';
 
 type ProcessRuntimeOptions = {
-  /** Environment of the hub. Servers inherit only search path, home and locale. */
+  /** Environment of the hub. Servers inherit only its search path, home, temporary folder and locale. */
   readonly environment: Readonly<Record<string, string | undefined>>;
-  /** Additional variables to inherit, without secrets, such as `NODE_EXTRA_CA_CERTS`. */
+  /** Names of further variables to inherit, without secrets, such as `NODE_EXTRA_CA_CERTS`. */
   readonly alsoInherited?: readonly string[];
   readonly platform: NodeJS.Platform;
 };
 
-/** Runs servers as child processes, each in a process group that ends with the hub. They are not isolated. */
+/** Runs servers as child processes, each in a process group that ends with the hub. The servers are not isolated. */
 export function createProcessRuntime(
   options: ProcessRuntimeOptions,
   needs: InstanceNeeds,
@@ -56,7 +56,7 @@ async function start(
     const child = spawn(command, args, {
       env,
       cwd: target.workingDirectory,
-      // In its own group: a stop must reach its children, and a Ctrl-C for the hub must not reach it.
+      // In a group of its own: a stop must reach the children of the server, and a Ctrl-C for the hub must not.
       detached: platform !== 'win32',
       windowsHide: true,
       windowsVerbatimArguments: verbatim,
@@ -74,7 +74,7 @@ function startError(server: string, command: string, error: unknown): HubError {
   if (code === 'ENOENT')
     return new HubError('HUB_COMMAND_MISSING', `${server}: ${missing(command)}`, { cause: error });
   const isForbidden = code === 'EACCES' || code === 'EPERM';
-  // The message of Node contains the argument, which may be a secret.
+  // Node's message contains the invalid argument, which may be a secret.
   const detail =
     code === 'ERR_INVALID_ARG_VALUE' ? 'an argument holds a null byte' : messageOf(error);
   const problem = isForbidden
@@ -116,8 +116,8 @@ const inheritedOnWindows =
   /^(?:APPDATA|COMSPEC|HOMEDRIVE|HOMEPATH|LOCALAPPDATA|PATHEXT|PROCESSOR_ARCHITECTURE|PROGRAMFILES|SYSTEMDRIVE|SYSTEMROOT|TEMP|TMP|USERPROFILE|WINDIR)$/;
 
 /**
- * The environment of a server: search path, home, temporary folder and locale of the hub, the names in `also`, and the
- * variables of its entry. Nothing else is inherited, because the environment of the hub contains secrets.
+ * Returns the environment of a server: search path, home, temporary folder and locale of the hub, the names in `also`,
+ * and the variables of its entry. No other variables are inherited, as the environment of the hub contains secrets.
  */
 export function environmentOf(
   base: Readonly<Record<string, string | undefined>>,
@@ -126,7 +126,7 @@ export function environmentOf(
   also: readonly string[] = [],
 ): Record<string, string> {
   const isWindows = platform === 'win32';
-  // Names are case-insensitive on Windows. Duplicates are undefined behaviour.
+  // Names are case-insensitive on Windows, where the behaviour of duplicates is undefined.
   const keyOf = (name: string) => (isWindows ? name.toUpperCase() : name);
   const given = new Set(Object.keys(own).map(keyOf));
   const environment: Record<string, string> = {};
@@ -140,8 +140,8 @@ export function environmentOf(
 }
 
 /**
- * Resolves a command in the search path like Windows. Programs are started directly. Batch files, such as npx and npm,
- * are started through cmd.exe with quoted arguments, because Node refuses to start them without a shell.
+ * Resolves a command in the search path as Windows does. Programs are started directly. Batch files, such as npx and
+ * npm, are started through cmd.exe with quoted arguments, because Node refuses to start them without a shell.
  */
 export function onWindows(
   command: string,
@@ -163,7 +163,10 @@ export function onWindows(
 /** Characters that are special in cmd.exe, even within quotes. */
 const special = /([()\][%!^"`<>&|;, *?])/g;
 
-/** Backslashes are special only before a quote: https://learn.microsoft.com/cpp/c-language/parsing-c-command-line-arguments */
+/**
+ * Quotes an argument. Backslashes are special only before a quote:
+ * https://learn.microsoft.com/cpp/c-language/parsing-c-command-line-arguments
+ */
 function quoted(argument: string): string {
   const escaped = argument.replace(/(\\*)"/g, String.raw`$1$1\"`).replace(/(\\*)$/, '$1$1');
   return `"${escaped}"`.replace(special, '^$1');

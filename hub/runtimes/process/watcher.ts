@@ -2,9 +2,9 @@ import { spawn } from 'node:child_process';
 import type { Writable } from 'node:stream';
 
 /**
- * A shell that outlives the hub: its input ends when the hub dies for any reason. The hub has written the groups to it
- * before. They get the time of an ordinary stop: their input has ended, SIGTERM follows after two seconds and SIGKILL
- * after five. A group that has exited is not checked again, because its id may be reused.
+ * Shell script that outlives the hub. The hub writes process groups to its input, which ends when the hub dies for any
+ * reason. The groups then get the time of an ordinary stop: their input has ended, SIGTERM follows after two seconds
+ * and SIGKILL after five. A group that has exited is not checked again, because its id may be reused.
  */
 const script = `
 trap '' HUP INT TERM
@@ -33,8 +33,8 @@ const shellName = 'agenthub-watcher';
 export type Watcher = ReturnType<typeof createWatcher>;
 
 /**
- * Ends the process groups of servers after the hub was killed. For POSIX. The shell runs while a group is watched. Without
- * it, servers only see the end of their input.
+ * Ends the process groups of servers after the hub was killed. For POSIX. The shell runs while a group is watched.
+ * Without the watcher, servers only see the end of their input.
  */
 export function createWatcher(path: string | undefined) {
   const leaders = new Set<number>();
@@ -42,7 +42,7 @@ export function createWatcher(path: string | undefined) {
 
   function open(): void {
     const shell = spawn('/bin/sh', ['-c', script, shellName], {
-      // Blocks no folder, and does not get the signals of the hub's terminal.
+      // The shell must not block a folder (cwd), nor get the signals of the hub's terminal (detached).
       cwd: '/',
       detached: true,
       env: path === undefined ? {} : { PATH: path },
@@ -69,7 +69,7 @@ export function createWatcher(path: string | undefined) {
         try {
           open();
         } catch {
-          // The machine may be out of memory, for example. The server works without the watcher.
+          // For example, the machine is out of memory. The server works without the watcher.
         }
       }
       return {

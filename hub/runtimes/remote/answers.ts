@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { HubError, isObject, messageOf, tryParseJson, withoutSecrets } from '#core';
 import type { RemoteEndpoint, HttpClient } from './http-client.ts';
 
-/** Maximum length of an error body. The rest is not read. */
+/** Maximum number of bytes that are read of the body of an error. */
 export const maxErrorBytes = 65_536;
 const maxQuotedLength = 300;
 
@@ -16,8 +16,9 @@ export function isSuccess({ statusCode = 0 }: IncomingMessage): boolean {
 }
 
 /**
- * Reads a body. `body` is undefined if it exceeds `maxBytes`; `bytes` is the number of bytes that were read. Rejects with
- * HUB_REMOTE_UNREACHABLE if the connection breaks: another error would count as an answer of the server.
+ * Reads the body of a response. `body` is undefined if it exceeds `maxBytes`; `bytes` is the number of bytes that were
+ * read. Rejects with HUB_REMOTE_UNREACHABLE if the connection breaks: any other error would count as an answer of the
+ * server.
  */
 export async function readBody(
   { server }: Pick<RemoteEndpoint, 'server'>,
@@ -43,7 +44,7 @@ export async function readBody(
   return { body: Buffer.concat(chunks, bytes), bytes };
 }
 
-/** Requests an event stream. Rejects with the error of the server if it has none. */
+/** Requests an event stream. Rejects with the server's error if the response is not a stream. */
 export async function requestEvents(
   endpoint: RemoteEndpoint,
   http: HttpClient,
@@ -57,7 +58,10 @@ export async function requestEvents(
   throw refusalOf(endpoint, url, response, body);
 }
 
-/** Error for an unusable response, with advice. Redacted: clients see it, and a server may echo the credentials. */
+/**
+ * Creates the error for an unusable response, with advice. Redacted: clients see it, and a server may echo the
+ * credentials.
+ */
 export function refusalOf(
   { server, redact }: Pick<RemoteEndpoint, 'server' | 'redact'>,
   url: URL,
@@ -92,7 +96,7 @@ function locationOf(location: string, base: URL): string {
   return target ? withoutSecrets(target) : 'an address that is no URL';
 }
 
-/** The server's own error message: a JSON-RPC error or plain text. HTML is ignored. */
+/** Returns the server's own error message, from a JSON-RPC error or plain text. HTML is ignored. */
 function quote(response: IncomingMessage, body: Buffer | undefined): string {
   if (!body || body.length === 0) return '';
   const type = response.headers['content-type'] ?? '';

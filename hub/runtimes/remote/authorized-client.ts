@@ -7,8 +7,8 @@ import type { HttpClient } from './http-client.ts';
 const maxChallengeLength = 8_192;
 
 /**
- * A client that sends the access token of a server. It sends a request again with a renewed token if the server refuses
- * the first one with 401, once. Rejects with HUB_LOGIN_REQUIRED if that does not help, or if a scope is missing.
+ * Creates a client that sends the access token of a server. If the server answers 401, the request is sent once more
+ * with a renewed token. Rejects with HUB_LOGIN_REQUIRED if that does not help, or if a scope is missing.
  */
 export function authorizedClient(http: HttpClient, tokens: AccessTokens): HttpClient {
   return {
@@ -34,7 +34,7 @@ export function authorizedClient(http: HttpClient, tokens: AccessTokens): HttpCl
 export const isLoginRequired = (error: unknown): error is HubError =>
   error instanceof HubError && error.code === 'HUB_LOGIN_REQUIRED';
 
-/** True if no request can succeed before a login. A call that lacks a scope says nothing about the others. */
+/** True if all requests fail until a login. A call that lacks a scope does not affect others. */
 export const endsConnection = (error: unknown): boolean =>
   isLoginRequired(error) && error.data['status'] === 401;
 
@@ -49,7 +49,7 @@ function withScopes(response: IncomingMessage, tokens: AccessTokens): IncomingMe
 const headerOf = ({ headers }: IncomingMessage) =>
   (headers['www-authenticate'] ?? '').slice(0, maxChallengeLength);
 
-/** The parameters of a Bearer challenge (RFC 9728, 5.1; RFC 6750, 3). */
+/** Returns the parameters of a Bearer challenge (RFC 9728, 5.1; RFC 6750, 3). */
 function challengeOf(response: IncomingMessage): Challenge {
   const header = headerOf(response);
   const valueOf = (name: string) =>

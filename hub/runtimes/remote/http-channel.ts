@@ -23,19 +23,21 @@ type Needs = {
   readonly clock: Clock;
   readonly log: Log;
   readonly post: PostMessage;
-  /** Replaces the response to a request. */
+  /** Returns the response to pass on in place of the received one. */
   readonly received?: (answer: Answer, request: Outgoing) => Answer;
-  /** True if messages on the response of a request are passed on with its id. */
+  /** True if the channel passes on the id of the request on whose response a message arrived. */
   readonly tellsWhose: boolean;
 };
 
-/** Maximum number of messages that are queued before `listen`. */
+/** Maximum number of received messages that are queued until `listen` is called. */
 const maxEarly = 10_000;
 const noiseBytes = 2000;
 
 export type HttpChannel = ReturnType<typeof createHttpChannel>;
 
-/** An open channel that sends by POST, for both HTTP transports. Answers undeliverable requests with an error. */
+/**
+ * Creates an open channel that sends by POST, for both HTTP transports. Answers undeliverable requests with an error.
+ */
 export function createHttpChannel(
   spec: Pick<LaunchSpec, 'server' | 'maxLineBytes' | 'maxWaitingBytes'>,
   { clock, log, post, received = answer => answer, tellsWhose }: Needs,
@@ -87,7 +89,7 @@ export function createHttpChannel(
         version = stringAt(bytes, membersOf(bytes, payload)?.get('protocolVersion'));
       const request = outbox.find(id);
       const answer = request ? received(message, request) : message;
-      // The receiver first: messages that it sends in reaction precede those that waited for the response.
+      // The receiver comes first: messages that it sends in reaction precede those that waited for the response.
       hand(to => to.message(answer, about));
       outbox.answered(id);
     } else hand(to => to.message(message, about));
@@ -106,7 +108,9 @@ export function createHttpChannel(
     if (id !== undefined) outbox.answered(id);
   }
 
-  /** Receives a message or a batch. `about`: id of the request, as JSON text, on whose response it arrived, if known. */
+  /**
+   * Receives a message or a batch. `about`: id of the request, as JSON text, on whose response it arrived, if known.
+   */
   function receive(bytes: Buffer, about?: string): void {
     for (const message of readMessages(bytes).messages)
       if (message.kind === 'malformed') hand(to => to.noise(bytes.toString('utf8', 0, noiseBytes)));
@@ -139,7 +143,7 @@ export function createHttpChannel(
   return {
     channel,
     receive,
-    /** Receives the messages of an event stream until it ends. `on` gets its events before that. */
+    /** Receives the messages of an event stream until it ends. `on` gets each event before its message is received. */
     async read(
       stream: IncomingMessage,
       about: string | undefined,
@@ -164,7 +168,7 @@ export function createHttpChannel(
     oversizedAnswer,
     /** True while the request with this id, as JSON text, is unanswered. */
     awaits: (id: string) => outbox.find(id) !== undefined,
-    /** Negotiated revision. Undefined before the response to `initialize`. */
+    /** Returns the negotiated MCP revision; undefined before the response to `initialize`. */
     protocolVersion: () => version,
     fail: (error: Error) => finish({ reason: messageOf(error), error }),
   };

@@ -5,7 +5,7 @@ import type { LaunchSpec } from '#runtimes';
 
 export type RemoteEndpoint = Pick<LaunchSpec, 'server' | 'maxLineBytes' | 'maxWaitingBytes'> & {
   readonly url: URL;
-  /** Sent with every request. Values may be secrets. */
+  /** HTTP headers that are sent with every request. Values may be secrets. */
   readonly headers: Readonly<Record<string, string>>;
   readonly reconnect: Reconnect;
   /** Removes the values of the entry's headers and of its URL from a text. */
@@ -49,7 +49,9 @@ const idleMs = 4000;
 /** Maximum number of idle connections per host. Equals the maximum number of requests in flight per server. */
 const maxIdle = 64;
 
-/** Agents with pools of idle connections, which all servers on a host share. They do not keep the process alive. */
+/**
+ * HTTP agents with pools of idle connections, which all servers on a host share. They do not keep the process alive.
+ */
 type HttpAgents = ReturnType<typeof createAgents>;
 
 export function createAgents() {
@@ -60,13 +62,19 @@ export function createAgents() {
 
 export type HttpClient = ReturnType<typeof createHttpClient>;
 
-/** Uses node:http because fetch aborts a response after five minutes of silence, which has no option. */
+/**
+ * Creates an HTTP client on node:http: fetch aborts a response after five minutes of silence, and has no option for
+ * that.
+ */
 export function createHttpClient(
   options: { readonly server: string; readonly connectTimeoutMs: number },
   { clock, agents }: { readonly clock: Clock; readonly agents: HttpAgents },
 ) {
   return {
-    /** Resolves with any response. Follows no redirects: headers may be secret. Rejects with HUB_REMOTE_UNREACHABLE. */
+    /**
+     * Sends a request and resolves with any response. Follows no redirects: headers may be secret. Rejects with
+     * HUB_REMOTE_UNREACHABLE.
+     */
     request(asked: RemoteRequest): Promise<IncomingMessage> {
       const { method, url: target, headers, body, signal, sent } = asked;
       const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
@@ -75,7 +83,7 @@ export function createHttpClient(
       const request = (secure ? https : http).request(target, {
         agent: secure ? agents.secure : agents.plain,
         method,
-        // No compression: decompressed bodies could exceed all limits.
+        // No compression, as decompressed bodies could exceed all limits.
         headers: { ...headers, ...length, 'accept-encoding': 'identity' },
       });
       let response: IncomingMessage | undefined;
@@ -92,7 +100,7 @@ export function createHttpClient(
       request.on('finish', () => sent?.());
       request.on('response', answer => {
         response = answer;
-        // A reader gets the error as well; without a reader it must not crash the process.
+        // A reader of the body gets the error as well; without a reader, the error must not crash the process.
         answer.on('error', () => {});
         resolve(answer);
       });

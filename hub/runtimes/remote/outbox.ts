@@ -9,7 +9,10 @@ export type Outgoing = {
   /** Id of a request, as JSON text. */
   readonly id?: string;
   readonly request?: Request;
-  /** Revision in the metadata (since 2026-07-28). Such a request has no session: ending its exchange cancels it. */
+  /**
+   * Revision in the metadata of a message (since 2026-07-28). A request with it has no session: aborting its HTTP
+   * exchange cancels it.
+   */
   readonly claimed?: string | undefined;
   /** Id of the cancelled request, as JSON text. */
   readonly cancels?: string | undefined;
@@ -21,11 +24,11 @@ export type PostMessage = (to: Outgoing, signal: AbortSignal, sent: () => void) 
 type Needs = {
   readonly clock: Clock;
   readonly post: PostMessage;
-  /** Called if a message could not be delivered, unless it is a request that was answered. */
+  /** Called if a message could not be delivered, except a request that was already answered. */
   readonly failed: (message: Outgoing, error: unknown) => void;
 };
 
-/** Timeout in ms for messages without a response. */
+/** Timeout in ms for messages to which no response is expected. */
 const acceptMs = 30_000;
 /** Maximum time in ms that an exchange may last after its response. Servers usually end it immediately. */
 const tailMs = 1000;
@@ -37,8 +40,9 @@ type InFlight = { readonly message: Outgoing; release(): void; endWithin(delayMs
 
 /**
  * Schedules messages, because HTTP exchanges can overtake each other. No message is sent before the response to
- * `initialize`, or before `notifications/initialized` was accepted. Notifications are sent one at a time. Responses do not
- * wait for requests, which may be waiting for them. Subscriptions, which do not end by themselves, have their own slots.
+ * `initialize`, or before `notifications/initialized` was accepted. Notifications are sent one at a time. Responses do
+ * not wait for requests, as these may be waiting for them. Subscriptions, which do not end by themselves, have their
+ * own slots.
  */
 export function createOutbox(
   options: { readonly server: string; readonly maxWaitingBytes: number },
@@ -56,7 +60,7 @@ export function createOutbox(
   let awaited = createKeyedSlotMap<InFlight>();
   const open = createSlotMap<AbortController>();
   let waitingBytes = 0;
-  /** Message of the handshake that all messages except responses wait for. */
+  /** The handshake message that is being sent. All messages except responses wait for it. */
   let gate: Outgoing | undefined;
 
   function pump(): void {
@@ -79,7 +83,7 @@ export function createOutbox(
     });
     using deadline = new DisposableStack();
     const endWithin = (delayMs: number) => {
-      // Over HTTP with SSE the response arrives after the POST has ended.
+      // Over HTTP with SSE, the response arrives after the POST has ended.
       if (open.find(number)) deadline.use(clock.after(delayMs, () => controller.abort()));
     };
     lane.active++;
@@ -92,7 +96,7 @@ export function createOutbox(
       const unanswered = message.id === undefined || awaited.delete(message.id);
       if (unanswered && open.find(number)) failed(message, error);
     }
-    // The server knows of the cancellation, so the exchange of the request can end.
+    // The server has received the cancellation, so the HTTP exchange of the request can end.
     if (message.cancels !== undefined) giveUp(message.cancels);
     open.take(number);
     sent();
@@ -105,7 +109,7 @@ export function createOutbox(
     exchange?.endWithin(0);
   }
 
-  /** Removes a request that was not sent yet. Returns true if it was found: the server needs no cancellation. */
+  /** Removes a request from the queue. Returns true if it was not sent yet: then the server needs no cancellation. */
   function takeBack(id: string): boolean {
     for (const { queue } of [lanes.request, lanes.subscription]) {
       const at = queue.findIndex(message => message.id === id);
@@ -130,7 +134,7 @@ export function createOutbox(
     put(bytes: Buffer): void {
       const message = outgoing(bytes);
       if (message.cancels !== undefined && endQuietly(message.cancels)) return;
-      // Accepts a message of any size if nothing is waiting.
+      // If nothing is waiting, a message of any size is accepted.
       if (waitingBytes > 0 && waitingBytes + bytes.length > options.maxWaitingBytes)
         throw new HubError(
           'HUB_SERVER_BUSY',
@@ -141,7 +145,7 @@ export function createOutbox(
       laneOf(message).queue.push(message);
       pump();
     },
-    /** Call it when the response to this request has arrived. */
+    /** Call when the response to this request has arrived. */
     answered(id: string): void {
       const exchange = awaited.get(id);
       awaited.delete(id);
@@ -160,7 +164,7 @@ export function createOutbox(
 
 function outgoing(bytes: Buffer): Outgoing {
   const message = readMessage(bytes);
-  // Malformed messages are forwarded; the server rejects them.
+  // Malformed messages are forwarded, and the server rejects them.
   if (message.kind === 'malformed') return { bytes, kind: 'notification' };
   if (message.kind === 'answer') return { bytes, kind: 'answer' };
   const { kind, method } = message;

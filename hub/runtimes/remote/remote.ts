@@ -31,9 +31,9 @@ type Needs = {
   readonly clock: Clock;
   readonly log: Log;
   readonly random: () => number;
-  /** The access tokens for a server. Absent: the hub logs in to none. */
+  /** Returns the access tokens for a server. Absent: the hub logs in to no server. */
   readonly tokensOf?: (server: string) => AccessTokens;
-  /** The address of the hub on its own machine, as `addressOf` writes it. Undefined while it does not listen. */
+  /** The hub's address on its own machine, in the format of `addressOf`. Undefined while the hub does not listen. */
   readonly hubUrl?: () => string | undefined;
 };
 
@@ -61,7 +61,7 @@ export function createRemoteRuntime(options: RemoteRuntimeOptions, needs: Needs)
       const endpoint = endpointOf(spec, target, reconnect);
       refuseHubItself(endpoint, needs.hubUrl?.());
       const plain = createHttpClient({ server, connectTimeoutMs }, { ...needs, agents });
-      // An entry that says who the hub is needs no login.
+      // An entry with its own `authorization` header needs no login.
       const tokens = 'authorization' in endpoint.headers ? undefined : needs.tokensOf?.(server);
       const http = tokens ? authorizedClient(plain, tokens) : plain;
       using opening = createAbortScope([signal], deadlineOf(spec, needs));
@@ -79,7 +79,7 @@ export function createRemoteRuntime(options: RemoteRuntimeOptions, needs: Needs)
   };
 }
 
-/** Deadline for opening the stream: a server may accept the connection and send nothing. */
+/** Returns the deadline for opening the event stream: a server may accept the connection and send nothing. */
 const deadlineOf = ({ server, timeoutMs }: LaunchSpec, { clock }: Pick<Needs, 'clock'>) =>
   timeoutMs === undefined
     ? undefined
@@ -137,11 +137,11 @@ function endpointOf(spec: LaunchSpec, target: RemoteTarget, reconnect: Reconnect
       const advice = 'look for line breaks and letters outside Latin-1';
       throw invalid(`"headers" has an entry "${name}" that HTTP does not allow: ${advice}`, cause);
     }
-    // Lower case: headers of the protocol override those of the entry.
+    // Lower case, so that headers of the protocol override those of the entry.
     headers[name.toLowerCase()] = value;
   }
   const { username, password, searchParams } = url;
-  // All values that are sent and may be secrets.
+  // All values of the entry that are sent and may be secrets.
   const secrets = [
     ...Object.values(headers),
     ...searchParams.values(),
@@ -152,15 +152,15 @@ function endpointOf(spec: LaunchSpec, target: RemoteTarget, reconnect: Reconnect
 }
 
 /**
- * Throws HUB_LAUNCH_INVALID for an endpoint of this hub that lists the tools of the entry itself. Each time the hub read
- * that list, it would find its own tools again under one more prefix, and the list would change and grow.
+ * Throws HUB_LAUNCH_INVALID if the URL is an endpoint of this hub that lists the tools of the entry itself. Each time
+ * the hub read that list, it would find its own tools again under one more prefix, and the list would change and grow.
  */
 function refuseHubItself({ server, url }: RemoteEndpoint, hubUrl: string | undefined): void {
   if (hubUrl === undefined || originHere(url) !== originHere(new URL(hubUrl))) return;
   const found = /^\/(?:mcp|sse)(?:\/([^/]*))?\/?$/.exec(url.pathname);
   if (!found) return;
   const name = unescape(found[1] ?? '');
-  // Without a name: all servers. After "@": a profile.
+  // An endpoint without a name serves all servers, "@" begins a profile.
   if (name === '' || name.startsWith('@') || name === server)
     throw new HubError(
       'HUB_LAUNCH_INVALID',
@@ -169,7 +169,7 @@ function refuseHubItself({ server, url }: RemoteEndpoint, hubUrl: string | undef
     );
 }
 
-/** The origin of a URL. All loopback and unspecified addresses are `localhost`. */
+/** Returns the origin of a URL, with `localhost` for all loopback and unspecified addresses. */
 function originHere({ protocol, hostname, port }: URL): string {
   const isHere = isLoopback(hostname) || hostname === '0.0.0.0' || hostname === '[::]';
   return `${protocol}//${isHere ? 'localhost' : hostname}:${port}`;

@@ -8,8 +8,9 @@ import type { Outgoing } from './outbox.ts';
 import type { RemoteEndpoint, Transport, TransportNeeds } from './http-client.ts';
 
 /**
- * HTTP with SSE (MCP 2024-11-05): one stream contains all messages of the server, and its first event the URL for
- * messages to the server. Resolves after that event. The stream is the session: the channel closes at its end.
+ * Connects by HTTP with SSE (MCP 2024-11-05): one stream contains all messages of the server, and its first event the
+ * URL for messages to the server. Resolves after that event. The stream is the session: the channel closes when the
+ * stream ends.
  */
 export async function openSse(
   endpoint: RemoteEndpoint,
@@ -24,7 +25,7 @@ export async function openSse(
   void link.channel.closed.then(() => lifetime.abort());
 
   async function post(message: Outgoing, ending: AbortSignal, sent: () => void): Promise<void> {
-    // Refused here: a server this old might never answer it.
+    // Messages of 2026-07-28 are refused here: a server of 2024-11-05 might never answer them.
     if (message.claimed !== undefined)
       throw new RpcError(
         rpcCodes.methodNotFound,
@@ -76,7 +77,7 @@ export async function openSse(
 
   function locate(address: string): void {
     const named = URL.parse(address, url.href);
-    // Must be the same origin, because the headers of the entry are sent there.
+    // The URL must have the same origin, because the headers of the entry are sent there.
     if (named?.origin === url.origin) return found(named);
     const where = named ? withoutSecrets(named) : 'an address that is no URL';
     const problem = `${server} wants its messages at ${where}, which is not on ${url.origin}`;

@@ -25,16 +25,17 @@ const noGetStatuses = [404, 405];
 const maxFailures = 3;
 
 /**
- * Streamable HTTP: each message is a POST, answered with JSON or a stream. MCP 2025-03-26 to 2025-11-25 have sessions,
- * resumable streams, and a GET stream for messages outside of requests. A message of 2026-07-28 is self-contained: its
- * headers repeat its metadata, and its stream cannot be resumed. Opens no connection by itself.
+ * Creates a channel over streamable HTTP: each message is a POST, answered with JSON or a stream. MCP 2025-03-26 to
+ * 2025-11-25 have sessions, resumable streams, and a GET stream for messages outside of requests. A message of
+ * 2026-07-28 is self-contained: its headers repeat its metadata, and its stream cannot be resumed. No connection is
+ * opened before the first message.
  */
 export function createStreamable(endpoint: RemoteEndpoint, needs: TransportNeeds): Transport {
   const { server, url } = endpoint;
   const { http, log } = needs;
   const lifetime = new AbortController();
   let session: string | undefined;
-  /** Undefined before the first response. */
+  /** Number of consecutive failed connections. Undefined before the first response. */
   let failures: number | undefined;
   /** True after the server has opened a GET stream. */
   let streamed = false;
@@ -107,7 +108,7 @@ export function createStreamable(endpoint: RemoteEndpoint, needs: TransportNeeds
         if (endsConnection(error)) link.fail(error);
         throw error;
       }
-      // Without any response so far, fail immediately: the supervisor restarts the server.
+      // If the server has never responded, the channel fails at once: the supervisor restarts the server.
       if (failures === undefined || ++failures >= maxFailures) link.fail(error);
       throw error;
     }
@@ -161,9 +162,9 @@ export function createStreamable(endpoint: RemoteEndpoint, needs: TransportNeeds
     link.fail(new HubError('HUB_SERVER_DOWN', problem, options));
   }
 
-  /** Headers of a GET, which resumes a stream after the event with this id. */
+  /** Returns the headers of a GET. With an event id, the GET resumes the stream after that event. */
   function streamHeaders(lastEventId?: string): Record<string, string> {
-    // As UTF-8 (html.spec.whatwg.org, "Last-Event-ID"), of which Node takes each byte as a character.
+    // In UTF-8 (html.spec.whatwg.org, "Last-Event-ID"); Node takes each byte of the header as a character.
     const resumed = lastEventId !== undefined && {
       'last-event-id': Buffer.from(lastEventId).toString('latin1'),
     };
@@ -176,7 +177,7 @@ export function createStreamable(endpoint: RemoteEndpoint, needs: TransportNeeds
     return stream;
   }
 
-  /** Reads the GET stream while the channel is open, if the server has one. */
+  /** Reads the server's GET stream, if it has one, while the channel is open. */
   async function hearServer(): Promise<void> {
     try {
       await streams.follow(undefined, () => lifetime.signal.aborted, lifetime.signal);
@@ -189,7 +190,10 @@ export function createStreamable(endpoint: RemoteEndpoint, needs: TransportNeeds
     }
   }
 
-  /** Sends a GET without a session, which has no effect. Servers of 2026-07-28 refuse it with 405. */
+  /**
+   * Sends a GET without a session, which has no effect. Returns false if the server refuses it, as those of 2026-07-28
+   * do with 405.
+   */
   async function mayKeepSessions(signal: AbortSignal): Promise<boolean> {
     using late = createAbortScope([signal], { clock: needs.clock, limitMs: sessionsProbeMs });
     try {
@@ -225,12 +229,12 @@ export function createStreamable(endpoint: RemoteEndpoint, needs: TransportNeeds
   };
 }
 
-/** The JSON-RPC response to a request in a body with an error status, if any. */
+/** Returns the JSON-RPC response in a body with an error status, if there is one for this request. */
 function answerIn(body: Buffer, { id, claimed }: Outgoing): Buffer | undefined {
   const answer = readMessage(Buffer.from(body));
   if (id === undefined || answer.kind !== 'answer') return undefined;
   if (answer.id) return rawText(answer.bytes, answer.id) === id ? body : undefined;
-  // Without a session, an error without id can only belong to this request.
+  // In 2026-07-28, which has no sessions, an error without id can only belong to this request.
   if (claimed === undefined) return undefined;
   const error = rawText(answer.bytes, answer.payload);
   return Buffer.from(`{"jsonrpc":"2.0","id":${id},"error":${error}}`);

@@ -4,7 +4,7 @@ import type { HttpChannel } from './http-channel.ts';
 import type { RemoteEndpoint, TransportNeeds } from './http-client.ts';
 
 type Needs = Pick<TransportNeeds, 'clock' | 'random'> & {
-  /** Resumes the stream after the event with this id. Rejects if the server refuses. */
+  /** Opens the stream, or resumes it after the event with this id. Rejects if the server refuses. */
   readonly open: (lastEventId: string | undefined, signal: AbortSignal) => Promise<IncomingMessage>;
   readonly link: Pick<HttpChannel, 'read'>;
 };
@@ -14,7 +14,10 @@ type Begun = { readonly stream: IncomingMessage; readonly about: string | undefi
 
 /** Time in ms after which the end of a stream is not a failure: proxies close idle streams. */
 const stableMs = 10_000;
-/** Minimum pause in ms before a stream is resumed, whatever the server wants: it could have the hub do nothing else. */
+/**
+ * Minimum pause in ms before a stream is resumed, even if the server's `retry` is lower, so that it cannot keep the hub
+ * busy.
+ */
 const minRetryMs = 100;
 
 /** Reads streams of one server, and resumes broken ones (MCP 2025-11-25, transports, "Resumability and Redelivery"). */
@@ -30,7 +33,7 @@ export function createStreams(
   const early = (cause: unknown) => broken('ended the stream before the answer', cause);
 
   return {
-    /** Reads until `done`, and resumes the stream. Rejects if it cannot be resumed before that. */
+    /** Reads a stream, and resumes it when it breaks, until `done`. Rejects if it cannot be resumed. */
     async follow(first: Begun | undefined, done: () => boolean, signal: AbortSignal) {
       let lastEventId: string | undefined;
       let retryMs: number | undefined;

@@ -11,12 +11,12 @@ import {
 } from '#jsonrpc';
 import { type ParamHeader, headersFor, readParamHeaders } from '#mcp';
 
-/** Further tools are omitted. */
+/** Maximum number of tools whose headers are stored. Further tools are omitted. */
 const maxTools = 10_000;
 
 /**
- * Headers that tools require for their calls (MCP 2026-07-28, `x-mcp-header`), from the latest complete list of
- * tools. While a new list is read in pages, the headers of the previous one still apply.
+ * Stores the headers that tools require for their calls (MCP 2026-07-28, `x-mcp-header`), from the latest complete list
+ * of tools. While a new list is read in pages, the headers of the previous list still apply.
  */
 export function createToolHeaders(
   { server }: { readonly server: string },
@@ -37,7 +37,7 @@ export function createToolHeaders(
   }
 
   return {
-    /** Reads a response to `tools/list`. Returns it without tools that declare invalid headers. */
+    /** Reads a response to `tools/list`, and returns it without the tools that declare invalid headers. */
     learn(answer: Answer, request: Request): Answer {
       const { bytes } = answer;
       if (answer.failed) return answer;
@@ -62,7 +62,7 @@ export function createToolHeaders(
       return changed.kind === 'answer' ? changed : answer;
     },
 
-    /** Headers of a request: `Mcp-Method`, `Mcp-Name`, `Mcp-Param-*`. */
+    /** Returns the headers of a request: `Mcp-Method`, `Mcp-Name`, `Mcp-Param-*`. */
     headersOf(request: Request): Readonly<Record<string, string>> {
       const { bytes, method, params } = request;
       const name =

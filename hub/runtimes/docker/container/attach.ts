@@ -4,20 +4,20 @@ import { createStderrLines } from '#runtimes';
 
 export type Attachment = ReturnType<typeof createAttachment>;
 
-/** Who hears what a container writes besides the channel. */
+/** Receivers of a container's stderr lines and raw stdout chunks, besides the channel. */
 type Hears = {
   readonly stderr: (line: string) => void;
   readonly stdout?: (chunk: Buffer) => void;
 };
 
-/** The standard streams of a container, over the raw connection of an attach call. */
+/** Creates a channel on the standard streams of a container, which share the raw connection of an attach call. */
 export function createAttachment(socket: Duplex, options: LineChannelOptions, hears: Hears) {
   const { promise: over, resolve } = Promise.withResolvers<Error | undefined>();
   const stderr = createStderrLines(hears.stderr);
   const line = createLineChannel(options, {
     write: chunk => void (socket.writable && socket.write(chunk)),
     waitingBytes: () => socket.writableLength,
-    // Keeps the socket open: closing it would also end stdout and stderr.
+    // Closing the channel leaves the socket open, as closing the socket would also end stdout and stderr.
     end: () => {},
     pause: () => void socket.pause(),
     resume: () => void socket.resume(),
@@ -37,11 +37,11 @@ export function createAttachment(socket: Duplex, options: LineChannelOptions, he
   socket.on('close', () => resolve(undefined));
 
   return {
-    /** Closing the channel keeps the connection open, so that the rest of stderr is read. */
+    /** Closing the channel leaves the connection open, so that the rest of stderr is read. */
     channel: line.channel,
-    /** Writes a line that precedes all messages. */
+    /** Writes a line to stdin, before all messages. */
     preface: (bytes: Buffer): void => void (socket.writable && socket.write(bytes)),
-    /** Resolves at the end of the output, with the error if the connection failed. */
+    /** Resolves when the output ends; with an error if the connection failed. */
     over: over.finally(() => stderr.end()),
     /** Closes the channel and the connection. */
     end(closed: Closed): void {
@@ -51,7 +51,7 @@ export function createAttachment(socket: Duplex, options: LineChannelOptions, he
   };
 }
 
-/** Receives the streams of a container. Chunks may end anywhere, and the receiver may keep them. */
+/** Receives the demultiplexed output of a container. Chunks may end anywhere, and the receiver may store them. */
 type DemuxSink = {
   stdout(chunk: Buffer): void;
   stderr(chunk: Buffer): void;

@@ -10,7 +10,7 @@ type Needs = { readonly engine: Engine; readonly log: Log; readonly owner: Conta
 /** Timeout in ms for the removal of a stale container that the engine is already removing. */
 const removalMs = 30_000;
 
-/** Creates an object. If its name is taken, removes the leftover of an earlier run of this hub, and tries again. */
+/** Creates an object. If its name is taken, removes the leftover of an earlier run of this hub, and retries. */
 async function createOver<T>(
   create: () => Promise<T>,
   removeStale: () => Promise<void>,
@@ -24,7 +24,7 @@ async function createOver<T>(
   return await create();
 }
 
-/** Creates a container. Replaces a leftover of an earlier run of this hub. */
+/** Creates a container and returns its id. Replaces a leftover of an earlier run of this hub. */
 export async function createContainer(
   name: string,
   body: object,
@@ -41,7 +41,7 @@ export async function createContainer(
   }
 }
 
-/** Creates the network of a server. Replaces a leftover of an earlier run of this hub. */
+/** Creates the network of a server and returns its name. Replaces a leftover of an earlier run of this hub. */
 export async function createNetwork(
   spec: LaunchSpec,
   needs: Needs & { readonly removeNetwork: (id: string) => Promise<void> },
@@ -53,7 +53,7 @@ export async function createNetwork(
     () => engine.createNetwork(name, labelsOf(owner, spec), isolated),
     async () => {
       const other = await findOwn('network', name, spec, needs);
-      // The engine refuses to remove a network with a container.
+      // The engine refuses to remove a network while a container is in it.
       await removeStale(nameOf(owner, spec), spec, needs);
       if (other) await needs.removeNetwork(other.id);
     },
@@ -68,8 +68,8 @@ async function removeStale(name: string, spec: LaunchSpec, needs: Needs): Promis
   if (!other) return;
   log.info({ container: name }, 'replacing a container that was left behind');
   await engine.removeContainer(other.id);
-  // Another removal may have begun before, and hold the name until it ends.
-  await engine.waitForRemoval(other.id, removalMs).catch(() => undefined); // Creating the new one reports the conflict.
+  // An earlier removal of the container may still be running, and the name is taken until it ends.
+  await engine.waitForRemoval(other.id, removalMs).catch(() => undefined); // Creating the new container reports the conflict.
 }
 
 /** Finds an object by its name. Rejects with HUB_CONTAINER_NAME_TAKEN if this hub did not create it. */
@@ -97,14 +97,14 @@ async function findOwn(
 /** Advice for a name that is taken by an object of another hub or program. */
 const otherName =
   'Give this hub a HUB_NAME of its own, rename the server, or remove the other object';
-/** The same for the network of an agent. */
+/** Advice for a network name of an agent that is taken. */
 const otherNetwork =
   'Give the networks of the agents of this hub a DOCKER_NETWORK of their own, or remove the other network';
 
-/** Errors in the spec for which the engine answers 404 or 500 instead of 400. */
+/** Messages of the engine about mistakes in the spec for which it answers 404 or 500 instead of 400. */
 const mistakes = /OCI runtime|executable file|unable to find user|Cannot mkdir/i;
 
-/** Converts a refusal because of the spec to an error for the operator. Returns other errors unchanged. */
+/** Converts a refusal that is due to the launch spec to an error for the operator. Returns other errors unchanged. */
 export function toLaunchError(error: unknown, { server }: LaunchSpec): unknown {
   if (!(error instanceof EngineError)) return error;
   const { status, words } = error;

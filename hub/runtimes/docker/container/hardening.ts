@@ -1,6 +1,6 @@
-/** What holds for every container of the hub. */
+/** Security options of all containers of the hub. */
 export const hardening = {
-  // Reaps orphaned processes, and forwards SIGTERM to servers that would ignore it as pid 1.
+  // docker-init reaps orphaned processes, and forwards SIGTERM to servers that would ignore it as pid 1.
   Init: true,
   // The hub reads the exit state before it removes the container.
   AutoRemove: false,
@@ -10,6 +10,6 @@ export const hardening = {
   SecurityOpt: ['no-new-privileges'],
   ReadonlyRootfs: true,
   IpcMode: 'private',
-  // With cgroup v1 the default of the engine is the namespace of the host.
+  // With cgroup v1, the engine's default is the cgroup namespace of the host.
   CgroupnsMode: 'private',
 };

@@ -16,25 +16,25 @@ type Needs = {
   readonly clock: Clock;
   readonly log: Log;
   readonly owner: ContainerOwner;
-  /** The instances that have not exited. */
+  /** All instances that have not exited. */
   readonly instances: Set<Instance>;
   readonly names: Pick<Names, 'leave'>;
   readonly tidying: Pick<Tidying, 'owe'>;
   readonly volumeBound: Pick<VolumeBound, 'watch'>;
 };
 
-/** A created container that an instance is made of. */
+/** A created container, from which an instance is made. */
 type CreatedContainer = {
   readonly id: string;
   readonly image: Pick<Image, 'id' | 'reference'>;
   readonly spec: LaunchSpec;
-  /** The target of the spec, with the volumes of the image. */
+  /** The target of the launch spec, including the volumes that the image declares. */
   readonly target: Pick<DockerTarget, 'limits' | 'volumes'>;
   readonly attachment: Attachment;
   readonly secrets?: Instance['secrets'];
-  /** When an adopted container was started, in ms since 1970. */
+  /** Time when an adopted container was started, in ms since 1970. */
   readonly startedAt?: number;
-  /** Removes everything that was created for the container. Resolves when the launch has succeeded. */
+  /** Resolves when the launch has succeeded, with a disposable that removes all objects created for the container. */
   readonly created: Promise<AsyncDisposable>;
 };
 
@@ -46,8 +46,8 @@ const endingMs = 2_000;
 const inspectMs = 5_000;
 
 /**
- * Supervises a container until it exits, then removes it, unless it may still be running. Call it before the container is
- * started: otherwise the events of a container that exits immediately are missed.
+ * Supervises a container until it exits, then removes it, unless it may still be running. Must be called before the
+ * container is started: otherwise the events of a container that exits immediately are missed.
  */
 export function createInstance(
   { id, image, spec, target, attachment, created, secrets, ...adopted }: CreatedContainer,
@@ -62,9 +62,9 @@ export function createInstance(
   let wasShort = false;
   let broken: Error | undefined;
   let stopping: Promise<Exit> | undefined;
-  /** The container may still be running and may be adopted, so it must not be stopped. */
+  /** True if the container may still be running and may be adopted, so that it must not be stopped. */
   let isLost = false;
-  /** Error of the engine that did not answer. */
+  /** Error of a call that the engine did not answer. */
   let unheard: unknown;
   /** Why the hub stopped the container. */
   let refusal: HubError | undefined;
@@ -91,11 +91,14 @@ export function createInstance(
         });
 
   const findStart = async () => (await engine.findContainer(id))?.state.startedAt;
-  /** Asked while the server boots, so that its handle is known once it answers. Undefined if the engine did not tell. */
+  /**
+   * Start time, queried while the server boots, so that its handle is known once it answers. Undefined if the engine
+   * did not tell it.
+   */
   const startedAt =
     spec.digest === undefined ? undefined : created.then(findStart).catch(() => undefined); // `handle` asks again.
 
-  /** Reports that memory ran out. The kernel may kill a child process while the server continues. */
+  /** Reports that the container ran out of memory. The kernel may kill a child process while the server continues. */
   function reportShortage(): void {
     wasShort = true;
     const limit = `${Math.round(memoryBytes / 2 ** 20)} MiB`;
@@ -103,7 +106,10 @@ export function createInstance(
     report.progress(`out of memory (limit ${limit}): the kernel killed a process in it`);
   }
 
-  /** Checks the container after events may have been missed. If the engine does not answer, the attached stream ends. */
+  /**
+   * Checks if the container still runs, after events may have been missed. If the engine does not answer, the attached
+   * stream ends.
+   */
   async function recheck(): Promise<void> {
     const found = await engine.findContainer(id).catch(() => 'unknown' as const);
     if (found === undefined || (found !== 'unknown' && !found.state.isRunning)) suspected.resolve();
@@ -121,7 +127,9 @@ export function createInstance(
     return exit;
   }
 
-  /** Removes everything that was created for the container. Puts it off if the container may be adopted, or if the engine does not answer. */
+  /**
+   * Removes everything that was created for the container, later if it may be adopted or if the engine does not answer.
+   */
   async function release(): Promise<void> {
     const made = await created;
     instances.delete(instance);
@@ -131,18 +139,18 @@ export function createInstance(
     needs.tidying.owe();
   }
 
-  /** Fails immediately if the engine has not answered before. */
+  /** Inspects the container. Fails immediately if the engine has not answered an earlier call. */
   async function look() {
     if (unheard !== undefined) throw unheard;
     return await engine.findContainer(id, { timeoutMs: inspectMs });
   }
 
-  /** Asks the engine for the exit state. The container may be running although its stream has ended. */
+  /** Asks the engine for the exit state. The container may still be running although its stream has ended. */
   async function findExit(): Promise<Exit> {
     try {
       let found = await look();
       if (found?.state.isRunning) {
-        if (!halting) await engine.waitForContainer(id, endingMs).catch(() => undefined); // Looked up again below.
+        if (!halting) await engine.waitForContainer(id, endingMs).catch(() => undefined); // The state is queried below.
         // A server that is being stopped may close its output first, and still has its grace period.
         await halting;
         found = await look();
@@ -157,7 +165,7 @@ export function createInstance(
       const { exitCode, oomKilled } = found.state;
       return exitOf(exitCode, { oomKilled: oomKilled || wasShort, memoryBytes });
     } catch (error) {
-      // Its state is unknown until the engine answers again.
+      // The state of the container is unknown until the engine answers again.
       unheard = error;
       return { lost: true, detail: `lost: ${messageOf(error)}` };
     }
@@ -187,7 +195,7 @@ export function createInstance(
     ...(secrets && { secrets }),
     ...adopted,
     channel: attachment.channel,
-    /** The container and its start time: a restarted container has lost its MCP session. */
+    /** Returns the container id and its start time: a container that was restarted has lost its MCP session. */
     async handle() {
       return `${id} ${(await startedAt) ?? (await findStart()) ?? ''}`;
     },
@@ -206,13 +214,13 @@ export function createInstance(
   return instance;
 }
 
-/** Exit codes of a shell and of docker-init if the command could not run. */
+/** Exit codes of a shell, and of docker-init, for a command that could not run. */
 const meanings: Readonly<Record<number, string>> = {
   126: 'its command cannot be executed',
   127: 'its command is not in the image, or cannot be run there',
 };
 
-/** Signal numbers of Linux: the hub may run on another system than its containers. */
+/** Names of Linux signals by number. The hub may run on another system than its containers. */
 const signals: Readonly<Record<number, string>> = {
   1: 'SIGHUP',
   2: 'SIGINT',

@@ -8,17 +8,17 @@ export type ContainerOwner = {
   readonly hubName: string;
 };
 
-/** Marks all objects of a hub, so that its next run finds and removes leftovers. */
+/** Label on all objects of a hub, so that its next run finds and removes leftovers. */
 export const hubLabel = 'io.agenthub.hub';
 export const serverLabel = 'io.agenthub.server';
 export const instanceLabel = 'io.agenthub.instance';
 /** Keyed digest of the launch spec. Only the hub that launched the container can compute it. */
 export const digestLabel = 'io.agenthub.digest';
-/** Marks all objects of all hubs. */
+/** Label on all objects of all hubs. */
 export const managedLabel = 'io.agenthub.managed';
-/** On volumes: name of the hub, which does not depend on how the hub is started. */
+/** Label on volumes: name of the hub, which is the same however the hub is started. */
 export const nameLabel = 'io.agenthub.name';
-/** On images: base and package of the build. */
+/** Labels on images: the base and the package of the build. */
 export const baseLabel = 'io.agenthub.base';
 export const packageLabel = 'io.agenthub.package';
 
@@ -38,15 +38,15 @@ export const labelsOf = (owner: ContainerOwner, { server, instance, digest }: La
   ...(digest !== undefined && { [digestLabel]: digest }),
 });
 
-/** The prefix avoids collisions: compose would replace a server named like one of its own services. */
+/** The prefix avoids collisions: compose would replace a server with the name of one of its own services. */
 const serviceNameOf = (server: string): string => `mcp-${server}`;
 
-/** Linux takes at most 64 bytes. */
+/** Maximum length of a host name. Linux takes at most 64 bytes. */
 const maxHostname = 63;
 
 /**
- * Host name of the containers of a server. The default is the id of a container, and servers that write their host
- * name into descriptions of tools would have other definitions in each container.
+ * Returns the host name of a server's containers. By default it is the container id, and a server that writes its host
+ * name into descriptions of tools would then have other definitions in each container.
  */
 export const hostnameOf = (server: string): string => serviceNameOf(server).slice(0, maxHostname);
 
@@ -62,12 +62,12 @@ export const composeLabelsOf = (owner: ContainerOwner, { server, instance }: Lau
   'com.docker.compose.container-number': String(instance === undefined ? 1 : numberOf(instance)),
   // Compose ignores containers without a config hash. Any value will do.
   'com.docker.compose.config-hash': 'agenthub',
-  // Without it `docker compose ls` prints a warning for each container.
+  // Without this label, `docker compose ls` prints a warning for each container.
   'com.docker.compose.project.config_files': '',
 });
 
 /** Instances of sessions are numbered from 1; the shared instance comes before them. */
 const numberOf = (instance: string) => (/^\d{1,6}$/.test(instance) ? Number(instance) + 1 : 0);
 
-/** A container's id as `docker ps` shows it. */
+/** Shortens a container's id, as `docker ps` does. */
 export const shortId = (id: string): string => id.slice(0, 12);

@@ -17,13 +17,16 @@ import { createInstance } from './instance.ts';
 import { digestLabel, hubLabel, shortId } from './labels.ts';
 import { type Image, createOptions, nameOf, networkNameOf, userOf } from './options.ts';
 
-/** The target of a spec for the Docker runtime. */
+/** Returns the target of a launch spec. Throws HUB_INTERNAL if it is not for the Docker runtime. */
 export function targetOf(spec: LaunchSpec): DockerTarget {
   if (spec.target.kind === 'docker') return spec.target;
   throw new HubError('HUB_INTERNAL', `${spec.server} is not a server for the Docker runtime`);
 }
 
-/** Creates and starts a container, or removes all it created. `signal` also aborts if the engine takes too long. */
+/**
+ * Creates and starts a container; if that fails, removes all objects it created. `signal` also aborts if the engine
+ * takes too long.
+ */
 export async function launch(
   spec: LaunchSpec,
   image: Image,
@@ -52,7 +55,7 @@ export async function launch(
     way = await parts.egress.join(networkName, member);
     throwIfCancelled(spec, signal);
   }
-  // Without the signal: an aborted call may still create a container, whose id would be unknown.
+  // Called without the signal: an aborted call may still create a container, whose id would be unknown.
   const { scratch, volumes } = await parts.imageVolumes.placesOf(spec, target, image);
   throwIfCancelled(spec, signal);
   const whole = { ...target, volumes: [...target.volumes, ...volumes] };
@@ -65,7 +68,7 @@ export async function launch(
   made.add(`container ${name}`, () => engine.removeContainer(id));
   throwIfCancelled(spec, signal);
 
-  // Written beside the attach call.
+  // Reports the container id, at the same time as the attach call.
   const named = report.created?.(shortId(id));
   const attachment = createAttachment(await engine.attach(id), spec, hearsOf(spec, report));
   // The container may exit before the engine answers the start call.
@@ -87,7 +90,9 @@ export async function launch(
   return instance;
 }
 
-/** The first version of the engine that mounts a folder of a volume. Older ones would mount the whole volume. */
+/**
+ * The first major version of the engine that can mount a folder of a volume. Older ones would mount the whole volume.
+ */
 const firstWithFolders = 26;
 
 async function requireFolders({ server }: LaunchSpec, { engine }: DockerParts): Promise<void> {
@@ -146,7 +151,7 @@ export async function adopt(
   const image = await images.find(target.image);
   const member = network === 'none' ? undefined : await parts.egress.findNetwork(spec, network);
   const isSame =
-    // A network of an earlier version of the hub may lead to the outside.
+    // Without a member, the network was made by an earlier version of the hub and may lead to the outside.
     (member !== undefined || network === 'none') &&
     found.name === name &&
     found.state.isRunning &&
@@ -168,7 +173,7 @@ export async function adopt(
   const attachment = createAttachment(socket, options, hearsOf(spec, report));
   const volumes = [...target.volumes, ...declaredVolumes(spec, target, image)];
   const created = Promise.resolve(made.move());
-  // The process keeps its environment.
+  // How the process received its secrets at launch, whatever the hub would choose now.
   const secrets = deliveryOf(spec, found.command);
   const container = {
     id,

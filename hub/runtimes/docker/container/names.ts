@@ -2,18 +2,21 @@ import { type Log, messageOf } from '#core';
 
 type Needs = {
   readonly log: Log;
-  /** Called if an object under a freed name could not be removed. */
+  /** Called if an object was not removed and its name is free again. */
   readonly owe: () => void;
 };
 
 export type Names = ReturnType<typeof createNames>;
 
-/** Names of containers that are starting or running, and of their networks, which must not be removed as leftovers. */
+/**
+ * Tracks names of containers that are starting or running, and of their networks, which must not be removed as
+ * leftovers.
+ */
 export function createNames({ log, owe }: Needs) {
   const names = new Set<string>();
   return {
     has: (name: string) => names.has(name),
-    /** Uses names until it is disposed, which removes the objects created for them in reverse order. */
+    /** Reserves names until the result is disposed, which also removes the objects added to it, in reverse order. */
     hold(...held: readonly string[]) {
       const made = new AsyncDisposableStack();
       let isLeft = false;
@@ -23,7 +26,7 @@ export function createNames({ log, owe }: Needs) {
         if (isLeft) owe();
       });
       return {
-        /** Adds an object. If its removal fails, it is retried later. */
+        /** Adds an object with the function that removes it. A removal that fails is retried later. */
         add: (what: string, remove: () => Promise<void>) =>
           made.defer(async () => {
             try {
@@ -33,7 +36,7 @@ export function createNames({ log, owe }: Needs) {
               log.warn({ problem: messageOf(error) }, `could not remove ${what}; retrying later`);
             }
           }),
-        /** Moves the objects to a new disposable. Disposing this one then does nothing. */
+        /** Moves the objects to a new disposable, and returns it. Disposing this one then does nothing. */
         move: (): AsyncDisposable => made.move(),
         [Symbol.asyncDispose]: () => made.disposeAsync(),
       };

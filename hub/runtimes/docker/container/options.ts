@@ -15,38 +15,41 @@ type Launched = Pick<LaunchSpec, 'server' | 'instance'>;
 /** Fields of an image that a container depends on. */
 export type Image = {
   readonly reference: string;
-  /** Content digest. */
+  /** Content digest of the image, its id on the engine. */
   readonly id: string;
-  /** Empty for root. */
+  /** User of the image; empty for root. */
   readonly user: string;
   /** Folders that the image declares with `VOLUME`, as written. */
   readonly volumes: readonly string[];
   readonly entrypoint: readonly string[];
   /** Arguments of the entrypoint. */
   readonly command: readonly string[];
-  /** Variables, as `NAME=value`. */
+  /** Environment variables, as `NAME=value`. */
   readonly env: readonly string[];
 };
 
 const home = '/home/mcp';
 const unprivileged = '65532:65532';
 
-/** Name of a container. No collisions with instances: names of servers contain no dot. */
+/** Returns the name of a container. Instances have a dot in their names, which names of servers do not contain. */
 export function nameOf(owner: ContainerOwner, { server, instance }: Launched): string {
   return `${owner.hubName}-${server}${instance === undefined ? '' : `.${instance}`}`;
 }
 
-/** Name of the network of a container. */
+/** Returns the name of a container's network. */
 export const networkNameOf = (owner: ContainerOwner, spec: LaunchSpec): string =>
   (spec.target.kind === 'docker' ? spec.target.networkName : undefined) ?? nameOf(owner, spec);
 
-/** Name of a volume of this hub on the engine. */
+/** Returns the name of a volume of this hub on the engine. */
 export const volumeName = (
   owner: Pick<ContainerOwner, 'hubName'>,
   { name }: DockerTarget['volumes'][number],
 ): string => `${owner.hubName}-${name}`;
 
-/** Body of `POST /containers/create`, as strict as the spec allows. `scratch`: further folders that get a tmpfs. */
+/**
+ * Returns the body of `POST /containers/create`, as strict as the spec allows. `scratch`: further folders that get a
+ * tmpfs.
+ */
 export function createOptions(
   owner: ContainerOwner,
   spec: LaunchSpec,
@@ -74,7 +77,7 @@ export function createOptions(
     // Stdin stays open without a connection: the next run of the hub may attach again.
     StdinOnce: false,
     Tty: false,
-    // The hub checks the server itself.
+    // Disables the health check of the image: the hub checks the server itself.
     Healthcheck: { Test: ['NONE'] },
     Labels: { ...labelsOf(owner, spec), ...composeLabelsOf(owner, spec) },
     HostConfig: {
@@ -94,7 +97,7 @@ function hostConfig(
   return {
     ...hardening,
     Memory: limits.memoryBytes,
-    // Equal to Memory: no swap.
+    // Equal to Memory, so that the container has no swap.
     MemorySwap: limits.memoryBytes,
     NanoCpus: Math.round(limits.cpus * 1e9),
     PidsLimit: limits.pids,
@@ -111,7 +114,10 @@ function hostConfig(
   };
 }
 
-/** Folders that every server may write to. Paths with a mount are skipped: the engine refuses two mounts on one path. */
+/**
+ * Returns the folders that every server may write to. Paths with a mount are skipped: the engine refuses two mounts on
+ * one path.
+ */
 function tmpfs(
   target: DockerTarget,
   image: Image,
@@ -120,7 +126,7 @@ function tmpfs(
   const mounted = [...target.mounts, ...target.volumes, ...(target.volumeFolders ?? [])];
   const taken = new Set(mounted.map(mount => mount.target));
   const options = `rw,nosuid,nodev,noexec,size=${target.limits.scratchBytes},mode=1777`;
-  // Programs expect to own their data folder. A user given by name has no known id, but the folder is world-writable.
+  // Programs expect to own their data folder. For a user name, the uid is unknown, but the folder is world-writable.
   const [, uid, gid] = /^(\d+)(?::(\d+))?$/.exec(userOf(target, image)) ?? [];
   const own = `${uid === undefined ? '' : `,uid=${uid}`}${gid === undefined ? '' : `,gid=${gid}`}`;
   return Object.fromEntries([
@@ -153,15 +159,15 @@ const mounts = (owner: ContainerOwner, target: DockerTarget) => [
     Source: volume,
     Target: at,
     ReadOnly: false,
-    // NoCopy: nothing of the image goes into the folder.
+    // NoCopy: the engine copies no content of the image into the folder.
     VolumeOptions: { NoCopy: true, Subpath: path },
   })),
 ];
 
 /**
- * The user of the config entry, otherwise the user of the image if it is a number other than 0. A name could be mapped
- * to root by the files of the image, so an unprivileged user replaces it. A number without a group gets the group of the
- * same number: the engine would use a group from the files of the image, or root.
+ * Returns the user of the config entry, otherwise the user of the image if it is a number other than 0. The files of
+ * the image could map a user name to root, so an unprivileged user replaces it. A number without a group gets the group
+ * of the same number: the engine would use a group from the files of the image, or root.
  */
 export function userOf(target: DockerTarget, image: Image): string {
   if (target.user !== undefined) return /^\d+$/.test(target.user) ? both(target.user) : target.user;

@@ -23,15 +23,18 @@ type Options = {
   readonly buildLimits: BuildLimits;
 };
 
-/** Name of the forwarder's container, and of its network to the outside. No server has it: their names have no dot. */
+/**
+ * Name of the forwarder's container, and of its network to the outside. No server has this name, as server names have
+ * no dot.
+ */
 export const forwarderName = ({ hubName }: Pick<ContainerOwner, 'hubName'>) => `${hubName}-.egress`;
 
 const memoryBytes = 256 * 2 ** 20;
 const pids = 64;
 
 /**
- * The container of the forwarder: a new one that is not started, or that of an earlier run of this hub. The signal ends
- * the build of its image, for which the engine may have to pull the base image.
+ * Returns the container of the forwarder: a new one that is not started, or that of an earlier run of this hub. The
+ * signal ends the build of its image, for which the engine may have to pull the base image.
  */
 export async function provideForwarder(
   { owner, imagesDir, buildLimits }: Options,
@@ -45,7 +48,7 @@ export async function provideForwarder(
   });
   if (found) {
     if (found.labels[hubLabel] !== owner.hubId) throw taken(name);
-    // Compared by tag, not by image id: another hub may have rebuilt the same files.
+    // Compared by tag, not by image id: another hub may have rebuilt the image from the same files.
     if (found.state.isRunning && found.image === tag) return { id: found.id, isRunning: true };
     await engine.removeContainer(found.id);
   }
@@ -56,7 +59,7 @@ export async function provideForwarder(
   return { id: await engine.createContainer(name, bodyOf(owner, tag)), isRunning: false };
 }
 
-/** The image of the forwarder. Its tag changes with its files. */
+/** Returns the tag and the build context of the forwarder's image. The tag changes with its files. */
 export async function forwarderImage(imagesDir: string) {
   const context = await readBuildContext(join(imagesDir, 'egress'));
   const digest = createHash('sha256').update(context).digest('hex').slice(0, 12);
@@ -82,7 +85,7 @@ async function provideImage(
   throw new HubError('HUB_IMAGE_BUILD_FAILED', `the image ${tag} was built, but is gone again`);
 }
 
-/** The broker admits exactly this body. */
+/** Body of the request that creates the forwarder's container. The broker admits exactly this body. */
 export const bodyOf = (owner: ContainerOwner, image: string) => ({
   Image: image,
   User: '65532:65532',
@@ -90,7 +93,7 @@ export const bodyOf = (owner: ContainerOwner, image: string) => ({
   AttachStdout: true,
   AttachStderr: true,
   OpenStdin: true,
-  // Keeps its input without a connection: the next run of the hub attaches again.
+  // Stdin stays open without a connection: the next run of the hub attaches again.
   StdinOnce: false,
   Tty: false,
   Labels: { ...ownLabels(owner), ...composeLabelsOf(owner, { server: '.egress' }) },
@@ -99,9 +102,9 @@ export const bodyOf = (owner: ContainerOwner, image: string) => ({
     Memory: memoryBytes,
     MemorySwap: memoryBytes,
     PidsLimit: pids,
-    // No share of the processors: one thread does all the work, and a throttled one would delay all servers.
+    // No CPU limit: one thread does all the work, and a throttled one would delay all servers.
     NetworkMode: forwarderName(owner),
-    // It is in the networks of all servers, between which it must route nothing.
+    // The container is in the networks of all servers, and must not route between them.
     Sysctls: { 'net.ipv4.ip_forward': '0' },
     LogConfig: { Type: 'local', Config: { 'max-size': '1m', 'max-file': '2' } },
   },

@@ -3,22 +3,22 @@ import type { BlockedTarget, EgressReport } from '#runtimes';
 import type { Traffic } from './protocol.ts';
 
 const maxTargets = 20;
-/** Minimum time in ms between two log lines about one target of a server. */
+/** Minimum time in ms between two log lines about the same target of a server. */
 const logEveryMs = 60_000;
 const maxServers = 1_000;
-/** Maximum number of log lines about targets of one server in `logEveryMs`: it can make up as many names as it likes. */
+/** Maximum number of log lines about targets of one server in `logEveryMs`: a server can invent any number of names. */
 const maxLines = 50;
 
 type Counted = {
   allowed: number;
   blockedCount: number;
   blocked: Map<string, BlockedTarget>;
-  /** Log lines since `linesAt`. */
+  /** Number of log lines since `linesAt`. */
   lines: number;
   linesAt: number;
 };
 
-/** Counts the connections of servers by the forwarder's reports, and logs the refused ones. */
+/** Counts the connections of servers that the forwarder reports, and logs the refused ones. */
 export function createEgressCounts({ clock, log }: { readonly clock: Clock; readonly log: Log }) {
   const counts = new Map<string, Counted>();
 
@@ -30,7 +30,7 @@ export function createEgressCounts({ clock, log }: { readonly clock: Clock; read
       lines: 0,
       linesAt: clock.now(),
     };
-    // The server with the latest traffic is the last one.
+    // Inserted again as the last entry: the server without traffic for the longest time is dropped first.
     counts.delete(server);
     counts.set(server, found);
     if (counts.size > maxServers) dropFirst(counts);
@@ -68,7 +68,7 @@ export function createEgressCounts({ clock, log }: { readonly clock: Clock; read
         if (counted.blocked.size > maxTargets) dropFirst(counted.blocked);
       }
     },
-    /** Undefined if the server has not tried to reach anything. */
+    /** Returns the counts of a server; undefined if it has not tried to connect to anything. */
     find(server: string): EgressReport | undefined {
       const found = counts.get(server);
       return (

@@ -28,17 +28,17 @@ type Needs = {
   readonly hubPlaces: () => Promise<HubPlaces>;
 };
 
-/** The first engine with networks in which its own machine cannot be reached. */
+/** The first major version of the engine with networks in which its own machine cannot be reached. */
 const firstVersion = 28;
-/** Attempts to find a subnet that no other network of the engine overlaps. */
+/** Maximum number of attempts to find a subnet that does not overlap another network of the engine. */
 const maxAttempts = 50;
-/** Time in ms in which the engine removes a container. */
+/** Time in which the engine finishes removing a container, in ms. */
 const removalMs = 5_000;
 const removalRetryMs = 100;
 
 export type Egress = ReturnType<typeof createEgress>;
 
-/** The networks of servers that reach something, and the forwarder in all of them. */
+/** Manages the networks of servers with outgoing connections, and the forwarder, which is in all of them. */
 export function createEgress(options: Options, needs: Needs) {
   const { engine, log, clock } = needs;
   const { owner } = options;
@@ -47,7 +47,7 @@ export function createEgress(options: Options, needs: Needs) {
   const own = forwarderName(owner);
   /** Number of servers with a network that are being adopted. */
   let adopting = 0;
-  /** True once the forwarder may exist, so that it must be removed. */
+  /** True once the forwarder may exist and must be removed at the end. */
   let isUsed = false;
   const forwarder = createForwarder({
     ...needs,
@@ -69,7 +69,7 @@ export function createEgress(options: Options, needs: Needs) {
     return wayOf(member);
   }
 
-  /** Removes a network that may have the forwarder in it. Retries while the engine is removing a container in it. */
+  /** Removes a network, and the forwarder from it. Retries while the engine is removing a container in it. */
   async function removeNetwork(idOrName: string): Promise<void> {
     const deadlineMs = clock.monotonic() + removalMs;
     for (;;) {
@@ -82,7 +82,7 @@ export function createEgress(options: Options, needs: Needs) {
       try {
         await engine.disconnectNetwork(idOrName, own);
       } catch {
-        // It is not in the network, or is being removed.
+        // The forwarder is not in the network, or is being removed.
         await sleep(removalRetryMs, { clock });
       }
     }
@@ -95,12 +95,14 @@ export function createEgress(options: Options, needs: Needs) {
     isNeeded: (): boolean => members.size > 0,
     /** True while a server is being adopted that may need the forwarder of the earlier run. */
     isAdopting: (): boolean => adopting > 0,
-    /** Marks that a server with a network is being adopted. Dispose it when the adoption is over. */
+    /** Marks that a server with a network is being adopted. Dispose the result when the adoption is over. */
     beginAdoption(): Disposable {
       adopting++;
       return { [Symbol.dispose]: () => void adopting-- };
     },
-    /** Creates the network of a server, without a way out of it. Throws HUB_LAUNCH_INVALID for an engine that is too old. */
+    /**
+     * Creates the network of a server, isolated from the outside. Throws HUB_LAUNCH_INVALID if the engine is too old.
+     */
     async createNetwork(spec: LaunchSpec, network: Network): Promise<Member> {
       await requireIsolation(spec, engine);
       for (let attempt = 1; ; attempt++) {
@@ -115,7 +117,7 @@ export function createEgress(options: Options, needs: Needs) {
         }
       }
     },
-    /** The member in a network of an earlier run. Undefined if the network leads anywhere else. */
+    /** Finds the network of an earlier run. Undefined if it is not an isolated network of the hub's pool. */
     async findNetwork(spec: LaunchSpec, network: Network): Promise<Member | undefined> {
       const subnet = findSubnet(
         (await engine.findNetwork(networkNameOf(owner, spec)))?.isolatedSubnet,
@@ -123,7 +125,7 @@ export function createEgress(options: Options, needs: Needs) {
       return subnet && { server: spec.server, subnet, network };
     },
     join,
-    /** Removes the network of a server. */
+    /** Removes the network of a server, and tells the forwarder. */
     async leave(name: string): Promise<void> {
       members.delete(name);
       await removeNetwork(name);
@@ -131,13 +133,13 @@ export function createEgress(options: Options, needs: Needs) {
         log.debug({ problem: messageOf(error) }, 'the forwarder did not apply that a server left');
       });
     },
-    /** Removes the network of a server that ended while the engine was out of reach. */
+    /** Removes a leftover network, for example of a server that ended while the engine did not answer. */
     async discardNetwork({ id, name }: { readonly id: string; readonly name: string }) {
-      // A member without a network would make every later start of the forwarder fail.
+      // A member whose network is missing would make every later start of the forwarder fail.
       members.delete(name);
       await removeNetwork(id);
     },
-    /** Changes what the running instances of a server may reach, if that needs no new container. */
+    /** Changes which targets the running instances of a server may reach, if that needs no new container. */
     async allow(server: string, network: Network): Promise<void> {
       let isChanged = false;
       for (const [name, member] of members) {
@@ -155,7 +157,7 @@ export function createEgress(options: Options, needs: Needs) {
       members.clear();
       try {
         await forwarder.stop();
-        // A call that the engine did not answer may have created another container.
+        // A create call that the engine did not answer may have created another container.
         const left = await engine.findContainer(own);
         if (left?.labels[hubLabel] === owner.hubId) await engine.removeContainer(left.id);
         await engine.removeNetwork(own);
@@ -166,7 +168,10 @@ export function createEgress(options: Options, needs: Needs) {
   };
 }
 
-/** Older engines give every network an address of their machine: from there, its services can be reached. */
+/**
+ * Refuses older engines: they give the engine's machine an address in every network, from which its services can be
+ * reached.
+ */
 async function requireIsolation({ server }: LaunchSpec, engine: Engine): Promise<void> {
   const { version } = await engine.version();
   if (Number.parseInt(version, 10) >= firstVersion) return;

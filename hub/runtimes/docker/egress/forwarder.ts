@@ -15,9 +15,9 @@ type Needs = {
   readonly engine: Pick<Engine, 'attach' | 'startContainer' | 'connectNetwork'>;
   readonly clock: Clock;
   readonly log: Log;
-  /** Name of the container. */
+  /** Name of the forwarder's container. */
   readonly name: string;
-  /** The container, which may run already. */
+  /** Returns the forwarder's container, which may be running already. */
   readonly provide: (
     signal: AbortSignal,
   ) => Promise<{ readonly id: string; readonly isRunning: boolean }>;
@@ -27,13 +27,13 @@ type Needs = {
   readonly heard: (traffic: Traffic) => void;
 };
 
-/** Time in ms in which the forwarder applies a state. */
+/** Maximum time until the forwarder has applied a new state, in ms. */
 const applyMs = 10_000;
 const maxAttempts = 5;
 const firstRetryMs = 200;
 const lastRetryMs = 5_000;
 
-/** The container that forwards, which is started again when it ends. */
+/** A running forwarder: its container id and the connection to its standard streams. */
 type Running = { readonly id: string; readonly socket: Duplex };
 
 export function createForwarder(needs: Needs) {
@@ -41,7 +41,7 @@ export function createForwarder(needs: Needs) {
   const stopping = new AbortController();
   let opening: Promise<Running> | undefined;
   let number = 0;
-  /** Who waits for a state to be applied, by its number. */
+  /** Promises of states that are sent but not yet applied, by state number. */
   const waiting = new Map<number, PromiseWithResolvers<void>>();
 
   function open(): Promise<Running> {
@@ -83,10 +83,10 @@ export function createForwarder(needs: Needs) {
     return running;
   }
 
-  /** Starts it again, or connects to it again if only the connection has ended. */
+  /** Starts the forwarder again, or reconnects to it if only the connection has ended. */
   async function ended(running: Running): Promise<void> {
     for (const { reject } of waiting.values()) reject(new Gone());
-    const current = await opening?.catch(() => undefined); // Whoever opens it reports the error.
+    const current = await opening?.catch(() => undefined); // The caller that opens the forwarder reports it.
     if (stopping.signal.aborted || current !== running) return;
     opening = undefined;
     log.warn({}, 'the forwarder of the network ended or cannot be heard; starting it again');
@@ -107,12 +107,12 @@ export function createForwarder(needs: Needs) {
     try {
       await engine.connectNetwork(network, needs.name, subnet.forwarder);
     } catch (error) {
-      // It is connected already.
+      // The forwarder is in the network already.
       if (!(error instanceof EngineError) || !/already exists/.test(error.words)) throw error;
     }
   }
 
-  /** Sends the whole state, and resolves when it is applied. */
+  /** Sends the whole state to the forwarder, and resolves when it is applied. */
   async function apply({ socket }: Running): Promise<void> {
     const places = await needs.hubPlaces();
     if (socket.destroyed) throw new Gone();
@@ -128,7 +128,9 @@ export function createForwarder(needs: Needs) {
   }
 
   return {
-    /** Connects a member, which is in `members` already. Starts the forwarder if it does not run. */
+    /**
+     * Adds the forwarder to the network of a server, which is in `members` already. Starts the forwarder if necessary.
+     */
     async join(network: string, member: Member): Promise<void> {
       for (let attempt = 1; ; attempt++) {
         const opened = open();
@@ -145,21 +147,21 @@ export function createForwarder(needs: Needs) {
         }
       }
     },
-    /** Applies the members again, if the forwarder runs. Otherwise they are applied when it does. */
+    /** Sends the changed members to the forwarder if it runs. If not, it gets them when it starts. */
     async refresh(): Promise<void> {
-      const running = await opening?.catch(() => undefined); // Whoever opens it reports the error.
+      const running = await opening?.catch(() => undefined); // The caller that opens the forwarder reports it.
       if (running) await apply(running);
     },
-    /** Disconnects from the container, which the caller removes. It is not started again. */
+    /** Disconnects from the container, which the caller removes. The forwarder is not started again. */
     async stop(): Promise<void> {
       stopping.abort();
-      const running = await opening?.catch(() => undefined); // It does not run.
+      const running = await opening?.catch(() => undefined); // The forwarder does not run.
       running?.socket.destroy();
     },
   };
 }
 
-/** The connection to the forwarder has ended. */
+/** Error of calls whose connection to the forwarder has ended. */
 class Gone extends HubError {
   constructor() {
     const data = { retryable: true };
@@ -167,7 +169,7 @@ class Gone extends HubError {
   }
 }
 
-/** Whether another try may succeed: the forwarder ended, or something created it after this hub had looked for it. */
+/** True if a retry may succeed: the forwarder ended, or something created it after this hub had looked for it. */
 const isPassing = (error: unknown): boolean =>
   error instanceof Gone ||
   (error instanceof EngineError &&

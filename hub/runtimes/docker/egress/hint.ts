@@ -1,29 +1,29 @@
 import type { LaunchEvents, LaunchSpec } from '#runtimes';
 
-/** What programs print when they look up a name or connect without the proxy. */
+/** Messages of programs that fail to look up a name or to connect without the proxy. */
 const signs =
   /\b(?:ENETUNREACH|EAI_AGAIN)\b|getaddrinfo|Network is unreachable|Temporary failure in name resolution|Could not resolve host|Name or service not known/i;
 
-/** What they print without any network. `fetch` of Node names no cause in its message. */
+/** Messages of programs without any network. `fetch` of Node names no cause in its message. */
 const networkSigns = new RegExp(
   String.raw`${signs.source}|\bENOTFOUND\b|fetch failed|NameResolutionError|no such host|nodename nor servname`,
   'i',
 );
 
-/** Maximum size in bytes of a result that is read for signs. Errors are short. */
+/** Maximum size in bytes of a stdout chunk that is searched for such messages. Errors are short. */
 const maxResultBytes = 4096;
 
-/** What the server writes, as it is read for signs of a missing way to the network. */
+/** Handlers of a server's output, which search it for signs of a missing network. */
 type NetworkHint = {
-  /** Passes on a line of stderr. */
+  /** Searches a line of stderr and forwards it. */
   readonly stderr: (line: string) => void;
-  /** Reads what the server answers: many servers report an error to the client only. */
+  /** Searches the server's responses: many servers report an error to the client only. */
   readonly stdout: (chunk: Buffer) => void;
 };
 
 type Needs = Pick<LaunchEvents, 'stderr' | 'advice'>;
 
-/** Adds a line to the stderr of a server once if a library of it seems to ignore the proxy. */
+/** Adds one line to the stderr of a server if one of its libraries seems to ignore the proxy. */
 export const createProxyHint = (
   { server }: Pick<LaunchSpec, 'server'>,
   needs: Needs,
@@ -36,8 +36,8 @@ export const createProxyHint = (
   );
 
 /**
- * Adds a line to the stderr of a server without a network once if it reports that it reaches none. Programs of the hub itself
- * reach models through it, and quote its errors.
+ * Adds one line to the stderr of a server without a network if it reports that it cannot reach a host. Not for the
+ * hub's own programs: they reach models through the hub, and quote its errors.
  */
 export function createNoNetworkHint(
   { server, target }: Pick<LaunchSpec, 'server' | 'target'>,

@@ -11,14 +11,14 @@ export type HubPlaces = {
   readonly backends: readonly { readonly address: string; readonly port: number }[];
 };
 
-/** A server in its network, and what it may reach. */
+/** A server in its network, and the targets that it may reach. */
 export type Member = {
   readonly server: string;
   readonly subnet: ServerSubnet;
   readonly network: Network;
 };
 
-/** What the forwarder has counted since its last report. */
+/** Connections of a server that the forwarder has counted since its last report. */
 export type Traffic = {
   readonly server: string;
   readonly allowed: number;
@@ -31,10 +31,10 @@ export type Traffic = {
 
 type Report = { readonly applied: number } | { readonly traffic: Traffic };
 
-/** Maximum length of a report in characters. It has up to 50 targets. */
+/** Maximum length of a report in characters. A report has up to 50 targets. */
 const maxReportLength = 64 * 1024;
 
-/** The line with the whole state of the forwarder (`images/egress`). */
+/** Returns the line that tells the forwarder (`images/egress`) its whole state. */
 export function stateLine(number: number, members: Iterable<Member>, hub: HubPlaces): string {
   const servers = Array.from(members, ({ server, subnet, network }) => ({
     name: server,
@@ -45,13 +45,15 @@ export function stateLine(number: number, members: Iterable<Member>, hub: HubPla
   return `${JSON.stringify({ apply: number, pool, servers, hub })}\n`;
 }
 
-/** Without `ports` all ports are allowed. */
+/** Returns the targets that a server may reach. A target without `ports` may be reached on all ports. */
 function entriesOf(network: Network) {
   if (network === 'bridge') return [{ name: '*', internal: false }];
   return targetsOf(network).map(({ name, ports, isExact }) => ({ name, ports, internal: isExact }));
 }
 
-/** Splits the forwarder's output into reports. Ignores everything else, such as the rest of a line for an earlier run. */
+/**
+ * Splits the forwarder's output into reports. Ignores all other output, such as the rest of a line for an earlier run.
+ */
 export function createReportReader(heard: (report: Report) => void) {
   let rest = '';
   return {

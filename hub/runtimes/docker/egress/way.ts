@@ -1,11 +1,11 @@
 import { proxyPort, targetsOf } from '#config';
 import type { Member } from './protocol.ts';
 
-/** What the container of a server needs to reach the network through the forwarder. */
+/** Settings with which a server's container reaches the network through the forwarder. */
 export type Way = {
-  /** Variables with the proxy. */
+  /** Environment variables that name the proxy. */
   readonly env: Readonly<Record<string, string>>;
-  /** Entries for /etc/hosts: the exact targets, which the forwarder stands for. */
+  /** Entries for /etc/hosts, which resolve the exact targets to the forwarder's address. */
   readonly extraHosts: readonly string[];
 };
 
@@ -21,7 +21,7 @@ export function wayOf({ subnet: { forwarder }, network }: Member): Way {
       http_proxy: proxy,
       https_proxy: proxy,
       no_proxy: local,
-      // Node reads these variables only with this one.
+      // Node ignores the other variables unless this one is set.
       NODE_USE_ENV_PROXY: '1',
     },
     extraHosts: [...new Set(exact.map(({ name }) => `${name}:${forwarder}`))],

@@ -19,7 +19,7 @@ const callMs = 30_000;
 
 export type EngineCalls = ReturnType<typeof createCalls>;
 
-/** Creates the functions that make all calls. dockerode is loaded with the first call. */
+/** Creates the functions by which all calls to the engine are made. dockerode is loaded with the first call. */
 export function createCalls(address: Address, clock: Clock) {
   let loading: Promise<Dockerode> | undefined;
 
@@ -29,7 +29,7 @@ export function createCalls(address: Address, clock: Clock) {
     try {
       const docker = await (loading ??= connect(address));
       return await within(timeoutMs, { clock, signal }, inTime =>
-        // Streams outlive the call, so they need the caller's signal as well.
+        // Streams outlive the call, so they need the caller's signal as well as the timeout's.
         work(docker, signal ? AbortSignal.any([inTime, signal]) : inTime),
       );
     } catch (error) {
@@ -70,7 +70,7 @@ const unlessRefused = <T>(statuses: readonly number[], work: Promise<T>) =>
 async function connect(address: Address): Promise<Dockerode> {
   const Docker = await loadDockerode();
   const isTls = 'protocol' in address.connect && address.connect.protocol === 'https';
-  // No keep-alive: after a restart of the engine a call would fail on a dead connection.
+  // No keep-alive: after a restart of the engine, a call would fail on a dead connection.
   const agent = isTls ? new https.Agent() : new http.Agent();
   // docker-modem formats the options of every request for its debug log, even if the log is off. Formatting
   // an agent with all its sockets takes milliseconds and megabytes per call.

@@ -7,7 +7,7 @@ import { type CallBound, type EngineCalls, dial, wire } from './call.ts';
 
 /** Time in ms that a stop may take in addition to the grace period. */
 const killMs = 10_000;
-/** Short, because users wait for statistics. */
+/** Timeout for statistics in ms. Short, because users wait for them. */
 const statsMs = 2_000;
 const keepAliveMs = 30_000;
 const nanosPerMs = 1_000_000;
@@ -18,7 +18,7 @@ export const containerCalls = ({ call, find, list, remove }: EngineCalls) => ({
       `create the container ${name}`,
       async (docker, signal) => (await docker.createContainer(wire(signal, { name }, body))).id,
     ),
-  /** Resolves with one connection for stdin and the multiplexed stdout and stderr. */
+  /** Resolves with one connection, for stdin and the multiplexed stdout and stderr. */
   attach: (id: string) =>
     call(`attach to the container ${id}`, (docker, signal) => hijack(docker, id, signal)),
   startContainer: (id: string, signal?: AbortSignal) =>
@@ -39,11 +39,11 @@ export const containerCalls = ({ call, find, list, remove }: EngineCalls) => ({
           image: config.Image,
           imageId: info.Image,
           labels: config.Labels ?? {},
-          /** The entrypoint and its arguments. */
+          /** The entrypoint of the container and its arguments. */
           command: [config.Entrypoint ?? [], config.Cmd ?? []].flat(),
           state: {
             isRunning: state.Running,
-            /** In the engine's format. Changes with each start. */
+            /** Start time in the engine's format. Changes with each start. */
             startedAt: state.StartedAt,
             exitCode: state.ExitCode,
             oomKilled: state.OOMKilled,
@@ -63,7 +63,7 @@ export const containerCalls = ({ call, find, list, remove }: EngineCalls) => ({
       (docker, signal) => docker.getContainer(id).stop(wire(signal, { t: graceSeconds })),
       { timeoutMs: graceSeconds * 1000 + killMs },
     ),
-  /** Kills and removes a container with its anonymous volumes. Ignores a container that is already removed. */
+  /** Kills and removes a container with its anonymous volumes. Does nothing if the container is already removed. */
   removeContainer: (id: string) =>
     remove(`container ${id}`, (docker, signal) =>
       docker.getContainer(id).remove(wire(signal, { force: 1, v: 1 })),
@@ -85,7 +85,7 @@ export const containerCalls = ({ call, find, list, remove }: EngineCalls) => ({
         };
       });
     }),
-  /** Resource usage. Undefined for a container that has just exited. */
+  /** Returns resource usage; undefined for a container that has just exited. */
   usage: (id: string) =>
     call(
       `read the statistics of the container ${id}`,
@@ -129,12 +129,12 @@ async function hijack(docker: Dockerode, id: string, abortSignal: AbortSignal): 
   throw new Error('the engine did not open a raw connection');
 }
 
-/** Resource usage without reclaimable page cache. */
+/** Returns resource usage without reclaimable page cache. */
 function usageOf(stats: ContainerStats): Usage | undefined {
   // Statistics of a container that has just exited are empty.
   if (stats.memory_stats?.usage === undefined) return undefined;
   const { usage, limit, stats: memory } = stats.memory_stats;
-  // cgroup v2 and v1, as in `docker stats`.
+  // Page cache of cgroup v2 and v1, as in `docker stats`.
   const reclaimable = memory?.inactive_file ?? memory?.total_inactive_file ?? 0;
   return {
     memoryBytes: Math.max(0, usage - reclaimable),

@@ -6,9 +6,9 @@ import { containerCalls } from './containers.ts';
 import { imageCalls } from './images.ts';
 
 /**
- * The calls of the Docker engine that the hub makes. The broker admits exactly these. All reject with
- * HUB_ENGINE_UNREACHABLE if the engine does not answer in time, and with EngineError (HUB_ENGINE_REFUSED) if it refuses.
- * The `find` calls resolve with undefined for 404.
+ * Calls of the Docker engine that the hub makes. The broker admits exactly these calls. They reject with
+ * HUB_ENGINE_UNREACHABLE if the engine does not answer in time, and with EngineError (HUB_ENGINE_REFUSED) if it
+ * refuses. The `find` calls resolve with undefined for 404.
  */
 export type Engine = ReturnType<typeof createEngine>;
 
@@ -47,7 +47,7 @@ const systemCalls = ({ call }: EngineCalls) => ({
     ),
 });
 
-/** The product name, which is missing in the types of dockerode. */
+/** Returns the product name, which is missing in the types of dockerode. */
 function productIn({ Platform: platform }: { readonly [name: string]: unknown }): string {
   const name = isObject(platform) ? platform['Name'] : undefined;
   return typeof name === 'string' ? name : '';
@@ -59,14 +59,17 @@ const volumeCalls = ({ call, find, list }: EngineCalls) => ({
       const { Labels: labels } = await docker.getVolume(name).inspect();
       return { labels: labels ?? {} };
     }),
-  /** The broker refuses this call with 403. */
+  /** Lists volumes with this label. The broker refuses this call with 403. */
   listVolumes: (label: string) =>
     list('volumes', label, async (docker, options) => {
       // An engine without volumes answers null.
       const { Volumes: found } = await docker.listVolumes(options);
       return (found ?? []).map(one => ({ name: one.Name, labels: one.Labels ?? {} }));
     }),
-  /** Sizes in bytes by name. The broker answers only for volumes of this hub. Slow: the engine measures all volumes. */
+  /**
+   * Returns sizes in bytes by volume name. The broker answers only for volumes of this hub. Slow: the engine measures
+   * all volumes.
+   */
   volumeSizes: () =>
     call('tell the sizes of volumes', async (docker, abortSignal) => {
       // dockerode's own function also requests images and containers.
@@ -79,14 +82,14 @@ const volumeCalls = ({ call, find, list }: EngineCalls) => ({
       });
       return sizesIn(body);
     }),
-  /** Refused with 409 while a container uses the volume. */
+  /** Removes a volume. Refused with 409 while a container uses the volume. */
   removeVolume: (name: string) =>
     call<void>(`remove the volume ${name}`, (docker, signal) =>
       docker.getVolume(name).remove(wire(signal)),
     ),
 });
 
-/** The engine answers -1 for a volume that it could not measure. */
+/** Returns the sizes of volumes by name. The engine answers -1 for a volume that it could not measure. */
 function sizesIn(body: unknown): ReadonlyMap<string, number> {
   const volumes = isObject(body) ? body['Volumes'] : undefined;
   const sizes = new Map<string, number>();
@@ -100,7 +103,7 @@ function sizesIn(body: unknown): ReadonlyMap<string, number> {
 }
 
 const networkCalls = ({ call, find, list, remove }: EngineCalls) => ({
-  /** `isolated`: the subnet, and the only address in it that the engine assigns by itself. */
+  /** Creates a network. `isolated`: the subnet, and the only address in it that the engine assigns by itself. */
   createNetwork: (
     name: string,
     labels: Readonly<Record<string, string>>,
@@ -115,7 +118,7 @@ const networkCalls = ({ call, find, list, remove }: EngineCalls) => ({
           Internal: true,
           EnableIPv6: false,
           IPAM: { Config: [{ Subnet: isolated.subnet, IPRange: `${isolated.assigned}/32` }] },
-          // Without an address of the engine's machine in it. Since engine 28.
+          // The engine's machine gets no address in the network. Since engine 28.
           Options: { 'com.docker.network.bridge.gateway_mode_ipv4': 'isolated' },
         }),
       };

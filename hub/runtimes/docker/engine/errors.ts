@@ -1,6 +1,6 @@
 import { DeadlineExceeded, HubError, messageOf } from '#core';
 
-/** Statuses of malformed or forbidden requests: a retry would be refused again. */
+/** HTTP statuses of malformed or forbidden requests: a retry would be refused again. */
 const lasting: readonly number[] = [400, 403];
 
 export class EngineError extends HubError {
@@ -25,7 +25,7 @@ export const isRefusal = (error: unknown, status: number): error is EngineError 
 export const isUnheard = (error: unknown): error is HubError =>
   error instanceof HubError && error.code === 'HUB_ENGINE_UNREACHABLE';
 
-/** Converts an error of dockerode. `doing` is the attempted action, such as "start the container". */
+/** Converts an error of dockerode to a HubError. `doing` is the attempted action, such as "start the container". */
 export function toHubError(error: unknown, doing: string, address: string): HubError {
   if (error instanceof HubError) return error;
   const text = messageOf(error);

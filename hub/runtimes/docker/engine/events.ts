@@ -17,7 +17,7 @@ const lastRetryMs = 5_000;
 
 export type EngineEvents = ReturnType<typeof createEngineEvents>;
 
-/** The event stream of the engine for containers with a label. All containers of a hub share it. */
+/** Creates the event stream of the engine for containers with a label. All containers of a hub share the stream. */
 export function createEngineEvents(label: string, needs: Needs) {
   const { engine, clock, log } = needs;
   const listeners = new Map<string, (event: EngineEvent) => void>();

@@ -3,10 +3,10 @@ import { type CallBound, type EngineCalls, wire } from './call.ts';
 
 export type BuildOptions = {
   readonly tag: string;
-  /** Absent for an image that is not of a package. */
+  /** The package in the image. Absent if the image is not of a package. */
   readonly package?: string;
   readonly with?: readonly string[];
-  /** Replaces the base image of the context. */
+  /** Replaces the base image that the build context names. */
   readonly base?: string;
   /** Further build arguments. */
   readonly args?: Readonly<Record<string, string>>;
@@ -15,11 +15,11 @@ export type BuildOptions = {
 
 export type BuildLimits = { readonly memoryBytes: number; readonly cpus: number };
 
-/** Period in µs in which a build gets its share of the processors. The engine's default. */
+/** Period in µs in which a build gets its share of the CPU. The engine's default. */
 const cpuPeriodUs = 100_000;
 
 export const imageCalls = ({ call, find, list }: EngineCalls) => ({
-  /** The images with a label, with all their names. */
+  /** Returns all images with a label, with all their names. */
   listImages: (label: string) =>
     list('images', label, async (docker, options) => {
       const found = await docker.listImages(options);
@@ -45,7 +45,7 @@ export const imageCalls = ({ call, find, list }: EngineCalls) => ({
           entrypoint: [config.Entrypoint ?? []].flat(),
           /** Arguments of the entrypoint. */
           command: config.Cmd ?? [],
-          /** Variables, as `NAME=value`. */
+          /** Environment variables, as `NAME=value`. */
           env: config.Env ?? [],
           labels: config.Labels ?? {},
           /** Registry digests, as `name@sha256:...`. Empty for an image that was built on this engine. */
@@ -60,7 +60,9 @@ export const imageCalls = ({ call, find, list }: EngineCalls) => ({
     call<void>(`tag the image ${reference}`, (docker, abortSignal) =>
       docker.getImage(reference).tag({ repo, tag, abortSignal }),
     ),
-  /** Removes a name, and with the last name the image. Refused with 409 while a container uses the image. */
+  /**
+   * Removes a name of an image, and the image with its last name. Refused with 409 while a container uses the image.
+   */
   removeImage: (reference: string) =>
     call<void>(`remove the image ${reference}`, (docker, signal) =>
       docker.getImage(reference).remove(wire(signal)),
@@ -72,7 +74,7 @@ export const imageCalls = ({ call, find, list }: EngineCalls) => ({
       (docker, signal) => docker.createImage(wire(signal, { fromImage: name, tag })),
       { signal: ending },
     ),
-  /** Uses the classic builder: BuildKit ignores limits and refuses networks by name. */
+  /** Builds an image with the classic builder: BuildKit ignores limits and refuses networks by name. */
   buildImage: (
     context: Buffer,
     options: BuildOptions,
@@ -91,7 +93,7 @@ export const imageCalls = ({ call, find, list }: EngineCalls) => ({
             ...options.args,
           },
           labels: options.labels,
-          // Without it the engine keeps the container of a failed step.
+          // Without this option the engine does not remove the container of a failed step.
           forcerm: 1,
           version: '1',
           networkmode: bounds.network,

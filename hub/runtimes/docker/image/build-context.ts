@@ -33,7 +33,9 @@ export async function readTemplateFiles(folder: string): Promise<readonly TarFil
   }
 }
 
-/** Differs once a file of a build context was written, added or removed. Rejects with HUB_INTERNAL. */
+/**
+ * Returns a text that changes when a file of a build context is written, added or removed. Rejects with HUB_INTERNAL.
+ */
 export async function stateOfFolder(folder: string): Promise<string> {
   try {
     const names = await readdir(folder);
@@ -49,7 +51,7 @@ export async function stateOfFolder(folder: string): Promise<string> {
   }
 }
 
-/** The lock in an archive of `readBuildContext`, if any. */
+/** Returns the lock in an archive of `readBuildContext`, if any. */
 export function readLock(context: Buffer): string | undefined {
   let at = 0;
   while (at + blockBytes <= context.length) {

@@ -5,13 +5,13 @@ import { baseLabel, managedLabel, packageLabel } from '../container/labels.ts';
 import type { BuildOptions } from '../engine/images.ts';
 import { tidyForTag } from './package-image.ts';
 
-/** Folders of `images/` for the folders of users. One with a Dockerfile is its own context. */
+/** Folders in `images/` with the templates for folders of users. A folder with a Dockerfile needs no template. */
 export const projectTemplates = { npm: 'node-project', python: 'python-project' } as const;
 
-/** Folder of `images/` that adds Debian packages to an image. */
+/** Name of the template in `images/` that adds Debian packages to an image. */
 export const systemTemplate = 'system';
 
-/** The image of a folder. Its tag depends on the files, on the template, and on the image that it is built on. */
+/** Returns the image of a user's folder. Its tag depends on the files, on the template, and on the base image. */
 export function projectImageOf(build: BuildSource, template: Buffer, base?: string): BuildOptions {
   const { kind, folder, digest } = build;
   const name = basename(folder);
@@ -30,10 +30,10 @@ export function projectImageOf(build: BuildSource, template: Buffer, base?: stri
   };
 }
 
-/** `id`: of the base image, where it may change under its name. `user`: of the base image; absent: root. */
+/** The base image of a build. `id`: set if the name may refer to another image later. `user`: absent for root. */
 type SystemBase = { readonly name: string; readonly id?: string; readonly user?: string };
 
-/** An image with Debian packages on top of another. Its tag depends on both, and on the template. */
+/** Returns the image with Debian packages on top of another. Its tag depends on both, and on the template. */
 export function systemImageOf(
   base: SystemBase,
   packages: readonly string[],
@@ -59,6 +59,6 @@ export function systemImageOf(
   };
 }
 
-/** The image that a template of `images/` is built on: the default of its build argument BASE. */
+/** Returns the base image of a template in `images/`: the default of its build argument BASE. */
 export const baseOfTemplate = (context: Buffer): string | undefined =>
   /^ARG BASE=(\S+)$/m.exec(context.toString('latin1'))?.[1];

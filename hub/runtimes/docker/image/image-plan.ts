@@ -17,7 +17,7 @@ import { lockName } from './lock.ts';
 import { ecosystems, imageOf, ownImageOf } from './package-image.ts';
 import { layProject, projectLockName } from './project-files.ts';
 
-/** One image that is built on the way to that of a server. */
+/** A build of one image: the image of a server, or one that it is based on. */
 export type BuildStep = {
   readonly image: BuildOptions;
   /** Text for the log when the build begins. */
@@ -27,33 +27,35 @@ export type BuildStep = {
 };
 
 type BuildInput = {
-  /** Where the lock of the build is stored. Absent: it has none. */
+  /** Name under which the lock of the build is stored. Absent: the build has no lock. */
   readonly lock?: string;
-  /** Packs the files, with the lock of an earlier build. Without `isLockReused`, the stored lock is only a record. */
+  /** Packs the files, with the lock of an earlier build. Without `isLockReused`, the lock is stored but not used. */
   readonly pack: (lock?: string) => Promise<Buffer>;
   readonly isLockReused?: boolean;
 };
 
-/** What to do for an image. */
+/** Steps to get an image: a pull, builds, or both. */
 export type ImagePlan = {
-  /** Name of the image, which may be missing. */
+  /** Name of the image, which may not exist yet. */
   readonly reference: string;
   /** An image to pull first, if it is missing. */
   readonly pulled?: string;
-  /** In order; those whose image exists are left out. */
+  /** Builds in order. Those whose image exists are skipped. */
   readonly steps: readonly BuildStep[];
 };
 
 type Needs = { readonly imagesDir: string; readonly engine: Pick<Engine, 'findImage'> };
 
-/** Creates a function that determines which images are built for a server. It rejects with HubError. */
+/** Creates a function that determines which images are built for a server. The function rejects with HubError. */
 export function createImagePlans({ imagesDir, engine }: Needs) {
   const template = (name: string, lock?: string) => readBuildContext(join(imagesDir, name), lock);
 
-  /** Tags of own images, with the state of the files that they were computed from. */
+  /** Tags of the hub's own images, with the state of the files from which they were computed. */
   const ownTags = new Map<string, { readonly state: string; readonly image: BuildOptions }>();
 
-  /** An own image. The files are read again only if they have changed, as this takes milliseconds. */
+  /**
+   * Returns an image of the hub's own. Its files are read again only if they have changed, as this takes milliseconds.
+   */
   async function ownImage(name: string): Promise<BuildOptions> {
     const state = await stateOfFolder(join(imagesDir, name));
     const known = ownTags.get(name);
@@ -72,7 +74,7 @@ export function createImagePlans({ imagesDir, engine }: Needs) {
     };
   }
 
-  /** Debian packages on top of an image. */
+  /** Returns the step that installs Debian packages on top of an image. */
   async function systemStep(
     base: Parameters<typeof systemImageOf>[0],
     packages: readonly string[],
@@ -86,7 +88,7 @@ export function createImagePlans({ imagesDir, engine }: Needs) {
     };
   }
 
-  /** The base image of a template with Debian packages; nothing without packages. */
+  /** Returns the step that makes the base image of a template with Debian packages; undefined without packages. */
   async function systemBase(
     name: string,
     python: string | undefined,
@@ -149,13 +151,13 @@ export function createImagePlans({ imagesDir, engine }: Needs) {
     return { reference: image.tag, steps: [...(system ? [system] : []), step] };
   }
 
-  /** An image as it is on the engine now. Its name may lead to another image later. */
+  /** Returns an image as it is on the engine now. Its name may refer to another image later. */
   async function baseNow(name: string) {
     const found = await engine.findImage(name);
     return { name, ...(found && { id: found.id, user: found.user }) };
   }
 
-  /** The plan for an image. */
+  /** Returns the steps to get an image. */
   return async function planOf(wanted: ImageSource): Promise<ImagePlan> {
     const { systemPackages = [] } = wanted;
     if ('context' in wanted) return await ownPlan(wanted.context);
@@ -168,7 +170,7 @@ export function createImagePlans({ imagesDir, engine }: Needs) {
   };
 }
 
-/** Packs files of a folder. Throws HUB_IMAGE_BUILD_FAILED for names and links that an archive cannot hold. */
+/** Packs files of a folder. Throws HUB_IMAGE_BUILD_FAILED for names and links that an archive cannot contain. */
 function packed({ kind, folder }: BuildSource, files: readonly TarFile[]): Buffer {
   try {
     return packFiles(files);
@@ -190,13 +192,16 @@ const reasons = {
   special: 'it is neither a file nor a folder',
 } as const;
 
-/** The files of a folder, if they are those of the config. Says what it leaves out. */
+/**
+ * Returns the files of a folder, unless they have changed since the config was read. Reports the files that it leaves
+ * out.
+ */
 async function filesOf({ folder, digest }: BuildSource, tell: (text: string) => void) {
   const context = await readContext(folder).catch((cause: unknown) => {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new HubError('HUB_IMAGE_BUILD_FAILED', `the folder ${folder} ${why}`, { cause });
   });
-  // The tag of the image says which files it is built of.
+  // The tag of the image is derived from the digest of the files, so they must be the same.
   if (context.digest !== digest)
     throw new HubError(
       'HUB_IMAGE_BUILD_FAILED',

@@ -18,9 +18,9 @@ export type ImageNeeds = {
   readonly clock: Clock;
   /** Stores the resolved dependencies of packages. Absent: each build installs the newest versions. */
   readonly locks?: Locks | undefined;
-  /** Runs work with a network of its own. */
+  /** Runs a task with a temporary network. */
   readonly withNetwork: <T>(work: (network: string) => Promise<T>) => Promise<T>;
-  /** Finds the package of the same name in another registry, in the notation of config entries. Never rejects. */
+  /** Finds a package of the same name in the other registry, in the notation of config entries. Never rejects. */
   readonly findElsewhere?:
     | ((source: PackageSpec, signal: AbortSignal) => Promise<string | undefined>)
     | undefined;
@@ -33,7 +33,7 @@ const maxPulls = 4;
 /** Maximum number of pulls and builds for one image. */
 const maxSteps = 4;
 
-/** The images of servers. */
+/** Finds, builds and pulls the images of servers. */
 export type Images = ReturnType<typeof createImages>;
 
 export function createImages(options: Options, needs: ImageNeeds) {
@@ -73,7 +73,7 @@ export function createImages(options: Options, needs: ImageNeeds) {
     await builds.join(image.tag, work, progress, signal);
   }
 
-  /** Does the next thing that the plan of an image wants. Rejects with HubError. */
+  /** Performs the next missing pull or build of a plan. Rejects with HubError. */
   async function advance(
     { pulled, steps }: ImagePlan,
     wanted: ImageSource,
@@ -92,7 +92,7 @@ export function createImages(options: Options, needs: ImageNeeds) {
     }
   }
 
-  /** Adds a hint if the package is missing in its registry but exists in the other one. */
+  /** Returns the error, with a hint if the package is missing in its registry but exists in the other one. */
   async function withHint(source: PackageSpec, error: unknown, signal: AbortSignal) {
     if (!(error instanceof HubError) || !isPackageAbsent(error)) return error;
     const key = await findElsewhere?.(source, signal);
@@ -105,13 +105,13 @@ export function createImages(options: Options, needs: ImageNeeds) {
     );
   }
 
-  /** The reference of the image that `provide` would return. The image may be missing. */
+  /** Returns the reference of the image that `provide` would return. The image may not exist yet. */
   const referenceOf = async (wanted: ImageSource): Promise<string> =>
     (await planOf(wanted)).reference;
 
   return {
     referenceOf,
-    /** Deletes the lock of a built image: the next build installs the newest versions. */
+    /** Deletes the lock of a built image, so that the next build installs the newest versions. */
     forget: async (reference: string) => await locks?.remove(lockName(reference)),
     /** Returns the image like `provide`, or undefined if it is missing. */
     async find(wanted: ImageSource): Promise<Image | undefined> {
@@ -132,7 +132,7 @@ export function createImages(options: Options, needs: ImageNeeds) {
     ): Promise<Image> {
       let plan = await planOf(wanted);
       let found = await engine.findImage(plan.reference, { timeoutMs: findMs });
-      // A step may change the plan: an image is only known once it is there.
+      // A step may change the plan: the id of a base image is only known once the image exists.
       for (let left = maxSteps; !found && left > 0; left--) {
         await advance(plan, wanted, progress, signal);
         plan = await planOf(wanted);

@@ -2,13 +2,13 @@ import { stripVTControlCharacters } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import type { Folder } from '#store';
 
-/** Output line of a build that contains its lock. Written by the scripts in `images/`. */
+/** Line in the output of a build that contains its lock file, written by the scripts in `images/`. */
 const lockLine = /^agenthub-lock ([A-Za-z0-9+/=]+)$/;
-/** Enough for about 10,000 dependencies. */
+/** Maximum length of a lock line. Enough for about 10,000 dependencies. */
 const mostLineCharacters = 4 * 2 ** 20;
 const mostLockBytes = 16 * 2 ** 20;
 
-/** The resolved dependencies of packages, by image tag. A rebuild installs the same versions. */
+/** Stores the resolved dependencies of packages, by image tag. A rebuild installs the same versions. */
 export type Locks = Pick<Folder, 'read' | 'write' | 'remove'>;
 
 /** Splits the output of a build into lines, and extracts the lock. */
@@ -17,7 +17,7 @@ export function createBuildOutput() {
   let lock: string | undefined;
 
   function take(line: string): readonly string[] {
-    // The engine colours what a step writes to stderr, and ends that on the next line.
+    // The engine colours the stderr of a build step, with an escape sequence that ends on the next line.
     const [, encoded] = lockLine.exec(stripVTControlCharacters(line)) ?? [];
     if (encoded === undefined) return [line];
     lock ??= decode(encoded);
@@ -33,7 +33,7 @@ export function createBuildOutput() {
       return lines.flatMap(take);
     },
     end: (): readonly string[] => (rest === '' ? [] : take(rest)),
-    /** The first lock: install scripts of packages, which could print another, run later. */
+    /** Returns the first lock: install scripts of packages, which could print another, run later. */
     lock: () => lock,
   };
 }
@@ -48,7 +48,7 @@ function decode(encoded: string): string | undefined {
   }
 }
 
-/** File name of the lock of an image. Contains no slash or colon. */
+/** Returns the file name of an image's lock, without slash or colon. */
 export function lockName(tag: string): string {
   return tag
     .replace(/^agenthub\//, '')

@@ -6,7 +6,7 @@ import type { BuildLimits, BuildOptions } from '../engine/images.ts';
 import { jsonLines } from '../engine/events.ts';
 import { createBuildOutput } from './lock.ts';
 
-/** Maximum output of a failed build in its error message. Installers print the cause at the end. */
+/** Maximum number of output lines in the error of a failed build. Installers print the cause at the end. */
 const shownLines = 20;
 const shownCharacters = 3000;
 
@@ -49,7 +49,7 @@ export async function build(
 const bookkeeping =
   /^( ---> |Step \d+\/\d+ : |Removing intermediate |Successfully (built|tagged) )/;
 
-/** The readable text of an output line, if any. */
+/** Returns the readable text of an output line, if any. */
 function textOf(line: string): readonly string[] {
   const text = stripVTControlCharacters(line).trimEnd();
   return text === '' || bookkeeping.test(text) ? [] : [text];
@@ -78,13 +78,16 @@ function failed(
 const npm =
   /npm error .*\b(ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ECONNABORTED|ETIMEDOUT|ESOCKETTIMEDOUT|ERR_SOCKET_TIMEOUT|EIDLETIMEOUT|ENETUNREACH|EHOSTUNREACH|E429|E5\d\d)\b|npm error network /;
 
-/** Output of pip without its index: retries, then a failure. Without the latter a retry succeeded. */
+/**
+ * Output of pip if its index does not answer. It means failure only together with `pipEnds`; otherwise a retry
+ * succeeded.
+ */
 const pipRetries =
   /after connection broken by|Temporary failure in name resolution|Max retries exceeded/;
 const pipEnds =
   /No matching distribution found|Max retries exceeded|Read timed out|ConnectionError|HTTP error 5\d\d|5\d\d Server Error/;
 
-/** True if the installer could not reach its registry, so a retry may succeed. */
+/** True if the installer could not reach its registry, so that a retry may succeed. */
 const isInstallerCutOff = (output: string) =>
   npm.test(output) || (pipRetries.test(output) && pipEnds.test(output));
 
@@ -92,7 +95,7 @@ const isInstallerCutOff = (output: string) =>
 export const isPackageAbsent = ({ code, message }: HubError): boolean =>
   code === 'HUB_IMAGE_BUILD_FAILED' && /npm error code E404|\(from versions: none\)/.test(message);
 
-/** Pulls an image. */
+/** Pulls an image. Rejects with HUB_IMAGE_MISSING or HUB_REGISTRY_UNREACHABLE. */
 export async function pull(
   engine: Pick<Engine, 'pullImage'>,
   reference: string,
@@ -112,7 +115,7 @@ export async function pull(
   }
 }
 
-/** Without a tag the engine would pull all tags. */
+/** Splits a reference, with the default tag `latest`: without a tag, the engine would pull all tags. */
 function splitReference(reference: string): readonly [name: string, tag: string] {
   const [name = reference, digest] = reference.split('@');
   if (digest !== undefined) return [name, digest];
@@ -138,7 +141,7 @@ export function missing(reference: string, words: string, cause?: unknown): HubE
       );
 }
 
-/** Messages of the engine, which is written in Go, if a registry did not answer. */
+/** Messages of the engine, which is written in Go, about a registry that did not answer. */
 const engineCutOff =
   /dial tcp|dial udp|no such host|server misbehaving|i\/o timeout|TLS handshake timeout|connection (refused|reset by peer|timed out)|network is unreachable|no route to host|deadline exceeded|Client\.Timeout exceeded|request canceled while waiting|unexpected EOF|": EOF$|toomanyrequests|HTTP status:? 5\d\d|\b50[234] (Bad Gateway|Service Unavailable|Gateway Time-?out)/i;
 

@@ -5,8 +5,8 @@ import type { BuildOptions } from '../engine/images.ts';
 import { baseLabel, managedLabel, packageLabel } from '../container/labels.ts';
 
 /**
- * `base`: folder of `images/` with the build context. `form` accepts only names and versions of registries, so no path,
- * URL, option or white space reaches an installer.
+ * Ecosystems of packages. `base`: folder of `images/` with the build context. `form` accepts only names and versions of
+ * registries, so that no path, URL, option or white space reaches an installer.
  */
 export const ecosystems = {
   npm: {
@@ -22,8 +22,8 @@ export const ecosystems = {
 };
 
 /**
- * The image of a package. Its tag depends only on the package, the context and `systemBase`: an image with Debian packages
- * to build on. Throws HUB_LAUNCH_INVALID.
+ * Returns the image of a package. Its tag depends only on the package, the context and `systemBase`, an image with
+ * Debian packages to build on. Throws HUB_LAUNCH_INVALID.
  */
 export function imageOf(source: PackageSpec, context: Buffer, systemBase?: string): BuildOptions {
   const { ecosystem, spec, with: extras = [], python } = source;
@@ -52,13 +52,15 @@ export function imageOf(source: PackageSpec, context: Buffer, systemBase?: strin
   };
 }
 
-/** An image of the hub's own, made of the files in a folder of `images/`. Its tag depends only on these. */
+/**
+ * Returns an image of the hub's own, made of the files in a folder of `images/`. Its tag depends only on these files.
+ */
 export const ownImageOf = (name: string, context: Buffer): BuildOptions => ({
   tag: `agenthub/${name}:${createHash('sha256').update(context).digest('hex').slice(0, 12)}`,
   labels: { [managedLabel]: 'true', [baseLabel]: name },
 });
 
-/** Replaces characters that are not allowed in repositories or tags. */
+/** Replaces characters that are not allowed in repository names or tags. */
 export function tidyForTag(text: string): string {
   return text
     .toLowerCase()

@@ -12,11 +12,11 @@ type Needs = {
   readonly hubId: string;
 };
 
-/** Removes images that this hub marked as used. */
+/** Creates functions that list and remove images which this hub marked as used. */
 export function createImagePruning({ engine, images, users, hubId }: Needs): ImagePruning {
   /**
-   * The images that this hub marked as used, and that none of `needed` is. Rejects with HubError if the engine does not
-   * list them.
+   * Returns the images that this hub marked as used and that are not in `needed`. Rejects with HubError if the engine
+   * does not list them.
    */
   async function findUnneeded(needed: readonly DockerTarget['image'][]) {
     const kept = new Set(await Promise.all(needed.map(images.referenceOf)));

@@ -3,7 +3,7 @@ import { createSingleFlight } from '#core';
 export type Progress = (text: string) => void;
 type Work = (progress: Progress, signal: AbortSignal) => Promise<void>;
 
-/** Runs work once for all concurrent callers, and at most `maxAtOnce` pieces of work at once. */
+/** Runs a task once for all concurrent callers with the same key, and at most `maxAtOnce` tasks at once. */
 export function createSharedWork(maxAtOnce: number) {
   const flights = createSingleFlight<void>();
   const listeners = new Map<string, Set<Progress>>();
@@ -20,7 +20,7 @@ export function createSharedWork(maxAtOnce: number) {
     try {
       await run();
     } finally {
-      // Hands its slot to the next in line.
+      // The task hands its slot to the next one in the queue.
       const next = waiting.shift();
       if (next) next();
       else active--;
@@ -29,15 +29,15 @@ export function createSharedWork(maxAtOnce: number) {
 
   return {
     /**
-     * Joins the work on a key, or begins it. `progress` receives the messages of the work after the join. A caller leaves
-     * when its signal aborts; the work is aborted when its last caller leaves.
+     * Joins the task of a key, or starts it. `progress` receives the messages of the task after the join. A caller
+     * leaves when its signal aborts; the task is aborted when its last caller leaves.
      */
     async join(key: string, work: Work, progress: Progress, signal: AbortSignal): Promise<void> {
       signal.throwIfAborted();
-      // Aborted work keeps its listeners; new work on the same key gets its own.
+      // An aborted task keeps its listeners; a new task of the same key gets its own.
       const heard = (flights.has(key) ? listeners.get(key) : undefined) ?? new Set<Progress>();
       listeners.set(key, heard);
-      // Wrapped: two callers may pass the same function.
+      // A function of its own for each call, as two callers may pass the same one.
       const listener = (text: string) => progress(text);
       heard.add(listener);
       const tell = (text: string) => heard.forEach(one => one(text));

@@ -11,8 +11,8 @@ type Needs = {
 const mark = /\.h-[0-9a-f]{12}$/;
 
 /**
- * Records which hubs use the image of a package. All hubs of an engine share these images, and no container of a stopped
- * server protects its image. So each hub adds a tag of its own to the images that it uses.
+ * Records which hubs use the image of a package: each hub adds a tag of its own. All hubs of an engine share these
+ * images, and no container of a stopped server protects its image.
  */
 export type ImageUsers = ReturnType<typeof createImageUsers>;
 
@@ -25,9 +25,9 @@ export function createImageUsers({ engine, owner }: Needs) {
       .length;
 
   return {
-    /** The number of other hubs that use the image. */
+    /** Returns the number of other hubs that use the image. */
     othersOf,
-    /** The images among these tags that this hub has recorded as used. */
+    /** Returns the images among these tags that this hub has recorded as used. */
     ofThisHub: (tags: readonly string[]): readonly string[] =>
       tags.filter(tag => tags.includes(ownMark(tag))),
     /** Records that this hub uses the image. `tags` are its current tags. Never rejects. */
@@ -36,7 +36,7 @@ export function createImageUsers({ engine, owner }: Needs) {
       if (tags.includes(wanted)) return;
       const colon = wanted.lastIndexOf(':');
       const [repository, tag] = [wanted.slice(0, colon), wanted.slice(colon + 1)];
-      await engine.tagImage(reference, repository, tag).catch(() => undefined); // At worst it is built again.
+      await engine.tagImage(reference, repository, tag).catch(() => undefined); // At worst, another hub removes the image and it is built again.
     },
     /** Removes the image. If another hub uses it, removes only this hub's tag and rejects with HUB_ENGINE_REFUSED. */
     async remove(reference: string): Promise<void> {

@@ -5,15 +5,15 @@ import { isRefusal } from '../engine/errors.ts';
 import { hubLabel, managedLabel, nameLabel, serverLabel } from '../container/labels.ts';
 
 /**
- * Lists and removes the objects of all hubs on an engine, whether the hubs are running or not. All functions reject with
- * HUB_ENGINE_UNREACHABLE. `dockerHost`: in the format of DOCKER_HOST. Undefined: the default of the platform. Throws
- * HUB_LAUNCH_INVALID.
+ * Lists and removes the objects of all hubs on an engine, whether the hubs are running or not. `dockerHost`: in the
+ * format of DOCKER_HOST; undefined: the default of the platform. Throws HUB_LAUNCH_INVALID. All functions reject with
+ * HUB_ENGINE_UNREACHABLE.
  */
 export function createSurveyor(dockerHost: string | undefined, needs: { readonly clock: Clock }) {
   const engine = createEngine(parseAddress(dockerHost), needs.clock);
   const label = `${managedLabel}=true`;
 
-  /** The objects of each hub. `hubId` is empty for objects without the label of a hub. */
+  /** Returns the objects of each hub. `hubId` is empty for objects without the label of a hub. */
   async function holdings() {
     const containers = await engine.listContainers(label);
     const networks = await engine.listNetworks(label);
@@ -33,7 +33,7 @@ export function createSurveyor(dockerHost: string | undefined, needs: { readonly
     }));
   }
 
-  /** Runs work for all objects concurrently. Resolves with a message for each failure. */
+  /** Runs a task for all objects concurrently. Resolves with a message for each failure. */
   async function forEach<T extends { readonly name: string }>(
     those: readonly T[],
     work: (one: T) => Promise<void>,
@@ -51,12 +51,12 @@ export function createSurveyor(dockerHost: string | undefined, needs: { readonly
 
   return {
     holdings,
-    /** Version and address of the engine. */
+    /** Returns the version and address of the engine. */
     async engine() {
       const { version } = await engine.version();
       return `Docker Engine ${version} at ${engine.address}`;
     },
-    /** The ids of hubs that run in a container of a compose project, as docker-compose.yml names them. */
+    /** Returns the ids of hubs that run in a container of a compose project, as docker-compose.yml names them. */
     async composeHubs(): Promise<readonly string[]> {
       const hubs = await engine
         .listContainers('com.docker.compose.service=hub')
@@ -71,7 +71,7 @@ export function createSurveyor(dockerHost: string | undefined, needs: { readonly
       const { containers = [], networks = [] } = (await findHolding(hubId)) ?? {};
       return [
         ...(await forEach(containers, ({ id }) => engine.removeContainer(id))),
-        // Last: the engine refuses to remove a network with a container.
+        // Networks last: the engine refuses to remove a network while a container is in it.
         ...(await forEach(networks, ({ id }) => engine.removeNetwork(id))),
       ];
     },
@@ -84,7 +84,7 @@ export function createSurveyor(dockerHost: string | undefined, needs: { readonly
   };
 }
 
-/** An empty list where the broker refuses to list: it is between the engine and a hub in a container of compose. */
+/** Returns an empty list if the broker refuses to list, as it does for a hub that runs in a container of compose. */
 function noneIfRefused(error: unknown): readonly [] {
   if (isRefusal(error, 403)) return [];
   throw error;

@@ -22,14 +22,19 @@ type Leftover = { readonly id: string; readonly name: string };
 export type Tidied = 'clear' | 'left' | 'unheard';
 
 const firstRetryMs = 500;
-/** Maximum retry interval in ms. Leftovers that the engine refuses to remove, or that await adoption, have time. */
+/**
+ * Maximum retry interval in ms, by the last result. Leftovers that the engine refuses to remove, or that may be
+ * adopted, are not urgent.
+ */
 const lastRetryMs = { unheard: 5_000, clear: 5_000, left: 30_000 };
-/** Number of consecutive clear results before it stops: a slow engine may still execute an earlier call. */
+/**
+ * Number of consecutive clear results after which the cleanup stops: a slow engine may still execute an earlier call.
+ */
 const looksWhenClear = 2;
 
 export type Tidying = ReturnType<typeof createTidying>;
 
-/** Removes leftover containers and networks with a label, such as those of a killed hub, but no volume with content. */
+/** Removes leftover containers and networks with a label, for example of a killed hub. Volumes with content stay. */
 export function createTidying(label: string, needs: Needs) {
   const { engine, egress, imageVolumes, clock, log, isHeld, isAwaited } = needs;
   const stopping = new AbortController();
@@ -50,7 +55,7 @@ export function createTidying(label: string, needs: Needs) {
     isGoing = false;
   }
 
-  /** Tries once. Never rejects. */
+  /** Runs one cleanup. Never rejects. */
   async function now(): Promise<Tidied> {
     try {
       last = (await reap()) ? 'clear' : 'left';
@@ -61,7 +66,10 @@ export function createTidying(label: string, needs: Needs) {
     return last;
   }
 
-  /** Resolves with true if everything that remains is held. Rejects if the engine does not answer. */
+  /**
+   * Removes leftovers. Resolves with true if all remaining objects are in use by this run. Rejects if the engine does
+   * not answer.
+   */
   async function reap(): Promise<boolean> {
     const found = await engine.listContainers(label);
     const servers = found.filter(({ id, name }) => isHeld(name) || isAwaited(id));
@@ -75,9 +83,9 @@ export function createTidying(label: string, needs: Needs) {
       imageVolumes.isLook(one) ? imageVolumes.discardLook(one) : engine.removeContainer(one.id),
     );
     const listed = await engine.listNetworks(label);
-    // The network of the forwarder has its name, that of a server its labels.
+    // The forwarder's network is recognized by its name, a server's network by its labels.
     const owners = new Set(servers.map(({ labels }) => ownerOf(labels)));
-    // Evaluated again: a server that started meanwhile may have created a forwarder.
+    // Evaluated again, as a server that started meanwhile may have created a forwarder.
     const isForwarderKept = forwarder.length > 0 || needsForwarder();
     const networks = listed.filter(
       ({ name, labels }) =>
@@ -90,7 +98,7 @@ export function createTidying(label: string, needs: Needs) {
     return [...areContainersGone, ...areNetworksGone, ...areHeld].every(Boolean);
   }
 
-  /** Resolves with true for each object that was removed. */
+  /** Removes objects. Resolves with true for each object that was removed. */
   const removeAll = <T extends Leftover>(
     kind: 'container' | 'network',
     those: readonly T[],
@@ -112,13 +120,13 @@ export function createTidying(label: string, needs: Needs) {
 
   return {
     now,
-    /** Retries until nothing is left, or until `stop`. */
+    /** Repeats the cleanup until no leftovers remain, or until `stop`. */
     owe() {
       clearLooks = 0;
       retryMs = firstRetryMs;
       if (!isGoing) void settle();
     },
-    /** Tries once more if leftovers were kept for servers that were going to be adopted. */
+    /** Stops the retries. Cleans up once more if leftovers were kept for servers that were to be adopted. */
     async stop() {
       stopping.abort();
       if (last === 'left') await now();
@@ -126,7 +134,7 @@ export function createTidying(label: string, needs: Needs) {
   };
 }
 
-/** The server, or instance of one, that an object was created for. */
+/** Returns the server, with its instance, that an object was created for. */
 const ownerOf = (labels: Readonly<Record<string, string>>): string =>
   `${labels[serverLabel]}.${labels[instanceLabel] ?? ''}`;
 
@@ -134,7 +142,7 @@ const ownerOf = (labels: Readonly<Record<string, string>>): string =>
 const endMs = 10_000;
 const networkRetryMs = 100;
 
-/** Removes the network of a build. Retries while the container of an aborted build, which dies late, is still in it. */
+/** Removes the network of a build. Retries while the container of an aborted build, which ends late, is still in it. */
 export async function removeBuildNetwork(
   name: string,
   { engine, clock }: { readonly engine: Pick<Engine, 'removeNetwork'>; readonly clock: Clock },

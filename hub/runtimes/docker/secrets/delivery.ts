@@ -15,7 +15,7 @@ type Needs = {
   readonly names: Pick<Names, 'hold'>;
 };
 
-/** A launch. `line` is to be written to its stdin before all messages. */
+/** A launch. `line` must be written to the stdin of the container before all messages. */
 type Planned = {
   readonly spec: LaunchSpec;
   readonly target: DockerTarget;
@@ -23,24 +23,24 @@ type Planned = {
   readonly line?: Buffer;
 };
 
-/** Instance name of the container that tries the shell. Cannot collide with the instances of sessions. */
+/** Instance name of the container that tests the shell. Does not collide with the numbered instances of sessions. */
 const trialInstance = 'shell';
-/** Timeout in ms for the trial of a shell. */
+/** Timeout in ms for the test of a shell. */
 const trialMs = 20_000;
-/** Fails where `printf` is a program of its own: its arguments, which contain the secrets, would be visible. */
+/** Fails if `printf` is not built into the shell: the arguments of a program, here the secrets, would be visible. */
 const trial = `[ "$(command -v printf)" = printf ] || exit 64`;
-/** Exit codes of the trial, and of docker-init where the shell is absent or cannot be executed. */
+/** Exit codes of the test, and of docker-init if the shell is absent or cannot be executed. */
 const unsuitable: readonly number[] = [64, 126, 127];
 
 /**
- * Decides how containers receive the variables that contain secrets (decisions/0022): by their stdin where the image has a
- * shell, which is tried once per image, and otherwise in their environment, which `docker inspect` shows.
+ * Decides how containers receive the variables that contain secrets (decisions/0022): by stdin if the image has a
+ * shell, which is tested once per image, otherwise in their environment, which `docker inspect` shows.
  */
 export function createSecretDelivery(needs: Needs) {
   const { engine, log, owner, names } = needs;
   const known = new Map<string, Promise<boolean>>();
 
-  /** Runs the shell of an image in a container without secrets, mounts and network. */
+  /** Tests the shell of an image in a container without secrets, mounts and network. */
   async function tryShell(spec: LaunchSpec, target: DockerTarget, image: Image): Promise<boolean> {
     const bare: DockerTarget = {
       ...target,
@@ -86,7 +86,7 @@ export function createSecretDelivery(needs: Needs) {
   }
 
   async function hasShell(spec: LaunchSpec, target: DockerTarget, image: Image): Promise<boolean> {
-    // These images are built on Debian.
+    // Images of packages are built on Debian, which has a shell.
     if ('package' in target.image) return true;
     const found = known.get(image.id) ?? tryShell(spec, target, image);
     known.set(image.id, found);
@@ -100,8 +100,8 @@ export function createSecretDelivery(needs: Needs) {
 
   return {
     /**
-     * What to launch so that the server receives its secrets, and how it does. Rejects with HUB_LAUNCH_INVALID for
-     * variables that it cannot be given.
+     * Returns what to launch so that the server receives its secrets, and how it receives them. Rejects with
+     * HUB_LAUNCH_INVALID for variables that cannot be passed to it.
      */
     async plan(spec: LaunchSpec, target: DockerTarget, image: Image): Promise<Planned> {
       if (Object.keys(secretsOf(spec)).length === 0) return { spec, target };
@@ -111,7 +111,9 @@ export function createSecretDelivery(needs: Needs) {
   };
 }
 
-/** How a container that runs received its secrets, by its command line. Undefined if it has none. */
+/**
+ * Returns how a running container received its secrets, judging by its command line. Undefined if it has no secrets.
+ */
 export function deliveryOf(
   { secretEnv }: LaunchSpec,
   command: readonly string[],

@@ -3,9 +3,9 @@ import type { DockerTarget, LaunchSpec } from '#runtimes';
 import type { Image } from '../container/options.ts';
 
 /**
- * Reads one line, exports its variables, and becomes the server. It contains no secret, because the engine shows it. `read`
- * takes no byte after the line break, so the first message stays in the pipe. Tracing, which an image may turn on, would
- * write the values to the log.
+ * Shell script that reads one line, exports its variables, and executes the server. It contains no secret, because the
+ * engine shows it. `read` takes no byte after the line break, so the first message stays in the pipe. `set +x`:
+ * tracing, which an image may turn on, would write the values to the log.
  */
 const script = `set -f +x
 IFS= read -r _agenthub_line || exit 97
@@ -22,21 +22,26 @@ const shimName = 'agenthub-secrets';
 
 /** Maximum size of `NAME=value` with a final NUL, in bytes. Limit of Linux (MAX_ARG_STRLEN). */
 const maxVariableBytes = 131_072;
-/** Maximum size of all variables with secrets. Linux allows about 2 MiB for the arguments and the environment. */
+/**
+ * Maximum size of all variables with secrets, in bytes. Linux allows about 2 MiB for the arguments and the environment.
+ */
 const maxTotalBytes = 2 ** 20;
 
-/** Names that a shell can export. */
+/** Variable names that a shell can export. */
 const shellName = /^[A-Za-z_][A-Za-z0-9_]*$/;
 /**
- * Names that the shim, dash, bash, busybox or ksh give a meaning: they refuse or change the value, or write it to stderr.
- * IFS and PATH are not among them.
+ * Variables with a special meaning for the shim, dash, bash, busybox or ksh, which refuse or change the value, or write
+ * it to stderr. IFS and PATH are not among them.
  */
 const shellVariable =
   /^(?:_|_agenthub_.*|BASH.*|COMP_.*|DIRSTACK|EPOCH.*|E?UID|FUNCNAME|GROUPS|HISTCMD|KSH_VERSION|LANG|LC_.*|LINENO|MAILCHECK|OPTIND|PIPESTATUS|PPID|S?RANDOM|SECONDS|SHELLOPTS|SHLVL|TMOUT)$/;
 
 type ImageLine = Pick<Image, 'entrypoint' | 'command' | 'env'>;
 
-/** The variables of a spec that contain secrets. Throws HUB_LAUNCH_INVALID for values that no program can be given. */
+/**
+ * Returns the variables of a launch spec that contain secrets. Throws HUB_LAUNCH_INVALID for values that no process can
+ * receive.
+ */
 export function secretsOf(spec: LaunchSpec): Readonly<Record<string, string>> {
   const { env, secretEnv = [] } = spec;
   const found: Record<string, string> = {};
@@ -70,8 +75,9 @@ export function secretsOf(spec: LaunchSpec): Readonly<Record<string, string>> {
 }
 
 /**
- * Puts the shim before the command of a container, and takes the secrets out of its environment. `line` is what the shim
- * reads. Throws HUB_LAUNCH_INVALID for variables that no shell can set. Undefined if nothing says what the container runs.
+ * Puts the shim before the command of a container, and removes the secrets from its environment. `line` is what the
+ * shim reads. Throws HUB_LAUNCH_INVALID for variables that no shell can set. Undefined if neither the spec nor the
+ * image names a command.
  */
 export function throughShim(spec: LaunchSpec, target: DockerTarget, image: ImageLine) {
   const secrets = secretsOf(spec);
@@ -103,26 +109,26 @@ export function throughShim(spec: LaunchSpec, target: DockerTarget, image: Image
   };
 }
 
-/** Whether a container with this command line received its secrets through the shim. */
+/** True if a container with this command line received its secrets through the shim. */
 export const isThroughShim = (words: readonly string[]): boolean => words[3] === shimName;
 
-/** What a container runs: a command replaces the entrypoint of the image together with its arguments. */
+/** Returns the command line of a container: a command in the spec replaces the image's entrypoint and its arguments. */
 function commandOf({ command, args }: DockerTarget, image: ImageLine): readonly string[] {
   if (command !== undefined) return [command, ...args];
   return [...image.entrypoint, ...(args.length > 0 ? args : image.command)];
 }
 
-/** Most shells drop variables that they cannot name, such as `discovery.type`, so `env` sets them again. */
+/** Sets variables again by `env` that most shells drop because they cannot name them, such as `discovery.type`. */
 function unsettable(own: readonly (readonly [string, string])[], image: ImageLine) {
   const all = [...image.env, ...own.map(([name, value]) => `${name}=${value}`)];
   const dropped = all.filter(pair => !shellName.test(pair.slice(0, pair.indexOf('='))));
   return dropped.length > 0 ? ['/usr/bin/env', ...dropped] : [];
 }
 
-/** Printable characters that have no meaning in a word of a shell, or in the `%b` of its `printf`. */
+/** Printable characters without a special meaning in a word of a shell, or in the `%b` of its `printf`. */
 const plain = /[A-Za-z0-9_./:,@%+-]/;
 
-/** One line of ASCII: pairs with a space between them, and all other bytes in octal. */
+/** Encodes the variables as one line of ASCII: pairs with a space between them, and all special bytes in octal. */
 function lineOf(secrets: Readonly<Record<string, string>>): Buffer {
   const encode = (value: string) =>
     Array.from(Buffer.from(value), byte => {
@@ -133,7 +139,7 @@ function lineOf(secrets: Readonly<Record<string, string>>): Buffer {
   return Buffer.from(`${pairs.join(' ')}\n`);
 }
 
-/** An error that names a variable and never shows its value. */
+/** Creates an error that names a variable and never shows its value. */
 const refusal = ({ server }: LaunchSpec, variable: string, problem: string) =>
   new HubError(
     'HUB_LAUNCH_INVALID',

@@ -4,11 +4,11 @@ import type { ContainerOwner } from '../container/labels.ts';
 import { volumeName } from '../container/options.ts';
 import type { Engine } from '../engine/engine.ts';
 
-/** The volumes of a container, and their size limit. */
+/** The volumes of a container, and the limit of their total size. */
 export type Watched = {
   readonly names: readonly string[];
   readonly maxBytes: number;
-  /** Called once, with the total size. Must not throw. */
+  /** Called once, with the total size in bytes. Must not throw. */
   readonly exceeded: (bytes: number) => void;
 };
 
@@ -82,7 +82,7 @@ export function createVolumeBound(
   owner: Pick<ContainerOwner, 'hubName'>,
   { watch, measure }: ReturnType<typeof createVolumeWatch>,
 ) {
-  /** Servers that were stopped because of their volumes in this run of the hub. */
+  /** Names of servers that were stopped because of their volumes in this run of the hub. */
   const ended = new Set<string>();
   const namesOf = ({ volumes }: Bounded) => volumes.map(volume => volumeName(owner, volume));
 

@@ -9,31 +9,36 @@ import type { Engine } from '../engine/engine.ts';
 
 type Volume = DockerTarget['volumes'][number];
 
-/** Folders that an image declares with `VOLUME`, by their replacement. */
+/** Replacements of the folders that an image declares with `VOLUME`. */
 type Places = {
-  /** Folders that are empty in the image. Each gets a tmpfs. */
+  /** Folders that are empty in the image. Each is replaced by a tmpfs. */
   readonly scratch: readonly string[];
-  /** Folders with content in the image. Each gets a named volume, into which the engine copies the content. */
+  /**
+   * Folders with content in the image. Each is replaced by a named volume, into which the engine copies the content.
+   */
   readonly volumes: readonly Volume[];
 };
 
 type Needs = { readonly engine: Engine; readonly log: Log; readonly owner: ContainerOwner };
 
-/** A temporary container, and its volumes on the engine. */
+/** A temporary container, which is never started, and its volumes. */
 type Look = { readonly id: string; readonly volumes?: readonly string[] };
 
 export type ImageVolumes = ReturnType<typeof createImageVolumes>;
 
-/** Instance name of the temporary container. Cannot collide with the instances of sessions. */
+/** Instance name of the temporary container. Does not collide with the numbered instances of sessions. */
 const lookInstance = 'volumes';
 
 /**
- * Replaces the anonymous volumes of images, which have no size limit. To find the empty folders it creates a container,
+ * Replaces the anonymous volumes of images, which have no size limit. To find the empty folders, it creates a container
  * once per image: the engine copies the folders into volumes, which are then measured.
  */
 export function createImageVolumes(needs: Needs) {
   const { engine, owner } = needs;
-  /** Shared by concurrent launches: the temporary containers of a server have the same name. */
+  /**
+   * Results by image and volumes. Concurrent launches share them, as the temporary containers of a server have the same
+   * name.
+   */
   const known = new Map<string, Promise<Places>>();
   /** Names of the temporary containers of this run. */
   const looking = new Set<string>();
@@ -66,7 +71,7 @@ export function createImageVolumes(needs: Needs) {
       const name = nameOf(owner, looked);
       looking.add(name);
       try {
-        // Never started.
+        // The container is never started.
         const id = await createContainer(name, body, looked, needs);
         try {
           const sizes = await engine.volumeSizes();
@@ -89,13 +94,18 @@ export function createImageVolumes(needs: Needs) {
     /** True for a temporary container. */
     isLook: ({ labels }: { readonly labels: Readonly<Record<string, string>> }): boolean =>
       labels[instanceLabel] === lookInstance,
-    /** Removes the temporary container of a killed run, and its volumes that are empty: no server gets these. */
+    /**
+     * Removes the temporary container of a killed run, and those of its volumes that are empty, as no server gets them.
+     */
     async discardLook({ id, volumes = [] }: Look): Promise<void> {
       await engine.removeContainer(id);
       const sizes = await engine.volumeSizes();
       for (const name of volumes) if (sizes.get(name) === 0) await engine.removeVolume(name);
     },
-    /** Sorts the folders that the config entry does not mount. Rejects with HubError. */
+    /**
+     * Decides which declared folders get a tmpfs and which a volume, except those that the config entry mounts. Rejects
+     * with HubError.
+     */
     async placesOf(spec: LaunchSpec, target: DockerTarget, image: Image): Promise<Places> {
       const volumes = declaredVolumes(spec, target, image);
       if (volumes.length === 0) return { scratch: [], volumes: [] };
@@ -112,21 +122,21 @@ export function createImageVolumes(needs: Needs) {
   };
 }
 
-/** The volumes of the declared folders that the config entry does not mount. */
+/** Returns a volume for each declared folder that the config entry does not mount. */
 export function declaredVolumes(
   { server }: Pick<LaunchSpec, 'server'>,
   { mounts, volumes }: Pick<DockerTarget, 'mounts' | 'volumes'>,
   image: Pick<Image, 'volumes'>,
 ): readonly Volume[] {
   const taken = new Set([...mounts, ...volumes].map(mount => mount.target));
-  // Normalized: for a path with a trailing slash the engine would add its own volume.
+  // Normalized: for a path with a trailing slash, the engine would create a volume of its own.
   const declared = new Set(image.volumes.map(path => posix.resolve('/', path)));
   return [...declared]
     .filter(path => !taken.has(path))
     .map(path => ({ name: `${server}.${nameIn(path)}`, target: path }));
 }
 
-/** A readable name for a path. A part of its digest makes it unique. */
+/** Returns a readable name for a path, made unique by a part of its digest. */
 function nameIn(path: string): string {
   const readable = path.slice(1).replaceAll(/[^a-zA-Z0-9_-]+/g, '-');
   return `${readable.slice(0, 40)}-${hash('sha256', path).slice(0, 6)}`;
