@@ -13,16 +13,16 @@ import { errorBody, openTunnel, respondAndClose } from './tunnel.ts';
 
 type BrokerNeeds = BuildContexts & { readonly log: Log; readonly clock: Pick<Clock, 'after'> };
 
-/** Maximum size of a request body in bytes. The largest one is the creation of a container. */
+/** Maximum size of a request body in bytes. The largest body is that of a container creation. */
 const maxBodyBytes = 1024 * 1024;
 const maxConnectionCount = 1024;
 
 /**
- * Creates the broker: a proxy in front of the engine's socket that only the hub may use. It admits the calls
- * that the hub makes, only for objects with this hub's label, and rebuilds their bodies from checked fields; it
- * refuses everything else with a message. So a compromised hub can do no more than start sandboxed servers.
- * Throws HUB_CONFIG_INVALID for unusable mount roots. `start` rejects with HUB_PORT_TAKEN where another broker
- * listens, and with HUB_LISTEN_REFUSED where it cannot listen.
+ * Creates the broker: a proxy in front of the engine's socket that only the hub may use. It admits the calls that the
+ * hub makes, only for objects with this hub's label, and rebuilds their bodies from checked fields; it refuses all
+ * other calls with a message. So a compromised hub can do no more than start sandboxed servers. Throws
+ * HUB_CONFIG_INVALID for unusable mount roots. `start` rejects with HUB_PORT_TAKEN where another broker listens, and
+ * with HUB_LISTEN_REFUSED where it cannot listen.
  */
 export function createBroker(options: BrokerOptions, needs: BrokerNeeds): Service {
   const { log } = needs;
@@ -76,7 +76,7 @@ export function createBroker(options: BrokerOptions, needs: BrokerNeeds): Servic
     try {
       const { headers } = request;
       if (headers.upgrade !== 'tcp') throw refusal(`an upgrade to ${show(headers.upgrade)}`);
-      // The raw stream follows the headers at once. The engine would read a body as the start of the stream.
+      // The raw stream follows the headers at once, so the engine would read a body as the start of the stream.
       const { 'content-length': length = '0', 'transfer-encoding': encoding } = headers;
       if (length !== '0' || encoding !== undefined) throw refusal('a body before a raw stream');
       const call = await admit(request);
@@ -110,7 +110,7 @@ export function createBroker(options: BrokerOptions, needs: BrokerNeeds): Servic
     return { status, message };
   }
 
-  /** Forwards the call to the engine and streams the answer back, without a timeout. */
+  /** Forwards the call to the engine and streams the response back, without a timeout. */
   function forward(
     call: AdmittedCall,
     request: IncomingMessage,
@@ -118,7 +118,7 @@ export function createBroker(options: BrokerOptions, needs: BrokerNeeds): Servic
   ): Promise<void> {
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const { method, path, body } = call;
-    // The client disconnected during the checks: no 'close' will follow, so nothing would cancel the request.
+    // The client disconnected during the checks: no 'close' event will follow, so nothing would cancel the request.
     if (response.destroyed) {
       call.done?.();
       return Promise.resolve();

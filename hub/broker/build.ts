@@ -2,17 +2,20 @@ import { refusal, show } from './refusal.ts';
 import { baseLabel, managedLabel, packageLabel } from './schema.ts';
 import { parseObject } from './target.ts';
 
-/** An image of the hub's own, of which nothing can be chosen. */
+/** The hub's own images. A client can choose nothing about them but the hash in their tags. */
 const ownImages = ['egress', 'agent', 'git', 'ollama-mcp'] as const;
 type OwnImage = (typeof ownImages)[number];
 
-/** A build of an image: a package installed on one of the hub's base images. */
+/** A checked build of an image: for a package, with Debian packages, or of the hub's own. */
 export type Build = {
-  /** The folder below images/ that is the build context. */
+  /** The folder in images/ that is the build context. */
   readonly base: 'npm' | 'python' | 'system' | OwnImage;
   /** Name of the network for the build steps. The caller checks that this hub owns it. */
   readonly network: string;
-  /** Image with system packages to build on. The caller checks that a hub built it: the engine pulls one that is missing. */
+  /**
+   * Image with system packages to build on. The caller checks that a hub built it: the engine would pull a missing
+   * image.
+   */
   readonly systemImage?: string;
   readonly query: URLSearchParams;
 };
@@ -24,7 +27,7 @@ const specs = {
     /^[a-zA-Z0-9]([a-zA-Z0-9._-]{0,200}[a-zA-Z0-9])?(\[[a-zA-Z0-9,._-]{1,200}\])?((==|>=|<=|~=|!=|<|>)[a-zA-Z0-9][a-zA-Z0-9.*+!_-]{0,100}){0,1}$/,
 };
 
-/** Labels of builds of a folder, whose files the broker does not take. */
+/** Values of the base label for builds of a user's folder, which the broker refuses. */
 const folderBases: readonly string[] = ['dockerfile', 'node-project', 'python-project'];
 const ofFolder =
   'a build of a folder: under compose the engine gets only files of the hub. Build the image yourself (docker build -t NAME FOLDER) and write "image": "NAME" instead of "build"; or run the hub on this machine (npm start)';
@@ -33,7 +36,7 @@ const ofFolder =
 const maxExtras = 50;
 
 const mebibyte = 2 ** 20;
-/** Limits for each build step: the default, the minimum and the maximum. */
+/** Limits for each build step: the default, the minimum and the maximum. Memory in bytes. */
 const memoryLimits = [2048 * mebibyte, 64 * mebibyte, 32 * 1024 * mebibyte] as const;
 const cpuQuotaLimitsUs = [200_000, 1_000, 6_400_000] as const;
 const cpuPeriodUs = 100_000;
@@ -84,10 +87,10 @@ export function rebuildBuild(given: ReadonlyMap<string, string>): Build {
   if (label !== undefined) throw refusal(`the label ${show(label)} of a build`);
   const query = new URLSearchParams({
     t: tag,
-    // JSON omits the absent ones.
+    // JSON.stringify omits arguments that are undefined.
     buildargs: JSON.stringify({ PACKAGE: spec, EXTRAS: extras, BASE: image }),
     labels: JSON.stringify({ [managedLabel]: 'true', [baseLabel]: base, [packageLabel]: spec }),
-    // Otherwise a failed build leaves a container without the hub's label.
+    // Without these options, a failed build leaves a container without the hub's label.
     rm: '1',
     forcerm: '1',
     ...limits(given),
@@ -96,7 +99,7 @@ export function rebuildBuild(given: ReadonlyMap<string, string>): Build {
   return { base, network, ...(systemImage !== undefined && { systemImage }), query };
 }
 
-/** Debian packages on a base image of packages, by names that are not options or patterns. */
+/** Rebuilds a build that adds Debian packages to a base image. Names that are options or patterns are refused. */
 function rebuildSystemBuild(
   given: ReadonlyMap<string, string>,
   labels: Readonly<Record<string, unknown>>,
@@ -134,7 +137,7 @@ function rebuildSystemBuild(
   return { base: 'system', network: given.get('networkmode') ?? 'none', query };
 }
 
-/** An image of the hub's own: nothing can be chosen but the hash in its tag. */
+/** Rebuilds a build of the hub's own image, of which a client can choose only the hash in the tag. */
 function rebuildOwnBuild(
   base: OwnImage,
   given: ReadonlyMap<string, string>,
@@ -154,12 +157,12 @@ function rebuildOwnBuild(
     forcerm: '1',
     ...limits(given),
   });
-  // Git is a package of Debian; the others fetch nothing.
+  // Only the git image needs a network, for a Debian package.
   const network = base === 'git' ? (given.get('networkmode') ?? 'none') : 'none';
   return { base, network, query };
 }
 
-/** Resource limits. They need the classic builder, because BuildKit ignores them. */
+/** Returns checked resource limits. They need the classic builder, because BuildKit ignores them. */
 function limits(given: ReadonlyMap<string, string>) {
   const version = given.get('version') ?? '1';
   if (version !== '1')
@@ -197,7 +200,7 @@ const areSystemPackages = (text: string) =>
 const isSystem = (image: unknown): image is string =>
   typeof image === 'string' && systemTag.test(image);
 
-/** The bases of images/npm and images/python. */
+/** True for the base images of images/npm and images/python. */
 const isBase = (image: unknown) =>
   isPython(image) ||
   (typeof image === 'string' &&

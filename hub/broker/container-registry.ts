@@ -5,18 +5,21 @@ import { isIn } from './mounts.ts';
 import { refusal, show } from './refusal.ts';
 import { type HubIdentity, hubLabel, managedLabel } from './schema.ts';
 
-/** A folder or file of the engine's machine that is mounted in a container. */
+/** A folder or file of the engine's machine that is mounted into a container. */
 export type Bind = { readonly source: string; readonly readOnly: boolean };
 
 /** A container that exists or is being created. `name` is undefined for a container of another hub. */
 type BoundContainer = { readonly name?: string | undefined; readonly binds: readonly Bind[] };
 
-/** Limit of containers for one hub, far above what a workstation runs. */
+/** Maximum number of containers for one hub, far above what a workstation runs. */
 export const maxContainers = 256;
 
 type Engine = Pick<EngineSocket, 'getJson'>;
 
-/** The containers of the engine and the folders they mount, listed on each call: containers outlive the broker. */
+/**
+ * Creates a registry of the engine's containers and the folders they mount. They are listed on each call, as containers
+ * outlive the broker.
+ */
 export function createContainerRegistry(
   engine: Engine,
   { hubId, hubName }: Pick<HubIdentity, 'hubId' | 'hubName'>,
@@ -25,9 +28,10 @@ export function createContainerRegistry(
   let lastAdmission: Promise<unknown> = Promise.resolve();
 
   async function admit(name: string, binds: readonly Bind[]): Promise<() => void> {
-    // Copied before the list request: a container created meanwhile is then in at least one of the two.
+    // `starting` is copied before the list request, so that a container created meanwhile is in at least one of the
+    // two.
     const containers = [...starting, ...(await listContainers(engine, hubId))];
-    // A container of the same name does not count: it must be gone before the engine creates this one.
+    // A container of the same name does not count: it must be removed before the engine creates this one.
     const others = containers.filter(container => container.name !== name);
     const own = new Set(others.map(container => container.name));
     own.delete(undefined);
@@ -52,18 +56,19 @@ export function createContainerRegistry(
      */
     reserve(name: string, binds: readonly Bind[]): Promise<() => void> {
       const admitted = lastAdmission.then(() => admit(name, binds));
-      lastAdmission = admitted.catch(() => undefined); // Its caller gets the error.
+      lastAdmission = admitted.catch(() => undefined); // The caller of `reserve` gets the error.
       return admitted;
     },
   };
 }
 
-/** Folder of the worktrees of tasks in a repository. */
+/** Folder of the worktrees of tasks, in a repository. */
 const worktrees = '.git/agenthub/worktrees';
 
 /**
- * Whether a container for acceptance commands gets a worktree of the repository that the other one holds for git, which
- * makes these worktrees. The names must begin as `checkRepositoryContainer` checks them: a server can be called anything else.
+ * True if one container runs acceptance commands in a worktree of the repository that the other mounts for git, which
+ * makes the worktrees. The names must begin as `checkRepositoryContainer` requires: any other name could be that of a
+ * server.
  */
 function isGateOf(gate: BoundContainer, git: BoundContainer, hubName: string): boolean {
   const [outer] = git.binds;
@@ -90,13 +95,16 @@ function refuseNested(inner: BoundContainer, outer: BoundContainer): void {
 const of = ({ name }: BoundContainer) =>
   name === undefined ? ' in a container of another hub' : ` in ${name}`;
 
-/** Compared without case and Unicode form, because file systems outside Linux may ignore both. */
+/**
+ * True if a path is below a folder. Case and Unicode form are ignored, because file systems outside Linux may ignore
+ * both.
+ */
 function isBelow(path: string, folder: string): boolean {
   const [inner, outer] = [foldPath(path), foldPath(folder)];
   return inner !== outer && isIn(inner, outer);
 }
 
-/** One text for all names of a file: `é` of one or two characters, `ß` and `SS`. */
+/** Returns the same text for all spellings of a file name: `é` of one or two characters, `ß` and `SS`. */
 const foldPath = (path: string) => path.normalize('NFD').toLowerCase().toUpperCase();
 
 const listedSchema = z.object({
@@ -130,7 +138,10 @@ const hostSchema = z.object({
   Mounts: z.array(mountSchema).nullish(),
 });
 
-/** The bind mounts of a container, as named at its creation, because Docker Desktop reports other paths elsewhere. */
+/**
+ * Returns the bind mounts of a container, as named at its creation, because Docker Desktop reports other paths
+ * elsewhere.
+ */
 export async function bindsOf(engine: Engine, id: string): Promise<readonly Bind[]> {
   const { status, body } = await engine.getJson(`/containers/${id}/json`);
   if (status === 404) return [];

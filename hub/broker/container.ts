@@ -30,7 +30,10 @@ export function rebuildContainer(body: string, owner: HubIdentity): CheckedConta
   return rebuildBody(body, containerSchema(owner), 'a container');
 }
 
-/** Whether a container of this hub may have this name. Those of builds are the engine's to create. */
+/**
+ * True if a container of this hub may have this name. Names of builds are excluded: the engine creates their
+ * containers.
+ */
 export function containerName(name: string | undefined, owner: HubIdentity): boolean {
   return ownName(owner).safeParse(name).success && name !== undefined && !isBuildName(name, owner);
 }
@@ -42,7 +45,7 @@ function containerSchema(owner: HubIdentity) {
     Image: matching(/^[a-zA-Z0-9][a-zA-Z0-9_.:@/-]{0,511}$/),
     Hostname: matching(/^mcp-[a-zA-Z0-9_.-]{1,59}$/).optional(),
     // Numbers only: the engine looks up names in the image's own files, which may map any name to root. Without a
-    // group it uses the one in these files, or root's group if they do not list the user.
+    // group, it uses the one in these files, or root's group if they do not list the user.
     User: matching(
       /^[1-9]\d{0,8}(:[1-9]\d{0,8})?$/,
       'must be the numbers of a user and a group other than root, such as "1000:1000"',
@@ -63,7 +66,7 @@ function containerSchema(owner: HubIdentity) {
   });
 }
 
-/** A name that leads to the forwarder in the server's own network. */
+/** An entry of /etc/hosts that maps a name to the forwarder in the server's own network. */
 const extraHost = /^[a-z0-9_][a-z0-9_.-]{0,252}:10\.213\.\d{1,3}\.\d{1,3}$/;
 const tmpfsOptions =
   /^rw,nosuid,nodev,(?:no)?exec,size=\d{1,12},mode=[01]?[0-7]{3}(,uid=\d{1,9})?(,gid=\d{1,9})?$/;
@@ -101,7 +104,7 @@ function hostSchema(owner: HubIdentity) {
       MemorySwap: z.int().optional(),
       NanoCpus: integer(1, maxResources.cpus * nanoCpusPerCpu),
       PidsLimit: integer(1, maxResources.pids),
-      // The largest file that it writes.
+      // Maximum size of a file that the server writes, in bytes.
       Ulimits: z.tuple([fileLimit]).optional(),
       NetworkMode: z
         .union([z.literal('none'), ownNetworkName(owner)], {
@@ -146,7 +149,7 @@ function mountSchema(owner: HubIdentity) {
         ReadOnly: z.boolean().optional(),
         VolumeOptions: z
           .strictObject({
-            // For a volume that the engine creates. No driver options: they could turn a volume into any folder.
+            // Labels of a volume that the engine creates. No driver options: they could turn a volume into any folder.
             Labels: volumeLabels(owner).optional(),
             NoCopy: z.literal(true).optional(),
             Subpath: matching(workspacePath, 'must be the workspace of an agent').optional(),
@@ -166,7 +169,7 @@ function mountSchema(owner: HubIdentity) {
       })
       .transform(({ VolumeOptions: { Labels, NoCopy, Subpath }, ...mount }) => ({
         ...mount,
-        // The volume of a folder is there already, so it gets no labels.
+        // The volume of a folder exists already, so it gets no labels.
         VolumeOptions:
           Subpath === undefined
             ? { Labels: volumeLabels(owner).parse(Labels) }
@@ -175,12 +178,12 @@ function mountSchema(owner: HubIdentity) {
   ]);
 }
 
-/** The path of a workspace in the volume of the data. */
+/** Path of an agent's workspace in the volume with the hub's data. */
 const workspacePath = /^agents\/[a-z0-9][a-z0-9-]{0,62}\/workspace$/;
 
 /**
- * Checks that a container that gets the workspace of an agent is that agent. Throws HUB_BROKER_REFUSED. The image is one
- * that the broker built of its own files: see `rebuildBuild`.
+ * Checks that only the container of an agent mounts the agent's workspace. Throws HUB_BROKER_REFUSED. Its image must be
+ * one that the broker built from its own files: see `rebuildBuild`.
  */
 export function checkAgent(
   name: string,

@@ -2,34 +2,37 @@ import type { IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { type Clock, HubError, http, messageOf, tryParseJson, within } from '#core';
 
-/** Maximum size in bytes of an answer that the broker itself reads. */
+/** Maximum size in bytes of an engine response that the broker itself reads. */
 const maxAnswerBytes = 16 * 1024 * 1024;
-/** Timeout of such an answer, in ms. Longer than that of most calls of the hub (30 s), so that the hub reports its own first. */
+/**
+ * Timeout of a call whose response the broker reads, in ms. Above that of most calls of the hub (30 s), so that the hub
+ * reports its own first.
+ */
 const answerMs = 60_000;
 
-/** A request to the engine. */
+/** An HTTP request to the engine. */
 type EngineRequest = {
   readonly method: string;
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
 };
 
-/** The connection to the engine, on the socket that only the broker can open. */
+/** Client of the engine, on the socket that only the broker can open. */
 export type EngineSocket = ReturnType<typeof createEngineSocket>;
 
-/** Creates the connection to an engine on a unix socket. Nothing is opened before a call. */
+/** Creates a client of an engine on a unix socket. Opens no connection before the first call. */
 export function createEngineSocket(socketPath: string, clock: Pick<Clock, 'after'>) {
-  /** Opens a request, which the caller must end. It never times out, because an event stream lasts for ever. */
+  /** Opens a request, which the caller must end. It has no timeout, because an event stream does not end by itself. */
   const open = (request: EngineRequest) =>
     http.request({
       ...request,
       headers: { Host: 'engine', ...request.headers },
-      // Each call gets its own connection instead of an agent's. It allows half-open streams: an attached
-      // client that has closed its sending side still receives output.
+      // Each call gets its own connection, not one of an agent. It allows half-open streams: an attached client that
+      // has closed its sending side still receives output.
       createConnection: () => connect({ path: socketPath, allowHalfOpen: true }),
     });
 
-  /** Wraps a connection error as HUB_ENGINE_UNREACHABLE. */
+  /** Wraps a connection error in HUB_ENGINE_UNREACHABLE. */
   const unreachable = (cause: unknown) =>
     new HubError(
       'HUB_ENGINE_UNREACHABLE',
@@ -40,7 +43,10 @@ export function createEngineSocket(socketPath: string, clock: Pick<Clock, 'after
   return {
     open,
     unreachable,
-    /** Requests JSON. `body` is undefined if it is not JSON. Rejects with HUB_ENGINE_UNREACHABLE, after a minute at the latest. */
+    /**
+     * Sends a GET and parses the response. `body` is undefined if it is not JSON. Rejects with HUB_ENGINE_UNREACHABLE,
+     * after a minute at the latest.
+     */
     async getJson(path: string) {
       const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
       const request = open({ method: 'GET', path });
@@ -61,7 +67,10 @@ export function createEngineSocket(socketPath: string, clock: Pick<Clock, 'after
   };
 }
 
-/** Reads a message as text. Above `maxBytes` it rejects with RangeError, but drains the rest for an answer. */
+/**
+ * Reads a message as text. Above `maxBytes`, it rejects with RangeError but drains the rest, so that a response can be
+ * sent.
+ */
 export function readAll(message: IncomingMessage, maxBytes: number): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   let chunks: Buffer[] = [];

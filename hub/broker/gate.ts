@@ -34,11 +34,11 @@ export type AdmittedCall = {
   readonly method: string;
   readonly path: string;
   readonly body?: { readonly type: string; readonly content: string | Buffer };
-  /** The connection becomes a raw stream in both directions. */
+  /** True if the connection becomes a raw stream in both directions. */
   readonly hijack: boolean;
-  /** The answer, if the broker has it already; the call is then not forwarded. */
+  /** The response, if the broker answers the call itself; the call is then not forwarded. */
   readonly answer?: unknown;
-  /** Must be called once the engine has answered or failed. */
+  /** Must be called once the engine has responded or failed. */
   readonly done?: () => void;
 };
 
@@ -49,11 +49,14 @@ type BrokerRequest = {
   readonly readBody: (maxBytes?: number) => Promise<string>;
 };
 
-/** Packs and reads build contexts. The hub's own driver uses the same functions, so a package always gives the same image. */
+/**
+ * Packs and reads build contexts. The hub's own Docker runtime uses the same functions, so that a package always gives
+ * the same image.
+ */
 export type BuildContexts = {
   /** Packs a folder and an optional package lock into a tar archive. */
   readonly readBuildContext: (folder: string, lock?: string) => Promise<Buffer>;
-  /** Returns the package lock in such an archive. */
+  /** Returns the package lock in a build context, if any. */
   readonly readLock: (context: Buffer) => string | undefined;
 };
 
@@ -105,14 +108,14 @@ export function createGate(
       }
       case 'built_images': {
         const query = queryOf();
-        // Other images are no business of the hub, whatever it asks for.
+        // The hub never sees images that no hub built, whatever it asks for.
         query.set('filters', rebuildFilters(undefined, `${managedLabel}=true`, []));
         return finish(route.path, query);
       }
       case 'start_container': {
         const query = queryOf();
         const id = await findOwned(engine, 'container', name, hubId);
-        // Since the creation a folder may have been replaced by a symbolic link, which the engine would follow.
+        // Since the creation, a folder may have been replaced by a symbolic link, which the engine would follow.
         const binds = await bindsOf(engine, id);
         const engineData = binds.length > 0 ? await findEngineData(engine) : undefined;
         for (const { source } of binds) await checkSource(source, mountRoots, engineData);
@@ -127,7 +130,7 @@ export function createGate(
         return finish(route.path, query);
       }
       case 'own_volumes': {
-        // Without this parameter the engine also measures images and containers.
+        // Without this parameter, the engine also measures images and containers.
         if (parsed.query.get('type') !== 'volume') throw refusal('/system/df without type=volume');
         const answer = { Volumes: await ownVolumes(engine, options) };
         return { ...finish(route.path, queryOf()), answer };
@@ -157,7 +160,7 @@ export function createGate(
       case 'build': {
         const { base, network, systemImage, query } = rebuildBuild(parsed.query);
         if (systemImage !== undefined) await checkBuilt(engine, systemImage);
-        // The id, because names would also match the default network and the host's.
+        // The network's id, because names would also match the default network and the host's.
         query.set('networkmode', await buildNetworkId(network));
         const content = await buildContext(base, await readBody(maxContextBytes));
         return finish(route.path, query, { type: 'application/x-tar', content });
@@ -165,7 +168,7 @@ export function createGate(
     }
   }
 
-  /** The hub's own files for an image. Of the client's context, they get the package lock. */
+  /** Packs the hub's own files for an image. Only the package lock is taken from the client's context. */
   async function buildContext(base: Build['base'], context: string): Promise<Buffer> {
     const isPackage = base === 'npm' || base === 'python';
     const lock = isPackage ? checkLock(base, readLock(Buffer.from(context))) : undefined;
@@ -179,7 +182,7 @@ export function createGate(
     throw refusal(`a build in the network ${show(name)}, which is not one of builds`);
   }
 
-  /** Rebuilds a container from the client's body, and finds the folders that it mounts. */
+  /** Rebuilds a container from the client's body, and returns it with the folders that it mounts. */
   async function containerOf(name: string, body: string) {
     if (name === forwarderName(options)) return { container: await forwarder(body), binds: [] };
     const asked = rebuildContainer(body, options);
@@ -195,7 +198,10 @@ export function createGate(
     return { ...rest, HostConfig: { ...HostConfig, NetworkMode } };
   }
 
-  /** Resolves volumes, mounts and the network of a container, which needs the engine and the file system. */
+  /**
+   * Checks volumes, mounts and the network of a container with the engine and the file system, and resolves links and
+   * names.
+   */
   async function resolveHostConfig(
     name: string,
     container: CheckedContainer,

@@ -3,16 +3,16 @@ import { HubError } from '#core';
 import { refusal, show } from './refusal.ts';
 import { isPlainPath } from './schema.ts';
 
-/** Folders with the engine's socket or data, or kernel files. Neither these nor their parents are ever mounted. */
+/** Folders with the engine's socket or data, or kernel files. Neither they nor their parents are ever mounted. */
 const forbidden = '/proc /sys /dev /run /var/run /var/lib/docker /var/lib/containerd'.split(' ');
 
-/** True if a path is, lies in or contains a forbidden folder. */
+/** True if a path is a forbidden folder, lies in one or contains one. */
 const isForbidden = (path: string) => forbidden.some(each => touches(path, each));
 
-/** True if one path is or lies in the other. */
+/** True if one path is the other or lies in it. */
 const touches = (one: string, other: string) => isIn(one, other) || isIn(other, one);
 
-/** The setting of the shipped compose files. */
+/** Advice to set the mount roots, by the variable of the shipped compose files. */
 const remedy =
   'Set AGENTHUB_MOUNT_ROOT to a folder that holds it, and start the hub with -f compose/mounts.yml as well ' +
   '(without the compose files: BROKER_MOUNT_ROOTS of the broker)';
@@ -31,10 +31,10 @@ export function parseMountRoots(roots: readonly string[]): readonly string[] {
 }
 
 /**
- * Resolves the path to mount for `source`, following its symbolic links, and requires the result to be below a
- * root too: a server with a writable mount may have created the link, and the engine would follow it. A root
- * that the broker cannot see can only be mounted whole. `engineData`: the engine's data folder (`data-root`), if
- * known. Rejects with HUB_BROKER_REFUSED.
+ * Resolves the path to mount for `source`, following its symbolic links, and requires the result to be below a root
+ * too: a server with a writable mount may have created the link, and the engine would follow it. A root that the broker
+ * cannot see can only be mounted whole. `engineData`: the engine's data folder (`data-root`), if known. Rejects with
+ * HUB_BROKER_REFUSED.
  */
 export async function resolveSource(
   source: string,
@@ -57,7 +57,7 @@ export async function resolveSource(
   const rootPath = await realpath(root).catch(() => undefined); // The root may not exist yet.
   refuseData(source);
   if (source === root && rootPath === undefined) return source;
-  const found = rootPath === undefined ? undefined : await realpath(source).catch(() => undefined); // Refused below.
+  const found = rootPath === undefined ? undefined : await realpath(source).catch(() => undefined); // A missing source is refused below.
   if (found === undefined)
     throw refuse(
       'it is not there, or the broker cannot see it. ' +
@@ -88,7 +88,7 @@ export async function checkSource(
 const resolveRoots = (roots: readonly string[]) =>
   Promise.all(roots.map(each => realpath(each).catch(() => each)));
 
-/** Whether a path is the folder itself or lies in it. */
+/** True if a path is the folder itself or lies in it. */
 export function isIn(path: string, folder: string): boolean {
   return path === folder || path.startsWith(folder.endsWith('/') ? folder : `${folder}/`);
 }

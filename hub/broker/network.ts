@@ -12,13 +12,13 @@ import {
 
 const gatewayMode = 'com.docker.network.bridge.gateway_mode_ipv4';
 const poolRule = 'must be in 10.213.0.0/16, the pool for networks of servers';
-/** The hub's driver uses the same pool. */
+/** Schema of an address in the pool, which the hub's Docker runtime uses as well. */
 const inPool = (bits: string) =>
   matching(new RegExp(`^10\\.213\\.\\d{1,3}\\.\\d{1,3}${bits}$`), poolRule);
 
 /**
- * Rebuilds the body of a network creation. That of a server is isolated: neither the machine nor the outside can be
- * reached from it. Only the forwarder and builds have plain bridges. Throws HUB_BROKER_REFUSED.
+ * Rebuilds the body of a network creation. The network of a server is isolated: neither the machine nor the outside can
+ * be reached from it. Only the forwarder and builds have plain bridges. Throws HUB_BROKER_REFUSED.
  */
 export function rebuildNetwork(body: string, owner: HubIdentity) {
   const plain = z.strictObject({
@@ -43,13 +43,13 @@ export function rebuildNetwork(body: string, owner: HubIdentity) {
   return rebuildBody<object>(body, schema, 'a network');
 }
 
-/** True if a network, as the engine shows it, is one in which a server may be. */
+/** True if a network, as the engine describes it, is isolated, so that a server may be in it. */
 export const isIsolated = (network: Readonly<Record<string, unknown>>): boolean =>
   network['Internal'] === true &&
   isObject(network['Options']) &&
   network['Options'][gatewayMode] === 'isolated';
 
-/** Name of the container through which servers reach the network. The hub's driver uses the same. */
+/** Name of the container through which servers reach the network. The hub's Docker runtime uses the same name. */
 export const forwarderName = ({ hubName }: HubIdentity) => `${hubName}-.egress`;
 
 /** Rebuilds the body of a call that connects the forwarder to the network of a server. Throws HUB_BROKER_REFUSED. */
@@ -63,7 +63,9 @@ export function rebuildConnection(body: string, owner: HubIdentity) {
   return rebuildBody(body, schema, 'a connection to a network');
 }
 
-/** As `rebuildConnection`, for a call that disconnects it. */
+/**
+ * Rebuilds the body of a call that disconnects the forwarder from the network of a server. Throws HUB_BROKER_REFUSED.
+ */
 export function rebuildDisconnection(body: string, owner: HubIdentity) {
   const schema = z.strictObject({
     Container: z.literal(forwarderName(owner)),
@@ -73,8 +75,8 @@ export function rebuildDisconnection(body: string, owner: HubIdentity) {
 }
 
 /**
- * Rebuilds the body of the creation of the forwarder, whose image the broker builds of its own files. It has a way to the
- * outside, and nothing else: no mount, no variable, no command. Throws HUB_BROKER_REFUSED.
+ * Rebuilds the body that creates the forwarder's container, whose image the broker builds from its own files. It may
+ * reach the outside, and has no mounts, variables or command. Throws HUB_BROKER_REFUSED.
  */
 export function rebuildForwarder(body: string, owner: HubIdentity) {
   const memory = integer(64 * mebibyte, 1024 * mebibyte);
@@ -103,7 +105,7 @@ export function rebuildForwarder(body: string, owner: HubIdentity) {
         MemorySwap: memory,
         PidsLimit: integer(16, 256),
         NetworkMode: z.literal(forwarderName(owner)),
-        // It is in the networks of all servers, between which it must route nothing.
+        // The forwarder is in the networks of all servers, and must not route between them.
         Sysctls: z.strictObject({ 'net.ipv4.ip_forward': z.literal('0') }),
         LogConfig: localLog,
       })

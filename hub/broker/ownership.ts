@@ -10,7 +10,7 @@ type Labels = { readonly [label: string]: unknown };
 const labelsIn = (value: unknown): Labels =>
   isObject(value) && isObject(value['Labels']) ? value['Labels'] : {};
 
-/** For each kind of object: its inspect path, and the field with its id. */
+/** The inspect path of each kind of object, and the field of the response with its id. */
 const objectKinds = {
   container: { path: (name: string) => `/containers/${name}/json`, id: 'Id' },
   network: { path: (name: string) => `/networks/${name}`, id: 'Id' },
@@ -18,9 +18,9 @@ const objectKinds = {
 } as const;
 
 /**
- * Returns the engine's id of a container, network or volume with this hub's label. Rejects with
- * HUB_BROKER_UNKNOWN for any other object, as if it did not exist. Calls use the id, because a name may pass to
- * another object in the meantime. A volume has no id but its name.
+ * Returns the engine's id of a container, network or volume with this hub's label. Rejects with HUB_BROKER_UNKNOWN for
+ * any other object, as if it did not exist. Calls use the id, because a name may pass to another object in the
+ * meantime. The id of a volume is its name.
  */
 export async function findOwned(
   engine: Engine,
@@ -38,7 +38,10 @@ export async function findOwned(
   throw unknownObject(kind, name);
 }
 
-/** As `findOwned`, for the network of a server. Rejects with HUB_BROKER_REFUSED if the network is not isolated. */
+/**
+ * Returns the id of a server's network, as `findOwned` does. Rejects with HUB_BROKER_REFUSED if the network is not
+ * isolated.
+ */
 export async function findIsolated(engine: Engine, name: string, hubId: string): Promise<string> {
   const id = await findOwned(engine, 'network', name, hubId);
   const { body } = await engine.getJson(objectKinds.network.path(id));
@@ -48,22 +51,22 @@ export async function findIsolated(engine: Engine, name: string, hubId: string):
   );
 }
 
-/** Rejects with HUB_BROKER_UNKNOWN unless a hub built this image. Any hub will do: hubs share images. */
+/** Rejects with HUB_BROKER_UNKNOWN unless a hub built this image. It may be another hub, as hubs share images. */
 export async function checkBuilt(engine: Engine, reference: string): Promise<void> {
   const { status, body } = await engine.getJson(`/images/${reference}/json`);
   const labels = labelsIn(isObject(body) ? body['Config'] : undefined);
   if (status !== 200 || labels[managedLabel] !== 'true') throw unknownObject('image', reference);
 }
 
-/** True for the labels of a volume of this hub. It may have been created when the hub had another id. */
+/** True for the labels of a volume of this hub, which may have been created when the hub had another id. */
 const isOwnVolume = (labels: Labels, { hubId, hubName }: HubIdentity) =>
   labels[managedLabel] === 'true' && (labels[hubLabel] === hubId || labels[nameLabel] === hubName);
 
 /**
- * Rejects with HUB_BROKER_REFUSED unless this hub created the volume or it does not exist yet; the engine then
- * creates it with the hub's labels. The volume's own name proves nothing: volumes of "agenthub-test" also begin
- * with "agenthub-". Volumes with driver options are refused: no hub sets them, and they can turn a volume into
- * any folder.
+ * Rejects with HUB_BROKER_REFUSED unless this hub created the volume or it does not exist yet; the engine then creates
+ * it with the hub's labels. The volume's own name proves nothing: volumes of "agenthub-test" also begin with
+ * "agenthub-". Volumes with driver options are refused: no hub sets such options, and they can turn a volume into any
+ * folder.
  */
 export async function checkVolume(engine: Engine, name: string, hub: HubIdentity): Promise<void> {
   const { status, body } = await engine.getJson(`/volumes/${name}`);
@@ -83,7 +86,9 @@ export async function checkVolume(engine: Engine, name: string, hub: HubIdentity
     throw refuse(`has options of its driver (${show(options)}), which no hub gives it`);
 }
 
-/** The first version of the engine that mounts a folder of a volume. Older ones would mount the whole volume. */
+/**
+ * The first major version of the engine that can mount a folder of a volume. Older ones would mount the whole volume.
+ */
 const firstWithSubpaths = 26;
 
 /** Rejects with HUB_BROKER_REFUSED if the engine cannot mount a folder of a volume. */
@@ -97,8 +102,8 @@ export async function requireSubpaths(engine: Engine): Promise<void> {
 }
 
 /**
- * Finds the folder in which the engine keeps images, volumes and containers (`data-root`); undefined if it does not say.
- * Rejects with HUB_ENGINE_REFUSED.
+ * Returns the folder in which the engine stores images, volumes and containers (`data-root`); undefined if the engine
+ * does not tell it. Rejects with HUB_ENGINE_REFUSED.
  */
 export async function findEngineData(engine: Engine): Promise<string | undefined> {
   const { status, body } = await engine.getJson('/info');
@@ -108,7 +113,7 @@ export async function findEngineData(engine: Engine): Promise<string | undefined
   return typeof folder === 'string' && folder !== '' ? folder : undefined;
 }
 
-/** Name and size of each volume that carries this hub's id or name on its labels. */
+/** Returns name and size of each volume whose labels contain this hub's id or name. Rejects with HUB_ENGINE_REFUSED. */
 export async function ownVolumes(engine: Engine, hub: HubIdentity) {
   const { status, body } = await engine.getJson('/system/df?type=volume');
   const problem = `the engine did not report volume sizes to the broker (status ${status})`;

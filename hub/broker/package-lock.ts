@@ -2,12 +2,15 @@ import { isObject, tryParseJson } from '#core';
 import { refusal, show } from './refusal.ts';
 
 const integrityHash = /^sha(1|256|384|512)-[A-Za-z0-9+/]{27,86}={0,2}$/;
-/** npm writes this address into a lock even when another registry is configured. */
+/** Address that npm writes into a lock even when another registry is configured. */
 const npmRegistry = 'https://registry.npmjs.org/';
 const requirement =
   /^[a-zA-Z0-9][a-zA-Z0-9._-]{0,200}==[a-zA-Z0-9][a-zA-Z0-9.!+_-]{0,100}( --hash=sha256:[0-9a-f]{64})+$/;
 
-/** Refuses a lock unless every package comes from the registry, with a version and a digest and no other option. */
+/**
+ * Returns the lock. Throws HUB_BROKER_REFUSED unless every package comes from the registry, with a version and a digest
+ * and no other option.
+ */
 export function checkLock(base: 'npm' | 'python', lock: string | undefined): string | undefined {
   if (lock === undefined) return undefined;
   if (base === 'npm') checkNpm(lock);
@@ -46,15 +49,16 @@ const namePattern = String.raw`(?:@[^@:/\s]+/)?[^@:/\s]+`;
 const npmName = new RegExp(`^${namePattern}$`);
 const npmPath = new RegExp(`^node_modules/${namePattern}(?:/node_modules/${namePattern})*$`);
 const npmVersion = /^\d+\.\d+\.\d+(?:[-+][\w.+-]*)?$/;
-/** An alias of another package of the registry, such as `npm:ms@2.1.3`. */
+/** Matches an alias of another package of the registry, such as `npm:ms@2.1.3`. */
 const npmAlias = new RegExp(`^npm:${namePattern}(?:@[^@:/]+)?$`);
 
 const isNpmPath = (path: string) =>
   npmPath.test(path) && !path.split('/').some(part => part === '.' || part === '..');
 
 /**
- * npm installs an entry without an address by its name and its version, and either can lead to another host. A bundled
- * package is part of the package around it and covered by that digest.
+ * True if an entry of a lock is a package of the npm registry. npm installs an entry without an address by its name and
+ * version, and either can name another host. A bundled package is part of the package around it and covered by that
+ * package's digest.
  */
 const isNpmPackage = (path: string, entry: Entry) => {
   const { link, name, version, resolved, integrity, inBundle } = entry;
@@ -69,7 +73,10 @@ const isNpmPackage = (path: string, entry: Entry) => {
   );
 };
 
-/** Whether all dependencies are of the registry: npm fetches others, and installs them without the digest in the lock. */
+/**
+ * True if all dependencies are from the registry. npm fetches others too, and installs them without the digest in the
+ * lock.
+ */
 const needsOnlyNpm = (path: string, entry: Entry, packages: Entry) =>
   ['dependencies', 'optionalDependencies', 'peerDependencies'].every(kind => {
     const ranges = entry[kind] ?? {};
@@ -86,6 +93,9 @@ const needsOnlyNpm = (path: string, entry: Entry, packages: Entry) =>
 
 const isRange = (range: unknown) => typeof range === 'string' && !/[:/]/.test(range);
 
-/** Whether a package brings a dependency along, so that npm does not fetch it. `found`: the entry of the dependency in it. */
+/**
+ * True if a package bundles a dependency, so that npm does not fetch it. `found`: the entry of the dependency in the
+ * package.
+ */
 const bundles = ({ bundleDependencies: names }: Entry, name: string, found: unknown) =>
   Array.isArray(names) && names.includes(name) && isObject(found) && found['inBundle'] === true;

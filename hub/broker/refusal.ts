@@ -1,6 +1,6 @@
 import { type ErrorKind, HubError, kindOf, messageOf } from '#core';
 
-/** The error for a refused call. `what` completes the sentence "the broker does not admit ...". */
+/** Creates the error for a refused call. `what` completes the sentence "the broker does not admit ...". */
 export const refusal = (what: string) =>
   new HubError('HUB_BROKER_REFUSED', `the broker does not admit ${what}`);
 
@@ -10,11 +10,14 @@ export function show(value: unknown): string {
   return text.length > 120 ? `${text.slice(0, 120)}...` : text;
 }
 
-/** The engine's error for a missing object. Objects of others get it too, to hide their existence. */
+/**
+ * Creates the engine's error for a missing object, which is also returned for objects of other owners, to hide their
+ * existence.
+ */
 export const unknownObject = (kind: string, name: string) =>
   new HubError('HUB_BROKER_UNKNOWN', `no such ${kind}: ${name}`);
 
-/** The HTTP status and message for a failed request. Details of a bug go only to the log. */
+/** Returns the HTTP status and message for a failed request. Details of a bug go only to the log. */
 export function errorResponseOf(error: unknown) {
   const kind = kindOf(error);
   const message =

@@ -1,12 +1,14 @@
 import { refusal, show } from './refusal.ts';
 
-/** Names of images that hubs build. On an engine they are the same as those of this namespace on docker.io. */
+/**
+ * Names of images that hubs build. The engine does not distinguish them from images in the same namespace on docker.io.
+ */
 const builtByHubs =
   /^(?:(?:index\.)?docker\.io\/)?agenthub\/(?:(?:npm|python|system|build)-|(?:egress|agent|git|ollama-mcp)(?::|$))/;
 
 /**
- * Throws HUB_BROKER_REFUSED unless the engine would pull this image from one of the registries, and under a name that no
- * hub builds: the broker trusts images by such a name, and hubs of the engine share them.
+ * Throws HUB_BROKER_REFUSED unless the engine would pull this image from one of the registries, and under a name that
+ * no hub builds: the broker trusts images with such names, and all hubs of the engine share them.
  */
 export function checkRegistry(image: string, registries: readonly string[]): void {
   const registry = registryOf(image);
@@ -22,7 +24,7 @@ export function checkRegistry(image: string, registries: readonly string[]): voi
     );
 }
 
-/** The registry host of an image by the engine's rule: the part before the first slash, if it can be a host. */
+/** Returns the registry host of an image by the engine's rule: the part before the first slash, if it can be a host. */
 function registryOf(image: string): string {
   const [first = '', ...rest] = image.split('/');
   const isHost = /[.:]/.test(first) || first === 'localhost' || first !== first.toLowerCase();

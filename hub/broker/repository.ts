@@ -7,9 +7,10 @@ import type { HubIdentity } from './schema.ts';
 const gitImage = /^agenthub\/git:[0-9a-f]{12}$/;
 
 /**
- * Checks the containers in which git and acceptance commands run. Git gets one folder, at its own path, as the user who owns
- * it, and nothing else; the image is one that the broker built of its own files. Acceptance commands may run in any image,
- * and write to no folder. Rejects with HUB_BROKER_REFUSED. Call it after links in the sources were resolved.
+ * Checks the containers in which git and acceptance commands run. Git gets one folder, at its own path, as the user who
+ * owns it, and nothing else; its image must be one that the broker built from its own files. Acceptance commands may
+ * run in any image, and write to no folder. Rejects with HUB_BROKER_REFUSED. Call it after links in the sources were
+ * resolved.
  */
 export async function checkRepositoryContainer(
   name: string,
@@ -43,8 +44,8 @@ export async function checkRepositoryContainer(
 const hasPrograms = (folders: Readonly<Record<string, string>> = {}) =>
   Object.values(folders).some(options => !options.includes(',noexec,'));
 
-/** The owner of the git folder in a folder, or of the folder. */
+/** Returns the owner of the `.git` in a folder, or else of the folder, as `uid:gid`. */
 async function ownerOf(folder: string): Promise<string> {
-  const { uid, gid } = await lstat(join(folder, '.git')).catch(() => lstat(folder)); // It is no repository.
+  const { uid, gid } = await lstat(join(folder, '.git')).catch(() => lstat(folder)); // The folder is not a repository.
   return `${uid}:${gid === 0 ? uid : gid}`;
 }

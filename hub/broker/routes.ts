@@ -4,31 +4,31 @@ import { type QueryRules, type RequestTarget, flag } from './target.ts';
 /** Objects whose owner is checked before a call is admitted. */
 type OwnedKind = 'container' | 'network' | 'volume';
 
-/** What the broker does with an admitted call besides forwarding it. */
+/** What the broker does with an admitted call, besides forwarding it. */
 type Handling =
   | {
       readonly kind:
         | 'none'
-        /** The call names an image that a hub built, by its tag. */
+        /** Requires that the call names, by its tag, an image that a hub built. */
         | 'built_image'
-        /** A list of the images that hubs built. */
+        /** Lists only the images that hubs built. */
         | 'built_images'
-        /** As `own`, and the container's mounts are checked again. */
+        /** As `own`; also checks the container's mounts again. */
         | 'start_container'
-        /** The broker answers itself, with the volumes of this hub only. */
+        /** The broker answers the call itself, with the volumes of this hub only. */
         | 'own_volumes'
         | 'create_container'
         | 'create_network'
-        /** The forwarder joins or leaves a network of this hub. */
+        /** The forwarder's container joins or leaves a network of this hub. */
         | 'connect_network'
         | 'disconnect_network'
         /** Pulls an image from an allowed registry. */
         | 'pull'
         | 'build';
     }
-  /** The named object must carry this hub's label. The engine gets its id, never the name. */
+  /** The named object must have this hub's label. The engine gets its id, never the name. */
   | { readonly kind: 'own'; readonly object: OwnedKind }
-  /** Lists and events show only objects with this hub's label. */
+  /** Lists and events contain only objects with this hub's label. */
   | { readonly kind: 'filter'; readonly others: readonly string[] };
 
 type Method = 'GET' | 'POST' | 'DELETE';
@@ -38,10 +38,10 @@ const network = '/networks/([a-zA-Z0-9][a-zA-Z0-9_.-]{0,254})';
 const volume = '/volumes/([a-zA-Z0-9][a-zA-Z0-9_.-]{0,254})';
 // A reference is a path, a tag and a digest. parseTarget has already refused ambiguous characters.
 const image = '/images/[a-zA-Z0-9][a-zA-Z0-9_.:@/-]{0,511}';
-// Repositories that only images of packages and the hub's own images have.
+// Repositories that only images of packages and the hub's own images use.
 const builtRepository =
   'agenthub/(?:(?:npm|python)-[a-z0-9][a-z0-9._-]{0,200}|egress|agent|git|ollama-mcp)';
-// A tag, never an image id.
+// An image is named by its tag, never by its id.
 const builtImage = `/images/(${builtRepository}:[a-zA-Z0-9_][\\w.-]{0,127})`;
 const own = (object: OwnedKind): Handling => ({ kind: 'own', object });
 const number = /^\d{1,6}$/;
@@ -57,7 +57,7 @@ const rows: readonly (readonly [Method, path: string, Handling, QueryRules?])[] 
   ['GET', '/images/json', { kind: 'built_images' }, { filters: /^/ }],
   ['GET', `${image}/json`, { kind: 'none' }],
   [
-    // A pull without credentials, of images that a config names or that the hub builds on.
+    // Pulls without credentials an image that a config names or that the hub builds on.
     'POST',
     '/images/create',
     { kind: 'pull' },
@@ -68,7 +68,7 @@ const rows: readonly (readonly [Method, path: string, Handling, QueryRules?])[] 
   ],
   ['DELETE', builtImage, { kind: 'built_image' }],
   [
-    // Only the tag by which a hub marks an image as in use. Other tags decide which code runs.
+    // Admits only the tag by which a hub marks an image as in use. Other tags decide which code runs.
     'POST',
     `${builtImage}/tag`,
     { kind: 'built_image' },
@@ -111,11 +111,11 @@ const routes = rows.map(([method, path, handling, query = {}]) => ({
   path: new RegExp(`^${path}$`),
   handling,
   query,
-  /** The connection becomes a raw stream in both directions. */
+  /** True if the connection becomes a raw stream in both directions. */
   hijack: path.endsWith('/attach'),
 }));
 
-/** Finds the route of a call; `{id}` in its path stands for the object `name`. Throws HUB_BROKER_REFUSED. */
+/** Finds the route of a call. `path` contains `{id}` in place of the object's name. Throws HUB_BROKER_REFUSED. */
 export function findRoute(method: string, target: RequestTarget) {
   for (const route of routes) {
     const match = route.method === method ? route.path.exec(target.path) : null;

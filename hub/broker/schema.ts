@@ -2,32 +2,32 @@ import { z } from 'zod';
 import { tryParseJson } from '#core';
 import { refusal, show } from './refusal.ts';
 
-/** Labels that mark objects of a hub. The hub's driver writes the same ones. */
+/** Labels that mark objects of a hub. The hub's Docker runtime writes the same labels. */
 export const hubLabel = 'io.agenthub.hub';
 export const managedLabel = 'io.agenthub.managed';
 export const baseLabel = 'io.agenthub.base';
 export const packageLabel = 'io.agenthub.package';
-/** On volumes: name of the hub that created it, which stays the same however the hub is started. */
+/** Label on volumes: name of the hub that created the volume, which is the same however the hub is started. */
 export const nameLabel = 'io.agenthub.name';
 
 export type HubIdentity = {
-  /** Value of the hub's label. */
+  /** Value of the label `io.agenthub.hub`. */
   readonly hubId: string;
-  /** Prefix of every object name, and the compose project of the containers. */
+  /** Prefix of the names of all objects, and the compose project of the containers. */
   readonly hubName: string;
-  /** The volume with the hub's data. Agents get their folders in it, and nothing else does. Absent: no agents. */
+  /** The volume with the hub's data, of which agents get their folders and servers nothing. Absent: no agents. */
   readonly dataVolume?: string;
-  /** Names of the networks of agents begin with it. */
+  /** Prefix of the names of agents' networks. */
   readonly agentNetwork?: string;
 };
 
-/** Accepts texts that match the expression. */
+/** Schema of a text that matches the expression. */
 export const matching = (expression: RegExp, error?: string) =>
   z.string().regex(expression, error === undefined ? {} : { error });
 
 const text = matching(/^[^\0]*$/).max(65_536);
 
-/** An unambiguous absolute path. */
+/** Schema of an unambiguous absolute path. */
 export const plainPath = z.string().max(4096).refine(isPlainPath, {
   error: 'must be an absolute path without empty, "." or ".." parts',
 });
@@ -36,7 +36,7 @@ export const containerPath = plainPath.refine(path => !/^\/(proc|sys|dev)(\/|$)/
   error: 'must not lie in /proc, /sys or /dev',
 });
 
-/** Whether a path is absolute, not the root itself, and without empty, "." or ".." parts. */
+/** True if a path is absolute, not the root itself, and without empty, "." or ".." parts. */
 export function isPlainPath(path: string): boolean {
   const [first, ...parts] = path.split('/');
   const isPlain = (part: string) => part !== '' && part !== '.' && part !== '..';
@@ -49,11 +49,11 @@ export const ownName = ({ hubName }: HubIdentity) =>
     .max(255)
     .startsWith(`${hubName}-`);
 
-/** True for the name of the network of a build. No server has it: their names have no dot. */
+/** True for the name of a build's network. No server has such a name, as server names have no dot. */
 export const isBuildName = (name: string, { hubName }: HubIdentity): boolean =>
   name.startsWith(`${hubName}-.build-`);
 
-/** Schema of the name of a network of this hub: that of a container, or of an agent. */
+/** Schema of the name of a network of this hub, which belongs to a container or an agent. */
 export const ownNetworkName = (owner: HubIdentity) =>
   z.union([
     ownName(owner),
@@ -62,7 +62,10 @@ export const ownNetworkName = (owner: HubIdentity) =>
       .startsWith(`${owner.agentNetwork ?? owner.hubName}-`),
   ]);
 
-/** Name of the only network that a container of this hub may be in: the network of an agent is called after the agent. */
+/**
+ * Returns the name of the only network that a container of this hub may be in. The network of an agent has the agent's
+ * name.
+ */
 export function networkOf(container: string, { hubName, agentNetwork }: HubIdentity): string {
   const prefix = `${hubName}-.agent-`;
   return agentNetwork !== undefined && container.startsWith(prefix)
@@ -70,7 +73,7 @@ export function networkOf(container: string, { hubName, agentNetwork }: HubIdent
     : container;
 }
 
-/** Labels of every object of this hub. They are always added. */
+/** Labels of every object of this hub. They are added if they are missing. */
 const hubLabels = ({ hubId }: HubIdentity) => ({
   [hubLabel]: z.literal(hubId).default(hubId),
   [managedLabel]: z.literal('true').default('true'),
@@ -85,7 +88,7 @@ export const ownLabels = (owner: HubIdentity) =>
       'io.agenthub.instance': text.optional(),
       'io.agenthub.digest': text.optional(),
       'com.docker.compose.project': z.literal(owner.hubName).optional(),
-      // Never a service name of the compose file: compose would adopt the container as that service.
+      // Never a service name of the compose file, as compose would adopt the container as that service.
       'com.docker.compose.service': z.string().startsWith('mcp-').max(255).optional(),
       'com.docker.compose.oneoff': z.literal('False').optional(),
       'com.docker.compose.container-number': matching(/^\d{1,7}$/).optional(),
@@ -103,7 +106,7 @@ export const volumeLabels = (owner: HubIdentity) =>
     })
     .prefault({});
 
-/** A list of strings: arguments or variables. */
+/** Schema of a list of strings: arguments or variables. */
 export const words = z.array(text).max(4096);
 
 /**

@@ -8,7 +8,7 @@ export type BrokerOptions = HubIdentity & {
   readonly enginePath: string;
   /** Folders on the engine's machine below which servers may mount folders. Empty by default. */
   readonly mountRoots: readonly string[];
-  /** Hosts of the registries that images may be pulled from. */
+  /** Hosts of the registries from which images may be pulled. */
   readonly registries: readonly string[];
   readonly imagesDir: string;
 };
@@ -63,7 +63,7 @@ const splitList = (text = ''): readonly string[] =>
     .map(entry => entry.trim())
     .filter(entry => entry !== '');
 
-/** Parses a list of registry hosts. Default: the usual registries. Throws HUB_CONFIG_INVALID for an invalid host. */
+/** Parses a list of registry hosts. Default: `defaultRegistries`. Throws HUB_CONFIG_INVALID for an invalid host. */
 function readRegistries(text: string | undefined): readonly string[] {
   const names = splitList(text?.toLowerCase());
   const bad = names.find(name => !hostPattern.test(name));

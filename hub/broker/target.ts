@@ -3,7 +3,7 @@ import { refusal, show } from './refusal.ts';
 
 /** A parsed request target. `path` has no version and no escapes; parameter names are unique. */
 export type RequestTarget = {
-  /** `/v1.43`, or empty for the engine's newest version. */
+  /** API version, such as `/v1.43`; empty for the engine's newest version. */
   readonly version: string;
   readonly path: string;
   readonly query: ReadonlyMap<string, string>;
@@ -34,7 +34,7 @@ export function parseTarget(target: string): RequestTarget {
 /** The allowed parameters of a call, each with a check of its value. */
 export type QueryRules = { readonly [parameter: string]: Pick<RegExp, 'test'> };
 
-/** A boolean as the engine reads it. */
+/** Matches a boolean as the engine reads it. */
 export const flag = /^(?:0|1|true|false)$/;
 
 /** Rebuilds a query from allowed parameters. Throws HUB_BROKER_REFUSED for any other parameter or value. */
@@ -53,8 +53,8 @@ export function rebuildQuery(
 }
 
 /**
- * Rebuilds the `filters` of a list or of the event stream, adding `label`, so that only objects with it are
- * visible: the engine combines labels with "and". `others` are further filters that a client may set.
+ * Rebuilds the `filters` of a list or of the event stream, adding `label`, so that only objects with this label are
+ * visible: the engine combines labels with "and". `others`: names of further filters that a client may set.
  */
 export function rebuildFilters(
   text: string | undefined,

@@ -6,9 +6,9 @@ import type { AdmittedCall } from './gate.ts';
 const maxRefusalBytes = 64 * 1024;
 
 /**
- * Connects a client to a raw stream of the engine. Never times out. Either side may close its sending half and
- * still receive; when one side is gone, the other gets the remaining data and is closed. `early` is
- * data of the client that followed its request head.
+ * Connects a client to a raw stream of the engine. Never times out. Either side may close its sending half and still
+ * receive; when one side disconnects, the other gets the remaining data and is closed. `early` is data of the client
+ * that followed its request head.
  */
 export function openTunnel(
   engine: EngineSocket,
@@ -16,7 +16,7 @@ export function openTunnel(
   client: Duplex,
   early: Buffer,
 ): void {
-  // The client disconnected during the checks: no 'close' will follow.
+  // The client disconnected during the checks: no 'close' event will follow.
   if (client.destroyed) return;
   if (client instanceof Socket) client.setTimeout(0).setNoDelay(true);
   const request = engine.open({ method, path, headers: { Connection: 'Upgrade', Upgrade: 'tcp' } });
@@ -25,7 +25,7 @@ export function openTunnel(
   const fail = (error: unknown) =>
     respondAndClose(client, 502, errorBody(engine.unreachable(error).message));
   request.on('error', fail);
-  // The engine refused the call, for example because the container is gone. Its answer is passed on unchanged.
+  // The engine refused the call, for example because the container was removed. Its response is passed on unchanged.
   request.on('response', answer => {
     const pass = (body: string) => respondAndClose(client, answer.statusCode ?? 502, body);
     readAll(answer, maxRefusalBytes).then(pass, fail);
@@ -43,7 +43,7 @@ export function openTunnel(
   request.end();
 }
 
-/** Sends an HTTP answer instead of the requested raw stream, and closes the connection. */
+/** Sends an HTTP response instead of the requested raw stream, and closes the connection. */
 export function respondAndClose(client: Duplex, status: number, body: string): void {
   if (client.destroyed) return;
   client.end(
@@ -53,12 +53,12 @@ export function respondAndClose(client: Duplex, status: number, body: string): v
   );
 }
 
-/** An error body in the engine's format. */
+/** Returns an error body in the engine's format. */
 export const errorBody = (message: string) => JSON.stringify({ message });
 
 function join(client: Duplex, engine: Duplex): void {
   client.pipe(engine).pipe(client);
-  // 'close' follows every error and is handled below.
+  // A 'close' event follows every error and is handled below.
   client.on('error', () => {});
   engine.on('error', () => {});
   client.on('close', () => closeSoon(engine));
