@@ -8,24 +8,24 @@ import type { AcceptanceReport, AcceptanceRun } from './repository-types.ts';
 
 const mib = 2 ** 20;
 const maxRuns = 8;
-/** Limits of one run. */
+/** Limits of one acceptance run. */
 export const acceptanceLimits = {
   commands: 50,
-  /** Characters of each command. */
+  /** Maximum number of characters of a command. */
   commandLength: 10_000,
   timeoutMs: 6 * 60 * 60_000,
-  /** Names of images. */
+  /** Pattern of image names. */
   image: /^[a-zA-Z0-9][a-zA-Z0-9_.:@/-]{0,255}$/,
 } as const;
 /** Folder in the container for the copy of the worktree and the temporary files of commands. */
 const workFolder = '/acceptance';
-/** A user that no repository belongs to. */
+/** User and group that no repository belongs to. */
 const unprivileged = '65532:65532';
 
 /**
- * Reads a word from stdin, copies the worktree, and runs each command in the copy. Lines that begin with the word are for the
- * hub; commands do not get it. Everything is written to stderr, so that it stays in order. A link may have taken the place of
- * the worktree before the engine mounted it: then its git file is another one.
+ * Shell script that reads a word from stdin, copies the worktree, and runs each command in the copy. Lines that begin
+ * with the word are for the hub; commands do not know the word. All output goes to stderr, so that it stays in order.
+ * If a link had replaced the worktree before the engine mounted it, its `.git` file would differ from the expected one.
  */
 const script = `
 IFS= read -r word || exit 97
@@ -51,7 +51,7 @@ type Needs = {
   readonly identify: (spec: LaunchSpec) => Promise<string | undefined>;
 };
 
-/** Runs the acceptance commands of tasks, each run in a container of its own without a network. */
+/** Creates a function that runs acceptance commands of tasks, each run in its own container without a network. */
 export function createAcceptance(place: RepositoryPlace, needs: Needs) {
   const { clock, newId, redact, launch, identify } = needs;
   let runs = 0;
@@ -62,7 +62,7 @@ export function createAcceptance(place: RepositoryPlace, needs: Needs) {
     using scope = createAbortScope([signal], { clock, limitMs: run.timeoutMs });
     const spec = await specOf(run, newId());
     const { image } = run;
-    // An image of others is not pulled: that may take longer than the commands.
+    // A missing image is not pulled, unless it is the hub's own: pulling may take longer than the commands.
     if (image !== undefined && (await identify(spec)) === undefined)
       throw new HubError(
         'HUB_IMAGE_MISSING',
@@ -76,11 +76,11 @@ export function createAcceptance(place: RepositoryPlace, needs: Needs) {
     try {
       instance.channel.send(Buffer.from(word));
       const over = Promise.race([instance.exited, outputs.flooded]);
-      const ended = await unlessAborted(over, scope.signal).catch(() => undefined); // Told apart below.
+      const ended = await unlessAborted(over, scope.signal).catch(() => undefined); // The causes are distinguished below.
       const isLate = scope.signal.aborted;
       const exit = await instance.stop({ graceMs: 0 });
       if (signal.aborted) throw cancelled(signal);
-      // No command ended it: the engine was lost, or somebody removed the container.
+      // The run was not ended by a command: the engine was lost, or somebody removed the container.
       if (ended && ended.code === undefined && !outputs.isDone)
         throw new HubError(
           'HUB_ENGINE_UNREACHABLE',
@@ -108,7 +108,7 @@ export function createAcceptance(place: RepositoryPlace, needs: Needs) {
         args: ['-c', script, 'sh', worktree.path, linkOf(repository, worktree), ...commands],
         user: owner.uid === 0 ? unprivileged : userOf(owner),
         network: 'none',
-        // The rest of the repository may hold keys: .git/config, and files that git ignores.
+        // Only the worktree: the rest of the repository may contain keys, in .git/config and in files that git ignores.
         mounts: [{ source: worktree.path, target: worktree.path, readOnly: true }],
         volumes: [],
         limits: {
@@ -147,7 +147,7 @@ export function createAcceptance(place: RepositoryPlace, needs: Needs) {
   };
 }
 
-/** The git file of a worktree. */
+/** Returns the content of the `.git` file of a worktree. */
 const linkOf = ({ root }: AcceptanceRun['repository'], { path }: AcceptanceRun['worktree']) =>
   `gitdir: ${root}/.git/worktrees/${basename(path)}`;
 

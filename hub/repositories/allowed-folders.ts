@@ -3,12 +3,13 @@ import { basename, dirname, isAbsolute, join, normalize, relative, resolve, sep 
 import { HubError, errorCodeOf } from '#core';
 import type { Principal } from '#policy';
 
-/** Maximum number of symbolic links in a path, as in Linux. It ends circles of links. */
+/** Maximum number of symbolic links in a path, as in Linux. The limit ends cycles of links. */
 const maxLinks = 40;
 
 /**
- * The real path of a folder that a principal may name. Links are resolved before anything is compared, in the path and in
- * the allowed folders. `inContainer`: the hub sees only a part of the machine. Rejects with HUB_PATH_REFUSED and HUB_REPOSITORY_UNKNOWN.
+ * Returns the real path of a folder that a principal may name. Links in the path and in the allowed folders are
+ * resolved before the comparison. `inContainer`: the hub sees only a part of the machine. Rejects with HUB_PATH_REFUSED
+ * and HUB_REPOSITORY_UNKNOWN.
  */
 export async function requireAllowedPath(
   path: string,
@@ -22,9 +23,9 @@ export async function requireAllowedPath(
       `${shown(path)} is not an absolute path. Write it in full, such as /home/me/projects/app`,
     );
   const { administer } = principal.grants;
-  // Normalized first: with "..", the result would reveal whether a folder that the caller may not see exists.
+  // Normalized first: with "..", the result would reveal if a folder that the caller may not see exists.
   const real = await realpath(normalize(path)).catch(async (error: unknown) => {
-    // Whoever may not look there learns nothing of what exists.
+    // A caller that may not see the folder does not learn if it exists.
     throw administer || (await isAllowed(await placeOf(normalize(path)), folders))
       ? missing(path, error, inContainer)
       : refused(path, folders);
@@ -38,19 +39,19 @@ async function isAllowed(place: string, folders: readonly string[]): Promise<boo
   return false;
 }
 
-/** The real path of a path that may not exist: its existing part is resolved, and the rest is appended. */
+/** Returns the real path of a path that may not exist: its existing part is resolved, and the rest is appended. */
 async function placeOf(path: string, linksBefore = 0): Promise<string> {
-  const real = await realpath(path).catch(() => undefined); // Then its folder decides.
+  const real = await realpath(path).catch(() => undefined); // If the path does not exist, its parent folder is resolved.
   const folder = dirname(path);
   if (real !== undefined || folder === path) return real ?? path;
   const above = await placeOf(folder, linksBefore);
-  const link = linksBefore < maxLinks ? await readlink(path).catch(() => undefined) : undefined; // It is none.
+  const link = linksBefore < maxLinks ? await readlink(path).catch(() => undefined) : undefined; // The path is not a link.
   return link === undefined
     ? join(above, basename(path))
     : await placeOf(resolve(above, link), linksBefore + 1);
 }
 
-/** Whether a path is a folder or lies in it. */
+/** True if a path is the folder or lies in it. */
 function isBelow(path: string, folder: string): boolean {
   const rest = relative(folder, path);
   return rest === '' || (rest !== '..' && !rest.startsWith(`..${sep}`) && !isAbsolute(rest));

@@ -8,7 +8,7 @@ const usualDiffBytes = mib;
 const maxDiffBytes = 16 * mib;
 const maxAddedBytes = 4 * mib;
 
-/** Nothing of the config decides how a diff looks, and no program of it runs. */
+/** Options by which a diff is independent of the git config, and runs no program that the config names. */
 const plain = [
   '--no-ext-diff',
   '--no-textconv',
@@ -17,7 +17,7 @@ const plain = [
   '--ignore-submodules=none',
 ];
 
-/** The two sides of a diff, as arguments: `diff-tree A B`, or `diff-index --cached A`. */
+/** The two sides of a diff, as arguments of git: `diff-tree A B`, or `diff-index --cached A`. */
 type Sides = readonly [command: 'diff-tree' | 'diff-index', ...args: string[]];
 
 const statuses: Readonly<Record<string, ChangedFile['status']>> = {
@@ -27,7 +27,7 @@ const statuses: Readonly<Record<string, ChangedFile['status']>> = {
   T: 'type_changed',
 };
 
-/** The files that differ. */
+/** Returns the files that differ between the two sides. */
 export async function changedFiles(
   git: Git,
   [command, ...sides]: Sides,
@@ -46,7 +46,7 @@ export async function changedFiles(
   return changes;
 }
 
-/** The unified diff. */
+/** Returns the unified diff of the two sides, cut off after `maxBytes` at the end of a line. */
 export async function diffOf(
   git: Git,
   sides: Sides,
@@ -69,8 +69,8 @@ function unifiedDiff(git: Git, [command, ...sides]: Sides, form: Form, signal: A
 }
 
 /**
- * The changes without context and deleted files, of binary files too: an attribute, or a NUL byte, hides no added line from a
- * search. Rejects with HUB_REPOSITORY_LIMIT above 4 MiB.
+ * Returns the diff without context and deleted files, as text even for binary files: an attribute or a NUL byte cannot
+ * hide an added line from a search. Rejects with HUB_REPOSITORY_LIMIT above 4 MiB.
  */
 export async function addedLines(git: Git, sides: Sides, signal: AbortSignal): Promise<string> {
   const form = { maxBytes: maxAddedBytes, more: ['--text', '--unified=0', '--diff-filter=d'] };

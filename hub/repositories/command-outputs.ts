@@ -4,7 +4,7 @@ import type { CommandResult } from './repository-types.ts';
 
 const maxOutputLength = 16 * 1_024;
 const maxAllLength = 32 * 2 ** 20;
-/** The container says so if a command is not there. */
+/** Exit code of the shell for a command that does not exist. */
 const notFound = 127;
 
 type Needs = {
@@ -14,7 +14,10 @@ type Needs = {
 
 export type CommandOutputs = ReturnType<typeof createCommandOutputs>;
 
-/** Sorts the lines of an acceptance container by the commands that wrote them. Lines that begin with `word` are its own. */
+/**
+ * Assigns the lines of an acceptance container's output to the commands that wrote them. Lines that begin with `word`
+ * are from the script that runs the commands.
+ */
 export function createCommandOutputs(
   word: string,
   commands: readonly string[],
@@ -45,14 +48,14 @@ export function createCommandOutputs(
   }
 
   return {
-    /** A line of stderr. */
+    /** Adds a line of stderr. */
     push(line: string): void {
       if (line.startsWith(`${word} `)) return mark(line.slice(word.length + 1));
       length += line.length + 1;
       if (length > maxAllLength) flooded.resolve();
       (begun.get(current)?.output ?? before).push(line);
     },
-    /** Resolves when the commands have written more than anybody reads. */
+    /** Resolves when the commands have written more than 32 Mi characters. */
     flooded: flooded.promise,
     get isDone() {
       return isDone;
@@ -60,11 +63,14 @@ export function createCommandOutputs(
     get hasBegun() {
       return begun.size > 0;
     },
-    /** What was written before the first command began. */
+    /** Output before the first command began. */
     get beforeFirst() {
       return redact(before.text.trim());
     },
-    /** The results, after the end. `why`: the reason of an end before the last command. */
+    /**
+     * Returns the results after the end. `why`: the reason, if the run ended before the last command. `isLate`: it
+     * timed out.
+     */
     results(why: string | undefined, isLate: boolean): readonly CommandResult[] {
       const now = clock.monotonic();
       return commands.map((command, at): CommandResult => {
@@ -96,7 +102,10 @@ export function createCommandOutputs(
 
 type TextEnd = ReturnType<typeof createTextEnd>;
 
-/** The last characters of a text that grows by lines. It is cut now and then: each cut copies what is left. */
+/**
+ * Collects the last characters of a text that grows by lines. The text is cut only occasionally, as each cut copies the
+ * rest.
+ */
 function createTextEnd(maxLength: number) {
   let lines: string[] = [];
   let length = 0;

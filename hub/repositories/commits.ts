@@ -10,7 +10,7 @@ type NewCommit = Pick<CommitRequest, 'message' | 'trailers'> & {
   readonly parents: readonly CommitId[];
 };
 
-/** Creates a commit that no branch has yet. */
+/** Creates a commit that is not on any branch yet, and returns its id. */
 export async function createCommit(
   git: Git,
   { tree, parents, message, trailers }: NewCommit,
@@ -28,7 +28,7 @@ export async function createCommit(
   return stdout.toString().trim();
 }
 
-/** The message with its trailers in a paragraph of their own. */
+/** Returns the commit message, with its trailers in a paragraph of their own. */
 function messageOf({ message, trailers = {} }: Pick<NewCommit, 'message' | 'trailers'>): string {
   const text = message.replaceAll('\0', '').slice(0, maxMessageLength).trim() || 'No message';
   const lines = Object.entries(trailers).map(([name, value]) => {
@@ -45,7 +45,7 @@ function messageOf({ message, trailers = {} }: Pick<NewCommit, 'message' | 'trai
   return lines.length === 0 ? `${text}\n` : `${text}\n\n${lines.join('\n')}\n`;
 }
 
-/** Moves a branch from one commit to another. Rejects with HUB_GIT_FAILED if it has moved meanwhile. */
+/** Moves a branch from one commit to another. Rejects with HUB_GIT_FAILED if the branch is not at `from`. */
 export async function moveBranch(
   git: Git,
   branch: string,
@@ -55,7 +55,7 @@ export async function moveBranch(
   await git(['update-ref', '-m', `agenthub: ${why}`, `refs/heads/${branch}`, to, from], {}, signal);
 }
 
-/** The commit of a branch; undefined if there is no such branch. */
+/** Returns the commit of a branch; undefined if there is no such branch. */
 export async function findBranch(
   git: Git,
   branch: string,

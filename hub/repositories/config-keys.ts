@@ -8,21 +8,21 @@ import { partsOf } from './git.ts';
 
 const timeoutMs = 60_000;
 const maxConfigBytes = 4 * 2 ** 20;
-/** Config files whose keys are kept. The oldest are dropped first. */
+/** Maximum number of config files whose keys are cached. The oldest are dropped first. */
 const maxKept = 64;
-/** The keys of a larger file are not kept. */
+/** Maximum size in bytes of a config file whose keys are cached. */
 const maxKeptBytes = 64 * 1024;
 
-/** Lists the keys of the config of a repository and of its worktrees. Nothing that it includes is read. */
+/** Lists the keys in the git config of a repository and of its worktrees. Included files are not read. */
 export type ConfigKeyReader = (
   root: string,
   driver: Driver,
   signal: AbortSignal,
 ) => Promise<ConfigKeys>;
 
-/** Creates a reader that starts git only for contents that it has not seen before. */
+/** Creates a reader that runs git only for config files whose content it has not seen before. */
 export function createConfigKeyReader(): ConfigKeyReader {
-  /** By the hash of the content: git is given nothing else. */
+  /** Keys by the hash of the content, which is all that git reads for them. */
   const kept = new Map<string, ConfigKeys>();
 
   async function keysOfContent(
@@ -68,7 +68,7 @@ async function listKeys(
   signal: AbortSignal,
 ): Promise<ConfigKeys> {
   const args = ['config', '--file', '-', '--no-includes', '--list', '--name-only', '-z'];
-  // Without a repository: this command alone runs before its config is checked.
+  // Run without a repository: this is the only command that runs before the repository's config is checked.
   const env = { ...gitEnvironment([]), GIT_DIR: '/dev/null' };
   const input = content.toString('base64');
   const params = { args, env, input, maxBytes: maxConfigBytes, timeoutMs };

@@ -10,11 +10,11 @@ import {
 import { type Answer, valueOf } from '#jsonrpc';
 import type { Instance } from '#runtimes';
 
-/** Requests of one driver at the same time. More wait for none: they are refused. */
+/** Maximum number of pending requests of a driver. Further requests are refused. */
 const maxPending = 256;
-/** Time in ms beyond the limit of a request, in which the driver reports its own timeout. */
+/** Time in ms beyond the timeout of a request, in which the driver can report the timeout itself. */
 const marginMs = 10_000;
-/** Time in ms for the answer to a cancelled request: git removes its locks. */
+/** Time in ms to wait for the answer to a cancelled request, in which git removes its locks. */
 const cancelMs = 4_000;
 
 type DriverRequest = {
@@ -23,19 +23,19 @@ type DriverRequest = {
   readonly timeoutMs: number;
 };
 
-/** The driver of images/git, which serves one folder: see its README. */
+/** The program of images/git, which runs git and file operations in one folder: see its README. */
 export interface Driver {
-  /** Why the driver has ended. Undefined while it works. */
+  /** Why the driver has ended; undefined while it runs. */
   readonly ended: string | undefined;
   /**
-   * Rejects with HUB_REPOSITORY_LIMIT, HUB_PATH_REFUSED, HUB_GIT_FAILED, or HUB_CALL_CANCELLED once git has ended.
-   * `schema` parses the result.
+   * Sends a request. Rejects with HUB_REPOSITORY_LIMIT, HUB_PATH_REFUSED, HUB_GIT_FAILED, or with HUB_CALL_CANCELLED
+   * once git has ended. `schema` parses the result.
    */
   request<T>(request: DriverRequest, schema: z.ZodType<T>, signal: AbortSignal): Promise<T>;
   stop(): Promise<void>;
 }
 
-/** The driver in an instance. Call it before the driver has written anything. */
+/** Connects to the driver in an instance. Must be called before the driver has written anything. */
 export function createDriver(
   root: string,
   instance: Instance,
@@ -64,14 +64,14 @@ export function createDriver(
       pending.get(key)?.reject(tooLong);
       pending.delete(key);
     },
-    noise() {}, // Nothing but the driver writes to its output.
+    noise() {}, // Only the driver writes to its stdout.
   });
   function end(detail: string): void {
     ended ??= detail;
     for (const { reject } of pending.values()) reject(gone(root, ended));
     pending.clear();
   }
-  // The exit of a container that was killed is reported only once it is removed.
+  // The channel closes first: the exit of a killed container is reported only once it is removed.
   void channel.closed.then(({ reason }) => end(reason));
   void instance.exited.then(({ detail }) => end(detail));
 
@@ -89,7 +89,7 @@ export function createDriver(
         throw new HubError('HUB_REPOSITORIES_FULL', `${root}: too many requests wait. Try later`);
       const id = ++last;
       const answer = Promise.withResolvers<unknown>();
-      answer.promise.catch(() => undefined); // A request that was given up has no reader.
+      answer.promise.catch(() => undefined); // After a timeout or a cancellation, a late rejection is ignored.
       pending.set(id, answer);
       send({ id, method, params });
       using late = createAbortScope([signal], { clock, limitMs: timeoutMs + marginMs });
@@ -99,7 +99,7 @@ export function createDriver(
         if (!late.signal.aborted) throw error;
         if (ended === undefined) send({ method: 'cancel', params: { id } });
         using over = createAbortScope([], { clock, limitMs: cancelMs });
-        await unlessAborted(answer.promise, over.signal).catch(() => undefined); // Its result does not count any more.
+        await unlessAborted(answer.promise, over.signal).catch(() => undefined); // The result is ignored after a timeout or a cancellation.
         throw signal.aborted ? cancelled(root, signal) : tooLate(root, error);
       } finally {
         pending.delete(id);
@@ -126,7 +126,7 @@ const cancelled = (root: string, { reason }: AbortSignal) =>
     ? reason
     : new HubError('HUB_CALL_CANCELLED', `${root}: the request was cancelled`, { cause: reason });
 
-/** Codes of the driver, and of the system. */
+/** Error codes of the driver and the system, and the hub's codes for them. */
 const codes: Readonly<Record<string, 'HUB_REPOSITORY_LIMIT' | 'HUB_PATH_REFUSED'>> = {
   EFBIG: 'HUB_REPOSITORY_LIMIT',
   ELOOP: 'HUB_PATH_REFUSED',
@@ -147,7 +147,7 @@ function errorOf(root: string, { bytes, payload }: Answer): HubError {
   const error = valueOf(bytes, payload);
   const { message, data } = isObject(error) ? error : {};
   const code = isObject(data) ? String(data['code']) : '';
-  // The driver opens each folder on the way by itself, so that no link leads elsewhere.
+  // Removes path prefixes of the driver, which opens each folder of a path by itself so that no link leads elsewhere.
   const said = String(message).replaceAll(/\/proc\/self\/fd\/\d+\//g, '');
   const advice = advices[code] ?? '';
   return new HubError(codes[code] ?? 'HUB_GIT_FAILED', `${root}: ${said}${advice}`);

@@ -3,7 +3,7 @@ import type { Instance, LaunchEvents, LaunchSpec } from '#runtimes';
 import { type Driver, createDriver } from './driver.ts';
 import { driverName } from './launch.ts';
 
-/** Drivers at the same time. */
+/** Maximum number of drivers that run at the same time. */
 const maxDrivers = 32;
 /** Time in ms without use after which a driver is stopped. */
 const idleMs = 60_000;
@@ -21,12 +21,12 @@ type Needs = {
   readonly specOf: (root: string) => Promise<LaunchSpec>;
 };
 
-/** Use of a driver until it is disposed. */
+/** A use of a driver, until disposed. */
 export type DriverUse = AsyncDisposable & {
   readonly driver: Driver;
-  /** Stops the driver for all of its uses. The next use starts another one. */
+  /** Stops the driver for all of its uses. The next use starts a new driver. */
   readonly discard: () => Promise<void>;
-  /** Runs work of all uses of this folder one after the other. */
+  /** Runs work one after the other, among all uses of this folder. */
   readonly exclusive: <T>(work: () => Promise<T>) => Promise<T>;
 };
 
@@ -37,10 +37,10 @@ type Entry = {
   idle: Disposable | undefined;
 };
 
-/** One driver for each folder in use. It is stopped a while after its last use. */
+/** Runs one driver for each folder in use, and stops it a minute after its last use. */
 export function createDrivers({ clock, log, launch, specOf }: Needs) {
   const entries = new Map<string, Entry>();
-  /** Drivers that are being stopped: a successor has the name of its container. */
+  /** Drivers that are stopping, by folder: their successors use the same container name. */
   const stopping = new Map<string, Promise<void>>();
   let isClosed = false;
 
@@ -96,7 +96,7 @@ export function createDrivers({ clock, log, launch, specOf }: Needs) {
       idle: undefined,
       exclusive(work) {
         const result = last.then(work);
-        last = result.catch(() => undefined); // Its caller gets the error.
+        last = result.catch(() => undefined); // The caller of `exclusive` gets the error.
         return result;
       },
     };
@@ -110,7 +110,7 @@ export function createDrivers({ clock, log, launch, specOf }: Needs) {
     entry.idle = clock.after(idleMs, () => void remove(root, entry));
   }
 
-  /** The entry of a driver that works. One that has ended since is replaced once. */
+  /** Returns a running driver and its entry. A driver that has ended meanwhile is replaced, once. */
   async function hold(root: string, isRetry = false): Promise<readonly [Entry, Driver]> {
     if (isClosed) throw new HubError('HUB_SHUTTING_DOWN', 'the hub is stopping');
     const entry = entries.get(root) ?? create(root);
@@ -126,7 +126,7 @@ export function createDrivers({ clock, log, launch, specOf }: Needs) {
   }
 
   return {
-    /** Starts the driver of a folder if necessary. `root`: an absolute path without links. */
+    /** Returns a driver for a folder, and starts it if necessary. `root`: an absolute path without links. */
     async use(root: string): Promise<DriverUse> {
       const [entry, driver] = await hold(root);
       let isReleased = false;

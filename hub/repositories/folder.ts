@@ -7,7 +7,7 @@ import type { FileContent, SafeFolder } from './repository-types.ts';
 const timeoutMs = 30_000;
 const mib = 2 ** 20;
 const maxReadBytes = 16 * mib;
-/** Bytes of one request to the driver. */
+/** Maximum number of content bytes in one request to the driver. */
 const maxWriteBytes = 16 * mib;
 const maxFiles = 100_000;
 const none = z.object({});
@@ -15,7 +15,10 @@ const listSchema = z.object({
   files: z.array(z.object({ path: z.string() }).transform(({ path }) => path)),
 });
 
-/** Operations of the driver on a folder, whose path is relative to the root of the driver. Paths are not checked here. */
+/**
+ * File operations of the driver in a folder, whose path is relative to the root of the driver. Paths are not checked
+ * here.
+ */
 export function createDriverFolder(driver: Driver, folder: string) {
   const request = <T>(
     method: string,
@@ -53,20 +56,20 @@ export function createDriverFolder(driver: Driver, folder: string) {
       void (await request('remove', { paths }, none, signal)),
     list: async (signal: AbortSignal) =>
       (await request('list', { max: maxFiles }, listSchema, signal)).files,
-    /** Paths of what is in the way of new files. */
+    /** Returns paths of existing files and links that are in the way of new files. */
     obstacles: async (paths: readonly string[], signal: AbortSignal) =>
       (await request('obstacles', { paths }, z.object({ paths: z.array(z.string()) }), signal))
         .paths,
-    /** Names of the folders in it. */
+    /** Returns the names of the folders in this folder. */
     folders: async (signal: AbortSignal) =>
       (await request('folders', {}, z.object({ names: z.array(z.string()) }), signal)).names,
-    /** Removes the folder with everything in it. */
+    /** Removes the folder with all its content. */
     removeAll: async (signal: AbortSignal): Promise<void> =>
       void (await request('removeFolder', {}, none, signal)),
   };
 }
 
-/** Files in parts that one request can hold. */
+/** Splits files into parts that fit into one request. */
 function inParts<T extends { readonly bytes: number }>(files: readonly T[]): readonly T[][] {
   const parts: T[][] = [];
   let bytes = Infinity;
@@ -81,7 +84,7 @@ function inParts<T extends { readonly bytes: number }>(files: readonly T[]): rea
   return parts;
 }
 
-/** A folder of the driver for callers, whose paths are checked. `prepare` precedes each write. */
+/** Creates the operations on a folder for other rooms, with checked paths. `prepare` is awaited before each write. */
 export function createSafeFolder(
   driver: Driver,
   folder: string,
@@ -111,7 +114,7 @@ export function createSafeFolder(
   };
 }
 
-/** Throws HUB_PATH_REFUSED for a path that could lead out of the folder, or into a git folder. */
+/** Throws HUB_PATH_REFUSED for a path that could lead out of the folder or into a git folder. */
 function requirePlain(paths: readonly string[]): void {
   for (const path of paths) {
     const fault = pathFault(path);

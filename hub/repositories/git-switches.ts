@@ -1,8 +1,8 @@
 import { HubError } from '#core';
 
 /**
- * Options that keep git from running programs and from leaving the repository, whatever its config says. A value on the
- * command line wins over every file.
+ * Options that stop git from running programs and from leaving the repository, whatever its config says. Values from
+ * the environment override all config files.
  */
 const switches: Readonly<Record<string, string>> = {
   'core.hooksPath': '/dev/null',
@@ -35,7 +35,7 @@ const switches: Readonly<Record<string, string>> = {
   'worktree.useRelativePaths': 'false',
   'status.submoduleSummary': 'false',
   'diff.ignoreSubmodules': 'none',
-  // The default. A diff has no line of a larger file.
+  // Git's default. A diff does not show the lines of larger files.
   'core.bigFileThreshold': '512m',
   'i18n.commitEncoding': 'utf-8',
   'i18n.logOutputEncoding': 'utf-8',
@@ -46,7 +46,7 @@ const variables: Readonly<Record<string, string>> = {
   GIT_CONFIG_GLOBAL: '/dev/null',
   GIT_ATTR_NOSYSTEM: '1',
   GIT_TERMINAL_PROMPT: '0',
-  // No transport at all: protocol.allow alone can be loosened by protocol.<name>.allow in the repository.
+  // No transport at all: with protocol.allow alone, protocol.<name>.allow in the repository could permit one.
   GIT_ALLOW_PROTOCOL: 'none',
   GIT_NO_LAZY_FETCH: '1',
   GIT_OPTIONAL_LOCKS: '0',
@@ -61,31 +61,31 @@ const variables: Readonly<Record<string, string>> = {
   LC_ALL: 'C.UTF-8',
 };
 
-/** Options with a name in them, which can only be switched off one by one. */
+/** Options that contain a name, and so must be overridden one by one. The key is a pattern. */
 const namedSwitches: readonly (readonly [key: RegExp, value: string])[] = [
   [/^filter\..*\.(?:clean|smudge|process)$/i, ''],
   [/^filter\..*\.required$/i, 'false'],
-  // A driver that fails is a conflict, which goes to a person; without one, git would not merge at all.
+  // A failing driver is a conflict, which goes to a person; without a driver, git would not merge at all.
   [/^merge\..*\.driver$/i, 'false'],
   [/^diff\..*\.(?:textconv|command)$/i, 'false'],
-  // "true" would hide the lines of text from reviews.
+  // "true" would hide lines of text files from reviews.
   [/^diff\..*\.binary$/i, 'auto'],
 ];
 
-/** Options that lead out of the repository, or fetch objects while git reads. There is no way to switch them off. */
+/** Options that lead out of the repository, or fetch objects while git reads. They cannot be overridden. */
 const refused: readonly (readonly [key: RegExp, why: string])[] = [
   [/^include(?:if\..*)?\.path$/i, 'it includes another file'],
-  // Newer versions of git have hooks in the config, which core.hooksPath does not disable.
+  // Newer versions of git read hooks from the config, which core.hooksPath does not disable.
   [/^hook\./i, 'it has hooks in its config'],
   [/^core\.worktree$/i, 'its files are in another folder'],
   [/^extensions\.partialclone$/i, 'it is a partial clone: fetch all objects first'],
   [/^remote\..*\.promisor$/i, 'it is a partial clone: fetch all objects first'],
 ];
 
-/** Keys of a config file, as `git config --list --name-only -z` prints them. */
+/** Keys of a git config, as `git config --list --name-only -z` prints them. */
 export type ConfigKeys = readonly string[];
 
-/** Throws HUB_REPOSITORY_REFUSED for a config that git cannot be made to ignore. */
+/** Throws HUB_REPOSITORY_REFUSED for a git config with options that cannot be overridden. */
 export function requireHarmlessConfig(root: string, keys: ConfigKeys): void {
   for (const key of keys)
     for (const [pattern, why] of refused)
@@ -96,14 +96,14 @@ export function requireHarmlessConfig(root: string, keys: ConfigKeys): void {
         );
 }
 
-/** The environment of every git command. `keys`: of the config of the repository. */
+/** Returns the environment of a git command. `keys`: keys in the config of the repository. */
 export function gitEnvironment(keys: ConfigKeys): Readonly<Record<string, string>> {
   const named = keys.flatMap(key => {
     const found = namedSwitches.find(([pattern]) => pattern.test(key));
     return found ? [[key, found[1]] as const] : [];
   });
   const all = [...Object.entries(switches), ...named];
-  // Variables rather than `-c`, which cannot have "=" in a key.
+  // Passed as variables: the option `-c` does not allow "=" in a key.
   return Object.assign(
     { ...variables, GIT_CONFIG_COUNT: String(all.length) },
     ...all.map(([key, value], at) => ({

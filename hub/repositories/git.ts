@@ -9,7 +9,10 @@ const usualMs = 60_000;
 
 const resultSchema = z.object({
   code: z.number(),
-  /** Base64, from the hub's own driver: a check of it takes longer than all else that the hub does with an answer. */
+  /**
+   * In base64, which is not checked: the driver is the hub's own, and a check takes longer than all other work on an
+   * answer.
+   */
   stdout: z.string(),
   stderr: z.string(),
   isTruncated: z.boolean(),
@@ -18,14 +21,16 @@ const resultSchema = z.object({
 
 type GitOptions = {
   readonly input?: string | Uint8Array;
-  /** More output is cut off, and ends git. Default: 256 KiB. */
+  /** Maximum size of the output in bytes. Git is ended after it. Default: 256 KiB. */
   readonly maxBytes?: number;
-  /** Default: 60,000. */
+  /** Timeout of the command, in ms. Default: 60,000. */
   readonly timeoutMs?: number;
-  /** Exit codes that are no failure. Default: 0. */
+  /** Exit codes that do not count as failure. Default: 0. */
   readonly codes?: readonly number[];
   readonly env?: Readonly<Record<string, string>>;
-  /** Number of objects that `cat-file --batch` prints for `input`. Its git stays for the next such command. */
+  /**
+   * Number of objects that `cat-file --batch` prints for `input`. The git process is reused by the next such command.
+   */
   readonly objects?: number;
 };
 
@@ -35,23 +40,23 @@ type GitOutput = {
   readonly isTruncated: boolean;
 };
 
-/** Runs git on a part of a repository. Rejects with HUB_GIT_FAILED for any other exit code than the expected ones. */
+/** Runs git on a part of a repository. Rejects with HUB_GIT_FAILED for an unexpected exit code or a timeout. */
 export type Git = (
   args: readonly string[],
   options: GitOptions,
   signal: AbortSignal,
 ) => Promise<GitOutput>;
 
-/** What of a repository a command sees. */
+/** Functions that run git, by the part of the repository that the command sees. */
 export type GitPlaces = {
-  /** Only objects and refs: no files, no index, and no attributes but `.git/info/attributes`. */
+  /** Sees only objects and refs: no files, no index, and no attributes except `.git/info/attributes`. */
   readonly objects: Git;
-  /** The files and the index of the user. */
+  /** Sees the user's files and index in the top folder. */
   readonly userTree: Git;
   worktree(place: { readonly gitFolder: string; readonly path: string }): Git;
 };
 
-/** Git in the repository of a driver. `keys`: of its config. */
+/** Creates functions that run git in the repository of a driver. `keys`: keys in the config of the repository. */
 export function createGitPlaces(root: string, driver: Driver, keys: ConfigKeys): GitPlaces {
   const common = `${root}/.git`;
   const usual = gitEnvironment(keys);
@@ -94,18 +99,19 @@ export function createGitPlaces(root: string, driver: Driver, keys: ConfigKeys):
   };
 }
 
-/** Its id is the same in all repositories with SHA-1; in others it names nothing, which is ignored. */
+/** Id of the empty tree in all repositories with SHA-1. In others, it names no object, which git ignores. */
 const emptyTree = '4b825dc642cb6eb9a060e54bf8d69288fbee4904';
 
 const withFiles = ['-c', 'core.bare=false'];
 
 /**
- * Without `--bare`, git takes the working folder for the files, and a `.gitattributes` there hides changes from reviews.
- * Versions from 2.43 on may read the attributes of a commit: those of the empty tree are none.
+ * Options for commands that must not see files. Without `--bare`, git looks for files in the working folder, and a
+ * `.gitattributes` there can hide changes from reviews. From 2.43 on, git may read attributes from a commit: the empty
+ * tree has none.
  */
 const withoutFiles = ['--bare', '-c', 'core.bare=true', '-c', `attr.tree=${emptyTree}`];
 
-/** What git says if another git may be at work. */
+/** Message of git if another git process may be running. */
 const isLocked = /Unable to create '([^']+\.lock)'/;
 
 /** Message of git when it cannot examine a submodule. */
@@ -126,12 +132,12 @@ function gitError(root: string, args: readonly string[], stderr: string, code: n
   });
 }
 
-/** The whole output as text. Throws HUB_REPOSITORY_LIMIT if it was cut off. */
+/** Returns the whole output as text. Throws HUB_REPOSITORY_LIMIT if it was cut off. */
 export function wholeText({ stdout, isTruncated }: GitOutput, what: string): string {
   if (!isTruncated) return stdout.toString();
   throw new HubError('HUB_REPOSITORY_LIMIT', `${what} exceeds ${stdout.length} bytes`);
 }
 
-/** The parts of an output of `-z`. */
+/** Splits the output of a command with `-z`. */
 export const partsOf = (text: string): readonly string[] =>
   text === '' ? [] : text.replace(/\0$/, '').split('\0');

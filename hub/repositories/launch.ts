@@ -9,22 +9,22 @@ const maxLineBytes = 48 * mib;
 const minute = 60_000;
 
 export type RepositoryPlace = {
-  /** Where git runs. */
+  /** Where git runs: in a container, or as a child process of the hub. */
   readonly runsIn: 'docker' | 'process';
-  /** True if the hub runs in a container: then the users of the engine's machine are not its own. */
+  /** True if the hub runs in a container: then its users are not those of the engine's machine. */
   readonly inContainer: boolean;
-  /** Folder of the build contexts. */
+  /** Folder of the hub's build contexts. */
   readonly imagesDir: string;
 };
 
 /** The user that owns a folder. */
 type Owner = { readonly uid: number; readonly gid: number };
 
-/** Name of the container of a folder. Names of servers contain no dot. */
+/** Returns the name of a folder's container. It begins with a dot, as no server's name does. */
 export const driverName = (root: string): string =>
   `.git-${createHash('sha256').update(root).digest('hex').slice(0, 12)}`;
 
-/** The driver for a folder: a container that holds nothing but the folder, or a child process. */
+/** Returns the launch spec of the driver of a folder: a container that mounts only this folder, or a child process. */
 export async function driverSpec(root: string, place: RepositoryPlace): Promise<LaunchSpec> {
   const owner = await ownerOf(root);
   requireUser(root, owner, place);
@@ -41,7 +41,7 @@ export async function driverSpec(root: string, place: RepositoryPlace): Promise<
       target: {
         kind: 'process',
         command: process.execPath,
-        // Helper threads of V8 would stand in the way of calls. The image has the same switch.
+        // Helper threads of V8 would delay calls. The image has the same option.
         args: ['--single-threaded', join(place.imagesDir, 'git', 'driver.mjs'), root],
       },
     };
@@ -53,7 +53,7 @@ export async function driverSpec(root: string, place: RepositoryPlace): Promise<
       args: [root],
       user: userOf(owner),
       network: 'none',
-      // At the same path: git stores absolute paths of worktrees.
+      // The same path in the container, because git stores absolute paths of worktrees.
       mounts: [{ source: root, target: root, readOnly: false }],
       volumes: [],
       limits: {
@@ -68,10 +68,10 @@ export async function driverSpec(root: string, place: RepositoryPlace): Promise<
   };
 }
 
-/** Files that git creates get the owner's group, unless that is root's. */
+/** Returns the user that git runs as. Files that git creates get the owner's group, unless that is root's. */
 export const userOf = ({ uid, gid }: Owner): string => `${uid}:${gid === 0 ? uid : gid}`;
 
-/** The owner of the git folder, or of a folder without one. */
+/** Returns the owner of the folder's `.git`, or of the folder if it has none. */
 export async function ownerOf(root: string): Promise<Owner> {
   const gitFolder = await lstat(join(root, '.git')).catch(ignoreMissing);
   const { uid, gid } = gitFolder ?? (await lstat(root));
@@ -79,8 +79,9 @@ export async function ownerOf(root: string): Promise<Owner> {
 }
 
 /**
- * Throws HUB_REPOSITORY_REFUSED for a folder whose owner the hub does not act for. Only root may act for other users, and
- * not by a process. The broker, which acts for all users, refuses root.
+ * Throws HUB_REPOSITORY_REFUSED if the hub does not act for the owner of a folder. A hub that runs as root acts for all
+ * users, but only in containers. A hub in a container, which creates containers by the broker, acts for all users but
+ * root.
  */
 function requireUser(root: string, { uid }: Owner, { runsIn, inContainer }: RepositoryPlace): void {
   const own = process.getuid?.() ?? uid;

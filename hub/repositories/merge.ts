@@ -8,24 +8,29 @@ import { requireBranchName } from './task-branch.ts';
 const mib = 2 ** 20;
 const maxListBytes = 4 * mib;
 const shownPaths = 20;
-/** Otherwise git runs in each submodule, by the config of that, and with its filters. Merges do not touch their files. */
+/**
+ * Option without which git would run in each submodule, with the submodule's config and filters. Merges do not touch
+ * files of submodules.
+ */
 const ignoreDirty = '--ignore-submodules=dirty';
 
 type Needs = {
   readonly root: string;
   readonly places: Pick<GitPlaces, 'objects' | 'userTree'>;
-  /** Operations that the user has begun in the top folder and not finished. */
+  /**
+   * Returns the names of git operations that the user has begun in the top folder and not finished, such as a rebase.
+   */
   readonly busy: (signal: AbortSignal) => Promise<readonly string[]>;
-  /** Paths of what is in the way of new files in the top folder. */
+  /** Returns paths of existing files that are in the way of new files in the top folder. */
   readonly obstacles: (paths: readonly string[], signal: AbortSignal) => Promise<readonly string[]>;
 };
 
 type Branches = { readonly from: CommitId; readonly into: CommitId };
 
 /**
- * Merges a branch into another. The merge is made among the objects, so a conflict leaves nothing behind; then the branch
- * moves at once. If it is checked out in the top folder, its files are updated first, and only if they are clean: from then
- * on the signal has no effect. Another run after a kill goes on where this one ended.
+ * Merges a branch into another. The merge is made in the object store, so that a conflict changes nothing; then the
+ * branch is moved. If the branch is checked out in the top folder, its files are updated first, and only if they have
+ * no changes: from then on, the signal has no effect. After a kill, another call continues where this one ended.
  */
 export async function mergeBranch(
   request: MergeRequest,
@@ -52,11 +57,11 @@ export async function mergeBranch(
   if (folder !== undefined && folder !== root) return { kind: 'dirty', folder, paths: [] };
   const operations = await busy(signal);
   if (folder === undefined && operations.includes('a rebase'))
-    // A rebase of this branch would end by moving it.
+    // The end of a rebase of this branch would move it.
     return { kind: 'dirty', folder: root, paths: operations };
   if (folder === root) {
-    // Compares contents where times, owners or inodes have changed, as git status does.
-    // Where the index is locked, the update says so.
+    // Compares contents where times, owners or inodes have changed, as git status does. If the index is locked, the
+    // update below reports it.
     await userTree(['update-index', '-q', '--refresh'], { codes: [0, 1, 128] }, signal);
     const changed = [...operations, ...(await changesIn(userTree, target, signal))];
     if (changed.length > 0) return { kind: 'dirty', folder, paths: changed.slice(0, shownPaths) };
@@ -69,7 +74,7 @@ export async function mergeBranch(
     objects,
     request.into,
     { from: into, to: target, why: `merge ${request.from}` },
-    // The files may be those of the target already.
+    // Not cancelled, as the files may already be those of the target.
     neverAborted,
   );
   return { kind: 'merged', commit: target };
@@ -81,13 +86,15 @@ async function requireBranch(git: Git, name: string, signal: AbortSignal): Promi
   throw new HubError('HUB_REPOSITORY_UNKNOWN', `there is no branch ${JSON.stringify(name)}`);
 }
 
-/** The best common ancestor: one of the two if the other has everything of it. Empty if there is none. */
+/**
+ * Returns the best common ancestor, which is one of the two commits if the other contains it. Empty if there is none.
+ */
 async function forkOf(git: Git, { from, into }: Branches, signal: AbortSignal): Promise<string> {
   const output = await git(['merge-base', into, from], { codes: [0, 1] }, signal);
   return output.stdout.toString().trim();
 }
 
-/** Makes the merge commit. No branch has it yet. */
+/** Makes the merge commit, which is not on a branch yet, or returns the conflicts. */
 async function mergeTrees(
   git: Git,
   request: MergeRequest,
@@ -106,7 +113,7 @@ async function mergeTrees(
   return { kind: 'made', target };
 }
 
-/** The folder in which a branch is checked out. */
+/** Returns the folder in which a branch is checked out, if any. */
 async function folderOf(git: Git, branch: string, signal: AbortSignal) {
   const output = await git(
     ['worktree', 'list', '--porcelain', '-z'],
@@ -121,7 +128,9 @@ async function folderOf(git: Git, branch: string, signal: AbortSignal) {
   return undefined;
 }
 
-/** Changed files of the user. None if an earlier run has brought them to the target already, and was cut off then. */
+/**
+ * Returns files that the user has changed. [] if an earlier, interrupted run has already updated them to the target.
+ */
 async function changesIn(
   git: Git,
   target: CommitId,
@@ -148,19 +157,19 @@ async function changesIn(
   return status.map(line => line.slice(3));
 }
 
-/** Files and links of the user at paths of new files. Git itself would overwrite those that it ignores. */
+/** Returns untracked files and links at paths of new files. Git would overwrite those that it ignores. */
 async function untrackedIn(
   git: Git,
   target: CommitId,
   obstacles: Needs['obstacles'],
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  // From the target to the index: what is deleted on the way is new in the target.
+  // The diff is from the target to the index, so files that it deletes are new in the target.
   const changes = await changedFiles(git, ['diff-index', '--cached', target], signal);
   const pathsOf = (status: ChangedFile['status']) =>
     changes.filter(each => each.status === status).map(({ path }) => path);
   const leaving = new Set(pathsOf('added'));
-  // Git removes the folder of a submodule for a file in its place, with all that is in it.
+  // To put a file in the place of a submodule, git removes the submodule's folder with all its content.
   const modules = changes.filter(
     ({ status, mode }) => status === 'type_changed' && mode === 'submodule',
   );
@@ -170,8 +179,9 @@ async function untrackedIn(
 }
 
 /**
- * Brings files and index of the top folder from one commit to another, as a whole or not at all. Resolves with the paths
- * that stand in the way. Rejects with HUB_REPOSITORY_REFUSED if a filter, such as that of Git LFS, would have to run.
+ * Updates files and index of the top folder from one commit to another, completely or not at all. Resolves with the
+ * paths that prevent the update. Rejects with HUB_REPOSITORY_REFUSED if a filter, such as that of Git LFS, would have
+ * to run.
  */
 async function updateFiles(
   git: Git,
@@ -213,12 +223,12 @@ async function updateFiles(
       ? untracked.slice(0, shownPaths)
       : changes.map(({ path }) => path).slice(0, shownPaths);
   }
-  // A git that is cancelled leaves half of the files updated.
+  // Not cancelled: git would leave half of the files updated.
   await git(args, { timeoutMs: 300_000 }, neverAborted);
   return [];
 }
 
-/** Paths whose changes git was told to ignore, as people do with their own settings in a tracked file. */
+/** Returns files whose changes git was told to ignore, as people do for their own settings in a tracked file. */
 async function hiddenFrom(git: Git, signal: AbortSignal): Promise<ReadonlySet<string>> {
   const output = await git(['ls-files', '-v', '-z'], { maxBytes: 4 * maxListBytes }, signal);
   const lines = partsOf(wholeText(output, 'the list of files'));

@@ -5,18 +5,18 @@ import type { CommitId } from './repository-types.ts';
 
 const mib = 2 ** 20;
 const maxListBytes = 16 * mib;
-/** Bytes of files that one command prints. */
+/** Maximum total size of the files that one command prints, in bytes. */
 const batchBytes = 4 * mib;
 const usualFileBytes = mib;
 const usualReadBytes = 16 * mib;
 const maxReadBytes = 64 * mib;
-/** Paths of one command line. */
+/** Maximum number of paths in one command line. */
 const pathsAtOnce = 200;
 
-/** A blob at a path. */
+/** A blob and its path. */
 type Blob = { readonly path: string; readonly hash: string; readonly bytes: number };
 
-/** The commit of a revision. Rejects with HUB_REPOSITORY_UNKNOWN. */
+/** Returns the commit id of a revision. Rejects with HUB_REPOSITORY_UNKNOWN. */
 export async function resolveRevision(
   git: Git,
   revision: string,
@@ -36,7 +36,7 @@ export async function resolveRevision(
 
 const isCommitId = (text: string) => /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/.test(text);
 
-/** Throws HUB_REQUEST_INVALID for anything but the id of a commit, such as an option. */
+/** Returns the id. Throws HUB_REQUEST_INVALID for anything but a commit id, such as an option of git. */
 export function requireCommitId(id: CommitId): CommitId {
   if (isCommitId(id)) return id;
   throw new HubError('HUB_REQUEST_INVALID', `${JSON.stringify(id)} is not the id of a commit`);
@@ -49,11 +49,11 @@ const modes: Readonly<Record<string, TrackedFile['mode']>> = {
   '120000': 'link',
 };
 
-/** The kind of an entry by its mode in git. */
+/** Returns the kind of a tree entry by its mode in git. */
 export const modeOf = (mode: string): TrackedFile['mode'] | 'submodule' =>
   modes[mode] ?? 'submodule';
 
-/** All files of a commit. */
+/** Returns all files of a commit. */
 export async function listFiles(
   git: Git,
   commit: CommitId,
@@ -74,12 +74,12 @@ async function treeEntries(git: Git, args: readonly string[], signal: AbortSigna
   });
 }
 
-/** A tree may have names that no git would add, such as `..`. */
+/** True for a path within the repository. Trees may have names that git would not add, such as `..`. */
 const isInside = (path: string) =>
   path.split('/').every(part => part !== '' && part !== '.' && part !== '..') &&
   !path.includes('\0');
 
-/** Files of a commit, in the order of `wanted`. Those that were listed before are not looked up again. */
+/** Reads files of a commit, in the order of `wanted`. A `TrackedFile` is not looked up again. */
 export async function readFiles(
   git: Git,
   commit: CommitId,
@@ -107,7 +107,7 @@ export async function readFiles(
   );
 }
 
-/** Texts of blobs, within the limits. */
+/** Reads blobs as texts, within the limits. */
 export const readBlobs = async (
   ...args: Parameters<typeof readBlobBytes>
 ): Promise<readonly ReadFile[]> => (await readBlobBytes(...args)).map(decoded);
@@ -171,7 +171,7 @@ async function printBlobs(git: Git, blobs: readonly Blob[], signal: AbortSignal)
   });
 }
 
-/** The trailers of the message of a commit. */
+/** Returns the trailers of a commit's message. */
 export async function readTrailers(
   git: Git,
   commit: CommitId,
@@ -193,7 +193,7 @@ export async function readTrailers(
   return trailersOf(wholeText(output, 'the message of a commit'));
 }
 
-/** The trailers of a message: its last paragraph, if all of its lines have the form `Name: value`. */
+/** Returns the trailers of a message: its last paragraph, if all lines of it have the form `Name: value`. */
 function trailersOf(body: string): Readonly<Record<string, string>> {
   const lines =
     body

@@ -2,15 +2,15 @@ import { compilePathPatterns } from './path-patterns.ts';
 import type { ChangedFile, PathFault, PathRules } from './repository-types.ts';
 
 const maxPathBytes = 1_024;
-/** Limit of most file systems. */
+/** Maximum length of a file name in bytes on most file systems. */
 const maxNameBytes = 255;
 
-/** Characters that HFS+ ignores in names, so that `.g\u200cit` is `.git` there. The list is that of git (utf8.c). */
+/** Characters that HFS+ ignores in names, so that `.g\u200cit` is `.git` there. The list is from git (utf8.c). */
 const ignoredByHfs = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g;
 
 /**
- * Why a path must not be written, without regard to rules; undefined for a plain path. Pure. It refuses what leads out of
- * the folder, into a git folder on any system, or turns a folder into a submodule.
+ * Returns why a path must not be written, whatever the rules allow; undefined for a plain path. Refuses paths that lead
+ * out of the folder or into a git folder on any system, or that turn a folder into a submodule. Pure.
  */
 export function pathFault(path: string): string | undefined {
   if (path === '') return 'is empty';
@@ -32,7 +32,9 @@ export function pathFault(path: string): string | undefined {
   return undefined;
 }
 
-/** As HFS+ and NTFS see a name: without ignored characters, streams, and dots and spaces at the end. */
+/**
+ * Returns a name as HFS+ and NTFS read it: without ignored characters, stream names, and dots and spaces at the end.
+ */
 const plainName = (name: string) =>
   name
     .replaceAll(ignoredByHfs, '')
@@ -41,10 +43,10 @@ const plainName = (name: string) =>
     .replace(/:.*$/, '')
     .replace(/[. ]+$/, '');
 
-/** `git~1` is the short name of `.git` on NTFS. */
+/** True for `.git` and its short name on NTFS, `git~1`. */
 const isGitName = (name: string) => /^(?:\.git|git~\d+)$/.test(plainName(name));
 
-/** Checks paths that are about to be written. Pure. Empty: they may be. */
+/** Checks paths before they are written, and returns the faults; [] if all may be written. Pure. */
 export function checkPaths(paths: readonly string[], rules: PathRules): readonly PathFault[] {
   const isAllowed = compilePathPatterns(rules.allowed, { ignoreCase: false });
   const isForbidden = compilePathPatterns(rules.forbidden, { ignoreCase: true });
@@ -57,7 +59,7 @@ export function checkPaths(paths: readonly string[], rules: PathRules): readonly
   });
 }
 
-/** Checks changes that were made already, whoever made them: the paths, and that no link or submodule is among them. Pure. */
+/** Checks changes that were already made, by anyone: their paths, and that no link or submodule is among them. Pure. */
 export function checkChanges(
   changes: readonly ChangedFile[],
   rules: PathRules,

@@ -2,9 +2,9 @@
 type MatchesPath = (path: string) => boolean;
 
 /**
- * Compiles patterns of paths: `*` is any text without `/`, `?` one character but `/`, and `**` between slashes any number
- * of folders. A pattern that names a folder matches everything in it. The time of a match grows with the product of the
- * lengths, whatever the pattern. `ignoreCase`: for systems whose file names have no case.
+ * Compiles path patterns: `*` is any text without `/`, `?` one character except `/`, and `**` between slashes any
+ * number of folders. A pattern that names a folder matches everything in it. The time of a match grows with the product
+ * of the lengths, whatever the pattern. `ignoreCase`: for file systems that ignore case.
  */
 export function compilePathPatterns(
   patterns: readonly string[],
@@ -23,9 +23,9 @@ export function compilePathPatterns(
   };
 }
 
-/** Whether the parts of a pattern match all names of a path, or a folder that the path is in. */
+/** True if the parts of a pattern match all names of a path, or those of a folder that contains it. */
 function matchesNames(parts: readonly string[], names: readonly string[]): boolean {
-  /** Numbers of names that the parts so far can match. */
+  /** Counts of leading names that the parts so far can match. */
   let reached = new Set([0]);
   for (const part of parts) {
     const next = new Set<number>();
@@ -38,7 +38,7 @@ function matchesNames(parts: readonly string[], names: readonly string[]): boole
   return reached.size > 0;
 }
 
-/** Matches one name, going back only to the last `*`. */
+/** True if a part of a pattern matches one name. Backtracks only to the last `*`. */
 function matchesName(part: string, name: string): boolean {
   let inPart = 0;
   let inName = 0;

@@ -13,7 +13,7 @@ import { isSamePlace } from './same-place.ts';
 import type { OpenFolder, Repositories, Repository } from './repository-types.ts';
 
 type RepositoriesOptions = RepositoryPlace & {
-  /** `repositories` of the config in force: folders that the call scope may name. */
+  /** Returns the folders in `repositories` of the current config, which principals with the call scope may name. */
   readonly folders: () => readonly string[] | undefined;
 };
 
@@ -24,11 +24,11 @@ type RepositoriesNeeds = {
   /** Removes secrets from the output of commands. */
   readonly redact: (text: string) => string;
   readonly launch: LaunchDriver;
-  /** Identity of the image of a spec; undefined if the engine does not have it. */
+  /** Returns the identity of a launch spec's image; undefined if the engine does not have the image. */
   readonly identify: (spec: LaunchSpec) => Promise<string | undefined>;
 };
 
-/** Opens repositories and folders, each in a container that holds nothing else. */
+/** Opens repositories and folders, each in a container that mounts only this folder. */
 export function createRepositories(
   options: RepositoriesOptions,
   needs: RepositoriesNeeds,
@@ -40,7 +40,7 @@ export function createRepositories(
   const requireAllowed = (path: string, principal: Principal) =>
     requireAllowedPath(path, principal, options.folders() ?? [], options.inContainer);
 
-  /** A driver of the folder that was checked. One that serves another is replaced once. */
+  /** Returns a driver for the folder that was checked. A driver whose folder was replaced is started again, once. */
   async function useDriver(root: string, signal: AbortSignal): Promise<DriverUse> {
     for (let attempt = 0; attempt < 2; attempt++) {
       await using opened = new AsyncDisposableStack();
@@ -58,7 +58,7 @@ export function createRepositories(
   }
 
   const service: Service = {
-    async start() {}, // The runtimes remove what an earlier run left.
+    async start() {}, // The runtimes remove leftovers of earlier runs.
     stop: () => drivers.stop(),
   };
 
@@ -92,7 +92,7 @@ export function createRepositories(
   };
 }
 
-/** Folders of the system: a container that may write there could take over the machine. */
+/** Folders of the system: a container that can write there could take over the machine. */
 const system =
   /^(?:\/|\/(?:bin|boot|dev|etc|lib\w*|proc|root\/\.ssh|run(?!\/media\/)|sbin|sys|usr|var\/(?:lib|run))(?:\/.*)?|\/(?:home|root|tmp|var|opt|srv|mnt|media|Users))$/;
 

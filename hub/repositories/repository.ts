@@ -23,7 +23,10 @@ const layoutSchema = z.object({
   busy: z.array(z.string()),
 });
 
-/** Rejects with HUB_REPOSITORY_UNKNOWN unless the folder is the top folder of a repository, and with HUB_REPOSITORY_REFUSED for a special one. */
+/**
+ * Rejects with HUB_REPOSITORY_UNKNOWN unless the folder is the top folder of a repository, and with
+ * HUB_REPOSITORY_REFUSED if `.git` is a link or a file.
+ */
 export async function requireRepository(root: string): Promise<void> {
   const found = await lstat(join(root, '.git')).catch((error: unknown) => {
     if (errorCodeOf(error) === 'ENOENT' || errorCodeOf(error) === 'ENOTDIR') return undefined;
@@ -42,7 +45,7 @@ export async function requireRepository(root: string): Promise<void> {
   );
 }
 
-/** Checks the repository of a driver, and opens it. */
+/** Checks the repository in the folder of a driver, and opens it. */
 export async function openRepository(
   root: string,
   use: DriverUse,
@@ -68,7 +71,7 @@ function createRepository(root: string, use: DriverUse, places: GitPlaces): Repo
 
   const { obstacles } = createDriverFolder(driver, '');
 
-  /** Hides the handoff folder from git, as a person would, without changing a tracked file. */
+  /** Makes git ignore the handoff folder, by `.git/info/exclude`, so that no tracked file changes. */
   async function exclude(signal: AbortSignal): Promise<void> {
     const info = createDriverFolder(driver, '.git/info');
     const text = (await info.read('exclude', maxExcludeBytes, signal))?.toString() ?? '';
@@ -79,7 +82,7 @@ function createRepository(root: string, use: DriverUse, places: GitPlaces): Repo
   }
 
   async function summary(signal: AbortSignal): Promise<RepositorySummary> {
-    // In full: git would shorten it to "heads/main" where there is a tag called "main".
+    // The full name of the ref: git would shorten it to "heads/main" if there is a tag called "main".
     const named = await userTree(['symbolic-ref', '--quiet', 'HEAD'], { codes: [0, 1] }, signal);
     const args = ['rev-parse', '--verify', '--quiet', 'HEAD^{commit}'];
     const head = await userTree(args, { codes: [0, 1, 128] }, signal);

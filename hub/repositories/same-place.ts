@@ -5,9 +5,9 @@ import type { Driver } from './driver.ts';
 const timeoutMs = 10_000;
 
 /**
- * Whether a driver serves the folder that is there now. It may have been created anew since; or whoever may write to a folder
- * above it has replaced it by a link, which the engine follows. Inodes are the same in a container on Linux only;
- * elsewhere the engine runs in a machine of its own.
+ * True if a driver serves the folder that is at the path now. The folder may have been created anew; or a user who may
+ * write to a folder above may have replaced it by a link, which the engine follows. Inodes are the same in a container
+ * on Linux only; elsewhere the engine runs in a virtual machine.
  */
 export async function isSamePlace(
   root: string,
@@ -21,7 +21,7 @@ export async function isSamePlace(
     schema,
     signal,
   );
-  const real = await realpath(root).catch(() => undefined); // It is gone.
+  const real = await realpath(root).catch(() => undefined); // The folder was removed.
   if (real !== root) return false;
   const { ino } = await lstat(root, { bigint: true });
   return String(ino) === inode;

@@ -3,15 +3,18 @@ import { assignment, credential, introducedCredentials, isPlaceholder } from '#c
 import type { SecretFinding } from './repository-types.ts';
 
 const maxFindings = 100;
-/** A longer line is searched in its beginning only: minified code has no secrets of its own. */
+/**
+ * Maximum number of characters that are searched in a line: longer lines are minified code, which has no secrets of its
+ * own.
+ */
 const maxLineLength = 20_000;
 
-/** Characters that are searched without a pause: some 20 ms. */
+/** Number of characters that are searched without a pause, in about 20 ms. */
 const sliceLength = 32 * 1_024;
 
 /**
- * Searches the added lines of a unified diff for secrets. A finding never has the value. Examples and placeholders are not
- * reported. Other work of the hub goes on meanwhile.
+ * Searches the added lines of a unified diff for secrets. A finding never contains the value. Examples and placeholders
+ * are not reported. Pauses regularly, so that other work of the hub continues.
  */
 export async function findSecrets(diff: string): Promise<readonly SecretFinding[]> {
   const findings: SecretFinding[] = [];
@@ -41,14 +44,14 @@ export async function findSecrets(diff: string): Promise<readonly SecretFinding[
   return findings;
 }
 
-/** Git quotes names with special characters. */
+/** Returns the path in a `+++` line of a diff. Git quotes names with special characters. */
 function pathOf(name: string): string {
   const plain = name.replace(/\t$/, '');
   const unquoted = /^"(.*)"$/.exec(plain)?.[1]?.replaceAll(/\\(["\\])/g, '$1') ?? plain;
   return unquoted.replace(/^b\//, '');
 }
 
-/** What of a line is a secret. */
+/** Returns a description of the secret in a line, if any. */
 function secretIn(line: string): string | undefined {
   if (/-----BEGIN [A-Z0-9 ]*PRIVATE KEY|PuTTY-User-Key-File-\d/.test(line)) return 'a private key';
   if (line.search(credential) >= 0) return 'a credential of a service';
@@ -56,7 +59,7 @@ function secretIn(line: string): string | undefined {
     return 'a password or a token in a header, a URL or an option';
   for (const match of line.matchAll(assignment)) {
     const quoted = match[4];
-    // Without quotes most are expressions: only what looks random counts.
+    // Most values without quotes are expressions, so only random-looking ones count.
     if (quoted !== undefined ? isSecretValue(quoted) : isRandom(match[5] ?? ''))
       return `a value of ${nameIn(match[1] ?? '')}`;
   }
@@ -71,7 +74,10 @@ const nameIn = (start: string) => /[\w.-]+/.exec(start)?.[0].slice(0, 60) ?? 'a 
 const isSecretValue = (value: string) =>
   value.length >= 8 && !isPlaceholder(value) && !/\s/.test(value.trim()) && !/[${}<>]/.test(value);
 
-/** Shannon entropy in bits per character, of at least 16 characters with a digit. */
+/**
+ * True for random-looking text: at least 16 characters with a digit, and more than 3.2 bits of Shannon entropy per
+ * character.
+ */
 function isRandom(value: string): boolean {
   if (value.length < 16 || !/\d/.test(value) || isPlaceholder(value) || /[(){}[\]$]/.test(value))
     return false;
@@ -83,5 +89,5 @@ function isRandom(value: string): boolean {
   return bits > 3.2;
 }
 
-/** Hashes have small letters and digits only, and are no secrets. */
+/** True for text with small and capital letters. Hashes in hex have small letters only, and are not secrets. */
 const isMixed = (value: string) => /[a-z]/.test(value) && /[A-Z]/.test(value);

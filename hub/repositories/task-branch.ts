@@ -1,6 +1,8 @@
 import { HubError } from '#core';
 
-/** Throws HUB_REQUEST_INVALID for an id that cannot be the name of a branch and of a folder on every system. */
+/**
+ * Returns the task id. Throws HUB_REQUEST_INVALID if it cannot be the name of a branch and of a folder on every system.
+ */
 export function requireTaskId(taskId: string): string {
   const isName =
     /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/.test(taskId) && !/\.\.|\.$|\.lock$/i.test(taskId);
@@ -11,10 +13,10 @@ export function requireTaskId(taskId: string): string {
   );
 }
 
-/** The branch of a task. The hub creates and deletes no others. */
+/** Returns the branch of a task. The hub creates and deletes no other branches. */
 export const branchOf = (taskId: string): string => `agenthub/${requireTaskId(taskId)}`;
 
-/** Throws HUB_REQUEST_INVALID for a name that git would not take for a branch. */
+/** Returns the name. Throws HUB_REQUEST_INVALID if git does not allow it for a branch. */
 export function requireBranchName(name: string): string {
   const isName =
     /^[^\p{Cc} ~^:?*[\\]{1,200}$/u.test(name) &&

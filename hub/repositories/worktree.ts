@@ -12,11 +12,11 @@ const maxListBytes = 16 * mib;
 const maxFiles = 1_000;
 const maxBytes = 32 * mib;
 
-/** An entry of the index. */
+/** An entry of git's index. */
 type IndexEntry = { readonly path: string; readonly mode: string; readonly hash: string };
 
 type Needs = {
-  /** Git with the files and the index of the worktree. */
+  /** Runs git with the files and the index of the worktree. */
   readonly git: Git;
   /** Runs changes of the repository one after the other. */
   readonly exclusive: <T>(work: () => Promise<T>) => Promise<T>;
@@ -24,7 +24,7 @@ type Needs = {
 
 type WorktreePlace = Pick<Worktree, 'taskId' | 'branch' | 'path'>;
 
-/** The worktree of a task. Files reach it through git alone, which follows no link. */
+/** Creates the worktree of a task. Files are read and written only by git, which does not follow links. */
 export function createWorktree(place: WorktreePlace, { git, exclusive }: Needs): Worktree {
   const { taskId, branch, path: root } = place;
 
@@ -35,8 +35,9 @@ export function createWorktree(place: WorktreePlace, { git, exclusive }: Needs):
   }
 
   /**
-   * Takes up what a person has edited. For that git runs `git status` in each submodule that has files, by the config of
-   * that and with its filters. The invalid option, which `git add` does not read, ends it before it looks at a file.
+   * Adds all changed files to the index, also those that a person has edited. `git add` would run `git status` in each
+   * submodule that has files, with the submodule's config and filters. The invalid value, which only `git status`
+   * reads, ends that before it looks at a file.
    */
   const stage = (signal: AbortSignal) =>
     git(
@@ -55,7 +56,7 @@ export function createWorktree(place: WorktreePlace, { git, exclusive }: Needs):
     });
   }
 
-  /** Bytes of the objects of entries, by their hash. */
+  /** Returns the sizes in bytes of the entries' objects, by object hash. */
   async function sizesOf(found: readonly IndexEntry[], signal: AbortSignal) {
     if (found.length === 0) return new Map<string, number>();
     const input = found.map(({ hash }) => `${hash}\n`).join('');
@@ -71,8 +72,8 @@ export function createWorktree(place: WorktreePlace, { git, exclusive }: Needs):
   }
 
   /**
-   * Entries of the index at the paths of files, and why the files cannot be written where something else is: a link, a
-   * folder, or a file in the place of a folder.
+   * Returns the entries of the index at the paths of files. `faults`: files that cannot be written because a link, a
+   * folder, or a file in place of a parent folder is there.
    */
   async function placesOf(
     files: readonly WorktreeFile[],
@@ -153,7 +154,7 @@ export function createWorktree(place: WorktreePlace, { git, exclusive }: Needs):
         const wanted = paths.map(path => {
           const entry = found.get(path);
           const bytes = entry && sizes.get(entry.hash);
-          // The entry of a submodule is a commit of another repository: it has no content here.
+          // The entry of a submodule is a commit of another repository, which has no content here.
           return entry && bytes !== undefined && isFile(entry)
             ? { path, hash: entry.hash, bytes }
             : { path, isLink: entry !== undefined };

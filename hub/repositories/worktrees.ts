@@ -8,7 +8,10 @@ import type { CommitId, Worktree, Worktrees } from './repository-types.ts';
 import { branchOf, requireTaskId } from './task-branch.ts';
 import { createWorktree } from './worktree.ts';
 
-/** Relative to the top folder. The git folder is the one place that git never takes for files of the user. */
+/**
+ * Folder of the hub's data, relative to the top folder. It is in the git folder, the only place where git does not look
+ * for the user's files.
+ */
 const home = '.git/agenthub';
 
 type Needs = {
@@ -18,9 +21,9 @@ type Needs = {
 };
 
 /**
- * Worktrees in `.git/agenthub/worktrees`. A file in `ready` marks those that are complete: a worktree without it is the
- * rest of an operation that was cut off. `git worktree prune` is never used: in a container the other worktrees of the user
- * do not exist, and it would forget them.
+ * Manages worktrees in `.git/agenthub/worktrees`. A file in `ready` marks each complete worktree; one without it
+ * remains of an interrupted operation. `git worktree prune` is never used: the user's other worktrees do not exist in
+ * the container, and the command would forget them.
  */
 export function createWorktrees(root: string, { driver, places, exclusive }: Needs): Worktrees {
   const { objects } = places;
@@ -43,7 +46,7 @@ export function createWorktrees(root: string, { driver, places, exclusive }: Nee
 
   const isReady = async (taskId: string, signal: AbortSignal) =>
     (await ready.read(requireTaskId(taskId), 100, signal)) !== undefined &&
-    // A person may have removed it.
+    // The folder may be missing, if a person has removed it.
     (await folders.folders(signal)).includes(nameOf(taskId));
 
   async function discard(taskId: string, signal: AbortSignal): Promise<void> {
@@ -64,8 +67,9 @@ export function createWorktrees(root: string, { driver, places, exclusive }: Nee
   }
 
   /**
-   * Rejects with HUB_REPOSITORY_REFUSED if a worktree has another branch than that of its task, as when a person has switched,
-   * or a repository came with a worktree, or with a symbolic ref in the place of the branch: a reset would move that branch.
+   * Rejects with HUB_REPOSITORY_REFUSED if a worktree has another branch checked out than that of its task, because a
+   * reset would move that branch. It happens if a person switches branches, or if a repository comes with a worktree or
+   * with a symbolic ref in place of the branch.
    */
   async function requireBranch(taskId: string, signal: AbortSignal): Promise<void> {
     const { stdout } = await gitOf(taskId)(
@@ -82,7 +86,7 @@ export function createWorktrees(root: string, { driver, places, exclusive }: Nee
     );
   }
 
-  /** Removes the locks of a git that was killed. No other git of the hub runs meanwhile. */
+  /** Removes the locks of a killed git process. No other git process of the hub runs at the same time. */
   async function unlock(taskId: string, signal: AbortSignal): Promise<void> {
     const locks = ['index.lock', 'HEAD.lock', 'ORIG_HEAD.lock'];
     await createDriverFolder(driver, `.git/worktrees/${nameOf(taskId)}`).remove(locks, signal);
