@@ -1,7 +1,10 @@
 /** How an image is built of a folder: by its own Dockerfile, by npm or by uv. */
 export type ContextKind = 'docker' | 'npm' | 'python';
 
-/** Determines how to build a folder from the names of its files; or why it cannot be built, as the end of a sentence. */
+/**
+ * Determines, from the names of a folder's files, how to build an image of it. `why`: it cannot be built, as the end of
+ * a sentence about the folder.
+ */
 export function kindOfFolder(
   names: readonly string[],
 ): { readonly kind: ContextKind } | { readonly why: string } {

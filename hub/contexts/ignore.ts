@@ -1,10 +1,10 @@
 import { posix } from 'node:path';
 
-/** Paths have `/` between their parts. */
+/** Compiled rules of a .dockerignore. Paths have `/` between their parts. */
 export type Ignore = {
   /** True if a file or folder of a build context is left out. */
   readonly ignores: (path: string) => boolean;
-  /** True if a folder that is left out may contain files that are not. */
+  /** True if an ignored folder may contain files that an exception includes. */
   readonly mayExceptBelow: (folder: string) => boolean;
 };
 
@@ -14,18 +14,21 @@ type Rule = {
   readonly isException: boolean;
 };
 
-/** A step of a pattern: takes one character and goes on to the next step, or goes on with itself. */
+/**
+ * A step of a pattern. `takes`: characters that lead to the next step. `repeats`: characters after which it is still
+ * this step.
+ */
 type Step = {
   readonly takes?: (character: string) => boolean;
   readonly repeats?: (character: string) => boolean;
-  /** It may be left out; `before`: only before its first character. */
+  /** True if the step matches an empty text too; `before`: only as long as it has matched no character. */
   readonly isOptional?: boolean | 'before';
 };
 
 /**
- * The rules of a .dockerignore: patterns of Go's `filepath.Match` with `**`, relative to the folder. The last one that
- * matches the path or a folder above it decides; `!` makes an exception. Throws as `classOf`.
- * https://docs.docker.com/build/concepts/context/#dockerignore-files
+ * Compiles the rules of a .dockerignore: patterns of Go's `filepath.Match` with `**`, relative to the folder. The last
+ * rule that matches the path or a folder above it decides; `!` makes an exception. Throws an Error for an invalid
+ * pattern. https://docs.docker.com/build/concepts/context/#dockerignore-files
  */
 export function createIgnore(lines: readonly string[]): Ignore {
   const rules = lines.flatMap(ruleOf);
@@ -69,7 +72,7 @@ const any = () => true;
 const isSlash = (character: string) => character === '/';
 const isOther = (character: string) => character !== '/';
 
-/** `**` stands for any number of folders. */
+/** Converts the parts of a pattern to steps. `**` stands for any number of folders. */
 const stepsOf = (parts: readonly string[]): readonly Step[] =>
   parts.flatMap((part, index): readonly Step[] => {
     const isLast = index === parts.length - 1;
@@ -92,7 +95,10 @@ const stepsOfPart = (part: string): readonly Step[] =>
     return { takes: character => character === wanted };
   });
 
-/** The expression of a class such as `[^a-c]`. Throws an Error whose message completes a sentence about the folder. */
+/**
+ * Returns the regular expression of a character class such as `[^a-c]`. Throws an Error whose message ends a sentence
+ * about the folder.
+ */
 function classOf(token: string): RegExp {
   const escaped = (_: string, character: string) =>
     `\\u{${character.codePointAt(0)?.toString(16)}}`;
@@ -107,8 +113,8 @@ function classOf(token: string): RegExp {
 }
 
 /**
- * Whether a path or a folder above it matches. Follows all ways through the steps at once: the time grows with the product
- * of the lengths, whatever the pattern.
+ * True if a path or a folder above it matches. All alternatives are followed at once, so the time grows with the
+ * product of the lengths, whatever the pattern.
  */
 function matches(steps: readonly Step[], path: string): boolean {
   let reached = enter(steps, 0, []);
@@ -128,7 +134,7 @@ function matches(steps: readonly Step[], path: string): boolean {
   return reached.includes(steps.length);
 }
 
-/** Adds a step that is reached, and those after it that are reached with it. */
+/** Adds a step to the reached ones, with the steps after it that may match an empty text. */
 function enter(steps: readonly Step[], from: number, reached: number[]): readonly number[] {
   for (let at = from; !reached.includes(at); at++) {
     reached.push(at);

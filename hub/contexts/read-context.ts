@@ -9,17 +9,17 @@ import { type Ignore, createIgnore } from './ignore.ts';
 import { holdsPrivateKey, isSecretFile } from './secret-files.ts';
 import type { TarFile } from './tar.ts';
 
-/** Why something in the folder is not part of the context. */
+/** A file in the folder that is not part of the context, and why. */
 type LeftOut = { readonly path: string; readonly why: 'secret' | 'link' | 'special' };
 
 /** The files that an image is built from. */
 type BuildContext = {
   readonly kind: ContextKind;
-  /** Ordered by path. */
+  /** Files of the context, ordered by path. */
   readonly files: readonly TarFile[];
-  /** Equal for equal files, wherever the folder is. */
+  /** Digest of the kind and the files, which does not depend on where the folder is. */
   readonly digest: string;
-  /** Folders with files of the context, absolute: where a change can happen. */
+  /** Absolute paths of the folders with files of the context, to watch for changes. */
   readonly folders: readonly string[];
   readonly leftOut: readonly LeftOut[];
 };
@@ -29,7 +29,9 @@ type ContextLimits = { readonly files: number; readonly bytes: number };
 
 const maxRulesBytes = 64 * 1024;
 
-/** Left out unless .dockerignore makes an exception: made by tools, and installed anew in the image. */
+/**
+ * Files that tools create and that are installed anew in the image. Ignored unless .dockerignore makes an exception.
+ */
 const madeByTools = [
   '.git',
   '**/node_modules',
@@ -39,7 +41,7 @@ const madeByTools = [
   '**/.DS_Store',
 ];
 
-/** What a build needs in any case. */
+/** Files that a build always needs, whatever .dockerignore says. */
 const alwaysTaken: Readonly<Record<ContextKind, readonly string[]>> = {
   docker: ['Dockerfile', '.dockerignore'],
   npm: ['package.json', 'package-lock.json', 'npm-shrinkwrap.json'],
@@ -47,9 +49,9 @@ const alwaysTaken: Readonly<Record<ContextKind, readonly string[]>> = {
 };
 
 /**
- * Reads the files of a folder that an image is built from: all but those of .dockerignore, those made by tools, secrets,
- * and links that lead out of the folder. Rejects with a RangeError for more than the limits, and with an Error if the
- * folder cannot be read or built; the messages are ends of a sentence about the folder.
+ * Reads the files of a folder from which an image is built: all except ignored files, files made by tools, secrets, and
+ * links that lead out of the folder. Rejects with a RangeError above the limits, and with an Error if the folder cannot
+ * be read or built; the messages end a sentence about the folder.
  */
 export async function readContext(
   folder: string,
@@ -75,7 +77,9 @@ export async function readContext(
   };
 }
 
-/** The text of .dockerignore. Rejects for a link out of the folder: a device, for one, has no end. */
+/**
+ * Returns the text of .dockerignore. Rejects if it is a link out of the folder, which could lead to an endless device.
+ */
 async function readRules(folder: string): Promise<string> {
   const file = await realpath(join(folder, '.dockerignore'));
   if (leaves(await realpath(folder), file))
@@ -125,7 +129,7 @@ function createWalk(root: string, { ignores, mayExceptBelow }: Ignore, limits: C
         continue;
       }
       const reading = entry.isDirectory() ? enter(inside) : visit(entry, inside);
-      // Editors and tools remove their temporary files at any time.
+      // A file may disappear while it is read: editors and tools remove temporary files at any time.
       await reading.catch(ignoreMissing);
     }
   }
@@ -146,7 +150,10 @@ function createWalk(root: string, { ignores, mayExceptBelow }: Ignore, limits: C
   return { files, folders, leftOut, enter };
 }
 
-/** Reads a file, but not through a link or from a pipe that has replaced it, and not much more than `maxBytes`. */
+/**
+ * Reads a file, and not much more than `maxBytes`. Does not follow a link or block on a pipe that has replaced the
+ * file.
+ */
 async function readFileAt(path: string, maxBytes: number) {
   await using handle = await open(
     path,
@@ -158,14 +165,14 @@ async function readFileAt(path: string, maxBytes: number) {
 }
 
 /**
- * The target of a link that stays in the folder, relative to the link; undefined for any other. Rejects with ENOENT if
- * the link is gone.
+ * Returns the target of a link, relative to the link; undefined if it leads out of the folder. Rejects with ENOENT if
+ * the link was removed.
  */
 async function linkInside(root: string, path: string): Promise<string | undefined> {
   const at = join(root, path);
   const target = await readlink(at);
   if (isAbsolute(target) || leaves(root, resolve(dirname(at), target))) return undefined;
-  // A link that leads to nothing is there: without it `lstat` rejects.
+  // A dangling link exists: `realpath` rejects for it, `lstat` does not.
   const real = await realpath(at).catch(async () => void (await lstat(at)));
   return real === undefined || leaves(await realpath(root), real) ? undefined : target;
 }

@@ -6,6 +6,6 @@ const privateKey = /-----BEGIN [A-Z ]*PRIVATE KEY-----/;
 export const isSecretFile = (name: string): boolean =>
   isSecretFileName(name) || isSecretFolderName(name);
 
-/** True for a `.pem` file with a private key. One with a certificate is no secret. */
+/** True for a `.pem` file with a private key. A certificate alone is not a secret. */
 export const holdsPrivateKey = (name: string, content: Buffer): boolean =>
   name.toLowerCase().endsWith('.pem') && privateKey.test(content.toString('latin1'));

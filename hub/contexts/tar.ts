@@ -3,23 +3,29 @@ const maxNameBytes = 100;
 const maxPrefixBytes = 155;
 
 export type TarFile = {
-  /** With `/` between its parts, relative to the root of the archive. */
+  /** Path relative to the root of the archive, with `/` between its parts. */
   readonly path: string;
   readonly content: Buffer;
-  /** Default: false. */
+  /** True if the owner may execute the file. Default: false. */
   readonly isExecutable?: boolean;
-  /** Where a symbolic link leads. It has no content. */
+  /** Target of a symbolic link, which has no content. Absent: a regular file. */
   readonly link?: string | undefined;
 };
 
-/** Marks the end of an archive. */
+/** Two blocks of zeros, which mark the end of an archive. */
 const tarEnd = Buffer.alloc(2 * blockBytes);
 
-/** Packs files as a tar archive (POSIX.1-1988, ustar). Deterministic. Throws RangeError as `tarEntry`. */
+/**
+ * Packs files as a tar archive (POSIX.1-1988, ustar). Deterministic. Throws RangeError if a path or link is too long
+ * for the format.
+ */
 export const packFiles = (files: readonly TarFile[]): Buffer =>
   Buffer.concat([...files.map(tarEntry), tarEnd]);
 
-/** One file of an archive. Throws RangeError for a path or link that is too long for the format. */
+/**
+ * Returns one file of an archive, with its header. Throws RangeError for a path or link that is too long for the
+ * format.
+ */
 function tarEntry({ path, content, isExecutable = false, link }: TarFile): Buffer {
   const header = Buffer.alloc(blockBytes);
   const octal = (value: number, digits: number) => `${value.toString(8).padStart(digits, '0')}\0`;
@@ -46,7 +52,7 @@ function tarEntry({ path, content, isExecutable = false, link }: TarFile): Buffe
   return Buffer.concat([header, content, Buffer.alloc(padding)]);
 }
 
-/** Splits a path at a slash, because the name and what comes before it have fields of their own. */
+/** Splits a path at a slash, because the tar header has separate fields for the name and for the folders before it. */
 function splitPath(path: string): { readonly name: string; readonly prefix: string } {
   if (Buffer.byteLength(path) <= maxNameBytes) return { name: path, prefix: '' };
   for (let at = path.indexOf('/'); at !== -1; at = path.indexOf('/', at + 1)) {
