@@ -1,6 +1,6 @@
 import type { Clock } from './clock.ts';
 
-/** Work has exceeded its time limit. */
+/** The error of work that exceeded its time limit. */
 export class DeadlineExceeded extends Error {
   override readonly name = 'DeadlineExceeded';
 
@@ -9,11 +9,11 @@ export class DeadlineExceeded extends Error {
   }
 }
 
-/** The time limit of a piece of work. */
+/** Time limit of an abort scope. */
 type Deadline = {
   readonly clock: Pick<Clock, 'after'>;
   readonly limitMs: number;
-  /** The reason of the abort. Default: a `DeadlineExceeded`. */
+  /** Returns the reason of the abort. Default: a `DeadlineExceeded`. */
   readonly reason?: () => unknown;
 };
 
@@ -26,8 +26,8 @@ type Waiting = {
 };
 
 /**
- * Opens a scope for one piece of work, whose signal aborts with the reason of the parent that aborts first, or with the
- * reason of the deadline. A parent that outlives the scope holds it in memory: dispose the scope.
+ * Opens an abort scope for one piece of work. Its signal aborts with the reason of the parent that aborts first, or
+ * with the reason of the deadline. Dispose the scope, as a parent that outlives it would hold it in memory.
  */
 export function createAbortScope(parents: readonly AbortSignal[], deadline?: Deadline) {
   const controller = new AbortController();
@@ -44,7 +44,7 @@ export function createAbortScope(parents: readonly AbortSignal[], deadline?: Dea
   return {
     signal: controller.signal,
     abort: (reason?: unknown): void => controller.abort(reason),
-    /** Cuts the signal off from its parents and its deadline. */
+    /** Detaches the signal from its parents and its deadline. */
     [Symbol.dispose](): void {
       timer?.[Symbol.dispose]();
       for (const parent of parents) parent.removeEventListener('abort', follow);
@@ -53,8 +53,8 @@ export function createAbortScope(parents: readonly AbortSignal[], deadline?: Dea
 }
 
 /**
- * Resolves when the signal aborts, at once if it has aborted, and never once it is disposed. A signal that outlives
- * the wait holds the waiting code in memory: dispose it.
+ * Creates a promise that resolves when the signal aborts, at once if it has aborted, and never after it is disposed.
+ * Dispose it, as a signal that outlives the wait would hold the waiting code in memory.
  */
 export function untilAborted(signal: AbortSignal) {
   const { promise, resolve } = Promise.withResolvers<undefined>();
@@ -67,7 +67,9 @@ export function untilAborted(signal: AbortSignal) {
   };
 }
 
-/** The result of the work. Rejects with the reason of the signal once it aborts; the work itself goes on. */
+/**
+ * Returns the result of the work, or rejects with the reason of the signal once it aborts. The work itself continues.
+ */
 export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
   const fail = () => reject(signal.reason);
@@ -82,7 +84,7 @@ export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): P
 
 /**
  * Runs work whose signal aborts with `signal`, or after `limitMs`. Rejects with the reason of the abort at once, even
- * if the work ignores its signal. Work that goes on after its result must also listen to `signal`.
+ * if the work ignores its signal. Work that continues after its result must also listen to `signal`.
  */
 export async function within<T>(
   limitMs: number,
@@ -92,7 +94,7 @@ export async function within<T>(
   signal?.throwIfAborted();
   using scope = createAbortScope(signal ? [signal] : [], { clock, limitMs });
   const ended = Promise.withResolvers<never>();
-  // Registered before the work begins: the reason of the abort comes before an error that the abort causes.
+  // Registered before the work begins, so that the reason of the abort precedes an error that the abort causes.
   scope.signal.addEventListener('abort', () => ended.reject(scope.signal.reason));
   return await Promise.race([ended.promise, work(scope.signal)]);
 }
@@ -108,7 +110,7 @@ export async function sleep(delayMs: number, { clock, signal }: Waiting): Promis
   signal?.removeEventListener('abort', wake);
 }
 
-/** The result of the work, or undefined after `limitMs`; the work itself goes on. */
+/** Returns the result of the work, or undefined after `limitMs`. The work itself continues. */
 export async function waitAtMost<T>(
   limitMs: number,
   work: Promise<T>,
@@ -122,7 +124,7 @@ export async function waitAtMost<T>(
 /** Interval of `untilIdle`, in ms. */
 const pollMs = 20;
 
-/** Resolves when `isBusy` returns false, after `limitMs` at the latest. */
+/** Resolves when `isBusy` returns false, but after `limitMs` at the latest. Polls. */
 export async function untilIdle(
   isBusy: () => boolean,
   limitMs: number,

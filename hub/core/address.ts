@@ -5,9 +5,9 @@ import { isIPv6 } from 'node:net';
  */
 const localHosts = ['localhost', '127.0.0.1', '::1', '0.0.0.0', '::'];
 
-/** The URL at which a server that listens on `host` and `port` is reachable from its own machine. */
+/** Returns the URL at which a server that listens on `host` and `port` is reachable from its own machine. */
 export function addressOf(listening: {
-  /** A name or an IP address, IPv6 without brackets. */
+  /** A host name or an IP address, IPv6 without brackets. */
   readonly host: string;
   readonly port: number;
   readonly isSecure: boolean;
@@ -17,7 +17,7 @@ export function addressOf(listening: {
   return `${isSecure ? 'https' : 'http'}://${name}:${port}`;
 }
 
-/** A URL without user, password, query and fragment, which may contain secrets. */
+/** Returns a URL without user, password, query and fragment, which may contain secrets. */
 export function withoutSecrets(url: string | URL): string {
   const { origin, pathname } = new URL(url);
   return `${origin}${pathname}`;

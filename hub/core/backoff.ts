@@ -6,9 +6,9 @@ export type BackoffOptions = {
 };
 
 /**
- * Delay in ms before the next attempt, after `failures` consecutive failures. The delay doubles with each failure up
- * to `maxMs`; `random` (0 to 1) adds jitter so that servers that failed together do not all restart at the same
- * moment.
+ * Returns the delay in ms before the next attempt, after `failures` consecutive failures. The delay doubles with each
+ * failure up to `maxMs`; `random` (0 to 1) adds jitter so that servers that failed together do not all restart at the
+ * same moment.
  */
 export function backoffMs(options: BackoffOptions, failures: number, random: () => number): number {
   const full = Math.min(options.maxMs, options.firstMs * 2 ** Math.max(0, failures - 1));

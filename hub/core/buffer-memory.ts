@@ -1,12 +1,15 @@
 import { Buffer } from 'node:buffer';
 
-/** Node may allocate smaller buffers from a shared pool, and freeing them early saves little. */
+/**
+ * Minimum size in bytes of buffers to free: Node may allocate smaller ones from a shared pool, and freeing them early
+ * saves little.
+ */
 const minBytes = 16 * 1024;
 
 /**
- * Releases a buffer's memory immediately, if the buffer is the only user of its ArrayBuffer. Otherwise V8 keeps tens
- * of megabytes of such buffers until its next collection, and malloc keeps most of that memory afterwards. The buffer
- * must not be used after this call.
+ * Releases a buffer's memory immediately, if the buffer is the only user of its ArrayBuffer. Otherwise V8 holds tens of
+ * megabytes of such buffers until its next collection, and malloc holds most of that memory afterwards. The buffer must
+ * not be used after this call.
  */
 export function freeBuffer({ buffer, byteLength }: Buffer): void {
   if (byteLength < minBytes || byteLength !== buffer.byteLength) return;
@@ -14,9 +17,9 @@ export function freeBuffer({ buffer, byteLength }: Buffer): void {
 }
 
 /**
- * Copies a long-lived buffer to its own memory pages and frees the original. The operating system gets those pages
- * back when the buffer is collected, while malloc keeps the memory of small allocations. Buffers that are too small
- * to benefit are returned as they are.
+ * Copies a long-lived buffer to its own memory pages and frees the original. The operating system gets those pages back
+ * when the copy is collected, while malloc holds the memory of small allocations. Buffers that are too small to benefit
+ * are returned as they are.
  */
 export function moveToPages(bytes: Buffer): Buffer {
   const { byteLength } = bytes;

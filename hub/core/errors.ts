@@ -157,20 +157,23 @@ export class HubError extends Error {
   }
 }
 
-/** A refusal of a request that may succeed later without changes. */
+/** Creates an error for a request that may succeed later without changes. */
 export const retryable = (code: Code, message: string, data: ErrorData = {}): HubError =>
   new HubError(code, message, { data: { ...data, retryable: true } });
 
-/** Returns the kind of any thrown value. Anything but a HubError is a bug and counts as `internal`. */
+/** Returns the kind of any thrown value. A value that is not a HubError is a bug and counts as `internal`. */
 export function kindOf(error: unknown): ErrorKind {
   return error instanceof HubError ? codes[error.code] : 'internal';
 }
 
-/** The code of an error of Node or of the system, such as `ENOENT`. */
+/** Returns the code of an error of Node or of the system, such as `ENOENT`. */
 export const errorCodeOf = (error: unknown): string | undefined =>
   error instanceof Error && 'code' in error ? String(error.code) : undefined;
 
-/** For the `catch` of a file operation: undefined where there is no such file or folder. Throws other errors again. */
+/**
+ * Handler for the `catch` of a file operation: returns undefined if the file or folder does not exist, and rethrows
+ * other errors.
+ */
 export function ignoreMissing(error: unknown): undefined {
   if (errorCodeOf(error) !== 'ENOENT') throw error;
 }

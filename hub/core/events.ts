@@ -28,7 +28,7 @@ export function createEmitter<T>(onError: (error: unknown) => void = reportLater
   };
 }
 
-/** An error in a listener is a bug. It is thrown as an uncaught exception after all listeners were called. */
+/** Throws an error of a listener, which is a bug, as an uncaught exception after all listeners were called. */
 function reportLater(error: unknown): void {
   queueMicrotask(() => {
     throw error;

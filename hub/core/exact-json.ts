@@ -1,12 +1,12 @@
 import { type Json, isObject } from './json.ts';
 
 /**
- * Parses JSON. A whole number that JavaScript cannot hold, such as an id above 2^53, and one that it takes for infinite, such
- * as 1e999, become an object that is written as the same text again. Throws SyntaxError.
+ * Parses JSON. An integer that JavaScript cannot represent exactly, such as an id above 2^53, and a number that it
+ * reads as infinite, such as 1e999, become an object that is written as the same text again. Throws SyntaxError.
  */
 export const parseExactly = (text: string): Json => JSON.parse(text, keepDigits);
 
-/** As `parseExactly`, but undefined for a text that is not JSON. */
+/** Parses JSON as `parseExactly` does, but returns undefined for text that is not JSON. */
 export function tryParseExactly(text: string): Json | undefined {
   try {
     return parseExactly(text);
@@ -15,13 +15,14 @@ export function tryParseExactly(text: string): Json | undefined {
   }
 }
 
-/** True for an object that `parseExactly` made of a number. */
+/** True for an object that `parseExactly` created for a number. */
 export function isExactNumber(value: object): boolean {
   const isRawJson: unknown = Reflect.get(JSON, 'isRawJSON');
   return typeof isRawJson === 'function' && Reflect.apply(isRawJson, JSON, [value]) === true;
 }
 
-// ES2026: the third parameter holds the source text of the value, and `JSON.rawJSON` writes it unchanged. TypeScript has no types for either.
+// ES2026: the third parameter contains the source text of the value, and `JSON.rawJSON` writes it unchanged. TypeScript
+// has no types for either.
 function keepDigits(_: string, value: unknown, ...[context]: readonly unknown[]): unknown {
   if (typeof value !== 'number' || Number.isSafeInteger(value)) return value;
   const source = isObject(context) ? context['source'] : undefined;

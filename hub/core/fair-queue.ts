@@ -6,11 +6,11 @@ export type FairQueue<T> = ReturnType<typeof createFairQueue<T>>;
 type Owner<T> = { readonly key: string; readonly entries: List<T>; length: number };
 
 export function createFairQueue<T>() {
-  /** Owners of entries, the next in turn first. */
+  /** Owners of waiting entries. The first is the next in turn. */
   const turns = createList<Owner<T>>();
   const nodes = createKeyedSlotMap<ListNode<Owner<T>>>();
   let length = 0;
-  /** The owner of the entry taken last: new owners come before its next entry. */
+  /** The owner of the entry taken last. An owner that is new to the queue is inserted before it. */
   let lastKey: string | undefined;
 
   function remove(owner: Owner<T>, entry: ListNode<T>): void {
@@ -32,7 +32,7 @@ export function createFairQueue<T>() {
     get length() {
       return length;
     },
-    /** Appends an entry. Returns a function that removes it, and does nothing once it was taken. */
+    /** Appends an entry. Returns a function that removes it, unless it was taken already. */
     append(key: string, value: T): () => void {
       let node = nodes.get(key);
       if (!node) {
@@ -46,7 +46,7 @@ export function createFairQueue<T>() {
       length += 1;
       return () => remove(owner, entry);
     },
-    /** Removes the next entry in turn. */
+    /** Removes the next entry in turn and returns it; undefined if the queue is empty. */
     take(): T | undefined {
       const owner = turns.first?.value;
       const entry = owner?.entries.first;
@@ -57,8 +57,8 @@ export function createFairQueue<T>() {
       return entry.value;
     },
     /**
-     * The newest entry of the owner with the most entries, which gives way in a full queue to a new entry of `key`.
-     * Undefined if `key` would then have as many entries: all owners get equal shares.
+     * Returns the newest entry of the owner with the most entries, which a full queue drops for a new entry of `key`.
+     * Undefined if `key` would then have as many entries as that owner: all owners get equal shares.
      */
     newestOfLongest(key: string): T | undefined {
       const own = nodes.get(key)?.value.length ?? 0;
@@ -79,7 +79,7 @@ type ListNode<T> = {
 
 type List<T> = ReturnType<typeof createList<T>>;
 
-/** A doubly linked list: any entry is removed in constant time. */
+/** Creates a doubly linked list, from which any entry is removed in constant time. */
 function createList<T>() {
   let first: ListNode<T> | undefined;
   let last: ListNode<T> | undefined;
@@ -100,7 +100,7 @@ function createList<T>() {
       else last = node;
       return node;
     },
-    /** Removes an entry of this list; false if it was removed before. */
+    /** Removes a node of this list. Returns false if it was removed before. */
     remove(node: ListNode<T>): boolean {
       const { previous, next, isIn } = node;
       if (!isIn) return false;

@@ -6,10 +6,10 @@ export function isObject(value: unknown): value is { readonly [key: string]: unk
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** As `isObject`, for a value that was parsed from JSON. */
+/** True for an object, not null or an array, in a value that was parsed from JSON. */
 export const isJsonObject = (value: unknown): value is JsonObject => isObject(value);
 
-/** Parses JSON; undefined if the text is not JSON. */
+/** Parses JSON. Returns undefined if the text is not JSON. */
 export function tryParseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -19,7 +19,7 @@ export function tryParseJson(text: string): unknown {
   }
 }
 
-/** All strings in a value, at any depth. */
+/** Returns all strings in a value, at any depth. */
 export function stringsIn(value: unknown): readonly string[] {
   if (typeof value === 'string') return [value];
   if (Array.isArray(value)) return value.flatMap(stringsIn);

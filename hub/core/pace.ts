@@ -1,19 +1,25 @@
 import { type Clock, systemClock } from './clock.ts';
 
-/** Time in ms after which a thread rests. */
+/** Time in ms of work after which a thread rests. */
 const stretchMs = 0.1;
-/** How many times as long as it has worked. A rest takes about 0.1 ms more than that until the thread has a processor again. */
+/**
+ * Duration of a rest, relative to the work before it. The thread gets a processor again about 0.1 ms later than that.
+ */
 const restFactor = 0.5;
-/** Maximum duration of a rest in ms: a thread that had no processor for a while has not worked. */
+/**
+ * Maximum duration of a rest in ms. The time since the last rest may be longer than the work, if the thread had no
+ * processor.
+ */
 const maxRestMs = 0.5;
 
-/** Lets a thread rest if it has worked for a while. */
+/** Lets the thread rest if it has worked since the last rest for a while. */
 export type ThreadPace = () => void;
 
 /**
- * Paces a thread: call it after each small piece of work. Linux may let a thread that runs finish its slice of several ms
- * while a server or a client waits, whatever their priorities, so the thread gives up the processor itself. It goes by the
- * clock: Linux adds to the processor time that Node reads only when its timer ticks, each 1 to 10 ms.
+ * Creates a function to call after each small piece of work, which paces a thread. Linux may let a running thread
+ * finish its slice of several ms while a server or a client waits, whatever their priorities, so the thread yields the
+ * processor by itself. It measures wall-clock time: the CPU time that Node reads is updated only at timer ticks, each 1
+ * to 10 ms.
  */
 export function createPace(
   clock: Pick<Clock, 'monotonic'> = systemClock,
@@ -30,5 +36,5 @@ export function createPace(
 
 const never = new Int32Array(new SharedArrayBuffer(4));
 
-/** Stops the thread. Atomics.wait takes parts of a ms. */
+/** Blocks the thread. Atomics.wait accepts fractions of a ms. */
 const sleep = (ms: number) => Atomics.wait(never, 0, 0, ms);

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer';
 
-/** The text of a response. Throws RangeError above `maxBytes`. */
+/** Returns the text of a response. Rejects with RangeError above `maxBytes`. */
 export async function readText(response: Response, maxBytes: number): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;

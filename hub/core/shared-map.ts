@@ -1,6 +1,6 @@
 /**
- * Creates a bounded map in which an owner has at most `maxPerOwner` entries. An owner with its share loses its own oldest
- * entry; above `max` the oldest of all is removed.
+ * Creates a bounded map in which an owner has at most `maxPerOwner` entries. A new entry of an owner with that many
+ * replaces the owner's oldest entry; above `max`, the oldest entry of all is removed.
  */
 export function createSharedMap<Value>(max: number, maxPerOwner: number) {
   const entries = new Map<string, { readonly value: Value; readonly owner: string }>();
@@ -21,12 +21,12 @@ export function createSharedMap<Value>(max: number, maxPerOwner: number) {
       return entries.size;
     },
     get: (key: string): Value | undefined => entries.get(key)?.value,
-    /** All values, the oldest first. */
+    /** Returns all values, the oldest first. */
     values: (): readonly Value[] => Array.from(entries.values(), ({ value }) => value),
-    /** The values of an owner, its oldest first. */
+    /** Returns the values of an owner, the oldest first. */
     valuesOf: (owner: string): readonly Value[] =>
       Array.from(keys.get(owner) ?? []).flatMap(key => entries.get(key)?.value ?? []),
-    /** The number of entries of an owner. */
+    /** Returns the number of entries of an owner. */
     countOf: (owner: string): number => keys.get(owner)?.size ?? 0,
     /** Sets an entry as the newest. */
     set(key: string, value: Value, owner: string): void {
@@ -38,7 +38,7 @@ export function createSharedMap<Value>(max: number, maxPerOwner: number) {
       entries.set(key, { value, owner });
       keys.set(owner, (keys.get(owner) ?? new Set()).add(key));
     },
-    /** Returns whether there was such an entry. */
+    /** Removes an entry. Returns false if it does not exist. */
     remove,
   };
 }

@@ -8,12 +8,12 @@ const wordsByType: ReadonlyMap<string, string> = new Map([
   ['object', 'an object'],
 ]);
 
-/** A value of a request as an error message shows it: JSON of at most 60 characters, and "..." where there is more. */
+/** Returns a value of a request for an error message, as JSON of at most 60 characters, with "..." if it is longer. */
 export function shown(value: unknown): string {
   const text = JSON.stringify(value) ?? String(value);
   return text.length > maxShown ? `${text.slice(0, maxShown).toWellFormed()}...` : text;
 }
 
-/** Tells the author of a request which type of value to write. `type` is a type of zod, such as `int`. */
+/** Returns words for a type of zod, such as `a whole number` for `int`, for messages to the author of a request. */
 export const typeInWords = (type: string): string =>
   wordsByType.get(type) ?? `a value of type ${type}`;

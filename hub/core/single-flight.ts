@@ -2,7 +2,7 @@ import { unlessAborted } from './abort.ts';
 
 type Flight<T> = { readonly result: Promise<T>; waiting: number; readonly giveUp: () => void };
 
-/** Runs work once per key for all concurrent callers, which must bound the number of keys. */
+/** Runs work once per key for all concurrent callers. The callers must bound the number of keys. */
 export function createSingleFlight<T>() {
   const flights = new Map<string, Flight<T>>();
 
@@ -29,8 +29,8 @@ export function createSingleFlight<T>() {
     },
     has: (key: string) => flights.has(key),
     /**
-     * Starts the work of a key, or joins it. Rejects with the reason of `signal` when it aborts. The signal of the work
-     * aborts when its last caller has left; the next caller starts new work.
+     * Starts the work of a key, or joins it. Rejects with the reason of `signal` when it aborts. The signal passed to
+     * the work aborts when the last caller has left; the next caller starts new work.
      */
     async join(
       key: string,

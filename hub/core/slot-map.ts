@@ -4,9 +4,9 @@ export type KeyedSlotMap<T> = ReturnType<typeof createKeyedSlotMap<T>>;
 const minSlots = 16;
 
 /**
- * A map for short-lived values that assigns the keys itself: increasing numbers after `after`, which are never reused.
- * It is backed by two arrays instead of a `Map`. A `Map` copies itself to a new table after a number
- * of deletions, and V8 links each old table to its successor. Once one table reaches the old generation, it keeps all
+ * Creates a map for short-lived values that assigns the keys itself: increasing numbers after `after`, which are never
+ * reused. It is backed by two arrays instead of a `Map`. A `Map` copies itself to a new table after a number of
+ * deletions, and V8 links each old table to its successor. Once one table reaches the old generation, it keeps all
  * later tables and their dead values alive. Under load this cost a third of the hub's CPU time and tripled the heap.
  */
 export function createSlotMap<T>(after = 0) {
@@ -60,7 +60,7 @@ export function createSlotMap<T>(after = 0) {
       size--;
       return value;
     },
-    /** All entries, oldest first. A copy: entries may be removed during iteration. */
+    /** Returns all entries, oldest first. A copy: entries may be removed during iteration. */
     entries(): readonly (readonly [number, T])[] {
       const found: (readonly [number, T])[] = [];
       values.forEach((value, at) => {
@@ -72,7 +72,7 @@ export function createSlotMap<T>(after = 0) {
 }
 
 /**
- * Creates a slot map with string keys. Its inner `Map` holds only numbers, so V8's old tables keep no values alive.
+ * Creates a slot map with string keys. Its inner `Map` contains only numbers, so V8's old tables keep no values alive.
  */
 export function createKeyedSlotMap<T>() {
   const numbers = new Map<string, number>();
@@ -92,7 +92,7 @@ export function createKeyedSlotMap<T>() {
       numbers.set(key, values.add(value));
     },
     delete: remove,
-    /** All values, oldest first. A copy: entries may be deleted during iteration. */
+    /** Returns all values, oldest first. A copy: entries may be deleted during iteration. */
     values: (): readonly T[] => values.entries().map(([, value]) => value),
   };
 }

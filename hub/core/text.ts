@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 
-/** The text of a file. Undefined for a binary one. */
+/** Decodes the UTF-8 text of a file. Returns undefined for a binary file. */
 export function decodeText(content: Uint8Array): string | undefined {
   if (content.includes(0) || !isUtf8(content)) return undefined;
   return Buffer.from(content.buffer, content.byteOffset, content.byteLength).toString();

@@ -1,19 +1,19 @@
 import type { Buffer } from 'node:buffer';
 
-/** Target of batches. */
+/** The connection that batches are written to. */
 export type BatchSink = {
-  /** Writes the messages of one turn. Must not throw. */
+  /** Writes the messages of one turn of the event loop. Must not throw. */
   write(messages: readonly Buffer[]): void;
-  /** Bytes passed to `write` that were not sent yet. */
+  /** Returns the number of bytes that were passed to `write` but not sent yet. */
   unsentBytes(): number;
 };
 
 type WriteBatchOptions = {
-  /** Maximum waiting bytes. A single message may exceed it if nothing else is waiting. */
+  /** Maximum number of waiting bytes. A single message may exceed it if nothing else is waiting. */
   readonly maxUnsentBytes: number;
   /** Bytes that the sink writes around each message. Default: 0. */
   readonly frameBytes?: number;
-  /** Called for a message that waits behind others. */
+  /** Called with the size of a message, in bytes, that waits behind others. */
   readonly waits?: (bytes: number) => void;
 };
 
@@ -48,7 +48,7 @@ export function createWriteBatch(sink: BatchSink, options: WriteBatchOptions) {
       if (waiting > 0) waits?.(bytes.length);
       return true;
     },
-    /** Bytes that wait for the end of the turn, including frames. */
+    /** Number of bytes that wait for the end of the turn, including frames. */
     get queuedBytes() {
       return queuedBytes;
     },
