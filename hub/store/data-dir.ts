@@ -6,7 +6,7 @@ import { HubError, errorCodeOf, ignoreMissing, isObject, messageOf, tryParseJson
 import { readOrMakeKey } from './key-file.ts';
 import { removeTempFiles, writeWhole } from './write-whole.ts';
 
-/** The data folder: everything the hub writes to disk. One hub at a time holds it. */
+/** The data folder, which contains everything that the hub writes to disk. Only one hub at a time can open it. */
 export type DataDir = Awaited<ReturnType<typeof openDataDir>>;
 
 /**
@@ -30,11 +30,11 @@ export async function openDataDir(path: string, newId: () => string, waitMs = 0)
     const ownerKey = await readOrMakeKey(ownerKeyFile(path));
     undo.move();
     return {
-      /** Absolute: containers mount folders in it. */
+      /** Absolute path of the data folder, because containers mount folders in it. */
       path: resolve(path),
-      /** Identifies this hub on each container, network and volume that it creates. Stays the same across restarts. */
+      /** Id of this hub, on each container, network and volume that it creates. Stays the same across restarts. */
       hubId,
-      /** 32 random bytes, unique to this hub. Keys the digests that nobody else must be able to compute. */
+      /** 32 random bytes, unique to this hub: the key of digests that only this hub may be able to compute. */
       secret,
       /** The key that authorizes administration, from the file `owner-key`, which only this user may read. */
       ownerKey,
@@ -63,7 +63,9 @@ function openFailure(path: string, lockFile: string, cause: unknown): HubError {
   return new HubError('HUB_CONFIG_INVALID', `DATA_DIR: ${problem}`, { cause });
 }
 
-/** The id of the hub that owns a data folder, which may be in use. Undefined if no hub has used the folder yet. */
+/**
+ * Returns the id of the hub that owns a data folder, which may be in use. Undefined if no hub has used the folder yet.
+ */
 export async function findHubId(path: string): Promise<string | undefined> {
   try {
     const id = (await readFile(join(path, 'hub-id'), 'utf8')).trim();
@@ -73,15 +75,15 @@ export async function findHubId(path: string): Promise<string | undefined> {
   }
 }
 
-/** SQLITE_BUSY and SQLITE_NOTADB (sqlite.org/rescode.html). */
+/** SQLite result codes SQLITE_BUSY and SQLITE_NOTADB (sqlite.org/rescode.html). */
 const busy = 5;
 const notADatabase = 26;
 const sqliteCodeOf = (error: unknown): unknown =>
   error instanceof Error && 'errcode' in error ? error.errcode : undefined;
 
 /**
- * Restricts the lock file to this user: anyone who may read a file may also lock it, and so keep the hub from starting.
- * An existing file is not opened, because closing it would release the lock of this process (POSIX locks).
+ * Restricts the lock file to this user: any user who may read it could lock it and so keep the hub from starting. An
+ * existing file is not opened, because closing it would release the lock of this process (POSIX locks).
  */
 async function makePrivate(file: string): Promise<void> {
   try {
@@ -102,10 +104,13 @@ async function makePrivate(file: string): Promise<void> {
   if ((stats.mode & 0o077) !== 0) await chmod(file, 0o600);
 }
 
-/** Every id generated so far has 16 characters. A shorter text means that the file was cut off. */
+/** True for 16 characters, the length of every id generated so far. A shorter text means that the file was cut off. */
 const isHubId = (text: string) => /^[a-z0-9]{16}$/.test(text);
 
-/** A secret that cannot be read is replaced; the hub then recreates the containers started under the old one. */
+/**
+ * Reads the hub's secret. If it cannot be read, it is replaced; the hub then recreates the containers started under the
+ * old one.
+ */
 async function readOrMakeSecret(file: string): Promise<Buffer> {
   const stored = await readFile(file, 'utf8').catch(() => '');
   if (/^[0-9a-f]{64}$/.test(stored.trim())) return Buffer.from(stored.trim(), 'hex');
@@ -114,7 +119,10 @@ async function readOrMakeSecret(file: string): Promise<Buffer> {
   return secret;
 }
 
-/** An unreadable id is an error, not replaced: a new id would orphan the containers of this hub. */
+/**
+ * Reads the hub's id, or makes one if there is none. An unreadable id is an error: a new id would orphan the containers
+ * of this hub.
+ */
 async function readOrMakeId(file: string, newId: () => string): Promise<string> {
   const id = (await readFile(file, 'utf8').catch(ignoreMissing))?.trim();
   if (id === undefined) {
@@ -128,11 +136,11 @@ async function readOrMakeId(file: string, newId: () => string): Promise<string> 
   );
 }
 
-/** The address of the hub that is running with a data folder. */
+/** The addresses of the hub that is running with a data folder. */
 export type RunningHub = {
   /** The base URL for clients on the same machine, such as `http://localhost:9090`. */
   readonly url: string;
-  /** The addresses it listens on, such as `127.0.0.1:9090` and `[::1]:9090`. */
+  /** The addresses that the hub listens on, such as `127.0.0.1:9090` and `[::1]:9090`. */
   readonly sockets: readonly string[];
 };
 
@@ -141,7 +149,10 @@ export const ownerKeyFile = (path: string): string => join(path, 'owner-key');
 
 const runningFileOf = (path: string) => join(path, 'hub-running.json');
 
-/** Records where the hub listens. Call it only under the lock. No fsync: no hub runs after a machine crash. */
+/**
+ * Records where the hub listens. Call it only while holding the lock of the folder. No fsync: no hub runs after a
+ * machine crash.
+ */
 export async function announceRunning(path: string, hub: RunningHub): Promise<void> {
   const tempFile = `${runningFileOf(path)}.new`;
   await rm(tempFile, { force: true });
@@ -157,7 +168,10 @@ async function withdrawRunning(path: string): Promise<void> {
   await rm(runningFileOf(path), { force: true });
 }
 
-/** Finds the running hub. Its record is trusted only while its process holds the lock, and so owns its ports. */
+/**
+ * Finds the hub that is running with a data folder. Its record is trusted only while its process holds the lock, and so
+ * owns its ports.
+ */
 export async function findRunning(path: string): Promise<RunningHub | undefined> {
   const record = parseRunning(await readFile(runningFileOf(path), 'utf8').catch(() => ''));
   if (!record || !isOwnProcess(record.pid) || !isInUse(path)) return undefined;
@@ -173,7 +187,7 @@ function parseRunning(text: string): (RunningHub & { readonly pid: number }) | u
   return { url, pid, sockets: sockets.filter(socket => typeof socket === 'string') };
 }
 
-/** Signal 0 succeeds only for processes of this user. */
+/** True for a process of this user, the only ones for which signal 0 succeeds. */
 function isOwnProcess(pid: number): boolean {
   if (!Number.isSafeInteger(pid) || pid <= 0) return false;
   try {
@@ -183,7 +197,7 @@ function isOwnProcess(pid: number): boolean {
   }
 }
 
-/** Whether a hub holds the lock: SQLite refuses readers during an exclusive transaction (sqlite.org/lockingv3.html). */
+/** True if a hub holds the lock: SQLite refuses readers during an exclusive transaction (sqlite.org/lockingv3.html). */
 export function isInUse(path: string): boolean {
   try {
     using lock = new DatabaseSync(join(path, 'hub.lock'), { readOnly: true, timeout: 0 });

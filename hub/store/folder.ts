@@ -6,9 +6,9 @@ import { removeTempFiles, writeWhole } from './write-whole.ts';
 export type Folder = ReturnType<typeof createFolder>;
 
 /**
- * A folder of texts at `path`, one file for each name, which the first write creates. Names must be server names: they
- * are not checked for path separators. Only this object may write there: on first use it removes all temporary files in
- * the folder. A text whose write failed stays in memory for the backlog to retry.
+ * Creates access to a folder of texts at `path`, one file for each name. The first write creates the folder. Names must
+ * be server names: they are not checked for path separators. Only this object may write there: on first use it removes
+ * all temporary files in the folder. A text whose write failed stays in memory for the backlog to retry.
  */
 export function createFolder(path: string, needs: WriteFailureNeeds) {
   const failures = createWriteFailures(needs);
@@ -29,12 +29,12 @@ export function createFolder(path: string, needs: WriteFailureNeeds) {
       }
       failures.clear(file);
     } catch (error) {
-      // A write already pending at the time of the retry is newer than this text.
+      // If a write of this name is pending at the time of the retry, its text is newer and is written instead.
       failures.record(file, error, () => pending.get(name)?.done ?? queueWrite(name, text));
     }
   }
 
-  /** While a write is in progress, only the newest text for the name is kept. */
+  /** Queues a write. While another write of the name is in progress, only the newest text is kept. */
   function queueWrite(name: string, text: string | undefined): Promise<void> {
     const before = pending.get(name);
     if (before) {

@@ -9,27 +9,27 @@ export type Journal = ReturnType<typeof createJournal>;
 type JournalOptions = {
   readonly file: string;
   /**
-   * The file does not grow beyond this, in bytes, unless its newest record does: an append that would exceed it compacts
-   * the file instead.
+   * Maximum size of the file in bytes, unless the newest record alone exceeds it. An append that would exceed it
+   * compacts the file instead.
    */
   readonly maxBytes: number;
   /**
-   * The records of a compacted file, oldest first. They must cover the record that is being appended, so change the
-   * state before calling `append`. Of records that need more than half of `maxBytes`, the oldest are dropped, never the
+   * Returns the records of a compacted file, oldest first. They must cover the record that is being appended, so change
+   * the state before calling `append`. If they need more than half of `maxBytes`, the oldest are dropped, but never the
    * newest.
    */
   readonly snapshot: () => readonly object[];
 };
 
-/** The file system of this machine. New files are readable by this user only. */
+/** File operations of this machine. New files are readable by this user only. */
 const systemDisk = {
-  /** Undefined where there is no such file. */
+  /** Reads a file; undefined if it does not exist. */
   read: (path: string): Promise<Buffer | undefined> => readFile(path).catch(ignoreMissing),
-  /** Opens a file for writing and creates it when absent: `a` appends, `w` empties it first. */
+  /** Opens a file for writing, and creates it if it does not exist: `a` appends, `w` empties it first. */
   async open(path: string, flags: 'a' | 'w') {
     const handle = await open(path, flags, 0o600);
     return {
-      /** Writes all bytes at the end. May reject after it wrote some of them. */
+      /** Writes all bytes at the end. May reject after some of them were written. */
       write: (bytes: Buffer) => handle.writeFile(bytes),
       sync: () => handle.sync(),
       close: () => handle.close(),
@@ -43,26 +43,26 @@ const systemDisk = {
 export type JournalDisk = Readonly<typeof systemDisk>;
 
 export type JournalNeeds = WriteFailureNeeds & {
-  /** Absent: the file system of this machine. */
+  /** File operations. Absent: those of this machine. */
   readonly disk?: JournalDisk;
 };
 
 const lineFeed = 0x0a;
 
 /**
- * Creates an append-only file of records, one line of JSON each. A record that was appended survives a crash and a power
- * failure: its line is synced before `append` resolves. Creates no file before the first `append`.
+ * Creates an append-only file of records, one line of JSON each. A record whose `append` has resolved with true
+ * survives a crash and a power failure, as its line is synced before. Creates no file before the first `append`.
  */
 export function createJournal(options: JournalOptions, needs: JournalNeeds) {
   const { file: path, maxBytes, snapshot } = options;
   const { log, disk = systemDisk } = needs;
   const failures = createWriteFailures(needs);
   let file: Awaited<ReturnType<JournalDisk['open']>> | undefined;
-  /** Bytes in the file. */
+  /** Size of the file in bytes. */
   let size = 0;
-  /** The file ends in a partial line or lacks records, so the next write replaces it. */
+  /** True if the file ends in a partial line or lacks records, so that the next write replaces it. */
   let needsCompaction = false;
-  /** Lines that wait for the write under way, and are then written together with one sync. */
+  /** Lines that wait for the current write, to be written together with one sync. */
   let next: { readonly lines: string[]; readonly done: Promise<boolean> } | undefined;
   let lastWrite: Promise<unknown> = Promise.resolve();
 
@@ -98,7 +98,7 @@ export function createJournal(options: JournalOptions, needs: JournalNeeds) {
   async function appendBytes(bytes: Buffer): Promise<void> {
     if (!file) {
       file = await disk.open(path, 'a');
-      // The file may be new, and then its name is not on the disk yet.
+      // Syncs the folder, as the name of a new file is not on the disk yet.
       await disk.syncFolder(dirname(path));
     }
     await file.write(bytes);
@@ -106,7 +106,7 @@ export function createJournal(options: JournalOptions, needs: JournalNeeds) {
     size += bytes.length;
   }
 
-  /** Renames a snapshot over the file: a crash leaves either the old or the new records. */
+  /** Replaces the file by a snapshot, with a rename: after a crash, it contains either the old or the new records. */
   async function compact(): Promise<void> {
     const bytes = Buffer.from(newestWithin(snapshot(), maxBytes / 2).join(''));
     const beside = `${path}.new`;
@@ -117,18 +117,21 @@ export function createJournal(options: JournalOptions, needs: JournalNeeds) {
       await disk.rename(beside, path);
       await disk.syncFolder(dirname(path));
     } catch (error) {
-      await copy.close().catch(() => undefined); // The first error tells more.
+      await copy.close().catch(() => undefined); // The first error is more useful.
       throw error;
     }
     const replaced = file;
     file = copy;
     size = bytes.length;
     needsCompaction = false;
-    await replaced?.close().catch(() => undefined); // It has no name any more.
+    await replaced?.close().catch(() => undefined); // The replaced file has no name any more.
   }
 
   return {
-    /** Reads the records of earlier runs, oldest first, before the first `append`. An unreadable file counts as empty. */
+    /**
+     * Reads the records of earlier runs, oldest first. Must be called before the first `append`. An unreadable file
+     * counts as empty.
+     */
     async open(): Promise<readonly unknown[]> {
       try {
         const bytes = await disk.read(path);
@@ -149,16 +152,16 @@ export function createJournal(options: JournalOptions, needs: JournalNeeds) {
       }
     },
     /**
-     * Resolves with true when the record is on the disk, and with false when it could not be written. Never rejects.
-     * After a failure the next append, or the next retry of the backlog, writes a new file from the snapshot, so a missed
-     * record is not lost while the hub runs.
+     * Appends a record. Resolves with true when it is on the disk, and with false when it could not be written. Never
+     * rejects. After a failure the next append, or the next retry of the backlog, writes a new file from the snapshot,
+     * so a missed record is not lost while the hub runs.
      */
     append: (record: object) => enqueue(lineOf(record)),
-    /** Waits for appends under way, retries what could not be written once more, and closes the file. */
+    /** Waits for current appends, retries a failed write once, and closes the file. */
     async close(): Promise<void> {
       await lastWrite;
       if (failures.has(path)) await enqueue('');
-      // Another journal may have the file from now on.
+      // Another journal may own the file from now on.
       failures.drop(path);
       await file?.close().catch(() => undefined); // Every line is synced already.
       file = undefined;
@@ -168,7 +171,10 @@ export function createJournal(options: JournalOptions, needs: JournalNeeds) {
 
 const lineOf = (record: object) => `${JSON.stringify(record)}\n`;
 
-/** The records of complete lines, the number of lines that are not JSON, and whether the last line is incomplete. */
+/**
+ * Returns the records of complete lines, the number of lines that are not JSON, and whether the last line is
+ * incomplete.
+ */
 function readLines(bytes: Buffer) {
   const end = bytes.lastIndexOf(lineFeed) + 1;
   const records: unknown[] = [];
@@ -182,7 +188,7 @@ function readLines(bytes: Buffer) {
   return { records, damaged, isTorn: end < bytes.length };
 }
 
-/** The lines of the newest record, and of those before it that fit into this many bytes, oldest first. */
+/** Returns the line of the newest record, and those before it that fit into this many bytes, oldest first. */
 function newestWithin(records: readonly object[], most: number): readonly string[] {
   const lines: string[] = [];
   let size = 0;

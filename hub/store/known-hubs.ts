@@ -11,21 +11,21 @@ type NotedHub = {
   readonly dataDir: string;
   readonly configFile: string;
   readonly rulesFile: string;
-  /** The file with its variables. It may not exist. */
+  /** The `.env` file with the hub's variables. It may not exist. */
   readonly dotenvFile: string;
 };
 
-/** A hub of this user that ran with a data folder which still exists. */
+/** A hub of this user whose data folder still exists. */
 export type KnownHub = NotedHub & {
-  /** Identifies its objects on the Docker engine. */
+  /** Id of the hub on its objects on the Docker engine; undefined if it has none yet. */
   readonly hubId: string | undefined;
   /** True while a hub runs with the data folder. */
   readonly isRunning: boolean;
-  /** Where it listens; undefined if it does not run or does not listen. */
+  /** Addresses of the hub; undefined if it does not run or does not listen. */
   readonly running: RunningHub | undefined;
 };
 
-/** More hubs than a person has. */
+/** Maximum number of hubs to list, far more than a person has. */
 const maxHubs = 100;
 const maxBytes = 16_384;
 const remedy = 'Delete it: the hub writes it again when it starts';
@@ -33,8 +33,8 @@ const noteOf = (folder: string, dataDir: string) =>
   join(folder, `${createHash('sha256').update(dataDir).digest('hex').slice(0, 16)}.json`);
 
 /**
- * Writes down where a hub has its files, so that commands find it from any working folder. `folder`: the state folder of
- * this user, which is created. The note stays when the hub ends. Rejects with the error of the system.
+ * Records where a hub has its files, so that commands find it from any working folder. `folder`: the state folder of
+ * this user, which is created. The record stays when the hub ends. Rejects with the error of the system.
  */
 export async function noteHub(folder: string, hub: NotedHub): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
@@ -42,8 +42,8 @@ export async function noteHub(folder: string, hub: NotedHub): Promise<void> {
 }
 
 /**
- * The hubs of this user, running or not. A note only says where to look: a hub counts as running only while its process
- * holds the lock of the data folder. Removes notes of data folders that no longer exist.
+ * Returns the hubs of this user, running or not. A record only tells where to look: a hub counts as running only while
+ * its process holds the lock of the data folder. Removes records of data folders that no longer exist.
  */
 export async function findKnownHubs(folder: string): Promise<readonly KnownHub[]> {
   const names = await readdir(folder).catch(() => []); // No hub of this user has run.
@@ -53,7 +53,7 @@ export async function findKnownHubs(folder: string): Promise<readonly KnownHub[]
 }
 
 async function readKnown(file: string): Promise<KnownHub | undefined> {
-  const text = await readPrivate(file, { maxBytes, remedy }).catch(() => undefined); // Another user's, or no note.
+  const text = await readPrivate(file, { maxBytes, remedy }).catch(() => undefined); // It belongs to another user, or is not a regular file.
   const noted = parseNote(text);
   if (!noted) return undefined;
   const isThere = await stat(noted.dataDir).then(
@@ -61,7 +61,7 @@ async function readKnown(file: string): Promise<KnownHub | undefined> {
     () => false,
   );
   if (!isThere) {
-    await rm(file, { force: true }).catch(() => {}); // It stays, and is ignored.
+    await rm(file, { force: true }).catch(() => {}); // The record stays, and is ignored.
     return undefined;
   }
   const running = await findRunning(noted.dataDir);

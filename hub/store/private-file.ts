@@ -3,16 +3,16 @@ import { type FileHandle, open } from 'node:fs/promises';
 import { errorCodeOf } from '#core';
 
 type PrivateFileOptions = {
-  /** Longer content is cut there. */
+  /** Maximum size of the content in bytes. Longer content is cut off one byte later. */
   readonly maxBytes: number;
-  /** A sentence for the errors, about a file that cannot be used. */
+  /** Advice in the errors about a file that cannot be used, as a sentence. */
   readonly remedy: string;
 };
 
 /**
  * Reads a text that only this user may read, and removes the permissions of other users. Undefined if the file does not
- * exist. Rejects if it belongs to another user or is not a regular file. On Windows, which has no owners or modes here,
- * the permissions of the folder protect the file.
+ * exist. Rejects if it belongs to another user or is not a regular file. On Windows, where Node sees no owners or
+ * modes, the permissions of the folder protect the file.
  */
 export async function readPrivate(
   file: string,
@@ -25,7 +25,7 @@ export async function readPrivate(
   return buffer.toString('utf8', 0, bytesRead);
 }
 
-/** Follows no symbolic link and does not block on a pipe. Windows lacks both flags. */
+/** Flags to open a file without following a symbolic link or blocking on a pipe. Windows has neither flag. */
 const readFlags = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0);
 
 async function openIfPresent(file: string, remedy: string): Promise<FileHandle | undefined> {
@@ -38,7 +38,10 @@ async function openIfPresent(file: string, remedy: string): Promise<FileHandle |
   }
 }
 
-/** Throws for a file of another user or a special file; removes the permissions of group and others. Returns its size. */
+/**
+ * Removes the permissions of group and others, and returns the file's size. Throws for a file of another user or a
+ * special file.
+ */
 async function protect(file: string, handle: FileHandle, remedy: string): Promise<number> {
   const stats = await handle.stat();
   if (!stats.isFile()) throw new Error(`${file} is not a regular file. ${remedy}`);

@@ -8,7 +8,7 @@ export type Table = ReturnType<typeof createTable>;
 type TableOptions = {
   /** Path of the JSON file. Undefined keeps the table in memory only. */
   readonly file: string | undefined;
-  /** Above this many entries the oldest is dropped. */
+  /** Maximum number of entries. Above it, the oldest is dropped. */
   readonly maxEntries: number;
 };
 
@@ -16,14 +16,14 @@ type TableOptions = {
 export function createTable({ file, maxEntries }: TableOptions, needs: WriteFailureNeeds) {
   const failures = createWriteFailures(needs);
   let loaded: Promise<Map<string, string>> | undefined;
-  /** Resolves when the last write is done, to false if it failed. */
+  /** Resolves when the last write is done; with false if it failed. */
   let lastWrite = Promise.resolve(true);
   let isQueued = false;
 
   const load = () =>
     (loaded ??= file === undefined ? Promise.resolve(new Map()) : read(file, needs.log));
 
-  /** Changes made during a write are combined into one write after it. */
+  /** Writes the table. Changes made during a write are combined into one write after it. */
   function write(entries: ReadonlyMap<string, string>): Promise<boolean> {
     if (file === undefined || isQueued) return lastWrite;
     isQueued = true;
@@ -47,11 +47,11 @@ export function createTable({ file, maxEntries }: TableOptions, needs: WriteFail
     async find(key: string): Promise<string | undefined> {
       return (await load()).get(key);
     },
-    /** All entries, the oldest first. */
+    /** Returns all entries, the oldest first. */
     async entries(): Promise<readonly (readonly [key: string, value: string])[]> {
       return Array.from(await load());
     },
-    /** Sets an entry. Resolves to false if it is not written: the next change writes it. Never rejects. */
+    /** Sets an entry. Resolves with false if it could not be written; the next change then writes it. Never rejects. */
     async put(key: string, value: string): Promise<boolean> {
       const entries = await load();
       if (entries.get(key) === value && !isUnsaved()) return await lastWrite;

@@ -11,17 +11,20 @@ type RetryWrite = () => Promise<unknown>;
 
 export type Backlog = ReturnType<typeof createBacklog>;
 
-/** Failed writes of several writers, for a health check to retry. Holds at most one entry for each file. */
+/** Collects failed writes of several writers, for a health check to retry. Contains at most one entry for each file. */
 export function createBacklog() {
   const failed = new Map<string, WriteFailure & { readonly retryWrite: RetryWrite }>();
   return {
-    /** `retryWrite` writes the file again, then calls `add` or `remove` for it. It must not reject. */
+    /**
+     * Adds a failed write. `retryWrite` writes the file again, then calls `add` or `remove` for it. It must not reject.
+     */
     add: (failure: WriteFailure, retryWrite: RetryWrite) =>
       void failed.set(failure.file, { ...failure, retryWrite }),
     remove: (file: string) => void failed.delete(file),
-    /** Retries all failed writes. Resolves to those that still fail. */
+    /** Retries all failed writes. Resolves with those that still fail. */
     async retry(): Promise<readonly WriteFailure[]> {
-      // During one retry another file may have got newer content, which its earlier retry must not replace.
+      // Looked up again for each file: during a retry, another file may have got newer content, which an older retry
+      // must not replace.
       for (const file of Array.from(failed.keys())) await failed.get(file)?.retryWrite();
       return Array.from(failed.values(), ({ file, reason }) => ({ file, reason }));
     },
@@ -34,11 +37,11 @@ export type WriteFailureNeeds = {
   readonly backlog?: Backlog | undefined;
 };
 
-/** The failed writes of one writer. Logs the first failure and the recovery, not every attempt. */
+/** Tracks the failed writes of one writer. Logs the first failure and the recovery, not every attempt. */
 export function createWriteFailures({ log, backlog }: WriteFailureNeeds) {
   const failed = new Set<string>();
   return {
-    /** Whether the last write of this file failed. */
+    /** True if the last write of this file failed. */
     has: (file: string) => failed.has(file),
     /** Records a failed write. `retryWrite` is passed to `Backlog.add`. */
     record(file: string, error: unknown, retryWrite: RetryWrite): void {
@@ -48,7 +51,7 @@ export function createWriteFailures({ log, backlog }: WriteFailureNeeds) {
       backlog?.add({ file, reason }, retryWrite);
       if (isFirst) log.warn({ file, error: reason }, 'a file of the hub could not be written');
     },
-    /** Gives up a write that failed: it is not retried. */
+    /** Forgets a failed write, which is then not retried. */
     drop(file: string): void {
       if (failed.delete(file)) backlog?.remove(file);
     },

@@ -4,19 +4,20 @@ import type { FileHandle } from 'node:fs/promises';
 import { open, readdir, readlink, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 
-/** The number of symbolic links that Linux follows in one path (path_resolution(7)). */
+/** Maximum number of symbolic links that Linux follows in one path (path_resolution(7)). */
 const maxLinks = 40;
-/** A temporary file older than this belongs to a writer that was killed. */
+/** Age in ms above which a temporary file belongs to a writer that was killed. */
 const staleAfterMs = 60_000;
-/** Suffix of temporary files. */
+/** Matches the suffix of temporary files. */
 const tempSuffix = /\.[0-9a-f]{12}\.new$/;
 
 /**
- * Replaces a file atomically: writes a temporary file beside it, syncs it and renames it over the target, so that readers
- * see the old or the new text, also after a crash. An existing file keeps its mode and, if this user may set it, its
- * owner; a new file is private to this user. A symbolic link is followed, not replaced. `check` is awaited just before the
- * rename; if it throws, the file stays as it was. Rejects with the error of the system (a full disk, no permission, EBUSY
- * for a mount point) and then leaves no temporary file. Also removes stale temporary files of killed writers.
+ * Replaces a file atomically: writes a temporary file beside it, syncs it and renames it over the target, so that
+ * readers see the old or the new text, also after a crash. An existing file keeps its mode and, if this user may set
+ * it, its owner; a new file is private to this user. A symbolic link is followed, not replaced. `check` is awaited just
+ * before the rename; if it throws, the file stays as it was. Rejects with the error of the system (a full disk, no
+ * permission, EBUSY for a mount point) and then leaves no temporary file. Also removes stale temporary files of killed
+ * writers.
  */
 export async function writeWhole(
   file: string,
@@ -24,7 +25,7 @@ export async function writeWhole(
   check?: () => Promise<void>,
 ): Promise<void> {
   const target = await followLink(file);
-  const existing = await stat(target).catch(() => undefined); // A new file.
+  const existing = await stat(target).catch(() => undefined); // The target does not exist yet.
   // A random name, so that concurrent writers never rename each other's half-written file.
   const tempFile = `${target}.${randomBytes(6).toString('hex')}.new`;
   let writtenMs: number;
@@ -33,7 +34,7 @@ export async function writeWhole(
     await check?.();
     await rename(tempFile, target);
   } catch (error) {
-    await rm(tempFile, { force: true }).catch(() => {}); // The first error tells more.
+    await rm(tempFile, { force: true }).catch(() => {}); // The first error is more useful.
     throw error;
   }
   await syncFolder(dirname(target));
@@ -45,7 +46,7 @@ export async function writeWhole(
   });
 }
 
-/** Creates a file. Returns the time of the write on the clock of the file system. */
+/** Creates a file with this text and syncs it. Returns the time of the write on the clock of the file system, in ms. */
 async function writeSynced(file: string, text: string, owner: Stats | undefined) {
   await using handle = await open(file, 'wx', 0o600);
   await handle.writeFile(text);
@@ -55,8 +56,8 @@ async function writeSynced(file: string, text: string, owner: Stats | undefined)
 }
 
 /**
- * Removes the temporary files of `writeWhole` in a folder: all of them by default, which is safe only for the only writer,
- * or those that `shouldRemove` accepts. Never rejects.
+ * Removes the temporary files of `writeWhole` in a folder: all of them by default, which is safe only if there is no
+ * other writer, or those that `shouldRemove` accepts. Never rejects.
  */
 export async function removeTempFiles(
   folder: string,
@@ -68,7 +69,7 @@ export async function removeTempFiles(
     try {
       if (await shouldRemove(name)) await rm(join(folder, name), { force: true });
     } catch {
-      // Already removed, or not removable: nothing reads temporary files.
+      // Already removed, or not removable, which does no harm: temporary files are never read.
     }
   }
 }
@@ -77,13 +78,13 @@ export async function removeTempFiles(
 async function followLink(path: string, linksLeft = maxLinks): Promise<string> {
   const real = await realpath(path).catch(() => undefined); // The file may not exist yet.
   if (real !== undefined || linksLeft === 0) return real ?? path;
-  const target = await readlink(path).catch(() => undefined); // Not a link.
+  const target = await readlink(path).catch(() => undefined); // The path is not a link.
   return target === undefined
     ? path
     : await followLink(resolve(dirname(path), target), linksLeft - 1);
 }
 
-/** Sets the owner before the mode, because chown clears the set-user-id bit. */
+/** Copies owner and mode to a file. The owner is set first, because chown clears the set-user-id bit. */
 async function copyOwnership(handle: FileHandle, { uid, gid, mode }: Stats): Promise<void> {
   const now = await handle.stat();
   if (now.uid !== uid || now.gid !== gid) await handle.chown(uid, gid).catch(() => {}); // Only root may change owners.
@@ -96,6 +97,6 @@ export async function syncFolder(path: string): Promise<void> {
     await using folder = await open(path, 'r');
     await folder.sync();
   } catch {
-    // The rename itself has succeeded.
+    // Ignored, as the rename itself has succeeded.
   }
 }
