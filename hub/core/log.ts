@@ -1,4 +1,4 @@
-/** The subset of pino's logger that the rooms use. */
+/** The subset of pino's logger that the hub uses. */
 export interface Log {
   debug(fields: object, message: string): void;
   info(fields: object, message: string): void;

@@ -88,7 +88,7 @@ export type DockerTarget = {
   readonly limits: Limits;
   /** An empty folder, the only one that the server may both write to and execute from. Counts as memory. */
   readonly programs?: { readonly path: string; readonly bytes: number };
-  /** `none`: the engine stores no output, so `docker logs` is empty. */
+  /** Output that the engine stores. `none`: nothing, so that `docker logs` is empty. */
   readonly logs: 'bounded' | 'none';
 };
 

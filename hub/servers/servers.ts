@@ -169,7 +169,7 @@ export function createServers(
       await Promise.all([
         instances.stopAll(),
         ...all.map(server => server.close('stopping')),
-        // Removed servers may still be stopping.
+        // Waits for a config that is being applied, as removed servers may still be stopping.
         applying,
       ]);
     },

@@ -79,7 +79,7 @@ export function createPendingRequests(clock: Pick<Clock, 'after'>, after?: numbe
     forgetAll() {
       for (const id of Array.from(abandoned.keys())) forget(id);
     },
-    /** Like `Upstream.onlyCaller`, in constant time, because a server may send any number of messages. */
+    /** Implements `Upstream.onlyCaller`, in constant time, because a server may send any number of messages. */
     onlyCaller(): Caller | 'none' | 'several' {
       const { newest } = calls;
       const left = abandoners.newest?.owner;
@@ -130,7 +130,7 @@ export function createByOwner<T extends WithOwner>() {
   let size = 0;
   let differing = 0;
 
-  /** Returns 1 if both exist and belong to different clients, otherwise 0. */
+  /** Returns 1 if both nodes exist and belong to different clients, otherwise 0. */
   const differ = (a: OwnedNode<T> | undefined, b: OwnedNode<T> | undefined): number =>
     a && b && !isSameClient(a.value.owner, b.value.owner) ? 1 : 0;
 

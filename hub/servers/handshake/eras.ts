@@ -158,7 +158,10 @@ export const maySpeakBoth = ({
   launch.transport === 'http' &&
   isStateless(running?.serverInfo);
 
-/** Records, for this run of the hub, that a program speaks 2026-07-28 only. False if it is known to be legacy. */
+/**
+ * Records, for this run of the hub, that a program speaks 2026-07-28 only. Returns false if it is known to speak older
+ * revisions.
+ */
 export async function takeForNewer(
   key: string,
   eras: Pick<Eras, 'recall' | 'confirm'>,

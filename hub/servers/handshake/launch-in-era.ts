@@ -54,7 +54,10 @@ export async function launchInEra(needs: LaunchNeeds) {
   /** True if the instance serves only clients of 2025-11-25 and older. */
   const servesOlder = needs.own?.era === 'legacy';
   const known = { instance, key, entryEra, servesOlder };
-  /** `isOlder`: the handshake is that of 2025-11-25 because the clients are of that era, whatever the server speaks. */
+  /**
+   * Returns the instance with the era of its handshake. `isOlder`: the handshake is that of 2025-11-25 because the
+   * clients are of that era, whatever the server speaks.
+   */
   const launched = (opening: Opening, isOlder = false) => ({ ...known, opening, isOlder });
   if (entryEra) return launched(entryEra);
   if (config.launch.kind === 'remote' && config.launch.transport === 'sse')

@@ -75,7 +75,7 @@ async function adopt(needs: StartNeeds, isAgain = false): Promise<Started | unde
   const { log, hub, attempt } = needs;
   const { config, signal } = attempt;
   const adoption = hub.launches?.adoption;
-  // The instance of a session ends with its session.
+  // An instance of a session (`own`) is never adopted, as it ends with its session.
   if (!adoption || needs.own) return undefined;
   const adopted = await adoptInstance(config, needs.events, adoption, signal);
   if (!adopted) return undefined;
@@ -200,7 +200,7 @@ async function openSession(
     { ...listNeeds, isCurrent: () => listNeeds.isCurrent(upstream) },
   );
   const subscribing = { clock, log, random, missed: () => rereads.doubt() };
-  /** Set for servers of the stateless revision only. */
+  /** Subscription to change notifications; undefined unless the server is of the stateless revision. */
   const subscription = isStateless
     ? createSubscription({ capabilities, interest: client.interest() }, asking, subscribing)
     : undefined;

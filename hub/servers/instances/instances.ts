@@ -220,7 +220,7 @@ export function createInstances({ clock, create }: InstancesNeeds) {
       groups.get(server)?.heard[Symbol.dispose]();
       groups.delete(server);
     },
-    /** Number of instances of a server that run, start or stop. */
+    /** Returns the number of instances of a server that run, start or stop. */
     count,
     list: (server: Server): readonly Server[] => entriesOf(server).map(entry => entry.server),
     isBusy,

@@ -5,7 +5,7 @@ export type Health = {
   /** Time of the last successful check, in milliseconds since the epoch; undefined before the first. */
   readonly at: number | undefined;
   readonly latencyMs: number | undefined;
-  /** Number of failed checks in a row since then. */
+  /** Number of failed checks since the last successful check. */
   readonly misses: number;
 };
 

@@ -34,7 +34,7 @@ export type InstancePoolNeeds = Pick<ServerNeeds, 'clock' | 'log' | 'random' | '
   readonly report: (error: unknown) => void;
 };
 
-/** The instances of one server, by id. Only this pool ends them and fails their pending requests. */
+/** Creates the pool of a server's instances, by id. Only the pool ends them and fails their pending requests. */
 export function createInstancePool(needs: InstancePoolNeeds) {
   const { clock, record, dispatch } = needs;
   const { name } = record.config;

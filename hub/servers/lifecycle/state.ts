@@ -51,7 +51,7 @@ export type LifecycleState = Common & Phase;
 
 export type LifecycleEvent = Readonly<
   | { type: 'start' }
-  /** Stops the server. `byHand`: whether calls may start it again; without it, that does not change. */
+  /** Stops the server. `byHand`: true if calls must not start it again; absent: that does not change. */
   | { type: 'stop'; byHand?: boolean }
   | { type: 'close' }
   /** The running instance had no work for `idle_stop`. */

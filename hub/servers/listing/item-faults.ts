@@ -7,7 +7,7 @@ import { modernVersion, protocolVersions } from '#mcp';
  * hand, which needs no memory at start, as a validator would.
  */
 
-/** Something that a revision's schema refuses in an item. */
+/** A part of a list item that the schema of an MCP revision refuses. */
 export type Fault = {
   /** The violation, such as `description is null; it must be a string`. */
   readonly text: string;

@@ -232,6 +232,6 @@ export const isSameItem = (
 ): boolean =>
   other !== undefined &&
   other.bytes.equals(bytes) &&
-  // `legacyBytes` is derived from the same bytes; it exists depending on the era of the server.
+  // Only the presence of `legacyBytes` is compared: it depends on the server's era, and the content on the same bytes.
   !other.legacyBytes === !legacyBytes &&
   !other.isHeld === !isHeld;

@@ -151,7 +151,7 @@ export async function adopt(
   const image = await images.find(target.image);
   const member = network === 'none' ? undefined : await parts.egress.findNetwork(spec, network);
   const isSame =
-    // Without a member, the network was made by an earlier version of the hub and may lead to the outside.
+    // Without a member, the network may lead to the outside, as those of earlier versions of the hub do.
     (member !== undefined || network === 'none') &&
     found.name === name &&
     found.state.isRunning &&

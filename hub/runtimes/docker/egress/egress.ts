@@ -89,7 +89,7 @@ export function createEgress(options: Options, needs: Needs) {
   }
 
   return {
-    /** True for the name of the forwarder. */
+    /** True for the name of the forwarder, the proxy container through which servers reach the network. */
     isForwarder: (name: string): boolean => name === own,
     /** True while a server needs the forwarder. */
     isNeeded: (): boolean => members.size > 0,

@@ -43,7 +43,7 @@ function decode(encoded: string): string | undefined {
     const packed = Buffer.from(encoded, 'base64');
     return gunzipSync(packed, { maxOutputLength: mostLockBytes }).toString();
   } catch {
-    // A damaged lock counts as none.
+    // A damaged lock is ignored.
     return undefined;
   }
 }

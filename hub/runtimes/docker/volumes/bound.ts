@@ -18,7 +18,10 @@ type Needs = {
   readonly log: Log;
 };
 
-/** The engine reads all volumes to measure them, so the pause is this many times as long as the measurement. */
+/**
+ * Minimum pause between measurements, as a multiple of the last one's duration: the engine reads all volumes to measure
+ * them.
+ */
 const idleTimes = 20;
 
 /** Measures volumes while at least one container is watched. All containers share a measurement. */

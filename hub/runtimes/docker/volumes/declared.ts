@@ -91,7 +91,7 @@ export function createImageVolumes(needs: Needs) {
 
   return {
     isLooking: (name: string) => looking.has(name),
-    /** True for a temporary container. */
+    /** True for the labels of a temporary container. */
     isLook: ({ labels }: { readonly labels: Readonly<Record<string, string>> }): boolean =>
       labels[instanceLabel] === lookInstance,
     /**
