@@ -8,10 +8,10 @@ import {
 import type { Servers } from '#servers';
 import type { AccessRules, AccessSource } from './access-source.ts';
 
-/** The policy of a principal under these rules; undefined if everything is shown and allowed. */
+/** Returns the policy of a principal under these rules; undefined if the principal may list and call everything. */
 type PolicyOf = (principal: Principal, rules: AccessRules) => Policy | undefined;
 
-/** The profile through which a principal looks. Agents look through none: they have grants. */
+/** Returns the name of the profile that filters what a principal sees. Agents have grants instead of a profile. */
 export const profileOf = (
   { kind, name, profile }: Principal,
   { profilesOfClients }: AccessRules,
@@ -22,7 +22,9 @@ export const profileOf = (
 
 const nothing: ToolGrants = { tools: [], servers: [] };
 
-/** The policy of the config for each principal: for agents what they are granted of it, for others what their profile shows. */
+/**
+ * Returns a function that compiles the policy of a principal: for an agent by its grants, for others by their profile.
+ */
 export function createPolicies({
   source,
   servers,
@@ -30,7 +32,7 @@ export function createPolicies({
   readonly source: Pick<AccessSource, 'grantsOf'>;
   readonly servers: Pick<Servers, 'all'>;
 }): PolicyOf {
-  /** The policies of agents by their grants, which agents without any share. */
+  /** Policies of agents, by their grants. Agents without grants share one policy. */
   const ofAgents = new WeakMap<
     ToolGrants,
     { readonly base: Policy | undefined; readonly policy: Policy }

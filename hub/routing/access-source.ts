@@ -3,12 +3,12 @@ import type { Config, ConfigChange, ToolSettings } from '#config';
 import { type Event, createEmitter } from '#core';
 import { type Policy, type ProfileRules, type ToolGrants, createPolicy, hasPolicy } from '#policy';
 
-/** What the active config allows and shows. Another config makes another one. */
+/** Access rules of the active config: what clients may use, and what profiles show. A reload creates a new object. */
 export type AccessRules = {
   /** Undefined if everything is allowed. */
   readonly policy: Policy | undefined;
   readonly profiles: ReadonlyMap<string, ProfileRules>;
-  /** The default profiles of clients, by the names of the clients. */
+  /** Default profile of each client, by the name of the client. */
   readonly profilesOfClients: ReadonlyMap<string, string>;
 };
 
@@ -18,19 +18,19 @@ type AccessChange = {
   readonly servers: readonly string[];
 };
 
-/** What the active config says about access. */
+/** Access settings of the active config. */
 export type AccessSource = {
   readonly rules: AccessRules;
   readonly toolsOf: (server: string) => ToolSettings | undefined;
-  /** The grants of an agent. Absent: agents may use nothing. */
+  /** Returns the grants of an agent. Absent: agents may use nothing. */
   readonly grantsOf?: ((agent: string) => ToolGrants) | undefined;
-  /** Fires after other rules, or other `tools` of a server, became active. */
+  /** Fires after new access rules, or new `tools` of a server, became active. */
   readonly changed: Event<AccessChange>;
 };
 
 type AccessConfig = Pick<Config, 'policy' | 'servers' | 'profiles' | 'clients'>;
 
-/** Compiles the rules of the active config, again at each change. */
+/** Compiles the access rules of the active config, and compiles them again after each reload that changes them. */
 export function createAccessSource(
   source: {
     readonly current: AccessConfig;
@@ -69,11 +69,11 @@ export function createAccessSource(
   };
 }
 
-/** The profiles, with the servers that have their tags. */
+/** Resolves the `tags` of each profile to the names of the servers that have one of them. */
 function profilesIn({ profiles = [], servers, clients = [] }: AccessConfig) {
   const rulesOf = ({ tags, servers: named, ...rules }: (typeof profiles)[number]): ProfileRules => {
     const tagged = servers.filter(server => server.tags.some(tag => tags.includes(tag)));
-    // A tag that no server has shows nothing, where no list at all would show everything.
+    // If no server has one of the tags, the profile shows no server. An empty list would show all servers.
     const none = tags.length > 0 && tagged.length === 0 ? [''] : [];
     return { ...rules, servers: [...named, ...tagged.map(({ name }) => name), ...none] };
   };
@@ -85,7 +85,7 @@ function profilesIn({ profiles = [], servers, clients = [] }: AccessConfig) {
   };
 }
 
-/** Without a config everybody may use everything. */
+/** Access rules without a config: every principal may use everything. */
 export const openAccess: AccessSource = {
   rules: { policy: undefined, profiles: new Map(), profilesOfClients: new Map() },
   toolsOf: () => undefined,

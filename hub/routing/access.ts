@@ -26,15 +26,15 @@ import type { Task, Tasks } from './tasks/tasks.ts';
 import { noteError } from './trace.ts';
 import { isComparable } from './uri-spellings.ts';
 
-/** Who may list and use what. */
+/** Decides which principal may list and use which items. */
 export type Access = ReturnType<typeof createAccess>;
 
-/** A rule as operators see it. */
+/** A rule of the policy, as shown to operators. */
 type PolicyRuleView = {
   readonly path: string;
   readonly rule: RuleInForce['rule'];
   readonly calls: number;
-  /** Names of tools that no server lists now, of which some may be misspelt. */
+  /** Names of tools in the rule that no server lists. Some may be misspelt. */
   readonly unknownTools: readonly string[];
 };
 
@@ -44,7 +44,7 @@ type AccessNeeds = {
   readonly servers: Pick<Servers, 'all'>;
   readonly tasks: Pick<Tasks, 'find' | 'routeAt'>;
   readonly naming: () => Naming;
-  /** Whether profiles may be in find mode. Absent: no. */
+  /** Whether profiles may be in find mode. Absent: false. */
   readonly finds?: boolean;
 };
 
@@ -54,11 +54,11 @@ const openMethods: ReadonlySet<string> = new Set([
   'ping',
   'server/discover',
   'resources/unsubscribe',
-  // Lists are not refused, but contain only what is allowed: clients give up on an error.
+  // Lists are filtered instead of refused: clients stop using a server if a list request fails.
   ...listKinds.map(kind => listMethods[kind].method),
 ]);
 
-/** Methods that use no item. A rule without `methods` would break clients by refusing them. */
+/** True for methods that use no item. Only rules with `methods` match them: other refusals would break clients. */
 const isHousekeeping = (method: string) =>
   method === 'logging/setLevel' || method === 'subscriptions/listen' || method.startsWith('tasks/');
 
@@ -83,7 +83,7 @@ export function createAccess(needs: AccessNeeds) {
     return taskId === undefined ? undefined : tasks.find(session, taskId);
   }
 
-  /** Undefined if the call is open to everybody, or uses an item that does not exist. */
+  /** Decides about a call; undefined if the call is open to everybody, or uses an item that does not exist. */
   function decide(policy: Policy, resolved: ResolvedCall): Decided | undefined {
     const { call } = resolved;
     const { method } = call.request;
@@ -106,7 +106,7 @@ export function createAccess(needs: AccessNeeds) {
     throw invalidRequest(`${method} needs "${named.key}" in its params, as a string`);
   }
 
-  /** The call with its decision, if there is a policy. If it is denied, the answer is the refusal. */
+  /** Returns the call with its decision, if there is a policy. The answer of a denied call is the refusal. */
   function decided(policy: Policy | undefined, resolved: ResolvedCall): ResolvedCall {
     const found = policy && decide(policy, resolved);
     if (!found || found.decision === unmatched) return resolved;
@@ -119,7 +119,7 @@ export function createAccess(needs: AccessNeeds) {
     return { ...resolved, decision, answer: () => refusal(resolved.call, found, policy) };
   }
 
-  /** True if a rule or a new name depends on the items of a server that was never started, so that its lists are unread. */
+  /** True if a rule or a new name depends on items of a server that never ran, so that its lists are unread. */
   const isUnread = (server: Server, call: Call, policy: Policy | undefined): boolean =>
     (policy ?? source.toolsOf(server.config.name)?.rename) !== undefined &&
     listKinds.every(kind => server.listing[kind].length === 0) &&
@@ -127,7 +127,7 @@ export function createAccess(needs: AccessNeeds) {
     !clients.instanceFor(server, call).running;
 
   return {
-    /** Resolves a call and decides about it. `relay` passes it to its server. Throws HubError if it cannot be decided about. */
+    /** Resolves a call and decides about it. `relay` sends it to its server. Throws HubError if it cannot decide. */
     guard(call: Call, resolve: (call: Call) => ResolvedCall, relay: Answerer): ResolvedCall {
       const resolved = resolve(call);
       const policy = policyOf(call.principal);
@@ -137,14 +137,14 @@ export function createAccess(needs: AccessNeeds) {
         ...resolved,
         async answer() {
           await workerFor(endpoint, call, clients);
-          // The lists, or a config that changed meanwhile, may give the name to another tool.
+          // The new lists, or a config that changed meanwhile, may give the name to another tool.
           const later = decided(policyOf(call.principal) ?? policy, resolve(call));
           const reply = await (later.answer ? later.answer() : relay(later));
           return later.decision ? { ...reply, decision: later.decision } : reply;
         },
       };
     },
-    /** The view of the lists for a principal; undefined if it shows everything. */
+    /** Returns the view of the lists for a principal; undefined if the principal sees every item. */
     viewOf(principal: Principal): ListView | undefined {
       const policy = policyOf(principal);
       if (!policy) return undefined;
@@ -155,14 +155,14 @@ export function createAccess(needs: AccessNeeds) {
         decisions.isListed(policy, client, kind, entry);
       return { policy, client, shows, ...(find && { ownTools }) };
     },
-    /** How a principal sees tools in find mode; undefined if it is not in that mode. */
+    /** Returns how a principal sees tools in find mode; undefined if it is not in find mode. */
     findOf: (principal: Principal, rules = source.rules) => findViews(principal, rules),
-    /** True if the policy lets a principal list and call a tool. Find mode lists fewer, but finds it. */
+    /** True if the policy lets a principal list and call a tool. Find mode may leave it out of the list. */
     mayFind(principal: Principal, entry: CatalogEntry): boolean {
       const policy = policyOf(principal);
       return !policy || decisions.isListed(policy, policyNameOf(principal), 'tool', entry);
     },
-    /** True if the list of a server shows an item to a principal under these rules. */
+    /** True if a list contains this item for a principal under these rules. */
     isListedUnder(
       rules: AccessRules,
       principal: Principal,
@@ -172,7 +172,7 @@ export function createAccess(needs: AccessNeeds) {
       const policy = policies(principal, rules);
       return !policy || decisions.isListed(policy, policyNameOf(principal), kind, entry);
     },
-    /** True if a client may hear of a resource of a server or instance. `uri` is the server's own. */
+    /** True if a principal may get updates of a resource of a server or instance. `uri` is the server's own URI. */
     mayHear(principal: Principal, server: Server, uri: string): boolean {
       const policy = policyOf(principal);
       if (!policy) return true;
@@ -183,7 +183,7 @@ export function createAccess(needs: AccessNeeds) {
       const found = decisions.decideNamed(asked, clients.baseOf(server), 'resource', uri, catalog);
       return found?.decision.action !== 'deny';
     },
-    /** True if a client without a session may hear of a task of a server. `taskId` is the server's own. */
+    /** True if a client without a session may get updates of a task of a server. `taskId` is the server's own id. */
     mayHearTask(principal: Principal, server: Server, taskId: string): boolean {
       const policy = policyOf(principal);
       if (!policy) return true;
@@ -192,7 +192,7 @@ export function createAccess(needs: AccessNeeds) {
       const { decision } = decisions.decideTask(asked, task, clients.shared.catalog);
       return decision.action !== 'deny';
     },
-    /** True if a client may use anything of a server, or nothing of it is known and no rule denies the server. */
+    /** True if a client may use an item of a server, or if its items are unknown and no rule denies the server. */
     mayUseAny(principal: Principal, server: Server): boolean {
       const policy = policyOf(principal);
       if (!policy) return true;
@@ -207,7 +207,7 @@ export function createAccess(needs: AccessNeeds) {
       const use = { method: 'logging/setLevel', server: server.config.name };
       return !isKnown && policy.decide(use, client).action !== 'deny';
     },
-    /** True if a client may see a task in its list. */
+    /** True if `tasks/list` may contain the task for this client. */
     mayListTask(call: Call, task: Task): boolean {
       const policy = policyOf(call.principal);
       if (!policy) return true;

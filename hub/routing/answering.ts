@@ -29,7 +29,7 @@ export type Observed = {
   readonly client: string | undefined;
   /** Arrival time, in milliseconds since the epoch. */
   readonly at: number;
-  /** Time from arrival at the router to the answer, in milliseconds with fractions. */
+  /** Time from arrival at the router to the answer, in milliseconds, not rounded. */
   readonly tookMs: number;
   /** The server's part of `tookMs`: from sending the request to the channel until the answer was read from it. */
   readonly serverMs: number;
@@ -37,19 +37,19 @@ export type Observed = {
   readonly outcome: string;
   /** The members of the request's params, as spans of `request`. */
   readonly params: MemberSpans;
-  /** The whole message as received. The buffer is not the observer's: its owner may overwrite it later. */
+  /** The whole message as received. The buffer may be overwritten later: copy the bytes to keep them. */
   readonly request: Buffer;
-  /** The whole answer as sent. The buffer is not the observer's, like that of `request`. */
+  /** The whole answer as sent. The buffer may be overwritten later, like that of `request`. */
   readonly reply: ReplyBytes;
-  /** The policy's decision about the request; absent if no rule matched it. */
+  /** The decision of the policy about the request; absent if no rule matched the request. */
   readonly decision?: Decision;
   /** The place of the request in a trace; undefined if tracing is off. */
   readonly trace: Trace | undefined;
 };
 
 /**
- * Called once for each answered request, in the turn of the answer. Not called for `subscriptions/listen`, which
- * would seem to take hours. Must not throw, and must copy the bytes that it keeps.
+ * Called once for each answered request, in the same turn of the event loop as the answer. Not called for
+ * `subscriptions/listen`, which would seem to take hours. Must not throw, and must copy the bytes that it keeps.
  */
 export type Observer = (call: Observed) => void;
 
@@ -65,7 +65,7 @@ type AnsweringNeeds = {
 /** The method of open subscription streams. Only the auditor observes it, and it does not count as in flight. */
 const listenMethod = 'subscriptions/listen';
 
-/** Composes the steps into one function, the first outermost. Absent steps cost nothing. */
+/** Composes the steps into one function; the first step is the outermost. Absent steps cost nothing. */
 export function compose(steps: readonly (Step | undefined)[], last: Answerer): Answerer {
   return steps.reduceRight<Answerer>(
     (next, step) => (step ? call => step(call, next) : next),
@@ -86,7 +86,7 @@ export function createAnswering(steps: Answerer, needs: AnsweringNeeds) {
   let answering = 0;
   let isStopping = false;
 
-  /** Never throws, and its promise never rejects. */
+  /** Answers a call. Never throws, and its promise never rejects. */
   function answer(resolved: ResolvedCall): Promise<ReplyBytes | undefined> {
     const { id, session, cancellation, request } = resolved.call;
     const { inFlight } = session;
@@ -112,7 +112,7 @@ export function createAnswering(steps: Answerer, needs: AnsweringNeeds) {
     );
   }
 
-  /** The answer to a call that failed. */
+  /** Converts the error of a failed call to its answer. */
   function failed(resolved: ResolvedCall, cause: unknown): ReplyBytes {
     const { id, trace } = resolved.call;
     const isSent = cause instanceof FailedCall;
@@ -163,9 +163,9 @@ export function createAnswering(steps: Answerer, needs: AnsweringNeeds) {
 
   return {
     answer,
-    /** The answer to a call that failed before the steps. */
+    /** Converts the error of a call that failed before the first step to its answer. */
     failed,
-    /** Requests that are being answered, without open subscription streams. */
+    /** Number of requests that are being answered, without open subscription streams. */
     get inFlight() {
       return answering;
     },
@@ -176,13 +176,13 @@ export function createAnswering(steps: Answerer, needs: AnsweringNeeds) {
   };
 }
 
-/** The error of a call that was cancelled by the hub's shutdown, not by its client. */
+/** Returns the error for a call that was cancelled by the shutdown of the hub, not by its client. */
 const stopping = ({ message, data }: HubError) => retryable('HUB_SHUTTING_DOWN', message, data);
 
-/** Time for which the difference of the two clocks is reused, in milliseconds. */
+/** Time in ms for which the offset between the monotonic clock and the wall clock is reused. */
 const epochFreshMs = 1_000;
 
-/** The time at which the monotonic clock was at 0, computed at most once a second. */
+/** Returns the wall-clock time at which the monotonic clock was 0, computed at most once a second. */
 function createEpoch(clock: Pick<Clock, 'monotonic' | 'now'>): (nowMs: number) => number {
   let epochMs = 0;
   let knownMs = -Infinity;
@@ -204,7 +204,7 @@ const plain: ReadonlySet<Code> = new Set([
   'HUB_SHUTTING_DOWN',
 ]);
 
-/** Gives errors that an operator may look up an id: `data.id` for the client, `request` in the log. */
+/** Gives each error that an operator may look up an id: `data.id` in the answer, `request` in the log. */
 export function createRequestIds({
   log,
   clock,
@@ -244,7 +244,10 @@ export function createRequestIds({
       );
       return new HubError(code, message, { cause, data: { ...data, id } });
     },
-    /** Handles a bug: any error that is not a HubError. The log gets the details, the client only the id. */
+    /**
+     * Handles a bug, which is any error that is not a HubError: logs the details, and returns an error with only an
+     * id.
+     */
     bug(error: unknown, { method }: Request): HubError {
       const id = newId();
       const stack = error instanceof Error ? error.stack : String(error);

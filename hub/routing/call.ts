@@ -40,14 +40,14 @@ export type MemberSpans = ReadonlyMap<string, Span>;
 /** A request of a client. */
 export type Call = {
   readonly request: Request;
-  /** The client's id as JSON text. */
+  /** The id that the client gave the request, as JSON text. */
   readonly id: string;
-  /** The era of the client, which each request states. */
+  /** The era of MCP that the client speaks, as stated in each request. */
   readonly era: Era;
   readonly params: MemberSpans;
   /** The members of `params._meta`; undefined if there is none. */
   readonly meta: MemberSpans | undefined;
-  /** The log level of a request of the stateless revision; undefined for all other requests. */
+  /** The log level in a request of the stateless revision; undefined for all other requests. */
   readonly logLevel: LogLevel | 'none' | undefined;
   readonly session: SessionState;
   readonly principal: Principal;
@@ -55,23 +55,23 @@ export type Call = {
   readonly cancellation: Cancellation;
   /** Arrival time, in milliseconds on the monotonic clock. */
   readonly arrivedMs: number;
-  /** Undefined if tracing is off. */
+  /** The place of the request in a trace; undefined if tracing is off. */
   readonly trace: Trace | undefined;
 };
 
-/** What the hub remembers from the result of a call. Any client without a session may request a `public_task`. */
+/** What the result of a call creates and the hub records. Any client without a session may request a `public_task`. */
 type Remembered =
   | { readonly kind: 'task' | 'public_task' }
   | { readonly kind: 'subscription'; readonly uri: string; readonly publicUri: string };
 
 /** How a request and its answer differ between the client and the server. */
 type Relaying = {
-  /** What the request names: a tool, a prompt, a URI or a task, as the client wrote it. */
+  /** The tool, prompt, URI or task that the request names, as the client wrote it. */
   readonly name: string | undefined;
   /** Replacements in the request, such as the server's own name for a tool. */
   readonly edits: readonly Edit[];
   readonly remembered: Remembered | undefined;
-  /** Puts the client's names into the answer. */
+  /** Puts the client's names into the answer of the server. */
   readonly restored: ((answer: Buffer) => Buffer) | undefined;
 };
 
@@ -80,17 +80,17 @@ export type ResolvedCall = Relaying & {
   readonly call: Call;
   /** The server that the call is for; undefined if the hub answers it. */
   readonly server: Server | undefined;
-  /** The instance of the server that works on the call, once admitted there; undefined if it is the server itself. */
+  /** The instance that works on the call, once the call is admitted; undefined if it is the server itself. */
   readonly instance: Server | undefined;
   /** Time that the call waited for admission, in milliseconds. */
   readonly waitedMs: number;
   /** The hub's own answer. Absent: the call is relayed to the server. */
   readonly answer: (() => Reply | Promise<Reply>) | undefined;
-  /** The decision about the call, made before the first step; absent if no rule of the policy matches it. */
+  /** The decision of the policy, made before the first step; absent if no rule matches the call. */
   readonly decision?: Decision;
-  /** The tool that a person has to approve the call of; absent for all other calls. */
+  /** The tool whose call a person has to approve; absent if the call needs no approval. */
   readonly confirmed?: { readonly decision: Decision; readonly item: UsedItem };
-  /** Digest of what the server's entry ran when a person approved the call; absent for calls that need no approval. */
+  /** Digest of the server's entry when a person approved the call; absent for calls that need no approval. */
   readonly approvedEntry?: string;
 };
 
@@ -98,12 +98,12 @@ export type ResolvedCall = Relaying & {
 export type Step = (call: ResolvedCall, next: Answerer) => Reply | Promise<Reply>;
 export type Answerer = (call: ResolvedCall) => Reply | Promise<Reply>;
 
-/** The notification that a call of an agent waits for a person. The hub does not forward it from servers. */
+/** Notification that a call of an agent waits for a person. If a server sends it, the hub does not forward it. */
 export const waitingMethod = 'notifications/agenthub/waiting';
 
 export const noEdits: readonly Edit[] = [];
 
-/** A call that `server` answers. */
+/** Resolves a call to a server, which answers it. */
 export const callTo = (
   server: Server | undefined,
   call: Call,
@@ -120,7 +120,7 @@ export const callTo = (
   answer: undefined,
 });
 
-/** A call that the hub answers, possibly with data that it requests from `server`. */
+/** Resolves a call that the hub answers, possibly with data that it requests from `server`. */
 export const ownCall = (
   call: Call,
   answer: NonNullable<ResolvedCall['answer']>,
@@ -129,7 +129,7 @@ export const ownCall = (
 
 const none: MemberSpans = new Map();
 
-/** Methods of the stateless revision only. They are refused without its metadata. */
+/** Methods of the stateless revision only. A request for one without the `_meta` of that revision is refused. */
 const modernMethods = new Set(['server/discover', 'subscriptions/listen']);
 
 /**
@@ -175,7 +175,7 @@ function requestedLevel({ bytes }: Request, meta: MemberSpans | undefined): LogL
   return isLogLevel(level) ? level : 'none';
 }
 
-/** Maximum size of a progress token, which is kept as long as a task, and written into each notification. */
+/** Maximum size in bytes of a progress token. It is kept as long as a task, and written into each notification. */
 const maxTokenBytes = 1_024;
 function metaOf(request: Request, params: MemberSpans): MemberSpans | undefined {
   const span = params.get('_meta');
@@ -204,7 +204,7 @@ export function requireInitialized({ logLevel, request: { method }, session }: C
   );
 }
 
-/** The string under a key of params. Throws HUB_REQUEST_INVALID if there is none. */
+/** Returns the string at `key` of these members. Throws HUB_REQUEST_INVALID if the value is not a string. */
 export function requireString(
   call: Call,
   members: MemberSpans | undefined,
@@ -217,7 +217,7 @@ export function requireString(
   return { span, text };
 }
 
-/** The edits that add members to `params._meta`, and `more` to the params. Replaces a `_meta` that has no valid members. */
+/** Returns edits that add members to `params._meta`, and `more` to the params. Replaces an invalid `_meta`. */
 export function metaEdits(
   { bytes, params: span }: Pick<Request, 'bytes' | 'params'>,
   params: MemberSpans,
@@ -241,7 +241,7 @@ const objectText = (members: Members): string =>
     .map(([name, text]) => `${JSON.stringify(name)}:${text}`)
     .join(',')}}`;
 
-/** The name in a request; undefined if its method has no name, and if the name is not a string. */
+/** Returns the name in a request; undefined if its method has none, or if the name is not a string. */
 function nameIn({ request, params }: Call): string | undefined {
   const member = nameMember(request.method);
   return member === undefined ? undefined : stringAt(request.bytes, params.get(member));
@@ -265,7 +265,7 @@ export const hubReply = (bytes: ReplyBytes): Reply => ({ bytes, outcome: 'ok', s
 export const invalidRequest = (message: string): HubError =>
   new HubError('HUB_REQUEST_INVALID', message);
 
-/** The error for a method that is not answered. */
+/** Returns the error for a method that the hub does not support. */
 export const methodNotFound = (message: string): RpcError =>
   new RpcError(rpcCodes.methodNotFound, 'HUB_REQUEST_INVALID', message);
 

@@ -18,32 +18,32 @@ import { type Budget, type Matcher, matcherOf } from './uri-template.ts';
 /** A tool, resource, template or prompt on the endpoint of all servers. */
 export type CatalogEntry = {
   readonly server: Server;
-  /** The server's own name for it. */
+  /** The name that the server itself gives the item. */
   readonly name: string;
-  /** The name on the endpoint of its server, which the config may change for a tool. */
+  /** The name on the endpoint of its server. For a tool, the config may change it. */
   readonly shownName: string;
   readonly publicName: string;
-  /** The description as the server wrote it, but with the public name. */
+  /** The item as the server describes it, in JSON, with the public name instead of the server's own. */
   readonly bytes: Buffer;
-  /** The description for clients of 2025-11-25 and older, if it differs. */
+  /** The item as JSON for clients of 2025-11-25 and older, if it differs. */
   readonly legacyBytes?: Buffer;
-  /** Why some revisions refuse the item: their clients do not see it in lists, but may use it by its name. */
+  /** Why some revisions refuse the item. It is missing in the lists of their clients, but works by its name. */
   readonly faults?: readonly Fault[];
-  /** Its definition is not the accepted one: it is in no list, and calls of it are refused. */
+  /** True if the definition is not the accepted one: no list contains the item, and calls of it are refused. */
   readonly isHeld?: boolean;
-  /** Only principals with the administer grant see the item in lists. The server refuses calls of all others. */
+  /** True if lists show the item only with the administer grant. The server refuses calls without that grant. */
   readonly isAdministrative?: boolean;
-  /** Public names of the tools that it calls. Only clients that see one of them see the item in lists. */
+  /** Public names of the tools that this item calls. Lists have the item only for clients that see one of them. */
   readonly calls?: readonly string[];
 };
 
-/** How the config names and describes tools. */
+/** The names and descriptions that the config gives tools. */
 export type ToolSource = {
   readonly toolsOf: (server: string) => ToolSettings | undefined;
   readonly changed: Event<{ readonly servers: readonly string[] }>;
 };
 
-/** The items of all servers, under unique names. */
+/** Holds the items of all servers, under unique names. */
 export type Catalog = ReturnType<typeof createCatalog>;
 
 /** Maximum number of steps (some tenths of a ms) for matching one URI against the templates of one server. */
@@ -53,7 +53,7 @@ type Section = {
   readonly entries: readonly CatalogEntry[];
   readonly byName: ReadonlyMap<string, CatalogEntry>;
   readonly collisions: readonly Collision[];
-  /** The items of each server by their names on its own endpoint, and by its own names. Made at first use. */
+  /** The items of each server by the names on its own endpoint. Built at first use, like `byOwnName`. */
   byShownName: ByServer | undefined;
   byOwnName: ByServer | undefined;
 };
@@ -77,7 +77,7 @@ export function createCatalog(
   let matchers: readonly { readonly entry: CatalogEntry; readonly matches: Matcher }[] = [];
 
   function build(kind: ListKind): void {
-    // Uses the order of the config, so that the names are the same after every restart.
+    // Uses the order of servers in the config, so that the names are the same after every restart.
     const collisions: Collision[] = [];
     const offers = servers.all.flatMap(server => {
       const { name } = server.config;
@@ -162,7 +162,7 @@ export function createCatalog(
     if (!sameEntries(before, sections.get(kind)?.entries ?? [])) changed.fire(kind);
   }
 
-  /** Each server has its own budget: the templates of one cannot exhaust that of another. */
+  /** Finds the first matching template. Each server has a budget of its own, which others cannot exhaust. */
   function findTemplate(uri: string): CatalogEntry | undefined {
     const budgets = new Map<Server, Budget>();
     for (const { entry, matches } of matchers) {
@@ -179,21 +179,21 @@ export function createCatalog(
     changed: changed.event,
     list: (kind: ListKind) => sections.get(kind)?.entries ?? [],
     find,
-    /** The item of a server by its name on the server's own endpoint. */
+    /** Finds an item of a server by its name on the server's own endpoint. */
     findAt(server: Server, kind: ListKind, shownName: string): CatalogEntry | undefined {
       const section = sections.get(kind);
       if (!section) return undefined;
       section.byShownName ??= byServerOf(section.entries, 'shownName');
       return section.byShownName.get(server)?.get(shownName);
     },
-    /** The item of a server by the server's own name. */
+    /** Finds an item of a server by the name that the server itself gives it. */
     findOwn(server: Server, kind: ListKind, name: string): CatalogEntry | undefined {
       const section = sections.get(kind);
       if (!section) return undefined;
       section.byOwnName ??= byServerOf(section.entries, 'name');
       return section.byOwnName.get(server)?.get(name);
     },
-    /** The first template of a server that matches the server's own URI. */
+    /** Finds the first template of a server that matches the server's own URI. */
     findTemplateAt(server: Server, uri: string): CatalogEntry | undefined {
       const budget: Budget = { stepsLeft: stepsPerServer };
       return matchers.find(
@@ -202,8 +202,8 @@ export function createCatalog(
       )?.entry;
     },
     /**
-     * The templates of a server that its own URI may belong to: the first that matches, and those before it that are too
-     * costly to match.
+     * Returns the templates of a server that its own URI may belong to: the first that matches, and those before it
+     * that are too costly to match.
      */
     templatesAt(server: Server, uri: string): readonly CatalogEntry[] {
       const found: CatalogEntry[] = [];
@@ -218,8 +218,8 @@ export function createCatalog(
       return found;
     },
     /**
-     * The server of a resource: the server that lists it, else the first with a template that matches. `entry`: the
-     * resource, or that template.
+     * Finds the server that lists a resource, else the first server with a template that matches. `entry`: the
+     * resource or template.
      */
     findResource(
       uri: string,
@@ -234,7 +234,7 @@ export function createCatalog(
         entry: templated,
       };
     },
-    /** The public URI of a resource that a server lists under `uri`; undefined if the server does not list it. */
+    /** Returns the public URI of a resource that a server lists under `uri`; undefined if it does not list it. */
     publicUriOf({ config }: Server, uri: string): string | undefined {
       // Tries the possible names in the order of `assignUris`.
       for (let publicUri = uri; ; publicUri = `${config.name}+${publicUri}`) {
@@ -243,7 +243,7 @@ export function createCatalog(
         if (entry.server.config === config && entry.name === uri) return publicUri;
       }
     },
-    /** Names that two servers use or could use, for the operator. */
+    /** Names that two servers use or could use, shown to operators. */
     collisions: (): readonly Collision[] => [...sections.values()].flatMap(one => one.collisions),
     [Symbol.dispose]() {
       serversHeard[Symbol.dispose]();
@@ -254,8 +254,8 @@ export function createCatalog(
 }
 
 /**
- * The first item of each name. A server that lists a name again means the same item, and the time and the names that
- * keep many such items apart grow with the square of their number.
+ * Returns the first item of each name. If a server lists a name again, the same item is meant, and the time and the
+ * names to keep many such items apart would grow with the square of their number.
  */
 function firstOfEach(items: readonly Item[]): readonly Item[] {
   const names = new Set<string>();
@@ -276,7 +276,7 @@ export function sameEntries(
   );
 }
 
-/** The items of each server by one of their names. If a name is listed twice, the first item has it. */
+/** Maps each server to its items by one of their names. If a name is listed twice, the first item has it. */
 function byServerOf(entries: readonly CatalogEntry[], key: 'name' | 'shownName'): ByServer {
   const found = new Map<Server, Map<string, CatalogEntry>>();
   for (const entry of entries) {
@@ -287,11 +287,11 @@ function byServerOf(entries: readonly CatalogEntry[], key: 'name' | 'shownName')
   return found;
 }
 
-/** The part of a public URI that is not the server's own. */
+/** Returns the prefix of a public URI before the server's own URI. */
 export const prefixOf = ({ publicName, name }: CatalogEntry): string =>
   publicName.slice(0, publicName.length - name.length);
 
-/** The description with the public name in it. */
+/** Replaces the name in the JSON of an item by its public name. */
 function renamed(kind: ListKind, key: string, bytes: Buffer, publicName: string): Buffer {
   if (publicName === key) return bytes;
   const span = membersOf(bytes, { start: 0, end: bytes.length })?.get(listMethods[kind].key);

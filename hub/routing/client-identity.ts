@@ -7,11 +7,11 @@ import { redactText } from '#telemetry';
 import type { Call } from './call.ts';
 import type { OpenSession, SessionState } from './session.ts';
 
-/** Maximum length of an identity. A longer identity is replaced by its digest. */
+/** Maximum length of an identity in characters. A longer identity is replaced by its digest. */
 const maxLength = 256;
 
 /**
- * Identifies the client of a stateless request by the principal, and the name and version in its `clientInfo`. Two
+ * Identifies the client of a stateless request by the principal, and the name and version in `clientInfo`. Two
  * programs with the same name and version count as one client. Undefined if the request names no client.
  */
 export function clientIdentityOf(call: Call): string | undefined {
@@ -25,22 +25,22 @@ export function clientIdentityOf(call: Call): string | undefined {
     : identity;
 }
 
-/** The key for the instances of a client without a session. */
+/** Returns the key for the instances of a client without a session. */
 export const instanceKeyOf = (call: Call): string =>
   clientIdentityOf(call) ?? principalKey(call.principal);
 
-/** True for a session that carries a single request, of a client without a session. */
+/** True for a session that carries a single request of a client without a session. */
 export const isOfOneRequest = ({ isSessionless, over, client }: SessionState): boolean =>
   isSessionless || (over === 'http' && client === undefined);
 
 /**
- * The key of a caller in the queue of a server, in which callers take turns. A client by name is one caller, however many
- * sessions it opens. So are all requests without a session of any other principal.
+ * Returns the key of a caller for the queue of a server, in which callers take turns. A client by name is one caller
+ * with all its sessions. All requests without a session of any other principal are one caller too.
  */
 export const turnKeyOf = ({ principal, session }: Pick<Call, 'principal' | 'session'>): string =>
   principal.kind === 'client' || isOfOneRequest(session) ? principalKey(principal) : session.key;
 
-/** The name of a call's client, beside MCP or in its `clientInfo`; undefined if the client gave none. */
+/** Returns the name of a call's client, from its connection or its `clientInfo`; undefined if the client gave none. */
 export function clientNameOf(call: Call): string | undefined {
   const { request, meta, session } = call;
   if (session.clientName !== undefined) return session.clientName;
@@ -54,7 +54,7 @@ export function clientNameOf(call: Call): string | undefined {
 /** Maximum number of cached names of clients that send their name in each request. */
 const maxNames = 1_000;
 const maxNameLength = 100;
-/** A longer `clientInfo` is read each time, so that those that are kept take little memory. */
+/** Maximum length in characters of a cached `clientInfo`. A longer one is parsed each time, to save memory. */
 const maxKeptLength = 4 * 1024;
 
 /** Returns a function that reads the name of a client. Each name is parsed only once. */
@@ -66,7 +66,7 @@ export function createClientNames() {
     { bytes }: Request,
     meta: Call['meta'],
   ): string | undefined => {
-    // The hub's own callers introduce themselves by no message.
+    // Agents and jobs of the hub send no `clientInfo`.
     if (principal.kind === 'agent' || principal.kind === 'job') return policyNameOf(principal);
     if (client) {
       let name = ofSessions.get(client);
@@ -86,7 +86,7 @@ export function createClientNames() {
   };
 }
 
-/** Name and version from a `clientInfo`, which is JSON text; empty if the client gave no name. */
+/** Returns name and version of a `clientInfo`, which is JSON text; an empty string if the client gave no name. */
 export function named(clientInfo: string): string {
   const info: unknown = JSON.parse(clientInfo);
   const words = isObject(info) ? [info['name'], info['version']] : [];
@@ -96,7 +96,7 @@ export function named(clientInfo: string): string {
     .slice(0, maxNameLength);
 }
 
-/** A session as shown to operators. */
+/** Describes a session for operators. */
 export const openSessionOf = ({
   key,
   client,

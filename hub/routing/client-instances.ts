@@ -29,7 +29,10 @@ export function createClientInstances(
   const shared = createOffering(naming, { servers, clock }, undefined, tools);
   const bases = new WeakMap<Server, Server>();
   const baseOf = (server: Server) => bases.get(server) ?? server;
-  /** A session with a connected client keeps its instances. A client that reconnects may find them stopped. */
+  /**
+   * False for a session with a connected client, which keeps its instances. A client that reconnects may find them
+   * stopped.
+   */
   const mayEnd = (holder: object) =>
     !sessions().some(session => session === holder && session.isConnected());
   const stateless = createStatelessClients({ instances, mayEnd });
@@ -43,14 +46,14 @@ export function createClientInstances(
     holder.own = createOffering(naming, { servers, clock }, instanceOf, tools);
   }
 
-  /** Called when another instance starts to serve clients of 2025-11-25 and older. */
+  /** Rebuilds the offerings when another instance starts to serve clients of 2025-11-25 and older. */
   function olderChanged(): void {
     for (const holder of [older.holder, ...sessions()]) if (holder.own) build(holder);
   }
 
   /**
-   * The instance that serves the client of a call. Sessionless clients are identified by their `clientInfo`; clients
-   * without one share an instance. Throws HUB_INSTANCES_FULL.
+   * Returns the instance that serves the client of a call. Clients without a session are identified by their
+   * `clientInfo`; clients without `clientInfo` share an instance. Throws HUB_INSTANCES_FULL.
    */
   function instanceFor(server: Server, call: Call): Server {
     const { session } = call;
@@ -66,26 +69,32 @@ export function createClientInstances(
     shared,
     baseOf,
     instanceFor,
-    /** The offering for the client of a call: its own if its instances offer different items, else the shared one. */
+    /**
+     * Returns the offering for the client of a call: its own if its instances offer different items, else the shared
+     * one.
+     */
     offeringFor(call: Call): Offering {
       if (keepsSessions(call)) return call.session.own ?? older.holder.own ?? shared;
       const own = stateless.hasOfferings ? stateless.offeringOf(instanceKeyOf(call)) : undefined;
       return own ?? shared;
     },
-    /** True if the instance serves the client without a session that has this key. */
+    /** True if the instance serves the client without a session that has this identity key. */
     isOf: (client: string, instance: Server) => stateless.isOf(client, instance),
-    /** Starts the instances for older clients that are separate from their servers. */
+    /** Starts the separate instances of servers that serve clients of 2025-11-25 and older. */
     prepareOlder() {
       for (const server of servers.all) older.prepare(server);
     },
-    /** The instance for older clients; undefined before it was opened. */
+    /** Finds the instance for clients of 2025-11-25 and older; undefined before it was opened. */
     findOlder: older.find,
-    /** The server for which older clients share this instance; undefined for any other instance. */
+    /**
+     * Returns the server for which clients of 2025-11-25 and older share this instance; undefined for any other
+     * instance.
+     */
     olderBaseOf(instance: Server): Server | undefined {
       const base = baseOf(instance);
       return older.find(base) === instance ? base : undefined;
     },
-    /** An instance was opened for a session, or for another holder of instances. Returns the holder. */
+    /** Records an instance that was opened for a session or another holder of instances. Returns the holder. */
     opened(base: Server, instance: Server, session: object): InstanceHolder | undefined {
       bases.set(instance, base);
       const isOlder = session === older.holder;
@@ -108,15 +117,18 @@ export function createClientInstances(
 }
 
 /**
- * Manages clients of 2025-11-25 and older at remote servers that speak both eras: they share one connection in their
- * own era. `changed` is called when another instance starts to serve them.
+ * Manages clients of 2025-11-25 and older at remote servers that speak both eras: these clients share one connection
+ * in their own era. `changed` is called when another instance starts to serve them.
  */
 function createOlderClients(instances: Pick<Instances, 'forOlderClients'>, changed: () => void) {
   const holder: InstanceHolder = { instances: new Map(), own: undefined };
   /** Entries of servers that only speak the newer era. */
   const newerOnly = new WeakSet<ServerConfig>();
 
-  /** The instance for older clients: `server` itself if it does not speak both eras. Throws like `Instances.of`. */
+  /**
+   * Returns the instance for older clients: `server` itself if it does not speak both eras. Throws like
+   * `Instances.of`.
+   */
   function instanceOf(server: Server): Server {
     if (!maySpeakBoth(server) || newerOnly.has(server.config)) return server;
     const instance = instances.forOlderClients(server, holder);
@@ -144,7 +156,7 @@ function createOlderClients(instances: Pick<Instances, 'forOlderClients'>, chang
   };
 }
 
-/** Maximum number of clients without a session. Beyond it, the least recently used idle client is removed. */
+/** Maximum number of clients without a session. A further client replaces the least recently used idle client. */
 export const maxStatelessClients = 100;
 
 /** Manages the instances of clients without a session. All requests with one identity belong to one client. */
@@ -159,7 +171,7 @@ export function createStatelessClients({
   const clients = new Map<string, InstanceHolder>();
   const holders = new WeakMap<object, InstanceHolder>();
 
-  /** The client to remove for a new client; undefined if there is room. Throws HUB_INSTANCES_FULL. */
+  /** Returns the client to remove for a new client; undefined if there is room. Throws HUB_INSTANCES_FULL. */
   function spareFor({ config }: Server): string | undefined {
     if (clients.size < maxStatelessClients) return undefined;
     for (const [client, holder] of clients)
@@ -182,13 +194,16 @@ export function createStatelessClients({
   }
 
   return {
-    /** The instance that serves a client, given by its identity. Throws HUB_INSTANCES_FULL if all are in use. */
+    /**
+     * Returns the instance that serves a client, given by its identity. Throws HUB_INSTANCES_FULL if all are in use.
+     */
     instanceOf(base: Server, client: string): Server {
       const known = clients.get(client);
       const spare = known ? undefined : spareFor(base);
       const holder: InstanceHolder = known ?? { instances: new Map(), own: undefined };
       holders.set(holder, holder);
-      // The instance is opened first: a refused client is not stored, and no other client is removed for it.
+      // The instance is opened first: if that is refused, the new client is not stored, and no other client is
+      // removed.
       const instance = instances.of(base, holder, undefined, mayEnd);
       if (spare !== undefined) forget(spare);
       holder.instances.set(base, instance);
@@ -205,7 +220,7 @@ export function createStatelessClients({
       for (const { own } of clients.values()) if (own) return true;
       return false;
     },
-    /** The client that `instances` uses as this holder. */
+    /** Returns the identity of the client that `instances` knows by this holder. */
     find: (holder: object) => holders.get(holder),
   };
 }

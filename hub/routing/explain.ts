@@ -3,27 +3,29 @@ import type { Server } from '#servers';
 import type { Catalog } from './catalog.ts';
 import { type ItemDecisions, useMethods } from './item-decisions.ts';
 
-/** What a client would be allowed. Without an item it asks for a method alone. */
+/** A question about the policy: whether a client may use an item, or a method if there is no item. */
 export type PolicyQuestion = {
   /** The policy name of a principal, such as `cursor`. */
   readonly client: string;
-  /** Default: the method that uses the item. */
+  /** Default: the method that uses the item, such as `tools/call`. */
   readonly method?: string | undefined;
-  /** The server of `/mcp/{server}`, where items have the server's own names. Default: `/mcp`. */
+  /**
+   * The server of the endpoint `/mcp/{server}`, where items have the server's own names. Default: the endpoint `/mcp`.
+   */
   readonly server?: Server | undefined;
   readonly item?: { readonly kind: UsedItem['kind']; readonly name: string } | undefined;
 };
 
 export type PolicyExplanation = {
   readonly decision: Decision;
-  /** The rule as JSON text; undefined if no rule matched. */
+  /** The rule that matched, as JSON text; undefined if no rule matched. */
   readonly text: string | undefined;
   readonly method: string;
-  /** The name on the endpoint of all servers. */
+  /** The name of the item on the endpoint of all servers. */
   readonly name: string | undefined;
-  /** False if no server lists the item. Its hints are those that MCP assumes then. */
+  /** False if no server lists the item. Its hints are then the defaults of MCP. */
   readonly isListed: boolean;
-  /** The hints of a tool. */
+  /** The hints of a tool, such as `readOnlyHint`. */
   readonly hints: Hints | undefined;
 };
 

@@ -8,7 +8,7 @@ const kinds: ReadonlyMap<string, 'tool' | 'prompt'> = new Map([
   ['prompts/get', 'prompt'],
 ]);
 
-/** Throws HUB_DEFINITION_HELD if the call uses an item of the server whose definition is not accepted. */
+/** Throws HUB_DEFINITION_HELD if the call uses an item of the server whose current definition is not accepted. */
 export function refuseHeld(
   { call, edits }: Pick<ResolvedCall, 'call' | 'edits'>,
   { held, config }: Pick<Server, 'held' | 'config'>,
@@ -16,7 +16,7 @@ export function refuseHeld(
   const kind = held && kinds.get(call.request.method);
   if (!kind) return;
   const span = call.params.get('name');
-  // The edit of the name holds the server's own.
+  // The edit of the name contains the server's own name.
   const edit = edits.find(one => one.span === span);
   const name = edit ? tryParseJson(edit.text) : stringAt(call.request.bytes, span);
   if (typeof name !== 'string' || !held.has(heldKey(kind, name))) return;
@@ -28,8 +28,9 @@ export function refuseHeld(
 }
 
 /**
- * The answer to `initialize` or `server/discover`, without instructions that are not accepted. Where some may be held, a server
- * may say only those that it said to the hub, which were compared. Throws HUB_SERVER_PROTOCOL if the answer cannot be read.
+ * Removes instructions that are not accepted from an answer to `initialize` or `server/discover`. If definitions of
+ * the server may be held, only the instructions that the hub itself got and compared stay. Throws HUB_SERVER_PROTOCOL
+ * if the answer cannot be read.
  */
 export function withoutHeldInstructions(
   bytes: Buffer,

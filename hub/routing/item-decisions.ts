@@ -10,10 +10,10 @@ import type { Endpoint } from './session.ts';
 import type { Task } from './tasks/tasks.ts';
 import { spellingsOf } from './uri-spellings.ts';
 
-/** A decision, and the item that it is about. */
+/** A decision of the policy, and the item that it is about. */
 export type Decided = { readonly decision: Decision; readonly item?: UsedItem };
 
-/** Who asks for what, under which policy. */
+/** The client, the method and the policy of a decision. */
 type Asked = {
   readonly policy: Policy;
   /** The policy name of the principal. */
@@ -21,7 +21,7 @@ type Asked = {
   readonly method: string;
 };
 
-/** The method that uses the items of a list. */
+/** The method that uses an item of each kind of list. */
 export const useMethods: Readonly<Record<ListKind, string>> = {
   tool: 'tools/call',
   resource: 'resources/read',
@@ -29,11 +29,11 @@ export const useMethods: Readonly<Record<ListKind, string>> = {
   prompt: 'prompts/get',
 };
 
-/** The decisions about one item. */
+/** Cached decisions about one item. */
 type EntryDecisions = {
   /** Decisions by client, and then by method. */
   readonly byClient: Map<string, Map<string, Decided>>;
-  /** The last one: consecutive calls of a tool mostly come from one client. */
+  /** The last decision: consecutive calls of a tool mostly come from one client. */
   last: { readonly client: string; readonly method: string; readonly decided: Decided } | undefined;
 };
 
@@ -42,7 +42,7 @@ const maxClients = 1_000;
 
 export type ItemDecisions = ReturnType<typeof createItemDecisions>;
 
-/** Decides about items: those of the catalog, and those that their servers do not list. */
+/** Decides about items of the catalog, and about items that their servers do not list. */
 export function createItemDecisions({
   source,
   servers,
@@ -52,12 +52,12 @@ export function createItemDecisions({
   readonly source: Pick<AccessSource, 'toolsOf'>;
   readonly servers: Pick<Servers, 'all'>;
   readonly naming: () => Naming;
-  /** A tool by its public name. */
+  /** Finds a tool by its public name. */
   readonly findTool: (name: string) => CatalogEntry | undefined;
 }) {
-  /** Decisions by policy and item. An entry of the catalog is replaced when its list changes. */
+  /** Decisions by policy and item. The catalog replaces an entry when its list changes. */
   const caches = new WeakMap<Policy, WeakMap<CatalogEntry, EntryDecisions>>();
-  /** The policy and the item that were decided about last. A look-up in a weak map costs more than to decide. */
+  /** The policy and the item of the last decision. A look-up in a weak map costs more than a decision. */
   let newest:
     | { readonly policy: Policy; readonly entry: CatalogEntry; readonly found: EntryDecisions }
     | undefined;
@@ -93,7 +93,7 @@ export function createItemDecisions({
     return decided;
   }
 
-  /** An item that its server does not list. A tool without a description has the hints that MCP assumes. */
+  /** Returns an item that its server does not list. A tool without a description has the default hints of MCP. */
   function unlisted(server: Server, kind: ListKind, name: string, description?: Buffer): UsedItem {
     const isNamed = kind === 'tool' || kind === 'prompt';
     const wishes = [{ server: server.config.name, name }];
@@ -107,7 +107,7 @@ export function createItemDecisions({
     };
   }
 
-  /** The server's own name of a tool on its endpoint; undefined if the config gives the tool another name. */
+  /** Returns the server's own name of a tool on its endpoint; undefined if the config gives the tool another name. */
   function ownToolName(server: Server, shown: string, entry: CatalogEntry | undefined) {
     if (entry) return entry.name;
     const rename = source.toolsOf(server.config.name)?.rename ?? {};
@@ -115,7 +115,10 @@ export function createItemDecisions({
     return own ?? (Object.hasOwn(rename, shown) ? undefined : shown);
   }
 
-  /** Decides about a URI that no server lists: by each way to write it, then by the templates that these belong to. */
+  /**
+   * Decides about a URI that no server lists: by each way to write the URI, then by the templates that match one of
+   * these.
+   */
   function decideUri(
     asked: Asked,
     server: Server,
@@ -147,7 +150,7 @@ export function createItemDecisions({
     return { decision, item: { ...item, name: `${prefix}${uri}` } };
   }
 
-  /** Decides about a URI by the names of an endpoint. Undefined if no server has such a resource. */
+  /** Decides about a URI as the endpoint names it. Undefined if no server has such a resource. */
   function decideResource(
     asked: Asked,
     endpoint: Endpoint,
@@ -160,7 +163,7 @@ export function createItemDecisions({
     return found && decideUri(asked, found.server, found.uri, found.entry, catalog);
   }
 
-  /** True if the lists contain an item: it is allowed, and one of the tools that it calls. */
+  /** True if the lists contain an item: the item is allowed, and so is one of the tools that it calls. */
   function isListed(policy: Policy, client: string, kind: ListKind, entry: CatalogEntry): boolean {
     const isAllowed = listingMethods(kind).every(
       method => decideEntry({ policy, client, method }, kind, entry).decision.action !== 'deny',
@@ -174,7 +177,7 @@ export function createItemDecisions({
 
   return {
     isListed,
-    /** True if the lists contain an item that the catalog does not have. */
+    /** True if the lists of a server contain an item that is not in the catalog. */
     isShown(
       policy: Policy,
       client: string,
@@ -190,8 +193,8 @@ export function createItemDecisions({
     },
     ownToolName,
     /**
-     * Decides about an item by its name on an endpoint. Undefined if no server has such an item. The server of an
-     * endpoint may have items that it does not list.
+     * Decides about an item by its name on an endpoint, including items that the server does not list. Undefined if no
+     * server of the endpoint has such an item.
      */
     decideNamed(
       asked: Asked,
@@ -211,7 +214,7 @@ export function createItemDecisions({
       const use = { method: asked.method, server: endpoint.config.name, item };
       return { decision: asked.policy.decide(use, asked.client), item };
     },
-    /** Decides about a task by the tool that works on it. */
+    /** Decides about a task by the tool that works on the task. */
     decideTask(asked: Asked, { server, tool }: Task, catalog: Catalog): Decided {
       const entry = tool === undefined ? undefined : catalog.findOwn(server, 'tool', tool);
       if (entry) return decideEntry(asked, 'tool', entry);
@@ -223,11 +226,11 @@ export function createItemDecisions({
   };
 }
 
-/** The first decision that denies, else the first by a rule. */
+/** Returns the first decision that denies, else the first that a rule made. */
 const strictest = (decisions: readonly Decision[]): Decision | undefined =>
   decisions.find(({ action }) => action === 'deny') ?? decisions.find(one => one !== unmatched);
 
-/** A list contains what its own method and the method that uses the item allow. */
+/** Methods that must be allowed for an item to be listed: the list method, and the method that uses the item. */
 const listingMethods = (kind: ListKind) => [listMethods[kind].method, useMethods[kind]];
 
 const itemOf = (kind: ListKind, { publicName, name, bytes }: CatalogEntry): UsedItem => ({

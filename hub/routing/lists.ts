@@ -6,16 +6,16 @@ import type { Grants, Policy } from '#policy';
 import { type ListKind, type Server, type Servers, isRefusedBy, listMethods } from '#servers';
 import { type Catalog, type CatalogEntry, type ToolSource, createCatalog } from './catalog.ts';
 
-/** The lists of all servers as prepared answers, made at the first request after a change. */
+/** Prepared answers to list requests for all servers, built at the first request after a change. */
 type Lists = ReturnType<typeof createLists>;
 
 /** Items per page. Most hubs have less than one page of items. */
 const pageSize = 1_000;
 
-/** Maximum wait for lists that are refreshed, in milliseconds. */
+/** Maximum time to wait for lists that are refreshed, in milliseconds. */
 const freshenMs = 1_000;
 
-/** Maximum number of prepared lists of each kind. Clients that see other items each have their own. */
+/** Maximum number of prepared variants of each list. Clients that see different items each have their own. */
 const maxPrepared = 64;
 
 /** The part of the lists that one client sees under a policy. */
@@ -23,17 +23,20 @@ export type ListView = {
   readonly policy: Policy;
   readonly client: string;
   shows(kind: ListKind, entry: CatalogEntry): boolean;
-  /** Tools of the hub that come first, as JSON. */
+  /** Tools of the hub that the list starts with, as JSON. */
   readonly ownTools?: readonly string[];
 };
 
-/** Pages by revision, grants and client; under one key if the list is the same for all clients, which is the usual case. */
+/**
+ * Pages by revision, grants and client. There is only one variant if the list is the same for all clients, which is
+ * usual.
+ */
 type Variants = Map<string, readonly Buffer[]>;
 
 type Pages = {
-  /** The pages of clients that see everything. */
+  /** Pages for clients that see every item. */
   readonly unrestricted: Variants;
-  /** The pages by the policies that they were made by: the policy of the config, and one for each profile. */
+  /** Pages by policy: the policy of the config, and one for each profile. */
   readonly byPolicy: WeakMap<Policy, Variants>;
   readonly isForEveryRevision: boolean;
   readonly isForEveryone: boolean;
@@ -43,7 +46,7 @@ const answerStart = '{"jsonrpc":"2.0","id":';
 const answerEnd = '}}';
 const wholeEnd = Buffer.from(answerEnd);
 
-/** `isOwn`: the lists are those of one client, which no shared cache may keep. */
+/** Creates the lists. `isOwn`: the lists are those of one client, which no shared cache may keep. */
 export function createLists({
   catalog,
   servers,
@@ -55,10 +58,10 @@ export function createLists({
   readonly clock: Pick<Clock, 'after' | 'monotonic'>;
   readonly isOwn?: boolean;
 }) {
-  /** Each page holds the bytes after the id, without the two closing braces. */
+  /** Pages by kind of list. A page has the bytes of the answer after the id, without the two closing braces. */
   const pages = new Map<ListKind, Pages>();
   catalog.changed(kind => pages.delete(kind));
-  /** The waits for lists that are being read. A wait ends with its list or after `freshenMs`. */
+  /** Pending refreshes of lists. A wait ends when its list was read, or after `freshenMs`. */
   const waits = new Map<ListKind, Map<Server, Promise<void>>>();
 
   function reread(server: Server, kind: ListKind): Promise<void> {
@@ -105,7 +108,7 @@ export function createLists({
     return fresh;
   }
 
-  /** The time to live and cache scope of a list: the strictest of those of its servers. */
+  /** Returns `ttlMs` and `cacheScope` of a list as JSON members: the strictest values of its servers. */
   function caching(kind: ListKind, view: ListView | undefined): string {
     let until = Infinity;
     let cacheScope = isOwn || view ? 'private' : 'public';
@@ -120,8 +123,8 @@ export function createLists({
 
   return {
     /**
-     * The answer to a list request, without the items that the schema of the revision refuses, the grants do not
-     * allow or the view does not show. `id` is JSON text. Throws HUB_REQUEST_INVALID for an unknown cursor.
+     * Answers a list request, without the items that the schema of the revision refuses, the grants do not allow or
+     * the view does not show. `id` is JSON text. Throws HUB_REQUEST_INVALID for an unknown cursor.
      */
     answer(
       kind: ListKind,
@@ -176,7 +179,7 @@ function variantsOf({ unrestricted, byPolicy }: Pages, view: ListView | undefine
 
 const isForEveryRevision = ({ legacyBytes, faults }: CatalogEntry) => !legacyBytes && !faults;
 
-/** True if lists in a revision may contain an item. */
+/** True if a list in this revision may contain an item. */
 export const isOffered = (
   { isHeld, faults, isAdministrative }: CatalogEntry,
   revision: string,
@@ -186,11 +189,14 @@ export const isOffered = (
   (!faults || !isRefusedBy(revision, faults)) &&
   (!isAdministrative || administer === true);
 
-/** The description of an item for clients of a revision. */
+/** Returns the description of an item for clients of a revision. */
 export const bytesFor = ({ bytes, legacyBytes }: CatalogEntry, revision: string) =>
   revision === modernVersion ? bytes : (legacyBytes ?? bytes);
 
-/** True if the server announces changes of the list: the hub then reads the list again only after an announcement. */
+/**
+ * True if the server announces changes of the list: the hub then reads the list again only after a list changed
+ * notification.
+ */
 function announces(capabilities: { readonly [name: string]: unknown }, kind: ListKind): boolean {
   const declared = capabilities[listMethods[kind].capability];
   return (
@@ -203,7 +209,7 @@ function announces(capabilities: { readonly [name: string]: unknown }, kind: Lis
 
 const cursorOf = (index: number) => Buffer.from(`page ${index}`).toString('base64url');
 
-/** The items on the endpoint of all servers, and their lists. */
+/** The items that a client gets on the endpoint of all servers, and their prepared lists. */
 export type Offering = { readonly catalog: Catalog; readonly lists: Lists };
 
 /** Creates the offering of all servers. An instance that `instanceOf` returns replaces its server. */

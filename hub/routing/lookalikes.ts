@@ -3,10 +3,10 @@ import { metaKeys } from '#mcp';
 
 type Spans = ReadonlyMap<string, Span>;
 
-/** Methods of MCP, whose params the hub knows. */
+/** Methods of MCP whose params the hub reads. */
 const ofMcp = /^(?:completion|prompts|resources|tasks|tools)\//;
 
-/** The members by which the hub decides, by the object that has them. */
+/** Members of a request that decide where it goes and whether it is allowed, by the object that contains them. */
 const lookalikes = {
   params: createLookalikes([
     '_meta',
@@ -23,7 +23,10 @@ const lookalikes = {
   'params._meta': createLookalikes(['progressToken', ...Object.values(metaKeys)]),
 };
 
-/** The error for a member that a server may take for one by which the hub decides. Undefined if there is none. */
+/**
+ * Returns the error for a member such as `Name` that a server may take for one that the hub reads. Undefined if there
+ * is none.
+ */
 export function lookalikeIn(
   { bytes, method }: Request,
   params: Spans,

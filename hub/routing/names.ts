@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto';
 import type { Naming } from '#config';
 import type { Log } from '#core';
 
-/** An item that needs a public name: `server` offers it under `name`. */
+/** An item that needs a public name. `server` offers the item under `name`. */
 export type Wish = {
   readonly server: string;
   readonly name: string;
-  /** Set for an item of the hub's own whose name is fixed. */
+  /** The fixed public name; absent for items of all other servers. */
   readonly publicName?: string | undefined;
 };
 
@@ -24,15 +24,15 @@ export type Collision = {
   readonly publicName: string;
 };
 
-/** `names` has one public name for each wish, in the same order. */
+/** The result of the assignment: `names` has one public name for each wish, in the same order. */
 type Assigned = { readonly names: readonly string[]; readonly collisions: readonly Collision[] };
 
 const hashLength = 7;
 const endsInHash = /_[0-9a-f]{7}$/;
 
 /**
- * The public name of a tool or prompt (spec 5.2): `<server><separator><name>`. Characters that some client or model
- * API refuses are replaced. A name longer than `maxLength` is cut and ends in a stable hash.
+ * Returns the wanted public name of a tool or prompt (spec 5.2): `<server><separator><name>`. Characters that some
+ * client or model API refuses are replaced. A name longer than `maxLength` is cut and ends in a stable hash.
  */
 function publicNameOf(wish: Wish, naming: Naming): string {
   const whole = `${wish.server}${naming.separator}${wish.name}`;
@@ -75,7 +75,7 @@ export const assignUris = (wishes: readonly Wish[]): Assigned =>
     next: taken => `${server}+${taken}`,
   }));
 
-/** Gives each wish its fixed name, else the first name that is not taken. */
+/** Gives each wish its fixed name, else the first free name. */
 function assign(
   wishes: readonly Wish[],
   reserved: readonly string[],
@@ -100,7 +100,7 @@ function assign(
   return { names, collisions };
 }
 
-/** For each server, the longer prefixes of other servers that start with its own prefix. */
+/** Maps each server to the longer prefixes of other servers that start with its own prefix. */
 function prefixesWithin(
   servers: readonly string[],
   { separator }: Naming,
@@ -127,7 +127,7 @@ const maxKnown = 10_000;
 /** Maximum number of collisions named in one log line. */
 const maxShown = 20;
 
-/** Logs each collision once. The returned function is called with all current collisions. */
+/** Returns a function that logs each collision once. Call it with all current collisions. */
 export function createCollisionLog(log: Pick<Log, 'warn'>): (all: readonly Collision[]) => void {
   const known = new Set<string>();
   return all => {

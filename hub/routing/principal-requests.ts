@@ -12,33 +12,33 @@ import { waitingMethod } from './call.ts';
 import type { Router } from './router.ts';
 import type { Endpoint } from './session.ts';
 
-/** Requests of an agent or a job of the hub, as of a client. */
+/** Sends requests of an agent or a job of the hub, like a client. */
 export interface PrincipalRequests {
-  /** Resolves with the result. Rejects with HubError. */
+  /** Sends a request. Resolves with its result, or rejects with HubError. */
   request(
     method: 'tools/list' | 'tools/call',
     params: JsonObject,
     signal: AbortSignal,
     options?: RequestOptions,
   ): Promise<JsonObject>;
-  /** Cancels all requests under way. */
+  /** Cancels all open requests. */
   close(reason: string): void;
 }
 
 type RequestOptions = {
-  /** Default: all servers. */
+  /** The endpoint of the requests. Default: all servers. */
   readonly endpoint?: Endpoint;
   /** Called with the message of each progress notification. */
   readonly progress?: ((message: string) => void) | undefined;
-  /** Called when the call waits for a person, with what the person has to do. */
+  /** Called when a call waits for a person's approval. The message says what the person has to do. */
   readonly waiting?: (message: string) => void;
 };
 
 const progressToken = 1;
 
 /**
- * Sends requests through the router as a principal of its own, where policy, limits, breakers, the audit log and the activity
- * apply as to any client.
+ * Creates a sender of requests for a principal. Each request goes through the router in its own session: policy,
+ * limits, breakers, audit log and activity apply as to any client.
  */
 export function createPrincipalRequests(
   principal: Principal,
@@ -77,7 +77,7 @@ export function createPrincipalRequests(
   };
 }
 
-/** Passes the message of a notification of this method on. */
+/** Passes on the message of a notification, if the notification has the wanted method. */
 function tell(bytes: Buffer, wanted: string, hear: (message: string) => void): void {
   const message = tryParseJson(bytes.toString());
   const { method, params } = isObject(message) ? message : {};
@@ -85,7 +85,7 @@ function tell(bytes: Buffer, wanted: string, hear: (message: string) => void): v
   if (typeof params['message'] === 'string') hear(params['message']);
 }
 
-/** The result of an answer. Throws the error of a failed one; its data has the code. */
+/** Returns the result in an answer. Throws HubError for an error answer, with the code from its data. */
 function resultOf(answer: unknown): JsonObject {
   const { result, error } = isObject(answer) ? answer : {};
   if (isJsonObject(result)) return result;

@@ -1,10 +1,10 @@
 import { HubError } from '#core';
 import type { AccessSource } from './access-source.ts';
 
-/** The names of the profiles of the active config. */
+/** Looks up the names of profiles in the active config. */
 export const createProfiles = (source: Pick<AccessSource, 'rules'>) => ({
   has: (name: string): boolean => source.rules.profiles.has(name),
-  /** Throws HUB_PROFILE_UNKNOWN, which names the profiles that exist. */
+  /** Throws HUB_PROFILE_UNKNOWN if the config has no such profile. The error lists the profiles that exist. */
   require(name: string): void {
     const { profiles } = source.rules;
     if (profiles.has(name)) return;

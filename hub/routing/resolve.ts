@@ -50,7 +50,7 @@ import {
 } from './methods/tasks.ts';
 import { revisionOf } from './revision.ts';
 
-/** Resolves a call. If the call cannot be resolved, the answer is the error. */
+/** Resolves a call. If that fails, the resolved call answers with the error. */
 export function resolveCall(call: Call, needs: MethodNeeds): ResolvedCall {
   try {
     requireInitialized(call);
@@ -62,7 +62,7 @@ export function resolveCall(call: Call, needs: MethodNeeds): ResolvedCall {
   }
 }
 
-/** Maximum length of a method, in characters: the log, the activity and errors have it. */
+/** Maximum length of a method name in characters. The log, the activity and errors contain it. */
 const maxMethodLength = 256;
 
 /** Finds the method that answers a call, by name, era and endpoint. Throws if the method is unknown. */
@@ -74,7 +74,8 @@ function methodOf(call: Call): Method {
     throw invalidRequest(
       `the method has ${method.length} characters, and the hub takes at most ${maxMethodLength}`,
     );
-  // A server that ignores the request's id would handle it as a notification, and act on ids of other clients.
+  // A server that ignores the request's id would handle the request as a notification, and act on ids of other
+  // clients.
   if (method.startsWith('notifications/')) throw unknownMethod(method);
   if (session.endpoint !== 'all')
     return (isModern ? modernMethodsOfOne : methodsOfOne).get(method) ?? pass;
@@ -107,7 +108,7 @@ const list = (kind: ListKind): Method =>
     return lists.freshen(kind)?.then(answer) ?? answer();
   });
 
-/** Resolves a tool or prompt by its public name, and replaces that with the server's own name. */
+/** Resolves a tool or prompt by its public name, and replaces the public name with the server's own name. */
 const byName =
   (kind: ListKind): Method =>
   (call, needs) => {
@@ -135,7 +136,7 @@ const callToolOfServer: Method = (call, needs) => {
     : resolved;
 };
 
-/** The server of the requested resource, and the edits that set the server's own URI. */
+/** Finds the server of the requested resource, and makes the edits that set the server's own URI. */
 function findResource(call: Call, needs: MethodNeeds) {
   const { span, text } = requireString(call, call.params, 'uri', 'params.uri');
   const found = needs.clients.offeringFor(call).catalog.findResource(text);
@@ -151,7 +152,7 @@ function findResource(call: Call, needs: MethodNeeds) {
   return { ...found, publicUri: text, edits };
 }
 
-/** The resource that a session is subscribed to under the requested URI, also if no server lists it; else as above. */
+/** Finds the resource that a session is subscribed to under this URI, even if no server lists it; else any resource. */
 function findSubscribed(call: Call, needs: MethodNeeds): Resource {
   const { span, text } = requireString(call, call.params, 'uri', 'params.uri');
   const known = needs.subscriptions.find(call.session, text);
@@ -192,7 +193,7 @@ const complete: Method = (call, needs) => {
   throw new HubError('HUB_NAME_UNKNOWN', `no server has the template ${JSON.stringify(text)}`);
 };
 
-/** Methods of the endpoint of all servers for both kinds of clients. */
+/** Methods of the endpoint of all servers, for clients with and without a session. */
 const shared = [
   ['tools/list', list('tool')],
   ['resources/list', list('resource')],
@@ -226,7 +227,7 @@ const modernMethodsOfAll: ReadonlyMap<string, Method> = new Map<string, Method>(
   ...modernTasksOfAll,
 ]);
 
-/** Replaces one URI in the answer to `resources/read`: in the contents, and in the error for an unknown resource. */
+/** Replaces a URI in the answer to `resources/read`: in the contents, and in the error for an unknown resource. */
 function withUri(bytes: Buffer, from: string, to: string): Buffer {
   const { payload, failed } = readAnswer(bytes);
   const members = membersOf(bytes, payload);
@@ -239,7 +240,7 @@ function withUri(bytes: Buffer, from: string, to: string): Buffer {
   return edits.length === 0 ? bytes : splice(bytes, edits);
 }
 
-/** The resource in a request; undefined if its URI is not a string, which the server refuses. */
+/** Returns the resource in a request; undefined if its URI is not a string, which the server refuses. */
 function resourceOfOne(call: Call): Resource | undefined {
   const uri = stringAt(call.request.bytes, call.params.get('uri'));
   const server = serverOf(call);
@@ -271,7 +272,10 @@ const methodsOfOne = new Map<string, Method>([
   ...tasksOfOne,
 ]);
 
-/** The same for clients without a session (MCP 2026-07-28). Methods that it removed are refused at every server. */
+/**
+ * Methods that the endpoint of one server does not simply forward, for clients without a session (MCP 2026-07-28).
+ * Methods that this revision removed are refused at every server.
+ */
 const modernMethodsOfOne = new Map<string, Method>([
   ...itemMethodsOfOne,
   ['server/discover', discoverOne],

@@ -9,7 +9,7 @@ import type { Tasks } from './tasks/tasks.ts';
 
 const noSettings: SessionSettings = { logLevel: undefined, subscriptions: [] };
 
-/** Carries sessions from one run of the hub to the next. */
+/** Saves sessions for the next run of the hub, and restores them. */
 export function createResumption(needs: {
   readonly servers: Pick<Servers, 'all'>;
   readonly subscriptions: Pick<Subscriptions, 'add' | 'listOf'>;
@@ -21,8 +21,8 @@ export function createResumption(needs: {
   const { servers, clients, subscriptions, tasks, urlElicitations } = needs;
   return {
     /**
-     * The data that the next run needs; undefined if the session cannot be resumed: it is not initialized, or has an
-     * instance, a task or an open request of a server that ends with this run.
+     * Returns the data that the next run needs; undefined if the session cannot be resumed: it is not initialized, or
+     * has an instance, a task, an open request or an open page at a server that ends with this run.
      */
     save(session: SessionState): SessionSettings | undefined {
       if (
@@ -34,7 +34,7 @@ export function createResumption(needs: {
       )
         return undefined;
       const topics = subscriptions.listOf(session);
-      // The next run has another instance for older clients. A removed server may be back then.
+      // The next run has another instance for older clients. A removed server may exist again by then.
       if (topics.some(({ server }) => clients.baseOf(server) !== server)) return undefined;
       const { logLevel } = session;
       if (logLevel === undefined && topics.length === 0) return noSettings;
@@ -44,7 +44,7 @@ export function createResumption(needs: {
       }));
       return { logLevel, subscriptions: saved };
     },
-    /** Restores a session, and tells its client that all lists may have changed. */
+    /** Restores a session, and notifies its client that all lists may have changed. */
     restore(session: SessionState, { client, protocolVersion, settings }: EarlierSession): void {
       const { endpoint } = session;
       session.client = client;
@@ -62,7 +62,7 @@ export function createResumption(needs: {
   };
 }
 
-/** The list notifications that apply to a client of the endpoint. */
+/** Returns the list changed notifications that apply to the endpoint. */
 function changeMethodsOf(endpoint: Endpoint): ReadonlySet<string> {
   const running = endpoint === 'all' ? undefined : endpoint.running;
   const kinds = listKinds.filter(

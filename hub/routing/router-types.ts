@@ -17,20 +17,20 @@ export type OpenOptions = Pick<
   SessionOptions,
   'isConnected' | 'over' | 'clientName' | 'clientRequestsChanged'
 > & {
-  /** Resumes a session of an earlier run of the hub. */
+  /** A session of an earlier run of the hub to resume. */
   readonly earlier?: EarlierSession | undefined;
 };
 
 export type RouterOptions = {
-  /** Number of the newest session of earlier runs of the hub: those of this one follow it. Absent: 0. */
+  /** Number of the newest session of earlier runs of the hub. Sessions of this run continue the count. Absent: 0. */
   readonly lastSession?: number;
   readonly naming: () => Naming;
   readonly hubVersion: string;
-  /** Id of the hub, which it says to hubs that have it as a server. Absent: it does not. */
+  /** Id of the hub, which it tells hubs that use it as a server. Absent: it sends no id. */
   readonly hubId?: string;
-  /** Answers for clients that cannot sample. Absent: nobody does. */
+  /** Answers sampling requests in place of clients that do not support sampling. Absent: no one does. */
   readonly sampling?: SamplingAnswerer;
-  /** Answers what `ollama-mcp` asks of models. Absent: nobody does. */
+  /** Answers model requests of `ollama-mcp`. Absent: they are refused. */
   readonly models?: ModelAnswerer;
   /** Approvals of calls. Absent: calls that a rule wants confirmed are refused. */
   readonly approvals?: Approvals;
@@ -44,9 +44,9 @@ export type RouterNeeds = {
   readonly clock: Pick<Clock, 'after' | 'monotonic' | 'now'>;
   readonly newId: () => string;
   readonly prompts?: PromptSource;
-  /** Who may use what, and under which names. Absent: everybody everything. */
+  /** Decides what principals may use, and under which names. Absent: every principal may use everything. */
   readonly access?: AccessSource;
-  /** Absent: callers have no limits. */
+  /** Limits the calls of callers. Absent: callers have no limits. */
   readonly limits?: LimitNeeds;
   readonly observer?: Observer;
   /** The audit log. It also observes `subscriptions/listen`. Absent: calls are not audited. */

@@ -57,7 +57,7 @@ import { createTasks } from './tasks/tasks.ts';
 /** Routes messages from clients to servers and back. */
 export type Router = ReturnType<typeof createRouter>;
 
-/** Creates the router, which holds every open session and sends each the messages that concern it. */
+/** Creates the router, which keeps the open sessions and sends each session the messages that concern it. */
 export function createRouter(options: RouterOptions, needs: RouterNeeds) {
   const { naming, hubId, hubVersion, sampling, approvals } = options;
   const { servers, log, clock } = needs;
@@ -66,7 +66,7 @@ export function createRouter(options: RouterOptions, needs: RouterNeeds) {
   const source = needs.access ?? openAccess;
   const clients = createClientInstances(naming, { servers, clock, sessions, tools: source });
   const { catalog } = clients.shared;
-  /** The servers of an endpoint, and their instances. */
+  /** Returns the servers of an endpoint, and their instances. */
   const allOf = (endpoint: Endpoint): readonly Server[] =>
     (endpoint === 'all' ? servers.all : [endpoint]).flatMap(server => [
       server,
@@ -155,7 +155,7 @@ export function createRouter(options: RouterOptions, needs: RouterNeeds) {
     logCollisions(catalog.collisions());
     logUnknownTools(servers.all);
   });
-  // A changed list is heard before its server has the new entry, and an entry can change without its list.
+  // A list changes before its server has the new entry, and an entry can change without its list.
   servers.applied(() => logUnknownTools(servers.all));
   announceAccessChanges({ ...parts, source, sessions });
   listenToServers({
@@ -214,13 +214,13 @@ export function createRouter(options: RouterOptions, needs: RouterNeeds) {
     get sessionCount(): number {
       return open.size;
     },
-    /** Requests that are being answered, without open subscription streams. */
+    /** Number of requests that are being answered, without open subscription streams. */
     get inFlight(): number {
       return answering.inFlight;
     },
     ...createShownTools(catalog, source, access, servers),
     keptResults: keeping.stats,
-    /** Cancels the calls of a principal that outlive their requests: they wait for answers of its client. */
+    /** Cancels calls of a principal that wait for answers of its client. They outlive their requests. */
     endSuspendedOf(principal: Principal, reason: string): void {
       suspendedCalls.endOf(principal, reason);
     },
@@ -233,14 +233,14 @@ export function createRouter(options: RouterOptions, needs: RouterNeeds) {
     collisions: () => catalog.collisions(),
     policy: { rules: access.rules, explain: access.explain },
     profiles: createProfiles(source),
-    /** The initialized sessions, newest first. */
+    /** Lists the initialized sessions, newest first. */
     sessions: (): readonly OpenSession[] =>
       sessions()
         .filter(({ client }) => client !== undefined)
         .map(openSessionOf)
         .toReversed(),
     /**
-     * Opens a session. `send` gets the messages to the client outside its requests. Requests before `initialize` are
+     * Opens a session. `send` sends the client messages outside its requests. Requests before `initialize` are
      * refused, except those of the stateless revision.
      */
     open(
@@ -253,7 +253,7 @@ export function createRouter(options: RouterOptions, needs: RouterNeeds) {
       const state = { ...options, endpoint, principal, send, isSessionless: false, openedAt };
       return openSession(state, earlier);
     },
-    /** Opens a session for a single request, which needs no `initialize`. Its client gets no other messages. */
+    /** Opens a session for a single request, without `initialize`. Its client gets no other messages. */
     openSessionless: (endpoint: Endpoint, principal: Principal): Session =>
       openSession({ endpoint, principal, send() {}, isSessionless: true }),
   };
@@ -295,6 +295,6 @@ export function createRouter(options: RouterOptions, needs: RouterNeeds) {
   }
 }
 
-/** The answer to a request that came after the end of its session. */
+/** Answers a request that came after the end of its session. */
 const refuseLate = ({ bytes, id }: Request) =>
   errorAnswer(rawText(bytes, id), new HubError('HUB_CALL_CANCELLED', 'the session is over'));

@@ -6,7 +6,7 @@ import type { ClientOfSession, Server } from '#servers';
 import type { ForwardedRequest, Owner, Relayed, ResponseStream } from '#upstream';
 import type { Offering } from './lists.ts';
 
-/** The endpoint of a client: all servers under public names, or one server unchanged. */
+/** Endpoint of a client: all servers with public names, or one server with its own names. */
 export type Endpoint = 'all' | Server;
 
 /** Transports between clients and the hub. */
@@ -28,7 +28,7 @@ export type OpenSession = {
 /** Settings that a client made in its session after `initialize`. */
 export type SessionSettings = {
   readonly logLevel: LogLevel | undefined;
-  /** `publicUri`: the client's URI for the resource. */
+  /** `publicUri`: the URI by which the client knows the resource. */
   readonly subscriptions: readonly {
     readonly server: string;
     readonly uri: string;
@@ -36,7 +36,7 @@ export type SessionSettings = {
   }[];
 };
 
-/** The client's data in the members of the params of `initialize`. */
+/** Returns `clientInfo` and `capabilities` from the params of `initialize`. */
 export function clientIn(
   { bytes }: Pick<Request, 'bytes'>,
   params: ReadonlyMap<string, Span> | undefined,
@@ -48,7 +48,7 @@ export function clientIn(
   return { capabilities: text('capabilities'), clientInfo: text('clientInfo') };
 }
 
-/** A session of an earlier run of the hub. */
+/** Data to resume a session of an earlier run of the hub. */
 export type EarlierSession = {
   readonly client: ClientOfSession;
   readonly protocolVersion: string;
@@ -59,9 +59,9 @@ export type EarlierSession = {
 
 /** One connected client. Transports use only this interface of the hub. */
 export interface Session {
-  /** The principal that opened the session. The transport refuses all others. */
+  /** The principal that opened the session. The transport refuses requests of any other principal. */
   readonly principal: Principal;
-  /** The revision negotiated at `initialize`; undefined before, and for stateless clients. */
+  /** The revision negotiated at `initialize`; undefined before `initialize`, and for stateless clients. */
   readonly protocolVersion: string | undefined;
   /**
    * Answers a request with the bytes of its JSON-RPC answer: exactly one, and never a rejection. Returns nothing for
@@ -73,50 +73,50 @@ export interface Session {
     responseStream: ResponseStream,
     principal: Principal,
   ): Promise<ReplyBytes | undefined>;
-  /** The data that the next run of the hub needs to resume the session; undefined if it cannot be resumed. */
+  /** Returns the data that the next run of the hub needs to resume the session; undefined if it cannot be resumed. */
   save(): SessionSettings | undefined;
   /** Cancels the requests in flight and removes the client. Safe to call twice. */
   close(reason: string): void;
 }
 
-/** A holder of its own instances: a session, or a client without one. */
+/** Owner of separate server instances: a session, or a client without a session. */
 export type InstanceHolder = {
-  /** The instances that serve only this holder, by their server. */
+  /** Instances that serve only this holder, by their server. */
   readonly instances: Map<Server, Server>;
   /** The holder's own offering on the endpoint of all servers, if its instances offer different items. */
   own: Offering | undefined;
 };
 
-/** The router's state of a session. */
+/** State of a session in the router. */
 export type SessionState = Owner &
   InstanceHolder & {
     readonly endpoint: Endpoint;
     readonly principal: Principal;
     readonly over: Over;
-    /** The name that the client gave beside MCP, for the rules about its prompts; undefined if it gave none. */
+    /** The name that the client gave when it connected, for the rules about its prompts; undefined if it gave none. */
     readonly clientName: string | undefined;
     readonly openedAt: number;
-    /** True if the session carries single requests, which need no `initialize`. */
+    /** True if the session is for requests of a client without a session, which need no `initialize`. */
     readonly isSessionless: boolean;
     readonly key: string;
     /** Sends to the client outside any request. Must not throw, and must bound its buffer. */
     readonly send: (bytes: Buffer) => void;
     /** True if the client is connected. A client without a permanent connection may leave without notice. */
     readonly isConnected: () => boolean;
-    /** True once the client has left. A call of it that others wait for goes on. */
+    /** True once the client has disconnected. Its call continues if other clients wait for the result. */
     isOver: boolean;
     protocolVersion: string | undefined;
     client: ClientOfSession | undefined;
     logLevel: LogLevel | undefined;
-    /** The log level of a client without a session (`noteLevel`); undefined if there was no request. */
+    /** The log level that a client without a session requested (`noteLevel`); undefined before its first request. */
     requestLevel: LogLevel | 'none' | undefined;
     /** Requests in flight, by the client's id as JSON text. */
     readonly inFlight: KeyedSlotMap<Cancellation>;
-    /** Called when the client gets a request, and when that request ends. */
+    /** Called when a server's request is sent to the client, and when that request ends. */
     readonly clientRequestsChanged: () => void;
     /**
-     * Open requests to the client, by the hub's id as JSON text. `giveUp` ends the request without an answer: the
-     * client is told if it can still be reached, and the server gets the reason.
+     * Open requests to the client, by the hub's id as JSON text. `giveUp` ends the request without an answer: it
+     * cancels the request at the client if that is connected, and the server gets the reason.
      */
     readonly clientRequests: Map<string, { readonly giveUp: (reason: string) => void }>;
   };
@@ -171,8 +171,8 @@ export function createSessionState(
 }
 
 /**
- * Notes the log level in a request of a client without a session. The lowest counts until no request is in flight: servers
- * do not say which one a message is about.
+ * Records the log level in a request of a client without a session. The most verbose level applies until no request is
+ * in flight, because servers do not say which request a log message is about.
  */
 export function noteLevel(state: SessionState, level: LogLevel | 'none'): void {
   const before = state.requestLevel ?? 'none';
@@ -192,7 +192,7 @@ export function isWanted(wanted: LogLevel | undefined, params: unknown): boolean
 export type Cancellation = {
   work: Pick<Relayed<unknown>, 'cancel'> | undefined;
   isCancelled: boolean;
-  /** The client itself sent `notifications/cancelled`. */
+  /** True if the client itself sent `notifications/cancelled`. */
   isByClient: boolean;
 };
 
@@ -213,13 +213,13 @@ export function cancelCall(cancellation: Cancellation, reason: string | undefine
   cancellation.work?.cancel(reason);
 }
 
-/** Cancels the request because its client said so. */
+/** Cancels the request on behalf of its client, which sent `notifications/cancelled`. */
 export function cancelByClient(cancellation: Cancellation, reason: string | undefined): void {
   cancellation.isByClient = true;
   cancelCall(cancellation, reason);
 }
 
-/** Throws HUB_CALL_CANCELLED if the client cancelled the request. Call it after each wait. */
+/** Throws HUB_CALL_CANCELLED if the request was cancelled. Call this after each wait. */
 export function throwIfCancelled(call: {
   readonly cancellation: Cancellation;
   readonly request: Pick<Request, 'method'>;

@@ -8,16 +8,16 @@ import type { Endpoint } from './session.ts';
 
 /** A tool of a server, as the endpoint of all servers shows it to clients that may use everything. */
 export type ShownTool = {
-  /** The server's own name. */
+  /** The name that the server itself gives the tool. */
   readonly name: string;
   readonly publicName: string;
-  /** The item of the list, as JSON. */
+  /** The tool as the list contains it, in JSON. */
   readonly bytes: Buffer;
-  /** Its definition is not the accepted one: no list contains it. */
+  /** True if the definition is not the accepted one: no list contains the tool. */
   readonly isHeld: boolean;
 };
 
-/** How the tools of the catalog are shown to clients. */
+/** Describes the tools of the catalog as clients see them. */
 export function createShownTools(
   catalog: Pick<Catalog, 'changed' | 'find' | 'findAt' | 'list'>,
   source: Pick<AccessSource, 'toolsOf'>,
@@ -33,8 +33,8 @@ export function createShownTools(
 
   return {
     /**
-     * The description of a tool, as a client of the endpoint sees it; undefined if the endpoint does not list it, or if the
-     * policy hides it from `viewer`.
+     * Returns a tool as a client of the endpoint sees it, in JSON; undefined if the endpoint does not list it, or if
+     * the policy hides it from `viewer`.
      */
     describeTool(endpoint: Endpoint, publicName: string, viewer?: Principal): Buffer | undefined {
       const entry =
@@ -47,8 +47,8 @@ export function createShownTools(
         : toolAt(endpoint, publicName);
     },
     /**
-     * False if the policy hides a tool from a principal. If no server lists the tool, its name decides: it counts as a tool of
-     * each server whose name it begins with.
+     * False if the policy hides a tool from a principal. If no server lists the tool, its name decides: it counts as a
+     * tool of each server whose name it begins with.
      */
     mayHearOfTool(principal: Principal, publicName: string): boolean {
       const entry = catalog.find('tool', publicName);
@@ -63,12 +63,12 @@ export function createShownTools(
           view.policy.decide({ method: 'tools/call', server, item }, view.client).action !== 'deny',
       );
     },
-    /** Fires after the list of tools has changed. */
+    /** Calls the listener after each change of the list of tools. */
     toolsChanged: (listener: () => void): Disposable =>
       catalog.changed(kind => {
         if (kind === 'tool') listener();
       }),
-    /** All tools by their servers, also those that no client is shown. */
+    /** Returns all tools by server, including tools that no client sees. */
     shownTools: (): ReadonlyMap<Server, readonly ShownTool[]> => {
       const found = new Map<Server, ShownTool[]>();
       for (const { server, name, publicName, bytes, isHeld = false } of catalog.list('tool')) {

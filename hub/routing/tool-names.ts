@@ -1,14 +1,16 @@
 import type { ToolSettings } from '#config';
 import { type Edit, membersOf, setMembers, splice } from '#jsonrpc';
 
-/** The names under which a server's tools are offered, by the server's own names. */
+/** Names under which a server's tools are offered, by the names that the server itself gives them. */
 type ToolNames = {
   readonly names: ReadonlyMap<string, string>;
-  /** New names that another tool of the server has. These tools keep their own names. */
+  /**
+   * Tools that could not be renamed, because another tool of the server has the new name. They keep their own names.
+   */
   readonly taken: readonly { readonly name: string; readonly wanted: string }[];
 };
 
-/** Applies `tools.rename` to the tools of a server. */
+/** Applies the renames of the config (`tools.rename`) to the tools of a server. */
 export function renameTools(
   own: readonly string[],
   { rename = {} }: Pick<ToolSettings, 'rename'>,
@@ -23,7 +25,7 @@ export function renameTools(
   for (let isSettled = false; !isSettled;) {
     const kept = new Set(own.filter(name => !wishes.has(name)));
     const refused = [...wishes].filter(([, wanted]) => kept.has(wanted));
-    // A tool that keeps its name may take it from another new name.
+    // A tool that keeps its name may thereby block another tool's new name.
     for (const [name, wanted] of refused) {
       wishes.delete(name);
       taken.push({ name, wanted });
@@ -33,7 +35,7 @@ export function renameTools(
   return { names: new Map(own.map(name => [name, wishes.get(name) ?? name])), taken };
 }
 
-/** Edits that put another name and the description of the config into the description of a tool. */
+/** Returns the edits that set the name and the description of the config in the JSON of a tool. */
 function toolEdits(
   bytes: Buffer,
   span: { readonly start: number; readonly end: number },
@@ -50,7 +52,7 @@ function toolEdits(
   });
 }
 
-/** The description of a tool with another name and the description of the config. */
+/** Returns the JSON of a tool with the name and the description of the config. */
 export const renamedTool = (
   bytes: Buffer,
   own: string,

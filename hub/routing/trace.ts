@@ -7,7 +7,7 @@ import { type Call, metaEdits } from './call.ts';
 const key = 'traceparent';
 const nothing: Members = {};
 
-/** The call with its place in a trace. */
+/** Returns the call with its place in a trace. */
 export function traced(call: Call, tracer: Tracer): Call {
   const { request, id, meta, session, responseStream, arrivedMs } = call;
   const textOf = (name: string) => stringAt(request.bytes, meta?.get(name));
@@ -21,11 +21,11 @@ export function traced(call: Call, tracer: Tracer): Call {
   return { ...call, trace };
 }
 
-/** The member of `_meta` that passes the hub's span to a server; empty if tracing is off. */
+/** Returns the `_meta` member that passes the hub's span to a server; empty if tracing is off. */
 export const traceMembers = ({ trace }: Pick<Call, 'trace'>): Members =>
   trace ? { [key]: JSON.stringify(trace.traceparent) } : nothing;
 
-/** Keeps the code of an error for the spans of its call. */
+/** Records the code of an error for the trace spans of its call. */
 export function noteError(
   { trace }: Call,
   { bytes, payload }: Pick<Answer, 'bytes' | 'payload'>,

@@ -14,7 +14,7 @@ const kinds = [
   ],
 ] as const;
 
-/** Creates a function that logs, once each, the tools that the config names in vain. */
+/** Creates a function that logs names of tools in the config that match no tool, once each. */
 export function createUnknownToolLog(log: Log) {
   const known = kinds.map(() => new WeakMap<Server, string>());
   return (servers: readonly Server[]): void => {

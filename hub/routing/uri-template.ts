@@ -1,13 +1,16 @@
 /** A part of a template: literal text, or a variable with the characters that its value may not contain. */
 type Part = { readonly literal: string } | { readonly forbidden: string };
 
-/** Longer URIs and templates with more parts match nothing: the time of a match grows with both. */
+/**
+ * Maximum length of a URI in characters. Longer URIs and templates with more parts match nothing: matching them is
+ * slow.
+ */
 const maxUriLength = 2048;
 const maxParts = 32;
 
 /**
- * Remaining steps, shared by many matches. A step is about one character. `isUnsure` is set by a match that was given up: the
- * URI begins as the template does, and may match.
+ * Steps left for many matches together. A step compares about one character. `isUnsure` is set if a match used up the
+ * budget: the URI starts as the template does, and may match.
  */
 export type Budget = { stepsLeft: number; isUnsure?: boolean };
 
@@ -15,11 +18,11 @@ export type Budget = { stepsLeft: number; isUnsure?: boolean };
 export type Matcher = (uri: string, budget: Budget) => boolean;
 
 /**
- * Creates a matcher for a URI template (RFC 6570). Literals match themselves. An expression matches any text, which
- * ends at a slash except for `{+...}`, `{#...}`, `{?...}`, `{&...}` and `{...*}`: like the servers of the SDKs and FastMCP, which
- * do not end it at `?` or `#` either. The policy would otherwise not see that they read the template. The time is
- * proportional to the lengths of both, for every template, since a server may send any template. A template with another
- * literal prefix than the URI, the usual case, costs almost nothing.
+ * Creates a matcher for a URI template (RFC 6570). Literals match themselves. An expression matches any text up to a
+ * slash; `{+...}`, `{#...}`, `{?...}`, `{&...}` and `{...*}` also match slashes. No expression ends at `?` or `#`, as
+ * in the servers of the SDKs and FastMCP: the policy would otherwise miss that they read the template. The time is
+ * proportional to the lengths of both, for every template, since a server may send any template. If the literal prefix
+ * of the template differs from the URI, which is the usual case, the match costs almost nothing.
  */
 export function matcherOf(template: string): Matcher {
   const parts = template
@@ -43,7 +46,7 @@ export function matcherOf(template: string): Matcher {
   };
 }
 
-/** Tracks all positions at which the parts so far can end, starting with `start`. */
+/** True if the URI matches. Tracks all positions at which the parts so far can end, starting with `start`. */
 function matches(parts: readonly Part[], uri: string, start: number, budget: Budget): boolean {
   const { length } = uri;
   let ends = new Uint8Array(length + 1);

@@ -23,7 +23,7 @@ import { type ToModernNeeds, toModern } from './to-modern.ts';
 
 type Instances = Pick<ClientInstances, 'instanceFor'>;
 
-/** Waits for a server to start. If the client cancels meanwhile, its request is not sent. */
+/** Waits for a server to start. Throws HUB_CALL_CANCELLED if the client cancels the call meanwhile. */
 export async function whenReady(call: Call, server: Server): Promise<Running> {
   const cancelled = Promise.withResolvers<never>();
   const { name } = server.config;
@@ -38,11 +38,14 @@ export async function whenReady(call: Call, server: Server): Promise<Running> {
   return await Promise.race([server.ready(), cancelled.promise]);
 }
 
-/** Starts a stopped server, subject to the same admission as a call. */
+/** Starts a stopped server for a call. Admission applies as to a call. */
 export const startFor = (call: Call, server: Server): Running | Promise<Running> =>
   server.running ?? admit(server, call, () => whenReady(call, server));
 
-/** The running instance for the client of a call. At a remote server, it is known only once the server runs. */
+/**
+ * Returns the running instance that serves the client of a call. At a remote server, the instance is known only once
+ * the server runs.
+ */
 export async function workerFor(
   server: Server,
   call: Call,
@@ -56,7 +59,10 @@ export async function workerFor(
   }
 }
 
-/** Continues a suspended call with the answers in this request, at the instance that is waiting for them. */
+/**
+ * Creates the step that continues a suspended call with the answers in this request, at the instance that waits for
+ * them.
+ */
 export const createResumeStep =
   (suspendedCalls: Pick<SuspendedCalls, 'resume'>): Step =>
   (resolved, next) =>
@@ -107,7 +113,10 @@ export function createBridge(
   };
 }
 
-/** Throws HUB_APPROVAL_NEEDED if the call was approved for another program: the config may have changed while it waited. */
+/**
+ * Throws HUB_APPROVAL_NEEDED if the call was approved for another program: the config may have changed while it
+ * waited.
+ */
 function refuseReplaced({ approvedEntry }: ResolvedCall, { config }: Server): void {
   if (approvedEntry === undefined || approvedEntry === entryDigestFor(config)) return;
   throw new HubError(
@@ -117,7 +126,7 @@ function refuseReplaced({ approvedEntry }: ResolvedCall, { config }: Server): vo
   );
 }
 
-/** Passes each call through the breaker and the limits of the instance that serves its client. */
+/** Creates the step that passes each call through the breaker and the limits of the instance that serves its client. */
 export const createAdmissionStep =
   (instanceFor: (server: Server, call: Call) => Server): Step =>
   (resolved, next) => {
@@ -133,7 +142,7 @@ export const createAdmissionStep =
     );
   };
 
-/** Runs work that uses a server like a call, once the server admits it. */
+/** Runs work that uses a server, once the breaker and the limits of the server admit it as a call. */
 export function admit<T>(
   server: Server,
   call: Call,
@@ -151,7 +160,7 @@ export function admit<T>(
   });
 }
 
-/** Releases the permit without delaying the reply. */
+/** Runs admitted work, and releases its permit without delaying the reply. */
 function workWith<T>(
   permit: CallPermit,
   work: (waitedMs: number) => T | Promise<T>,

@@ -1,8 +1,8 @@
 import type { SuspendedCall } from './suspended-call-types.ts';
 
 /**
- * The call that carries a server's question if the question could belong to any call of the client. The oldest call
- * without a question carries it, because servers mostly ask in the order of the calls.
+ * Returns the call on which to send a server's question that may belong to any call of the client: preferably the
+ * oldest call without an open question, because servers mostly ask in the order of the calls.
  */
 export const carrierOf = (
   calls: readonly SuspendedCall[],

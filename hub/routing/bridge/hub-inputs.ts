@@ -17,7 +17,7 @@ import { type SendNeeds, send } from './send.ts';
 
 /** Maximum number of times that a server may ask for a completion before it returns a result. */
 const maxRounds = 20;
-/** Maximum number of completions in a round: the hub makes as many for a server at a time. */
+/** Maximum number of completions (sampling requests) in a round. The hub runs all of them at the same time. */
 const maxInputs = 20;
 const sampling = 'sampling/createMessage';
 
@@ -26,9 +26,9 @@ export type HubInputsNeeds = SendNeeds & {
 };
 
 /**
- * Sends a request of a stateless client, which cannot sample, to a stateless server with `"sampling": "hub"`. The server
- * is told that it may ask for completions. The hub sends those, and the client gets the result, or what else the server
- * asks of it. Returns undefined if the call does not need the hub.
+ * Sends a request of a stateless client that does not support sampling to a stateless server with `"sampling": "hub"`.
+ * The hub declares sampling to the server, and answers its sampling requests. The client gets the result, or the
+ * server's other requests. Returns undefined if the call does not need the hub.
  */
 export function withHubInputs(
   resolved: ResolvedCall,
@@ -64,7 +64,7 @@ async function converse(
     const { failed, payload } = readAnswer(bytes);
     const result = failed ? undefined : membersOf(bytes, payload);
     const wanted = samplingIn(bytes, result);
-    // Whatever else the server asks for is the client's.
+    // The client answers all other requests of the server.
     if (wanted.length === 0) return { ...reply, serverMs };
     try {
       if (round >= maxRounds) throw endless(server);
@@ -84,7 +84,7 @@ const endless = ({ config: { name } }: Server) =>
     { data: { server: name } },
   );
 
-/** The completions that a result asks for: their keys and params. */
+/** Returns the keys and params of the sampling requests in an `input_required` result. */
 function samplingIn(bytes: Buffer, result: ReturnType<typeof membersOf>) {
   if (stringAt(bytes, result?.get('resultType')) !== 'input_required') return [];
   const all = [...(membersOf(bytes, result?.get('inputRequests')) ?? [])];
@@ -98,7 +98,7 @@ function samplingIn(bytes: Buffer, result: ReturnType<typeof membersOf>) {
   return completions.slice(0, maxInputs);
 }
 
-/** The answers as JSON text. Those that the server asks of the client come in a later round. */
+/** Returns the completions as JSON text. Other requests of the server go to the client in a later round. */
 async function answerAll(
   call: Call,
   wanted: ReturnType<typeof samplingIn>,

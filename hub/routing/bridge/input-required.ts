@@ -19,7 +19,7 @@ const inputMethods = new Set(['tools/call', 'prompts/get', 'resources/read']);
 const maxWaiting = 4_000;
 /** Maximum number of waiting calls per principal, so that one principal leaves room for others. */
 export const maxWaitingPerPrincipal = 1_000;
-/** Maximum size of the requests of these calls together, in bytes. They are kept while the calls wait. */
+/** Maximum total size of the requests of waiting calls, in bytes. The requests stay in memory while the calls wait. */
 const maxWaitingBytes = 64 * 2 ** 20;
 
 export type SuspendedCalls = ReturnType<typeof createSuspendedCalls>;

@@ -2,7 +2,7 @@ import { type Span, encodeResult, rawText } from '#jsonrpc';
 import type { ServerConnection, ForwardedRequest } from '#upstream';
 import { idOf, refuse } from './server-question.ts';
 
-/** The server's questions that the client has not answered, by the key that the client sees. */
+/** Keeps the server's requests that the client has not answered, by their keys in `inputRequests`. */
 export function createOpenQuestions() {
   const open = new Map<string, ForwardedRequest>();
   let lastKey = 0;
@@ -14,7 +14,7 @@ export function createOpenQuestions() {
     add(question: ForwardedRequest): void {
       open.set(String(++lastKey), question);
     },
-    /** `inputRequests` of the client's result, as JSON text. */
+    /** Returns `inputRequests` of the result for the client, as JSON text. */
     inputRequests(): string {
       const members = [...open].map(([key, { request }]) => {
         const params = request.params ? `,"params":${rawText(request.bytes, request.params)}` : '';
@@ -22,7 +22,7 @@ export function createOpenQuestions() {
       });
       return `{${members.join(',')}}`;
     },
-    /** Sends the client's answers to the server. `responses` are spans of `bytes`, by key. */
+    /** Sends the client's answers to the server. `responses`: spans of `bytes` by the key of the question. */
     answer(bytes: Buffer, responses: ReadonlyMap<string, Span>): void {
       for (const [key, question] of Array.from(open)) {
         const span = responses.get(key);
@@ -43,7 +43,7 @@ export function createOpenQuestions() {
       for (const question of open.values()) refuse(question, error);
       open.clear();
     },
-    /** Removes all questions, for other calls of the client to ask. */
+    /** Removes and returns all questions, so that other calls of the client can ask them. */
     takeAll(): readonly ForwardedRequest[] {
       const taken = [...open.values()];
       open.clear();

@@ -8,7 +8,7 @@ type SuspendedState = {
   readonly id: string;
   /** Counts the answers to the call, so that each answer is used only once; 0 if no call is waiting. */
   readonly round: number;
-  /** How often the client was sent to pages. The call starts again after each visit. */
+  /** Number of visits to pages so far (URL elicitation). The call starts again after each visit. */
   readonly visits: number;
 };
 
@@ -17,8 +17,8 @@ const shape = /^([\w-]{1,64})\.(\d{1,6})\.(\d{1,6})\.(\d{1,16})\.([\w-]{43})$/;
 export type RequestStates = ReturnType<typeof createRequestStates>;
 
 /**
- * Issues and verifies the hub's `requestState` values (MCP 2026-07-28, multi round-trip requests). Those of an earlier
- * run are refused, because their calls are lost.
+ * Issues and verifies the hub's `requestState` values (MCP 2026-07-28, multi round-trip requests). Refuses values of
+ * an earlier run, because their calls are lost.
  */
 export function createRequestStates(
   key: Buffer,
@@ -35,7 +35,7 @@ export function createRequestStates(
       const body = `${id}.${round}.${visits}.${Math.ceil(needs.clock.monotonic() + lifeMs)}`;
       return `${body}.${sign(body, call)}`;
     },
-    /** The id of the call in a state. The state is not verified. */
+    /** Returns the call id in a state, without verifying the state. */
     claimed: (text: string): string | undefined => shape.exec(text)?.[1],
     /** Throws HUB_STATE_INVALID if the hub did not issue the state for this request, or if the state has expired. */
     verify(text: string, call: Call): SuspendedState {
@@ -51,7 +51,7 @@ export function createRequestStates(
   };
 }
 
-/** An error that tells the client how to recover: send the request again without a state. */
+/** Returns an error that tells the client how to recover: send the request again without a state. */
 export const invalid = (why: string): HubError =>
   new HubError(
     'HUB_STATE_INVALID',

@@ -31,8 +31,8 @@ const cacheable = new Set([
 const uncached = { ttlMs: '0', cacheScope: '"private"' };
 
 /**
- * Converts an answer of MCP 2025-11-25 or older to MCP 2026-07-28. Marks results as complete and not cacheable, and
- * replaces the error code for an unknown resource. Also sets the request id, which is JSON text.
+ * Converts an answer of MCP 2025-11-25 or older to MCP 2026-07-28: marks results as complete and not cacheable,
+ * replaces the error code for an unknown resource, and sets the request id, which is JSON text.
  */
 export function toModernResult(bytes: Buffer, id: string, method: string): Buffer {
   const answer = readAnswer(bytes);
@@ -66,14 +66,17 @@ export function notFoundAsBefore({ bytes, payload }: Answer, method: string): Bu
     : bytes;
 }
 
-/** Keeps shared caches from giving a result to clients whom the policy may refuse it (MCP 2026-07-28, caching). */
+/**
+ * Sets the cache scope of a result to private, so that no shared cache gives it to clients that the policy may refuse
+ * (MCP 2026-07-28, caching).
+ */
 export function asPrivate(bytes: Buffer): Buffer {
   const { payload, failed } = readAnswer(bytes);
   const scope = failed ? undefined : membersOf(bytes, payload)?.get('cacheScope');
   return scope ? splice(bytes, [{ span: scope, text: '"private"' }]) : bytes;
 }
 
-/** A complete result made by the hub, as JSON text. `ttlMs`: how long the client may cache the result. */
+/** Returns a complete result made by the hub, as JSON text. `ttlMs`: how long the client may cache the result. */
 export function completeResult(
   result: object,
   cache?: { readonly ttlMs: number; readonly cacheScope: 'public' | 'private' },
@@ -81,7 +84,7 @@ export function completeResult(
   return JSON.stringify({ resultType: 'complete', ...result, ...cache });
 }
 
-/** The `server/discover` result for a server that was initialized. */
+/** Converts the `initialize` result of a server to a `server/discover` result. */
 export function discovered(initialized: unknown): object {
   const { capabilities, serverInfo, instructions } = isObject(initialized) ? initialized : {};
   const declared = isObject(capabilities) ? capabilities : {};
@@ -102,7 +105,10 @@ export const clientMetadata: ReadonlySet<string> = new Set([
   metaKeys.logLevel,
 ]);
 
-/** Removes the client metadata, by which a server with sessions could mistake the request for one of MCP 2026-07-28. */
+/**
+ * Removes the `_meta` members of a stateless client, by which a server with sessions could mistake the request for one
+ * of MCP 2026-07-28.
+ */
 export function withoutClientMetadata({ request, meta }: Call): readonly Edit[] {
   const span = membersOf(request.bytes, request.params)?.get('_meta');
   return span && meta ? dropMembers(request.bytes, span, meta, clientMetadata) : [];
@@ -111,8 +117,8 @@ export function withoutClientMetadata({ request, meta }: Call): readonly Edit[] 
 const taskMember: ReadonlySet<string> = new Set(['task']);
 
 /**
- * Removes `task` from a call of a tool: MCP 2026-07-28 ignores it (SEP-2663), and a server with sessions would make a task
- * that its client cannot ask for.
+ * Removes `task` from a call of a tool: MCP 2026-07-28 ignores it (SEP-2663), and a server with sessions would make a
+ * task that the client cannot get.
  */
 export const withoutTask = ({ request, params }: Call): readonly Edit[] =>
   request.method === 'tools/call' && request.params && params.has('task')
@@ -147,7 +153,10 @@ function withLegacyTools({ bytes }: Answer, result: MemberSpans): Buffer {
   return edits.length === 0 ? bytes : splice(bytes, edits);
 }
 
-/** `hasWrappedSchema`: true if the hub wrapped the `outputSchema` of the tool for the client. */
+/**
+ * Wraps `structuredContent` as `result` where older revisions need an object, and adds its text. `hasWrappedSchema`:
+ * true if the hub wrapped the `outputSchema` of the tool.
+ */
 function withLegacyContent(
   { bytes, payload }: Answer,
   result: MemberSpans,
@@ -178,7 +187,7 @@ function withLegacyContent(
   return splice(bytes, [wrapped, added]);
 }
 
-/** The server's own name for the tool of a call. */
+/** Returns the server's own name for the tool of a call. */
 export function ownName({ request, params }: Call, edits: readonly Edit[]): string | undefined {
   const name = params.get('name');
   const edit = edits.find(({ span }) => span.start === name?.start);
@@ -186,7 +195,7 @@ export function ownName({ request, params }: Call, edits: readonly Edit[]): stri
   return typeof text === 'string' ? text : undefined;
 }
 
-/** Tools of a list whose `outputSchema` is wrapped. Cached until the list changes. */
+/** Names of the tools in a list whose `outputSchema` is wrapped. Cached until the list changes. */
 const wrappedOf = new WeakMap<readonly Item[], ReadonlySet<string>>();
 
 function isWrapped(name: string | undefined, tools: readonly Item[]): boolean {

@@ -2,11 +2,12 @@ import { membersOf, readMessage, splice, valueOf } from '#jsonrpc';
 import type { ResponseStream } from '#upstream';
 
 /**
- * A response stream for a call that its server gets several times. Each time, the server reports its progress from the
- * beginning; the client gets it added to the progress so far, because it must increase with each notification (MCP, progress).
+ * Creates a response stream for a call that is sent to its server several times. The server starts its progress again
+ * each time, so the stream adds the progress of the earlier attempts: progress must increase with each notification
+ * (MCP, progress).
  */
 export function createRisingProgress(to: ResponseStream) {
-  /** The progress before the present time. */
+  /** Progress at the end of the earlier attempts. */
   let before = 0;
   let highest = -Infinity;
   let isFirst = true;
@@ -21,7 +22,7 @@ export function createRisingProgress(to: ResponseStream) {
         const edits = ['progress', 'total'].flatMap(name => {
           const span = params?.get(name);
           const value = valueOf(bytes, span);
-          // A number beyond those of JavaScript is passed on.
+          // A number that JavaScript cannot represent is forwarded unchanged.
           return span && typeof value === 'number' && Number.isFinite(value)
             ? [{ name, span, value: before + value }]
             : [];
@@ -34,7 +35,7 @@ export function createRisingProgress(to: ResponseStream) {
         to.send(before === 0 ? bytes : splice(bytes, texts));
       },
     } satisfies ResponseStream,
-    /** The server gets the call again. */
+    /** Call this when the call is sent to the server again. */
     again(): void {
       isFirst = false;
       before = Math.max(before, highest);

@@ -29,8 +29,8 @@ export type SendNeeds = {
 };
 
 /**
- * Sends a request to the instance that serves the call. If the server refuses the headers, the request is sent once
- * more: the tools of the server require other headers than the hub knew (MCP 2026-07-28, `x-mcp-header`).
+ * Sends a request to the instance that serves the call. If the server refuses the headers, sends the request once
+ * more: its tools require other headers than the hub knew (MCP 2026-07-28, `x-mcp-header`).
  */
 export function send(
   resolved: ResolvedCall,
@@ -80,10 +80,10 @@ function isHeaderMismatch({ outcome, bytes }: ServerReply): boolean {
   return isObject(error) && error['code'] === rpcCodes.headerMismatch;
 }
 
-/** Where a request was sent, and the id that it has there. */
+/** The server to which a request was sent, and the hub's id of the request there. */
 type Sent = { readonly server: Server; readonly running: Running; readonly id: number };
 
-/** Makes the reply from an answer, with the client's id, and stores what the hub must remember from it. */
+/** Converts an answer to the reply with the client's id, and stores what the hub must remember from the answer. */
 function replyOf(
   resolved: ResolvedCall,
   answer: Answer,
@@ -93,7 +93,7 @@ function replyOf(
 ): ServerReply {
   const { call } = resolved;
   const outcome = outcomeOf(call, answer);
-  // Errors may name pages. Only this session is told later that a page is complete.
+  // An error may send the client to pages. Only this session is notified later that a page is complete.
   if (keepsSessions(running.serverInfo)) {
     if (answer.failed) keepPages(answer, server, call.session, needs.urlElicitations);
   } else if (outcome !== 'ok') adviseEra(answer, server);
@@ -107,7 +107,7 @@ function replyOf(
       rawText(call.request.bytes, token),
     );
   const bytes = answer.id ? replace(answer.bytes, answer.id, call.id) : answer.bytes;
-  // At the endpoint of its server, a client without a session names a task as the server does.
+  // On the endpoint of one server, a client without a session uses the server's own task ids.
   const isRenamed = task && (call.session.endpoint === 'all' || keepsSessions(call));
   return {
     bytes: isRenamed ? inPayload(bytes, task.taskId, task.publicId) : bytes,
@@ -116,7 +116,7 @@ function replyOf(
   };
 }
 
-/** The outcome of a call. Notes an error code for the trace spans of the call. */
+/** Returns the outcome of a call. Records an error code for the trace spans of the call. */
 export function outcomeOf(call: Call, answer: Answer): Reply['outcome'] {
   if (answer.failed) {
     noteError(call, answer);
@@ -127,7 +127,10 @@ export function outcomeOf(call: Call, answer: Answer): Reply['outcome'] {
     : 'ok';
 }
 
-/** Runs before the answer is delivered: messages about the task or resource may follow immediately. */
+/**
+ * Records the task or subscription that a call created. Runs before the answer is delivered: messages about the task
+ * or resource may follow immediately.
+ */
 function remember(
   { call, server: base, edits, remembered }: ResolvedCall,
   answer: Answer,
@@ -163,7 +166,7 @@ const refusals = [
   'no back-channel for server-initiated requests',
 ];
 
-/** Maximum number of bytes of an error that are searched. */
+/** Maximum number of bytes of an error that are searched for these messages. */
 const maxSearchedErrorBytes = 16 * 1024;
 
 const advice =
@@ -176,21 +179,24 @@ function adviseEra({ bytes, payload }: Answer, server: Server): void {
   if (refusals.some(refusal => text.includes(refusal))) server.advise(advice);
 }
 
-/** In larger results, only the first and last `endBytes` are searched, by text alone. */
+/**
+ * Maximum size in bytes of a result that is parsed. In larger results, only the first and last `endBytes` are searched
+ * as text.
+ */
 const maxParsedBytes = 64 * 1024;
 const endBytes = 1024;
 
 const flag = Buffer.from('"isError"');
-/** A letter of the flag that is rare in text, and its index. Searching for one letter takes a fifth of the time. */
+/** A letter of `"isError"` that is rare in text, and its index. The search for one letter takes a fifth of the time. */
 const letter = 0x45;
 const letterAt = 3;
-/** If the letter occurs more often than this, the whole flag is searched for. */
+/** If the letter occurs more often than this, the search continues with the whole flag. */
 const maxLetters = 8;
 
 /**
- * True if the result of a tool reports an error. The bytes are searched for the flag, and parsed as JSON only if the
- * flag is present and true. In a result above 64 KiB, a nested `isError` within a kilobyte of either end counts as
- * the flag, and a flag in the middle is missed. Servers do not write the flag there.
+ * True if the result of a tool reports an error. Searches the bytes for `"isError"`, and parses the JSON only if the
+ * flag is present and true. In a result above 64 KiB, a nested `isError` within a kilobyte of either end counts as the
+ * flag, and a flag in the middle is missed; servers do not write it there.
  */
 export function saysError(bytes: Buffer, result: Span): boolean {
   const { start, end } = result;
@@ -202,7 +208,7 @@ export function saysError(bytes: Buffer, result: Span): boolean {
   );
 }
 
-/** True if a true member of that name stands between `start` and `end`. */
+/** True if `"isError"` with the value true starts between `start` and `end`. */
 function isRaised(bytes: Buffer, start: number, end: number): boolean {
   let at = start;
   for (let letters = 0; letters < maxLetters; letters++) {
@@ -216,7 +222,7 @@ function isRaised(bytes: Buffer, start: number, end: number): boolean {
   return false;
 }
 
-/** True if the flag stands at `at`, followed by `true`. */
+/** True if `"isError"` starts at `at` and its value is true. */
 function isTrueAfter(bytes: Buffer, at: number): boolean {
   for (let index = 0; index < flag.length; index++)
     if (bytes[at + index] !== flag[index]) return false;

@@ -1,7 +1,7 @@
 import { errorAnswer, rawText } from '#jsonrpc';
 import type { ServerRequest } from '#upstream';
 
-/** The server's own id of its request, as JSON text. */
+/** Returns the server's own id of its request, as JSON text. */
 export const idOf = ({ request }: ServerRequest): string => rawText(request.bytes, request.id);
 
 export const refuse = (serverRequest: ServerRequest, error: unknown): void =>

@@ -11,21 +11,21 @@ export interface SuspendedCall {
   readonly id: string;
   readonly server: Server;
   readonly client: string;
-  /** Size of its first request. */
+  /** Size in bytes of the first request of the call. */
   readonly requestBytes: number;
   /** True while the client has questions to answer and no request is open. */
   readonly isAway: boolean;
-  /** True as soon as the server's answer is read. Further messages may be read before `first` resolves. */
+  /** True as soon as the server's answer was read. Further messages may be read before `first` resolves. */
   readonly isAnswered: boolean;
   /** True if the method of the call allows questions to the client. */
   readonly mayAsk: boolean;
   /** True while a question of the server is open. */
   readonly hasOpenRequest: boolean;
-  /** Asks the client the server's question, as soon as the client can be asked. */
+  /** Sends the server's question to the client, as soon as a request of the client is open. */
   take(serverRequest: ForwardedRequest): void;
-  /** The answer to the first request of the call. */
+  /** The reply to the first request of the call. */
   readonly first: Promise<ServerReply>;
-  /** Continues with the client's answers, by key. Throws HUB_STATE_INVALID for any round but the last. */
+  /** Continues the call with the client's answers, by key. Throws HUB_STATE_INVALID for any round but the last. */
   resume(call: Call, round: number, responses: ReadonlyMap<string, Span>): Promise<ServerReply>;
   /** The server cancelled the question with this id on this connection. `serverId`: JSON text. */
   withdrawn(connection: ServerConnection, serverId: string): void;
@@ -40,7 +40,7 @@ export type SuspendedCallOptions = {
   /** Minimum level of the log messages that the client wants; undefined for none. */
   readonly logLevel: LogLevel | undefined;
   readonly mayAsk: boolean;
-  /** How often this call sent the client to pages before. */
+  /** Number of times that this call already sent the client to pages (URL elicitation). */
   readonly visits: number;
 };
 

@@ -28,13 +28,13 @@ const lifeMs = 10 * 60_000;
 /** Maximum number of times that a server may send a client to pages before it returns a result. */
 const maxVisits = 10;
 
-/** Maximum number of open questions of a call, as of the client of a session. Further questions are refused. */
+/** Maximum number of open questions of a call, as for a client with a session. Further questions are refused. */
 const maxQuestions = 100;
 
-/** Time in ms to wait for further questions of the server before all are sent to the client together. */
+/** Time in ms to wait for further questions of the server, so that one result asks the client all of them. */
 const gatherMs = 10;
 
-/** The end of a client's request: with the server's questions, or with its answer. */
+/** The result of a client's request: the server's questions, or if `done`, the server's answer. */
 type Outcome = ServerReply & { readonly done: boolean };
 
 /** Discards the server's messages about the call while no request is open. */
@@ -59,10 +59,10 @@ export function createSuspendedCall(
   let isAnswered = false;
   let expiry: Disposable | undefined;
   const questions = createOpenQuestions();
-  /** Questions that the hub is answering, until the call is over. */
+  /** Number of questions that the hub is answering until the call ends. */
   let answering = 0;
   const ended = new AbortController();
-  /** The capability that the client lacked for a question of the server. */
+  /** The capability that a question of the server requires and that the client did not declare. */
   let lacked: string | undefined;
 
   function take(serverRequest: ForwardedRequest): void {
@@ -94,7 +94,7 @@ export function createSuspendedCall(
     void answer(ended.signal).then(() => answering--);
   }
 
-  /** The calls of the client that its messages may be about. */
+  /** Unanswered calls of the client. The messages of the server may be about any of them. */
   const callsAtWork = () => needs.callsWith(suspended).filter(one => !one.isAnswered);
 
   const owner: Owner = {
@@ -109,7 +109,7 @@ export function createSuspendedCall(
     },
     notification(notification, responseStream) {
       const { method, bytes, params, about } = notification;
-      // The association is ambiguous if the client has several calls. A lost message does no harm.
+      // With several calls in flight, the call of the message is ambiguous. A lost message does no harm.
       if (typeof about !== 'object' && callsAtWork().length > 1) return;
       // Stateless clients have no notification for a completed page, and get logs only if the request set a level.
       if (method === 'notifications/elicitation/complete') return;
@@ -121,7 +121,7 @@ export function createSuspendedCall(
   };
 
   const caller: Caller = { owner, responseStream: nowhere, progressToken: undefined };
-  /** How long the server has worked on the open request, in milliseconds. */
+  /** Returns how long the server has worked on the open request, in milliseconds. */
   const serverMs = () => needs.clock.monotonic() - attachedMs;
 
   /** Makes `next` the open request of the call. */
@@ -137,7 +137,7 @@ export function createSuspendedCall(
     if (next.trace) next.trace.sentMs ??= attachedMs;
   }
 
-  /** Answers the client with the server's questions, and waits for it to return. */
+  /** Answers the client's request with the server's questions, and waits for the next request of the client. */
   function askClient(): void {
     try {
       needs.suspend(suspended);
@@ -180,10 +180,10 @@ export function createSuspendedCall(
     relayed.cancel(reason);
   }
 
-  /** Converts the server's answer for the client's open request. */
+  /** Converts the server's answer to the answer of the client's open request. */
   function finished(bytes: Buffer): Buffer {
     const answer = readAnswer(bytes);
-    // A server may forward the refusal of its question, which the client would read as an answer to its own call.
+    // A server may return the refusal of its question as its own error, which the client would misread.
     const code = answer.failed ? membersOf(bytes, answer.payload)?.get('code') : undefined;
     if (lacked !== undefined && valueOf(bytes, code) === rpcCodes.methodNotFound)
       return callNeeds(lacked, call.id);
@@ -266,7 +266,7 @@ export function createSuspendedCall(
   relayed.answer.then(
     answer => {
       needs.over(suspended);
-      // A remaining question belongs to another call. The client may still answer one that it was already asked.
+      // A remaining question belongs to another call. It stays here if the client was asked it and may still answer.
       if (!away || callsAtWork().length === 0) handOver();
       turn.resolve(answer);
     },

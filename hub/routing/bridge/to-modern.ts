@@ -35,7 +35,10 @@ import { asLegacy, notFoundAsBefore } from './results.ts';
 import { createRisingProgress } from './rising-progress.ts';
 import { type SendNeeds, send } from './send.ts';
 
-/** Maximum number of times that a server may ask for input or time before it returns a result. */
+/**
+ * Maximum number of times that a server may return `input_required`, to ask for input or time, before it returns a
+ * result.
+ */
 const maxRounds = 20;
 const pause = { firstMs: 100, maxMs: 5_000, jitter: 0 };
 /** Maximum number of inputs in one request of a server. */
@@ -48,8 +51,8 @@ export type ToModernNeeds = SendNeeds & {
 };
 
 /**
- * Passes a request of a client with a session to a stateless server (MCP 2026-07-28). The input that the server
- * requires is requested from the client in its own revision, on the response stream of the call.
+ * Sends a request of a client with a session to a stateless server (MCP 2026-07-28). The hub requests the input that
+ * the server requires from the client, in the client's revision and on the response stream of the call.
  */
 export async function toModern(
   resolved: ResolvedCall,
@@ -101,7 +104,7 @@ export async function toModern(
   );
 }
 
-/** Rethrows the failure of a round, with the time of the earlier rounds added. */
+/** Rethrows the failure of a round, with the server time of the earlier rounds added. */
 const addTime =
   (serverMs: number) =>
   (error: unknown): never => {
@@ -112,7 +115,7 @@ const addTime =
 const unfit = ({ config }: Server, what: string) =>
   new HubError('HUB_SERVER_PROTOCOL', `${config.name} ${what}`, { data: { server: config.name } });
 
-/** Waits before the next attempt. Throws HUB_CALL_CANCELLED. */
+/** Waits before the next attempt. Throws HUB_CALL_CANCELLED if the client cancels the call. */
 const pauseFor = (call: Call, times: number, clock: ToModernNeeds['clock']): Promise<void> =>
   whileCancellable(call, async signal => {
     await sleep(
@@ -122,7 +125,7 @@ const pauseFor = (call: Call, times: number, clock: ToModernNeeds['clock']): Pro
     throwIfCancelled(call);
   });
 
-/** The metadata that MCP 2026-07-28 requires in each request, from what the client sent at `initialize`. */
+/** Returns the metadata that MCP 2026-07-28 requires in each request, from the params of the client's `initialize`. */
 function metadataOf(call: Call, server: Server): MemberTexts {
   const { client, logLevel } = call.session;
   return {
@@ -135,8 +138,8 @@ function metadataOf(call: Call, server: Server): MemberTexts {
 }
 
 /**
- * Asks the client for all inputs that the server requires, and the hub for completions where the client cannot sample.
- * Returns the answers as JSON text.
+ * Requests all inputs that the server requires: completions from the hub where the client cannot sample, everything
+ * else from the client. Returns the answers as JSON text.
  */
 async function askAll(
   call: Call,
@@ -172,7 +175,10 @@ async function askAll(
     },
   };
 
-  /** Rejects instead of throwing if the question cannot be sent: other questions may be open and must be cancelled. */
+  /**
+   * Sends one question to the client. Rejects instead of throwing if that fails: other open questions must be
+   * cancelled.
+   */
   async function ask(method: string, params: string | undefined): Promise<string> {
     const asked = clientRequests.sendToClient(session, method, params, responseStream);
     asking.push(asked);
@@ -200,7 +206,7 @@ async function askAll(
   }
 }
 
-/** The params for the client's request. The client's revision requires an id for each page. */
+/** Returns the params of the client's request. The client's revision requires an id for each page. */
 function paramsFor(method: string, bytes: Buffer, params: Span): string {
   const members = membersOf(bytes, params);
   const isPage = method === 'elicitation/create' && stringAt(bytes, members?.get('mode')) === 'url';

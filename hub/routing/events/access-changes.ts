@@ -8,7 +8,7 @@ import type { ClientInstances } from '../client-instances.ts';
 import type { Endpoint, SessionState } from '../session.ts';
 import { type SubscriptionStreams, changeMethodOf } from './subscription-streams.ts';
 
-/** Announces changed lists to the clients that see other items under new rules. */
+/** Sends list changed notifications to the clients whose lists change with new access rules. */
 export function announceAccessChanges(needs: {
   readonly source: AccessSource;
   readonly access: Pick<Access, 'findOf' | 'isListedUnder'>;
@@ -19,7 +19,7 @@ export function announceAccessChanges(needs: {
 }): void {
   const { source, access, servers, clients, sessions, streams } = needs;
 
-  /** True if a client enters or leaves find mode, or has other tools pinned. */
+  /** True if a client enters or leaves find mode, or if other tools become pinned for it. */
   function changesFind(principal: Principal, before: AccessRules, catalog: Catalog): boolean {
     const [was, is] = [access.findOf(principal, before), access.findOf(principal)];
     if (!was || !is) return was !== is;
@@ -28,7 +28,7 @@ export function announceAccessChanges(needs: {
       .some(({ publicName }) => was.isPinned(publicName) !== is.isPinned(publicName));
   }
 
-  /** The servers of which a client sees other items of a kind. */
+  /** Returns the servers of which a client sees other items of a kind under the new rules. */
   function changedFor(principal: Principal, kind: ListKind, before: AccessRules, catalog: Catalog) {
     const changed = new Set<Server>();
     for (const entry of catalog.list(kind)) {
@@ -41,7 +41,7 @@ export function announceAccessChanges(needs: {
   }
 
   source.changed(({ before, servers: edited }) => {
-    /** By client, profile and kind; sessions of one client mostly see the same catalog. */
+    /** Servers with changes, by client, profile and kind. Sessions of one client mostly see the same catalog. */
     const known = new Map<string, ReadonlySet<Server>>();
     const changesOf = (principal: Principal, kind: ListKind, catalog: Catalog) => {
       if (catalog !== clients.shared.catalog) return changedFor(principal, kind, before, catalog);

@@ -25,10 +25,10 @@ export type ClientRequests = ReturnType<typeof createClientRequests>;
 const requestTimeoutMs = 10 * 60_000;
 /** Maximum number of open requests per client. Further requests are refused. */
 const maxOpenRequests = 100;
-/** Maximum number of tasks per client whose progress is forwarded. */
+/** Maximum number of tasks per client whose progress is forwarded to servers. */
 const maxFollowed = 1_000;
 
-/** Tells a server the progress of its request. */
+/** Sends a server the progress of its request to a client. */
 type Progress = Pick<ForwardedRequest, 'tell'> & {
   /** The server's progress token, as JSON text. */
   readonly token: string;
@@ -36,11 +36,11 @@ type Progress = Pick<ForwardedRequest, 'tell'> & {
 
 type OpenRequest = {
   readonly session: SessionState;
-  /** Undefined if the hub itself made the request. */
+  /** The server's request; undefined if the hub itself made the request. */
   readonly forwarded?: ForwardedRequest;
-  /** Undefined if the server wants no progress. */
+  /** Undefined if the server did not ask for progress. */
   readonly progress?: Progress | undefined;
-  /** The server's own id, as JSON text. */
+  /** The server's own id of its request, as JSON text. */
   readonly serverId?: string;
   readonly settle: (answer: Answer) => void;
   readonly fail: (error: HubError) => void;
@@ -59,7 +59,7 @@ export function createClientRequests(needs: {
   >();
 
   /**
-   * Requests that clients answered with a task, by the hub's id. Their progress tokens are good for as long as the task
+   * Requests that clients answered with a task, by the hub's id. Their progress tokens stay valid as long as the task
    * (MCP 2025-11-25, progress).
    */
   const ofTasks = new WeakMap<SessionState, Map<string, Progress>>();
@@ -114,7 +114,7 @@ export function createClientRequests(needs: {
     checkRoom(session);
   }
 
-  /** Has the hub answer in place of the client, whose calls do not time out meanwhile. */
+  /** Lets the hub answer in place of the client. The client's calls do not time out meanwhile. */
   function byHub(session: SessionState, answer: (signal: AbortSignal) => Promise<void>): void {
     const id = `hub ${++lastId}`;
     const ended = new AbortController();
@@ -125,7 +125,7 @@ export function createClientRequests(needs: {
   }
 
   return {
-    /** Forwards a server's request. The server always gets an answer. */
+    /** Forwards a server's request to a client. The server always gets an answer. */
     forward(
       forwarded: ForwardedRequest,
       session: SessionState,
@@ -219,7 +219,7 @@ export function capabilitiesOf({ client }: SessionState): unknown {
   return isObject(capabilities) ? capabilities : {};
 }
 
-/** The error for a request that the client does not support (MCP 2025-11-25, client features). */
+/** Returns the error for a request that the client does not support (MCP 2025-11-25, client features). */
 export function lacking(method: string, capability: string): HubError {
   return new RpcError(
     rpcCodes.methodNotFound,
@@ -263,7 +263,7 @@ const serverMethods: ReadonlySet<string> = new Set([
 /** True if only servers answer the method: a server must not use the hub or a client as a server. */
 export const isServerMethod = (method: string): boolean => serverMethods.has(method);
 
-/** The required capability that the client has not declared; undefined if none, or if no revision defines the method. */
+/** Returns the required capability that the client lacks; undefined if it lacks none or the method is unknown. */
 export function refusedCapability(
   capabilities: unknown,
   request: Pick<Request, 'bytes' | 'method' | 'params'>,
@@ -284,8 +284,8 @@ export function refusedCapability(
 }
 
 /**
- * The error answer to a call whose server requires a capability that the client has not declared (MCP 2026-07-28,
- * errors). `capability` comes from `refusedCapability`; the id is JSON text.
+ * Returns the error answer to a call whose server requires a capability that the client has not declared (MCP
+ * 2026-07-28, errors). `capability` comes from `refusedCapability`; the id is JSON text.
  */
 export function callNeeds(capability: string, id: string): Buffer {
   const requiredCapabilities = capability

@@ -20,14 +20,14 @@ export interface ModelAnswerer {
   list(signal: AbortSignal): Promise<JsonObject>;
 }
 
-/** Methods that the hub offers to servers of its own, beside those of MCP. */
+/** Prefix of the methods that the hub offers to its own servers, in addition to MCP. */
 const ownMethods = 'agenthub/';
 
 export type HubModels = ReturnType<typeof createHubModels>;
 
 /**
- * Answers the requests of `ollama-mcp` to the models of the hub. Only a server that the hub launched from its own image or
- * file is answered; for any other one these methods do not exist.
+ * Answers the requests of the hub's own server `ollama-mcp` to the models of the hub. Only the server that the hub
+ * launched from its own image or file gets answers; for any other server these methods do not exist.
  */
 export function createHubModels(answerer: ModelAnswerer | undefined, logs: ServerLogs) {
   const requests = createHubRequests('a request for a model', logs);
@@ -71,7 +71,7 @@ export function createHubModels(answerer: ModelAnswerer | undefined, logs: Serve
 
   return {
     isOwn: (method: string): boolean => method.startsWith(ownMethods),
-    /** Answers a request with a method of the hub's own. Never rejects: the server gets an error. */
+    /** Answers a request with a method of the prefix `agenthub/`. Never rejects: the server gets an error. */
     async answerRequest(server: Server, serverRequest: ServerRequest): Promise<void> {
       const work = workOf(server, serverRequest);
       if (work) return await requests.reply(server, serverRequest, work);

@@ -22,7 +22,7 @@ export function createHubRequests(what: string, { log, logOf }: ServerLogs) {
   /** Open requests by server. A server may use one id for several of them. */
   const open = new Map<Server, Set<HubRequest>>();
 
-  /** Rejects with the error of `work`, or with HUB_INPUTS_FULL. */
+  /** Runs the work for a request. Rejects with the error of `work`, or with HUB_INPUTS_FULL. */
   async function answer(
     server: Server,
     asked: Pick<HubRequest, 'id' | 'connection'>,
@@ -51,7 +51,7 @@ export function createHubRequests(what: string, { log, logOf }: ServerLogs) {
 
   return {
     answer,
-    /** Never rejects: the server gets an error. */
+    /** Answers a request with the result of `work`. Never rejects: the server gets an error. */
     async reply(
       server: Server,
       { request, connection, answer: send }: ServerRequest,

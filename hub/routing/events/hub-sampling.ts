@@ -32,7 +32,7 @@ export function createHubSampling(answerer: SamplingAnswerer | undefined, logs: 
     };
 
   return {
-    /** Whether the hub may answer a request of a server. */
+    /** True if the hub may answer a request with the method `asked` of a server. */
     answers: ({ config }: Server, asked: string): boolean =>
       asked === method && config.sampling === 'hub',
     /** Answers a request of a server with a session. Never rejects: the server gets an error. */
@@ -49,7 +49,10 @@ export function createHubSampling(answerer: SamplingAnswerer | undefined, logs: 
         signal,
       );
     },
-    /** Samples for an `InputRequiredResult` of a stateless server. Resolves with the result as JSON text. Rejects with HubError. */
+    /**
+     * Samples for an `InputRequiredResult` of a stateless server. Resolves with the result as JSON text. Rejects with
+     * HubError.
+     */
     async answerInput(
       server: Server,
       params: string | undefined,

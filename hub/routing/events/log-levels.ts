@@ -3,13 +3,15 @@ import { type LogLevel, keepsSessions, logLevels } from '#mcp';
 import type { Running, Server } from '#servers';
 import type { SessionState } from '../session.ts';
 
-/** The default level. MCP has no way to restore the initial level of a server; most start with this one. */
+/**
+ * The log level to restore. MCP has no way to restore the initial level of a server; most servers start with this one.
+ */
 const defaultLevel: LogLevel = 'info';
 
-/** How long a server keeps a level after the last request for it, in milliseconds. */
+/** Time in ms for which a server keeps a level after the last request for it. */
 const lingerMs = 60_000;
 
-/** A level that sessionless clients want: the number of their open requests, or the timer after the last one. */
+/** A level that clients without a session want: the number of their open requests, or the timer after the last one. */
 type Floor = { requests: number; lingering: Disposable | undefined };
 
 export type LogLevels = ReturnType<typeof createLogLevels>;
@@ -49,7 +51,9 @@ export function createLogLevels(
   const takesLevels = ({ serverInfo }: Running) =>
     keepsSessions(serverInfo) && 'logging' in serverInfo.capabilities;
 
-  /** Call this when a session sets a level or closes, and when the server restarts. */
+  /**
+   * Sends the wanted level to a server. Call this when a session sets a level or closes, and when the server restarts.
+   */
   function update(server: Server): void {
     const { running } = server;
     if (running && takesLevels(running)) void ask(server, running, wantedOf(server, running));

@@ -20,7 +20,7 @@ import type { Subscriptions } from './subscriptions.ts';
 
 type FromServersNeeds = {
   readonly sessions: () => readonly SessionState[];
-  /** Whether a principal may use anything of a server. */
+  /** Decides whether a principal may use any item of a server. */
   readonly access: Pick<Access, 'mayUseAny'>;
   /** The open requests of servers to clients, and those that the hub answers. */
   readonly asking: {
@@ -107,7 +107,7 @@ export function createFromServers(needs: FromServersNeeds) {
 
   /** Sends to every client with a session that sees the server and may use something of it. */
   function tellAll(server: Server, notification: Notification): void {
-    // Each client hears from its own instance, and this instance belongs to none of them.
+    // An instance without a client of its own. Each client gets the messages of its own instance instead.
     if (server.config.instance === 'session') return;
     const isLog = notification.method === 'notifications/message';
     const base = needs.baseOf(server);
@@ -209,7 +209,7 @@ export function createFromServers(needs: FromServersNeeds) {
         case waitingMethod:
           return;
         case 'notifications/progress':
-          // Servers of the hub itself name the client's token, and the task.
+          // The hub's own servers name the client's token and the task themselves.
           if (server.isBuiltin) break;
           tasks.progress.progressed(notification.connection, notification);
           return;
@@ -259,7 +259,7 @@ export function createFromClients({
     if (call) cancelByClient(call, stringAt(bytes, members?.get('reason')));
   }
 
-  /** Errors are logged, because a notification has no answer that could report them. */
+  /** Forwards a notification to a server. Only logs errors: no answer to a notification could report them. */
   function tell(upstream: Upstream, notification: Notification): void {
     try {
       upstream.forward(notification);
@@ -282,7 +282,7 @@ export function createFromClients({
     for (const server of [...session.instances.values(), ...shared, ...ofOlder]) {
       const { running } = server;
       if (!running || !keepsSessions(running.serverInfo)) continue;
-      // A notification about one client means nothing to a server that also serves others, unless it asked for the task.
+      // A shared server cannot use a notification about one client, unless it asked for the task of that client.
       const isItsTask = taskId !== undefined && tasks.clientOf(server, taskId) === session;
       if (isItsTask || running.upstream.onlyOwner() === session)
         tell(running.upstream, notification);

@@ -2,7 +2,7 @@ import { isObject } from '#core';
 import { type Answer, type Request, membersOf, stringAt, valueOf } from '#jsonrpc';
 import type { SessionState } from '../session.ts';
 
-/** An object that a session has at a server, with the server's id for it. */
+/** The id that a server gave an object of a session, such as a task. */
 type OwnedId<About> = {
   /** The server or instance that issued the id. The id is valid only there. */
   readonly source: object;
@@ -10,18 +10,20 @@ type OwnedId<About> = {
   readonly about: About;
 };
 
-/** Maximum length of ids that are kept, in characters. Servers choose them, and their number alone bounds no memory. */
+/**
+ * Maximum length of stored ids, in characters. Servers choose ids, so a maximum number alone would not limit memory.
+ */
 const maxIdLength = 1_024;
 
-/** True for an id that is short enough to be kept. */
+/** True for an id that is short enough to be stored. */
 export const isKeptId = (id: string | undefined): id is string =>
   id !== undefined && id.length <= maxIdLength;
 
 type Ownership<About> = ReturnType<typeof createOwnership<About>>;
 
 /**
- * Records which session owns what at a server, such as tasks. A shared server does not distinguish its sessions. The
- * oldest ids of a session beyond the limit are dropped.
+ * Records the ids of objects that sessions own at servers, such as tasks: a shared server does not distinguish its
+ * sessions. Above `maxPerSession`, the oldest ids of a session are dropped.
  */
 export function createOwnership<About>(maxPerSession: number) {
   const bySession = new Map<SessionState, OwnedId<About>[]>();
@@ -50,7 +52,7 @@ export function createOwnership<About>(maxPerSession: number) {
     get size(): number {
       return [...bySource.values()].reduce((sum, ids) => sum + ids.size, 0);
     },
-    /** Adds an id, unless the session already has it, or it is too long. */
+    /** Adds an id to a session, unless the session already has the id, or the id is too long. */
     add(session: SessionState, owned: OwnedId<About>): void {
       const { source, id } = owned;
       if (!isKeptId(id)) return;
@@ -64,7 +66,7 @@ export function createOwnership<About>(maxPerSession: number) {
       const oldest = all.length > maxPerSession ? all.shift() : undefined;
       if (oldest) forget(session, oldest);
     },
-    /** The owner; also undefined if several sessions have the same id, because the owner is then ambiguous. */
+    /** Returns the owner of an id; undefined if there is none, or if several sessions have the same id. */
     ownerOf(source: object, id: string): SessionState | undefined {
       const holders = bySource.get(source)?.get(id);
       const [only] = holders?.size === 1 ? holders : [];
@@ -88,18 +90,23 @@ export function createOwnership<About>(maxPerSession: number) {
   };
 }
 
-/** The pages that clients were sent to, by `elicitationId`. Only these clients are told that a page is complete. */
+/**
+ * Pages to which servers sent clients (URL elicitation), by `elicitationId`. Only these clients are notified that a
+ * page is complete.
+ */
 export type UrlElicitations = Ownership<undefined>;
 
-/** Maximum number of pages per client. The oldest pages beyond it are dropped. */
+/** Maximum number of pages per client. Above it, the oldest pages are dropped. */
 const maxPages = 1_000;
 
 export const createUrlElicitations = (): UrlElicitations => createOwnership(maxPages);
 
-/** The error code for a page that a person must visit first (MCP 2025-11-25, elicitation). */
+/** Error code for a page that a person must visit first (MCP 2025-11-25, elicitation). */
 const urlElicitationRequired = -32042;
 
-/** The pages that an error requires, as the `inputRequests` of MCP 2026-07-28; undefined for any other answer. */
+/**
+ * Returns the pages that an error requires, as the `inputRequests` of MCP 2026-07-28; undefined for any other answer.
+ */
 export function pagesWanted(answer: Answer): object | undefined {
   const urlElicitations = pagesIn(answer)?.filter(({ url }) => typeof url === 'string');
   return (
@@ -113,7 +120,7 @@ export function pagesWanted(answer: Answer): object | undefined {
   );
 }
 
-/** Records the pages that an error sends a client to. */
+/** Records the pages to which an error sends a client. */
 export function keepPages(
   answer: Answer,
   source: object,
@@ -124,7 +131,7 @@ export function keepPages(
     if (typeof id === 'string') urlElicitations.add(session, { source, id, about: undefined });
 }
 
-/** Records the page that a server's request sends a client to, if any. */
+/** Records the page to which a server's request sends a client, if any. */
 export function keepPage(
   { bytes, method, params }: Request,
   source: object,
@@ -138,7 +145,7 @@ export function keepPage(
 
 type Page = { readonly [name: string]: unknown };
 
-/** The pages that an error requires; undefined for any other answer. */
+/** Returns the pages that an error requires; undefined for any other answer. */
 function pagesIn({ failed, bytes, payload }: Answer): readonly Page[] | undefined {
   const error = failed ? membersOf(bytes, payload) : undefined;
   if (valueOf(bytes, error?.get('code')) !== urlElicitationRequired) return undefined;

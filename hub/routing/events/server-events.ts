@@ -10,10 +10,10 @@ import type { FromServers } from './messages.ts';
 import { type SubscriptionStreams, changeMethodOf } from './subscription-streams.ts';
 import type { Subscriptions } from './subscriptions.ts';
 
-/** Changes within this time are announced together, in milliseconds. */
+/** Time in ms for which list changes are collected, to announce them together. */
 const changeDelayMs = 100;
 
-/** Handles the events of all servers and instances: passes on their messages, and announces changed lists. */
+/** Subscribes to the events of all servers and instances: forwards their messages, and announces changed lists. */
 export function listenToServers(needs: {
   readonly servers: Servers;
   readonly clients: ClientInstances;
@@ -24,7 +24,7 @@ export function listenToServers(needs: {
   readonly fromServers: FromServers;
   readonly pinnedChanges: PinnedChanges;
   readonly tasks: Pick<Tasks, 'instanceGone'>;
-  /** Removes what a server that is gone had at its clients. */
+  /** Removes what a server that has stopped or was removed had at its clients. */
   readonly gone: (server: Server) => void;
   readonly clock: Pick<Clock, 'after'>;
 }): void {
@@ -32,9 +32,9 @@ export function listenToServers(needs: {
   const due = new Map<Endpoint, Set<ListKind>>();
 
   function announceNow(endpoint: Endpoint, kinds: Iterable<ListKind>): void {
-    // Resources and their templates share a method.
+    // Resources and templates share one list changed notification.
     const methods = new Map([...kinds].map(kind => [changeMethodOf(kind), kind] as const));
-    // Sessions with their own instance get the announcements of that instance.
+    // Clients with an instance of their own get the announcements of that instance.
     const tellsSessions = endpoint === 'all' || endpoint.config.instance === 'shared';
     const base = endpoint === 'all' ? undefined : clients.olderBaseOf(endpoint);
     const concerns = (seen: Endpoint) =>
@@ -53,7 +53,7 @@ export function listenToServers(needs: {
     }
   }
 
-  /** Announces a changed list to the clients of an endpoint, several changes at once. */
+  /** Announces a changed list to the clients of an endpoint, together with other changes of the next 100 ms. */
   function announce(endpoint: Endpoint, kind: ListKind): void {
     const kinds = due.get(endpoint);
     if (kinds) {
@@ -68,7 +68,9 @@ export function listenToServers(needs: {
     });
   }
 
-  /** Handles the events of a server. `holder` is the only client of an instance, `session` the client's session. */
+  /**
+   * Subscribes to the events of a server. `holder` is the only client of an instance, `session` the client's session.
+   */
   function hear(server: Server, session?: SessionState, holder?: InstanceHolder): void {
     server.listed(kind => {
       if (holder && (!session || session.endpoint === 'all')) clients.differs(holder);
@@ -80,7 +82,7 @@ export function listenToServers(needs: {
     });
     server.changed(({ state }) => {
       if (state === 'running') {
-        // The instance may have replaced another one, whose tasks it does not know.
+        // The instance may have replaced another instance, whose tasks it does not know.
         needs.tasks.instanceGone(server);
         levels.update(server);
         subscriptions.renew(server);

@@ -2,14 +2,14 @@ import type { Clock, Log } from '#core';
 import type { Server } from '#servers';
 import { type LimitedLog, createLimitedLog } from '#upstream';
 
-/** Maximum length of a method in the log, in characters: servers choose it. */
+/** Maximum length of a method name in the log, in characters. Servers choose method names. */
 const maxMethodLength = 100;
 
 export const loggedMethod = (method: string): string => method.slice(0, maxMethodLength);
 
 export type ServerLogs = ReturnType<typeof createServerLogs>;
 
-/** The log of all servers, and one of each server for lines that it can trigger at will. */
+/** Creates the log of all servers, and a rate-limited log per server for lines that a server can trigger at will. */
 export function createServerLogs({
   log,
   clock,

@@ -24,7 +24,7 @@ type Filter = {
 };
 
 type SubscriptionStream = Subscriber & {
-  /** True once the acknowledgement was sent. No notification is sent before. */
+  /** True once the acknowledgement was sent. No notification is sent before the acknowledgement. */
   isAcknowledged: boolean;
   /** The source of list changes: all servers, or one instance. */
   readonly source: Endpoint;
@@ -37,9 +37,12 @@ type SubscriptionStream = Subscriber & {
 
 /** Maximum number of streams. Over HTTP, each holds a connection open. */
 const maxStreams = 10_000;
-/** Maximum number of streams of one principal: one WebSocket carries many, which must leave room for other clients. */
+/** Maximum number of streams of one principal. A single WebSocket can carry many, and other clients need room. */
 const maxPerPrincipal = 1_000;
-/** Maximum number of tasks that the streams of one principal name: all are looked through when one begins or ends. */
+/**
+ * Maximum number of tasks that the streams of one principal name. Opening and closing a stream goes through all of
+ * them.
+ */
 const maxTasksPerPrincipal = 10_000;
 
 /** The notification for a changed list. */
@@ -57,15 +60,15 @@ export type SubscriptionStreams = ReturnType<typeof createSubscriptionStreams>;
 export function createSubscriptionStreams(needs: {
   readonly tasks: Pick<Tasks, 'routeOf'>;
   readonly baseOf: (instance: Server) => Server;
-  /** False if a principal may not hear of a task, by the server's id. Absent: all may. */
+  /** False if a principal may not get updates of a task, given by the server's id. Absent: all principals may. */
   readonly mayHearTask?: (principal: Principal, server: Server, taskId: string) => boolean;
-  /** Called when the tasks that an endpoint listens to have changed. */
+  /** Called when the set of tasks changes that the streams of an endpoint name. */
   readonly tasksChanged: (endpoint: Endpoint) => void;
 }) {
   const streams = new Set<SubscriptionStream>();
   const counts = new Map<string, { streams: number; tasks: number }>();
 
-  /** Throws HUB_SUBSCRIPTIONS_FULL if there is no room for a stream of a principal. */
+  /** Throws HUB_SUBSCRIPTIONS_FULL if the limits allow no further stream of a principal. */
   function checkRoom(key: string, { taskIds }: Filter): void {
     const own = counts.get(key) ?? { streams: 0, tasks: 0 };
     if (streams.size >= maxStreams)
@@ -103,7 +106,7 @@ export function createSubscriptionStreams(needs: {
     return true;
   }
 
-  /** The streams that listen to tasks of a server, each with the client's and the server's id of a task. */
+  /** Yields the streams that name tasks of a server, each with the client's and the server's id of the task. */
   function* taskListeners(server: Server) {
     const base = needs.baseOf(server);
     for (const listen of streams) {
@@ -112,7 +115,7 @@ export function createSubscriptionStreams(needs: {
       if (server !== base && !isOwn(server)) continue;
       for (const publicId of filter.taskIds) {
         const task = endpoint === 'all' ? needs.tasks.routeOf(publicId) : undefined;
-        // A task that the hub does not know, for example after a restart, may be at any server.
+        // A task that the hub does not know, for example after a restart, may belong to any server.
         if (!task || task.server === base)
           yield { listen, publicId, taskId: task?.taskId ?? publicId };
       }
@@ -123,7 +126,10 @@ export function createSubscriptionStreams(needs: {
     needs.mayHearTask?.(principal, needs.baseOf(server), taskId) ?? true;
 
   return {
-    /** Opens a stream. Sends nothing before `acknowledge`, and answers at the end. Throws HUB_SUBSCRIPTIONS_FULL. */
+    /**
+     * Opens a stream. Sends nothing before `acknowledge`, and the answer when the stream ends. Throws
+     * HUB_SUBSCRIPTIONS_FULL.
+     */
     open(
       call: Call,
       source: Endpoint,
@@ -172,7 +178,7 @@ export function createSubscriptionStreams(needs: {
         answer: promise,
         /** False once the stream has ended. */
         isOpen: () => streams.has(listen),
-        /** Sends the honoured part of the filter. Notifications follow after this. */
+        /** Acknowledges the stream with the part of the filter that the hub honours. Notifications follow. */
         acknowledge(honoured: object): void {
           if (!streams.has(listen)) return;
           const method = 'notifications/subscriptions/acknowledged';
@@ -193,7 +199,7 @@ export function createSubscriptionStreams(needs: {
       for (const listen of streams)
         if (isTold(listen, member, source) && concerns(listen.principal)) listen.send(bytes);
     },
-    /** Forwards a task notification of the server to the streams that asked for the task and may hear of it. */
+    /** Forwards a task notification of the server to the streams that name the task and whose principal may get it. */
     task(server: Server, { bytes, params }: Notification): void {
       const id = stringAt(bytes, membersOf(bytes, params)?.get('taskId'));
       for (const { listen, publicId, taskId } of taskListeners(server))
@@ -211,7 +217,7 @@ export function createSubscriptionStreams(needs: {
   };
 }
 
-/** Adds the id of the `subscriptions/listen` request to a notification; the id is JSON text. */
+/** Adds the id of the `subscriptions/listen` request to a notification. `tag` has the id as JSON text. */
 function tagged(bytes: Buffer, tag: Readonly<Record<string, string>>): Buffer {
   const message = membersOf(bytes, { start: bytes.indexOf('{'), end: bytes.length });
   const params = message?.get('params');
@@ -220,12 +226,12 @@ function tagged(bytes: Buffer, tag: Readonly<Record<string, string>>): Buffer {
   return splice(bytes, metaEdits({ bytes, params }, inParams, meta, tag));
 }
 
-/** Maximum number of items that one request may name. */
+/** Maximum number of items that one `subscriptions/listen` request may name. */
 const maxNamed = 1_000;
-/** Maximum size of a request, in bytes: it is kept as long as the client listens. */
+/** Maximum size of a `subscriptions/listen` request, in bytes. The request stays in memory as long as the stream. */
 const maxRequestBytes = 256 * 1024;
 
-/** Reads `params.notifications`. Throws HUB_REQUEST_INVALID if it has another shape. */
+/** Reads the filter in `params.notifications`. Throws HUB_REQUEST_INVALID if it has another shape. */
 export function readFilter({ request, params }: Call): Filter {
   const { length } = request.bytes;
   if (length > maxRequestBytes)

@@ -15,13 +15,13 @@ export interface Subscriber {
 
 /** Maximum number of subscriptions per subscriber, so that a client cannot fill the hub's memory. */
 const maxPerSubscriber = 1_000;
-/** Maximum length of their URIs together, in characters. */
+/** Maximum length of the URIs of one subscriber together, in characters. */
 const maxCharacters = 256 * 1024;
 
 type Topic = {
   readonly server: Server;
   readonly uri: string;
-  /** The subscribers, each with its own URI for the resource. */
+  /** Subscribers, each with the URI by which it knows the resource. */
   readonly subscribers: Map<Subscriber, string>;
 };
 
@@ -30,7 +30,10 @@ type Asking = {
   readonly server: Server;
   readonly uri: string;
   readonly subscriber: Subscriber;
-  /** The server may be subscribed also if the request fails: for a subscriber that left, or for one that gave up. */
+  /**
+   * True if the server may have a subscription even if this request fails: another subscriber left, or the request was
+   * abandoned.
+   */
   mayBeSubscribed: boolean;
 };
 
@@ -41,16 +44,16 @@ export function createSubscriptions(needs: {
   readonly log: Log;
   /** The URI of a server's resource on the endpoint of all servers; undefined if the endpoint does not list it. */
   readonly publicUriOf: (server: Server, uri: string) => string | undefined;
-  /** False if a principal may not hear of a resource, by the server's URI. Absent: all may. */
+  /** False if a principal may not get updates of a resource, given by the server's URI. Absent: all principals may. */
   readonly mayHear?: (principal: Principal, server: Server, uri: string) => boolean;
-  /** Called when the set of URIs changes for a server that the hub listens to with `subscriptions/listen`. */
+  /** Called when the set of URIs changes for a server to which the hub sends `subscriptions/listen`. */
   readonly changed: (server: Server) => void;
 }) {
   const byServer = new Map<Server, Map<string, Topic>>();
   const bySubscriber = new Map<Subscriber, Set<Topic>>();
-  /** Subscriptions that are reserved. */
+  /** Reserved subscriptions, which count towards the limits of their subscriber. */
   const claims = new Set<{ readonly subscriber: Subscriber; readonly uri: string }>();
-  /** Requests to subscribe that are not answered. */
+  /** `resources/subscribe` requests that their server has not answered. */
   const asking = new Set<Asking>();
   const none: ReadonlyMap<Subscriber, string> = new Map();
 
@@ -67,13 +70,16 @@ export function createSubscriptions(needs: {
 
   const topicOf = (server: Server, uri: string) => byServer.get(server)?.get(uri);
 
-  /** Unanswered requests of other subscribers for a resource. */
+  /** Returns unanswered `resources/subscribe` requests of other subscribers for a resource. */
   const askedByOthers = (server: Server, uri: string, subscriber: Subscriber) =>
     [...asking].filter(
       one => one.server === server && one.uri === uri && one.subscriber !== subscriber,
     );
 
-  /** Removes a subscriber. True if the server may be told: nobody else is subscribed, or has asked to be. */
+  /**
+   * Removes a subscriber. True if the hub may unsubscribe at the server: there is no other subscriber, and no
+   * unanswered request.
+   */
   function leave(topic: Topic, subscriber: Subscriber): boolean {
     const { server, uri, subscribers } = topic;
     if (!subscribers.delete(subscriber)) return false;
@@ -99,7 +105,7 @@ export function createSubscriptions(needs: {
     }
   }
 
-  /** Returns the subscribers that may hear of a resource of a server. */
+  /** Returns those of the subscribers that may get updates of a resource of a server. */
   const permitted = (concerned: ReadonlyMap<Subscriber, string>, server: Server, uri: string) =>
     new Map(
       [...concerned].filter(([{ principal }]) => needs.mayHear?.(principal, server, uri) ?? true),
@@ -116,8 +122,9 @@ export function createSubscriptions(needs: {
     }));
 
   /**
-   * `publicUri` is the subscriber's URI for the resource. If `isServerTold` is false, the hub subscribes at the
-   * server, unless another subscriber already exists. A stopped server is subscribed to when it starts.
+   * Adds a subscription. `publicUri` is the subscriber's URI for the resource. If `isServerTold` is false, the hub
+   * subscribes at the server, unless another subscriber already exists. At a stopped server, the hub subscribes when
+   * it starts.
    */
   function add(
     server: Server,
@@ -140,7 +147,7 @@ export function createSubscriptions(needs: {
   }
 
   return {
-    /** Reserves one subscription while the server is asked, until disposed. Throws HUB_SUBSCRIPTIONS_FULL. */
+    /** Reserves a subscription until disposed, while the server answers. Throws HUB_SUBSCRIPTIONS_FULL. */
     claim(subscriber: Subscriber, uri: string): Disposable {
       const claimed = [...claims].filter(other => other.subscriber === subscriber);
       const taken = [...claimed, ...(bySubscriber.get(subscriber) ?? [])];
@@ -160,8 +167,8 @@ export function createSubscriptions(needs: {
       return { [Symbol.dispose]: () => void claims.delete(one) };
     },
     /**
-     * Registers an unanswered request to subscribe. Dispose it when the server has answered, after `gaveUp` if it was
-     * sent and will not be answered.
+     * Registers an unanswered request to subscribe. Dispose it when the server has answered; call `gaveUp` first if
+     * the request was sent and no answer will come.
      */
     asking(server: Server, uri: string, subscriber: Subscriber): Disposable & { gaveUp(): void } {
       const one: Asking = { server, uri, subscriber, mayBeSubscribed: false };
@@ -182,7 +189,10 @@ export function createSubscriptions(needs: {
     isAskedByOthers: (server: Server, uri: string, subscriber: Subscriber): boolean =>
       askedByOthers(server, uri, subscriber).length > 0,
     add,
-    /** Moves the subscriptions at removed servers to the one that was added under their name. It is told when it runs. */
+    /**
+     * Moves the subscriptions of removed servers to the new server of the same name, which is subscribed to when it
+     * runs.
+     */
     takeOver(server: Server, isBase: (other: Server) => boolean): void {
       const { name } = server.config;
       const former = [...byServer].filter(
@@ -195,7 +205,10 @@ export function createSubscriptions(needs: {
         }
     },
     listOf,
-    /** The subscription that a subscriber knows by this URI, also if its server is stopped, removed or lists it no more. */
+    /**
+     * Finds the subscription by the subscriber's URI, even if its server is stopped, was removed or no longer lists
+     * it.
+     */
     find: (subscriber: Subscriber, publicUri: string) =>
       listOf(subscriber).find(one => one.publicUri === publicUri),
     /** Removes a subscription. True if it was the last one for the resource: the hub may unsubscribe at the server. */
@@ -205,8 +218,8 @@ export function createSubscriptions(needs: {
     },
     of: subscribersOf,
     /**
-     * The subscribers to notify of an updated resource, if they may hear of it, with the URI that each knows: those
-     * of the resource itself, and those of a resource that contains it (MCP, resources: a server may send updates for sub-resources).
+     * Returns the subscribers to notify of an updated resource, with the URI by which each knows it: subscribers to
+     * the resource, and to a resource that contains it (MCP, resources: a server may send updates for sub-resources).
      */
     concernedBy(server: Server, uri: string): ReadonlyMap<Subscriber, string> {
       const exact = subscribersOf(server, uri);
@@ -221,12 +234,12 @@ export function createSubscriptions(needs: {
           const known = subscriber.endpoint === 'all' ? listed : uri;
           concerned.set(subscriber, known ?? `${publicUri}${uri.slice(whole.length)}`);
         }
-      // A subscriber to the resource itself gets its own URI.
+      // A subscriber to the resource itself gets the URI that it subscribed to.
       for (const [subscriber, publicUri] of exact) concerned.set(subscriber, publicUri);
       return permitted(concerned, server, uri);
     },
     urisOf: (server: Server): readonly string[] => [...(byServer.get(server)?.keys() ?? [])],
-    /** True if a connected subscriber has subscribed to a resource of the server. */
+    /** True if a connected client is subscribed to a resource of the server. */
     isHeard: (server: Server): boolean =>
       [...(byServer.get(server)?.values() ?? [])].some(({ subscribers }) =>
         [...subscribers.keys()].some(subscriber => subscriber.isConnected()),
@@ -241,12 +254,12 @@ export function createSubscriptions(needs: {
   };
 }
 
-/** Maximum length of a URI that counts as a sub-resource. */
+/** Maximum length in characters of a URI that counts as a sub-resource. */
 const maxPartLength = 2_048;
 
 /**
- * The URIs of resources that may contain a resource, the shortest first: `x://a/` and `x://a` of `x://a/part`. Those of other
- * `lengths` are left out: all of them together are quadratic in the length of the URI.
+ * Returns the URIs of resources that may contain a resource, the shortest first: `x://a` and `x://a/` of `x://a/part`.
+ * Returns only URIs of these `lengths`: the total size of all would be quadratic in the length of the URI.
  */
 function wholesOf(uri: string, lengths: ReadonlySet<number>): readonly string[] {
   if (uri.length > maxPartLength) return [];

@@ -20,9 +20,11 @@ import { bytesFor, isOffered } from '../lists.ts';
 import { revisionOf } from '../revision.ts';
 import { callToolName, findToolName, foundTools } from './own-tools.ts';
 
-/** Maximum length of a result in characters, unless the first tool alone is longer. */
+/**
+ * Maximum length in characters of a result of `find_tools`. The first tool is always included, even if it is longer.
+ */
 const maxResultLength = 100_000;
-/** Similar tools that are named where a tool does not exist. */
+/** Maximum number of similar tools that the error for an unknown tool names. */
 const maxSimilar = 3;
 
 export type FindMode = ReturnType<typeof createFindMode>;
@@ -33,11 +35,11 @@ type Needs = {
 };
 
 /**
- * Answers the two tools of find mode. `call_tool` becomes a call of the tool that it names before anything else sees it:
- * policy, approvals, limits, audit and the server treat it like any other call.
+ * Answers `find_tools` and `call_tool`. A call of `call_tool` becomes a call of the tool that it names at the start,
+ * so that policy, approvals, limits, audit and the server treat it like any other call.
  */
 export function createFindMode(search: ToolSearch) {
-  /** What is searched, by the lists of the catalog, which are made anew with each change. */
+  /** Tools for the search index, by the list of the catalog. The catalog creates a new list with each change. */
   const searched = new WeakMap<readonly CatalogEntry[], readonly SearchedTool[]>();
 
   function toolsIn(entries: readonly CatalogEntry[]): readonly SearchedTool[] {
@@ -52,7 +54,7 @@ export function createFindMode(search: ToolSearch) {
     return tools;
   }
 
-  /** The tools that a client may list without find mode and that fit a query best. */
+  /** Finds the tools that fit a query best, of those that the client could list without find mode. */
   async function find(call: Call, query: string, limit: number, needs: Needs) {
     const { catalog, lists } = needs.clients.offeringFor(call);
     await lists.freshen('tool');
@@ -87,7 +89,7 @@ export function createFindMode(search: ToolSearch) {
       return textResult(call, `{"tools":[${withinBounds(texts).join(',')}]}`);
     });
 
-  /** The result for a tool that does not exist. It is one of the tool, because models may not see errors of the protocol. */
+  /** Returns the result for an unknown tool. It is a tool error, because models may not see protocol errors. */
   const unknownTool = (call: Call, name: string, needs: Needs): ResolvedCall =>
     ownCall(call, async () => {
       const similar = await find(call, name, maxSimilar, needs);
@@ -101,7 +103,7 @@ export function createFindMode(search: ToolSearch) {
     });
 
   return {
-    /** Reads the tools of a list in the background, because its client will search them. */
+    /** Prepares the search index of a list in the background, because its client will search it. */
     prepare: (entries: readonly CatalogEntry[]): void => search.prepare(toolsIn(entries)),
     /** Resolves a call in find mode. `callReal` resolves a call of a tool of a server. */
     resolve(call: Call, needs: Needs, callReal: (call: Call) => ResolvedCall): ResolvedCall {
@@ -119,7 +121,7 @@ export function createFindMode(search: ToolSearch) {
   };
 }
 
-/** The arguments of `find_tools`, or what is wrong with them. */
+/** Reads the arguments of `find_tools`. Returns an error message if they are invalid. */
 function readQuestion({ request, params }: Call) {
   const given = valueOf(request.bytes, params.get('arguments'));
   const { query, limit = foundTools.usual } = isObject(given) ? given : {};
@@ -131,7 +133,7 @@ function readQuestion({ request, params }: Call) {
   return { query, limit: Math.min(most, foundTools.most) };
 }
 
-/** The tool and the arguments in JSON that `call_tool` names, or what is wrong with them. */
+/** Reads the tool and its arguments in JSON that `call_tool` names. Returns an error message if they are invalid. */
 function readWanted({ request: { bytes }, params }: Call) {
   const given = membersOf(bytes, params.get('arguments'));
   const name = stringAt(bytes, given?.get('name'));
@@ -143,7 +145,7 @@ function readWanted({ request: { bytes }, params }: Call) {
   return { name, args };
 }
 
-/** Models write the arguments as text now and then, which says the same. */
+/** Reads the arguments as JSON text. Accepts a JSON string that contains an object, which models write now and then. */
 function argumentsAt(bytes: Buffer, span: Span | undefined): string | undefined {
   if (!span) return '{}';
   const value = valueOf(bytes, span);
@@ -159,8 +161,8 @@ function argumentsAt(bytes: Buffer, span: Span | undefined): string | undefined 
 const tooDeep = '"arguments" are nested too deeply: send them with fewer levels';
 
 /**
- * Rewrites a call of `call_tool` as a direct call of the tool. All other parts of the request stay the same. Undefined if
- * arguments that were written as text are nested more deeply than a message may be.
+ * Rewrites a call of `call_tool` as a direct call of the tool. All other parts of the request stay the same. Undefined
+ * if arguments that were written as text are nested more deeply than a message may be.
  */
 function rewritten(
   call: Call,
@@ -183,7 +185,7 @@ function rewritten(
   return { ...call, request: message, params: inner ?? new Map(), meta };
 }
 
-/** What a model needs to call a tool, as its server wrote it. */
+/** Returns the members of a tool definition that a model needs to call the tool, as its server wrote them. */
 function describe(definition: Buffer): string {
   const members = membersOf(definition, { start: 0, end: definition.length });
   const wanted = ['name', 'description', 'inputSchema'].flatMap(key => {
@@ -193,7 +195,7 @@ function describe(definition: Buffer): string {
   return `{${wanted.join(',')}}`;
 }
 
-/** The first texts that fit into a result together. The first one is always there. */
+/** Returns the texts that fit into a result together, always including the first. */
 function withinBounds(texts: readonly string[]): readonly string[] {
   let left = maxResultLength;
   return texts.filter((text, at) => {

@@ -2,15 +2,15 @@ import { type Principal, compilePatterns } from '#policy';
 import { profileOf } from '../access-policies.ts';
 import type { AccessRules } from '../access-source.ts';
 
-/** How a client in find mode sees tools. */
+/** Which tools a client in find mode lists. */
 type FindView = {
-  /** True for tools that are listed, by their public names. */
+  /** True for a tool that is listed, given by its public name. */
   readonly isPinned: (publicName: string) => boolean;
 };
 
 /**
- * Creates a function that returns the view of a principal; undefined if it is not in find mode. With `finds` false there is
- * no such mode.
+ * Creates a function that returns the view of a principal; undefined if it is not in find mode. If `finds` is false,
+ * no principal is in find mode.
  */
 export function createFindViews(finds = false) {
   const views = new WeakMap<AccessRules, Map<string, FindView>>();

@@ -2,7 +2,7 @@
 export const findToolName = 'find_tools';
 export const callToolName = 'call_tool';
 
-/** How many tools a search returns. */
+/** Number of tools that a search returns, by default and at most. */
 export const foundTools = { usual: 5, most: 20 } as const;
 
 const findTool = {
@@ -47,12 +47,12 @@ const callTool = {
   },
 };
 
-/** The definitions of both tools in lists, as JSON. */
+/** Definitions of `find_tools` and `call_tool` for lists, as JSON. */
 export const ownTools: readonly string[] = [findTool, callTool].map(tool => JSON.stringify(tool));
 
 const bytesByName = new Map(
   [findTool, callTool].map(tool => [tool.name, Buffer.from(JSON.stringify(tool))] as const),
 );
 
-/** The description of one of the two; undefined for every other name. */
+/** Returns the definition of one of the two tools; undefined for every other name. */
 export const describeOwnTool = (name: string): Buffer | undefined => bytesByName.get(name);

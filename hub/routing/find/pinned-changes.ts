@@ -7,8 +7,9 @@ import type { Endpoint } from '../session.ts';
 export type PinnedChanges = ReturnType<typeof createPinnedChanges>;
 
 /**
- * Decides whom a changed list of all servers concerns. A client in find mode lists only pinned tools, so that other tools may
- * come and go without a word. Sees the list before and after each announcement.
+ * Decides which principals get a list changed notification on the endpoint of all servers. A client in find mode lists
+ * only pinned tools, so that changes of other tools do not concern it. Compares the lists before and after each
+ * change.
  */
 export function createPinnedChanges({
   access,
@@ -24,7 +25,7 @@ export function createPinnedChanges({
   return {
     /**
      * Returns a function that is true for principals whose list has changed on the endpoint of all servers. `source`:
-     * what changed, all servers or an instance of one.
+     * what changed, either all servers or one instance.
      */
     announcing(source: Endpoint, kind: ListKind): (principal: Principal) => boolean {
       if (kind !== 'tool') return () => true;
@@ -40,7 +41,7 @@ export function createPinnedChanges({
           ? listed(after).some(({ server }) => server === base)
           : !sameEntries(listed(old), listed(after));
       }
-      /** By client and profile: a client mostly has many sessions. */
+      /** Results by client and profile, because a client often has many sessions. */
       const known = new Map<string, boolean>();
       return principal => {
         const key = JSON.stringify([principalKey(principal), principal.profile]);

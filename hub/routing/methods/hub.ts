@@ -28,7 +28,7 @@ import { type Method, type MethodNeeds, own, serverOf } from './method.ts';
 
 export const ping = own(({ id }) => encodeResult(id, '{}'));
 
-/** The client's revision if the hub supports it, else the newest. Stored only once the answer is certain. */
+/** Returns the client's revision if the hub supports it, else the newest. The caller stores it only with the answer. */
 function negotiate({ request, params, session }: Call): string {
   if (session.client) throw invalidRequest('the session is initialized already');
   const asked = stringAt(request.bytes, params.get('protocolVersion'));
@@ -36,10 +36,16 @@ function negotiate({ request, params, session }: Call): string {
   return negotiatedVersion(asked);
 }
 
-/** Maximum length of what a client says of itself, in characters: the hub keeps it as long as the session. */
+/**
+ * Maximum length of `clientInfo` and `capabilities` together, in characters. The hub keeps them as long as the
+ * session.
+ */
 const maxClientLength = 32 * 1024;
 
-/** Stores what the client says of itself in `initialize`. Servers see it, and may only ask the client for what it names. */
+/**
+ * Stores `clientInfo` and `capabilities` of `initialize`. Servers get them, and may only request declared
+ * capabilities.
+ */
 function introduce({ request, params, session }: Call): void {
   const client = clientIn(request, params);
   const length = client.capabilities.length + client.clientInfo.length;
@@ -78,7 +84,7 @@ export const initializeAll = own((call, needs) => {
   );
 });
 
-/** Time for which clients may cache the hub's `server/discover` result, in milliseconds. */
+/** Time in ms for which clients may cache the hub's `server/discover` result. */
 const discoverTtlMs = 60_000;
 
 /** Answers `server/discover` for the hub, to clients without a session. */
@@ -135,7 +141,7 @@ export const initializeOne = own(answerInitialize, call => {
   return server.running ? undefined : server;
 });
 
-/** The `initialize` result of a server that does not use `initialize`. */
+/** Makes an `initialize` result for a server that does not support `initialize`. */
 function initialized(info: ServerInfo, protocolVersion: string): object {
   const { answer, capabilities, implementation, instructions } = info;
   const meta = membersOf(answer.bytes, membersOf(answer.bytes, answer.payload)?.get('_meta'));
@@ -175,7 +181,7 @@ async function answerDiscover(call: Call, needs: MethodNeeds): Promise<Reply> {
 export const discoverOne: Method = (call, needs) =>
   ownCall(call, () => answerDiscover(call, needs), serverOf(call));
 
-/** Sets the hub's supported versions in a server's answer. */
+/** Replaces the supported versions in a server's answer with those of the hub. */
 function withVersions(bytes: Buffer): Buffer {
   const answer = readAnswer(bytes);
   const members = membersOf(bytes, answer.payload);
@@ -184,7 +190,7 @@ function withVersions(bytes: Buffer): Buffer {
   return splice(bytes, setMembers(answer.payload, members, versions));
 }
 
-/** Stores the level in the session. Servers get the most verbose level of all sessions. */
+/** Stores the log level in the session. Servers get the most verbose level of all sessions. */
 export const setLevel = own(({ request, id, params, session }, needs) => {
   const level = valueOf(request.bytes, params.get('level'));
   if (!isLogLevel(level))

@@ -10,12 +10,12 @@ import type { Subscriptions } from '../events/subscriptions.ts';
 import type { Tasks } from '../tasks/tasks.ts';
 
 export type MethodNeeds = {
-  /** What the hub says of itself. */
+  /** The hub's own data, for the answers that it gives itself. */
   readonly hub: {
     readonly id?: string | undefined;
     readonly version: string;
     readonly servers: Pick<Servers, 'all'>;
-    /** Its own tools of find mode. Absent: no client is in that mode. */
+    /** The tools of find mode. Absent: no client is in find mode. */
     readonly find?: FindMode | undefined;
   };
   readonly clients: ClientInstances;
@@ -30,10 +30,10 @@ export type MethodNeeds = {
   readonly bridge: Answerer;
 };
 
-/** Resolves a call. Throws HubError for an error answer. */
+/** Resolves a call to a server or to the hub's own answer. Throws HubError to refuse the call. */
 export type Method = (call: Call, needs: MethodNeeds) => ResolvedCall;
 
-/** A method that the hub answers with these bytes. */
+/** Makes a method that the hub answers with these bytes. */
 export const own =
   (
     answer: (call: Call, needs: MethodNeeds) => ReplyBytes | Promise<ReplyBytes>,
@@ -49,7 +49,9 @@ export const own =
       serverFor?.(call),
     );
 
-/** The server of an endpoint of one server. Throws a TypeError for the endpoint of all servers, which is a bug. */
+/**
+ * Returns the server of an endpoint of one server. Throws TypeError for the endpoint of all servers, which is a bug.
+ */
 export function serverOf({ session }: Call): Server {
   if (session.endpoint === 'all') throw new TypeError('an endpoint of one server was expected');
   return session.endpoint;

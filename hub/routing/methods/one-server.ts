@@ -18,7 +18,7 @@ import { renamedTool } from '../tool-names.ts';
 import { type Method, type MethodNeeds, serverOf } from './method.ts';
 import { knowsTasks } from './tasks.ts';
 
-/** The error for an unknown tool or prompt. MCP requires "invalid params". */
+/** Returns the error for an unknown tool or prompt. MCP requires the code "invalid params". */
 export const unknownName = (kind: ListKind, name: string) =>
   new HubError(
     'HUB_NAME_UNKNOWN',
@@ -36,8 +36,8 @@ export const pass: Method = call => {
 };
 
 /**
- * Forwards a tool call. If the config renames tools of the server, the server gets its own name. The policy decides
- * by the tool about a task that the call makes.
+ * Forwards a tool call. If the config renames tools of the server, the server gets the name that it gave the tool
+ * itself. The policy decides by the tool about a task that the call creates.
  */
 const callToolOfOne: Method = (call, needs) => {
   const passed = pass(call, needs);
@@ -56,7 +56,7 @@ const callToolOfOne: Method = (call, needs) => {
     : { ...resolved, name: text, edits: [{ span, text: JSON.stringify(own) }] };
 };
 
-/** Forwards a list request. The answer contains what the client may use, as the config names and describes it. */
+/** Forwards a list request. Filters the answer by what the client may use, and renames its items as the config says. */
 const listOfOne =
   (kind: ListKind): Method =>
   (call, needs) => {
@@ -77,7 +77,7 @@ function editList(bytes: Buffer, kind: ListKind, call: Call, needs: MethodNeeds)
   const members = membersOf(bytes, payload);
   const span = members?.get(member);
   const isUnlike = createLookalikes([member]);
-  // A client may read a list in it that the hub does not.
+  // With a duplicate or similar member such as `Tools`, the client could read a list that the hub did not filter.
   if (!members || !span || [...members.keys()].some(name => isUnlike(name) !== undefined))
     throw new HubError(
       'HUB_SERVER_PROTOCOL',
@@ -109,7 +109,7 @@ const readOfOne: Method = (call, needs) => {
     : resolved;
 };
 
-/** Methods that are forwarded with other names, and their answers without what is denied. */
+/** Methods that are forwarded with the server's own names, and whose answers are filtered by the policy. */
 export const itemMethodsOfOne: readonly (readonly [string, Method])[] = [
   ['tools/call', callToolOfOne],
   ['tools/list', listOfOne('tool')],

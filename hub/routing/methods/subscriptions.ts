@@ -17,7 +17,7 @@ import { readFilter } from '../events/subscription-streams.ts';
 import { type Endpoint, throwIfCancelled } from '../session.ts';
 import { type Method, type MethodNeeds, own, serverOf } from './method.ts';
 
-/** A resource with the server's URI and the client's URI, and the edits that replace the latter in the request. */
+/** A resource with the server's URI and the client's URI, and the edits that put the server's URI into the request. */
 export type Resource = {
   readonly server: Server;
   readonly uri: string;
@@ -29,8 +29,8 @@ const canSubscribe = ({ resources }: { readonly [name: string]: unknown }) =>
   isObject(resources) && resources['subscribe'] === true;
 
 /**
- * Subscribes a client with a session at its instance. A stateless instance is not asked: the hub listens there for all
- * its clients.
+ * Subscribes a client with a session at its instance. A stateless instance gets no request: the hub listens to it for
+ * all its clients.
  */
 export function subscribeAt(
   call: Call,
@@ -64,8 +64,8 @@ export function subscribeAt(
 }
 
 /**
- * Unsubscribes a client at its instance. A server with sessions is told if this was the last subscriber, and with
- * `isServerTold` also if there was none, so that the server itself refuses an unknown URI.
+ * Unsubscribes a client at its instance. The hub forwards this to a server with sessions after the last subscriber
+ * left. With `isServerTold` it also forwards it if there was no subscriber, so that the server refuses an unknown URI.
  */
 export function unsubscribeAt(
   call: Call,
@@ -76,7 +76,7 @@ export function unsubscribeAt(
   return ownCall(
     call,
     async () => {
-      // A server that was stopped or removed has no instance for the client any more.
+      // A server that was stopped or removed has no instance for the client.
       const known = subscriptions.find(call.session, publicUri);
       const worker = known?.server ?? clients.instanceFor(server, call);
       const wasLast = subscriptions.remove(worker, uri, call.session);
@@ -141,7 +141,7 @@ const listen = (
     return await opened.answer;
   });
 
-/** The source of a client's list changes: its own instance, if it has one, else the endpoint. */
+/** Returns what announces list changes to a client: its own instance, if it has one, else the endpoint. */
 async function sourceOf(call: Call, { clients }: MethodNeeds): Promise<Endpoint> {
   const { endpoint } = call.session;
   if (endpoint === 'all' || endpoint.config.instance === 'shared') return endpoint;
@@ -151,7 +151,10 @@ async function sourceOf(call: Call, { clients }: MethodNeeds): Promise<Endpoint>
   return instance;
 }
 
-/** Subscribes to the resource at the server, if necessary. False if the server does not support that, or is late. */
+/**
+ * Subscribes to the resource at the server, if necessary. False if the server does not support subscriptions, or is
+ * late.
+ */
 async function isSubscribed(
   server: Server,
   uri: string,

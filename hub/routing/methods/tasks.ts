@@ -15,7 +15,7 @@ import { type Method, type MethodNeeds, own, serverOf } from './method.ts';
 
 const taskIdOf = (call: Call) => requireString(call, call.params, 'taskId', 'params.taskId');
 
-/** Forwards a request about a task. The server gets its own id, and the client gets the public id. */
+/** Forwards a request about a task. The server gets its own task id; its answer gets the client's task id. */
 function reach(call: Call, { server, taskId, publicId }: Task): ResolvedCall {
   const { span, text } = taskIdOf(call);
   if (taskId === publicId) return callTo(server, call, { name: text });
@@ -30,11 +30,11 @@ function reach(call: Call, { server, taskId, publicId }: Task): ResolvedCall {
 const reachTask: Method = (call, needs) =>
   reach(call, needs.tasks.get(call.session, taskIdOf(call).text));
 
-/** The tasks of a session that its client may see. */
+/** Returns the tasks of a session that its client may see. */
 const listable = (call: Call, { access, tasks }: Pick<MethodNeeds, 'access' | 'tasks'>) =>
   tasks.of(call.session).filter(task => access.mayListTask(call, task));
 
-/** Lists the session's tasks at one server, out of those of all clients that the server returns. */
+/** Lists the tasks of the session at one server. The server returns the tasks of all clients, which the hub filters. */
 const listOne: Method = (call, needs) =>
   callTo(serverOf(call), call, {
     restored(bytes) {
@@ -48,10 +48,10 @@ const listOne: Method = (call, needs) =>
     },
   });
 
-/** Maximum number of tasks in a list. The newest tasks are listed. */
+/** Maximum number of tasks in a list. Older tasks are omitted. */
 const maxListed = 100;
 
-/** Asks each server for the session's tasks. A server that is gone has none. */
+/** Lists the tasks of the session at all servers. Servers that are not running are not asked. */
 const listAll = own(async (call, needs) => {
   const { id } = call;
   const known = listable(call, needs).slice(-maxListed);
@@ -78,7 +78,7 @@ const listAll = own(async (call, needs) => {
 
 const byId = ['tasks/get', 'tasks/result', 'tasks/cancel'].map(name => [name, reachTask] as const);
 
-/** Tasks of clients with a session (MCP 2025-11-25). */
+/** Task methods for clients with a session (MCP 2025-11-25). */
 export const tasksOfOne = [...byId, ['tasks/list', listOne]] as const;
 export const tasksOfAll = [...byId, ['tasks/list', listAll]] as const;
 

@@ -1,13 +1,16 @@
 import { retryable } from '#core';
 import type { Step } from '../call.ts';
 
-/** The audit log, as far as calls depend on it. */
+/** Refuses calls while the audit log cannot be written. */
 export type AuditGate = {
-  /** Whether calls of this method must be refused now, because the log cannot be written. */
+  /** True if calls of this method must be refused now, because the audit log cannot be written. */
   refuses(method: string): boolean;
 };
 
-/** Refuses calls while the audit log cannot be written and the config says so. Undefined without an audit log. */
+/**
+ * Creates the step that refuses calls while the audit log cannot be written, if the config requires that. Undefined
+ * without an audit log.
+ */
 export function createAuditStep(audit: AuditGate | undefined): Step | undefined {
   if (!audit) return undefined;
   return (resolved, next) => {

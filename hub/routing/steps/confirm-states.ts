@@ -8,8 +8,8 @@ import type { Call } from '../call.ts';
 const shape = /^approval\.([0-9a-f]{1,32})\.(\d{1,16})\.([\w-]{43})$/;
 
 /**
- * Issues and verifies the `requestState` of questions about calls that have to be approved (MCP 2026-07-28). A state counts
- * for one principal, tool and arguments. The approval of its id is used up once, so that a replay finds none.
+ * Issues and verifies the `requestState` of questions about calls that need an approval (MCP 2026-07-28). A state is
+ * valid for one principal, tool and arguments. Its approval can be used only once, so that a replay is refused.
  */
 export function createConfirmStates(key: Buffer, clock: Pick<Clock, 'now'>) {
   const sign = (body: string, call: ConfirmedCall): string =>
@@ -23,8 +23,8 @@ export function createConfirmStates(key: Buffer, clock: Pick<Clock, 'now'>) {
       return `approval.${body}.${sign(body, call)}`;
     },
     /**
-     * The id of the approval whose question a request answers; undefined if it answers none of the hub's. Throws
-     * HUB_STATE_INVALID if the question was not asked about this call, or if its time is over.
+     * Returns the id of the approval whose question the request answers; undefined if it answers no question of the
+     * hub. Throws HUB_STATE_INVALID if the question was about another call, or if it has expired.
      */
     read(call: Call, about: ConfirmedCall): string | undefined {
       const text = stringAt(call.request.bytes, call.params.get('requestState')) ?? '';

@@ -38,15 +38,15 @@ import { createContinuedCalls } from './continued-calls.ts';
 import { finalArguments } from './final-arguments.ts';
 
 type ConfirmNeeds = {
-  /** Absent: calls that a rule wants confirmed are refused. */
+  /** Keeps the approvals. Absent: calls that a rule wants confirmed are refused. */
   readonly approvals: Approvals | undefined;
   readonly clientRequests: Pick<ClientRequests, 'sendToClient'>;
   readonly clock: Pick<Clock, 'now'>;
-  /** A random key of this run, which signs questions. */
+  /** A random key of this run of the hub, which signs `requestState`. */
   readonly key: Buffer;
 };
 
-/** What was decided about a call; undefined if nobody decided. */
+/** The decision of a person about a call; undefined if there is none. */
 type Outcome = Awaited<ReturnType<Approvals['admit']>>;
 
 const method = 'elicitation/create';
@@ -55,10 +55,10 @@ const inputKey = 'approval';
 const answerMembers = new Set(['requestState', 'inputResponses']);
 
 /**
- * Holds calls that a rule wants confirmed until a person approved exactly this call. Comes after the step that improves
- * prompts, so that people decide about the final arguments. The user of the client is asked where the client can ask: in
- * its session, or by `input_required` (MCP 2026-07-28). Other calls are refused with an id for `agenthub approve`; those
- * of agents wait for the owner first.
+ * Creates the step that holds calls that a rule wants confirmed, until a person approves exactly this call. Comes
+ * after the step that improves prompts, so that people decide about the final arguments. Asks the user of the client
+ * if the client supports questions: in its session, or by `input_required` (MCP 2026-07-28). Refuses other calls with
+ * an id for `agenthub approve`; calls of agents wait for the owner first.
  */
 export function createConfirmStep(needs: ConfirmNeeds): Step {
   const { approvals } = needs;
@@ -78,7 +78,7 @@ function createHold(approvals: Approvals, { clientRequests, clock, key }: Confir
   const states = createConfirmStates(key, clock);
   const continued = createContinuedCalls(clock);
 
-  /** Applies the answer of a stateless client to the question that its request names. */
+  /** Applies the answer of a stateless client to the question about its call. */
   async function applyAnswer(call: Call, id: string, asked: AskedCall): Promise<void> {
     const { request, params } = call;
     const responses = membersOf(request.bytes, params.get('inputResponses'));
@@ -89,13 +89,13 @@ function createHold(approvals: Approvals, { clientRequests, clock, key }: Confir
     else approvals.withdraw(id);
   }
 
-  /** The error for a call that its client's user did not accept. */
+  /** Records that the user of the client did not accept a call, and returns the error. */
   function declined(asked: AskedCall, id: string, { action }: ElicitationAnswer): HubError {
     approvals.decline(id, asked.client, action);
     return deniedBy(asked, `the user of the client answered "${action}"`);
   }
 
-  /** Asks in the session of a client, unless the owner decides first. */
+  /** Asks the user in the session of a client, unless the owner of the hub decides first. */
   async function askSession(call: Call, asked: AskedCall): Promise<Outcome> {
     const approval = await approvals.ask(asked, false);
     const over = new AbortController();
@@ -120,7 +120,7 @@ function createHold(approvals: Approvals, { clientRequests, clock, key }: Confir
     }
   }
 
-  /** Waits for the owner. */
+  /** Waits until the owner of the hub decides about a call of an agent. */
   async function waitForOwner(call: Call, asked: AskedCall): Promise<Outcome> {
     const { id } = await approvals.ask(asked, true);
     const message = `${asked.tool} waits for a person: agenthub approve ${id}`;
@@ -130,7 +130,7 @@ function createHold(approvals: Approvals, { clientRequests, clock, key }: Confir
     return await approvals.admit(asked);
   }
 
-  /** Lets an approved call go on. */
+  /** Continues an approved call with the next step. */
   async function proceed(resolved: ResolvedCall, asked: AskedCall, next: Answerer): Promise<Reply> {
     throwIfCancelled(resolved.call);
     const reply = await next({ ...resolved, approvedEntry: asked.entry });
@@ -140,7 +140,7 @@ function createHold(approvals: Approvals, { clientRequests, clock, key }: Confir
 
   return async (resolved: ResolvedCall, next: Answerer): Promise<Reply> => {
     const { call, server } = resolved;
-    // Nobody is asked about a call that would be refused afterwards.
+    // A call that would be refused after its approval is refused now.
     if (server?.held) refuseHeld(resolved, server);
     const asked = askedCall(resolved);
     const id = isStateless(call) ? states.read(call, asked) : undefined;
@@ -170,7 +170,7 @@ function createHold(approvals: Approvals, { clientRequests, clock, key }: Confir
   }
 }
 
-/** The call as it goes to its server, after all edits of its arguments. */
+/** Describes the call as its server will get it, after all edits of its arguments. */
 function askedCall({ call, server, edits, confirmed }: ResolvedCall): AskedCall {
   if (!confirmed || !server) throw new TypeError('a call that has to be confirmed was expected');
   const { request, principal } = call;
@@ -182,7 +182,7 @@ function askedCall({ call, server, edits, confirmed }: ResolvedCall): AskedCall 
     client: policyNameOf(principal),
     server: server.config.name,
     entry: entryDigestFor(server.config),
-    // People are shown it, also on terminals.
+    // People see this name, also on terminals: control characters are replaced.
     tool: visible(item.name),
     ownTool: item.ownName,
     hash: hashOf(args),
@@ -192,7 +192,7 @@ function askedCall({ call, server, edits, confirmed }: ResolvedCall): AskedCall 
   };
 }
 
-/** The call without the answer to the hub's question. Blanks the bytes, so that all spans stay valid. */
+/** Removes the answer to the hub's question from a call. Blanks the bytes, so that all spans stay valid. */
 function withoutAnswer(resolved: ResolvedCall): ResolvedCall {
   const { call } = resolved;
   const { request, params } = call;
@@ -211,7 +211,7 @@ const canAsk = (call: Call): boolean =>
       : capabilitiesOf(call.session),
   );
 
-/** The answer of a client with a session. Undefined if it cannot ask after all. */
+/** Reads the answer of a client with a session; undefined if the client does not support the question. */
 function inSession({ bytes, payload, failed }: Answer): ElicitationAnswer | undefined {
   const value = valueOf(bytes, payload);
   if (!failed) return answerIn(value) ?? { action: 'cancel', content: {} };

@@ -3,21 +3,21 @@ import { type Clock, setBounded } from '#core';
 import { membersOf, readAnswer, stringAt, whole } from '#jsonrpc';
 import type { Call, Reply } from '../call.ts';
 
-/** Maximum number of approved calls whose client has to answer a question of the server. */
+/** Maximum number of approved calls that wait for their client to answer a question of the server. */
 const maxContinued = 10_000;
 /** Time for the client to answer, in ms. */
 const continuedMs = 10 * 60_000;
 
 /**
- * Remembers approved calls of stateless clients that their server answered with `input_required`. The request with the
- * answers is the same call, which nobody has to approve again. Each counts once.
+ * Remembers approved calls of stateless clients that their server answered with `input_required`. The client's next
+ * request, with the answers, continues the same call and needs no second approval. Each remembered call is used once.
  */
 export function createContinuedCalls(clock: Pick<Clock, 'now'>) {
-  /** The time of their end, in ms since the epoch. */
+  /** Expiry times of remembered calls, in ms since the epoch. */
   const continued = new Map<string, number>();
 
   return {
-    /** Remembers the call if the reply asks its client. */
+    /** Remembers the call if the reply is `input_required`. */
     note(call: ConfirmedCall, reply: Reply): void {
       if (reply.outcome !== 'ok') return;
       const bytes = whole(reply.bytes);
@@ -27,7 +27,7 @@ export function createContinuedCalls(clock: Pick<Clock, 'now'>) {
       const key = keyOf(call, stringAt(bytes, result?.get('requestState')));
       setBounded(continued, key, clock.now() + continuedMs, maxContinued);
     },
-    /** True if the request continues such a call, once. */
+    /** True if the request continues a remembered call, which is then forgotten. */
     take({ request, params }: Call, call: ConfirmedCall): boolean {
       if (!params.has('requestState') && !params.has('inputResponses')) return false;
       const key = keyOf(call, stringAt(request.bytes, params.get('requestState')));
@@ -37,6 +37,6 @@ export function createContinuedCalls(clock: Pick<Clock, 'now'>) {
   };
 }
 
-/** The state by its text: clients may write it in JSON in another way than the server. */
+/** Uses the decoded state: clients may encode the same string in JSON in another way than the server. */
 const keyOf = (call: ConfirmedCall, state: string | undefined): string =>
   hashOf(JSON.stringify([callKey(call), state]));

@@ -1,6 +1,6 @@
 import { type Edit, type Span, splice } from '#jsonrpc';
 
-/** The arguments of a call with the edits of earlier steps; undefined if there are none. */
+/** Returns the arguments of a call with the edits of earlier steps; undefined if the call has no arguments. */
 export function finalArguments(
   bytes: Buffer,
   span: Span | undefined,

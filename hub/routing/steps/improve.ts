@@ -20,10 +20,10 @@ export type ImprovedPrompt = {
   /** The improved prompt, or the original. */
   readonly prompt: string;
   readonly enhanced: boolean;
-  /** `model`, `l1`, `l2`, `fallback`, `unchanged` or `disabled`. */
+  /** Source of the prompt: `model`, `l1`, `l2`, `fallback`, `unchanged` or `disabled`. */
   readonly source: string;
   readonly client: string;
-  /** The client that the rule applies to, or `default`. */
+  /** The client whose rule applied, or `default`. */
   readonly rule: string;
   readonly model?: string;
   readonly similarity?: number;
@@ -43,10 +43,10 @@ export type PromptStep = {
 
 /** The prompt improver, as used by calls. */
 export interface PromptSource {
-  /** True if clients are offered prompt improvement: an Ollama server is configured, and a rule uses it. */
+  /** True if the hub offers prompt improvement to clients: an Ollama server is configured, and a rule uses it. */
   readonly isOffered: boolean;
   readonly changed: Event<void>;
-  /** Undefined if no rule names a tool or a server's prompt, which is the usual case. */
+  /** Rules that name tools or servers' prompts; undefined if no rule does, which is the usual case. */
   readonly named: NamedByRules | undefined;
   /** Returns the improved prompt, or the original with the reason. Rejects only if the signal is aborted. */
   enhance(
@@ -56,15 +56,15 @@ export interface PromptSource {
   ): Promise<ImprovedPrompt>;
 }
 
-/** The rules for calls, by the names on the endpoint of all servers. */
+/** Rules for calls, by names on the endpoint of all servers. */
 export interface NamedByRules {
-  /** The arguments of a tool that are prompts, by the rule of the client. */
+  /** Returns the names of the arguments of a tool that are prompts, by the rule of the client. */
   argumentsOf(tool: string, client: string | undefined): readonly string[] | undefined;
   /** True if the user messages of a server's prompt are improved for the client. */
   improves(prompt: string, client: string | undefined): boolean;
 }
 
-/** Maximum number of texts in one call. Those after it are forwarded unchanged. */
+/** Maximum number of texts that are improved in one call. Further texts are forwarded unchanged. */
 const maxTexts = 16;
 /** Maximum number of messages of a prompt that are read. */
 const maxMessages = 100;
@@ -77,18 +77,18 @@ const kinds: ReadonlyMap<string, 'tool' | 'prompt'> = new Map([
 type ImproveNeeds = {
   readonly source: PromptSource | undefined;
   readonly catalog: Pick<Catalog, 'findAt'>;
-  /** For calls that a person has to approve. Absent: the hub keeps no approvals. */
+  /** Keeps improvements for calls that a person has to approve. Absent: the hub keeps no approvals. */
   readonly kept: KeptImprovements | undefined;
 };
 
 /**
- * Improves the prompts in the arguments of a tool, or in the user messages of a server's prompt, if the rule of the
- * client says so and within its time. Undefined if the hub improves no prompts.
+ * Creates the step that improves the prompts in the arguments of a tool, or in the user messages of a server's prompt,
+ * if the rule of the client says so and within its time. Undefined if the hub improves no prompts.
  */
 export function createImproveStep({ source, catalog, kept }: ImproveNeeds): Step | undefined {
   if (!source) return undefined;
 
-  /** The item's name on the endpoint of all servers. */
+  /** Returns the item's name on the endpoint of all servers. */
   function publicNameOf({ call, server, name }: ResolvedCall, kind: 'tool' | 'prompt') {
     if (call.session.endpoint === 'all') return name;
     return server && name !== undefined
@@ -146,7 +146,7 @@ async function withBetterMessages(call: Call, reply: Reply, source: PromptSource
 
 type PromptText = { readonly span: Span; readonly prompt: string };
 
-/** The strings in these spans; other values are left out. */
+/** Reads the strings in these spans. Other values are ignored. */
 const textsIn = (bytes: Buffer, spans: readonly Span[]): readonly PromptText[] =>
   spans.slice(0, maxTexts).flatMap(span => {
     const prompt = stringAt(bytes, span);
@@ -162,7 +162,7 @@ const editsOf = (
     return text === undefined ? [] : [{ span, text: JSON.stringify(text) }];
   });
 
-/** The improved texts by the original ones, without those that stay as they are. Throws HUB_CALL_CANCELLED. */
+/** Maps original texts to improved texts, without texts that stay the same. Throws HUB_CALL_CANCELLED. */
 async function betterTexts(
   call: Call,
   texts: readonly PromptText[],

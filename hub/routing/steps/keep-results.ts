@@ -23,14 +23,14 @@ type Needs = {
   readonly instanceFor: (server: Server, call: Call) => Server;
 };
 
-/** What callers get that must not be given to others; they call for themselves. */
+/** Value of a result that only its own caller may get. Other callers that wait for it send their calls themselves. */
 const notForOthers = '';
 
 /**
- * Answers calls of tools that only read with results of equal calls, for the tools that `cache` of an entry names. Equal
- * calls at the same time are one. A call of a tool that is not read-only drops the results of its server, before it is sent
- * and after its answer. Comes after the steps that decide about a call, so that each call is decided, and before admission,
- * so that a kept result needs no server.
+ * Creates the step that answers calls of read-only tools with cached results of equal calls, for the tools in `cache`
+ * of a server's entry. Equal calls at the same time are sent once. A call of any other tool drops the results of its
+ * server, before the call is sent and after its answer. Comes after the policy and the approval, so that each call is
+ * decided, and before admission, so that a cached result needs no running server.
  */
 export function createKeeping({ clock, instanceFor }: Needs) {
   const kept = createKeptResults({ clock });
@@ -40,7 +40,7 @@ export function createKeeping({ clock, instanceFor }: Needs) {
     const settings = server?.config.cache;
     if (!server || !settings) return next(resolved);
     const { method } = call.request;
-    // A task may write long after the call that made it was answered.
+    // A task may change data long after its call was answered.
     if (method.startsWith('tasks/')) return dropAround(server, resolved, next);
     if (method !== 'tools/call') return next(resolved);
     const name = ownName(call, edits);
@@ -62,7 +62,7 @@ export function createKeeping({ clock, instanceFor }: Needs) {
     drop();
     try {
       const reply = next(resolved);
-      // Reads during the call may have seen the state before it.
+      // A read during the call may have returned the state before the call.
       if (reply instanceof Promise) void reply.then(drop, drop);
       else drop();
       return reply;
@@ -112,7 +112,10 @@ async function fill(
   return found.value === notForOthers ? await next(resolved) : replyWith(call, found.value);
 }
 
-/** The call without its client's cancellation: it goes on while others wait for its result, and ends with `ended`. */
+/**
+ * Detaches a call from its client's cancellation: it continues while others wait for its result, and is cancelled by
+ * `ended`.
+ */
 function detached(resolved: ResolvedCall, ended: AbortSignal): ResolvedCall {
   const { call } = resolved;
   const cancellation = createCancellation();
@@ -129,7 +132,7 @@ function detached(resolved: ResolvedCall, ended: AbortSignal): ResolvedCall {
 
 const replyWith = ({ id }: Call, result: string): Reply => hubReply(encodeResult(id, result));
 
-/** The result as JSON text; undefined if it is an error, a task, a question to the client, or not UTF-8. */
+/** Returns the result as JSON text; undefined if it is an error, a task, a question to the client, or not UTF-8. */
 function resultIn({ outcome, bytes: reply }: Reply): string | undefined {
   if (outcome !== 'ok') return undefined;
   const bytes = whole(reply);
@@ -142,7 +145,9 @@ function resultIn({ outcome, bytes: reply }: Reply): string | undefined {
   return isExact ? text : undefined;
 }
 
-/** Equal for equal calls. Undefined if the arguments cannot be compared, such as those with a member that stands twice. */
+/**
+ * Returns the cache key of a call. Undefined if the arguments cannot be compared, for example with a duplicate member.
+ */
 function keyOf(resolved: ResolvedCall, tool: string, per: 'client' | 'all'): string | undefined {
   const { call, edits } = resolved;
   const { request, params, principal, era } = call;
@@ -150,7 +155,7 @@ function keyOf(resolved: ResolvedCall, tool: string, per: 'client' | 'all'): str
   try {
     const args = final ? canonicalArguments(final) : '{}';
     const caller = per === 'all' ? '' : principalKey(principal);
-    // The results of the two eras differ.
+    // The two eras have different results.
     return hashOf(JSON.stringify([tool, caller, era, args]));
   } catch (error) {
     if (error instanceof HubError) return undefined;
@@ -158,11 +163,11 @@ function keyOf(resolved: ResolvedCall, tool: string, per: 'client' | 'all'): str
   }
 }
 
-/** True for a call that makes a task, or that answers a question of an earlier one. */
+/** True for a call that creates a task, or that answers a question of an earlier call. */
 const isContinued = ({ params }: Call): boolean =>
   params.has('task') || params.has('requestState') || params.has('inputResponses');
 
-/** True if kept results of a server may be given: it runs, or would start with the call. */
+/** True if a server's cached results may be used: the server runs, or would start for the call. */
 function mayAnswerFor({ config, status, held, closed, running }: Server): boolean {
   if (!config.enabled || closed || held) return false;
   return running !== undefined || (status.state === 'stopped' && !status.byHand);

@@ -3,27 +3,27 @@ import type { Clock } from '#core';
 import { principalKey } from '#policy';
 import type { ResolvedCall } from '../call.ts';
 
-/** Improved prompts by the original ones. */
+/** Maps original prompts to improved prompts. */
 type Improvements = ReadonlyMap<string, string>;
 
 type Kept = {
   readonly improvements: Improvements;
   readonly characters: number;
-  /** In ms since the epoch. */
+  /** Expiry time, in ms since the epoch. */
   readonly endsAt: number;
 };
 
 /** Maximum length of all improvements that are kept, in characters. */
 const maxCharacters = 8_000_000;
-/** Characters that each call counts in addition to its improvements, of which there may be none. */
+/** Characters that each call counts in addition to its improvements, so that calls without improvements count too. */
 const callCharacters = 1_000;
 
 export type KeptImprovements = ReturnType<typeof createKeptImprovements>;
 
 /**
- * Keeps how the prompts of a call were improved that a person has to approve. A model words a prompt differently each
- * time, and an approval is of exact arguments, so the client's repetition of the call has to get the words that the
- * person was shown.
+ * Keeps the improved prompts of calls that wait for a person's approval. A model words a prompt differently each time,
+ * and an approval is for exact arguments. So when the client repeats the call, it must get the same prompts that the
+ * person saw.
  */
 export function createKeptImprovements(
   approvals: Pick<Approvals, 'wholeLifeMs'>,
@@ -38,7 +38,7 @@ export function createKeptImprovements(
   }
 
   return {
-    /** Undefined if the call was not improved yet, or too long ago. */
+    /** Returns the improvements of a call; undefined if there are none, or if they have expired. */
     find(call: ResolvedCall): Improvements | undefined {
       const found = all.get(keyOf(call));
       return found && clock.now() < found.endsAt ? found.improvements : undefined;
@@ -64,7 +64,7 @@ export function createKeptImprovements(
   };
 }
 
-/** Identifies the client, the tool and the arguments as the client sent them. */
+/** Returns the key of a call: its client, its tool and its arguments as the client sent them. */
 function keyOf({ call, server, confirmed }: ResolvedCall): string {
   const span = call.params.get('arguments');
   const args = span ? canonicalArguments(call.request.bytes.subarray(span.start, span.end)) : '';

@@ -3,10 +3,10 @@ import type { ServerConfig } from '#config';
 import type { Clock } from '#core';
 import type { Running, Server } from '#servers';
 
-/** Kept results of one server, or of one of its instances. */
+/** Cached results of one server, or of one of its instances. */
 export type KeptOfServer = {
   readonly settings: KeptSettings;
-  /** Opens the cache with its first use. */
+  /** Opens the cache at its first use. */
   readonly open: () => ExactCache | Promise<ExactCache>;
 };
 
@@ -14,25 +14,28 @@ type KeptSettings = NonNullable<ServerConfig['cache']>;
 
 type State = KeptOfServer & {
   cache: ExactCache | undefined;
-  /** The instance that made the results; undefined if they were made before it was known. */
+  /** The instance that made the results; undefined if no instance ran yet. */
   running: Running | undefined;
   readonly heard: Disposable;
 };
 
-/** `hits`: calls with a kept result. `joined`: calls with the result of one at the same time. `misses`: calls that were sent. */
+/**
+ * `hits`: calls with a cached result. `joined`: calls that shared the result of an equal call in flight. `misses`:
+ * calls that were sent.
+ */
 type KeptResultsStats = Readonly<
   Record<'results' | 'bytes' | 'hits' | 'joined' | 'misses', number>
 >;
 
-/** More results of one server are dropped, the least recently used first. */
+/** Maximum number of cached results per server. Above it, the least recently used results are dropped. */
 const maxResults = 10_000;
 
 /**
- * The kept results of all servers, in memory. Those of a server are dropped when its entry changes, when it runs as another
- * instance, and when its list of tools changes.
+ * Caches results of all servers in memory. Drops the results of a server when its entry changes, when another instance
+ * of it runs, and when its list of tools changes.
  */
 export function createKeptResults({ clock }: { readonly clock: Pick<Clock, 'now' | 'monotonic'> }) {
-  /** Kept results by the configured server, and then by its instance that answers. */
+  /** Caches by the configured server, and then by the instance that answers. */
   const states = new WeakMap<Server, Map<Server, State>>();
 
   function create(worker: Server, settings: KeptSettings): State {
@@ -48,7 +51,7 @@ export function createKeptResults({ clock }: { readonly clock: Pick<Clock, 'now'
     return state;
   }
 
-  /** Loaded on demand: few configs keep results. */
+  /** Loads the cache module on demand: few configs cache results. */
   async function load(state: State): Promise<ExactCache> {
     const { createMemoryCache } = await import('#cache');
     const { maxBytes } = state.settings;
@@ -56,7 +59,7 @@ export function createKeptResults({ clock }: { readonly clock: Pick<Clock, 'now'
   }
 
   return {
-    /** The kept results of a server whose entry has `cache`, at the instance that answers. */
+    /** Returns the cached results of a server whose entry has `cache`, for the instance that answers. */
     of(server: Server, worker: Server, settings: KeptSettings): KeptOfServer {
       const ofServer = states.get(server) ?? new Map<Server, State>();
       states.set(server, ofServer);
@@ -71,7 +74,10 @@ export function createKeptResults({ clock }: { readonly clock: Pick<Clock, 'now'
       state.running = running ?? state.running;
       return state;
     },
-    /** How many results of a server are kept, and how often they were given. Undefined if its entry keeps none. */
+    /**
+     * Returns how many results of a server are cached, and how often they were used. Undefined if its entry caches
+     * none.
+     */
     async stats(server: Server): Promise<KeptResultsStats | undefined> {
       if (!server.config.cache) return undefined;
       const caches = [...(states.get(server)?.values() ?? [])].flatMap(({ cache }) => cache ?? []);
@@ -86,7 +92,7 @@ export function createKeptResults({ clock }: { readonly clock: Pick<Clock, 'now'
         misses: sum('misses'),
       };
     },
-    /** Drops the kept results of a server, also those that are being made. */
+    /** Drops the cached results of a server, including results of calls in flight. */
     drop(server: Server): void {
       for (const { cache } of states.get(server)?.values() ?? []) void cache?.forget();
     },

@@ -5,24 +5,24 @@ import type { ResolvedCall, Step } from '../call.ts';
 import { isOfOneRequest } from '../client-identity.ts';
 import { throwIfCancelled } from '../session.ts';
 
-/** The limits of callers, by the config. */
+/** Call limits of callers, from the config. */
 export type LimitRules = {
-  /** The limits of clients, by name. Those of a client apply to all its sessions together. */
+  /** Limits by name of the client. They apply to all sessions of a client together. */
   readonly clients: ReadonlyMap<string, CallLimits>;
-  /** The limits of each session of a caller that is no client by name. */
+  /** Limits for each session of a caller that is not a named client. */
   readonly perSession: CallLimits | undefined;
 };
 
 export type LimitNeeds = {
-  /** Undefined: no caller has limits. Read at each call, so that a reload applies at once. */
+  /** Returns the limits; undefined if no caller has limits. Read at each call, so that a reload applies at once. */
   readonly rules: () => LimitRules | undefined;
-  /** Counts the calls of clients, possibly together with other hubs. */
+  /** Counts the calls of named clients, possibly together with other hubs. */
   readonly clients: Pick<CallLimiter, 'enter'>;
-  /** Counts the calls of sessions, which are at one hub only. */
+  /** Counts the calls of single sessions, which use only this hub. */
   readonly sessions: Pick<CallLimiter, 'enter'>;
 };
 
-/** The methods that are calls to servers, and count. */
+/** Methods that count as calls to servers. */
 const counted = new Set(['tools/call', 'resources/read', 'prompts/get', 'completion/complete']);
 
 type Limited = {
@@ -34,8 +34,8 @@ type Limited = {
 };
 
 /**
- * Refuses calls that exceed the limits of their caller, and never queues them: the queues of the servers are shared.
- * Undefined without limits.
+ * Creates the step that refuses calls above the limits of their caller. It does not queue them, because callers share
+ * the queues of servers. Undefined without limits.
  */
 export function createLimitStep(needs: LimitNeeds | undefined): Step | undefined {
   if (!needs) return undefined;
@@ -70,7 +70,7 @@ function limitsOf(
   return { limiter: sessions, key, limits, place: 'limits.per_session' };
 }
 
-/** Continues with an admitted call, and ends it at its limiter without delaying the reply. */
+/** Continues with an admitted call. When the call ends, notifies its limiter without delaying the reply. */
 function proceed(
   resolved: ResolvedCall,
   next: Parameters<Step>[1],

@@ -2,12 +2,14 @@ import { retryable } from '#core';
 import { type Principal, policyNameOf, principalKey } from '#policy';
 import type { Step } from '../call.ts';
 
-/** Maximum size of the large unanswered requests of one caller, in bytes. Each of them is kept until its answer. */
+/**
+ * Maximum total size of the unanswered large requests of one caller, in bytes. Each stays in memory until its answer.
+ */
 const maxBytes = 256 * 2 ** 20;
-/** Size in bytes from which a request is large. Smaller ones do not count: the queues of servers bound their number. */
+/** Size in bytes from which a request is large. Smaller requests are not counted: server queues limit their number. */
 const largeBytes = 64 * 1024;
 
-/** Refuses the requests of callers whose unanswered ones take up too much memory. */
+/** Creates the step that refuses a large request if the caller's unanswered large requests take up too much memory. */
 export function createRequestBytesStep(): Step {
   const byCaller = new Map<string, number>();
 

@@ -5,25 +5,27 @@ type Followed = {
   readonly session: SessionState;
   /** The client's progress token as JSON text. */
   readonly token: string;
-  /** Where it is stored, and its key there: the token that the server has. */
+  /** The map of the connection that contains this entry, under the key `serverToken`. */
   readonly there: Map<number, Followed>;
   readonly serverToken: number;
 };
 
-/** Maximum number of tasks per session whose progress is forwarded: as many as a session may have. */
+/**
+ * Maximum number of tasks per session whose progress is forwarded, equal to the maximum number of tasks per session.
+ */
 const maxPerSession = 1_000;
 
 /**
- * The progress tokens of tasks. The token of a request that created a task is good for as long as the task, although the
- * request is answered (MCP 2025-11-25, progress).
+ * Stores the progress tokens of tasks. The token of a request that created a task stays valid as long as the task,
+ * although the request is answered (MCP 2025-11-25, progress).
  */
 export function createTaskProgress() {
-  /** By the connection to the server, because the next connection counts its tokens anew. */
+  /** Tokens by connection to the server. Each connection starts its tokens anew. */
   const byUpstream = new WeakMap<object, Map<number, Followed>>();
   const bySession = new Map<SessionState, Set<Followed>>();
 
   return {
-    /** Forwards the progress of a task to its session from now on. */
+    /** Starts to forward the progress of a task to its session. */
     follow(upstream: object, serverToken: number, session: SessionState, token: string): void {
       const there = byUpstream.get(upstream) ?? new Map<number, Followed>();
       const followed: Followed = { session, token, there, serverToken };
@@ -35,7 +37,7 @@ export function createTaskProgress() {
       own.delete(oldest);
       oldest.there.delete(oldest.serverToken);
     },
-    /** Forwards a progress notification about a task. Others are dropped: their requests are over. */
+    /** Forwards a progress notification about a task. Drops any other notification: its request has ended. */
     progressed(upstream: object, { bytes, params }: Notification): void {
       const span = membersOf(bytes, params)?.get('progressToken');
       const followed = span && byUpstream.get(upstream)?.get(Number(rawText(bytes, span)));

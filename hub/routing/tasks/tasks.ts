@@ -21,11 +21,11 @@ import { createTaskProgress } from './task-progress.ts';
 export type Task = {
   /** The configured server, which gets requests about the task at whichever instance the client uses. */
   readonly server: Server;
-  /** The server's own id. */
+  /** The id that the server gave the task. */
   readonly taskId: string;
-  /** The client's id: `taskId`, unless the client already has a task with that id at another server. */
+  /** The id that the client uses: `taskId`, unless the client already has a task with that id at another server. */
   readonly publicId: string;
-  /** The tool that works on it, by the server's own name; undefined if no tool does. */
+  /** The tool that works on the task, by the server's own name; undefined if no tool does. */
   readonly tool?: string | undefined;
 };
 
@@ -35,9 +35,12 @@ type TaskOfSession = Task & { readonly session: SessionState };
 
 /** Maximum number of tasks per session. The oldest tasks beyond it are dropped. */
 const maxPerSession = 1_000;
-/** Maximum number of tasks of clients without a session. The oldest beyond it are reached only at their server. */
+/**
+ * Maximum number of tasks of clients without a session. Older tasks can be reached only on the endpoint of their
+ * server.
+ */
 const maxRoutes = 10_000;
-/** Maximum number of such tasks per principal. The principal's oldest tasks beyond it are dropped. */
+/** Maximum number of tasks of clients without a session per principal. The oldest tasks beyond it are dropped. */
 const maxRoutesPerPrincipal = 1_000;
 
 /**
@@ -52,7 +55,10 @@ export function createTasks() {
   /** Tasks by public id. A stateless server may keep its tasks across a restart. */
   const routes = createSharedMap<Task>(maxRoutes, maxRoutesPerPrincipal);
 
-  /** The tasks that the session can reach. If a server gave two clients the same id, neither can reach it. */
+  /**
+   * Returns the tasks that the session can reach. If a server gave two clients the same id, neither can reach the
+   * task.
+   */
   const tasksOf = (session: SessionState): readonly Task[] =>
     ofServers
       .of(session)
@@ -60,7 +66,9 @@ export function createTasks() {
         ofServers.ownerOf(source, id) === session ? [about] : [],
       );
 
-  /** The task of a client without a session by the server's own id, which clients use at the server's endpoint. */
+  /**
+   * Finds the task of a client without a session by the server's own id, which clients use at the server's endpoint.
+   */
   function routeAt(server: Server, taskId: string): Task | undefined {
     // Tries the possible ids in the order of `freeId`.
     for (let id = taskId; ; id = prefixedId(server, id)) {
@@ -89,7 +97,7 @@ export function createTasks() {
       ofServers.add(session, { source: instance, id: taskId, about });
       return about;
     },
-    /** The task of a session. Throws HUB_NAME_UNKNOWN if the session has no such task. */
+    /** Returns a task of a session. Throws HUB_NAME_UNKNOWN if the session has no such task. */
     get(session: SessionState, publicId: string): Task {
       const found = tasksOf(session).find(task => task.publicId === publicId);
       if (found) return found;
@@ -98,17 +106,17 @@ export function createTasks() {
         `"params.taskId": this session has no task ${JSON.stringify(publicId)}`,
       );
     },
-    /** The task that a client asks for by its id, if the hub knows it. */
+    /** Finds the task that a request of a client names; undefined if the hub does not know it. */
     find: (session: SessionState, id: string): Task | undefined =>
       tasksOf(session).find(task => task.publicId === id) ??
       (session.endpoint === 'all' ? routes.get(id) : routeAt(session.endpoint, id)),
     routeAt,
-    /** The tasks of a session, oldest first. */
+    /** Returns the tasks of a session, oldest first. */
     of: tasksOf,
     /** True if a session has a task at a server, or a server has a task at the session's client. */
     has: (session: SessionState): boolean =>
       ofServers.of(session).length > 0 || ofClients.of(session).length > 0,
-    /** The task of an instance, with its owner. */
+    /** Finds a task of an instance, with the session that owns it. */
     ownerOf(instance: Server, taskId: string): TaskOfSession | undefined {
       const session = ofServers.ownerOf(instance, taskId);
       const found = session && ofServers.find(session, instance, taskId);
@@ -116,16 +124,22 @@ export function createTasks() {
     },
     /** True if any session has a task at the instance. The instance works on tasks even without open requests. */
     areAt: (instance: Server): boolean => ofServers.isHeld(instance),
-    /** Records the task if the client's own answer created one. The server may ask about it. */
+    /**
+     * Records the task if the answer of a client to a server's request created one. The server may ask the client
+     * about it.
+     */
     askedAs(source: object, answer: Answer, session: SessionState): boolean {
       const id = idMade(answer);
       if (id === undefined) return false;
       ofClients.add(session, { source, id, about: undefined });
       return true;
     },
-    /** The client that has the task a server asks about; undefined also if two clients have the same id. */
+    /**
+     * Returns the session of the client that has this task for a server; undefined also if two clients have the same
+     * id.
+     */
     clientOf: (instance: Server, taskId: string) => ofClients.ownerOf(instance, taskId),
-    /** Records the server of a task if the answer created one for a client without a session. `owner`: its principal. */
+    /** Records the server of a task that an answer created for a client without a session. `owner`: its principal. */
     route(
       server: Server,
       { bytes, payload, failed }: Answer,
@@ -144,7 +158,7 @@ export function createTasks() {
       routes.set(task.publicId, task, owner);
       return task;
     },
-    /** The task of a client without a session, by the client's id. The id alone gives access. */
+    /** Finds the task of a client without a session by the client's id. The id alone gives access. */
     routeOf: (publicId: string) => routes.get(publicId),
     removeAll(session: SessionState): void {
       ofServers.removeAll(session);
@@ -158,7 +172,7 @@ export function createTasks() {
   };
 }
 
-/** The id, prefixed with the server's name until the id is free. */
+/** Returns the id, prefixed with the server's name until it is free. */
 function freeId(server: Server, taskId: string, isTaken: (id: string) => boolean): string {
   let id = taskId;
   while (isTaken(id)) id = prefixedId(server, id);
@@ -167,14 +181,14 @@ function freeId(server: Server, taskId: string, isTaken: (id: string) => boolean
 
 const prefixedId = ({ config }: Server, id: string) => `${config.name}+${id}`;
 
-/** The id in a CreateTaskResult; undefined for any other answer, and if it is too long. */
+/** Returns the id in a CreateTaskResult; undefined for any other answer, and if the id is too long. */
 function idMade({ bytes, payload, failed }: Answer): string | undefined {
   const task = failed ? undefined : membersOf(bytes, payload)?.get('task');
   const id = stringAt(bytes, membersOf(bytes, task)?.get('taskId'));
   return isKeptId(id) ? id : undefined;
 }
 
-/** The tasks in the answer to `tasks/list` for which `keep` returns true, each as JSON text. */
+/** Returns the tasks in the answer to `tasks/list` for which `keep` returns true, each as JSON text. */
 export function tasksIn(
   { bytes, payload }: Answer,
   keep: (taskId: string) => boolean,
@@ -213,7 +227,7 @@ export function requestInTask(serverRequest: ServerRequest, task: Task | undefin
   };
 }
 
-/** Replaces the id of a task in a whole answer. */
+/** Replaces the id of a task in an answer. */
 export function inPayload(bytes: Buffer, from: string, to: string): Buffer {
   const answer = from === to ? undefined : readMessage(bytes);
   return answer?.kind === 'answer' ? withTaskId(bytes, answer.payload, from, to) : bytes;
@@ -222,7 +236,7 @@ export function inPayload(bytes: Buffer, from: string, to: string): Buffer {
 const isRenamed = (task: Task | undefined): task is Task =>
   task !== undefined && task.publicId !== task.taskId;
 
-/** The id of the task that a message belongs to; `object` is the params or the result of the message. */
+/** Returns the id of the task that a message belongs to. `object`: the params or the result of the message. */
 export function relatedTaskIn(bytes: Buffer, object: Span | undefined): string | undefined {
   return stringAt(bytes, relatedSpan(bytes, membersOf(bytes, object)));
 }
