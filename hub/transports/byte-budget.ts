@@ -1,9 +1,9 @@
 import { type Clock, type Log, createTicker } from '#core';
 
-/** A connection or a request that keeps bytes in memory. */
+/** A connection or request whose bytes in memory count towards the budget. */
 type Holder = {
   readonly bytes: () => number;
-  /** Stops reading until `resume`. Absent if that is not possible. */
+  /** Stops reading from the client until `resume`. Absent if reading cannot be stopped. */
   readonly pause?: () => void;
   readonly resume?: () => void;
   /** Frees the bytes, and refuses or ends the request or connection. Must not throw. */
@@ -15,33 +15,36 @@ export type ByteBudget = ReturnType<typeof createByteBudget>;
 type ByteBudgetNeeds = {
   readonly clock: Pick<Clock, 'after' | 'monotonic'>;
   readonly log: Pick<Log, 'warn'>;
-  /** Called when much was held and little is left, to return memory to the system. */
+  /** Called when the total falls below 1 MiB after more than 16 MiB, to return memory to the system. */
   readonly relieved: () => void;
 };
 
-/** The total is checked after this many bytes, and at this interval while there is a holder. */
+/** The total is checked each time this many bytes were added, and every `checkIntervalMs` while there is a holder. */
 const checkAfterBytes = 2 ** 20;
 const checkIntervalMs = 1_000;
-/** From this many bytes on, the memory is returned to the system. */
+/** Peak of the total, in bytes, from which memory is returned to the system when the total is low again. */
 const muchBytes = 16 * 2 ** 20;
 const littleBytes = 2 ** 20;
-/** A holder with fewer bytes is not paused. Equal shares alone do not bound the sum: the first take far larger ones. */
+/**
+ * A holder with fewer bytes is not paused. Equal shares alone would not limit the total: the first holders take far
+ * larger shares.
+ */
 const fewBytes = 64 * 2 ** 10;
-/** How long a holder is paused before it is dropped. */
+/** Time in ms for which a holder is paused before it is dropped. */
 const pausedMs = 3_000;
 
 /**
- * A common bound for the bytes of all connections. Above the bound the holders that have more than a small share of it
- * are paused, and dropped where they still are after a while; those that cannot be paused are dropped at once, the
- * largest first. Clients that keep little are still served. A holder is neither paused nor dropped while all others
- * together hold less than half the bound: one large message is legitimate, and has a bound of its own. `what` names the
- * bytes in the log, such as "unread answers".
+ * Limits the total bytes of all connections. Above the limit, holders with more than a small share are paused, and
+ * dropped if the total stays above the limit; holders that cannot be paused are dropped at once, the largest first.
+ * Clients that use little memory are still served. A holder is neither paused nor dropped while all others together
+ * have less than half the limit: one large message is legitimate, and has a limit of its own. `what` names the bytes
+ * in the log, such as "unread answers".
  */
 export function createByteBudget(
   { maxBytes, what }: { readonly maxBytes: number; readonly what: string },
   { clock, log, relieved }: ByteBudgetNeeds,
 ) {
-  /** The holders, with the start of their pause on the monotonic clock. */
+  /** Holders, each with the start of its pause on the monotonic clock; undefined if it is not paused. */
   const holders = new Map<Holder, number | undefined>();
   let uncheckedBytes = 0;
   let peakBytes = 0;
@@ -75,7 +78,7 @@ export function createByteBudget(
     }
   }
 
-  /** One large message is legitimate where all others together leave room. */
+  /** One large message is allowed while all other holders together leave room. */
   const isFullOf = (total: number, most: number) => total > maxBytes && total - most > maxBytes / 2;
 
   function pauseLarge(): void {
@@ -88,8 +91,8 @@ export function createByteBudget(
   }
 
   /**
-   * Ends the pauses that have been long: by dropping the holders where the budget is full, except for the largest of all,
-   * so that one message gets through.
+   * Ends pauses that have lasted too long: resumes the holders, or if the budget is full, drops them, except for the
+   * largest of all, so that one message gets through.
    */
   function endPauses(largestOfFull: Holder | undefined): void {
     const late = clock.monotonic() - pausedMs;
@@ -112,7 +115,7 @@ export function createByteBudget(
     log.warn({ bytes, maxBytes }, `too many bytes of ${what}: the largest go`);
   }
 
-  /** Drops the largest of the holders that cannot be paused. */
+  /** Drops holders that cannot be paused, the largest first, until their total fits. */
   function dropLargest(): void {
     const found = Array.from(holders.keys(), holder => ({ holder, bytes: holder.bytes() }))
       .filter(({ holder, bytes }) => bytes > 0 && !holder.pause)
@@ -126,13 +129,13 @@ export function createByteBudget(
   }
 
   return {
-    /** Counts a holder until it is disposed of. */
+    /** Counts the bytes of a holder until the returned Disposable is disposed. */
     hold(holder: Holder): Disposable {
       holders.set(holder, undefined);
       ticker.start();
       return { [Symbol.dispose]: () => void holders.delete(holder) };
     },
-    /** Reports that more bytes are held. The total is checked at least once per mebibyte. */
+    /** Reports added bytes. The total is checked at least once per mebibyte. */
     added(bytes: number): void {
       uncheckedBytes += bytes;
       if (uncheckedBytes >= checkAfterBytes) checkTotal();

@@ -19,39 +19,39 @@ import type { ResponseStream } from '#upstream';
 import type { ByteBudget } from './byte-budget.ts';
 import { batchOf, lengthOf, stopping } from './http-message.ts';
 
-/** Writes to one client: a WebSocket, an event stream, or stdout. Its functions must not throw. */
+/** Output to one client: a WebSocket, an event stream, or stdout. Its functions must not throw. */
 export type Wire = BatchSink & {
   readonly kind?: Over;
-  /** The name that the client gave beside MCP; undefined if it gave none. */
+  /** The name that the client gave when it connected; undefined if it gave none. */
   readonly clientName?: string | undefined;
-  /** Ends the wire after all that was written has been sent. */
+  /** Closes the wire after everything written was sent. */
   close(reason: string): void;
-  /** Ends the wire at once, because its client does not read. Sends the reason if the wire has room for it. */
+  /** Closes the wire at once, because its client does not read. Sends the reason if the wire has room for it. */
   drop(reason: string): void;
   /** Called every few seconds to keep the connection open. */
   keepAlive(): void;
 };
 
-/** The largest message of a client, in bytes. */
+/** Maximum size of a client's message, in bytes. */
 export const maxMessageBytes = 64 * 1024 * 1024;
 
 export type Connection = ReturnType<typeof createConnection>;
 
 export type ConnectionNeeds = {
   readonly open: (send: (bytes: Buffer) => void) => Session;
-  /** Whether the hub is stopping and refuses new requests. */
+  /** True if the hub is stopping and refuses new requests. */
   readonly isDraining: () => boolean;
   /** Called once, at the end of the connection. */
   readonly closed: (reason: string) => void;
   readonly log: Pick<Log, 'warn'>;
-  /** The unread bytes of all clients. */
+  /** Budget for the unread bytes of all clients. */
   readonly unread: ByteBudget;
 };
 
 /**
- * Opens a session for a wire, which carries messages both ways. Both end together. All messages of one turn of the event
- * loop are one write. A client with more unread bytes than `maxUnsentBytes` is dropped; requests above `maxInFlight`
- * unanswered ones are refused.
+ * Opens a session for a wire, which carries messages both ways. The wire and the session end together. All messages of
+ * one turn of the event loop are one write. A client with more than `maxUnsentBytes` unread bytes is dropped; requests
+ * beyond `maxInFlight` unanswered requests are refused.
  */
 export function createConnection(
   wire: Wire,
@@ -59,7 +59,7 @@ export function createConnection(
   { open, isDraining, closed, log, unread }: ConnectionNeeds,
 ) {
   const outbox = createWriteBatch(wire, { maxUnsentBytes, waits: bytes => unread.added(bytes) });
-  // The socket counts what has left the outbox.
+  // Bytes that have left the outbox are counted by the socket.
   const held = unread.hold({ bytes: () => outbox.queuedBytes, drop });
   let state: 'open' | 'closing' | 'closed' = 'open';
   let inFlight = 0;
@@ -94,7 +94,7 @@ export function createConnection(
     closed(reason);
   }
 
-  /** The reason to refuse a request, if any. */
+  /** Returns the reason to refuse a request; undefined to accept it. */
   function refusal(): HubError | undefined {
     if (isDraining()) return stopping();
     const unanswered = inFlight + listening;
@@ -143,7 +143,7 @@ export function createConnection(
     else void answerBatch(messages);
   }
 
-  /** The answers of a batch are one message, sent after the last answer. */
+  /** Answers a batch with one message, sent after the last answer. */
   async function answerBatch(messages: readonly (Message | Malformed)[]): Promise<void> {
     let waiting = 0;
     const answers = messages.map(async message => {
@@ -158,7 +158,7 @@ export function createConnection(
   }
 
   return {
-    /** The principal of all its messages, with its current grants. */
+    /** The principal of all messages of the connection, with its current grants. */
     get principal() {
       return principal;
     },
@@ -174,7 +174,7 @@ export function createConnection(
       if (batch) receiveBatch(messages);
       else for (const message of messages) void answerOf(message).then(sendAnswer);
     },
-    /** Unanswered requests. Requests to listen do not count, because they do not end. */
+    /** Number of unanswered requests. `subscriptions/listen` does not count, because it does not end. */
     get inFlight() {
       return inFlight;
     },
@@ -190,7 +190,7 @@ export function createConnection(
         end(reason);
       });
     },
-    /** Cancels all requests after the wire has ended. */
+    /** Cancels all requests. Call this after the wire has ended. */
     gone: end,
     /** Cancels all requests and drops the wire of a client that does not read or respond. */
     drop,

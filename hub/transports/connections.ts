@@ -13,7 +13,7 @@ export type ClientConnections = ReturnType<typeof createConnections>;
 
 export type ConnectionsOptions = {
   readonly maxConnections: number;
-  /** Maximum number of connections of one principal, which must leave room for others. Default: `maxConnections`. */
+  /** Maximum number of connections of one principal, so that others find room. Default: `maxConnections`. */
   readonly maxPerPrincipal?: number;
   readonly maxUnsentBytes?: number;
 };
@@ -29,7 +29,7 @@ const maxInFlight = 10_000;
 /** Interval of keep-alives, in milliseconds. */
 const keepAliveMs = 15_000;
 
-/** The open connections. Each is one client, whose session ends with it. */
+/** Keeps the open connections. Each connection is one client, whose session ends with it. */
 export function createConnections(
   {
     maxConnections,
@@ -40,7 +40,7 @@ export function createConnections(
 ) {
   const open = new Map<Connection, { readonly wire: Wire; readonly endpoint: Endpoint }>();
   let draining = false;
-  /** Runs while a connection is open. */
+  /** Sends keep-alives while a connection is open. */
   const ticker = createTicker(clock, keepAliveMs, () => {
     for (const { wire } of Array.from(open.values())) wire.keepAlive();
     return open.size > 0;
@@ -50,7 +50,7 @@ export function createConnections(
     get size() {
       return open.size;
     },
-    /** Whether the hub is stopping and refuses new connections. */
+    /** True if the hub is stopping and refuses new connections. */
     get isDraining() {
       return draining;
     },
@@ -94,7 +94,7 @@ export function createConnections(
       for (const connection of Array.from(open.keys()))
         if (isSamePrincipal(connection.principal, principal)) connection.close(reason);
     },
-    /** Gives the open connections of a principal its new grants. */
+    /** Updates the grants of a principal on its open connections. */
     regrant(principal: Principal): void {
       for (const connection of open.keys())
         if (isSamePrincipal(connection.principal, principal))
@@ -103,7 +103,7 @@ export function createConnections(
     /** Refuses new requests, waits at most `graceMs` for those in flight, then closes all connections. */
     async drain(graceMs: number): Promise<void> {
       draining = true;
-      // The router ends requests to listen before their connections are closed.
+      // The router ends `subscriptions/listen` requests before their connections are closed.
       await Promise.resolve();
       await untilIdle(
         () => Array.from(open.keys()).some(({ inFlight }) => inFlight > 0),
@@ -111,7 +111,7 @@ export function createConnections(
         clock,
       );
       for (const connection of Array.from(open.keys())) connection.close('the hub is stopping');
-      // Their last messages are sent at the end of this turn.
+      // The last messages of the connections are sent at the end of this turn.
       await new Promise<void>(resolve => setImmediate(resolve));
       ticker[Symbol.dispose]();
     },

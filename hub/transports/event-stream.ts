@@ -1,12 +1,12 @@
 import { type HttpResponse, eventStreamHeaders, keepAliveComment } from './http-message.ts';
 
-/** Bounds of the events kept for clients that reconnect, and of what a connection may leave unread. */
+/** Limits of the events stored for clients that reconnect, and of the unread bytes of a connection. */
 type StreamBounds = {
   readonly maxEvents: number;
   readonly maxBytes: number;
-  /** A connection with more unsent bytes is dropped; its client may resume. */
+  /** Maximum number of unsent bytes. A connection above it is dropped; its client may resume. */
   readonly maxUnsentBytes: number;
-  /** A connection that accepts no bytes for this long is dropped. */
+  /** Time in ms after which a connection that accepts no bytes is dropped. */
   readonly stalledMs: number;
 };
 
@@ -15,13 +15,13 @@ export type EventStream = ReturnType<typeof createEventStream>;
 const messageEnd = Buffer.from('\n\n');
 /** Delay before a client reconnects, in milliseconds. */
 const retryMs = 1_000;
-/** Memory of an event besides its bytes. */
+/** Memory that an event takes in addition to its bytes, in bytes. */
 const eventCostBytes = 512;
 
 /**
- * A server-sent event stream that outlives its connection. The newest events are kept, and a client that names the id
- * of its last event gets the following ones (MCP 2025-11-25, resumability). The first event has the number behind
- * `start`.
+ * Creates a server-sent event stream that outlives its connection. The newest events are stored, and a client that
+ * sends the id of its last event gets the events after it (MCP 2025-11-25, resumability). The first event has the
+ * number `start + 1`.
  */
 export function createEventStream(
   id: number,
@@ -35,7 +35,7 @@ export function createEventStream(
   const share: Share = { giveUpOldest: dropOldest, rank: 'detached', bytes: 0 };
   let discarded = false;
   let last = start;
-  /** The newest event that was sent on a connection. */
+  /** Number of the newest event that was sent on a connection. */
   let sent = start;
   let ended = false;
   let connection: HttpResponse | undefined;
@@ -58,7 +58,7 @@ export function createEventStream(
 
   function keep(sequence: number, bytes: Buffer): void {
     if (discarded) return;
-    // An event that does not fit leaves a gap, so the events before it are useless.
+    // An event that does not fit is lost, and the stored events before it cannot be used without it.
     while (kept.length > 0 && !fits(bytes)) dropOldest();
     if (!fits(bytes)) return;
     kept.push({ sequence, bytes });
@@ -78,14 +78,14 @@ export function createEventStream(
 
   return {
     id,
-    /** The number of the newest event. */
+    /** Number of the newest event. */
     get last() {
       return last;
     },
     get attached() {
       return connection !== undefined;
     },
-    /** Sends a message, or keeps it for the next connection. */
+    /** Sends a message, and stores it for clients that reconnect. */
     write(message: Buffer): void {
       const head = Buffer.from(`id: ${id}-${++last}\ndata: `);
       const bytes = Buffer.concat([head, message, messageEnd]);
@@ -93,16 +93,17 @@ export function createEventStream(
       send(last, bytes);
     },
     /**
-     * Gives the stream a connection and sends the events after `lastSeen`; without `lastSeen`, or with one of an earlier
-     * run of the hub, the events that were not sent yet. False if some of those events are no longer kept.
+     * Connects the stream to a response, and sends the events after `lastSeen`; without `lastSeen`, or with a number
+     * of an earlier run of the hub, the events that were not sent yet. False if some events after `lastSeen` are no
+     * longer stored.
      */
     attach(response: HttpResponse, lastSeen: number | undefined): boolean {
       const after = lastSeen !== undefined && lastSeen >= start ? lastSeen : undefined;
       const from = after ?? sent;
       const missing = kept.filter(event => event.sequence > from);
-      // An event between the last one seen and the first one kept is lost.
+      // An event is missing between the last one that the client saw and the first stored one.
       const lost = from > last || (from < last && missing[0]?.sequence !== from + 1);
-      // A client that names no event gets the kept ones.
+      // A client that names no event gets all stored events.
       if (lost && after !== undefined) return false;
       if (connection && connection !== response) connection.end();
       connect(response);
@@ -127,13 +128,13 @@ export function createEventStream(
     keepAlive(): void {
       connection?.write(keepAliveComment);
     },
-    /** Ends the stream, and its connection after all events are sent. */
+    /** Ends the stream, and its connection once all events are sent. */
     end(): void {
       ended = true;
       connection?.end();
       connect(undefined);
     },
-    /** Forgets all kept events and keeps no new ones. New events still reach an open connection. */
+    /** Deletes all stored events and stores no new ones. New events still reach an open connection. */
     discard(): void {
       discarded = true;
       while (kept.length > 0) dropOldest();
@@ -141,30 +142,30 @@ export function createEventStream(
   };
 }
 
-/** An event of a session: its stream and its position there. */
+/** Position of an event in a session: the number of its stream, and its number in the stream. */
 export type EventId = { readonly stream: number; readonly sequence: number };
 
-/** Parses an event id of the hub. */
+/** Parses an event id of the hub; undefined if the text is none. */
 export function parseEventId(text: string): EventId | undefined {
   const match = /^(\d{1,15})-(\d{1,15})$/.exec(text);
   return match ? { stream: Number(match[1]), sequence: Number(match[2]) } : undefined;
 }
 
-/** The order in which streams give up their events. */
+/** The order in which streams lose their stored events, by the state of the stream. */
 const ranks = ['ended', 'detached', 'attached'] as const;
 type Rank = (typeof ranks)[number];
 
-/** The kept bytes of one stream. Only the budget changes it. */
+/** The stored bytes of one stream. Only the budget changes them. */
 type Share = { readonly giveUpOldest: () => void; rank: Rank; bytes: number };
 
 export type ReplayBudget = ReturnType<typeof createReplayBudget>;
 
 /**
- * Bounds the events that the streams of all sessions together keep for clients that reconnect. All operations take
- * constant time, however many streams there are.
+ * Limits the total size of the events that the streams of all sessions store for clients that reconnect. All
+ * operations take constant time, however many streams there are.
  */
 export function createReplayBudget(maxBytes: number) {
-  /** The streams with kept events, in the order in which they give them up. */
+  /** Streams with stored events, in the order in which they lose them. */
   const lines: Readonly<Record<Rank, Set<Share>>> = {
     ended: new Set(),
     detached: new Set(),
@@ -178,13 +179,13 @@ export function createReplayBudget(maxBytes: number) {
   }
 
   return {
-    /** Sum over all streams. */
+    /** Total size of the stored events of all streams, in bytes. */
     get keptBytes() {
       return keptBytes;
     },
     /**
-     * The stream keeps this many bytes more, or fewer. Above the bound, streams give up their oldest events: those that
-     * ended first, then those without a connection, then those with one, which need them least.
+     * Changes the stored bytes of a stream by `byBytes`. Above the maximum, drops the oldest events: first of ended
+     * streams, then of streams without a connection, then of connected streams, which need them least.
      */
     resize(share: Share, byBytes: number): void {
       keptBytes += byBytes;
@@ -193,7 +194,7 @@ export function createReplayBudget(maxBytes: number) {
       else lines[share.rank].delete(share);
       while (byBytes > 0 && keptBytes > maxBytes) first()?.giveUpOldest();
     },
-    /** The stream ended, or its connection was opened or lost. */
+    /** Updates the state of a stream that ended, or whose connection was opened or lost. */
     rank(share: Share, rank: Rank): void {
       if (share.rank === rank) return;
       lines[share.rank].delete(share);

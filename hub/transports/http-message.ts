@@ -15,14 +15,14 @@ import { modernVersions, protocolVersions } from '#mcp';
 import type { Principal } from '#policy';
 import type { Endpoint } from '#routing';
 
-/** The members of a request that the transports use, as in Node. */
+/** The members of a request that the transports use, as in Node's `IncomingMessage`. */
 export type HttpRequest = Pick<IncomingMessage, 'method' | 'headers'>;
 
 /** The members of a response that the transports use, with the meaning of Node's `ServerResponse`. */
 export interface HttpResponse {
   readonly headersSent: boolean;
   readonly destroyed: boolean;
-  /** Bytes that the client has not taken yet. */
+  /** Number of bytes that were written and not sent to the client yet. */
   readonly writableLength: number;
   writeHead(
     status: number,
@@ -33,14 +33,14 @@ export interface HttpResponse {
   end(chunk?: Buffer): unknown;
   cork(): void;
   uncork(): void;
-  /** Calls `stalled` when nothing moved on the connection for `delayMs`. */
+  /** Calls `stalled` if no bytes were sent or received on the connection for `delayMs`. */
   setTimeout(delayMs: number, stalled: () => void): unknown;
   destroy(): unknown;
   on(event: 'close', listener: () => void): unknown;
   once(event: 'close', listener: () => void): unknown;
 }
 
-/** A request to an MCP endpoint, from a principal that the guard admitted. Without its body, which is not kept. */
+/** A request to an MCP endpoint, from a principal that the guard admitted, without the body. */
 export type EndpointRequest = {
   readonly headers: IncomingHttpHeaders;
   readonly response: HttpResponse;
@@ -51,8 +51,8 @@ export type EndpointRequest = {
 };
 
 /**
- * Reads the accepted media types of a request, in upper or lower case (RFC 9110, section 8.3.1). Without the header, all are
- * accepted.
+ * Reads the accepted media types of a request, in upper or lower case (RFC 9110, section 8.3.1). If there is no Accept
+ * header, all types are accepted.
  */
 export function readRequest(
   { headers }: HttpRequest,
@@ -72,29 +72,29 @@ export function readRequest(
   };
 }
 
-/** Whether Content-Type is JSON, which MCP requires of every POST. */
+/** True if Content-Type is JSON, which MCP requires of every POST. */
 export function isJson({ 'content-type': type }: IncomingHttpHeaders): boolean {
   return type === 'application/json' || /^application\/json\s*(;|$)/i.test(type ?? '');
 }
 
 /**
- * The name that a client gives itself in X-Client-Name, for the rules about its prompts. Undefined without it. It
- * authenticates nobody.
+ * Returns the name that a client gives itself in X-Client-Name, for the rules about its prompts; undefined without the
+ * header. The name authenticates nobody.
  */
 export function clientNameIn(headers: IncomingHttpHeaders): string | undefined {
   const name = headers['x-client-name'];
   return typeof name === 'string' ? name.trim().slice(0, maxClientName) || undefined : undefined;
 }
 
-/** More characters than a name in the config can have. */
+/** Maximum length in characters of a client name. Names in the config are shorter. */
 const maxClientName = 100;
 
-/** The header of W3C Trace Context. */
+/** Returns the `traceparent` header (W3C Trace Context). */
 export function traceparentOf({ traceparent }: IncomingHttpHeaders): string | undefined {
   return typeof traceparent === 'string' ? traceparent : undefined;
 }
 
-/** A connection that accepts no bytes of an answer for this long is dropped. */
+/** Time in ms after which a connection that accepts no bytes of an answer is dropped. */
 export const stalledMs = 60_000;
 
 export const eventStreamHeaders = {
@@ -103,10 +103,10 @@ export const eventStreamHeaders = {
   'x-accel-buffering': 'no',
 } as const;
 
-/** A comment, so that proxies keep an event stream open. */
+/** A server-sent event comment that keeps proxies from closing an event stream. */
 export const keepAliveComment = ': keep-alive\n\n';
 
-/** One JSON body, in one write. */
+/** Sends a JSON body in one write. */
 export function sendJson(
   response: HttpResponse,
   status: number,
@@ -125,16 +125,16 @@ export function sendJson(
     response.end();
     response.uncork();
   }
-  // Most answers are sent by now. The others stay in memory until the client reads them.
+  // Most answers are sent at once. Other answers stay in memory until the client reads them.
   if (response.writableLength > 0) response.setTimeout(stalledMs, () => response.destroy());
 }
 
-/** Length of an answer in bytes. */
+/** Returns the length of an answer in bytes. */
 export function lengthOf(body: ReplyBytes): number {
   return Buffer.isBuffer(body) ? body.length : body.reduce((sum, { length }) => sum + length, 0);
 }
 
-/** The answers to a batch as one message. Not built as a string, whose length V8 limits. */
+/** Joins the answers to a batch to one message. Uses no string, because V8 limits the length of strings. */
 export function batchOf(answers: readonly ReplyBytes[]): Buffer {
   const pieces = answers.flatMap((answer, at) => [at === 0 ? opening : separator, whole(answer)]);
   return Buffer.concat([...pieces, closing]);
@@ -155,14 +155,14 @@ export function refuse(
   sendJson(response, status, encodeError(idOf(body), code, message));
 }
 
-/** The id of the single request in a body, as JSON text; `null` for any other body. */
+/** Returns the id of the single request in a body, as JSON text; `null` for any other body. */
 export function idOf(body: Buffer | undefined): string {
   if (!body || body.length === 0) return 'null';
   const message = readMessage(body);
   return message.kind === 'request' ? rawText(message.bytes, message.id) : 'null';
 }
 
-/** HTTP status of JSON-RPC error codes (MCP 2026-07-28); 200 for all others. */
+/** HTTP status by JSON-RPC error code (MCP 2026-07-28). The status of any other code is 200. */
 const statusOfCode: ReadonlyMap<number, number> = new Map([
   [rpcCodes.methodNotFound, 404],
   [rpcCodes.headerMismatch, 400],
@@ -170,7 +170,7 @@ const statusOfCode: ReadonlyMap<number, number> = new Map([
   [rpcCodes.unsupportedVersion, 400],
 ]);
 
-/** The HTTP status for a JSON-RPC answer of the stateless revision. */
+/** Returns the HTTP status for a JSON-RPC answer of the stateless revision. */
 export function statusOf(answer: Buffer): number {
   // Avoids parsing large results.
   if (!answer.includes('"error"')) return 200;
@@ -180,10 +180,10 @@ export function statusOf(answer: Buffer): number {
   return (code && statusOfCode.get(Number(rawText(message.bytes, code)))) ?? 200;
 }
 
-/** The code of the SDKs for refusals without a code of their own in JSON-RPC and MCP. */
+/** JSON-RPC code for refusals that have no code in JSON-RPC or MCP, as in the SDKs. */
 export const refused = -32000;
 
-/** The code of the SDKs for an unknown session. */
+/** JSON-RPC code for an unknown session, as in the SDKs. */
 export const sessionUnknown = -32001;
 
 /** Answers 400 to a request with an unknown revision. */
@@ -203,10 +203,10 @@ export function refuseMethod(
   sendJson(response, 405, encodeError('null', refused, why), { allow });
 }
 
-/** The refusal of a request while the hub stops. */
+/** Returns the error for a request while the hub stops. */
 export const stopping = () => retryable('HUB_SHUTTING_DOWN', 'the hub is stopping');
 
-/** Retry-After in seconds: a restart of the hub takes less. */
+/** Value of Retry-After in seconds. A restart of the hub takes less. */
 export const retryAfterSeconds = 5;
 
 /** Answers 503 with Retry-After. `id` is the id of the request as JSON text. */

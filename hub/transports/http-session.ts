@@ -13,31 +13,31 @@ export interface HttpSession {
   readonly id: string;
   readonly endpoint: Endpoint;
   readonly session: Session;
-  /** When it was last used, on the monotonic clock. */
+  /** Time of the last use, on the monotonic clock, in ms. */
   usedAt: number;
-  /** Number of requests being answered and of open streams. The session is idle at 0. */
+  /** Number of open streams and unanswered requests. The session is idle at 0. */
   active: number;
-  /** Whether a request followed `initialize`. */
+  /** True if a request followed `initialize`. */
   isUsed: boolean;
-  /** Set while the servers that the client of a resumed session knows have not listed their items. */
+  /** For a resumed session, resolves once the servers have listed their items; undefined after that. */
   ready: Promise<void> | undefined;
   /** The stream of messages outside any request. */
   readonly standing: EventStream;
-  /** Opens a stream for one POST. A refused `initialize` has no headers of the session. */
+  /** Opens a stream for one POST. The answer to a refused `initialize` has no session headers. */
   openStream(isRefused?: boolean): EventStream;
-  /** Ends a stream. It is kept for a while, for a client that lost its connection. */
+  /** Ends a stream. Its events are stored for a while, for a client that lost its connection. */
   finish(stream: EventStream): void;
   find(stream: number): EventStream | undefined;
   /**
-   * Gives the stream of the last event that a client saw a connection; without one, the standing stream. False if the
-   * events after it are not kept.
+   * Connects the stream of the last event that a client saw; without an event, the standing stream. False if events
+   * after that event are no longer stored.
    */
   resume(response: HttpResponse, lastSeen: EventId | undefined): boolean;
-  /** Sends a comment on every stream, so that proxies keep it open. */
+  /** Sends a comment on every stream, so that proxies do not close it. */
   keepAlive(): void;
-  /** Forgets streams that ended long ago. */
+  /** Deletes the events of streams that ended long ago. */
   expire(): void;
-  /** Cancels all requests; the stream of each ends with its answer. */
+  /** Cancels all requests. The stream of each request ends with its answer. */
   close(reason: string): void;
 }
 
@@ -48,12 +48,12 @@ const bounds = {
   stalledMs,
 };
 
-/** Smaller, because most sessions never open that stream. */
+/** Smaller limits, because most sessions never open the standing stream. */
 const standingBounds = { ...bounds, maxEvents: 256, maxBytes: 1024 * 1024 };
 
-/** Ended streams that are kept for each session. */
+/** Maximum number of ended streams per session whose events are stored. */
 const maxFinished = 16;
-/** How long ended streams are kept. Clients reconnect within seconds. */
+/** Time in ms for which the events of an ended stream are stored. Clients reconnect within seconds. */
 const finishedMs = 60_000;
 
 export function createHttpSession(
@@ -65,7 +65,7 @@ export function createHttpSession(
 ): HttpSession {
   const { clock, budget } = needs;
   const headers = { 'mcp-session-id': id };
-  // The numbers of streams and events differ from those of earlier runs, which clients may still name.
+  // The numbers of streams and events must differ from those of earlier runs, which clients may still send.
   const start = isResumed ? clock.now() : 0;
   const standing = createEventStream(0, standingBounds, budget, headers, start);
   const streams = new Map([[standing.id, standing]]);
@@ -108,7 +108,7 @@ export function createHttpSession(
     find: number => streams.get(number),
     resume(response, lastSeen) {
       const stream = lastSeen ? streams.get(lastSeen.stream) : standing;
-      // The clock may have gone back: then the numbers of an earlier run are above those of this one.
+      // If the clock was set back, numbers of an earlier run are above those of this run.
       const isOfEarlierRun =
         isResumed && stream === standing && lastSeen && lastSeen.sequence > standing.last;
       return stream?.attach(response, isOfEarlierRun ? undefined : lastSeen?.sequence) ?? false;

@@ -51,13 +51,13 @@ type Answering = ResponseStream & {
   /** Start of the request on the monotonic clock. */
   readonly since: number;
   readonly listens: boolean;
-  /** True once the answer is a stream: after a notification, or after a long wait. */
+  /** True once the answer is a stream: after a notification, or after `keepAliveMs`. */
   streams: boolean;
 };
 
-/** Interval of keep-alive comments. A request that takes this long is answered on a stream. */
+/** Interval of keep-alive comments in ms. A request that takes this long is answered on a stream. */
 const keepAliveMs = 15_000;
-/** A connection with more unsent bytes is dropped together with its request. */
+/** Maximum number of unsent bytes. A connection above it is dropped together with its request. */
 const maxUnsentBytes = 64 * 1024 * 1024;
 const eventStart = Buffer.from('data: ');
 const eventEnd = Buffer.from('\n\n');
@@ -65,14 +65,14 @@ const nowhere: ResponseStream = { send() {} };
 const noHeaders: readonly ParamHeader[] = [];
 
 /**
- * Streamable HTTP of MCP 2026-07-28: each request is a session that ends with its answer or its connection. The
- * answer is JSON, or the last event of a stream if a notification precedes it. Requests above `maxRequests` are
- * refused.
+ * Creates the transport of MCP 2026-07-28 over HTTP: each request is a session that ends with its answer or its
+ * connection. The answer is JSON, or the last event of a stream if a notification precedes it. Requests above
+ * `maxRequests` are refused.
  */
 export function createModern(maxRequests: number, { router, clock, log }: ModernNeeds) {
   const check = createRequestCheck(router);
   const active = new Set<Answering>();
-  /** Runs while a request is being answered. */
+  /** Sends keep-alives while a request is being answered. */
   const ticker = createTicker(clock, keepAliveMs, () => {
     const now = clock.monotonic();
     for (const one of active)
@@ -85,7 +85,7 @@ export function createModern(maxRequests: number, { router, clock, log }: Modern
 
   function answer(post: EndpointRequest, request: Request): void {
     const { headers, response, endpoint, principal, acceptsStream } = post;
-    // The client left while its body was arriving.
+    // The client disconnected while its body was arriving.
     if (response.destroyed) return;
     const id = rawText(request.bytes, request.id);
     const problem = check(headers, request, endpoint, principal);
@@ -115,7 +115,7 @@ export function createModern(maxRequests: number, { router, clock, log }: Modern
     };
     active.add(one);
     ticker.start();
-    // Closing the connection is how a client cancels.
+    // A client cancels a request by closing its connection.
     response.once('close', () => {
       if (active.delete(one)) session.close('the client hung up');
     });
@@ -134,7 +134,7 @@ export function createModern(maxRequests: number, { router, clock, log }: Modern
     }
   }
 
-  /** Passes on a notification, which has no answer. */
+  /** Passes on a client's notification, which has no answer. */
   function notify({ endpoint, principal, response }: EndpointRequest, message: Notification): void {
     const session = router.open(endpoint, principal, () => {});
     void session.accept(message, nowhere, principal).then(() => {
@@ -152,12 +152,12 @@ export function createModern(maxRequests: number, { router, clock, log }: Modern
         'clients of this revision send no responses: the requests of a server are in its results, and the answers go back as inputResponses';
       refuse(post.response, 400, rpcCodes.invalidRequest, why);
     },
-    /** Whether a request is being answered. Requests to listen do not count, because they do not end. */
+    /** True if a request is being answered. `subscriptions/listen` does not count, because it does not end. */
     get isBusy() {
       for (const one of active) if (!one.listens) return true;
       return false;
     },
-    /** Cancels the requests of a principal, and its calls whose last request is over. */
+    /** Cancels the requests of a principal, and its calls that wait for a further request of the client. */
     endOf(principal: Principal, reason: string): void {
       for (const { post, session } of Array.from(active))
         if (isSamePrincipal(post.principal, principal)) session.close(reason);
@@ -171,24 +171,24 @@ export function createModern(maxRequests: number, { router, clock, log }: Modern
   };
 }
 
-/** Begins a stream of server-sent events, if none has begun. Its head and its first event are one write. */
+/** Begins a stream of server-sent events, if none has begun. Sends the head and the first event in one write. */
 function beginStream(one: Answering): void {
   if (one.streams) return;
   one.streams = true;
   const { response } = one.post;
   response.writeHead(200, eventStreamHeaders);
-  // Comments reset the timeout, unless the client does not read them.
+  // Each keep-alive comment that the client reads restarts the timeout.
   response.setTimeout(stalledMs, () => response.destroy());
 }
 
-/** An event without an id, because streams of MCP 2026-07-28 cannot be resumed. */
+/** Encodes an event without an id, because streams of MCP 2026-07-28 cannot be resumed. */
 const eventOf = (message: Buffer) => Buffer.concat([eventStart, message, eventEnd]);
 
-/** Sends the answer as JSON, or on the stream if one was begun or the client accepts nothing else. */
+/** Sends the answer as JSON, or on the stream if one was begun or the client does not accept JSON. */
 function sendAnswer(one: Answering, reply: ReplyBytes): void {
   const { streams, listens } = one;
   const { response, acceptsJson } = one.post;
-  // Proxies read the status and not the body. It is fixed once a stream has begun.
+  // Proxies read the status and not the body. The status is fixed once a stream has begun.
   const status = streams || !Buffer.isBuffer(reply) ? 200 : statusOf(reply);
   if (!streams && (status !== 200 || (acceptsJson && !listens)))
     return sendJson(response, status, reply);
@@ -196,18 +196,18 @@ function sendAnswer(one: Answering, reply: ReplyBytes): void {
   response.end(eventOf(whole(reply)));
 }
 
-/** Finds the metadata of a request without reading its other params; undefined if it cannot be read. */
+/** Reads the metadata of a request without its other params; undefined if the params are not a valid object. */
 export function metadataOf(request: Request) {
   const params = membersOf(request.bytes, request.params);
   return { params, meta: membersOf(request.bytes, params?.get('_meta')) };
 }
 
 /**
- * Checks what MCP 2026-07-28 requires of a request over HTTP: a version, the client's capabilities, and headers that
- * agree with the body, because proxies route by the headers. The check returns the error, if any.
+ * Creates the check of what MCP 2026-07-28 requires of a request over HTTP: a version, the client's capabilities, and
+ * headers that agree with the body, because proxies route by the headers. The check returns the error, if any.
  */
 function createRequestCheck(router: Pick<Router, 'describeTool'>) {
-  /** Keyed by the description, which the catalog keeps until the tool changes. */
+  /** Header declarations by the bytes of the tool's description, which the catalog keeps until the tool changes. */
   const declared = new WeakMap<Buffer, readonly ParamHeader[]>();
 
   function declaredBy(

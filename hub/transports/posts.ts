@@ -10,22 +10,22 @@ import type { SessionTable } from './session-table.ts';
 type Post = ResponseStream & {
   readonly request: EndpointRequest;
   readonly http: HttpSession;
-  /** When it began, on the monotonic clock. */
+  /** Start of the POST on the monotonic clock, in ms. */
   readonly since: number;
-  /** A batch is answered by an array, even with one answer. */
+  /** True for a batch, which is answered by an array even if there is one answer. */
   readonly batch: boolean;
-  /** Whether it is the `initialize` that opens the session. */
+  /** True for the `initialize` that opens the session. */
   readonly opening: boolean;
-  /** False if none of its messages expects an answer. MCP requires status 202 then, without a stream. */
+  /** True if a message of the POST expects an answer. Otherwise MCP requires status 202, without a stream. */
   readonly isAnswered: boolean;
-  /** Set after a notification, or after a long wait, until the answer. */
+  /** The event stream of the answer. Set after a notification, or after `streamAfterMs`, until the answer. */
   events: EventStream | undefined;
 };
 
-/** A call that takes longer is answered on a stream, which survives a lost connection. */
+/** Time in ms after which a call is answered on a stream, which survives a lost connection. */
 const streamAfterMs = 2_000;
 
-/** The POSTs of all sessions that are being answered. */
+/** Answers the POSTs of all sessions. */
 export function createPosts(sessions: SessionTable, clock: Clock, log: Pick<Log, 'error'>) {
   const posts = createSlotMap<Post>();
 
@@ -42,7 +42,7 @@ export function createPosts(sessions: SessionTable, clock: Clock, log: Pick<Log,
     const { http, opening } = post;
     try {
       finish(post, answers);
-      // After a refused initialize the client has no id of a session.
+      // After a refused `initialize`, the client has no session id.
       if (opening && http.session.protocolVersion === undefined)
         void sessions.end(http, 'initialize was refused');
     } catch (error) {
@@ -58,7 +58,7 @@ export function createPosts(sessions: SessionTable, clock: Clock, log: Pick<Log,
     get size() {
       return posts.size;
     },
-    /** Passes the messages to the session and sends the answers. */
+    /** Passes the messages of a POST to the session and sends the answers. */
     answer(post: Post, messages: readonly (Message | Malformed)[]): void {
       const { http } = post;
       sessions.use(http);
@@ -66,7 +66,7 @@ export function createPosts(sessions: SessionTable, clock: Clock, log: Pick<Log,
       if (http.ready) void http.ready.then(() => accept(post, number, messages));
       else accept(post, number, messages);
     },
-    /** Begins the streams of long calls. */
+    /** Begins streams for calls that take longer than `streamAfterMs`. */
     streamLong(): void {
       const now = clock.monotonic();
       for (const [, post] of posts.entries())
@@ -89,7 +89,7 @@ async function answersTo(
   return answers.filter(answer => answer !== undefined);
 }
 
-/** Has only one closure, because there is a post for each call. */
+/** Creates the record of a POST. It has only one closure, because there is a record for each call. */
 export function createPost(
   request: EndpointRequest,
   http: HttpSession,
@@ -116,11 +116,11 @@ export function createPost(
 
 const hasAnswer = ({ kind }: Message | Malformed) => kind === 'request' || kind === 'malformed';
 
-/** Begins an event stream if the client accepts one, so that a long call can be resumed. */
+/** Begins an event stream if the client accepts one, so that the client can resume a long call. */
 function beginStream(post: Post): EventStream | undefined {
   const { response, acceptsStream } = post.request;
   if (!acceptsStream || post.opening || !post.isAnswered) return undefined;
-  // The answer was sent, without a stream or as the end of one.
+  // The answer was sent already, either without a stream or as the last event of a stream.
   if (response.headersSent && !post.events) return undefined;
   return openStream(post);
 }
@@ -145,11 +145,11 @@ export function finish(post: Post, answers: readonly ReplyBytes[]): void {
     const events = openStream(post);
     for (const answer of answers) events.write(whole(answer));
     http.finish(events);
-    // Later messages about the request must not go to the ended stream, which no client reads.
+    // Later messages about the request must not be written to the ended stream, which no client reads.
     post.events = undefined;
   } else {
     const body = post.batch ? batchOf(answers) : only;
-    // A refused initialize opens no session.
+    // A refused `initialize` opens no session.
     const opened = opening && http.session.protocolVersion !== undefined;
     sendJson(response, 200, body, opened ? { 'mcp-session-id': http.id } : undefined);
   }

@@ -10,7 +10,7 @@ import { type SealedSession, type SessionIds, nonceOf } from './session-id.ts';
 export type SavedSessions = ReturnType<typeof createSavedSessions>;
 
 type SavedSessionsOptions = {
-  /** A session that was not used for this long cannot be resumed. */
+  /** Time in ms after which an unused session cannot be resumed. */
   readonly idleMs: number;
   readonly maxSessions: number;
 };
@@ -18,7 +18,7 @@ type SavedSessionsOptions = {
 type SavedSessionsNeeds = {
   readonly clock: Clock;
   readonly ids: SessionIds;
-  /** Resolves when the servers of this run have listed what they offer. */
+  /** Resolves when the servers of this run have listed their items. */
   readonly listed: Promise<void>;
   /** Opens the journal of the records. `snapshot` returns all current records. */
   readonly openJournal: (
@@ -29,25 +29,29 @@ type SavedSessionsNeeds = {
 type SessionRecord = {
   /** The nonce of the session's id. */
   readonly key: string;
-  /** The server that the client sees alone, or its profile after "@". */
+  /** The server of the session's endpoint, or its profile after "@"; undefined for all servers. */
   readonly server: string | undefined;
-  /** In milliseconds since the epoch. */
+  /** Time of the last use, in milliseconds since the epoch. */
   readonly usedAt: number;
   readonly settings: SessionSettings;
 };
 
-/** How long changes are collected before they are written. */
+/** Time in ms for which changes are collected before they are written. */
 const saveDelayMs = 50;
-/** A record is this much older than the last use of its session at most. */
+/**
+ * Maximum age in ms of `usedAt` in a record. A session that was used later than this after its record is saved again.
+ */
 const staleMs = 5 * 60_000;
-/** A session whose settings take more as JSON text cannot be resumed. */
+/**
+ * Maximum length of a session's settings as JSON text, in characters. A session with more settings cannot be resumed.
+ */
 const maxSettingsLength = 16 * 1024;
 
 /**
- * The sessions of streamable HTTP that the next run of the hub can resume. The id of a session contains its constant
- * data; a journal contains a record for each open session: its last use and the settings of its client. Records are
- * written shortly after an answer, never before it. A crash loses the newest records: a session is unknown afterwards, or
- * has the settings of a moment earlier.
+ * Saves the sessions of streamable HTTP, so that the next run of the hub can resume them. The id of a session contains
+ * its constant data; a journal contains a record for each open session: its last use and the settings of its client.
+ * Records are written shortly after an answer, never before it. A crash loses the newest records: a session is unknown
+ * afterwards, or has slightly older settings.
  */
 export function createSavedSessions(
   { idleMs, maxSessions }: SavedSessionsOptions,
@@ -56,12 +60,15 @@ export function createSavedSessions(
   const records = new Map<string, SessionRecord>();
   const isCurrent = ({ usedAt }: SessionRecord) => clock.now() - usedAt <= idleMs;
   const journal = openJournal(() => [...records.values()].filter(isCurrent));
-  /** The sessions of this run, with the keys of their records. */
+  /** Saved sessions of this run, with the keys of their records. */
   const tracked = new Map<HttpSession, string>();
   const touched = new Set<HttpSession>();
   let isOver = false;
 
-  /** The server or the profile of an address, which cannot have one name. Undefined for all servers. */
+  /**
+   * Returns the server or the profile of an endpoint, marked so that they cannot be confused. Undefined for all
+   * servers.
+   */
   const placeOf = (endpoint: Endpoint, { profile }: Principal) => {
     if (endpoint !== 'all') return endpoint.config.name;
     return profile === undefined ? undefined : `@${profile}`;
@@ -77,7 +84,7 @@ export function createSavedSessions(
     return journal.append({ key, ended: true }).then(() => undefined);
   }
 
-  /** Writes the record of a session, unless nothing has changed. */
+  /** Writes the record of a session, unless its settings are the same and `usedAt` is at most `maxStaleMs` old. */
   function save(http: HttpSession, maxStaleMs: number): void {
     const key = tracked.get(http);
     if (key === undefined) return;
@@ -112,37 +119,37 @@ export function createSavedSessions(
 
   return {
     listed,
-    /** The id of a session that can be resumed; undefined if it cannot be. */
+    /** Encrypts the data of a session into its id; undefined if the session cannot be resumed. */
     seal: (endpoint: Endpoint, principal: Principal, session: SealedSession) =>
       ids.seal({ server: placeOf(endpoint, principal), principal }, session),
-    /** A session of an earlier run that has not ended, for the principal that opened it. */
+    /** Finds a session of an earlier run that has not ended, for the principal that opened it. */
     find(id: string, endpoint: Endpoint, principal: Principal): EarlierSession | undefined {
       const record = records.get(nonceOf(id));
       if (!record || !isCurrent(record)) return undefined;
-      // Each session has an instance of its own there, which ended with the hub.
+      // Each session has an instance of its own at this endpoint, which ended with the earlier run.
       if (endpoint !== 'all' && endpoint.config.instance === 'session') return undefined;
       const sealed = ids.open(id, { server: placeOf(endpoint, principal), principal });
       return sealed && { ...sealed, settings: record.settings };
     },
-    /** Saves the session from here on. Its id must come from `seal`. */
+    /** Starts to save the session. Its id must come from `seal`. */
     track: (http: HttpSession) => void tracked.set(http, nonceOf(http.id)),
-    /** Saves the session soon, if its settings have changed or it cannot be resumed any more. */
+    /** Saves the session soon, if its settings have changed or it can no longer be resumed. */
     touch,
-    /** Touches the sessions whose records have an outdated time of use. */
+    /** Saves sessions soon whose records have an outdated time of use. */
     refresh(): void {
       for (const [http, key] of tracked) {
         const record = records.get(key);
         if (record && usedAtOf(http) - record.usedAt > staleMs) touch(http);
       }
     },
-    /** The session has ended. Resolves when no later run can resume it. */
+    /** Deletes the record of a session that ended. Resolves when no later run can resume it. */
     forget(http: HttpSession): Promise<void> | undefined {
       const key = isOver ? undefined : tracked.get(http);
       tracked.delete(http);
       touched.delete(http);
       return key === undefined ? undefined : remove(key);
     },
-    /** Forgets the sessions of a server that no client has resumed in this run. */
+    /** Deletes the records of sessions of a server that no client has resumed in this run. */
     forgetServer(server: string): void {
       for (const [key, record] of records) if (record.server === server) void remove(key);
     },

@@ -5,7 +5,7 @@ import type { EarlierSession } from '#routing';
 /** The contents of a session id, for the next run of the hub. */
 export type SealedSession = Omit<EarlierSession, 'settings'>;
 
-/** The endpoint and the principal of a session id. The id opens for no other, and with no other credential. */
+/** The endpoint and the principal of a session id. The id is valid only for them, and only with the same credential. */
 type SessionBinding = {
   /** The server of the endpoint, or the profile after "@"; undefined for all servers. */
   readonly server: string | undefined;
@@ -18,23 +18,26 @@ export type SessionIdsOptions = {
   /** 32 secret bytes of the data folder. */
   readonly secret: Buffer;
   readonly hubId: string;
-  /** The credential that a principal presents, of which only a digest is used; undefined if it needs none. */
+  /** Returns the credential of a principal, of which only a digest is used; undefined if the principal needs none. */
   readonly credentialOf: (principal: Principal) => string | undefined;
 };
 
-/** Clients send the id with each request, and heads of more than 8 KiB are refused. */
+/**
+ * Maximum length of an id in characters. Clients send the id with each request, and heads of more than 8 KiB are
+ * refused.
+ */
 const maxIdLength = 1_024;
 const nonceBytes = 12;
 const tagBytes = 16;
 const nonceLength = 16;
 /** Hub id, a dot, and the nonce, ciphertext and tag of AES-256-GCM as base64url. */
 const shape = /^([a-z0-9]{1,64})\.([\w-]{44,})$/;
-/** Occurs in no JSON text. */
+/** Separates fields. JSON text never contains this character. */
 const separator = '\0';
 
 /**
- * Session ids of streamable HTTP that the hub encrypts and authenticates, so that its next run can read them. An id
- * is not a credential: it opens only for a request that the guard has admitted as the same principal, with the same
+ * Encrypts and authenticates session ids of streamable HTTP, so that the next run of the hub can read them. An id is
+ * not a credential: it is valid only for a request that the guard has admitted as the same principal, with the same
  * credential.
  */
 export function createSessionIds({ secret, hubId, credentialOf }: SessionIdsOptions) {
@@ -47,7 +50,7 @@ export function createSessionIds({ secret, hubId, credentialOf }: SessionIdsOpti
   }
 
   return {
-    /** Undefined if the client's data is too long for an id. */
+    /** Creates the id of a session; undefined if the client's data is too long for an id. */
     seal(
       binding: SessionBinding,
       { client, protocolVersion, openedAt }: SealedSession,
@@ -61,13 +64,13 @@ export function createSessionIds({ secret, hubId, credentialOf }: SessionIdsOpti
       const id = `${hubId}.${Buffer.concat(sealed).toString('base64url')}`;
       return id.length > maxIdLength ? undefined : id;
     },
-    /** Undefined unless a hub with the same id and key sealed it for this binding. */
+    /** Decrypts an id; undefined unless a hub with the same id and key created it for this binding. */
     open(id: string, binding: SessionBinding): SealedSession | undefined {
       if (id.length > maxIdLength) return undefined;
       const [, hub, body = ''] = shape.exec(id) ?? [];
       if (hub !== hubId) return undefined;
       const bytes = Buffer.from(body, 'base64url');
-      // Several texts decode to the same bytes; only one is the id.
+      // Several base64url texts decode to the same bytes; only the canonical one is the id.
       if (bytes.toString('base64url') !== body) return undefined;
       const nonce = bytes.subarray(0, nonceBytes);
       const decipher = createDecipheriv('aes-256-gcm', key, nonce, { authTagLength: tagBytes })
@@ -78,7 +81,7 @@ export function createSessionIds({ secret, hubId, credentialOf }: SessionIdsOpti
         text = decipher.update(bytes.subarray(nonceBytes, -tagBytes), undefined, 'utf8');
         text += decipher.final('utf8');
       } catch {
-        // The id was forged or is bound to something else.
+        // The id was forged, or belongs to another endpoint or principal.
         return undefined;
       }
       const [openedAt, protocolVersion = '', clientInfo = '', capabilities = ''] =
@@ -88,7 +91,7 @@ export function createSessionIds({ secret, hubId, credentialOf }: SessionIdsOpti
   };
 }
 
-/** The random part of an id, which identifies the session without giving access to it. */
+/** Returns the random part of an id, which identifies the session without giving access to it. */
 export const nonceOf = (id: string): string => {
   const at = id.indexOf('.') + 1;
   return id.slice(at, at + nonceLength);

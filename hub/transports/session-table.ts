@@ -12,10 +12,10 @@ import type { SealedSession } from './session-id.ts';
 export type SessionTable = ReturnType<typeof createSessionTable>;
 
 export type SessionTableOptions = {
-  /** A session without a stream or a request for this long ends. */
+  /** Time in ms after which a session without an open stream or request ends. */
   readonly idleMs: number;
   readonly maxSessions: number;
-  /** A client that opens more sessions loses its own. */
+  /** Maximum number of sessions per client. A client that opens more loses one of its own. */
   readonly maxSessionsPerClient?: number;
 };
 
@@ -23,15 +23,15 @@ export type SessionTableNeeds = {
   readonly router: Pick<Router, 'open'>;
   readonly clock: Clock;
   readonly newId: () => string;
-  /** Absent: all sessions end with this run of the hub. */
+  /** Saves sessions for the next run. Absent: all sessions end with this run of the hub. */
   readonly saved?: SavedSessions;
 };
 
 const defaultMaxPerClient = 1_000;
-/** Events that all streams together keep for clients that reconnect, in bytes. */
+/** Maximum total size of the events that all streams store for clients that reconnect, in bytes. */
 const maxReplayBytes = 64 * 1024 * 1024;
 
-/** The open sessions of streamable HTTP. */
+/** Keeps the open sessions of streamable HTTP. */
 export function createSessionTable(options: SessionTableOptions, needs: SessionTableNeeds) {
   const { clock, router, saved } = needs;
   const sessions = new Map<string, HttpSession>();
@@ -52,8 +52,9 @@ export function createSessionTable(options: SessionTableOptions, needs: SessionT
   }
 
   /**
-   * Ends a session if the maximum is open: one of the client itself if it has its share, else one that was not used
-   * after `initialize`, else one of the principal with the most sessions, of its client with the most.
+   * If the maximum number of sessions is open, ends one: of the client itself if it has reached its own maximum, else
+   * one that was not used after `initialize`, else one of the principal with the most sessions, of its client with the
+   * most.
    */
   function makeRoom(client: string): void {
     const own = byClient.get(client);
@@ -124,7 +125,7 @@ export function createSessionTable(options: SessionTableOptions, needs: SessionT
       if (id !== undefined) saved?.track(http);
       return http;
     },
-    /** Resumes a session of an earlier run of the hub; undefined if there is none of that id. Throws as `open` does. */
+    /** Resumes a session of an earlier run of the hub; undefined if there is no such session. Throws like `open`. */
     resume(id: string, request: EndpointRequest): HttpSession | undefined {
       const { endpoint, principal } = request;
       const earlier = saved?.find(id, endpoint, principal);
@@ -140,9 +141,9 @@ export function createSessionTable(options: SessionTableOptions, needs: SessionT
         });
       return http;
     },
-    /** Resolves when no later run of the hub can resume the session; undefined if none could. */
+    /** Ends a session. Resolves when no later run can resume it; returns undefined if none could. */
     end,
-    /** Ends the sessions of an endpoint, or all. */
+    /** Ends the sessions of an endpoint, or all sessions. */
     endAll(reason: string, endpoint?: Endpoint): void {
       for (const http of Array.from(sessions.values()))
         if (endpoint === undefined || http.endpoint === endpoint) void end(http, reason);
@@ -153,18 +154,18 @@ export function createSessionTable(options: SessionTableOptions, needs: SessionT
       for (const http of Array.from(sessions.values()))
         if (isSamePrincipal(http.session.principal, principal)) void end(http, reason);
     },
-    /** Counts a request or an open stream, until `release`. */
+    /** Counts a request or an open stream of a session until `release`. */
     use(http: HttpSession): void {
       http.active++;
       http.usedAt = clock.monotonic();
     },
-    /** Also saves the session soon for the next run of the hub, if its settings have changed. */
+    /** Ends the count of `use`, and saves the session for the next run if its settings have changed. */
     release(http: HttpSession): void {
       http.active--;
       http.usedAt = clock.monotonic();
       saved?.touch(http);
     },
-    /** Ends sessions that were idle for `idleMs`, and forgets old streams. */
+    /** Ends sessions that were idle for `idleMs`, and deletes the events of streams that ended long ago. */
     expire(): void {
       saved?.refresh();
       const now = clock.monotonic();
@@ -180,7 +181,7 @@ export function createSessionTable(options: SessionTableOptions, needs: SessionT
   };
 }
 
-/** Of the sessions that are not in use, one that was never used, or else the least recently used. */
+/** Returns the session to end, of those not in use: one that was never used, else the least recently used. */
 function idlest(all: Iterable<HttpSession>): HttpSession | undefined {
   let found: HttpSession | undefined;
   for (const http of all) {
@@ -193,13 +194,16 @@ function idlest(all: Iterable<HttpSession>): HttpSession | undefined {
 
 type Shares = readonly ReadonlySet<HttpSession>[];
 
-/** The first with the largest size; undefined of none. */
+/** Returns the first element with the largest size; undefined if there are none. */
 function largest<T>(all: readonly T[], sizeOf: (one: T) => number): T | undefined {
   const sizes = all.map(sizeOf);
   return all[sizes.indexOf(Math.max(...sizes))];
 }
 
-/** Identifies a client, whose sessions are counted: by its principal, the name that it gives itself, and its program. */
+/**
+ * Returns the key under which sessions of a client are counted: its principal, the name that it gives itself, and its
+ * program.
+ */
 function clientKey(
   { client }: SealedSession,
   { headers, principal }: Pick<EndpointRequest, 'headers' | 'principal'>,

@@ -28,14 +28,14 @@ const messageStart = 'event: message\ndata: ';
 const eventEnd = '\n\n';
 
 /**
- * HTTP with server-sent events (MCP 2024-11-05): an event stream is the session. Its client sends messages by POST,
- * and all answers are events of the stream.
+ * Creates the transport HTTP with server-sent events (MCP 2024-11-05): an event stream is the session. Its client
+ * sends messages by POST, and all answers are events of the stream.
  */
 export function createSse({ connections, newId }: SseNeeds) {
   const sessions = new Map<string, Connection>();
 
   return {
-    /** Opens the stream as the answer to a GET. */
+    /** Opens the stream of a session as the answer to a GET. */
     open(
       { headers }: Pick<IncomingMessage, 'headers'>,
       response: ServerResponse,
@@ -79,7 +79,7 @@ export function createSse({ connections, newId }: SseNeeds) {
       response.writeHead(200, eventStreamHeaders);
       response.write(`event: endpoint\ndata: ${messagesPath}?sessionId=${id}${eventEnd}`);
     },
-    /** Receives a POST to the session that the query of the URL names. */
+    /** Receives a POST with a message for the session in the query of the URL. */
     post(
       request: IncomingMessage,
       response: ServerResponse,
@@ -88,7 +88,7 @@ export function createSse({ connections, newId }: SseNeeds) {
     ): void {
       const query = new URLSearchParams((request.url ?? '').split('?')[1]);
       const connection = sessions.get(query.get('sessionId') ?? '');
-      // The id is not a credential.
+      // The session id is not a credential.
       if (!connection || !isSamePrincipal(connection.principal, principal)) {
         const why = 'the session is unknown or over: open the stream again';
         return refuse(response, 404, sessionUnknown, why, body);

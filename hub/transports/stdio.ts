@@ -5,25 +5,25 @@ import type { Endpoint } from '#routing';
 import type { ClientConnections } from './connections.ts';
 
 type StdioOptions = FramesOptions & {
-  /** How long the hub answers calls in flight after the end of stdin, in milliseconds. */
+  /** Maximum time in ms to answer calls in flight after the end of stdin. */
   readonly graceMs: number;
 };
 
 type StdioNeeds = {
   readonly connections: Pick<ClientConnections, 'open'>;
   readonly clock: Clock;
-  /** The client by name on stdin. Absent: a client without a name. */
+  /** The named client on stdin. Absent: a client without a name. */
   readonly principal?: Principal | undefined;
-  /** A profile that exists. */
+  /** The profile of the client, which must exist in the config. */
   readonly profile?: string | undefined;
 };
 
-/** The client on stdin, which presents no key. */
+/** Principal of a client on stdin that presents no key. */
 const stdioPrincipal: Principal = { kind: 'local', name: 'stdio', grants: { administer: false } };
 
 /**
- * Connects the client on stdin and stdout. Throws if the hub refuses new connections. `over` resolves with the reason when
- * the connection has ended and everything is written.
+ * Connects the client on stdin and stdout. Throws if the hub refuses new connections. `over` resolves with the reason
+ * when the connection has ended and all output is written.
  */
 export function openStdio(
   streams: StdioStreams,

@@ -43,7 +43,7 @@ import {
 export type Streamable = ReturnType<typeof createStreamable>;
 
 export type StreamableOptions = SessionTableOptions & {
-  /** POSTs of sessions above this number are refused; 10,000 by default. */
+  /** Maximum number of unanswered POSTs of all sessions; 10,000 by default. POSTs above it are refused. */
   readonly maxPosts?: number;
 };
 
@@ -52,13 +52,15 @@ type StreamableNeeds = SessionTableNeeds & {
   readonly log: Log;
 };
 
-/** Interval of the upkeep of sessions and streams. */
+/** Interval in ms at which sessions and streams are checked. */
 const tickMs = 1_000;
 const keepAliveTicks = 15;
 const defaultMaxPosts = 10_000;
 const { invalidRequest, methodNotFound } = rpcCodes;
 
-/** MCP's streamable HTTP: POST, GET and DELETE for the revisions 2025-03-26 to 2025-11-25, POST for 2026-07-28. */
+/**
+ * Creates MCP's streamable HTTP: POST, GET and DELETE for the revisions 2025-03-26 to 2025-11-25, POST for 2026-07-28.
+ */
 export function createStreamable(options: StreamableOptions, needs: StreamableNeeds) {
   const { clock, log, router } = needs;
   const { maxPosts = defaultMaxPosts } = options;
@@ -67,7 +69,7 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
   const posts = createPosts(sessions, clock, log);
   let draining = false;
   let ticks = 0;
-  /** Runs while a session is open. */
+  /** Checks sessions and streams while a session is open. */
   const ticker = createTicker(clock, tickMs, () => {
     posts.streamLong();
     if (++ticks % keepAliveTicks === 0) sessions.keepAlive();
@@ -107,7 +109,7 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
     return undefined;
   }
 
-  /** Opens a session for `initialize`. Answers with an error and returns undefined if there are too many. */
+  /** Opens a session for `initialize`. Answers with an error and returns undefined if too many sessions are open. */
   function open(request: EndpointRequest, { bytes, params, id }: Request): HttpSession | undefined {
     const members = membersOf(bytes, params);
     try {
@@ -134,7 +136,7 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
       return refuse(response, 415, refused, 'Content-Type must be application/json', body);
     const { batch, messages } = readMessages(body);
     const [first] = messages;
-    // In a batch, the other messages are still answered.
+    // In a batch, the remaining messages are still answered.
     if (first?.kind === 'malformed' && messages.length === 1)
       return sendJson(response, 400, malformedAnswer(first));
     if (isModern(headers, messages)) {
@@ -155,7 +157,7 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
     const { protocolVersion } = http.session;
     if (opening && protocolVersion !== undefined)
       return refuse(response, 400, invalidRequest, 'the session is initialized already', body);
-    // The client could not end the request: in a session, a lost connection cancels nothing.
+    // The client could not end this request: with a session, a lost connection cancels nothing.
     if (single?.method === 'subscriptions/listen')
       return refuse(response, 400, methodNotFound, 'sessions do not listen', body);
     if (batch && !allowsBatches(protocolVersion ?? '')) {
@@ -175,7 +177,7 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
     if (!request.acceptsStream)
       return refuse(response, 406, refused, 'Accept must name text/event-stream');
     const http = sessionOf(request);
-    // A closed response emits no further close event, so the session would stay in use forever.
+    // A closed response emits no further close event, so that the session would stay in use forever.
     if (!http || response.destroyed) return;
     const lastId = headers['last-event-id'];
     const lastSeen = lastId === undefined ? undefined : parseEventId(String(lastId));
@@ -201,7 +203,7 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
     get sessionCount() {
       return sessions.size;
     },
-    /** Answers a request to an MCP endpoint. `body` is that of a POST. */
+    /** Answers a request to an MCP endpoint. `body`: the body of a POST. */
     handle(
       incoming: HttpRequest,
       response: HttpResponse,
@@ -229,12 +231,12 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
       modern.endOf(principal, reason);
     },
     /**
-     * Refuses new requests, waits at most `graceMs` for calls in flight, then ends all sessions. It does not wait for
-     * requests to listen, which the router ends.
+     * Refuses new requests, waits at most `graceMs` for calls in flight, then ends all sessions. Does not wait for
+     * `subscriptions/listen` requests, which the router ends.
      */
     async drain(graceMs: number): Promise<void> {
       draining = true;
-      // The caller of drain ends requests to listen in this turn.
+      // The caller of `drain` ends `subscriptions/listen` requests in this turn.
       await Promise.resolve();
       // The router also counts calls without a session.
       const isBusy = () => posts.size > 0 || modern.isBusy || router.inFlight > 0;
@@ -251,8 +253,8 @@ const versionKey = Buffer.from(metaKeys.protocolVersion);
 const backslash = 0x5c;
 
 /**
- * Whether a POST is of the stateless revision: its header says so, or one of its requests names a version. A session
- * id in it is ignored, because that revision has no sessions.
+ * True if a POST is of the stateless revision: its version header names that revision, or the `_meta` of one of its
+ * requests names any. A session id in it is ignored, because that revision has no sessions.
  */
 function isModern(
   headers: IncomingHttpHeaders,
@@ -261,11 +263,14 @@ function isModern(
   return headers['mcp-protocol-version'] === modernVersion || messages.some(namesVersion);
 }
 
-/** Finds requests without the name of the member quickly, as most requests of a session are. */
+/**
+ * True if the `_meta` of a request names a revision. Searches the bytes first, because most requests of a session name
+ * none.
+ */
 function namesVersion(message: Message | Malformed): boolean {
   if (message.kind !== 'request' || !message.params) return false;
   const { bytes } = message;
-  // A backslash can escape any character of the name.
+  // A backslash may escape a character of the member's name.
   if (!bytes.includes(versionKey) && !bytes.includes(backslash)) return false;
   return metadataOf(message).meta?.has(metaKeys.protocolVersion) ?? false;
 }

@@ -16,14 +16,14 @@ type WebSocketsNeeds = {
   readonly connections: Pick<ClientConnections, 'open'>;
   readonly clock: Pick<Clock, 'after'>;
   readonly log: Log;
-  /** The bytes of incomplete messages. */
+  /** Budget for the bytes of incomplete messages. */
   readonly unfinished: ByteBudget;
 };
 
 const subprotocol = 'mcp';
-/** How long the hub waits for the client's close frame, in milliseconds. */
+/** Time in ms to wait for the client's close frame. */
 const closeMs = 1_000;
-/** A client that misses this many pings is dropped. */
+/** Maximum number of unanswered pings. A client above it is dropped. */
 const maxUnansweredPings = 4;
 const asText = { binary: false, compress: false } as const;
 
@@ -32,15 +32,18 @@ const goingAway = 1001;
 const unsupportedData = 1003;
 const policyViolation = 1008;
 const tryAgainLater = 1013;
-/** The longest reason of a close frame, in bytes. */
+/** Maximum length of the reason in a close frame, in bytes. */
 const maxReasonBytes = 123;
-/** From this length on, the rest of a message is moved to its own pages, because it may stay unfinished for long. */
+/**
+ * Size in bytes from which the rest of a message is copied to memory of its own, because the message may stay
+ * incomplete for long.
+ */
 const movedBytes = 256 * 1024;
 
 /**
- * MCP over WebSocket, which clients use although no revision defines it: a text message is a JSON-RPC message. The
- * subprotocol `mcp` is accepted if the client offers it. A connection with a message longer than `maxMessageBytes` is
- * closed with 1009.
+ * Creates the transport MCP over WebSocket, which clients use although no revision defines it: a text message is a
+ * JSON-RPC message. The subprotocol `mcp` is accepted if the client offers it. A connection with a message longer than
+ * `maxMessageBytes` is closed with 1009.
  */
 export function createWebSockets(
   { maxMessageBytes }: { readonly maxMessageBytes: number },
@@ -55,7 +58,7 @@ export function createWebSockets(
       clientTracking: false,
       // Compression costs more memory and time than it saves on a local connection.
       perMessageDeflate: false,
-      // Answered below, while the client reads the answers.
+      // Pings are answered below, only as fast as the client reads the answers.
       autoPong: false,
       maxPayload: maxMessageBytes,
       handleProtocols: offered => offered.has(subprotocol) && subprotocol,
@@ -66,7 +69,7 @@ export function createWebSockets(
   function close(ws: WebSocket, code: number, reason: string): void {
     if (ws.readyState !== ws.OPEN) return;
     const bytes = Buffer.from(reason);
-    // The cut may split a character.
+    // Truncating the reason could split a character, so a long reason is omitted.
     ws.close(code, bytes.length > maxReasonBytes ? '' : bytes);
     const giveUp = clock.after(closeMs, () => ws.terminate());
     ws.once('close', () => giveUp[Symbol.dispose]());
@@ -114,7 +117,7 @@ export function createWebSockets(
       },
     });
     const push = socket.push.bind(socket);
-    // Node's socket hands over what has come by this.
+    // Node's socket passes received data to this function.
     socket.push = (chunk, encoding) =>
       push(
         Buffer.isBuffer(chunk) && unfinishedBytes > movedBytes ? moveToPages(chunk) : chunk,
@@ -141,8 +144,8 @@ export function createWebSockets(
 
   return {
     /**
-     * Takes over a connection whose upgrade the guard admitted. `admit` asks it again for the principal, because loading
-     * the package takes a moment.
+     * Accepts a connection whose upgrade the guard admitted. `admit` checks the principal again, because loading the
+     * WebSocket package takes a moment.
      */
     accept(
       request: IncomingMessage,
@@ -151,7 +154,7 @@ export function createWebSockets(
       endpoint: Endpoint,
       admit: () => Principal | undefined,
     ): void {
-      // The client may leave while the package is being loaded.
+      // The client may disconnect while the package is being loaded.
       socket.on('error', () => {});
       loading ??= load();
       loading.then(
@@ -171,7 +174,7 @@ export function createWebSockets(
 }
 
 /**
- * Answers pings. While an answer waits to be sent, only the newest ping is kept (RFC 6455, section 5.5.3), so that a
+ * Answers pings. While an answer waits to be sent, only the newest ping is stored (RFC 6455, section 5.5.3), so that a
  * client that does not read cannot fill the memory.
  */
 function createPonger(ws: WebSocket): (data: Buffer) => void {
