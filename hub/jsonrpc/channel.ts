@@ -6,13 +6,16 @@ export type Closed = { readonly reason: string; readonly error?: Error };
 /** Receives the messages of a channel, in order. Must not throw. */
 export type Receiver = {
   /**
-   * `about`: id, as JSON text, of the request on whose response the message arrived. Known only over HTTP, where each
-   * request has its own response.
+   * Called for each message. `about`: id, as JSON text, of the request on whose response the message arrived. Known
+   * only over HTTP, where each request has its own response.
    */
   message(message: Message, about?: string): void;
-  /** A discarded oversized line. `id`: id of the response as JSON text, if the line is one. */
+  /** Called for a discarded oversized line. `id`: id of the response as JSON text, if the line is a response. */
   oversized(line: { readonly id: string | undefined; readonly bytes: number }): void;
-  /** Output that is not a JSON-RPC message, truncated. For a line that was cut off, only its length. */
+  /**
+   * Called with output that is not a JSON-RPC message, truncated. For an incomplete line, the text gives only its
+   * length.
+   */
   noise(text: string): void;
 };
 
@@ -22,7 +25,7 @@ export type Receiver = {
  * blocks others.
  */
 export interface Channel {
-  /** Sets the receiver. Call it once. Earlier messages were queued. */
+  /** Sets the receiver, which also gets the messages queued before. Call this once. */
   listen(receiver: Receiver): void;
   /** True if the channel passes `about` to `Receiver.message`. */
   readonly tellsWhose?: boolean;
@@ -31,7 +34,7 @@ export interface Channel {
    * HUB_SERVER_BUSY if too many bytes are waiting, and HUB_SERVER_DOWN after the end.
    */
   send(bytes: Buffer): void;
-  /** Stops reading until `resume`; messages that were already read are passed on. Absent: not supported. */
+  /** Stops reading until `resume`; messages that were read before are passed on. Absent: not supported. */
   readonly pause?: () => void;
   readonly resume?: () => void;
   /** Resolves when the channel has closed. Never rejects. */

@@ -3,9 +3,9 @@ import { endOf, keptBytes } from './lines.ts';
 /** A server-sent event (HTML standard, section 9.2.6). */
 type ServerEvent = {
   readonly type: string;
-  /** Undefined if this event has none. */
+  /** The id field; undefined if the event has none. */
   readonly id: string | undefined;
-  /** Multiple lines are joined by line breaks. Empty for an event with only an id. */
+  /** The data field. Multiple lines are joined by line breaks. Empty for an event with only an id. */
   readonly data: Buffer;
 };
 
@@ -34,7 +34,7 @@ export function createEventParser(options: { readonly maxBytes: number }, on: Ev
   let data: Buffer[] = [];
   let dataBytes = 0;
   let dropped: { readonly head: Buffer; tail: Buffer; bytes: number } | undefined;
-  /** The current line belongs to a discarded event. */
+  /** True if the current line belongs to a discarded event. */
   let droppingLine = false;
 
   function drop(value: Buffer): void {
@@ -96,7 +96,7 @@ export function createEventParser(options: { readonly maxBytes: number }, on: Ev
   }
 
   return {
-    /** The parser takes ownership of the chunk. */
+    /** Parses a chunk, and takes ownership of it. */
     push(chunk: Buffer): void {
       // Lines end in LF, CR or CRLF. Remembers the next position of each, so many short lines in a large chunk do not
       // cause a search of the whole chunk per line.
@@ -144,7 +144,7 @@ function joined(lines: readonly Buffer[]): Buffer {
 }
 const newline = Buffer.from('\n');
 
-/** A stream may begin with a byte order mark. */
+/** Removes the byte order mark that a stream may begin with. */
 function withoutMark(line: Buffer): Buffer {
   return line[0] === 0xef && line[1] === 0xbb && line[2] === 0xbf ? line.subarray(3) : line;
 }

@@ -10,13 +10,13 @@ type Handlers = {
   message(bytes: Buffer): void;
   /** Called for an oversized message, with its start, end and length. */
   oversized(head: Buffer, tail: Buffer, bytes: number): void;
-  /** Called if the stream is not valid framing. The rest is ignored. */
+  /** Called if the framing of the stream is invalid. The rest of the stream is ignored. */
   broken(reason: string): void;
 };
 
 /**
- * Frames messages as lines, or with the headers of the Language Server Protocol, like the other end. JSON cannot begin
- * like a header, so the first byte decides.
+ * Frames messages as lines, or with the headers of the Language Server Protocol, like the other end. The first byte
+ * received decides, because JSON and headers cannot start with the same byte.
  */
 export function createFraming(options: FramesOptions, on: Handlers) {
   let reader: { push(chunk: Buffer): void } | undefined;
@@ -35,7 +35,7 @@ export function createFraming(options: FramesOptions, on: Handlers) {
   }
 
   return {
-    /** Takes ownership of the chunk. */
+    /** Reads a chunk, and takes ownership of it. */
     push(chunk: Buffer): void {
       const at = reader ? 0 : chunk.findIndex(byte => !isSpace(byte));
       const first = chunk[at];
@@ -54,10 +54,10 @@ export function createFraming(options: FramesOptions, on: Handlers) {
 const isLetterC = (byte: number) => byte === 0x43 || byte === 0x63;
 const isSpace = (byte: number) => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d);
 
-/** Maximum length of headers: `Content-Length` and `Content-Type`. */
+/** Maximum length of the headers `Content-Length` and `Content-Type` of a message. */
 const maxHeaderBytes = 1024;
 
-/** The current message. `whole` is undefined if it is oversized. */
+/** The message that is being read. `whole` is undefined if the message is oversized. */
 type Body = {
   readonly length: number;
   readonly whole: Buffer | undefined;

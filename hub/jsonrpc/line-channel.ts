@@ -7,9 +7,9 @@ import { readMessages } from './message.ts';
 export type LineChannelOptions = {
   /** Name of the other end, for error messages. */
   readonly server: string;
-  /** A longer line is discarded in constant memory, and fails its call. */
+  /** Maximum length of a line. A longer line is discarded in constant memory, and fails its call. */
   readonly maxLineBytes: number;
-  /** `send` throws HUB_SERVER_BUSY while more bytes are waiting. */
+  /** Maximum number of bytes that wait to be sent. Above it, `send` throws HUB_SERVER_BUSY. */
   readonly maxWaitingBytes: number;
   /**
    * True if another process used the streams before. A partial line that it may have written is terminated, and a first
@@ -20,13 +20,13 @@ export type LineChannelOptions = {
 
 /** The byte stream under a channel. */
 type LineSink = {
-  /** Must not throw. A broken stream is reported through `ended`. */
+  /** Writes a chunk. Must not throw: a broken stream is reported through `ended`. */
   write(chunk: Buffer): void;
-  /** Bytes passed to `write` that were not sent yet. */
+  /** Returns the number of bytes that were passed to `write` and not sent yet. */
   waitingBytes(): number;
   /** Ends the stream. Must not throw. */
   end(): void;
-  /** Pauses and resumes reading. Absent: not supported. */
+  /** Stops reading until `resume`. Absent: not supported. */
   pause?(): void;
   resume?(): void;
 };
@@ -128,9 +128,9 @@ export function createLineChannel(options: LineChannelOptions, sink: LineSink) {
 
   return {
     channel,
-    /** Receives bytes of the other end. Chunks may end anywhere. */
+    /** Reads bytes from the other end. Chunks may end anywhere. */
     push: (chunk: Buffer) => splitter.push(chunk),
-    /** Call it at the end of the stream. */
+    /** Call this at the end of the stream. */
     ended(reason: Closed): void {
       const rest = splitter.end();
       // A partial message may contain private data.
@@ -141,8 +141,8 @@ export function createLineChannel(options: LineChannelOptions, sink: LineSink) {
 }
 
 /**
- * The id of a discarded response, which servers write first (Python, Go) or last (TypeScript). It counts only next to a
- * `result` or an `error`: requests of the server also have ids, which must not be confused with the hub's.
+ * Returns the id of a discarded response, which servers write first (Python, Go) or last (TypeScript). Accepts it only
+ * next to a `result` or an `error`: requests of the server also have ids, which must not be confused with the hub's.
  */
 export function idAtAnEnd(head: Buffer, tail: Buffer): string | undefined {
   const text = head.toString();
@@ -151,7 +151,7 @@ export function idAtAnEnd(head: Buffer, tail: Buffer): string | undefined {
   return idLast.exec(tail.toString())?.[1];
 }
 
-/** The id of a discarded request, which clients write first (Python, Go) or last (TypeScript). */
+/** Returns the id of a discarded request, which clients write first (Python, Go) or last (TypeScript). */
 export function requestIdAtAnEnd(head: Buffer, tail: Buffer): string | undefined {
   return requestIdFirst.exec(head.toString())?.[1] ?? idLast.exec(tail.toString())?.[1];
 }

@@ -1,6 +1,6 @@
 import { freeBuffer } from '#core';
 
-/** Length of the start and end of an oversized line or event, which identify its call. */
+/** Number of bytes stored from the start and from the end of an oversized line or event, to find the id of its call. */
 export const keptBytes = 1024;
 
 type LineHandlers = {
@@ -17,7 +17,7 @@ export const nothing: Buffer = Buffer.alloc(0);
  * arrives, in constant memory.
  */
 export function createLineSplitter(options: { readonly maxLineBytes: number }, on: LineHandlers) {
-  /** Its first `waiting` bytes are the start of an incomplete line. */
+  /** Buffer whose first `waiting` bytes are the start of an incomplete line. */
   let held: Buffer = nothing;
   let waiting = 0;
   let discarding: { readonly head: Buffer; tail: Buffer; bytes: number } | undefined;
@@ -81,7 +81,7 @@ export function createLineSplitter(options: { readonly maxLineBytes: number }, o
   }
 
   return {
-    /** Takes ownership of the chunk. */
+    /** Splits a chunk, and takes ownership of it. */
     push(chunk: Buffer): void {
       let from = 0;
       let end = chunk.indexOf(0x0a);
@@ -92,7 +92,7 @@ export function createLineSplitter(options: { readonly maxLineBytes: number }, o
       }
       if (from < chunk.length) keep(from === 0 ? chunk : chunk.subarray(from));
     },
-    /** Call it at the end of the stream. Returns the incomplete line, for the log. */
+    /** Call this at the end of the stream. Returns the incomplete line, for the log. */
     end(): Buffer {
       const rest = discarding?.head ?? held.subarray(0, waiting);
       release();
@@ -102,7 +102,7 @@ export function createLineSplitter(options: { readonly maxLineBytes: number }, o
   };
 }
 
-/** The start of two consecutive parts of an oversized message. */
+/** Returns the start of two consecutive parts of an oversized message. */
 export function startOf(before: Buffer, part: Buffer): Buffer {
   const [first, second] = [before.subarray(0, keptBytes), part.subarray(0, keptBytes)];
   return Buffer.concat([first, second]).subarray(0, keptBytes);

@@ -1,9 +1,11 @@
-/** Equal for names that differ in case only, with the letters that Unicode folds into ASCII, such as `ſ` into `s`. */
+/**
+ * Returns the same text for names that differ only in case, or in letters such as `ſ` that Unicode folds into ASCII.
+ */
 const fold = (name: string): string => name.toLowerCase().toUpperCase();
 
 /**
- * Returns a function that finds the name that some readers take another one for: those of Go's encoding/json ignore case.
- * Undefined for the names themselves, and for all that are unlike.
+ * Creates a function that returns which of the names a similar name could be read as, such as `params` for `Params`:
+ * Go's encoding/json ignores case. Undefined for the names themselves, and for names that are not similar.
  */
 export function createLookalikes(names: readonly string[]): (name: string) => string | undefined {
   const own = new Set(names);

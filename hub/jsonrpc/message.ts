@@ -4,8 +4,9 @@ import { type Span, skipSpace, skipString, skipValue } from './scan.ts';
 import { elementsOf, holds, rawText, textOf } from './spans.ts';
 
 /**
- * A JSON-RPC message: the original bytes, with its envelope as spans. Payloads (`params`, `result`, `error`) are validated
- * as JSON, but not parsed. The bytes contain no line breaks, so they can be framed as lines and as server-sent events.
+ * A JSON-RPC message: the original bytes, with its envelope as spans. Payloads (`params`, `result`, `error`) are
+ * validated as JSON, but not parsed. The bytes contain no line breaks, so they can be framed as lines and as
+ * server-sent events.
  */
 export type Message = Request | Notification | Answer;
 
@@ -42,10 +43,10 @@ const malformed = (cause: Malformed['cause'], detail: string): Malformed => ({
   detail,
 });
 
-/** Maximum number of messages in a batch: each uses memory before the first is answered. */
+/** Maximum number of messages in a batch: each message uses memory before the first is answered. */
 const maxBatch = 1000;
 
-/** Reads a message. Takes ownership of the buffer: line breaks in it become spaces. */
+/** Reads a message, and takes ownership of the buffer: line breaks in it become spaces. */
 export function readMessage(bytes: Buffer): Message | Malformed {
   if (!isUtf8(bytes)) return malformed('not_json', 'the bytes are not UTF-8');
   return readEnvelope(bytes);
@@ -59,7 +60,8 @@ export function readAnswer(bytes: Buffer): Answer {
 }
 
 /**
- * Reads a message or a batch (JSON-RPC 2.0 section 6, in MCP until 2025-03-26). Invalid JSON is one malformed message.
+ * Reads a message or a batch (JSON-RPC 2.0 section 6, in MCP until 2025-03-26). Invalid JSON counts as one malformed
+ * message.
  */
 export function readMessages(bytes: Buffer): {
   readonly batch: boolean;
@@ -152,7 +154,7 @@ function readEnvelope(bytes: Buffer): Message | Malformed {
   const end = at + 1;
   if (skipSpace(bytes, end) !== bytes.length)
     return malformed('not_json', 'more follows after the message');
-  // After the scan, which refuses line breaks within strings: they must not become spaces.
+  // Only after the scan, which refuses line breaks within strings: these must not become spaces.
   flatten(bytes);
   if (twice !== undefined) return malformed('not_json_rpc', `"${twice}" stands twice`);
   if (unlike !== undefined)
@@ -163,7 +165,7 @@ function readEnvelope(bytes: Buffer): Message | Malformed {
   if (!version || !holds(bytes, version.start, version.end, '"2.0"'))
     return malformed('not_json_rpc', '"jsonrpc" must be "2.0"');
   if (id && !isId(bytes, id)) {
-    // Only an error may have the id null: the id of its request could not be read.
+    // Only an error may have the id null: the id of its request was unreadable.
     if (!error || rawText(bytes, id) !== 'null')
       return malformed('not_json_rpc', '"id" must be a string or an integer');
     id = undefined;
@@ -184,7 +186,7 @@ function readEnvelope(bytes: Buffer): Message | Malformed {
   return { kind: 'answer', bytes, id, failed: error !== undefined, payload };
 }
 
-/** Replaces line breaks by spaces. In JSON they can only be between tokens. */
+/** Replaces line breaks by spaces. In valid JSON, line breaks occur only between tokens. */
 function flatten(bytes: Buffer): void {
   for (const lineBreak of [0x0a, 0x0d]) {
     let at = bytes.indexOf(lineBreak);
@@ -195,7 +197,7 @@ function flatten(bytes: Buffer): void {
   }
 }
 
-/** MCP allows strings and integers as ids. */
+/** True for a string or an integer: MCP allows no other ids. */
 function isId(bytes: Buffer, id: Span): boolean {
   if (bytes[id.start] === 0x22) return true;
   for (let at = id.start; at < id.end; at++) {

@@ -1,4 +1,4 @@
-/** Position of a value in a message: `start` is the index of its first byte, `end` that after its last. */
+/** Position of a value in a message: `start` is the index of its first byte, `end` the index after its last byte. */
 export type Span = { readonly start: number; readonly end: number };
 
 /** Maximum nesting depth, so that a malicious message cannot overflow the stack. */
@@ -87,7 +87,7 @@ const special = Uint8Array.from({ length: 256 }, (_, byte) =>
 );
 const isSpecial = (byte = 0) => special[byte] ?? 1;
 
-/** After this many plain bytes, long plain text such as an image is likely, and a view of its words pays off. */
+/** Number of plain bytes after which long plain text such as an image is likely, and a view of its words pays off. */
 const nearBytes = 256;
 
 /** Returns the index of the first special byte from `at`. Most bytes of a payload pass through this function. */
@@ -101,7 +101,9 @@ function skipPlain(bytes: Uint8Array, at: number): number {
   return at;
 }
 
-/** Returns an index less than four bytes before the first special byte, or before the end. Reads four bytes at a time. */
+/**
+ * Returns an index less than four bytes before the first special byte, or before the end. Reads four bytes at a time.
+ */
 function skipFours(bytes: Uint8Array, at: number, end: number): number {
   while (
     at + 4 <= end &&
@@ -116,9 +118,9 @@ function skipFours(bytes: Uint8Array, at: number, end: number): number {
 }
 
 /**
- * Returns an index shortly before the first special byte. Reads sixteen bytes at a time: if a byte of a word is below a
- * space, its highest bit is set in `word - 0x20202020`. XOR turns a quote or backslash into 0, which is found in the same
- * way (H. S. Warren, Hacker's Delight, section 6-1).
+ * Returns an index shortly before the first special byte. Reads sixteen bytes at a time: if a byte of a word is below
+ * a space, its highest bit is set in `word - 0x20202020`. XOR turns a quote or backslash into 0, which is found in the
+ * same way (H. S. Warren, Hacker's Delight, section 6-1).
  */
 function skipWords(bytes: Uint8Array, at: number): number {
   const aligned = at + (-(bytes.byteOffset + at) & 3);

@@ -1,7 +1,7 @@
 import { Buffer } from 'node:buffer';
 import { type Span, skipSpace, skipString, skipValue } from './scan.ts';
 
-/** Strings of nearly every message. Comparing takes a tenth of the time of decoding. */
+/** Strings that occur in nearly every message. Comparing takes a tenth of the time of decoding. */
 const usual = [
   'id',
   'name',
@@ -29,7 +29,7 @@ export function holds(bytes: Buffer, start: number, end: number, text: string): 
   return true;
 }
 
-/** The JSON text of a value. */
+/** Returns the JSON text of a value. */
 export function rawText(bytes: Buffer, span: Span): string {
   return bytes.toString('utf8', span.start, span.end);
 }
@@ -39,12 +39,12 @@ export function valueOf(bytes: Buffer, span: Span | undefined): unknown {
   return span && JSON.parse(bytes.toString('utf8', span.start, span.end));
 }
 
-/** Decodes a span that contains a JSON string; otherwise undefined. */
+/** Decodes a span that contains a JSON string; undefined for any other value. */
 export function stringAt(bytes: Buffer, span: Span | undefined): string | undefined {
   return span && bytes[span.start] === 0x22 ? textOf(bytes, span.start, span.end) : undefined;
 }
 
-/** The members of an object, by name. Undefined for duplicate names, which readers interpret differently. */
+/** Returns the members of an object, by name. Undefined for duplicate names, which parsers interpret differently. */
 export function membersOf(
   bytes: Buffer,
   object: Span | undefined,
@@ -68,7 +68,7 @@ export function membersOf(
   return members;
 }
 
-/** The first `limit` elements of the array in a span. Empty if it is not an array. */
+/** Returns the first `limit` elements of the array in a span; an empty array for any other value. */
 export function elementsOf(
   bytes: Buffer,
   array: Span | undefined,
@@ -87,7 +87,7 @@ export function elementsOf(
   return elements;
 }
 
-/** Replaces a span by JSON text. */
+/** Replacement of a span by JSON text. */
 export type Edit = { readonly span: Span; readonly text: string };
 
 /** Replaces spans, which must not overlap, and copies all other bytes. */
@@ -107,12 +107,15 @@ export function splice(bytes: Buffer, edits: readonly Edit[]): Buffer {
   return out;
 }
 
-/** Shorter messages are copied: that is cheap, and editing in place would keep their whole chunk in memory. */
+/**
+ * Size in bytes from which a message is edited in place. Smaller messages are copied: that is cheap, and editing in
+ * place would keep their whole chunk in memory.
+ */
 const largeBytes = 4096;
 
 /**
- * Replaces one span, and takes ownership of the bytes: if the text is not longer than the span, only the shorter side of
- * a large message is moved.
+ * Replaces one span, and takes ownership of the bytes: if the text is not longer than the span, only the shorter side
+ * of a large message is moved.
  */
 export function replace(bytes: Buffer, { start, end }: Span, text: string): Buffer {
   const spare = end - start - Buffer.byteLength(text);
@@ -145,7 +148,10 @@ function inOrder(edits: readonly Edit[]): readonly Edit[] {
 /** Members of an object as JSON text, by name. */
 export type Members = Readonly<Record<string, string>>;
 
-/** Edits that replace members of the object in `span`, or insert them first. `present`: its result of `membersOf`. */
+/**
+ * Returns edits that set members of the object in `span`, or insert them at its start. `present`: the result of
+ * `membersOf`.
+ */
 export function setMembers(
   span: Span,
   present: ReadonlyMap<string, Span>,
@@ -164,7 +170,7 @@ export function setMembers(
   return [{ span: { start: at, end: at }, text }, ...edits];
 }
 
-/** Edits that remove members from the object in `span`. */
+/** Returns edits that remove members from the object in `span`. */
 export function dropMembers(
   bytes: Buffer,
   span: Span,
@@ -193,7 +199,7 @@ export function dropMembers(
 /** The bytes of a response. Consists of pieces if one of them is shared with other responses. */
 export type ReplyBytes = Buffer | readonly Buffer[];
 
-/** Joins the pieces. */
+/** Joins the pieces of a response. */
 export function whole(reply: ReplyBytes): Buffer {
   return Buffer.isBuffer(reply) ? reply : Buffer.concat(reply);
 }

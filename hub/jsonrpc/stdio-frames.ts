@@ -10,7 +10,7 @@ export type StdioStreams = { readonly input: Readable; readonly output: Writable
 type Handlers = {
   /** Called for each message or batch. The receiver owns the buffer. */
   message(bytes: Buffer): void;
-  /** Called once, when the client has closed one of the streams. */
+  /** Called once, when the client has closed stdin or stdout. */
   ended(end: { readonly reason: string; readonly reads: boolean }): void;
 };
 
@@ -19,7 +19,7 @@ const closeMs = 1_000;
 
 /**
  * Sends and receives messages over stdio. Answers a message that is too long with an error. Reads nothing before
- * `read`.
+ * `read` is called.
  */
 export function openFrames(
   { input, output }: StdioStreams,
@@ -43,7 +43,7 @@ export function openFrames(
         `a message of ${bytes} bytes is more than the hub takes: ${options.maxMessageBytes}`,
       );
       const answered = idAtAnEnd(head, tail);
-      // Answers the server in place of the oversized response.
+      // Answers the server in place of the client, whose response was oversized.
       if (answered !== undefined) on.message(errorAnswer(answered, error));
       else write([errorAnswer(requestIdAtAnEnd(head, tail) ?? 'null', error)]);
     },
@@ -75,7 +75,7 @@ export function openFrames(
     read: () => void input.on('data', take),
     /** Sends messages in one write. */
     write,
-    /** Bytes that the client has not read yet. */
+    /** Returns the number of bytes that the client has not read yet. */
     unsentBytes: () => output.writableLength,
     /** Stops reading. Resolves when the client has read all output, or after a timeout. */
     async close(): Promise<void> {
