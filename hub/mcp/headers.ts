@@ -10,7 +10,7 @@ export const mcpHeaders = {
   session: 'mcp-session-id',
 } as const;
 
-/** The member of the params that the header `Mcp-Name` repeats, by method. */
+/** The member of the params whose value the header `Mcp-Name` repeats, by method. */
 const nameMembers: ReadonlyMap<string, string> = new Map([
   ['tools/call', 'name'],
   ['prompts/get', 'name'],
@@ -20,14 +20,14 @@ const nameMembers: ReadonlyMap<string, string> = new Map([
   ['tasks/cancel', 'taskId'],
 ]);
 
-/** The member of the params that `Mcp-Name` repeats, if any. */
+/** Returns the member of the params whose value `Mcp-Name` repeats; undefined if there is none. */
 export const nameMember = (method: string) => nameMembers.get(method);
 
 const prefix = '=?base64?';
 const suffix = '?=';
-/** Values that need no encoding (RFC 9110, section 5.5). Surrounding white space would be lost. */
+/** Matches values that need no encoding (RFC 9110, section 5.5). Surrounding white space would be lost. */
 const plain = /^[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?$/;
-/** Values that are accepted without encoding, including the empty value. */
+/** Matches values that are accepted without encoding, including the empty value. */
 const readable = /^[\x20-\x7e\t]*$/;
 
 const looksEncoded = (value: string) => value.startsWith(prefix) && value.endsWith(suffix);
@@ -51,8 +51,8 @@ export function decodeHeaderValue(value: string): string | undefined {
 }
 
 /**
- * Headers of a request in addition to `MCP-Protocol-Version`, with encoded values. `declared`: headers that the called tool
- * declares. Arguments that are absent, null or integers out of range have no header.
+ * Returns the headers of a request in addition to `MCP-Protocol-Version`, with encoded values. `declared`: headers
+ * that the called tool declares. Arguments that are absent, null or integers out of range have no header.
  */
 export function headersFor(
   request: Request,
@@ -112,7 +112,7 @@ export function headerMismatch(
   return undefined;
 }
 
-/** A value that a header can contain; otherwise undefined. */
+/** Returns an argument as a value that a header can contain; otherwise undefined. */
 function argumentAt(
   bytes: Buffer,
   from: Span | undefined,
@@ -121,7 +121,7 @@ function argumentAt(
   let span = from;
   for (const name of path) {
     const members = membersOf(bytes, span);
-    // Readers interpret such a value differently.
+    // Parsers interpret duplicate members differently.
     if (!members && span && bytes[span.start] === 0x7b) return 'ambiguous';
     span = members?.get(name);
   }
@@ -149,12 +149,12 @@ function isSame(said: string | undefined, value: string | number | boolean): boo
 const textOf = (value: string | readonly string[] | undefined) =>
   typeof value === 'string' ? value : value?.join(', ');
 
-/** Maximum length of a value in messages. */
+/** Maximum length of a header value in error messages. */
 const maxShown = 100;
 const shown = (text: string) =>
   JSON.stringify(text.length > maxShown ? `${text.slice(0, maxShown)}...` : text);
 
-/** The part of a value that `shown` shows, and one more byte to detect truncation. */
+/** Returns the part of a value that `shown` shows, and one more byte to detect truncation. */
 const startOf = (bytes: Buffer, { start, end }: Span) =>
   rawText(bytes, { start, end: Math.min(end, start + maxShown + 1) });
 

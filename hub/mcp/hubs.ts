@@ -2,18 +2,19 @@ import { isObject } from '#core';
 import { type Span, membersOf, setMembers, splice, valueOf } from '#jsonrpc';
 
 /**
- * Hubs may be servers of each other, also in a circle. So a hub says its id in its capabilities; a hub that reads lists of
- * another one adds the id of that to `_meta` of each item, and leaves out items that came through itself.
+ * Key of the ids of hubs in capabilities and in `_meta`. Hubs may be servers of each other, also in a circle. So each
+ * hub declares its id in its capabilities. A hub that lists the items of another hub adds that hub's id to `_meta` of
+ * each item, and leaves out items that came through itself.
  */
 const hubsKey = 'agenthub/hubs';
 
-/** The capability that says the id of a hub. */
+/** Returns the capability that declares the id of a hub. */
 export const hubCapability = (id: string) => ({ experimental: { [hubsKey]: { id } } });
 
-/** The ids that hubs make. Any other could be long, and would be in each item. */
+/** Matches the ids that hubs create. Other ids are ignored: they could be long, and would be in each item. */
 const hubId = /^[a-z0-9]{1,64}$/;
 
-/** The id of the hub with these capabilities; undefined if they are those of another server. */
+/** Returns the id of the hub with these capabilities; undefined if the server is not a hub. */
 export function hubIdOf({
   experimental,
 }: {
@@ -24,13 +25,15 @@ export function hubIdOf({
   return typeof id === 'string' && hubId.test(id) ? id : undefined;
 }
 
-/** Ids of the hubs that an item of a list came through, the nearest to its server first. `members`: of the item. */
+/**
+ * Returns the ids of the hubs that a list item came through, the nearest to its server first. `members`: of the item.
+ */
 export function hubsOf(item: Buffer, members: ReadonlyMap<string, Span>): readonly string[] {
   const hubs = valueOf(item, membersOf(item, members.get('_meta'))?.get(hubsKey));
   return Array.isArray(hubs) ? hubs.filter(id => typeof id === 'string') : [];
 }
 
-/** The item of a list with the ids of the hubs that it came through. */
+/** Returns a list item with the ids of the hubs that it came through. */
 export function withHubs(item: Buffer, hubs: readonly string[]): Buffer {
   const span = { start: 0, end: item.length };
   const members = membersOf(item, span);

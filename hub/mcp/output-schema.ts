@@ -2,17 +2,17 @@ import { isObject } from '#core';
 import { membersOf, splice, stringAt, valueOf } from '#jsonrpc';
 
 /**
- * MCP 2026-07-28 allows any type as root of a tool's `outputSchema`, and any value as `structuredContent` (SEP-2106). In
- * earlier revisions both must be objects. For their clients, the hub wraps such a schema and value in an object with the
- * member `result`, like servers of the official SDK.
+ * MCP 2026-07-28 allows any type as root of a tool's `outputSchema`, and any value as `structuredContent` (SEP-2106).
+ * In earlier revisions both must be objects. For their clients, the hub wraps such a schema and value in an object
+ * with the member `result`, like servers of the official SDK.
  */
 
-/** Deeper schemas are not wrapped, because the function is recursive. */
+/** Maximum nesting depth of a schema. Deeper schemas are not wrapped, because the function is recursive. */
 const maxDepth = 500;
 
-/** Members whose value is data, not a schema: a `$ref` in it is not a reference. */
+/** Keywords whose value is data, not a schema: a `$ref` in it is not a reference. */
 const dataKeywords: ReadonlySet<string> = new Set(['const', 'enum', 'default', 'examples']);
-/** Members that contain schemas by arbitrary names, which may equal keywords. */
+/** Keywords that contain schemas by arbitrary names, which may equal keywords. */
 const schemasByName: ReadonlySet<string> = new Set([
   'properties',
   'patternProperties',
@@ -22,14 +22,14 @@ const schemasByName: ReadonlySet<string> = new Set([
   'dependencies',
 ]);
 
-/** Path of the wrapped schema. */
+/** JSON Pointer to the original schema in the wrapped one. */
 const wrappedRoot = '#/properties/result';
 
 type Json = { readonly [name: string]: unknown };
 
 /**
- * The description of a tool for clients of revisions before 2026-07-28. Undefined if it is the same, or if its schema is
- * nested too deeply.
+ * Returns the definition of a tool for clients of revisions before 2026-07-28. Undefined if it is the same, or if its
+ * schema is nested too deeply.
  */
 export function legacyTool(tool: Buffer): Buffer | undefined {
   const span = membersOf(tool, { start: 0, end: tool.length })?.get('outputSchema');
@@ -54,13 +54,13 @@ function wrapSchema(schema: Json): Json | undefined {
   };
 }
 
-/** True if its references are relative to its own `$id` and must not be changed. */
+/** True if references in this schema are relative to its own `$id` and must not be changed. */
 const isBase = ({ $id }: Json) =>
   $id !== undefined && !(typeof $id === 'string' && $id.startsWith('#'));
 
 /**
- * The schema with references to the root of the document adjusted to its new path. `isNames`: the member names are names of
- * schemas. Undefined if it is nested too deeply.
+ * Returns the schema with references to the root of the document adjusted to its new path. `isNames`: the member names
+ * are names of schemas. Undefined if the schema is nested too deeply.
  */
 function moved(value: unknown, isNames: boolean, isRecursive: boolean, depth: number): unknown {
   if (typeof value !== 'object' || value === null) return value;

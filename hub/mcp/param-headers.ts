@@ -9,14 +9,14 @@ export type ParamHeader = {
   readonly path: readonly string[];
 };
 
-/** Header declarations of a tool. Tools with invalid ones must not be listed to clients over HTTP. */
+/** Header declarations of a tool. Tools with invalid declarations must not be listed to clients over HTTP. */
 type ParamHeaders =
   | { readonly valid: true; readonly headers: readonly ParamHeader[] }
   | { readonly valid: false; readonly reason: string };
 
 const annotation = 'x-mcp-header';
 const types = ['string', 'integer', 'boolean'];
-/** Header name (RFC 9110, section 5.1). */
+/** Matches a header name (RFC 9110, section 5.1). */
 const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 
 /** Keywords that contain a schema or an array of schemas. */
@@ -45,12 +45,12 @@ const none: ParamHeaders = { valid: true, headers: [] };
 const invalid = (reason: string): ParamHeaders => ({ valid: false, reason });
 
 /**
- * Reads the `x-mcp-header` declarations of a tool from its JSON description. A declaration is valid for a string, integer or
- * boolean that is reached from the root of `inputSchema` only through `properties`. Names must be tokens, and differ in more
- * than case.
+ * Reads the `x-mcp-header` declarations of a tool from its JSON description. A declaration is valid for a string,
+ * integer or boolean that is reached from the root of `inputSchema` only through `properties`. Names must be tokens,
+ * and differ in more than case.
  */
 export function readParamHeaders(tool: Buffer): ParamHeaders {
-  // Nearly all tools have none, so their schema is not parsed.
+  // Nearly all tools declare no headers, so their schema is not parsed.
   if (!tool.includes(annotation)) return none;
   const span = membersOf(tool, { start: 0, end: tool.length })?.get('inputSchema');
   if (!span) return none;

@@ -1,16 +1,18 @@
 /** Revisions of MCP with sessions, newest first (modelcontextprotocol.io/specification). */
 export const protocolVersions = ['2025-11-25', '2025-06-18', '2025-03-26', '2024-11-05'] as const;
 
-/** The newest of them, which the hub offers to servers, and to clients that request an unknown revision. */
+/**
+ * The newest revision with sessions, which the hub offers to servers, and to clients that request an unknown revision.
+ */
 export const latestVersion = protocolVersions[0];
 
 /**
- * Era of a client or server: `legacy` opens a session with `initialize` (up to 2025-11-25), `modern` includes its metadata
- * in every request (2026-07-28).
+ * Era of a client or server: `legacy` opens a session with `initialize` (up to 2025-11-25), `modern` includes its
+ * metadata in every request (2026-07-28).
  */
 export type Era = 'legacy' | 'modern';
 
-/** A client's request or the handshake result of a server. */
+/** A client's request, or the handshake result of a server. */
 type Side = { readonly era: Era };
 
 /** True if each message of this side is self-contained. */
@@ -39,16 +41,16 @@ export const metaKeys = {
 /** The tasks extension of MCP 2026-07-28. */
 export const tasksExtension = 'io.modelcontextprotocol/tasks';
 
-/** True for a supported revision with sessions. */
+/** True for a supported revision of MCP with sessions. */
 export function isKnownVersion(version: unknown): version is (typeof protocolVersions)[number] {
   return protocolVersions.some(known => known === version);
 }
 
-/** The revision for a client that requests this one in `initialize`. */
+/** Returns the revision for a client that requests `requested` in `initialize`. */
 export const negotiatedVersion = (requested: unknown): string =>
   isKnownVersion(requested) ? requested : latestVersion;
 
-/** True for the first two revisions, which have batches. Since 2025-06-18 they are refused. */
+/** True for the first two revisions of MCP, which have batches. Later revisions have none. */
 export function allowsBatches(version: string): boolean {
   return version === '2025-03-26' || version === '2024-11-05';
 }
@@ -66,7 +68,7 @@ export const logLevels = [
 ] as const;
 export type LogLevel = (typeof logLevels)[number];
 
-/** True for a valid level. */
+/** True for a log level of MCP. */
 export function isLogLevel(level: unknown): level is LogLevel {
   return logLevels.some(known => known === level);
 }
