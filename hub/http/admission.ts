@@ -14,26 +14,26 @@ type Options = { readonly allowedOrigins: readonly string[] };
 
 type Needs = {
   readonly guard: Guard;
-  /** Whether programs can log in now (`routes/authorization.ts`). Absent: they cannot. */
+  /** True if programs can log in to the hub now (`routes/authorization.ts`). Absent: they cannot. */
   readonly offersLogins?: () => boolean;
   readonly peers: Pick<Peers, 'of'>;
   readonly shares: ConnectionShares;
   readonly system: { readonly clock: Pick<Clock, 'monotonic'>; readonly log: Log };
-  /** Records a refused request in the audit log, at most as often as it is logged. */
+  /** Records a refused request in the audit log, not more often than in the log. */
   readonly recordRefusal?: ((refusal: AuditedRefusal) => void) | undefined;
-  /** Undefined: there are no clients by name. */
+  /** The clients by name; undefined if there are none. */
   readonly clients?: Pick<NamedClients, 'ended'> | undefined;
 };
 
 export type RouteAdmission = ReturnType<typeof createRouteAdmission>;
 
-/** Asks the guard about requests to routes, and answers refused ones and preflights. */
+/** Asks the guard about requests to routes, and answers refused requests and preflights itself. */
 export function createRouteAdmission(options: Options, needs: Needs) {
   const { guard, peers, system } = needs;
   const answers = createClientAnswers(needs.clients);
   const cors = createCors(options.allowedOrigins);
   const logRefusal = createRefusalLog({ ...system, recordRefusal: needs.recordRefusal });
-  // Apart from each other and from logins: a program with an old token or key must not keep people from logging in.
+  // Separate counts, also from logins: a program with an old token or key must not keep people from logging in.
   const callThrottle = createThrottle(system, 'a call with a wrong token was refused');
   const keyThrottle = createThrottle(system, 'a request with a wrong key was refused');
   const check = ({ raw, url }: FastifyRequest, scope: Scope) =>
@@ -42,10 +42,12 @@ export function createRouteAdmission(options: Options, needs: Needs) {
   const principals = new WeakMap<IncomingMessage, Principal>();
   const scopeOf = ({ routeOptions }: FastifyRequest) => routeOptions.config.scope ?? 'call';
 
-  /** How long a client that sent a wrong token must wait, in milliseconds. The right one is always admitted. */
+  /**
+   * Returns how long a client that sent a wrong token must wait, in milliseconds. The right token is always admitted.
+   */
   function waitOf(request: FastifyRequest, scope: Scope, caller: Principal | undefined): number {
     if (request.headers.authorization === undefined) return 0;
-    // A client may send its token for calls everywhere.
+    // A client may send its token for calls with any request.
     if (caller && !(caller.kind === 'local' && caller.name === 'local')) return 0;
     const { throttle, way } =
       scope === 'call'
@@ -56,7 +58,7 @@ export function createRouteAdmission(options: Options, needs: Needs) {
     return waitMs;
   }
 
-  /** Tells a client of an MCP endpoint where it can log in (RFC 9728, section 5.1). */
+  /** Returns the WWW-Authenticate header that tells an MCP client where to log in (RFC 9728, section 5.1). */
   function callChallenge(request: FastifyRequest): string {
     const path = isMcp(request.url) ? (endpointPathOf(request.url) ?? '/mcp') : undefined;
     if (path === undefined || needs.offersLogins?.() !== true) return 'Bearer';
@@ -65,24 +67,26 @@ export function createRouteAdmission(options: Options, needs: Needs) {
   }
 
   return {
-    /** Adds the CORS headers. Call it before anything answers. */
+    /** Adds the CORS headers. Call this before anything answers the request. */
     mark: ({ raw }: FastifyRequest, reply: FastifyReply) => cors.mark(raw, reply.raw),
-    /** Answers a preflight of an allowed origin. Returns whether it did. */
+    /** Answers a preflight of an allowed origin. Returns true if it answered. */
     answerPreflight({ raw }: FastifyRequest, reply: FastifyReply): boolean {
       if (!cors.isPreflight(raw)) return false;
       reply.code(204).headers(cors.preflightHeaders(raw)).send();
       return true;
     },
     refusalOf: (request: FastifyRequest) => check(request, scopeOf(request)).refusal,
-    /** The principal of a request that `refuse` admitted to its route. Throws TypeError for any other request. */
+    /**
+     * Returns the principal of a request that `refuse` admitted to its route. Throws TypeError for any other request.
+     */
     principalOf({ raw, url }: FastifyRequest): Principal {
       const principal = principals.get(raw);
       if (!principal) throw new TypeError(`the guard did not admit the request to ${url}`);
       return principal;
     },
-    /** Whether the guard admits this request to a route of administration. */
+    /** True if the guard admits this request to routes of administration. */
     mayAdminister: (request: FastifyRequest) => check(request, 'administer').refusal === undefined,
-    /** Answers a request that the guard refuses. Returns whether it did. */
+    /** Answers a request that the guard refuses. Returns true if it answered. */
     refuse(request: FastifyRequest, reply: FastifyReply): boolean {
       const scope = scopeOf(request);
       const { refusal, principal } = check(request, scope);
@@ -99,9 +103,9 @@ export function createRouteAdmission(options: Options, needs: Needs) {
       if (!refusal || (refusal.status === 401 && cors.isPreflight(request.raw))) return false;
       const caller = scope === 'administer' ? check(request, 'call').principal : undefined;
       const isForOwner = caller !== undefined;
-      // The dashboard says how to log in.
+      // The dashboard shows how to log in.
       if ((refusal.status === 401 || isForOwner) && isOfDashboard(request.url)) return false;
-      // The query may hold the secret of a login link.
+      // The query may contain the secret of a login link.
       const path = request.url.split('?')[0] ?? '';
       logRefusal({ address: request.ip, method: request.method, url: path, refusal });
       const isUnauthorized = refusal.status === 401;
@@ -120,11 +124,14 @@ export function createRouteAdmission(options: Options, needs: Needs) {
   };
 }
 
-/** Principals whose access can end while the hub runs: clients by name, and callers without a token. */
+/** True for principals whose access can end while the hub runs: clients by name, and callers without a token. */
 const mayEnd = ({ kind, name }: Principal): boolean =>
   kind === 'client' || (kind === 'local' && name === 'local');
 
-/** The answers to these principals that are being sent. Streams end with the access. */
+/**
+ * Tracks the answers that are being sent to principals of `mayEnd`. When the access of a principal ends, so do its
+ * streams.
+ */
 function createClientAnswers(clients: Needs['clients']) {
   const open = new Map<ServerResponse, Principal>();
   clients?.ended(({ principal }) => {
@@ -146,38 +153,39 @@ function createClientAnswers(clients: Needs['clients']) {
 /** True for paths whose access the dashboard checks itself, because it has a login page. */
 const isOfDashboard = (url: string): boolean => /^\/dashboard([/?]|$)/.test(url);
 
-/** Whose pages may send forms to this path. */
+/** Returns whose pages may send HTML forms to this path. */
 const formsOf = (url: string) =>
   isOfDashboard(url) ? 'own' : url === authorizationPaths.token && 'allowed';
 
 export const isMcp = (url: string): boolean => /^\/(mcp|sse|messages)(\/|\?|$)/.test(url);
 
 /**
- * The origin by which a client reaches the hub. The guard has checked the host. A proxy that ends TLS says so in
- * X-Forwarded-Proto; a client that lies about it misleads only itself.
+ * Returns the origin by which a client reaches the hub. The guard has checked the host. A proxy that terminates TLS
+ * sets X-Forwarded-Proto; a client that sets a wrong value misleads only itself.
  */
 export function originOf({ protocol, headers }: FastifyRequest): string {
   const isSecure = protocol === 'https' || headers['x-forwarded-proto'] === 'https';
   return `${isSecure ? 'https' : 'http'}://${(headers.host ?? 'localhost').toLowerCase()}`;
 }
 
-/** On an MCP endpoint a refusal is a JSON-RPC error without id, as the specification says. */
+/** Returns the body of a refusal. On an MCP endpoint it is a JSON-RPC error without id, as MCP specifies. */
 export const refusalBody = (url: string, message: string, code: Code = 'HUB_REQUEST_INVALID') =>
   isMcp(url)
     ? { jsonrpc: '2.0', id: null, error: { code: -32000, message } }
     : { error: { code, message } };
 
-/** The headers of requests that pages may set. */
+/** Request headers that pages of allowed origins may set. */
 const allowedHeaders =
   'authorization, content-type, mcp-session-id, mcp-protocol-version, last-event-id, mcp-method, mcp-name, x-client-name';
 
-/** Headers that repeat a tool's argument (MCP 2026-07-28). */
+/** Matches headers that repeat a tool's argument (MCP 2026-07-28). */
 const paramHeader = /^mcp-param-[!#$%&'*+\-.^_`|~0-9a-z]+$/;
 const maxParamHeaders = 64;
 
 /**
- * CORS (Fetch standard, section 3.2) for the configured origins only: pages of loopback origins may call the hub but not
- * read its answers. The headers are set on the raw response, because the MCP endpoints bypass Fastify's reply.
+ * Answers CORS requests (Fetch standard, section 3.2) for the configured origins only: pages of loopback origins may
+ * call the hub but not read its answers. Sets the headers on the raw response, because the MCP endpoints bypass
+ * Fastify's reply.
  */
 export function createCors(allowedOrigins: readonly string[]) {
   const origins = new Set(allowedOrigins.map(origin => origin.toLowerCase()));
@@ -193,7 +201,7 @@ export function createCors(allowedOrigins: readonly string[]) {
       response.setHeader('access-control-allow-origin', origin);
       response.setHeader('access-control-expose-headers', 'Mcp-Session-Id, WWW-Authenticate');
     },
-    /** The headers of the answer to a preflight, without those of `mark`. */
+    /** Returns the headers of the answer to a preflight, without the headers that `mark` adds. */
     preflightHeaders({
       headers: { 'access-control-request-headers': names = '' },
     }: IncomingMessage) {
@@ -207,7 +215,7 @@ export function createCors(allowedOrigins: readonly string[]) {
         'access-control-max-age': '600',
       };
     },
-    /** Whether a request is a preflight of an allowed origin. */
+    /** True if a request is a preflight of an allowed origin. */
     isPreflight: ({ method, headers }: IncomingMessage) =>
       method === 'OPTIONS' &&
       headers['access-control-request-method'] !== undefined &&
@@ -215,15 +223,17 @@ export function createCors(allowedOrigins: readonly string[]) {
   };
 }
 
-/** Longer URLs and messages are cut: both contain what the client sent. */
+/** Maximum length of URLs and messages in the log, in characters: both contain what the client sent. */
 const maxChars = 400;
-/** Refusals of further addresses in the same second are counted only. */
+/**
+ * Maximum number of addresses per second with a log line of their own. Refusals of further addresses are only counted.
+ */
 const maxAddresses = 100;
 const intervalMs = 1_000;
 
 type RefusedRequest = {
   readonly address: string | undefined;
-  /** Absent: the connection was refused before its first request. */
+  /** HTTP method. Absent: the connection was refused before its first request. */
   readonly method?: string;
   readonly url?: string;
   readonly refusal: GuardRefusal;
@@ -235,12 +245,12 @@ export type RefusalLogNeeds = {
   readonly recordRefusal: Needs['recordRefusal'];
 };
 
-/** Logs refused requests, at most one line for an address in a second: a client can send thousands of them. */
+/** Logs refused requests, at most one line per address and second: a client can send thousands of requests. */
 export function createRefusalLog({ log, clock, recordRefusal }: RefusalLogNeeds) {
-  /** The addresses that have a line in this interval. */
+  /** Addresses that have a log line in this second. */
   const seen = new Set<string>();
   let endsAt = 0;
-  /** Refusals without a line of their own since the last line. */
+  /** Number of refusals without a log line since the last line. */
   let unlogged = 0;
   return ({ address = 'unknown', method, url, refusal }: RefusedRequest): void => {
     const now = clock.monotonic();

@@ -3,30 +3,32 @@ import type { TLSSocket } from 'node:tls';
 import { whyNoClientName } from '#config';
 import type { Clock } from '#core';
 
-/** The certificates of clients that a hub asks for. */
+/** Verification of the TLS certificates of clients. */
 type ClientCertificatesOptions = {
-  /** False: clients without a certificate are admitted, and need a token where calls need one. */
+  /** False: clients without a certificate are admitted, and need a token if calls need one. */
   readonly isRequired: boolean;
 };
 
-/** The client that a connection's certificate names, or why the connection is refused. */
+/** The client that a connection's certificate names, or the reason to refuse the connection. */
 export type PresentedCertificate =
   | { readonly name: string | undefined; readonly refusal?: undefined }
   | { readonly refusal: string };
 
 type Connection = Pick<TLSSocket, 'authorized' | 'authorizationError' | 'getPeerX509Certificate'>;
 
-/** Certificates that are invalid by less than this may be so only because two clocks differ. */
+/**
+ * Clock difference in ms to suspect. A certificate that is invalid by less may be so only because two clocks differ.
+ */
 const clockSkewMs = 5 * 60_000;
 const maxShownChars = 100;
 
-/** OpenSSL's codes for a certificate that no known authority has signed (x509_vfy). */
+/** OpenSSL's error codes for a certificate that no known authority has signed (x509_vfy). */
 const unknownIssuer =
   /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_GET_ISSUER_CERT|UNABLE_TO_GET_ISSUER_CERT_LOCALLY|UNABLE_TO_VERIFY_LEAF_SIGNATURE)$/;
 
 /**
- * Reads the certificates of clients. TLS has verified that the client holds the key; Node admits all connections, so
- * that a refused client is told the reason.
+ * Reads the certificates of clients. TLS has verified that the client has the private key; Node admits all
+ * connections, so that a refused client gets the reason as an answer.
  */
 export const createClientCertificates =
   ({ isRequired }: ClientCertificatesOptions, clock: Pick<Clock, 'now'>) =>
@@ -48,7 +50,7 @@ export const createClientCertificates =
       : { refusal: `the certificate of ${shown(subjectOf(certificate))} ${refusal}` };
   };
 
-/** Why a certificate that failed the verification is refused, as a clause. */
+/** Returns the reason to refuse a certificate that failed the verification, as a clause. */
 function whyRefused(certificate: X509Certificate, code: string, now: number): string {
   const { validFromDate, validToDate } = certificate;
   if (code === 'CERT_NOT_YET_VALID') {
@@ -82,8 +84,9 @@ function whyNoName(certificate: X509Certificate): string | undefined {
 }
 
 /**
- * The name of a client in its certificate: the first alternative name that is a DNS name, else an email address, else a
- * URI; else the common name. Of `cursor.home.lan`, `cursor@home.lan` and `spiffe://home.lan/cursor` it is `cursor`.
+ * Returns the name of a client in its certificate: the first alternative name that is a DNS name, else an email
+ * address, else a URI; else the common name. For `cursor.home.lan`, `cursor@home.lan` and `spiffe://home.lan/cursor`
+ * the name is `cursor`.
  */
 export function clientNameIn({
   subject,
@@ -102,7 +105,7 @@ export function clientNameIn({
   return common === undefined ? undefined : { name: common, from: 'its common name' };
 }
 
-/** A name as Node writes it; in quotes, as JSON, if it contains a comma or a quote. */
+/** Matches an alternative name as Node writes it; in quotes, as JSON, if the name contains a comma or a quote. */
 const alternativeName = /(?:^|, )([^:,"]+):("(?:[^"\\]|\\.)*"|[^,]*)/gy;
 
 const alternativeNames = (text: string) =>
@@ -116,7 +119,7 @@ const subjectOf = ({ subject, serialNumber }: X509Certificate): string =>
 
 const shown = (text: string): string => JSON.stringify(text.slice(0, maxShownChars));
 
-/** The certificates in a PEM file, as text. Throws TypeError with a clause that says what is wrong. */
+/** Splits a PEM file into its certificates, as text. Throws TypeError with a clause that says what is wrong. */
 export function readAuthorities(text: string): readonly string[] {
   const blocks = text.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
   if (blocks.length === 0) throw new TypeError('contains no certificate in PEM form');

@@ -1,14 +1,14 @@
 import type { Socket } from 'node:net';
 import { type Principal, policyNameOf } from '#policy';
 
-/** The shares of the connections that principals may hold. */
+/** Limits the connections per principal. */
 export type ConnectionShares = ReturnType<typeof createConnectionShares>;
 
 type Holder = { name: string | undefined };
 
 /**
- * Bounds the connections that one principal holds, so that others find some below the maximum of all. Local callers and
- * the holders of the hub's own tokens have no bound: they are many programs of one user.
+ * Limits the connections of one principal to half of the maximum, so that others can connect. Local callers and
+ * callers with the hub's own tokens have no limit: they are many programs of one user.
  */
 export function createConnectionShares(maxConnections: number) {
   const share = Math.max(1, Math.floor(maxConnections / 2));
@@ -42,7 +42,7 @@ export function createConnectionShares(maxConnections: number) {
     const count = name === undefined ? 0 : (counts.get(name) ?? 0);
     if (count >= share || socket.destroyed) return false;
     const holder = known ?? open(socket);
-    // A proxy sends the requests of several clients on one connection.
+    // A proxy may send the requests of several clients on one connection.
     release(holder);
     holder.name = name;
     if (name !== undefined) counts.set(name, count + 1);
@@ -50,9 +50,12 @@ export function createConnectionShares(maxConnections: number) {
   }
 
   return {
-    /** Whether a principal may hold a connection, which then counts for it until it closes or another principal uses it. */
+    /**
+     * Counts a connection for a principal until it closes or another principal uses it. False if the principal has
+     * reached its limit.
+     */
     take,
-    /** Why `take` refused a principal. */
+    /** Returns the reason why `take` refused a principal. */
     reasonFor: (principal: Principal): string =>
       `${JSON.stringify(policyNameOf(principal))} has ${counts.get(policyNameOf(principal)) ?? 0} connections open, half of MAX_CONNECTIONS, the most that one client may hold. Close some, or try again later`,
   };

@@ -8,7 +8,7 @@ type Measured = {
   readonly running: { readonly instance: Pick<Running['instance'], 'usage'> } | undefined;
 };
 
-/** How long a result is reused, in milliseconds: the engine is slow for each container. */
+/** Time in ms for which a result is reused: the engine takes long for each container. */
 const freshMs = 5_000;
 const maxWaitMs = 2_000;
 

@@ -15,10 +15,13 @@ const statusOfKind: Readonly<Record<ErrorKind, number>> = {
   internal: 500,
 };
 
-/** The HTTP status of any thrown value. */
+/** Returns the HTTP status of any thrown value. */
 export const statusOf = (error: unknown): number => statusOfKind[kindOf(error)];
 
-/** The HTTP status and headers of a JSON-RPC answer: those of the hub's error, or 200 for an answer of a server. */
+/**
+ * Returns the HTTP status and headers of a JSON-RPC answer: of the hub's error in it, or 200 for an answer of a
+ * server.
+ */
 export function headOfAnswer(bytes: Buffer) {
   const message = readMessage(bytes);
   if (message.kind !== 'answer' || !message.failed) return { status: 200 };
@@ -29,7 +32,7 @@ export function headOfAnswer(bytes: Buffer) {
   return { status: statusOfKind[codes[code]], headers: retryAfter(data) };
 }
 
-/** The header Retry-After, if the time is known. */
+/** Returns the header Retry-After, if the time is known. */
 export const retryAfter = ({ retryAfterMs: ms }: { readonly retryAfterMs?: unknown }) =>
   typeof ms === 'number' ? { 'retry-after': String(Math.ceil(ms / 1000)) } : {};
 
@@ -49,7 +52,7 @@ export type HttpSystem = {
   readonly newId: () => string;
 };
 
-/** The body of an error answer. An unexpected error is logged, and the body names its id in the log. */
+/** Returns the body of an error answer. Logs an unexpected error; the body then has the id of the log line. */
 export function reportOf(error: unknown, url: string, { log, newId }: HttpSystem): Problem {
   if (error instanceof HubError) return problemOf(error);
   const id = newId();

@@ -39,26 +39,26 @@ type Options = {
   readonly administration: 'on' | 'off';
 };
 
-/** The parts of HTTP that the routes share. */
+/** Parts that the routes share. */
 type Parts = {
   readonly admission: RouteAdmission;
   readonly paths: McpPaths;
   readonly login: Login;
   readonly usages: ContainerUsages;
-  /** Whether calls need a token now. */
+  /** True if calls need a token now. */
   readonly needsToken: () => boolean;
-  /** Whether programs can log in to the hub now. */
+  /** True if programs can log in to the hub now. */
   readonly offersLogins: () => boolean;
 };
 
-/** Limits of the streams of logs, calls and jobs, because each adds work to every call or line. */
+/** Limits of the event streams of logs, calls and jobs, because each stream adds work to every call or line. */
 const followed = {
   intervalMs: 250,
   maxStreams: 100,
   full: '100 clients already follow logs, calls, jobs or the audit log: close some of them',
 } as const;
 
-/** Creates the app that answers all requests but plain calls. */
+/** Creates the Fastify app that answers all requests except plain calls. */
 export async function createFastifyApp(options: Options, needs: HttpNeeds, parts: Parts) {
   const { admission } = parts;
   const sendError = createErrorSender(needs.system);
@@ -68,13 +68,13 @@ export async function createFastifyApp(options: Options, needs: HttpNeeds, parts
     bodyLimit: options.maxBodyBytes,
     exposeHeadRoutes: false,
     rewriteUrl: ({ url = '/' }) => withoutLastSlash(url),
-    // A path that cannot be decoded reaches no hook, so the guard is asked here.
+    // A path that cannot be decoded reaches no hook, so the guard checks it here.
     frameworkErrors(error, request, reply) {
       admission.mark(request, reply);
       if (!admission.refuse(request, reply)) sendError(error, request, reply);
     },
     logController: new LogController({ disableRequestLogging: true }),
-    // No route has a schema: without these, Fastify loads two compilers of them.
+    // No route has a schema. Without these functions, Fastify loads two schema compilers.
     schemaController: {
       compilersFactory: { buildValidator: noCompiler, buildSerializer: noCompiler },
     },
@@ -83,7 +83,7 @@ export async function createFastifyApp(options: Options, needs: HttpNeeds, parts
     admission.mark(request, reply);
     if (admission.refuse(request, reply) || admission.answerPreflight(request, reply)) return reply;
   });
-  // A body may have taken minutes, in which a token can be revoked.
+  // The body may have taken minutes to arrive, in which a token can be revoked.
   app.addHook('preHandler', async (request, reply) => {
     if (request.body !== undefined && admission.refuse(request, reply)) return reply;
   });
@@ -99,7 +99,7 @@ const noCompiler = () => () => {
   throw new Error('routes of the hub have no schema');
 };
 
-/** Parses JSON as Fastify does, and an empty body as null: HTTP clients often name this type for each POST. */
+/** Parses JSON like Fastify, and an empty body as null: HTTP clients often send this content type with each POST. */
 function acceptEmptyJson(app: FastifyInstance): void {
   const type = 'application/json';
   const parse = app.getDefaultJsonParser('error', 'error');
@@ -109,7 +109,9 @@ function acceptEmptyJson(app: FastifyInstance): void {
   );
 }
 
-/** Answers 405 for a known path, and 404 for others. It knows the routes that are added after this call. */
+/**
+ * Answers 405 for a path with other methods, and 404 for other paths. Includes routes that are added after this call.
+ */
 function refuseUnknown(app: FastifyInstance): void {
   const routes: { readonly path: RegExp; readonly methods: readonly string[] }[] = [];
   app.addHook('onRoute', ({ url, method }) => {
@@ -120,7 +122,7 @@ function refuseUnknown(app: FastifyInstance): void {
     const path = url.split('?')[0] ?? '';
     const known = routes.filter(route => route.path.test(path)).flatMap(route => route.methods);
     const methods = [...new Set(known)].join(', ');
-    // A route that is known by its method has said that it does not exist now.
+    // If a route of this method answered 404 itself, its resource does not exist.
     if (methods && !known.includes(method))
       return reply
         .code(405)
@@ -200,7 +202,7 @@ function registerRoutes(
   mcpRoutes(app, needs, paths, admission);
 }
 
-/** Answers with the status and body of an error, and logs an unexpected one. */
+/** Creates the error handler: it sends the status and body of an error, and logs an unexpected error. */
 function createErrorSender(system: HttpSystem) {
   return (error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply => {
     const known = error instanceof HubError ? error : fromFastify(error, request);
@@ -216,7 +218,7 @@ function createErrorSender(system: HttpSystem) {
   };
 }
 
-/** Fastify's refusals: a body that is too large, of another type, or not JSON. */
+/** Converts Fastify's refusals: a body that is too large, of another type, or not JSON. */
 function fromFastify(cause: unknown, request: FastifyRequest): HubError | undefined {
   if (!(cause instanceof Error) || !('statusCode' in cause)) return undefined;
   const { method, headers, routeOptions } = request;

@@ -11,9 +11,9 @@ import {
 import type { Peer } from './peers.ts';
 
 /**
- * What a route is for. `call`: MCP and the views that only read. `administer`: everything that changes the
- * hub or its servers, or shows what they were sent. A route says so by `config: { scope: 'administer' }`.
- * `public`: what a program without credentials asks to get some (`routes/authorization.ts`).
+ * Scope of a route. `call`: MCP and read-only views. `administer`: everything that changes the hub or its servers, or
+ * shows what they were sent; such a route has `config: { scope: 'administer' }`. `public`: requests of a program that
+ * has no credentials yet and wants some (`routes/authorization.ts`).
  */
 export type Scope = 'call' | 'administer' | 'public';
 
@@ -26,34 +26,37 @@ declare module 'fastify' {
 }
 
 export type GuardOptions = OriginOptions & {
-  /** ROUTER_TOKEN: the bearer token of calls. It administers nothing. */
+  /** ROUTER_TOKEN: the bearer token of calls. It gives no administration. */
   readonly token: string | undefined;
-  /** The bearer token of administration, which also makes calls. Undefined: no key administers this hub. */
+  /** The bearer token of administration, which also makes calls. Undefined: no key gives administration. */
   readonly ownerKey: string | undefined;
-  /** `off` refuses administration to everyone, whatever they present. */
+  /** `off` refuses administration to everyone, with any credentials. */
   readonly administration: 'on' | 'off';
 };
 
-/** A token that calls need although ROUTER_TOKEN is not set, and the reason as a clause. */
+/** The token that calls need although ROUTER_TOKEN is not set, and the reason as a clause. */
 export type CallToken = { readonly token: string; readonly why: string };
 
 export type GuardNeeds = {
-  /** Whether the headers carry the cookie of a dashboard login. */
+  /** True if the headers contain the cookie of a dashboard login. */
   readonly isLoggedIn: (headers: IncomingHttpHeaders) => boolean;
-  /** Read at every request, so that a reload can ask for a token or revoke it. */
+  /**
+   * Returns the token that calls need; undefined if they need none. Called for every request, because a reload can
+   * change it.
+   */
   readonly callToken: () => CallToken | undefined;
-  /** Undefined: there are no clients by name. Read at every request. */
+  /** The clients by name; undefined if there are none. Used for every request. */
   readonly clients: Pick<NamedClients, 'find' | 'isRequired' | 'principalOf'> | undefined;
 };
 
-/** A request as the guard sees it, from each reader of requests (plain posts, Node's HTTP, upgrades). */
+/** The parts of a request that the guard checks, from each reader of requests (plain posts, Node's HTTP, upgrades). */
 export type GuardedRequest = RequestOrigin & {
-  /** The bearer token. It depends on the head alone, so it may be kept with a parsed head. */
+  /** The bearer token. It depends only on the head, so it may be cached with a parsed head. */
   readonly credentials: PresentedToken | undefined;
   readonly peer: Peer;
 };
 
-/** Who is calling, or why the request is refused. */
+/** The principal of a request, or the reason to refuse it. */
 type GuardDecision =
   | { readonly principal: Principal; readonly refusal: undefined }
   | { readonly principal: undefined; readonly refusal: GuardRefusal };
@@ -61,13 +64,12 @@ type GuardDecision =
 export type Guard = ReturnType<typeof createGuard>;
 
 /**
- * The one guard of the hub. A web page can reach a local port under a name of its own that resolves to
- * 127.0.0.1 (DNS rebinding), so Host and Origin are checked first (MCP 2025-11-25, transports, security
- * warning); then the credentials that the scope needs.
- *
- * The token of a client by name makes it that client. Without a token, calls are open to the hub's own user on loopback,
- * and an unknown bearer token is ignored: clients keep a token in their files after the setting is gone. The token of a
- * client that was revoked is refused, because its owner must not go on under another name.
+ * Creates the guard, which decides about every request. A web page can reach a local port under a host name that
+ * resolves to 127.0.0.1 (DNS rebinding), so the guard checks Host and Origin first (MCP 2025-11-25, transports,
+ * security warning), then the credentials that the scope needs. The token of a client by name makes the caller that
+ * client. Without a token, calls are open to the hub's own user on loopback. An unknown bearer token is ignored,
+ * because clients keep a token in their files after the setting is removed. The token of a revoked client is refused:
+ * its owner must not continue as another principal.
  */
 export function createGuard(
   options: GuardOptions,
@@ -84,7 +86,7 @@ export function createGuard(
   let madeToken: string | undefined;
   let madeDigest: Buffer | undefined;
 
-  /** Admits the client that a certificate names. Refuses a request that also has a token of another client. */
+  /** Admits the client that a certificate names. Refuses the request if it also has a token of another client. */
   function decideCertified(name: string, { credentials }: GuardedRequest): GuardDecision {
     const known = credentials && clients?.find(credentials);
     const isOwn = known ? known.principal?.name === name : isSame(credentials, token ?? madeDigest);
@@ -99,7 +101,7 @@ export function createGuard(
   function decideCall(request: GuardedRequest): GuardDecision {
     const { credentials, headers, peer } = request;
     const known = credentials && clients?.find(credentials);
-    // A token of a client is not compared: that costs each of its calls more than to find it.
+    // A client's token is not compared with the other tokens: that would take longer than the look-up by digest.
     if (known?.principal && peer.certificate === undefined) return admitted(known.principal);
     if (!known?.principal && isSame(credentials, ownerKey)) return owner;
     if (known && !known.principal) return revoked(known.name);
@@ -114,7 +116,7 @@ export function createGuard(
         : decideCertified(peer.certificate, request);
     if (token || made || clients?.isRequired === true) {
       if (isSame(credentials, token ?? (made && madeDigest))) return tokenHolder;
-      // A login of another user's process makes calls, but administers nothing (see below).
+      // A login from another user's process allows calls, but no administration (see below).
       if (isLoggedIn(headers)) return peer.kind === 'refused' ? tokenHolder : owner;
       return refused(401, whyUnauthorized(made));
     }
@@ -123,7 +125,7 @@ export function createGuard(
         403,
         `${peer.why}, and without ROUTER_TOKEN only the hub's own user may call it. Set ROUTER_TOKEN, and send it as bearer token`,
       );
-    // Clients send the made token also when calls need none any more, and keep the sessions they opened with it.
+    // Clients also send the generated token when calls need none, and keep the sessions that they opened with it.
     if (isSame(credentials, madeDigest)) return tokenHolder;
     return isLoggedIn(headers) ? owner : anyLocal;
   }
@@ -142,7 +144,7 @@ export function createGuard(
       return admitted(known.principal);
     if (isLoggedIn(headers)) {
       if (peer.kind !== 'refused') return owner;
-      // Browsers send cookies to all ports of a host, so a page of another user's process gets them too.
+      // Browsers send cookies to all ports of a host, so a server of another user on this host gets them too.
       return refused(403, `${peer.why}, and a login is for browsers of the hub's own user`);
     }
     if (peer.certificate !== undefined) {
@@ -163,7 +165,7 @@ export function createGuard(
       : 'Authorization must be "Bearer" and the token of a client: the config requires tokens. Run `agenthub connect` again, which writes one into the file of the client, or make one with `agenthub token create NAME`';
   }
 
-  /** Called for every request, immediately before it is executed. The decision must not be kept. */
+  /** Decides about a request. Called for every request, immediately before its execution. Do not cache the decision. */
   function check(request: GuardedRequest, scope: Scope): GuardDecision {
     const refusal = refuseOrigin(request);
     if (refusal) return { principal: undefined, refusal };
@@ -173,15 +175,17 @@ export function createGuard(
 
   return {
     check,
-    /** Whether calls need a token now. */
+    /** True if calls need a token now. */
     needsToken: (): boolean =>
       token !== undefined || clients?.isRequired === true || callToken() !== undefined,
-    /** The principal of a call; undefined if it is refused. As `check`, for every request. */
+    /**
+     * Returns the principal of a call; undefined if the guard refuses it. Call this for every request, like `check`.
+     */
     admit: (request: GuardedRequest): Principal | undefined => check(request, 'call').principal,
   };
 }
 
-/** A request that Node's HTTP has read, for the guard. */
+/** Reads the parts of a request of Node's HTTP that the guard checks. */
 export function guardedRequest(
   { method = '', url = '', headers, rawHeaders }: IncomingMessage,
   peer: Peer,
@@ -196,10 +200,10 @@ export function guardedRequest(
   return { method, target: url, headers, hostCount, credentials, peer, takesForms };
 }
 
-/** Stands for credentials of another scheme than Bearer: no token has this digest. */
+/** Placeholder for credentials of a scheme other than Bearer: no token has this digest. */
 const noBearer: PresentedToken = { digest: randomBytes(32) };
 
-/** The token in an Authorization header, whose scheme may be in any case (RFC 9110, section 11.1). */
+/** Reads the token in an Authorization header, whose scheme may be in any case (RFC 9110, section 11.1). */
 export function credentialsOf({ authorization }: IncomingHttpHeaders): PresentedToken | undefined {
   if (authorization === undefined) return undefined;
   const [, token] = /^bearer +(.+)$/i.exec(authorization) ?? [];

@@ -25,16 +25,16 @@ import type { HttpSystem } from './errors.ts';
 import type { GuardNeeds } from './guard.ts';
 import type { PeersNeeds } from './peers.ts';
 
-/** The current config, and its reload. */
+/** Reads and reloads the config. */
 export type ConfigControl = {
   /**
    * Reads the files and applies the changes. Rejects with HubError, without a change, if the files are invalid.
    * `allow` names servers whose entries wait for confirmation; rejects with HUB_REQUEST_INVALID if one does not wait.
    */
   reload(allow?: readonly string[]): Promise<JsonObject>;
-  /** The secrets that are set or used, without their values. */
+  /** Lists the secrets that are set or used, without their values. */
   secrets(): Promise<readonly SecretStatus[]>;
-  /** The state that `/health` shows. `error` says why the current files are not applied. */
+  /** Returns the state that `/health` shows. `error`: the reason why the current files are not applied. */
   status(): { readonly loadedAt: number; readonly error: string | undefined };
 };
 
@@ -42,16 +42,16 @@ export type Prompts = {
   readonly enhancer: Enhancer;
   readonly models: Models;
   readonly missing: Pick<MissingModels, 'check'>;
-  /** Absent: missing models are pulled on request only. */
+  /** State of the automatic pulls. Absent: missing models are pulled only on request. */
   readonly fetching?: Pick<Fetching, 'status'>;
 };
 
-/** The state of the prompt enhancer for `/health`, which does not load it. */
+/** State of the prompt enhancer for `/health`. Reading it does not load the enhancer. */
 export type PromptHealth = {
   readonly rules: () => RulesStatus;
-  /** Undefined until its first use. */
+  /** The enhancer; undefined until its first use. */
   readonly loaded: () => Promise<Prompts> | undefined;
-  /** The models, which agents and servers use as well. Undefined until their first use. */
+  /** The models, which agents and servers use too. Undefined until their first use. */
   readonly models?: () => Promise<Pick<Prompts, 'models'>> | undefined;
 };
 
@@ -65,7 +65,7 @@ type HttpTransports = {
   readonly connections: Pick<ClientConnections, 'size' | 'isDraining'>;
   readonly webSockets: WebSockets;
   readonly sse: Sse;
-  /** The bytes of incomplete bodies and of unread answers. */
+  /** Budget for the bytes of incomplete bodies and of unread answers. */
   readonly unfinished: ByteBudget;
   readonly unread: ByteBudget;
 };
@@ -74,56 +74,61 @@ type HubParts = {
   readonly version: string;
   /** The default runtime of servers. */
   readonly engine: {
-    /** Containers, or processes if no engine answered. */
+    /** `process` if no container engine answered. */
     readonly backend: 'docker' | 'process';
-    /** Asks the engine. Never rejects. */
+    /** Checks the engine. Never rejects. */
     readonly probe: () => Promise<{ readonly healthy: boolean; readonly detail: string }>;
   };
   readonly config: ConfigControl;
-  /** Whether breakers are shared with other hubs. */
+  /** State of the sharing of breakers with other hubs. */
   readonly sharing: Pick<Sharing, 'status'>;
-  /** Whether the limits of clients are shared with other hubs; undefined if no client has limits. */
+  /** State of the sharing of client limits with other hubs; undefined if no client has limits. */
   readonly limits?: () => SharingStatus | undefined;
-  /** Calls that a person has to approve. Absent: the hub keeps none. */
+  /** Calls that a person has to approve. Absent: the hub keeps no approvals. */
   readonly approvals?: Approvals;
-  /** Absent: definitions are not pinned. */
+  /** Pinned definitions. Absent: definitions are not pinned. */
   readonly pins?: DefinitionPins;
-  /** Absent: the hub logs in to no server. */
+  /** Logins to remote servers. Absent: the hub logs in to no server. */
   readonly logins?: ServerLogins;
-  /** Absent: the hub has no agents. */
+  /** Absent: the hub runs no agents. */
   readonly agents?: Agents;
-  /** Absent: the hub documents no repositories. */
+  /** Absent: the hub writes no documentation of repositories. */
   readonly documentation?: Documentation;
   /** Absent: the hub runs no tasks. */
   readonly tasks?: TaskPipeline;
-  /** Absent: tools are switched in the config file only. */
+  /** Switches for single tools. Absent: tools are switched only in the config file. */
   readonly tools?: ToolSwitches;
-  /** Absent: the hub asks no registry of MCP servers. */
+  /** Registry of MCP servers. Absent: the hub uses no registry. */
   readonly catalog?: ServerCatalog;
-  /** Absent: versions are changed in the config file only. */
+  /** Version changes of server packages. Absent: versions change only in the config file. */
   readonly upgrades?: Pick<Upgrades, 'outdated' | 'upgrade' | 'rollback' | 'earlier' | 'prune'>;
   readonly residentBytes: () => number;
 };
 
-/** The other rooms that HTTP uses. */
+/** The other rooms of the hub that HTTP uses. */
 export type HttpNeeds = {
   readonly servers: Servers;
   readonly router: Router;
   readonly transports: HttpTransports;
   readonly hub: HubParts;
-  /** Logins, clients and the made token, if there are any; without `peers`, the users of connections are not checked. */
+  /**
+   * Logins, clients and the generated token, if there are any. Without `peers`, the users of connections are not
+   * checked.
+   */
   readonly access?: Partial<Omit<GuardNeeds, 'clients'>> & {
     readonly clients?: NamedClients;
-    /** Absent: no program logs in to the hub. */
+    /** Logins of programs to the hub. Absent: no program can log in. */
     readonly authorization?: HubAuthorization;
     readonly peers?: PeersNeeds;
   };
-  /** Absent: servers can be installed and removed in the config file only. */
+  /** Installs and removes servers. Absent: only the config file adds and removes servers. */
   readonly installs?: Pick<Installs, 'install' | 'remove' | 'review' | 'trial'>;
   readonly jobs: Jobs;
-  /** Absent: the hub improves no prompts. */
+  /** The prompt enhancer. Absent: the hub improves no prompts. */
   readonly prompts?: PromptLoader;
-  /** Without `audit`, nothing is audited. Without `logs`, only the newest lines of each server are kept, in memory. */
+  /**
+   * Without `audit`, nothing is audited. Without `logs`, only the newest lines of each server are stored, in memory.
+   */
   readonly telemetry: Omit<DashboardNeeds['telemetry'], 'audit'> & {
     readonly audit?: Audit;
     readonly logs?: Logs;

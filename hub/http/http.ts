@@ -26,14 +26,14 @@ import { createPeers } from './peers.ts';
 export type HttpOptions = GuardOptions &
   ListenerOptions & {
     readonly ownerKey: string;
-    /** Names of this machine whose addresses it listens on, besides loopback, instead of `host`. */
+    /** Host names of this machine. The hub listens on their addresses and on loopback, instead of on `host`. */
     readonly networks?: readonly string[];
     readonly port: number;
     readonly tls:
       | {
           readonly certFile: string;
           readonly keyFile: string;
-          /** The authorities of the certificates that clients are asked for. */
+          /** Certificate authorities. Their presence makes the hub request a certificate from clients. */
           readonly clients?: { readonly caFile: string; readonly isRequired: boolean };
         }
       | undefined;
@@ -45,7 +45,7 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds) {
   const recordRefusal = needs.telemetry.audit?.recordRefusal;
   const login = createLogin(options, system);
   const guard = createGuard(options, { isLoggedIn: login.isOwner, ...access });
-  // Only the owner can let a program in.
+  // A login needs the consent of the owner.
   const offersLogins = () =>
     access.authorization !== undefined && options.administration === 'on' && guard.needsToken();
   const peers = createPeers(access.peers ?? { tables: undefined, uid: 0 });
@@ -74,26 +74,26 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds) {
   const routes = async () =>
     (app = await (loading ??= createFastifyApp(options, needs, { ...parts, offersLogins })));
 
-  /** Answers by a route, after loading the routes if necessary. */
+  /** Answers by a Fastify route, and loads the routes first if necessary. */
   const fallback: RequestListener = (request, response) => {
     if (app) app.routing(request, response);
     else void routes().then(loaded => loaded.routing(request, response));
   };
 
   return {
-    /** Its address after `start`, with the host as configured: `http://127.0.0.1:9090`. */
+    /** Address after `start`, with the host as configured: `http://127.0.0.1:9090`. */
     get address() {
       return address;
     },
-    /** Its address on this machine after `start`: `http://localhost:9090`. */
+    /** Address on this machine after `start`: `http://localhost:9090`. */
     get url() {
       return url;
     },
-    /** Its sockets after `start`: `127.0.0.1:9090`. */
+    /** Sockets after `start`, such as `127.0.0.1:9090`. */
     get sockets() {
       return listening?.sockets ?? [];
     },
-    /** A new link that logs a browser in to the dashboard as the owner, once. */
+    /** Creates a link that logs a browser in to the dashboard as the owner, once. */
     createLoginLink: () => `${url}${login.createLink().path}`,
     async start(): Promise<void> {
       listening = await openListener(options, {
@@ -110,7 +110,7 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds) {
       address = `${options.tls ? 'https' : 'http'}://${host}:${port}`;
       url = addressOf({ host: options.host, port, isSecure: options.tls !== undefined });
     },
-    /** Loads the routes, which the first request other than a call would wait for. */
+    /** Loads the routes in advance. Otherwise the first request other than a call would wait for them. */
     async load(): Promise<void> {
       await routes();
     },
@@ -118,7 +118,7 @@ export function createHttp(options: HttpOptions, needs: HttpNeeds) {
       await listening?.close();
       await (await loading)?.close();
     },
-    /** The current metrics, as `/metrics` shows them. */
+    /** Reads the current metrics, as `/metrics` shows them. */
     async measure() {
       const { readMetricFamilies } = await import('./metric-families.ts');
       return await readMetricFamilies({ ...needs, usages });
@@ -144,7 +144,9 @@ async function openListener(
   );
 }
 
-/** Reads the authorities of clients. Rejects with HUB_CONFIG_INVALID if the file has none. */
+/**
+ * Reads the certificate authorities of clients. Rejects with HUB_CONFIG_INVALID if the file contains no certificate.
+ */
 async function openCertificates(
   { caFile, isRequired }: NonNullable<NonNullable<HttpOptions['tls']>['clients']>,
   needs: RefusalLogNeeds & Pick<HttpSystem, 'clock'>,
@@ -177,8 +179,9 @@ async function readPem(setting: string, file: string): Promise<Buffer> {
 type Place = { readonly host: string; readonly port: number };
 
 /**
- * Listens on a port. For `localhost` it listens on all its addresses, because some clients try only one. Rejects with
- * HUB_PORT_TAKEN or HUB_LISTEN_REFUSED if the first address fails; failures of the others are ignored.
+ * Listens on a port. For `localhost` it listens on all addresses of that name, because some clients try only one.
+ * Rejects with HUB_PORT_TAKEN or HUB_LISTEN_REFUSED if the first address fails; failures of the other addresses are
+ * ignored.
  */
 export async function listenOn(place: Place, createServer: () => Server, resolve = addressesOf) {
   const { host, port } = place;
@@ -205,7 +208,7 @@ export async function listenOn(place: Place, createServer: () => Server, resolve
   }
   return {
     port: own,
-    /** Its sockets, such as `127.0.0.1:9090` and `[::1]:9090`. */
+    /** Sockets that the hub listens on, such as `127.0.0.1:9090` and `[::1]:9090`. */
     sockets: servers.map(socketOf),
     /** Stops listening and closes all connections. */
     close: async () => void (await Promise.all(servers.map(close))),
@@ -224,7 +227,7 @@ async function addressesOf(host: string): Promise<readonly string[]> {
   return [...new Set(found.map(({ address }) => address))];
 }
 
-/** The addresses of these names, and loopback. Rejects if the first name is unknown. */
+/** Resolves these host names to addresses, and adds loopback. Rejects if the first name is unknown. */
 async function addressesOfNetworks(networks: readonly string[]): Promise<readonly string[]> {
   const [first = '', ...rest] = networks;
   const find = async (name: string) => (await lookup(name, { all: true })).map(one => one.address);

@@ -18,31 +18,31 @@ import {
 } from './unreadable.ts';
 
 export type ListenerOptions = {
-  /** Longer bodies are refused with 413. In bytes. */
+  /** Maximum size of a body in bytes. Larger bodies are refused with 413. */
   readonly maxBodyBytes: number;
-  /** How long a request may take to arrive; a minute for its head and five for all of it by default. */
+  /** Maximum time for a request to arrive; by default a minute for its head and five for all of it. */
   readonly patience?: Patience;
-  /** More connections than this are refused with 503; 2,000 by default. */
+  /** Maximum number of connections; 2,000 by default. Further connections are refused with 503. */
   readonly maxConnections?: number;
 };
 
 type Tls = {
   readonly cert: Buffer;
   readonly key: Buffer;
-  /** Absent: clients are not asked for certificates. */
+  /** Absent: the hub requests no certificates from clients. */
   readonly clients?: ClientCertificates;
 };
 
-/** How clients are asked for certificates. */
+/** Verification of the certificates of clients. */
 export type ClientCertificates = {
-  /** In PEM form. */
+  /** Certificate authorities in PEM form. */
   readonly authorities: readonly string[];
   readonly of: (connection: TLSSocket) => PresentedCertificate;
-  /** Hears of each connection that is refused because of its certificate, or because it has none. */
+  /** Called for each connection that is refused because of its certificate, or because it has none. */
   readonly refused: (connection: TLSSocket, why: string) => void;
 };
 
-/** How long the head and the whole of a request may take to arrive, in milliseconds. */
+/** Maximum time for the head and for the whole of a request to arrive, in milliseconds. */
 type Patience = { readonly headMs: number; readonly requestMs: number };
 
 export type ListenerNeeds = Pick<
@@ -52,22 +52,22 @@ export type ListenerNeeds = Pick<
   readonly webSockets: WebSockets;
   readonly connections: Pick<ClientConnections, 'isDraining'>;
   readonly peers: Peers;
-  /** The bytes of incomplete bodies and of unread answers. */
+  /** Budget for the bytes of incomplete bodies and of unread answers. */
   readonly unfinished: ByteBudget;
   readonly unread: ByteBudget;
-  /** Answers all other requests, and those that the guard refuses. */
+  /** Answers all requests other than plain POSTs, and those that the guard refuses. */
   readonly fallback: RequestListener;
 };
 
 const keepAliveMs = 75_000;
 export const defaultMaxConnections = 2_000;
-/** Enough for the largest body over a slow network. The time of the call itself does not count. */
+/** Enough time for the largest body over a slow network. The duration of the call itself does not count. */
 const defaultPatience: Patience = { headMs: 60_000, requestMs: 300_000 };
 
 /**
- * The HTTP server. Plain POSTs to an MCP endpoint, which are nearly all requests, go straight to the transport, and on
- * a connection that brought nothing else, without Node's HTTP (decisions/0015): routes and hooks cost as much as
- * relaying a call (tests/bench). The routes answer all other requests and all refusals.
+ * Creates the HTTP server. Plain POSTs to an MCP endpoint, nearly all requests, go straight to the transport; on a
+ * connection with only such requests, they bypass Node's HTTP too (decisions/0015). Routes and hooks would cost as
+ * much as relaying a call (tests/bench). The routes answer all other requests and all refusals.
  */
 export function createListener(
   options: ListenerOptions & { readonly tls: Tls | undefined },
@@ -92,7 +92,7 @@ export function createListener(
     if (endpoint === undefined || !principal) needs.fallback(request, response);
     else
       readBody(request, length, body => {
-        // The body may have taken minutes, in which a token can be revoked.
+        // The body may have taken minutes to arrive, in which a token can be revoked.
         const now = admit(request);
         if (now) {
           const viewer = paths.viewer(now, request.url ?? '');
@@ -101,9 +101,9 @@ export function createListener(
       });
   };
   /**
-   * The endpoint of an upgrade to WebSocket. Undefined if the guard refuses it, if it offers another
-   * protocol (mostly HTTP/2), while the hub stops, and before an earlier request is answered. It is then a request
-   * like any other.
+   * Returns the endpoint of an upgrade to WebSocket. Undefined if the guard refuses it, if it offers another protocol
+   * (mostly HTTP/2), while the hub stops, and before an earlier request is answered. The request is then handled like
+   * any other.
    */
   function upgradeOf(request: IncomingMessage) {
     if (!isWebSocket(request) || needs.connections.isDraining || isAnswerDue(request.socket))
@@ -138,7 +138,7 @@ export function createListener(
       });
     else socket.destroy();
   });
-  // With TLS, Node reads all connections.
+  // TLS connections are all read by Node's HTTP.
   if (options.tls) admitSecureConnections(server, patience, options.tls, needs.peers);
   else answerPlainPosts(server, patience, { ...options, ...needs });
   boundConnections(server, maxConnections, needs.unread);
@@ -148,11 +148,11 @@ export function createListener(
 const tlsOptions = ({ cert, key, clients }: Tls) => ({
   cert,
   key,
-  // A connection that TLS itself refused could not be told why (`admitSecureConnections`).
+  // TLS itself must not reject a certificate, because the client would not get the reason (`admitSecureConnections`).
   ...(clients && { ca: [...clients.authorities], requestCert: true, rejectUnauthorized: false }),
 });
 
-/** Refuses connections by their certificates, and finds the peers of the others. */
+/** Refuses connections by their certificates, and identifies the peers of all other connections. */
 function admitSecureConnections(
   server: Server,
   { headMs }: Patience,
@@ -198,7 +198,7 @@ function createWaitingConnections(server: Server): Map<string, Socket> {
   return waiting;
 }
 
-/** Address and port of the client. Node has no other link between a TCP connection and its TLS connection. */
+/** Returns the client's address and port: Node has no other link between a TCP and its TLS connection. */
 const endOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
 
 /** Removes the listeners that accept connections, and returns a function that calls them. */
@@ -210,21 +210,21 @@ function takeListeners(server: Server, event: 'connection' | 'secureConnection')
   };
 }
 
-/** Refuses connections above the bound, and counts the unread bytes of the others. */
+/** Refuses connections above the maximum, and counts the unread bytes of the others. */
 function boundConnections(server: Server, maxConnections: number, unread: ByteBudget): void {
   const accept = takeListeners(server, 'connection');
   let open = 0;
   server.on('connection', (socket: Socket) => {
     if (open >= maxConnections) {
       socket.on('error', () => socket.destroy());
-      // Its bytes are not read: that would reset the connection before the answer arrives.
+      // The request is not read: closing then would reset the connection before the answer arrives.
       const why = `${open} connections are open, as many as MAX_CONNECTIONS allows`;
       return refuseBusy(socket, `${why}. Close some, or try again later`);
     }
     open++;
     const held = unread.hold({
       bytes: () => socket.writableLength,
-      // A client that reads nothing would not read the reason either.
+      // A client that does not read would not read the reason either.
       drop: () => socket.destroy(),
     });
     socket.once('close', () => {
@@ -246,7 +246,7 @@ function answerPlainPosts(
     { maxBodyBytes: needs.maxBodyBytes, firstMs: headMs, idleMs: keepAliveMs },
     {
       ...needs,
-      // By this event Node takes over an accepted connection.
+      // Node's HTTP takes over a connection by this event.
       handOver(socket, bytes) {
         accept(socket);
         socket.unshift(bytes);
@@ -257,7 +257,7 @@ function answerPlainPosts(
   server.on('connection', (socket: Socket) =>
     peers.identify(socket, () => plain.take(socket, peers.of(socket))),
   );
-  // Node closes only the connections that it reads.
+  // Node closes only the connections that its HTTP server reads.
   const closeItsOwn = server.closeAllConnections.bind(server);
   server.closeAllConnections = () => {
     peers.endAll();
@@ -271,7 +271,7 @@ const requestTimeout = () =>
     code: 'ERR_HTTP_REQUEST_TIMEOUT',
   });
 
-/** Length of the body of a plain POST; NaN for any other request, and for one of a browser, whose answer needs CORS. */
+/** Returns the length of the body of a plain POST; NaN for other requests, and for browsers, which need CORS. */
 function plainLength({ method, headers }: IncomingMessage): number {
   const isPlain =
     method === 'POST' &&
@@ -283,7 +283,7 @@ function plainLength({ method, headers }: IncomingMessage): number {
 const isWebSocket = ({ method, headers }: IncomingMessage) =>
   method === 'GET' && headers.upgrade?.toLowerCase() === 'websocket';
 
-/** Reads a body. `done` is not called if the client leaves before its end. */
+/** Reads a body. `done` is not called if the client disconnects before the end of the body. */
 function readBody(request: IncomingMessage, length: number, done: (body: Buffer) => void): void {
   let parts: Buffer[] | undefined;
   let missing = length;
@@ -292,7 +292,7 @@ function readBody(request: IncomingMessage, length: number, done: (body: Buffer)
     missing -= chunk.length;
     if (missing > 0) return void (parts ??= []).push(chunk);
     const body = parts ? Buffer.concat([...parts, chunk], length) : chunk;
-    // The request lives until its answer is sent, and this listener with it.
+    // The listener exists until the answer is sent, and would keep these parts in memory.
     parts = undefined;
     done(body);
   });

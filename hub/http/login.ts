@@ -4,13 +4,13 @@ import { type Clock, type Log, setBounded } from '#core';
 import type { LoginResult } from '#dashboard';
 import type { Scope } from './guard.ts';
 
-/** How long a login lasts, in seconds: 30 days. */
+/** Lifetime of a login cookie in seconds: 30 days. */
 export const loginSeconds = 30 * 86_400;
-/** How long a login link works, in milliseconds. */
+/** Lifetime of a login link in milliseconds. */
 export const linkMs = 10 * 60_000;
-/** Maximum number of unused links; the oldest is dropped. */
+/** Maximum number of unused links. Above it, the oldest link is dropped. */
 const maxLinks = 20;
-/** Failed logins of an address within `windowMs` before it must wait for the end of that time. */
+/** Number of failed logins of an address within `windowMs` after which it must wait for the end of that window. */
 export const maxFailures = 10;
 export const windowMs = 60_000;
 const maxAddresses = 1_000;
@@ -22,7 +22,7 @@ export type Login = ReturnType<typeof createLogin>;
 type Options = { readonly ownerKey: string; readonly token: string | undefined };
 type Needs = { readonly clock: Pick<Clock, 'now' | 'monotonic'>; readonly log: Log };
 
-/** Logins to the dashboard, and the links for them. */
+/** Manages logins to the dashboard, and the links for them. */
 export function createLogin(options: Options, needs: Needs) {
   const { token } = options;
   const cookies = createCookies(options, needs);
@@ -32,7 +32,7 @@ export function createLogin(options: Options, needs: Needs) {
   return {
     scopeOf: cookies.scopeOf,
     isOwner: cookies.isOwner,
-    /** The path of a new link, with its secret and lifetime. */
+    /** Creates a link. Returns its path, which contains the secret, and its lifetime in ms. */
     createLink: () => ({ path: `/dashboard/login?code=${links.create()}`, lastsMs: linkMs }),
     enterByLink(code: string, address: string): LoginResult {
       // A valid code is accepted despite failures at this address, because codes cannot be guessed.
@@ -53,8 +53,9 @@ export function createLogin(options: Options, needs: Needs) {
 }
 
 /**
- * A cookie says what its holder may do and until when, signed with the owner's key: it survives a restart of
- * the hub, and ends with a new key. A login by the hub's token ends with that token as well.
+ * Creates and verifies login cookies. A cookie contains a scope and an expiry, signed with the owner's key: it
+ * survives a restart of the hub, and is invalid with a new key. A login with the hub's token also becomes invalid with
+ * that token.
  */
 function createCookies({ ownerKey, token }: Options, { clock }: Needs) {
   const proofs: Readonly<Record<CookieScope, string>> = { administer: '', call: token ?? '' };
@@ -86,14 +87,14 @@ function createCookies({ ownerKey, token }: Options, { clock }: Needs) {
       return `${scope}.${expires}.${sign(scope, expires)}`;
     },
     scopeOf,
-    /** True with a login that administers the hub. */
+    /** True if a cookie in the headers gives administration. */
     isOwner: (headers: IncomingHttpHeaders): boolean => scopeOf(headers) === 'administer',
   };
 }
 
 const cookiePattern = /^(call|administer)\.(\d{1,12})\.([\w-]{43})$/;
 
-/** Browsers send the cookies of a host to all of its ports: each hub of a machine has a name of its own. */
+/** Returns a cookie name with the hub's port: browsers send the cookies of a host to all of its ports. */
 export const cookieName = ({ host = '' }: IncomingHttpHeaders): string =>
   `agenthub-${/:(\d+)$/.exec(host)?.[1] ?? 'dashboard'}`;
 
@@ -101,9 +102,9 @@ const isEqual = (one: string, other: string) => timingSafeEqual(digest(one), dig
 
 const digest = (text: string) => createHash('sha256').update(text).digest();
 
-/** Links that log in, each once. */
+/** Creates and redeems login links. Each link works once. */
 function createLinks({ clock }: Needs) {
-  /** Expiry of each link by the digest of its code, so that the time of a look-up reveals nothing. */
+  /** Expiry of each link by the digest of its code. Digests keep the time of a look-up from revealing the code. */
   const ends = new Map<string, number>();
   const keyOf = (code: string) => digest(code).toString('base64');
   return {
@@ -125,7 +126,7 @@ function createLinks({ clock }: Needs) {
 type ThrottleNeeds = { readonly clock: Pick<Clock, 'monotonic'>; readonly log: Log };
 
 /**
- * Counts failed logins by address. Each is logged until the address must wait, so that an address adds at most
+ * Counts failed logins by address. Logs each failure until the address must wait, so that an address adds at most
  * `maxFailures` lines in a minute to the log.
  */
 export function createThrottle({ clock, log }: ThrottleNeeds, message: string) {
@@ -139,7 +140,7 @@ export function createThrottle({ clock, log }: ThrottleNeeds, message: string) {
   }
 
   return {
-    /** How long an address must wait, in milliseconds; 0 if it need not. */
+    /** Returns how long an address must wait, in milliseconds; 0 if it need not wait. */
     waitMs(address: string): number {
       const found = recent(address);
       return found && found.count >= maxFailures ? found.until - clock.monotonic() : 0;

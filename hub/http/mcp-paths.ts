@@ -2,7 +2,7 @@ import { type Principal, withProfile } from '#policy';
 import type { Endpoint, Router } from '#routing';
 import type { Servers } from '#servers';
 
-/** What the addresses of MCP name: `/mcp`, `/mcp/{server}` and `/mcp/@{profile}`. */
+/** Resolves the paths of MCP endpoints: `/mcp`, `/mcp/{server}` and `/mcp/@{profile}`. */
 export type McpPaths = ReturnType<typeof createMcpPaths>;
 
 type McpPathsNeeds = {
@@ -13,14 +13,17 @@ type McpPathsNeeds = {
 const serverStart = '/mcp/';
 const profileStart = '/mcp/@';
 
-/** People write addresses of MCP also with a slash at the end. */
+/** Removes a slash at the end, which people often write in MCP addresses. */
 export const withoutLastSlash = (url: string): string =>
   url.replace(/^(\/(?:mcp|sse)(?:\/[^/?]+)?)\/(?=\?|$)/, '$1');
 
-/** Finds the endpoints of paths, and the profiles through which they show all servers. */
+/** Finds the endpoints of paths, and the profiles that filter them. */
 export function createMcpPaths({ servers, profiles }: McpPathsNeeds) {
   return {
-    /** Undefined for a path that is no MCP endpoint, and for an unknown server or profile. */
+    /**
+     * Returns the endpoint of a path; undefined for a path that is no MCP endpoint, and for an unknown server or
+     * profile.
+     */
     endpointOf(path: string): Endpoint | undefined {
       if (path === '/mcp') return 'all';
       if (path.startsWith(profileStart))
@@ -29,14 +32,14 @@ export function createMcpPaths({ servers, profiles }: McpPathsNeeds) {
         ? servers.find(path.slice(serverStart.length))
         : undefined;
     },
-    /** The principal as it looks at the servers from a path of `endpointOf`. */
+    /** Returns the principal with the profile of a path that `endpointOf` found. */
     viewer: (principal: Principal, path: string): Principal =>
       path.startsWith(profileStart)
         ? withProfile(principal, path.slice(profileStart.length))
         : principal,
     /**
-     * The endpoint and viewer of a name in a path: a server, a profile after "@", or nothing. Throws HUB_SERVER_UNKNOWN
-     * and HUB_PROFILE_UNKNOWN.
+     * Returns the endpoint and principal for a name in a path: a server, a profile after "@", or nothing. Throws
+     * HUB_SERVER_UNKNOWN and HUB_PROFILE_UNKNOWN.
      */
     get(
       name: string | undefined,

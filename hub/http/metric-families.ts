@@ -6,7 +6,7 @@ import type { MetricFamily, Metrics, Sample } from '#telemetry';
 import type { HttpNeeds } from './http-needs.ts';
 import { breakerNumbers, modelFamilies } from './model-metrics.ts';
 
-/** The statistics of the prompt caches that are metrics. */
+/** Statistics of the prompt caches that are exported as metrics. */
 export type CacheCounts = {
   readonly exact: Pick<CachesStats['exact'], 'hits' | 'misses' | 'joined' | 'errors' | 'entries'>;
   readonly semantic:
@@ -31,7 +31,7 @@ export type MetricFamiliesNeeds = {
     readonly connections: Pick<HttpNeeds['transports']['connections'], 'size'>;
   };
   readonly hub: Pick<HttpNeeds['hub'], 'version' | 'residentBytes'>;
-  /** `loaded` is undefined until the enhancer is used. */
+  /** The prompt enhancer. `loaded` is undefined until its first use. */
   readonly prompts?: {
     readonly health?: {
       readonly loaded: () => Promise<LoadedPrompts> | undefined;
@@ -42,7 +42,7 @@ export type MetricFamiliesNeeds = {
   readonly usages: ContainerUsages;
 };
 
-/** The current metrics. */
+/** Reads the current metrics. */
 export async function readMetricFamilies(
   needs: MetricFamiliesNeeds,
 ): Promise<readonly MetricFamily[]> {
@@ -131,7 +131,7 @@ function counter(name: string, help: string, samples: readonly Sample[]): Metric
   return { name, help, type: 'counter', samples };
 }
 
-/** Metrics of the models and of the prompt caches. Empty until they are loaded. */
+/** Reads the metrics of the models and of the prompt caches; none until they are loaded. */
 async function promptFamilies(
   promptHealth: NonNullable<MetricFamiliesNeeds['prompts']>['health'],
 ): Promise<readonly MetricFamily[]> {

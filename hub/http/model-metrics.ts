@@ -4,14 +4,17 @@ import type { MetricFamily, Sample } from '#telemetry';
 type ModelsMetrics = ReturnType<Models['metrics']>;
 type Counts = ModelsMetrics['models'][number];
 
-/** States of a circuit breaker as numbers. */
+/** States of a circuit breaker as metric values. */
 export const breakerNumbers: ReadonlyMap<unknown, number> = new Map([
   ['closed', 0],
   ['half_open', 1],
   ['open', 2],
 ]);
 
-/** Metrics of the models. Their names are bounded: above the bound, the label is empty. */
+/**
+ * Converts the statistics of the models to metrics. The number of model names is bounded: above the bound, the label
+ * is empty.
+ */
 export function modelFamilies(metrics: ModelsMetrics): readonly MetricFamily[] {
   const { models, queues, breaker, boundsMs } = metrics;
   const named = new Set([...models, ...queues].map(({ model }) => model));

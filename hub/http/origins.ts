@@ -1,36 +1,38 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { isIPv4, isIPv6 } from 'node:net';
 
-/** The head of a request: the name by which it calls the hub, and the page that sent it. */
+/** Parts of a request's head that name the host and the web page of the request. */
 export type RequestOrigin = {
   readonly method: string;
   /** The request target as the client sent it. */
   readonly target: string;
   readonly headers: IncomingHttpHeaders;
-  /** The number of Host headers: Node's `headers` show the first only. */
+  /** Number of Host headers. Node's `headers` contain only the first. */
   readonly hostCount: number;
-  /** Whose pages may send HTML forms to the route: the hub's own to the dashboard, those of allowed origins to `/oauth/token`. */
+  /**
+   * Whose pages may send HTML forms to the route: the hub's own to the dashboard, and allowed origins to
+   * `/oauth/token`.
+   */
   readonly takesForms: false | 'own' | 'allowed';
 };
 
 export type GuardRefusal = { readonly status: 400 | 401 | 403 | 415; readonly message: string };
 
-/** The names of the hub, and the pages that may call it. */
+/** Host names of the hub, and origins that may call it. */
 export type OriginOptions = {
-  /** Where the hub listens: a name or an IP address, IPv6 without brackets. */
+  /** The name or IP address on which the hub listens, IPv6 without brackets. */
   readonly host: string;
-  /** Host names besides the loopback ones by which clients may reach the hub. */
+  /** Host names by which clients may reach the hub, in addition to loopback names. */
   readonly allowedHosts: readonly string[];
-  /** Origins besides the hub's own whose pages may call it. */
+  /** Origins whose pages may call the hub, in addition to its own. */
   readonly allowedOrigins: readonly string[];
 };
 
 /**
- * Refuses requests to other hosts, and of pages that are neither the hub's own nor of an allowed origin. Pages of other
- * loopback origins are foreign too: any program of any user can serve one.
- *
- * A browser names the page's origin in Origin, which it sends with every upgrade and with every request that changes
- * something, and tells the relation in Sec-Fetch-Site. A request without both is not a browser's.
+ * Refuses requests to other hosts, and from pages that are neither the hub's own nor of an allowed origin. Pages of
+ * other loopback origins are foreign too: any program of any user can serve one. A browser sends the page's origin in
+ * Origin, with every upgrade and every request that changes something, and the relation to it in Sec-Fetch-Site. A
+ * request without both headers is not from a browser.
  */
 export function createOrigins(options: OriginOptions) {
   const isOwnHost = createOwnHosts(options);
@@ -69,7 +71,7 @@ export function createOrigins(options: OriginOptions) {
         403,
         `Origin ${JSON.stringify(origin)} may not call this hub. Add it to ROUTER_ALLOWED_ORIGINS if it should, also where it is another port of this machine`,
       );
-    // The dashboard's forms are for its own pages.
+    // The dashboard accepts forms only from its own pages.
     const { takesForms } = request;
     return takesForms === 'allowed' || (isOwn && takesForms === 'own')
       ? undefined
@@ -84,7 +86,7 @@ const refusal = (status: GuardRefusal['status'], message: string): GuardRefusal 
   message,
 });
 
-/** A page of the hub itself. Whether it was loaded by TLS is not known behind a proxy that ends TLS. */
+/** True for a page of the hub itself. Ignores the scheme, which is unknown behind a proxy that terminates TLS. */
 function isOwnPage(origin: string, headers: IncomingHttpHeaders): boolean {
   const site = headers['sec-fetch-site'] ?? 'same-origin';
   if (site !== 'same-origin' && site !== 'none') return false;
@@ -93,8 +95,8 @@ function isOwnPage(origin: string, headers: IncomingHttpHeaders): boolean {
 }
 
 /**
- * Whether a browser asks on behalf of a page of another origin without naming it: an image or a frame has no
- * Origin, and could open a stream. Following a link to the hub is allowed.
+ * True for a browser request for a page of another origin without Origin header: an image or a frame sends none, and
+ * could open a stream. Following a link to the hub is allowed.
  */
 function isOfForeignPage({ method, headers }: RequestOrigin): boolean {
   const site = headers['sec-fetch-site'] ?? 'none';
@@ -106,10 +108,10 @@ function isOfForeignPage({ method, headers }: RequestOrigin): boolean {
   return !isFollowed;
 }
 
-/** Methods that browsers send across origins without asking first, given one of the types of HTML forms. */
+/** Methods that browsers send across origins without a preflight, if the content type is one of HTML forms. */
 const withBody = new Set(['POST', 'PUT', 'PATCH']);
 
-/** With JSON as the only type, a browser asks (CORS preflight) before it sends for a page of another origin. */
+/** Refuses content types other than JSON: for JSON, a browser sends a preflight before a request across origins. */
 function refuseType({ method, headers }: RequestOrigin): GuardRefusal | undefined {
   if (!withBody.has(method)) return undefined;
   const type = headers['content-type'] ?? '';
@@ -121,17 +123,17 @@ function refuseType({ method, headers }: RequestOrigin): GuardRefusal | undefine
 }
 
 const loopbackHosts = ['localhost', '[::1]'];
-/** Addresses that stand for every address of the machine. No client uses them as a name. */
+/** Addresses that mean every address of the machine. No client uses them as a host name. */
 const wildcards = ['0.0.0.0', '::'];
 
-/** Checks a Host header: true if it names this hub. */
+/** Creates the check of a Host header: true if it names this hub. */
 export function createOwnHosts(options: Pick<OriginOptions, 'host' | 'allowedHosts'>) {
   const hosts = new Set([
     ...loopbackHosts,
     ...(wildcards.includes(options.host) ? [] : [hostHeaderOf(options.host)]),
     ...options.allowedHosts.map(host => host.toLowerCase()),
   ]);
-  /** The last valid header: nearly all requests have the same one. */
+  /** The last valid header. Nearly all requests have the same one. */
   let last = 'localhost';
   return (host: string): boolean => {
     if (host === last) return true;
@@ -144,15 +146,15 @@ export function createOwnHosts(options: Pick<OriginOptions, 'host' | 'allowedHos
 }
 
 /**
- * The host in a request target of absolute form, such as `http://localhost:9090/mcp`; undefined for any other form,
- * empty where the target has a scheme and no readable host.
+ * Returns the host in a request target of absolute form, such as `http://localhost:9090/mcp`; undefined for any other
+ * form, and an empty string if the host is unreadable.
  */
 export function hostOfTarget(target: string): string | undefined {
   if (target.startsWith('/') || !/^[a-z][a-z\d+.-]*:/i.test(target)) return undefined;
   return URL.canParse(target) ? new URL(target).host : '';
 }
 
-/** An address as clients write it in Host: IPv6 in brackets, in its short form and without its zone. */
+/** Formats an address as in a Host header: IPv6 in brackets, in its short form and without its zone. */
 function hostHeaderOf(host: string): string {
   if (!isIPv6(host)) return host.toLowerCase();
   return new URL(`http://[${host.replace(/%.*/, '')}]`).hostname;

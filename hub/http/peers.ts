@@ -2,23 +2,23 @@ import { open } from 'node:fs/promises';
 import { type Socket, isIPv4 } from 'node:net';
 import { endianness } from 'node:os';
 
-/** Who opened a connection, decided once when the hub accepted it. */
+/** The other end of a connection. It is determined once, when the hub accepts the connection. */
 export type Peer = PeerProcess & {
-  /** The client that its verified certificate names; undefined without a certificate. */
+  /** The client that the verified certificate names; undefined without a certificate. */
   readonly certificate?: string;
 };
 
-/** Whose process opened a connection. */
+/** The owner of the process that opened a connection. */
 type PeerProcess =
   | { readonly kind: 'same-user' }
-  /** A connection from elsewhere, or a system that does not tell. */
+  /** A remote connection, or an operating system that does not provide the owner. */
   | { readonly kind: 'unchecked' }
   | { readonly kind: 'refused'; readonly why: string };
 
 export type Peers = ReturnType<typeof createPeers>;
 
 export type PeersNeeds = {
-  /** Undefined if the system has none, or if the hub asks for a token instead. */
+  /** Undefined if the system has no socket tables, or if the hub requires a token instead. */
   readonly tables: SocketTables | undefined;
   readonly uid: number;
 };
@@ -28,8 +28,9 @@ const sameUser: PeerProcess = { kind: 'same-user' };
 const loopback = /^(?:::ffff:)?127\.|^::1$/;
 
 /**
- * Tells whose process opened each connection (Linux). It looks up connections to a loopback address only, because both
- * their ends are in the hub's socket table. The peer of a published container port is in another network namespace.
+ * Finds the owner of the process that opened a connection (Linux). Checks only connections to a loopback address,
+ * because both ends of these are in the hub's socket table. The peer of a published container port is in another
+ * network namespace.
  */
 export function createPeers({ tables, uid }: PeersNeeds) {
   const peers = new WeakMap<Socket, Peer>();
@@ -47,9 +48,9 @@ export function createPeers({ tables, uid }: PeersNeeds) {
 
   return {
     /**
-     * Finds the user whose process opened a connection, then calls `known` unless the connection is gone. Synchronous if
-     * there is nothing to find. The result holds for the life of the connection. `certificate` is the client that the
-     * certificate of the connection names.
+     * Finds the user whose process opened a connection, then calls `known` unless the connection was closed.
+     * Synchronous if no look-up is needed. The result is valid for the life of the connection. `certificate`: the
+     * client that the certificate of the connection names.
      */
     identify(socket: Socket, known: () => void, certificate?: string): void {
       const hold = (found: PeerProcess) =>
@@ -59,8 +60,9 @@ export function createPeers({ tables, uid }: PeersNeeds) {
         return known();
       }
       waiting.add(socket);
-      // The reader of the connection listens later, and `end` is emitted only once: a client that leaves now would
-      // occupy its connection until that timed out. Behind unread bytes it is emitted when they are read.
+      // The reader of the connection subscribes later, and `end` is emitted only once: without this listener, a client
+      // that disconnects now would occupy the connection until its timeout. If bytes are unread, `end` is emitted
+      // after them.
       const close = () => void socket.destroy();
       socket.on('error', close).on('end', close);
       const settle = (found: PeerProcess) => {
@@ -86,11 +88,11 @@ const gone = refused('the process that opened this connection is gone');
 
 type TableName = 'tcp' | 'tcp6';
 
-/** The kernel's tables of the TCP sockets in the hub's own network namespace. */
+/** Reads the kernel's tables of TCP sockets in the hub's own network namespace. */
 type SocketTables = {
   /**
-   * Resolves with the first result of `find` other than undefined, or with undefined. `find` gets the rows of a table
-   * in pieces, read after the call. Concurrent calls share one reading.
+   * Resolves with the first result of `find` that is not undefined, or with undefined. `find` gets the rows of a table
+   * in pieces, read after the call. Concurrent calls share one reading of the table.
    */
   readonly search: <T>(
     table: TableName,
@@ -100,10 +102,10 @@ type SocketTables = {
 
 type End = { readonly address: string; readonly port: number };
 
-/** The kernel returns less than this at a time. Reading a whole table takes 2 ms. */
+/** Size of a read in bytes. The kernel returns less than this at a time. Reading a whole table takes 2 ms. */
 const readBytes = 16 * 1024;
 
-/** The tables in /proc/net (proc_net_tcp.rst of the kernel's documentation). */
+/** Reads the tables in /proc/net (proc_net_tcp.rst of the kernel's documentation). */
 export function createSocketTables(
   readTable: (table: TableName) => AsyncIterable<string> = readKernelTable,
 ): SocketTables {
@@ -124,16 +126,19 @@ async function* readKernelTable(table: TableName): AsyncGenerator<string> {
   }
 }
 
-/** The user of the socket with these ends; undefined if no process has it. Rejects if the tables cannot be read. */
+/**
+ * Finds the user of the socket with these two ends; undefined if no process has it. Rejects if the tables cannot be
+ * read.
+ */
 export async function findOwner(
   local: End,
   remote: End,
   { search }: SocketTables,
 ): Promise<number | undefined> {
-  // A client may speak IPv4 by a socket of IPv6, which is in the other table, with mapped addresses.
+  // An IPv4 connection of an IPv6 socket is in the other table, with mapped addresses.
   const isV4 = /^(?:::ffff:)?\d+\./.test(local.address);
   const tables = isV4 ? (['tcp', 'tcp6'] as const) : (['tcp6'] as const);
-  // The kernel can skip a row if the table changes during a reading, so it is read twice.
+  // The kernel can skip a row if the table changes during a reading, so the table is read twice.
   for (let look = 0; look < 2; look++)
     for (const table of tables) {
       const ends = `${hexOf(local, table)} ${hexOf(remote, table)} `;
@@ -143,11 +148,12 @@ export async function findOwner(
   return undefined;
 }
 
-/** The fields behind the addresses in a row: state, queues, timer, retransmissions, uid, timeout and inode. */
+/** Matches the fields after the addresses in a row: state, queues, timer, retransmissions, uid, timeout and inode. */
 const row = /^([\dA-F]{2}) \S+ \S+ \S+ +(\d+) +\d+ (\d+) /;
 /**
- * Established, or closed for writing by the client, which still reads: FIN_WAIT1 and FIN_WAIT2. The socket of a
- * process that has ended is in these states too, but has inode 0 and shows uid 0, which is not root.
+ * Codes of the states established, FIN_WAIT1 and FIN_WAIT2. In the latter two, the client has closed its writing side
+ * and still reads. The socket of an ended process is in these states too, but has inode 0 and uid 0, which is then not
+ * root.
  */
 const states = new Set(['01', '04', '05']);
 
@@ -162,7 +168,7 @@ function ownerIn(text: string, ends: string): number | undefined {
 
 const isLittleEndian = endianness() === 'LE';
 
-/** An end as the table writes it: words of 32 bits in the byte order of the machine, and the port. */
+/** Formats an end of a connection as in the table: words of 32 bits in the byte order of the machine, and the port. */
 function hexOf({ address, port }: End, table: TableName): string {
   const bytes = bytesOf(address).subarray(table === 'tcp' ? -4 : 0);
   const written = Buffer.from(bytes);
@@ -170,7 +176,10 @@ function hexOf({ address, port }: End, table: TableName): string {
   return `${written.toString('hex')}:${port.toString(16).padStart(4, '0')}`.toUpperCase();
 }
 
-/** The 16 bytes of an address in any form, IPv4 as a mapped one. The zone of a link-local one is not in the table. */
+/**
+ * Returns the 16 bytes of an address, for IPv4 of the mapped address. The table does not contain the zone of a
+ * link-local address.
+ */
 function bytesOf(address: string): Uint8Array {
   const host = isIPv4(address) ? `::ffff:${address}` : address.replace(/%.*/, '');
   const [before = '', after] = new URL(`http://[${host}]`).hostname.slice(1, -1).split('::');
@@ -184,13 +193,15 @@ function bytesOf(address: string): Uint8Array {
 }
 
 type Search = {
-  /** True once it needs no more rows. */
+  /** Called with the next rows. Returns true if the search needs no more rows. */
   readonly take: (rows: string) => boolean;
   readonly end: () => void;
   readonly fail: (error: unknown) => void;
 };
 
-/** Shares a reading among the searches that wait when it begins; later searches wait for the next one. */
+/**
+ * Shares one reading of a table among all searches that wait when it begins. Later searches wait for the next reading.
+ */
 function createSharedSearch(read: () => AsyncIterable<string>) {
   const waiting = new Set<Search>();
   let isReading = false;
@@ -213,7 +224,7 @@ function createSharedSearch(read: () => AsyncIterable<string>) {
   async function readFor(searches: Set<Search>): Promise<void> {
     let rest = '';
     for await (const text of read()) {
-      // A chunk may end within a row.
+      // A chunk may end in the middle of a row.
       const joined = rest + text;
       const whole = joined.lastIndexOf('\n') + 1;
       const rows = joined.slice(0, whole);

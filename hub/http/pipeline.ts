@@ -2,17 +2,17 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 type Connection = {
-  /** Requests that were started before an earlier one of the connection was answered. */
+  /** Number of requests that were started before an earlier request of the connection was answered. */
   started: number;
   readonly queued: (() => void)[];
 };
 
-/** Clients rarely send a request before the answer to the one before it. */
+/** Maximum number of started requests. Clients rarely send a request before the answer to the previous one. */
 const maxStarted = 64;
 
 /**
- * Bounds the pipelined requests of one connection that are answered at the same time. Node reads requests as they
- * arrive and keeps each answer until those before it are sent. Further requests wait, and the connection is not read
+ * Limits the pipelined requests of one connection that are answered at the same time. Node reads requests as they
+ * arrive and keeps each answer until the earlier ones are sent. Further requests wait, and the connection is not read
  * until all of them are started.
  */
 export function createPipeline() {
@@ -29,7 +29,7 @@ export function createPipeline() {
   }
 
   return ({ socket }: IncomingMessage, response: ServerResponse, start: () => void): void => {
-    // All earlier requests are answered.
+    // If all earlier requests are answered, the request starts at once.
     if (response.socket) return start();
     const connection = connections.get(socket) ?? open(socket);
     const { queued } = connection;

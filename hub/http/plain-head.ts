@@ -1,27 +1,27 @@
 import { Buffer } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** The head of a POST of JSON that has only one reading. */
+/** The head of a POST of JSON that every parser reads in the same way. */
 export type PlainHead = {
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
-  /** The bytes around the digits of Content-Length. A head that differs only in those digits is the same. */
+  /** The bytes before and after the digits of Content-Length. Heads that differ only in these digits count as equal. */
   readonly before: Buffer;
   readonly after: Buffer;
 };
 
 export type PlainBody = {
   readonly body: Buffer;
-  /** Bytes that have not arrived; below 0 if more than the body has. */
+  /** Number of bytes that have not arrived; below 0 if more bytes arrived than the body has. */
   readonly missing: number;
 };
 
 const headEnd = Buffer.from('\r\n\r\n');
-/** Node refuses heads of more than twice this. */
+/** Maximum size of a head in bytes. Node's limit is more than twice as high. */
 const maxHeadBytes = 8 * 1024;
 const line = '\r\n';
 const printable = /^[\x20-\x7e]+$/;
-/** A field name, a colon, one space at most, and a value without space around it (RFC 9110, section 5.5). */
+/** Matches a field name, a colon, at most one space, and a value without surrounding space (RFC 9110, section 5.5). */
 const field = /^([!#$%&'*+.^_`|~\dA-Za-z-]+): ?(\S|\S.*\S)$/;
 const requestLine = /^POST (\/[\w./~-]*) HTTP\/1\.1$/;
 const lengthField = 'content-length';
@@ -36,12 +36,12 @@ const unusual = new Set([
   'transfer-encoding',
   'upgrade',
 ]);
-/** Node refuses, or leaves out, some of those that have more than ten times as many. */
+/** Maximum number of headers. Node refuses or omits headers only above more than ten times this number. */
 const maxHeaders = 100;
 
 /**
  * Parses the head at the start of these bytes. Undefined for anything ambiguous or unusual, and for requests of
- * browsers: Node's parser reads those.
+ * browsers, which Node's parser reads.
  */
 export function parsePlainHead(bytes: Buffer): PlainHead | undefined {
   const end = bytes.indexOf(headEnd);
@@ -71,7 +71,7 @@ export function parsePlainHead(bytes: Buffer): PlainHead | undefined {
     headers.get('content-type') === 'application/json' &&
     (headers.get('connection') ?? 'keep-alive') === 'keep-alive' &&
     !headers.has('origin');
-  // Copies, because the bytes belong to a larger chunk.
+  // Copies the bytes, because a view would keep the larger chunk in memory.
   const copy = (from: number, to: number) => Buffer.from(bytes.subarray(from, to));
   return isPlain
     ? {
@@ -83,7 +83,7 @@ export function parsePlainHead(bytes: Buffer): PlainHead | undefined {
     : undefined;
 }
 
-/** The body, if the head differs from a known one in Content-Length only; undefined for another head. */
+/** Returns the body, if the head differs from a known head only in Content-Length; otherwise undefined. */
 export function bodyUnder(bytes: Buffer, { before, after }: PlainHead): PlainBody | undefined {
   const isSame = bytes.length > before.length && before.compare(bytes, 0, before.length) === 0;
   if (!isSame) return undefined;

@@ -11,16 +11,19 @@ import { type PlainLink, PlainResponse } from './plain-response.ts';
 
 type Options = {
   readonly maxBodyBytes: number;
-  /** How long a connection may be idle at first and between requests, in milliseconds. */
+  /** Maximum idle time of a connection before its first request, and between requests (`idleMs`), in milliseconds. */
   readonly firstMs: number;
   readonly idleMs: number;
 };
 
-/** Who may use a connection. */
+/** Decides who may use a connection. */
 type ConnectionAdmission = {
-  /** The principal of a request; undefined if the guard refuses it. Called for every request, even with a known head. */
+  /**
+   * Returns the principal of a request; undefined if the guard refuses it. Called for every request, even with a
+   * cached head.
+   */
   readonly admit: (request: GuardedRequest) => Principal | undefined;
-  /** Whether a principal may hold a connection. Called when another principal than before uses it. */
+  /** True if a principal may use a connection. Called when the principal of the connection changes. */
   readonly mayHold: (socket: Socket, principal: Principal) => boolean;
 };
 
@@ -29,22 +32,22 @@ export type PlainPostsNeeds = {
   readonly streamable: Pick<Streamable, 'handle'>;
   readonly admission: ConnectionAdmission;
   readonly paths: Pick<McpPaths, 'endpointOf' | 'viewer'>;
-  /** Counts answers that clients did not read at once. */
+  /** Budget for answers that clients did not read at once. */
   readonly unread: Pick<ByteBudget, 'added'>;
-  /** Hands the connection over to Node, with the bytes that were read already. */
+  /** Passes the connection to Node's HTTP server, with the bytes that were already read. */
   readonly handOver: (socket: Socket, bytes: Buffer) => void;
-  /** Answers a connection that never brought anything. */
+  /** Answers a connection that sent nothing before the timeout. */
   readonly timedOut: (socket: Socket) => void;
 };
 
-/** Pipelined requests that are answered at the same time. The connection is not read beyond them. */
+/** Maximum number of pipelined requests that are answered at the same time. Above it, the connection is not read. */
 const maxPipelined = 64;
-/** Clients may send a request as late as Keep-Alive tells them. */
+/** Time in ms added to the idle timeout, because clients may send a request just before the timeout in Keep-Alive. */
 const graceMs = 1_000;
 
 /**
  * Answers plain POSTs to MCP endpoints without Node's HTTP, which costs as much as all other work for a call. A
- * connection that brings anything else is handed over to Node (decisions/0015).
+ * connection that sends anything else is passed to Node (decisions/0015).
  */
 export function createPlainPosts(options: Options, needs: PlainPostsNeeds) {
   const { streamable, paths, admission } = needs;
@@ -52,20 +55,26 @@ export function createPlainPosts(options: Options, needs: PlainPostsNeeds) {
   const commonLines = createCommonLines(options.idleMs, needs.clock);
   const idleMs = options.idleMs + graceMs;
 
-  /** Takes over a new connection. */
+  /** Starts to read a new connection. */
   function take(socket: Socket, peer: Peer): void {
-    /** The parsed head of the last request: most clients send the same head again. It says nothing about admission. */
+    /**
+     * Parsed head of the last request, because most clients send the same head again. Admission is checked again each
+     * time.
+     */
     let known: { readonly head: PlainHead; readonly request: GuardedRequest } | undefined;
     let current: PlainResponse | undefined;
-    /** Pipelined requests behind it. */
+    /** Responses to the pipelined requests after `current`. */
     const later: PlainResponse[] = [];
-    /** Bytes that are not a plain POST, or too many requests, kept until all earlier ones are answered. */
+    /**
+     * Bytes that are not a plain POST, or exceed the pipelined requests. They wait until all earlier requests are
+     * answered.
+     */
     let waiting: Buffer | undefined;
-    /** The beginning of a request whose rest has not arrived: some clients write head and body separately. */
+    /** Start of a request whose rest has not arrived. Some clients write head and body separately. */
     let begun: Buffer | undefined;
     let stalled: (() => void) | undefined;
     let isFirst = true;
-    /** The principal whose number of connections includes this one. */
+    /** The principal whose connection count includes this connection. */
     let holder: Principal | undefined;
 
     const link: PlainLink = {
@@ -76,16 +85,16 @@ export function createPlainPosts(options: Options, needs: PlainPostsNeeds) {
         current = later.shift();
         if (current) return current.takeTurn();
         if (socket.timeout !== idleMs) socket.setTimeout(idleMs);
-        // Not within the sender of this answer.
+        // Deferred, because this runs within the sender of the answer.
         if (waiting) setImmediate(proceed);
-        // A client that reads no answers is not read either.
+        // A connection whose client does not read answers is not read either.
         else if (socket.writableNeedDrain) socket.pause();
       },
       patience(delayMs, onStalled) {
         socket.setTimeout(delayMs);
         needs.unread.added(socket.writableLength);
         if (onStalled) stalled = onStalled;
-        // The idle time begins when all bytes are sent.
+        // The idle timeout starts when all bytes are sent.
         else socket.write('', rest);
       },
     };
@@ -94,7 +103,7 @@ export function createPlainPosts(options: Options, needs: PlainPostsNeeds) {
       if (!current) socket.setTimeout(idleMs);
     }
 
-    /** Parses the plain POST that these bytes begin, and remembers its head. Undefined for any other request. */
+    /** Parses the plain POST at the start of these bytes, and caches its head. Undefined for any other request. */
     function bodyOf(bytes: Buffer): PlainBody | undefined {
       let body = known && bodyUnder(bytes, known.head);
       if (!body) {
@@ -149,27 +158,29 @@ export function createPlainPosts(options: Options, needs: PlainPostsNeeds) {
       }
     }
 
-    /** Joins the beginning of a request with what follows, and frees both. */
+    /** Joins the start of a request with the next chunk, and frees both. */
     function join(first: Buffer, second: Buffer): Buffer {
       const joined = Buffer.concat([first, second]);
       for (const part of [first, second]) freeBuffer(part);
       return joined;
     }
 
-    /** Whether a body is within the bound and nothing follows it. */
+    /** True if the size of a body is allowed and no bytes follow it. */
     function isTaken({ body, missing }: PlainBody): boolean {
       const length = body.length + missing;
       return missing >= 0 && length > 0 && length <= options.maxBodyBytes;
     }
 
-    /** Waits for pending answers, because Node would send its own before them. */
+    /**
+     * Passes the connection to Node, after all pending answers: Node would otherwise send its own answer before them.
+     */
     function waitOrLeave(bytes: Buffer): void {
       if (!current) return leave(bytes);
       waiting = bytes;
       socket.pause();
     }
 
-    /** Reads the connection again after all requests are answered. */
+    /** Resumes reading after all requests are answered. */
     function proceed(): void {
       if (current || socket.destroyed || socket.writableNeedDrain) return;
       const chunk = waiting;
@@ -180,7 +191,7 @@ export function createPlainPosts(options: Options, needs: PlainPostsNeeds) {
 
     function timeout(): void {
       if (stalled) stalled();
-      // Node waits for the rest of the request and answers when it is late.
+      // Node waits for the rest of the request, and answers if it is late.
       else if (begun && !current) leave(begun);
       else if (isFirst) {
         forget();
@@ -188,11 +199,11 @@ export function createPlainPosts(options: Options, needs: PlainPostsNeeds) {
         socket.on('error', fail);
         needs.timedOut(socket);
       }
-      // The duration of a call is not limited here.
+      // There is no time limit for calls here.
       else if (!current) socket.destroy();
     }
 
-    /** As in Node: the client's FIN ends the connection. */
+    /** Ends the connection at the client's FIN, as Node does. */
     const end = () => void socket.end();
     const fail = () => void socket.destroy();
 
@@ -221,14 +232,14 @@ export function createPlainPosts(options: Options, needs: PlainPostsNeeds) {
 
   return {
     take,
-    /** Ends all its connections. */
+    /** Closes all connections that are read here. */
     endAll(): void {
       for (const socket of sockets) socket.destroy();
     },
   };
 }
 
-/** A plain head has each of its headers once. */
+/** Returns the request for the guard. A plain head has each header only once. */
 const guardedPost = ({ url, headers }: PlainHead, peer: Peer): GuardedRequest => ({
   method: 'POST',
   target: url,

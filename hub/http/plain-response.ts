@@ -5,28 +5,33 @@ import type { HttpResponse } from '#transports';
 
 export type PlainLink = {
   readonly socket: Socket;
-  /** The header lines that all responses have in common. */
+  /** Returns the header lines that all responses have in common. */
   readonly commonLines: () => string;
   readonly answered: () => void;
-  /** Calls `stalled` if no bytes were sent for this long; without it, gives up the unsent bytes. In milliseconds. */
+  /**
+   * Calls `stalled` if no bytes were sent for `delayMs` milliseconds; without `stalled`, closes the connection then.
+   */
   readonly patience: (delayMs: number, stalled: (() => void) | undefined) => void;
 };
 
 type Headers = Readonly<Record<string, string | number>>;
 
-/** Longer bodies are not copied into one piece with the head. */
+/** Maximum size in bytes of a body that is sent in one buffer with the head. */
 const maxJoinedBytes = 8 * 1024;
-/** Characters that could end a header or the head. */
+/** Matches characters that could end a header or the head. */
 const unsafe = /[^\t\x20-\x7e]/;
 
-/** The response to a plain POST. A class, because closures for each call would cost more than the work that they do. */
+/**
+ * The response to a plain POST. A class, because creating closures for each call would take longer than the response
+ * itself.
+ */
 export class PlainResponse implements HttpResponse {
   readonly #link: PlainLink;
   #closed: (() => void)[] | undefined;
   #isOver = false;
   #head = '';
   #isChunked = false;
-  /** Writes that wait until earlier requests are answered; undefined once they are. */
+  /** Writes that wait until earlier requests are answered; undefined after that. */
   #held: (() => void)[] | undefined;
   #heldBytes = 0;
   headersSent = false;
@@ -110,7 +115,7 @@ export class PlainResponse implements HttpResponse {
 
   setTimeout(delayMs: number, stalled: () => void): void {
     if (this.#held) return void this.#held.push(() => this.setTimeout(delayMs, stalled));
-    // A complete response must not time out the next request.
+    // The timeout of a complete response must not affect the next request.
     this.#link.patience(delayMs, this.#isOver ? undefined : stalled);
   }
 
@@ -127,7 +132,7 @@ export class PlainResponse implements HttpResponse {
     this.on(event, listener);
   }
 
-  /** All earlier requests are answered: sends what was held. */
+  /** Sends the waiting writes, because all earlier requests are answered. */
   takeTurn(): void {
     const held = this.#held ?? [];
     this.#held = undefined;
@@ -152,7 +157,7 @@ export class PlainResponse implements HttpResponse {
     this.#head = '';
   }
 
-  /** Sends a whole response in one write. */
+  /** Sends the head and body in one write. */
   #sendWhole(body: Buffer | undefined): void {
     const { socket } = this.#link;
     const length = body?.length ?? 0;

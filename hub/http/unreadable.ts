@@ -5,7 +5,7 @@ import { HubError, http, isObject, moveToPages, retryable } from '#core';
 import type { ByteBudget } from '#transports';
 import { problemOf } from './errors.ts';
 
-/** Status and message for errors of Node's HTTP parser; 400 for all others. */
+/** Status and message by error code of Node's HTTP parser. Any other error is answered with 400. */
 const statuses: ReadonlyMap<string, readonly [status: number, message: string]> = new Map([
   [
     'HPE_HEADER_OVERFLOW',
@@ -17,21 +17,21 @@ const statuses: ReadonlyMap<string, readonly [status: number, message: string]> 
 
 /** Answers a malformed or late request, and ends the connection. */
 export function refuseUnreadable(error: Error & { readonly code?: string }, socket: Duplex): void {
-  // An answer has begun, or the client reset the connection.
+  // An answer has begun, or the client has reset the connection.
   if (error.code === 'ECONNRESET' || isAnswering(socket)) return void socket.destroy();
   const unknown = `the request is no HTTP that the hub can read (${error.message})`;
   const [status, message] = statuses.get(error.code ?? '') ?? [400, unknown];
   refuse(socket, status, new HubError('HUB_REQUEST_INVALID', message));
 }
 
-/** Answers 503 and ends the connection. */
+/** Answers 503 on a connection, and ends the connection. */
 export function refuseBusy(socket: Duplex, message: string): void {
   refuse(socket, 503, retryable('HUB_SERVER_BUSY', message), ['retry-after: 1']);
 }
 
 /**
- * Answers 403 to the first bytes that arrive on a connection, which are not read as a request, and ends it. Without
- * bytes it ends after `waitMs`.
+ * Answers 403 to the first bytes on a connection, without reading them as a request, and ends it. If no bytes arrive,
+ * ends it after `waitMs`.
  */
 export function refuseConnection(socket: Socket, message: string, waitMs: number): void {
   socket.on('error', () => socket.destroy());
@@ -39,7 +39,7 @@ export function refuseConnection(socket: Socket, message: string, waitMs: number
   socket.once('data', () => refuse(socket, 403, new HubError('HUB_REQUEST_INVALID', message)));
 }
 
-/** Answers on a connection without a request that Node could answer, and ends it. */
+/** Writes an answer to a connection that has no request for Node to answer, and ends the connection. */
 function refuse(
   socket: Duplex,
   status: number,
@@ -60,22 +60,24 @@ function refuse(
   socket.end(lines.join('\r\n'), () => socket.destroy());
 }
 
-/** Whether an answer on this connection has begun and not ended. */
+/** True if an answer on this connection has begun and not ended. */
 function isAnswering(socket: Duplex): boolean {
   const answer = answerOn(socket);
   return isObject(answer) && answer['headersSent'] === true;
 }
 
-/** Whether a request of this connection is not answered yet. */
+/** True if a request of this connection is not answered yet. */
 export const isAnswerDue = (socket: Duplex): boolean => isObject(answerOn(socket));
 
 const answerOn = (socket: Duplex): unknown =>
   '_httpMessage' in socket ? socket._httpMessage : undefined;
 
-/** Shorter bodies are not counted: all connections together hold less than the budget. */
+/**
+ * Size in bytes below which a body is not counted: such bodies of all connections together need less than the budget.
+ */
 const uncountedBytes = 16 * 1024;
 
-/** Counts the body of a request from its first byte to its last. Call it before anything reads the request. */
+/** Counts the bytes of a request's body in a budget. Call this before anything reads the request. */
 export function countBody(
   request: IncomingMessage,
   response: ServerResponse,
@@ -97,7 +99,7 @@ export function countBody(
       request.resume();
     },
     drop(reason) {
-      // The client would mistake it for the answer to another request.
+      // A client would mistake this answer for the answer to another request.
       if (response.socket === socket && !response.headersSent) refuseBusy(socket, reason);
       else socket.destroy();
     },

@@ -7,7 +7,7 @@ import { type Identified, readQuery, readWhole, snakeCased } from './input.ts';
 
 const maxLimit = 500;
 const defaultLimit = 100;
-/** An event contains the newest calls, up to this number. */
+/** Maximum number of calls in an event. The newest are sent. */
 const maxTold = 200;
 
 const filters = ['server', 'tool', 'client', 'session', 'outcome', 'text'] as const;

@@ -33,14 +33,14 @@ type Needs = {
   readonly follow: Follow;
 };
 
-/** Maximum number of events that one write sends. The oldest are dropped. */
+/** Maximum number of events that one write sends. Above it, the oldest are dropped. */
 const maxWaiting = 500;
 const maxMessages = 1_000;
 const maxWaitSeconds = 300;
 
 /**
- * `/agents`. Only the owner may read conversations and files and send messages here. Clients use the tools of the server
- * `agents`, which the policy covers.
+ * Adds the routes `/agents`. Only the owner may read conversations and files and send messages here. Clients use the
+ * tools of the server `agents`, which the policy covers.
  */
 export function agentRoutes(app: FastifyInstance, { agents, admission, follow }: Needs): void {
   app.get('/agents', async () => ({
@@ -119,7 +119,7 @@ export function agentRoutes(app: FastifyInstance, { agents, admission, follow }:
   app.get<OfFile>('/agents/:id/files/*', administered, async ({ params }, reply) => {
     const file = await agents.files.open(params.id, params['*']);
     const body = Readable.from(file.chunks);
-    // The stream closes also if the client left while the file was opened.
+    // Also closes the file if the client disconnected while the file was opened.
     body.once('close', () => void file[Symbol.asyncDispose]());
     return await reply
       .header('content-type', 'application/octet-stream')
@@ -159,7 +159,7 @@ function readMessage({ body }: FastifyRequest): string {
   return message;
 }
 
-/** Adds an event. Pieces of one text become one. */
+/** Adds an event to the waiting ones. Consecutive pieces of one text become one event. */
 function joined(waiting: readonly AgentEvent[], event: AgentEvent): AgentEvent[] {
   const last = waiting.at(-1);
   if (event.type === 'text' && last?.type === 'text' && last.messageId === event.messageId)
@@ -167,7 +167,7 @@ function joined(waiting: readonly AgentEvent[], event: AgentEvent): AgentEvent[]
   return [...waiting, event].slice(-maxWaiting);
 }
 
-/** An event with the keys of the REST API. `view` contains the agent as it is now. */
+/** Formats an event with the keys of the REST API. `view` contains the current state of the agent. */
 function described(event: AgentEvent, agents: Agents, id: string) {
   switch (event.type) {
     case 'view': {

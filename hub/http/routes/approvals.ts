@@ -11,10 +11,10 @@ type Needs = {
   readonly admission: Pick<RouteAdmission, 'principalOf'>;
 };
 
-/** The approvals audit their decisions themselves. */
+/** The approvals room writes its own lines to the audit log. */
 const deciding = { config: { ...administered.config, change: 'none' } } as const;
 
-/** `/approvals`: calls that wait for a person, and what was approved for good. */
+/** Adds `/approvals`: calls that wait for a person, and calls that are always approved. */
 export function approvalRoutes(
   app: FastifyInstance,
   { approvals, admission: { principalOf } }: Needs,
@@ -43,7 +43,7 @@ export function approvalRoutes(
   });
 }
 
-/** `always` of the body: approve every call of the client to the tool. */
+/** Reads `always` of the body: true to approve every call of the client to the tool. */
 function readAlways(body: unknown): boolean {
   const { always, ...others } = membersOf(body);
   refuseBody(others, 'POST /approvals/{id}/approve, but for "always",');

@@ -7,33 +7,33 @@ import { administered } from '../guard.ts';
 import type { Follow } from './events.ts';
 import { invalid, readFlag, readQuery, readWhole } from './input.ts';
 
-/** How the audit log records the requests to a route that changes something. */
+/** Fields of the audit line for requests to a route that changes something. */
 export type RouteChange = {
   /** Name of the change, such as `server_restart`. */
   readonly action: string;
-  /** Members of the query and the body that say what changed. They contain no secrets. */
+  /** Members of the query and the body that name the change. They contain no secrets. */
   readonly members?: readonly string[];
 };
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Absent: recorded under the method and the path, without members. `none`: the route changes nothing. */
+    /** Absent: audited with the method and the path, without members. `none`: the route changes nothing. */
     readonly change?: RouteChange | 'none';
   }
 }
 
-/** The options of a route of administration that changes something. */
+/** Returns the options of a route of administration that changes something. */
 export const changing = (action: string, members: readonly string[] = []) =>
   ({ config: { scope: 'administer', change: { action, members } } }) as const;
 
 const maxLimit = 500;
 const defaultLimit = 100;
-/** An event contains the newest lines, up to this number, and the number of dropped ones. */
+/** Maximum number of lines in an event. The newest are sent, with the number of dropped ones. */
 const maxWaiting = 500;
 
 const filters = ['client', 'server', 'tool', 'denied', 'since'] as const;
 
-/** `/audit`: the lines of the audit log, newest first, its check, and a stream of new lines. */
+/** Adds `/audit`: the lines of the audit log, newest first, its verification, and a stream of new lines. */
 export function auditRoutes(app: FastifyInstance, audit: Audit, follow: Follow): void {
   app.get('/audit', administered, async request => {
     const { before, limit, ...filter } = readQuery(request, [...filters, 'before', 'limit']);
@@ -56,7 +56,7 @@ export function auditRoutes(app: FastifyInstance, audit: Audit, follow: Follow):
     let dropped = 0;
     let changed = () => {};
     using stack = new DisposableStack();
-    // Before the last lines are read, so that none is missing between them and the new ones.
+    // Subscribes before the last lines are read, so that no line is missing between them and the new ones.
     const heard = audit.written(bytes => {
       for (const text of bytes.toString().split('\n')) {
         const line = parseLine(text);
@@ -111,7 +111,7 @@ function describeReport({
 }
 
 /**
- * Records each request to a route of administration that is not a GET, before it is answered. It knows the routes that
+ * Audits each request to a route of administration that is not a GET, before its answer is sent. Includes routes that
  * are added after this call.
  */
 export function auditChanges(
@@ -144,7 +144,7 @@ export function auditChanges(
   });
 }
 
-/** The parameters of the path, which name what is changed. */
+/** Returns the parameters of the path, which name the object of the change. */
 function targetOf({ params }: FastifyRequest): string | undefined {
   return isObject(params) ? Object.values(params).map(String).join('/') || undefined : undefined;
 }

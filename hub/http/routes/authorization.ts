@@ -20,9 +20,9 @@ const maxBodyBytes = 16 * 1024;
 const publicly = { config: { scope: 'public' }, bodyLimit: maxBodyBytes } as const;
 
 /**
- * The routes of logins of programs to the hub: metadata (RFC 9728, RFC 8414), registration (RFC 7591) and the exchange of
- * codes. They need no credentials, store nothing but exchanged tokens, and do not exist while calls need no token.
- * Wrong codes are slowed down for their address, as wrong tokens are; the right one is always exchanged.
+ * Adds the routes for logins of programs to the hub: metadata (RFC 9728, RFC 8414), registration (RFC 7591) and the
+ * exchange of codes. They need no credentials, store nothing but exchanged tokens, and answer 404 while calls need no
+ * token. Addresses that send wrong codes must wait, as for wrong tokens; the right code is always exchanged.
  */
 export function authorizationRoutes(app: FastifyInstance, needs: Needs): void {
   const { authorization, offersLogins } = needs;

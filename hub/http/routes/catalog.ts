@@ -17,7 +17,10 @@ type Needs = {
   readonly system: HttpSystem;
 };
 
-/** `/catalog`: the registry of MCP servers, and installs from it. The hub asks the registry only for these. */
+/**
+ * Adds `/catalog`: the registry of MCP servers, and installs from it. The hub contacts the registry only for these
+ * requests.
+ */
 export function catalogRoutes(
   app: FastifyInstance,
   { catalog, installJobs, admission, system }: Needs,

@@ -6,13 +6,13 @@ import { invalid, membersOf, type Named, readQuery, refuseBody } from './input.t
 
 type Needs = {
   readonly clients: Pick<NamedClients, 'list' | 'find' | 'create' | 'revoke' | 'isRequired'>;
-  /** Whether calls need a token, by the config or for another reason. */
+  /** True if calls need a token, by the config or for another reason. */
   readonly needsToken: () => boolean;
 };
 
 /**
- * The routes of clients by name: `/clients`, with `sha256` only the client whose token has that digest, and
- * `/clients/{name}/token`. They never show a token again, nor its digest.
+ * Adds the routes of clients by name: `/clients`, with `sha256` only the client whose token has that digest, and
+ * `/clients/{name}/token`. They never return a stored token or its digest.
  */
 export function clientRoutes(app: FastifyInstance, { clients, needsToken }: Needs): void {
   app.get('/clients', administered, async (request, reply) => {
@@ -45,7 +45,7 @@ export function clientRoutes(app: FastifyInstance, { clients, needsToken }: Need
 
 const digestPattern = /^[0-9a-f]{64}$/;
 
-/** The SHA-256 of a token in hex, if the body has one. */
+/** Reads the SHA-256 digest of a token in hex from a body; undefined if the body has none. */
 function digestIn(body: unknown, route: string): string | undefined {
   const { sha256, ...others } = membersOf(body);
   refuseBody(others, `${route}, but for "sha256",`);
@@ -71,10 +71,10 @@ const shownClient = ({
 }: NamedClient) => ({
   name,
   administer,
-  /** Where its token comes from. */
+  /** Source of the client's token. */
   token: source ?? null,
   created_at: createdAt === undefined ? null : timeOf(createdAt),
-  /** Only the token of a login expires. */
+  /** Only tokens of logins expire. */
   ...(expiresAt !== undefined && { expires_at: timeOf(expiresAt) }),
   last_seen: seenAt === undefined ? null : timeOf(seenAt),
   calls,

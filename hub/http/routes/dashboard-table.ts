@@ -3,8 +3,8 @@ import type { Scope } from '../guard.ts';
 import type { RouteChange } from './audit.ts';
 
 /**
- * All pages and actions, with the name of their handler and their scope. Pages of scope `call` show private data only to
- * the owner.
+ * All pages and actions of the dashboard, with the name of their handler and their scope. Pages of scope `call` show
+ * private data only to the owner.
  */
 export const dashboardTable = [
   ['GET', '/dashboard', 'overview', 'call'],
@@ -25,7 +25,7 @@ export const dashboardTable = [
   ['GET', '/dashboard/activity', 'activity', 'call'],
   ['GET', '/dashboard/activity/:id', 'call', 'call'],
   ['GET', '/dashboard/caches', 'caches', 'call'],
-  // Shows similar prompts of other clients.
+  // The page shows similar prompts of other clients.
   ['POST', '/dashboard/caches', 'explain', 'administer'],
   ['GET', '/dashboard/connect', 'connect', 'call'],
   ['GET', '/dashboard/connect-partial', 'connectPartial', 'call'],
@@ -108,7 +108,7 @@ export const dashboardTable = [
   Scope,
 ])[];
 
-/** How the audit log records the actions of pages. `none`: the answer shows something, or is a call with a line of its own. */
+/** Audit records of the actions of pages. `none`: the action only reads, or is a call with an audit line of its own. */
 export const dashboardChanges: ReadonlyMap<string, RouteChange | 'none'> = new Map<
   string,
   RouteChange | 'none'
@@ -120,7 +120,7 @@ export const dashboardChanges: ReadonlyMap<string, RouteChange | 'none'> = new M
   ['explain', 'none'],
   ['installFromCatalog', { action: 'server_install', members: ['server', 'version', 'name'] }],
   ['beginInstall', { action: 'server_install', members: ['name', 'package'] }],
-  // A trial changes nothing, as POST /servers/{name}/upgrade with dry_run.
+  // A trial changes nothing, like POST /servers/{name}/upgrade with dry_run.
   ['tryUpgrade', { action: 'server_upgrade', members: ['version'] }],
   ['upgrade', { action: 'server_upgrade', members: ['version'] }],
   ['rollback', { action: 'server_rollback' }],
@@ -144,7 +144,7 @@ export const dashboardChanges: ReadonlyMap<string, RouteChange | 'none'> = new M
   ['acceptPins', { action: 'pins_accepted', members: ['name'] }],
   ['rejectPins', { action: 'pins_rejected', members: ['name'] }],
   ['revokeToken', { action: 'token_revoked' }],
-  // The approvals and the authorization audit their decisions themselves.
+  // Approvals and logins write their own lines to the audit log.
   ['decideOnProgram', 'none'],
   ['approve', 'none'],
   ['approveAlways', 'none'],

@@ -22,14 +22,17 @@ type Needs = DashboardNeeds & {
 };
 
 const maxFormBytes = 2 ** 20;
-/** Limits of the events of pages, which reload the changed parts after each. Further pages poll every ten seconds. */
+/**
+ * Limits of the event streams of pages, which reload changed parts after each event. Pages above the limit poll every
+ * ten seconds.
+ */
 const followed = {
   intervalMs: 1_000,
   maxStreams: 100,
   full: '100 pages of the dashboard are open already: close some',
 } as const;
 
-/** Routes that are public, because they show no data of the hub, or need the state of a login. */
+/** Routes without authentication, because they show no data of the hub, or belong to the login. */
 const openRoutes = new Set<string | undefined>([
   '/dashboard/assets/:file',
   '/dashboard/login',
@@ -37,7 +40,7 @@ const openRoutes = new Set<string | undefined>([
   '/dashboard/oauth/callback',
 ]);
 
-/** `/dashboard` (spec 1.10). The pages are loaded with the first request. */
+/** Adds `/dashboard` (spec 1.10). The pages are loaded with the first request. */
 export function dashboardRoutes(app: FastifyInstance, options: Options, needs: Needs): void {
   const { admission, login } = needs;
   const { clock } = needs.system;
@@ -90,11 +93,11 @@ export function dashboardRoutes(app: FastifyInstance, options: Options, needs: N
 
   void app.register(async scope => {
     scope.removeAllContentTypeParsers();
-    // The hub accepts forms only here.
+    // Only the routes of the dashboard parse HTML forms.
     scope.addContentTypeParser(
       'application/x-www-form-urlencoded',
       { parseAs: 'string', bodyLimit: maxFormBytes },
-      // Browsers send each line break of a text as CRLF, whatever was typed.
+      // Browsers send each line break of a text as CRLF.
       (_request, body, done) =>
         done(null, new URLSearchParams(String(body).replaceAll(/%0D%0A/gi, '%0A'))),
     );
@@ -105,7 +108,7 @@ export function dashboardRoutes(app: FastifyInstance, options: Options, needs: N
       const refusal = admission.refusalOf(request);
       const { url, config } = request.routeOptions;
       if (!refusal || openRoutes.has(url)) return undefined;
-      // A login with the token permits reading.
+      // A login with the token permits only reading.
       const isReading = config.scope !== 'administer';
       if (isReading && login.scopeOf(request.headers) !== undefined) return undefined;
       return await send(request, reply, async (asked, { askToLogIn }) =>
@@ -149,7 +152,7 @@ function textAt(value: unknown, name: string): string {
   return typeof text === 'string' ? text : '';
 }
 
-/** The header that keeps a login; an empty value removes it. */
+/** Returns the header that sets a login cookie; an empty value removes the cookie. */
 function setCookie({ headers, protocol }: FastifyRequest, value: string): string {
   const maxAge = value === '' ? 0 : loginSeconds;
   const secure = protocol === 'https' ? '; Secure' : '';
@@ -176,7 +179,7 @@ function failureOf(error: unknown, url: string, { telemetry, system }: Needs) {
   });
   if (error instanceof HubError)
     return failed(kindOf(error), statusOf(error), telemetry.redact(error.message), error.code);
-  // Refusals of Fastify, such as a form that is too large.
+  // Fastify's refusals, such as a form that is too large.
   const status = error instanceof Error && 'statusCode' in error ? error.statusCode : undefined;
   const tooLarge = `The form is larger than the hub takes: ${maxFormBytes} bytes.`;
   if (status === 413) return failed('too_large', status, tooLarge);

@@ -8,8 +8,8 @@ type Needs = {
 };
 
 /**
- * `POST /pipelines/documentation`. Every caller may name repositories and vaults below the folders of `repositories` in the
- * config; other folders need the owner's key.
+ * Adds `POST /pipelines/documentation`. Every caller may name repositories and vaults below the folders of
+ * `repositories` in the config; other folders need the owner's key.
  */
 export function documentationRoutes(app: FastifyInstance, { documentation, admission }: Needs) {
   app.post('/pipelines/documentation', async (request, reply): Promise<unknown> => {

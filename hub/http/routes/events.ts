@@ -9,7 +9,7 @@ interface EventReply {
 }
 
 export interface EventAnswer extends Disposable {
-  /** Sends an event. It is dropped if the client does not read, unless it `isLast`. */
+  /** Sends an event. Drops the event if the client does not read, unless it `isLast`. */
   send(event: string, data: object, isLast?: boolean): void;
 }
 
@@ -19,25 +19,25 @@ type Followed = {
   readonly listen: (changed: () => void) => Disposable;
   /** Sends the changes since the last call. May dispose the answer to end the stream. */
   readonly tell: (events: EventAnswer) => void;
-  /** Subscribes to the end of the source. Absent: it has none, or `tell` ends the stream. */
+  /** Subscribes to the end of the source. Absent: the source does not end, or `tell` ends the stream. */
   readonly until?: (over: () => void) => Disposable;
 };
 
 export type Follow = ReturnType<typeof createFollowing>;
 
-/** Interval of keep-alive comments: less than the timeout of proxies. */
+/** Interval of keep-alive comments in ms, less than the timeout of proxies. */
 const aliveMs = 15_000;
-/** Events are dropped while more bytes are unread. */
+/** Maximum number of unread bytes. Above it, events are dropped. */
 const maxWaitingBytes = 2 ** 20;
 
 const eventStream = 'text/event-stream';
 
-/** Whether the client accepts an event stream. */
+/** True if the client accepts an event stream. */
 export const wantsEvents = ({ headers }: Pick<FastifyRequest, 'headers'>): boolean =>
   headers.accept?.includes(eventStream) === true &&
   headers.accept.split(',').some(type => type.trim().startsWith(eventStream));
 
-/** Answers 200 and opens the stream; disposing ends it. */
+/** Answers 200 and opens an event stream. Disposing the result ends the stream. */
 export function openEvents(reply: EventReply, clock: Pick<Clock, 'after'>): EventAnswer {
   const { raw } = reply;
   const alive = createTicker(clock, aliveMs, () => {
@@ -66,8 +66,8 @@ export function openEvents(reply: EventReply, clock: Pick<Clock, 'after'>): Even
 }
 
 /**
- * Opens streams of events, which end when the client or the source does, and send at most once in `intervalMs`. Throws
- * HUB_SUBSCRIPTIONS_FULL with the message `full` above `maxStreams`.
+ * Creates a function that opens event streams. A stream ends when the client or the source does, and sends at most
+ * once in `intervalMs`. Throws HUB_SUBSCRIPTIONS_FULL with the message `full` above `maxStreams`.
  */
 export function createFollowing(
   clock: Pick<Clock, 'after'>,
@@ -76,7 +76,7 @@ export function createFollowing(
   let streams = 0;
   return <Reply extends EventReply>(reply: Reply, { listen, tell, until }: Followed): Reply => {
     if (reply.raw.destroyed) {
-      // The client is gone and no close event follows, so the subscription at the source is released now.
+      // The client has disconnected and no close event follows, so the subscription to the source is released now.
       listen(() => {})[Symbol.dispose]();
       reply.hijack();
       return reply;
@@ -102,7 +102,7 @@ export function createFollowing(
   };
 }
 
-/** Aborted if the client disconnects before the answer is sent, or has already. */
+/** Returns a signal that aborts if the client disconnects before the answer is sent, or already has. */
 export function hangUpOf({ raw }: Pick<EventReply, 'raw'>): AbortSignal {
   const hungUp = new AbortController();
   const over = () => {

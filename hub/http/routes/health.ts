@@ -23,7 +23,10 @@ type HubHealth = {
   readonly answer: HealthReport & { readonly [part: string]: unknown };
 };
 
-/** `/health` and `/health/{server}`: 200 if usable, else 503 (spec 1.5). Returns a function that reads the whole. */
+/**
+ * Adds `/health` and `/health/{server}`: 200 if usable, else 503 (spec 1.5). Returns a function that computes the
+ * answer of `/health`.
+ */
 export function healthRoutes(app: FastifyInstance, needs: Needs): () => Promise<HubHealth> {
   const { servers, hub, transports } = needs;
   const { clock } = needs.system;
@@ -136,7 +139,7 @@ const configPart = ({ loadedAt, error }: ReturnType<ConfigControl['status']>) =>
   loaded_at: new Date(loadedAt).toISOString(),
 });
 
-/** The state that the hub saves for its next run. */
+/** Describes the saved state of the hub, which its next run reads. */
 function dataPart([first, ...others]: Awaited<ReturnType<Servers['unwritten']>>) {
   if (!first) return partOf('up', 'files');
   const more = others.length > 0 ? `, and ${others.length} more` : '';
@@ -144,14 +147,14 @@ function dataPart([first, ...others]: Awaited<ReturnType<Servers['unwritten']>>)
   return partOf('degraded', 'files', detail);
 }
 
-/** Whether each call gets its line in the audit log. */
+/** Describes whether each call gets its line in the audit log. */
 function auditPart(status: AuditStatus) {
   if (status.kind !== 'failing') return partOf(status.kind, 'files');
   const lost = status.lost > 0 ? `. ${status.lost} lines are lost so far` : '';
   return partOf('degraded', 'files', `the audit log cannot be written: ${status.reason}${lost}`);
 }
 
-/** Where the state of breakers, or the counts of limits, are stored and shared. */
+/** Describes where the state of breakers, or the counts of limits, are stored and shared. */
 function sharingPart(status: SharingStatus) {
   if (status.kind === 'alone') return partOf('up', 'memory');
   const since = new Date(status.since).toISOString();
@@ -160,7 +163,7 @@ function sharingPart(status: SharingStatus) {
     : { ...partOf('degraded', 'memory', status.reason), since };
 }
 
-/** Why calls require a token although ROUTER_TOKEN is not set. */
+/** Describes why calls require a token although ROUTER_TOKEN is not set. */
 const callsPart = ({ why }: CallToken) =>
   partOf(
     'up',
@@ -170,18 +173,18 @@ const callsPart = ({ why }: CallToken) =>
 
 const pingTimeoutMs = 5_000;
 
-/** In a state that it does not leave by itself soon. */
+/** True if the server is in a state that it will not leave soon by itself. */
 const isDown = ({ status, config }: Server) =>
   config.enabled && (status.state === 'failed' || status.state === 'unreachable');
 
-/** Whether a stopped server is started by the next call. */
+/** True if the next call starts this stopped server. */
 const isLazy = ({ status, config }: Server) =>
   config.enabled && status.state === 'stopped' && !status.byHand;
 
 const backendOf = ({ launch }: Server['config'], engine: Engine) =>
   launch.kind === 'remote' ? 'remote' : runtimeOf(launch, engine.backend);
 
-/** A server that runs as a process remains one while the hub runs. */
+/** Describes the engine. The backend is chosen at start: servers that run as processes then stay processes. */
 function detailOf({ backend, healthy, detail }: Engine & Awaited<ReturnType<Engine['probe']>>) {
   if (backend === 'docker') return detail;
   return healthy
@@ -191,7 +194,7 @@ function detailOf({ backend, healthy, detail }: Engine & Awaited<ReturnType<Engi
 
 const round = (milliseconds: number) => Math.round(milliseconds * 100) / 100;
 
-/** The parts of the enhancer. The hub is usable without any of them: prompts are then returned unchanged. */
+/** Describes the parts of the enhancer. The hub is usable without any of them: prompts are then returned unchanged. */
 export async function promptParts({ rules, loaded }: PromptHealth) {
   const { from, loadedAt, error } = rules();
   const well = partOf('up', from === 'file' ? 'file' : 'built in');
@@ -229,10 +232,10 @@ function ollamaPart(status: ModelsStatus): PartHealth {
   return partOf(status.kind === 'refused' ? 'degraded' : 'down', 'ollama', status.error);
 }
 
-/** Ollama and the missing models. A missing model of the fallback chain is only a remark. */
+/** Describes Ollama and the missing models. A missing model of the fallback chain is only a remark. */
 async function modelsPart({ models, missing, fetching }: Omit<Prompts, 'enhancer'>) {
   const found = await missing.check();
-  // The check probes Ollama.
+  // The check for missing models probes Ollama.
   const part = ollamaPart(models.status);
   if (part.state !== 'up' || found.length === 0) return part;
   const { now, error } = fetching?.status ?? {};

@@ -12,7 +12,10 @@ type Needs = MetricFamiliesNeeds & {
   readonly login: Pick<Login, 'createLink'>;
 };
 
-/** The routes of the hub itself: `/`, `/config/reload` (spec 2.1), `/secrets`, `/call-token`, `/login-link` and `/metrics`. */
+/**
+ * Adds the routes of the hub itself: `/`, `/config/reload` (spec 2.1), `/secrets`, `/call-token`, `/login-link` and
+ * `/metrics`.
+ */
 export function hubRoutes(app: FastifyInstance, needs: Needs): void {
   app.get('/', async (request, reply) => {
     if (request.headers.accept?.includes('text/html') === true)
@@ -36,7 +39,7 @@ export function hubRoutes(app: FastifyInstance, needs: Needs): void {
     return await reply.header('cache-control', 'no-store').send({ secrets });
   });
 
-  // Read by `agenthub connect`. The token is null while calls need none.
+  // For `agenthub connect`. The token is null while calls need none.
   app.get('/call-token', administered, async (_request, reply) => {
     const { token = null, why = null } = needs.access?.callToken?.() ?? {};
     return await reply.header('cache-control', 'no-store').send({ token, why });
@@ -58,7 +61,7 @@ export function hubRoutes(app: FastifyInstance, needs: Needs): void {
   });
 }
 
-/** Members by which `agenthub secret` says in the audit log which secret it has changed. */
+/** Body members with which `agenthub secret` names the secret that it changed, for the audit log. */
 const secretChanges: readonly string[] = ['secret_set', 'secret_removed'];
 
 function namesOf(allow: unknown): readonly string[] {

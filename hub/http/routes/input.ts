@@ -4,7 +4,7 @@ import { HubError, isObject, shown } from '#core';
 export type Named = { readonly Params: { readonly name: string } };
 export type Identified = { readonly Params: { readonly id: string } };
 
-/** Parses the parameters of a query. Throws HUB_REQUEST_INVALID for unknown and repeated ones. */
+/** Parses the parameters of a query. Throws HUB_REQUEST_INVALID for unknown and repeated parameters. */
 export function readQuery<K extends string>(
   { query, routeOptions }: FastifyRequest,
   names: readonly K[],
@@ -36,11 +36,11 @@ export function readWhole(
   );
 }
 
-/** What is wrong with a member of a body: it is missing, or has this value. */
+/** Describes what is wrong with a member of a body: it is missing, or has this value. */
 export const misfit = (value: unknown): string =>
   value === undefined ? 'is missing' : `${shown(value)} is not allowed`;
 
-/** Parses a parameter that is set by its name alone, or by true. Throws HUB_REQUEST_INVALID for any other text. */
+/** Parses a parameter that is set by its name alone, or by `true`. Throws HUB_REQUEST_INVALID for any other text. */
 export function readFlag(name: string, value: unknown): boolean {
   if (value === undefined || value === 'false') return false;
   if (value === '' || value === 'true') return true;
@@ -50,8 +50,8 @@ export function readFlag(name: string, value: unknown): boolean {
 }
 
 /**
- * The members of a body; none if a request has no body. Throws HUB_REQUEST_INVALID for any other value: without the
- * members that its client meant, such as `dry_run`, the request would do something else.
+ * Returns the members of a body; none if the request has no body. Throws HUB_REQUEST_INVALID if the body is not an
+ * object: without members such as `dry_run`, the request would do something other than its client meant.
  */
 export function membersOf(body: unknown): { readonly [name: string]: unknown } {
   if (body === undefined || body === null || body === '') return {};
@@ -59,14 +59,14 @@ export function membersOf(body: unknown): { readonly [name: string]: unknown } {
   throw invalid(`the body is not a JSON object, but ${shown(body)}: write its members in { }`);
 }
 
-/** Throws HUB_REQUEST_INVALID if a request has a body that its route does not take. */
+/** Throws HUB_REQUEST_INVALID if a request has a body that its route does not accept. */
 export function refuseBody(body: unknown, route: string): void {
   const members = Object.keys(membersOf(body));
   if (members.length === 0) return;
   throw invalid(`${route} takes no body; it had ${members.join(', ')}`);
 }
 
-/** A value with the keys of the REST API: `tookMs` becomes `took_ms`. */
+/** Converts the keys of a value to those of the REST API: `tookMs` becomes `took_ms`. */
 export function snakeCased(value: object): object {
   const change = (inside: unknown): unknown =>
     typeof inside === 'object' && inside !== null ? snakeCased(inside) : inside;
@@ -78,7 +78,7 @@ export function snakeCased(value: object): object {
   return Object.fromEntries(entries);
 }
 
-/** Passes request bodies to the routes of this scope as bytes. */
+/** Makes the routes of this scope receive request bodies as bytes. */
 export function takeBytes(scope: FastifyInstance): void {
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) =>

@@ -6,12 +6,12 @@ import { changing } from './audit.ts';
 import type { Follow } from './events.ts';
 import { type Identified, refuseBody } from './input.ts';
 
-/** Maximum number of events that one write sends. The oldest are dropped. */
+/** Maximum number of events that one write sends. Above it, the oldest are dropped. */
 const maxWaiting = 50;
 
 /**
- * `/jobs`. Every caller may read the list and the events of a job. Only the owner may cancel a job or read its error
- * message and lines, which contain output of servers and installers.
+ * Adds `/jobs`. Every caller may read the list and the events of a job. Only the owner may cancel a job or read its
+ * error message and lines, which contain output of servers and installers.
  */
 export function jobRoutes(app: FastifyInstance, jobs: Jobs, follow: Follow): void {
   app.get('/jobs', async () => ({ jobs: jobs.list().map(describeJob) }));
@@ -33,7 +33,7 @@ export function jobRoutes(app: FastifyInstance, jobs: Jobs, follow: Follow): voi
     return follow(reply, {
       listen: changed =>
         jobs.changed(() => {
-          // An ended job may have been removed.
+          // An ended job may have been removed from the list.
           const job = last.state === 'running' ? jobs.get(id) : last;
           if (job === last) return;
           last = job;

@@ -10,7 +10,7 @@ import { type Named, refuseBody } from './input.ts';
 
 type Needs = Pick<HttpNeeds, 'servers' | 'system'> & { readonly logins: ServerLogins };
 
-/** `/servers/{name}/login` and `/servers/{name}/logout`: logins to remote servers. They never show a token. */
+/** Adds `/servers/{name}/login` and `/servers/{name}/logout`: logins to remote servers. They never return a token. */
 export function loginRoutes(app: FastifyInstance, { servers, logins, system }: Needs): void {
   app.get<Named>('/servers/:name/login', administered, async request => {
     const { name } = servers.get(request.params.name).config;
@@ -25,7 +25,7 @@ export function loginRoutes(app: FastifyInstance, { servers, logins, system }: N
     return await reply.code(201).header('cache-control', 'no-store').send(body);
   });
 
-  // Answers when the browser has returned.
+  // Answers when the browser has returned from the login page.
   app.get<Named>('/servers/:name/login/done', administered, async (request, reply) => {
     const server = servers.get(request.params.name);
     const { name } = server.config;
@@ -38,7 +38,7 @@ export function loginRoutes(app: FastifyInstance, { servers, logins, system }: N
     const { name } = server.config;
     refuseBody(request.body, 'POST /servers/{name}/logout');
     const { wasLoggedIn, isRevoked } = await logins.logout(name);
-    // Its connection still has the access of the login.
+    // The connection of the server still has the access of the login.
     if (wasLoggedIn && server.running)
       await restartNow(server).catch((error: unknown) =>
         system.log.debug({ server: name, error: messageOf(error) }, 'it stays without a login'),
@@ -47,7 +47,7 @@ export function loginRoutes(app: FastifyInstance, { servers, logins, system }: N
   });
 }
 
-/** A login as of the API. */
+/** Formats the state of a login for the REST API. */
 const describeLogin = (status: LoginStatus) => ({
   login: status.state,
   pending: status.isPending,

@@ -15,14 +15,14 @@ type Needs = Pick<HttpNeeds, 'telemetry'> & {
 
 const usualLines = 200;
 const maxLines = 10_000;
-/** Number of runs back that can be asked for. More are not kept. */
+/** Maximum number of runs back in a query. No more runs are stored. */
 const maxBack = 100;
-/** An event contains the newest lines, up to this number, and the number of dropped ones. */
+/** Maximum number of lines in an event. The newest are sent, with the number of dropped ones. */
 const maxFollowed = 500;
 
 const parameters = ['server', 'hub', 'previous', 'back', 'lines', 'follow'] as const;
 
-/** `GET /logs`: the logs of servers and of the hub by runs, with times, and a stream of new lines. */
+/** Adds `GET /logs`: the logs of servers and of the hub by runs, with times, and a stream of new lines. */
 export function allLogRoutes(app: FastifyInstance, needs: Needs): void {
   const { logs } = needs;
   app.get('/logs', administered, async (request, reply) => {
@@ -32,7 +32,7 @@ export function allLogRoutes(app: FastifyInstance, needs: Needs): void {
       return { lines: lines.map(describeLine), ...(await runsOf(query, logs)) };
     }
     const stream = await openStream(query, needs);
-    // The client may have gone while the files were read.
+    // The client may have disconnected while the files were read.
     if (reply.raw.destroyed) return stream[Symbol.dispose]();
     try {
       return needs.follow(reply, stream);
@@ -61,7 +61,10 @@ function readLogQuery(request: FastifyRequest, servers: Needs['servers']) {
   return { query, isFollowed };
 }
 
-/** Without names: all servers, or only the hub if that is wanted. `*` stands for all servers. */
+/**
+ * Returns the servers of a query. Without names: all servers, or none if only the hub is wanted. `*` means all
+ * servers.
+ */
 function namesIn(
   text: string | undefined,
   isHubWanted: boolean,
@@ -73,7 +76,7 @@ function namesIn(
   return [...new Set(text.split(','))].map(name => servers.get(name).config.name);
 }
 
-/** The runs, if one source is asked for. */
+/** Lists the runs, if the query names a single source. */
 async function runsOf({ servers, isHubWanted }: RunLogQuery, logs: Logs) {
   const [server, ...others] = servers;
   const isOne = others.length === 0 && (server === undefined) === isHubWanted;
@@ -119,7 +122,7 @@ async function openStream(query: RunLogQuery, { logs, telemetry, servers }: Need
       }),
     tell(events: { send(event: string, data: object): void }): void {
       const told = [...first, ...lines];
-      // The first event is sent even if it is empty: later ones are of lines that came since.
+      // The first event is sent even without lines: later events have only new lines.
       if (isFirst || told.length > 0)
         events.send('lines', {
           lines: told.map(describeLine),

@@ -12,7 +12,7 @@ import { takeBytes } from './input.ts';
 type OfServer = { readonly Params: { readonly server?: string } };
 
 /**
- * `/mcp` for all servers, `/mcp/@{profile}` for those of a profile, `/mcp/{server}` for one, `POST
+ * Adds `/mcp` for all servers, `/mcp/@{profile}` for those of a profile, `/mcp/{server}` for one server, and `POST
  * /mcp/{server}/{method}` without a session; `/sse` and `/sse/{server}` for clients without streamable HTTP.
  */
 export function mcpRoutes(
@@ -24,7 +24,7 @@ export function mcpRoutes(
   const { streamable, connections, sse } = transports;
   const placeOf = (request: FastifyRequest<OfServer>) =>
     paths.get(request.params.server, admission.principalOf(request));
-  /** Calls of this route in progress. They have no session, so the transports cannot end them. */
+  /** Calls in progress without a session. The transports do not know them, so this route ends them. */
   const calls = new Set<Session>();
   access?.clients?.ended(({ principal, reason }) => {
     for (const call of calls) if (isSamePrincipal(call.principal, principal)) call.close(reason);
@@ -66,7 +66,7 @@ export function mcpRoutes(
         const client = reply.raw;
         reply.hijack();
         const session = router.openSessionless(endpoint, viewer);
-        // The answer is lost if the client disconnects, so the call is cancelled.
+        // Cancels the call if the client disconnects, because the answer would be lost.
         client.once('close', () => session.close('the client hung up'));
         calls.add(session);
         const answer = await session.accept(message, { send() {} }, viewer);
@@ -83,8 +83,8 @@ export function mcpRoutes(
 const bodyOf = (body: unknown) => (Buffer.isBuffer(body) ? body : Buffer.alloc(0));
 
 /**
- * The body is a JSON-RPC request for the method in the path, or its bare params (spec 1.7). Throws RpcError with the
- * code of JSON-RPC 2.0 (section 5.1) for any other.
+ * Returns the request in a body, which is a JSON-RPC request for the method in the path, or its bare params (spec
+ * 1.7). Throws RpcError with the code of JSON-RPC 2.0 (section 5.1) for any other body.
  */
 function requestOf(method: string, body: Buffer): Request {
   const message = readMessage(body.length === 0 ? Buffer.from('{}') : Buffer.from(body));
@@ -99,7 +99,7 @@ function requestOf(method: string, body: Buffer): Request {
     throw notRequest(`the body must be a request, not a ${message.kind}`);
   if (message.cause === 'not_json')
     throw refused(rpcCodes.parseError, `the body is not JSON: ${message.detail}`);
-  // The body is JSON, so a brace begins an object.
+  // The body is valid JSON, so a brace at the start means an object.
   const start = body.findIndex(byte => byte > 0x20);
   if (body[start] === 0x7b && membersOf(body, { start, end: body.length })?.has('jsonrpc'))
     throw notRequest(`the body is no JSON-RPC request: ${message.detail}`);

@@ -14,7 +14,7 @@ type Needs = {
   readonly system: HttpSystem;
 };
 
-/** `/ollama/...`: prompts, models and caches (spec 1.8, 1.16, 1.17). */
+/** Adds `/ollama/...`: prompts, models and caches (spec 1.8, 1.16, 1.17). */
 export function ollamaRoutes(app: FastifyInstance, { prompts, system }: Needs): void {
   app.post('/ollama/enhance', { bodyLimit: maxPromptBytes }, async (request, reply) => {
     const wanted = {
@@ -23,7 +23,7 @@ export function ollamaRoutes(app: FastifyInstance, { prompts, system }: Needs): 
       bypass: readBypass(request.headers['x-cache-bypass']),
     };
     const { enhancer } = await prompts.open();
-    // A stream and an abort signal would take longer than a cached answer.
+    // A cached answer takes less time than creating a stream and an abort signal.
     const ready = wantsEvents(request) ? undefined : await enhancer.atHand(wanted);
     if (ready) return reply.headers(headersOf(ready)).send(bodyOf(ready));
     return await answer(request, reply, system, async (signal, tell) => {
@@ -68,7 +68,7 @@ export function ollamaRoutes(app: FastifyInstance, { prompts, system }: Needs): 
     return { client: client ?? null, removed: { l1: exact, l2: semantic } };
   });
 
-  // Its answer contains similar prompts of other clients.
+  // The answer contains similar prompts of other clients.
   app.get('/ollama/cache/explain', administered, async (request, reply) => {
     const { prompt, client } = readQuery(request, ['prompt', 'client']);
     if (prompt === undefined || prompt === '')
@@ -82,7 +82,7 @@ export function ollamaRoutes(app: FastifyInstance, { prompts, system }: Needs): 
   });
 }
 
-/** As much as the longest window of a model holds. */
+/** Maximum size of a prompt in bytes, enough for the longest context window of a model. */
 const maxPromptBytes = 4 * 2 ** 20;
 const modelName = /^\w[\w.:/-]{0,199}$/;
 
@@ -132,7 +132,7 @@ function headersOf({ cache, similarity, ageMs, model }: Enhancement): Record<str
   return headers;
 }
 
-/** The result for a prompt, with the keys of the REST API. JSON omits undefined values. */
+/** Formats the result for a prompt with the keys of the REST API. JSON omits undefined values. */
 const bodyOf = ({ cache, ageMs, attempts, tookMs, ...rest }: Enhancement): object => ({
   ...rest,
   cache: cacheHeaders[cache],
@@ -141,7 +141,7 @@ const bodyOf = ({ cache, ageMs, attempts, tookMs, ...rest }: Enhancement): objec
   took_ms: tookMs,
 });
 
-/** The answer of Ollama. Its failures become errors of the API. */
+/** Returns the answer of Ollama. Converts its failures to errors of the API. */
 async function asked<T>(work: Promise<T>): Promise<T> {
   try {
     return await work;
@@ -155,8 +155,8 @@ async function asked<T>(work: Promise<T>): Promise<T> {
 }
 
 /**
- * Answers with the result of the work, or with an event for each step if the client accepts events. The work is
- * cancelled if the client disconnects.
+ * Answers with the result of `work`, or with an event for each step if the client accepts events. Cancels the work if
+ * the client disconnects.
  */
 async function answer(
   request: FastifyRequest,

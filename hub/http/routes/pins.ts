@@ -5,7 +5,7 @@ import { administered } from '../guard.ts';
 import { changing } from './audit.ts';
 import { invalid, membersOf, type Named } from './input.ts';
 
-/** `/pins`: the pinned definitions of servers, what deviates from them, and the decisions about that. */
+/** Adds `/pins`: the pinned definitions of servers, their deviations, and decisions about them. */
 export function pinRoutes(app: FastifyInstance, pins: DefinitionPins): void {
   app.get('/pins', administered, async () => ({
     file: pins.file,
@@ -33,7 +33,7 @@ const described = ({ pinned, deviations, ...report }: PinReport) => ({
   deviations: deviations.map(({ isHidden, ...one }) => ({ ...one, hidden: isHidden })),
 });
 
-/** The names and hashes in a body. Throws HUB_REQUEST_INVALID. */
+/** Reads the names and hashes in a body. Throws HUB_REQUEST_INVALID. */
 function readChoice(body: unknown) {
   const { name, hashes, ...others } = membersOf(body);
   const [other] = Object.keys(others);

@@ -7,7 +7,7 @@ import { invalid, membersOf } from './input.ts';
 const members = ['client', 'method', 'server', 'tool', 'resource', 'prompt'] as const;
 const kinds = ['tool', 'resource', 'prompt'] as const;
 
-/** `/policy`: the rules in force, and what they decide about a call. */
+/** Adds `/policy`: the rules of the policy, and the decision that they would make about a call. */
 export function policyRoutes(
   app: FastifyInstance,
   { router, servers }: Pick<HttpNeeds, 'router' | 'servers'>,
@@ -51,7 +51,7 @@ export function policyRoutes(
   });
 }
 
-/** It changes nothing, so the audit log does not record it. */
+/** The route changes nothing, so the audit log does not record it. */
 const asking = { config: { ...administered.config, change: 'none' } } as const;
 
 function readQuestion(body: unknown) {

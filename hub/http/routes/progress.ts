@@ -4,8 +4,8 @@ import { type HttpSystem, reportOf } from '../errors.ts';
 import { type EventAnswer, openEvents } from './events.ts';
 
 /**
- * Streams the lines of long work, and at the end the body of the plain answer, or its error. Throws if the work is refused
- * in its first step, which is answered with its own status.
+ * Streams the lines of long work, and then the body of the plain answer, or its error. Throws if the first step of the
+ * work fails, so that the answer gets the status of the error.
  */
 export async function streamProgress(
   reply: FastifyReply,

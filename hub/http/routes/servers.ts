@@ -17,7 +17,7 @@ import { type Follow, hangUpOf, wantsEvents } from './events.ts';
 import { type Named, invalid, readFlag, readQuery, refuseBody, snakeCased } from './input.ts';
 import { streamProgress } from './progress.ts';
 
-/** `/servers`: the servers with their states, and start, stop and restart. */
+/** Adds `/servers`: the servers with their states, and start, stop and restart. */
 export function serverRoutes(
   app: FastifyInstance,
   { servers, router }: Pick<HttpNeeds, 'servers' | 'router'>,
@@ -36,7 +36,7 @@ export function serverRoutes(
       ...describeServer(server),
       ...describeListing(server),
       ...(kept && { kept_results: kept }),
-      // The usage of processes is unknown, and that of containers while the engine does not answer.
+      // The usage of processes is unknown, and that of containers too if the engine does not answer.
       ...(running && { usage: usage ? snakeCased(usage) : null }),
     };
   });
@@ -57,10 +57,10 @@ export function serverRoutes(
 
 type LogNeeds = Pick<HttpNeeds, 'servers' | 'telemetry'> & { readonly follow: Follow };
 
-/** An event contains the newest lines, up to this number, and the number of dropped ones. */
+/** Maximum number of lines in an event. The newest are sent, with the number of dropped ones. */
 const maxLines = 500;
 
-/** `/servers/{name}/logs`: the newest stderr lines of a server, and a stream of new ones. */
+/** Adds `/servers/{name}/logs`: the newest stderr lines of a server, and a stream of new lines. */
 export function logRoutes(app: FastifyInstance, { servers, follow, telemetry }: LogNeeds): void {
   app.get<Named>('/servers/:name/logs', administered, async (request, reply) => {
     const { follow: wanted } = readQuery(request, ['follow']);
@@ -102,7 +102,7 @@ type InstallNeeds = {
   readonly admission: Pick<RouteAdmission, 'principalOf'>;
 };
 
-/** `POST /servers/install`, `POST /servers/try` and `DELETE /servers/{name}` (spec 1.6). */
+/** Adds `POST /servers/install`, `POST /servers/try` and `DELETE /servers/{name}` (spec 1.6). */
 export function installRoutes(app: FastifyInstance, needs: InstallNeeds): void {
   app.post(
     '/servers/install',
@@ -119,7 +119,7 @@ export function installRoutes(app: FastifyInstance, needs: InstallNeeds): void {
     },
   );
 
-  // Not a job: its entry may contain keys that no file of the hub must keep.
+  // Not a job: the entry may contain keys, which no file of the hub may store.
   app.post('/servers/try', changing('server_try', ['name']), async (request, reply) => {
     const wanted = await readTrialBody(request.body);
     const signal = hangUpOf(reply);

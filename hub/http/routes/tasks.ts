@@ -25,13 +25,13 @@ const maxWaiting = 100;
 const phases: readonly TaskRunKind[] = ['run', 'implementer', 'local_review'];
 
 /**
- * `/tasks`. Callers may use tasks of repositories below the folders in `repositories` of the config; other repositories,
- * `finalize` and `rollback` are the owner's.
+ * Adds `/tasks`. Callers may use tasks of repositories below the folders in `repositories` of the config; other
+ * repositories, `finalize` and `rollback` are the owner's.
  */
 export function taskRoutes(app: FastifyInstance, { tasks, admission, follow }: Needs): void {
   const of = (request: FastifyRequest) => admission.principalOf(request);
 
-  /** The task of a path, if the caller may use its repository. */
+  /** Returns the task in a path, if the caller may use its repository. */
   async function visible(id: string, principal: Principal): Promise<TaskView> {
     const found = (await tasks.visibleTo(principal)).find(task => task.id === id);
     if (found) return found;
@@ -133,7 +133,7 @@ export function taskRoutes(app: FastifyInstance, { tasks, admission, follow }: N
   });
 }
 
-/** The members of a body. Throws HUB_REQUEST_INVALID for others. */
+/** Reads the members of a body. Throws HUB_REQUEST_INVALID for unknown members. */
 function readBody<K extends string>(
   { body, routeOptions }: FastifyRequest,
   names: readonly K[],
@@ -155,7 +155,7 @@ function readText(name: string, value: unknown): string {
   throw invalid(`${name}: ${misfit(value)}: write a string`);
 }
 
-/** Undefined: JUDGE_REPORT.md has it. */
+/** Reads the judgement in a body; undefined if it is in JUDGE_REPORT.md instead. */
 function readJudgement(request: FastifyRequest): TaskJudgement | undefined {
   const { verdict, notes } = readBody(request, ['verdict', 'notes']);
   if (verdict === undefined && notes === undefined) return undefined;

@@ -4,7 +4,7 @@ import type { ToolStates, ToolSwitches } from '#tools';
 import { changing } from './audit.ts';
 import { invalid, membersOf, type Named } from './input.ts';
 
-/** `/tools` and `/servers/{name}/tools`: the tools of servers, whether they are on, and their token cost. */
+/** Adds `/tools` and `/servers/{name}/tools`: the tools of servers, whether they are enabled, and their token cost. */
 export function toolRoutes(app: FastifyInstance, tools: ToolSwitches): void {
   app.get('/tools', async () => {
     const servers = (await tools.list()).map(described);
@@ -40,7 +40,7 @@ const described = ({ server, tokens, tools }: ToolStates) => ({
   })),
 });
 
-/** The names in a body. Throws HUB_REQUEST_INVALID. */
+/** Reads the tool names in a body. Throws HUB_REQUEST_INVALID. */
 function readChange(body: unknown) {
   const { enable, disable, ...others } = membersOf(body);
   const [other] = Object.keys(others);
@@ -52,7 +52,7 @@ function readChange(body: unknown) {
   return change;
 }
 
-/** Maximum number of names in one request: each is one edit of the file. */
+/** Maximum number of names in one request. Each name is one edit of the config file. */
 const maxNames = 200;
 
 function readNames(member: string, value: unknown = []): readonly string[] {

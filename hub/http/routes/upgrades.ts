@@ -14,9 +14,9 @@ type Needs = {
   readonly system: HttpSystem;
 };
 
-/** `/upgrades`: other versions of the packages of servers; and the removal of images that nothing needs. */
+/** Adds `/upgrades`: newer versions of server packages; and the removal of unused images. */
 export function upgradeRoutes(app: FastifyInstance, { upgrades, system }: Needs): void {
-  /** Answers with the result, or with events to a client that wants them. */
+  /** Answers with the result, or with events if the client accepts them. */
   async function answer(
     request: FastifyRequest,
     reply: FastifyReply,
@@ -26,7 +26,7 @@ export function upgradeRoutes(app: FastifyInstance, { upgrades, system }: Needs)
     return await reply.send(await work(() => {}));
   }
 
-  // It asks the registries, so not every caller may.
+  // Restricted, because the hub contacts the package registries.
   app.get('/upgrades', administered, async (_request, reply) => ({
     servers: await upgrades.outdated(hangUpOf(reply)),
   }));
@@ -59,7 +59,7 @@ export function upgradeRoutes(app: FastifyInstance, { upgrades, system }: Needs)
   });
 }
 
-/** The members of a body. Throws HUB_REQUEST_INVALID. */
+/** Reads the members of a body. Throws HUB_REQUEST_INVALID. */
 function readUpgrade(body: unknown) {
   const { version, accept, dry_run: dry, ...others } = membersOf(body);
   refuseOthers(others, 'version, accept and dry_run');
@@ -76,7 +76,7 @@ function refuseOthers(others: object, known: string): void {
     throw invalid(`${other}: is no member of this body, which takes ${known}`);
 }
 
-/** Longer than any version or digest. */
+/** Maximum length in characters, above that of any version or digest. */
 const maxText = 200;
 
 function readText(name: string, value: unknown): string | undefined {
