@@ -142,7 +142,7 @@ export function createSubscriptionStreams(needs: {
       checkRoom(key, filter);
       const tag = { [metaKeys.subscriptionId]: id };
       const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
-      promise.catch(() => undefined); // It may be rejected before the answer is awaited.
+      promise.catch(() => undefined); // The promise may be rejected before it is awaited.
       const over = (): boolean => {
         if (!remove(listen, key)) return false;
         closed(listen);

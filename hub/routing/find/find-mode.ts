@@ -154,7 +154,7 @@ function argumentsAt(bytes: Buffer, span: Span | undefined): string | undefined 
   try {
     return isObject(JSON.parse(value)) ? value : undefined;
   } catch {
-    return undefined; // The client gets an error that says what is expected.
+    return undefined; // The client gets an error with the expected form.
   }
 }
 
