@@ -2,16 +2,16 @@ import { type Malformed, type Message, malformedAnswer, rawText } from '#jsonrpc
 
 type Batch = {
   readonly answers: Buffer[];
-  /** Ids of the requests that are not answered, as JSON text. */
+  /** Ids of the unanswered requests of the batch, as JSON text. */
   readonly waiting: Set<string>;
 };
 
 /**
- * Collects the answers to batches of the client. The bridge passes on each message of a batch alone, but the answers to
- * one batch are one message (JSON-RPC 2.0, section 6; in MCP until 2025-03-26).
+ * Collects the answers to batches of the client. The bridge sends the messages of a batch to the hub one by one, but
+ * the client gets the answers to a batch as one message (JSON-RPC 2.0, section 6; in MCP until 2025-03-26).
  */
 export function createBatches() {
-  /** The batches with unanswered requests, by the ids of these. */
+  /** Batches with unanswered requests, by the ids of these requests. */
   const byId = new Map<string, Batch>();
   let keptBytes = 0;
 
@@ -20,7 +20,7 @@ export function createBatches() {
     keptBytes += answer.length;
   }
 
-  /** The answers to a batch, if there will be no more. */
+  /** Returns the answers to a batch as one message, once all its requests are answered; otherwise undefined. */
   function whole({ answers, waiting }: Batch): Buffer | undefined {
     if (waiting.size > 0 || answers.length === 0) return undefined;
     for (const { length } of answers) keptBytes -= length;
@@ -28,7 +28,7 @@ export function createBatches() {
     return Buffer.concat([...pieces, closing]);
   }
 
-  /** A request gets no answer. Returns those of its batch if it was the last one. */
+  /** Ends a request that gets no answer. Returns the answers to its batch if it was the last unanswered request. */
   function dropped(id: string): Buffer | undefined {
     const batch = byId.get(id);
     byId.delete(id);
@@ -36,11 +36,11 @@ export function createBatches() {
   }
 
   return {
-    /** Answers that wait for others, in bytes. */
+    /** Size of the answers that wait for the rest of their batch, in bytes. */
     get keptBytes(): number {
       return keptBytes;
     },
-    /** Adds a batch. Returns the answers to it if it has no requests. */
+    /** Adds a batch. Returns the answers to the batch if it contains no requests. */
     add(messages: readonly (Message | Malformed)[]): Buffer | undefined {
       const batch: Batch = { answers: [], waiting: new Set() };
       for (const message of messages) {
@@ -54,7 +54,9 @@ export function createBatches() {
       }
       return whole(batch);
     },
-    /** Returns what the client is sent for an answer: the answer, nothing yet, or all of its batch. */
+    /**
+     * Returns what to send to the client for an answer: the answer itself, nothing yet, or the whole batch of answers.
+     */
     answered(id: string, answer: Buffer): Buffer | undefined {
       const batch = byId.get(id);
       if (!batch) return answer;

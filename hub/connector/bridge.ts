@@ -32,7 +32,7 @@ import { createPendingRequests } from './pending-requests.ts';
 import { createForwardedRequests, createSession } from './session.ts';
 
 type BridgeOptions = FramesOptions & {
-  /** How long pending calls have to be answered after the client's input ended, in milliseconds. */
+  /** Maximum time in ms for pending calls after the end of the client's input. */
   readonly graceMs: number;
 };
 
@@ -47,13 +47,13 @@ type BridgeNeeds = {
 const backoff: BackoffOptions = { firstMs: firstRetryMs, maxMs: 5_000, jitter: 0.5 };
 /** Maximum unread output for either end, in bytes. An end that exceeds the limit is dropped. */
 const maxUnsentBytes = 64 * 1024 * 1024;
-/** How long a stopping hub may take from its last message to its end, in milliseconds. */
+/** Maximum time in ms from the last message of a stopping hub to the end of its connection. */
 const listenEndMs = 1_000;
 
 /**
- * Connects a client on stdin and stdout to a running hub, until the client is gone or the signal aborts. Rejects if
- * the hub cannot be reached at the start. If the hub goes away later, the bridge waits for it and restores the
- * client's session there. The client gets errors for its pending requests and otherwise keeps working.
+ * Connects a client on stdin and stdout to a running hub, until the client disconnects or the signal aborts. Rejects
+ * if the hub cannot be reached at the start. If the connection is lost later, the bridge reconnects and restores the
+ * client's session in the hub. The client gets errors for its pending requests and otherwise keeps working.
  */
 export async function bridgeStdio(
   streams: StdioStreams,
@@ -67,7 +67,7 @@ export async function bridgeStdio(
   const pending = createPendingRequests();
   const batches = createBatches();
   const forwarded = createForwardedRequests();
-  /** The bridge's own pending request. */
+  /** The pending `initialize` that the bridge sent itself, to restore the session. */
   let awaited: { readonly id: string; readonly resolve: (answer: Answer) => void } | undefined;
   let link: Link | undefined;
   /** Fails the current attempt to join the hub. */
@@ -119,7 +119,7 @@ export async function bridgeStdio(
     if (answer) void toHub.send(answer);
   }
 
-  /** Handles a batch as the hub does on its own stdin. */
+  /** Handles a batch of the client like the hub does on its own stdin. */
   function batchFromClient(messages: readonly (Message | Malformed)[]): void {
     const [first] = messages;
     if (first?.kind === 'malformed' && messages.length === 1) return fromClient(first);
@@ -128,7 +128,7 @@ export async function bridgeStdio(
     for (const message of messages) if (message.kind !== 'malformed') fromClient(message);
   }
 
-  /** Sends what follows from an answer to its client, if anything. */
+  /** Sends the client the message that its answer led to, if there is one. */
   function answerClient(bytes: Buffer | undefined): void {
     if (bytes) sendToClient(bytes);
     if (batches.keptBytes > maxUnsentBytes) end('the answers to its batches are too long');
@@ -142,7 +142,7 @@ export async function bridgeStdio(
     pending.add(id, message);
   }
 
-  /** Returns the message for the client that follows from a hub's message, if any. */
+  /** Converts a message of the hub to the message for the client; undefined if the client gets none. */
   function forClient(message: Message | Malformed): Buffer | undefined {
     if (message.kind === 'malformed') return undefined;
     if (message.kind === 'request') return forwarded.requestForClient(message);
@@ -171,8 +171,8 @@ export async function bridgeStdio(
   }
 
   /**
-   * Delays the answer to a listen request. A stopping hub ends its listen requests and then goes away. In that case
-   * the next hub gets the request, and the client does not get the answer.
+   * Delays the answer to a `subscriptions/listen` request. A stopping hub answers these requests and then disconnects.
+   * In that case the next hub gets the request, and the client does not get the answer.
    */
   function endListening(id: string, request: Request, answer: Answer): void {
     const from = link;
@@ -222,14 +222,14 @@ export async function bridgeStdio(
     return await promise;
   }
 
-  /** Handles the loss of the hub. */
+  /** Handles the end of the connection to the hub. */
   function lost(reason: string): void {
     const wasUp = isUp;
     isUp = false;
     link = undefined;
     toHub.clear();
     const error = away(`the hub went away (${reason}), perhaps after it performed the request`);
-    // Listen requests stay pending: the next hub gets them.
+    // `subscriptions/listen` requests stay pending: the next hub gets them.
     for (const id of pending.deleteAnswerable())
       answerClient(batches.answered(id, errorAnswer(id, error)));
     for (const id of forwarded.nextHub())
@@ -281,7 +281,7 @@ export async function bridgeStdio(
 
 const lists = ['tools', 'prompts', 'resources'] as const;
 
-/** The lists for which the server announces changes. */
+/** Returns the lists whose changes the server announces. */
 function listsOf({ bytes, payload }: Answer): readonly string[] {
   const capabilities = valueOf(bytes, membersOf(bytes, payload)?.get('capabilities'));
   return lists.filter(kind => {

@@ -5,13 +5,13 @@ import type { OwnCertificate } from './own-certificate.ts';
 
 /** The address of a running hub, as its clients specify it. */
 type DialAddress = {
-  /** For example `http://localhost:9090`. The path of a proxy precedes the hub's own path. */
+  /** URL of the hub, such as `http://localhost:9090`. It may contain the path of a proxy before the hub's own path. */
   readonly url: string;
   /** One server of the hub, or a profile after "@"; undefined for all servers. */
   readonly server: string | undefined;
   /** The hub's bearer token, if the hub requires one. */
   readonly token: string | undefined;
-  /** Absent: this client presents no certificate. */
+  /** The certificate of this client. Absent: it presents none. */
   readonly certificate?: OwnCertificate | undefined;
 };
 
@@ -24,14 +24,14 @@ export type LinkHandlers = {
 
 /** A connection to a hub. */
 export type Link = BatchSink & {
-  /** Closes the link. `closed` is not called afterwards. */
+  /** Closes the link. `closed` is not called then. */
   close(): void;
 };
 
-/** Twice the highest `max_line` that a server may have, in bytes. */
+/** Maximum size of a message in bytes: twice the highest `max_line` that a server may have. */
 const maxPayload = 1024 * 1024 * 1024;
 const handshakeTimeout = 10_000;
-/** Silence after which the hub counts as gone, in milliseconds. The hub sends a ping every 15 seconds. */
+/** Time in ms without a ping after which the connection counts as lost. The hub sends a ping every 15 seconds. */
 const silentMs = 60_000;
 const maxProblemBytes = 16 * 1024;
 const asText = { binary: false } as const;

@@ -1,10 +1,10 @@
 import { retryable } from '#core';
 import { encodeError, encodeResult, errorAnswer, rpcCodes } from '#jsonrpc';
 
-/** Delay before the bridge looks for the hub again, and before a client should ask again, in ms. */
+/** Delay in ms before the bridge connects to the hub again, and before a client should repeat a request. */
 export const firstRetryMs = 200;
 
-/** The answer to a client's request while no hub is connected. The bridge answers `ping` itself. */
+/** Returns the answer to a client's request while no hub is connected. Answers `ping` in place of the hub. */
 export const answerMeanwhile = (method: string, id: string): Buffer =>
   method === 'ping'
     ? encodeResult(id, '{}')
@@ -16,7 +16,7 @@ export const away = (message: string) =>
 export const busy = (unanswered: number) =>
   retryable('HUB_SERVER_BUSY', `${unanswered} requests are unanswered. Try again later`);
 
-/** The answer to a batch in a session whose revision has none. */
+/** The answer to a batch in a session whose revision does not allow batches. */
 export const noBatches: Buffer = encodeError(
   'null',
   rpcCodes.invalidRequest,

@@ -5,8 +5,9 @@ import { HubError, messageOf } from '#core';
 export type OwnCertificate = { readonly cert: Buffer; readonly key: Buffer };
 
 /**
- * Reads the files in AGENTHUB_CLIENT_CERT and AGENTHUB_CLIENT_KEY; undefined if neither is set. Pass the process's
- * environment only, because a `.env` in the folder of a client must not choose its certificate. Rejects with HUB_USAGE.
+ * Reads the files in AGENTHUB_CLIENT_CERT and AGENTHUB_CLIENT_KEY; undefined if neither is set. Pass only the
+ * process's environment, because a `.env` in the folder of a client must not choose its certificate. Rejects with
+ * HUB_USAGE.
  */
 export async function readOwnCertificate(
   env: Readonly<Record<string, string | undefined>>,

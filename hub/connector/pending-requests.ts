@@ -7,9 +7,9 @@ const maxPending = 10_000;
 
 const listen = 'subscriptions/listen';
 
-/** The client's unanswered requests, by the client's id as JSON text. */
+/** Keeps the client's unanswered requests, by the client's id as JSON text. */
 export function createPendingRequests() {
-  /** The value is the request if the bridge needs it again. */
+  /** The value is the request itself if the bridge needs its content later. */
   const pending = new Map<string, Request | 'stateless' | undefined>();
   const requestOf = (id: string): Request | undefined => {
     const request = pending.get(id);
@@ -32,14 +32,17 @@ export function createPendingRequests() {
       const isKept = remembered.has(request.method) || isListen(request);
       pending.set(id, isKept ? request : isStateless(request) ? 'stateless' : undefined);
     },
-    /** The client cancelled a request. True if it gets no answer: the hub does not answer one of MCP 2026-07-28 then. */
+    /**
+     * Called when the client cancels a request. True if the request gets no answer: the hub does not answer cancelled
+     * requests of MCP 2026-07-28.
+     */
     cancelled(id: string): boolean {
       const request = pending.get(id);
       return (request === 'stateless' || isListen(request)) && pending.delete(id);
     },
-    /** The request if its effect is remembered. */
+    /** Returns the request if its effect has to be restored in the next hub. */
     find: requestOf,
-    /** The request if it is a listen request, which the next hub gets if this one goes away. */
+    /** Returns the request if it is `subscriptions/listen`, which the next hub gets if this one disconnects. */
     findListen(id: string): Request | undefined {
       const request = requestOf(id);
       return isListen(request) ? request : undefined;
@@ -47,7 +50,7 @@ export function createPendingRequests() {
     listens: (): readonly Request[] => [...pending.values()].filter(isListen),
     /** Returns false if no such request is pending. */
     delete: (id: string): boolean => pending.delete(id),
-    /** Removes all but the listen requests. Returns their ids. */
+    /** Removes all requests except `subscriptions/listen`. Returns their ids. */
     deleteAnswerable(): readonly string[] {
       const ids = [...pending].flatMap(([id, request]) => (isListen(request) ? [] : [id]));
       for (const id of ids) pending.delete(id);
@@ -57,7 +60,7 @@ export function createPendingRequests() {
 }
 
 function isStateless({ bytes, params }: Request): boolean {
-  // Most requests are of a session. The text search avoids reading their params.
+  // Most requests belong to a session. The text search avoids reading their params.
   if (!bytes.includes(metaKeys.protocolVersion)) return false;
   const meta = membersOf(bytes, membersOf(bytes, params)?.get('_meta'));
   return meta?.has(metaKeys.protocolVersion) ?? false;

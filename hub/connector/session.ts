@@ -12,11 +12,11 @@ import {
 } from '#jsonrpc';
 import { allowsBatches } from '#mcp';
 
-/** Maximum number of subscriptions that are renewed. The hub has no more for one session. */
+/** Maximum number of subscriptions that are restored, equal to the hub's maximum per session. */
 const maxSubscriptions = 1_000;
 const subscribe = 'resources/subscribe';
 
-/** The requests whose effect is remembered. The bridge does not keep other requests until they are answered. */
+/** Requests whose effect is restored in the next hub. The bridge does not store other requests. */
 export const remembered: ReadonlySet<string> = new Set([
   'initialize',
   'logging/setLevel',
@@ -66,7 +66,7 @@ export function createSession() {
       else if (method === subscribe && subscriptions.size < maxSubscriptions)
         subscriptions.set(uri(), request);
     },
-    /** Whether the revision of the session has batches. */
+    /** True if the revision of the session allows batches. */
     get allowsBatches(): boolean {
       return allowsBatches(version ?? '');
     },
@@ -74,9 +74,9 @@ export function createSession() {
     recordNotification(notification: Notification): void {
       if (notification.method === 'notifications/initialized') initialized = notification;
     },
-    /** Returns the client's `initialize` under a new id; undefined if the client has not initialized a session. */
+    /** Returns the client's `initialize` with a new id; undefined if the client has not initialized a session. */
     initializeAgain: () => initialize && withOwnId(initialize),
-    /** Returns the messages to send after `initialize` is answered. Forgets those sent to the previous hub. */
+    /** Returns the messages to send after `initialize` is answered. Forgets the messages sent to the previous hub. */
     restore(): readonly Buffer[] {
       renewals.clear();
       refused.clear();
@@ -102,7 +102,7 @@ export function createSession() {
   };
 }
 
-/** Maximum number of unanswered requests from a hub to one client. Above it, the oldest is forgotten. */
+/** Maximum number of unanswered requests from a hub to one client. Above it, the oldest request is forgotten. */
 const maxForwarded = 1_000;
 
 /**
@@ -111,7 +111,7 @@ const maxForwarded = 1_000;
  * something else.
  */
 export function createForwardedRequests() {
-  /** The hub's ids by the ids that the client sees. */
+  /** Maps the ids that the client sees to the ids of the hub. */
   const open = new Map<string, string>();
   let hubs = 0;
 
