@@ -1,7 +1,7 @@
 import { createSocketTables } from '#http';
 import type { ConfigFiles } from './wire-config.ts';
 
-/** What the first screen says of a hub. */
+/** Text about the hub for its first screen. */
 export const aboutHub = async (
   { file, shipped }: Pick<ConfigFiles, 'file' | 'shipped'>,
   place: { readonly auto: string; readonly engine: string },
@@ -15,7 +15,7 @@ const sandboxText = ({ auto, engine }: { readonly auto: string; readonly engine:
     ? `a container for each server, ${engine}`
     : 'NONE: no Docker engine answers, so servers run as processes of this machine, with your rights';
 
-/** Identifies the users of connections. Only possible on Linux. */
+/** Provides what identifies the user of a connection, which is possible only on Linux. */
 export const usersOfPeers = () =>
   process.platform === 'linux' && process.getuid
     ? { peers: { tables: createSocketTables(), uid: process.getuid() } }

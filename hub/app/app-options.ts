@@ -9,12 +9,12 @@ import type { ServersOptions } from './wire-servers.ts';
 export type AppOptions = ServersOptions & {
   readonly files: ConfigFiles;
   readonly log: Log;
-  /** Each line of the log as JSON. Absent: they are not kept. */
+  /** Fires with each line of the log as JSON. Absent: the log is not stored. */
   readonly logged?: Event<string> | undefined;
   /** Removes secrets from everything that is displayed. */
   readonly redaction: Redaction;
   readonly openSecrets: () => Promise<Secrets>;
-  /** Writes down for commands where this hub has its files. Never rejects. */
+  /** Records for commands where this hub has its files. Never rejects. */
   readonly noteHub?: () => Promise<void>;
   /** True if the hub listens for clients. */
   readonly listens: boolean;
@@ -22,6 +22,6 @@ export type AppOptions = ServersOptions & {
   readonly stdio: StdioStreams | undefined;
   /** Shows the servers on a terminal. */
   readonly watchServers?: ((servers: WatchedServers) => void) | undefined;
-  /** The profile through which that client looks. */
+  /** The profile of the client on stdin. */
   readonly profile?: string | undefined;
 };

@@ -174,7 +174,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
       backlog,
       listed: begun.promise
         .then(() => servers.settled(firstListsMs, signal))
-        .catch(() => undefined), // The start was cancelled, so nothing waits any more.
+        .catch(() => undefined), // The start was cancelled: no session waits for the lists.
     },
   });
   const { callToken } = transports;
@@ -216,7 +216,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
         clients,
         authorization: wireAuthorization({ ...system, dataDir, clients, audit }),
         ...(callToken && { callToken: callToken.current }),
-        // With the token every user may call.
+        // If ROUTER_TOKEN is set, the token decides, and users of any process may call.
         ...(settings.token === undefined && usersOfPeers()),
       },
       installs,
@@ -276,7 +276,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
     client ? 'AgentHub serves stdin' : 'AgentHub listens',
   );
   return {
-    /** Undefined if the hub does not listen. */
+    /** Address of the hub; undefined if it does not listen. */
     address,
     /** Creates a login link for the dashboard. Undefined without administration over HTTP. */
     loginLink:

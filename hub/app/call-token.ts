@@ -17,10 +17,11 @@ export type CallTokenNeeds = {
 };
 
 /**
- * The token that calls require if ROUTER_TOKEN is not set and containers can reach the hub. Some engines forward
- * connections of containers to the loopback interface of the hub's machine, where calls are open: a server or build step
- * with a network could call the hub like its user. In that case the hub requires a token, which it creates and `connect`
- * writes to the files of clients. `endOpen` closes connections and sessions that were opened without the token.
+ * Manages the token that calls require if ROUTER_TOKEN is not set and containers can reach the hub. Some engines
+ * forward connections of containers to the loopback interface of the hub's machine, where calls are open: a server or
+ * build step with a network could call the hub like its user. In that case the hub requires a token, which it creates
+ * and `connect` writes to the files of clients. `endOpen` closes connections and sessions that were opened without the
+ * token.
  */
 export function createCallToken(
   { dataDir, exposure, place, source, log }: CallTokenNeeds,
@@ -29,11 +30,11 @@ export function createCallToken(
   let token: string | undefined;
   let making: Promise<void> | undefined;
   let current: CallToken | undefined;
-  /** The servers of the last seen config. */
+  /** Servers of the config that was checked last. */
   let seen: readonly ServerConfig[] | undefined;
   let networked: string | undefined;
 
-  /** The first enabled server that runs or is built with a network. */
+  /** Returns the name of the first enabled server that runs or is built with a network. */
   function findNetworked(): string | undefined {
     const { servers } = source.current;
     if (servers !== seen) {
@@ -74,7 +75,7 @@ export function createCallToken(
     endOpen('calls need a token from now on');
   }
 
-  /** Undefined while calls need no token. Read for every request. */
+  /** Returns the token; undefined while calls need none. Called for every request. */
   function currentToken(): CallToken | undefined {
     if (exposure.forwarder !== undefined && source.current.servers !== seen) refresh();
     return current;
@@ -83,7 +84,7 @@ export function createCallToken(
   exposure.changed(refresh);
   return {
     current: currentToken,
-    /** Call it after a config change. Resolves when the token is ready, if one is needed. */
+    /** Call this after a config change. Resolves when the token is ready, if one is needed. */
     async refresh(): Promise<void> {
       refresh();
       await making;

@@ -6,7 +6,7 @@ import { createConfigEditor, readConfig, unwritable, writeFirstConfig } from '#c
 import { type JsonObject, systemClock } from '#core';
 import type { Setup } from './setup.ts';
 
-/** Variables that decide which files and which engine a hub uses. */
+/** Environment variables that decide which files and which engine a hub uses. */
 const placeVariables = [
   'AGENTHUB_HOME',
   'XDG_CONFIG_HOME',
@@ -17,7 +17,7 @@ const placeVariables = [
   'DOCKER_HOST',
 ];
 
-/** The files of the hub that commands read and change while no hub runs. */
+/** Gives commands access to the files of the hub while no hub runs. */
 export function createCommandFiles(
   { paths, secrets, settingsWith, readOptions, findShipped, loadConfig }: Setup,
   { version, root }: { readonly version: string; readonly root: string },
@@ -69,7 +69,7 @@ export function createCommandFiles(
       const { openStoredClients } = await import('./wire-clients.ts');
       const { serversFile } = await settingsWith({});
       const shipped = await findShipped({});
-      // The whole config: tokens that are not in it count as revoked.
+      // Reads the whole config: tokens of clients that are not in it count as revoked.
       const reading = await readConfig(serversFile, { ...(await readOptions()), ...shipped });
       if (reading.error) throw reading.error;
       const settings = await settingsWith({}, reading.config);
@@ -83,7 +83,7 @@ export function createCommandFiles(
     async recordChange(change, warn) {
       const { recordStored } = await import('./wire-clients.ts');
       const { serversFile } = await settingsWith({});
-      // Without a valid config the defaults of the audit log apply.
+      // Without a valid config, the defaults of the audit log apply.
       const { config } = await readConfig(serversFile, await readOptions());
       await recordStored(change, {
         config: config ?? {},

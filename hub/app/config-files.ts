@@ -5,7 +5,10 @@ import { createLocalOllama } from './local-ollama.ts';
 import type { Setup } from './setup.ts';
 import type { ConfigFiles } from './wire-config.ts';
 
-/** The source of the config of a hub that starts, limited to servers with the tags. Rejects with HubError. */
+/**
+ * Opens the config files for the start of a hub. With tags, only servers with one of the tags are used. Rejects with
+ * HubError.
+ */
 export async function openConfigFiles(
   options: ServeOptions,
   { paths, secrets, settingsWith, readOptions, findShipped }: Setup,
@@ -25,7 +28,7 @@ export async function openConfigFiles(
   };
   const first = await read();
   if (first.error) throw first.error;
-  // Only checked at the start: a later config may contain no server with a tag.
+  // Only at the start: a later config may have no server with a tag.
   if (whole && tags) checkTags(whole, tags);
   return {
     file,

@@ -3,10 +3,10 @@ import { type Clock, messageOf, silent, within } from '#core';
 import { createMissingModels, createModels } from '#models';
 import { createBreaker } from '#resilience';
 
-/** Timeout in ms. An Ollama that works answers faster. */
+/** Timeout in ms. A working Ollama answers faster. */
 const maxWaitMs = 5_000;
 
-/** Asks Ollama for the models of the rules, without a running hub. Rejects only with the reason of `signal`. */
+/** Examines Ollama and the models of the rules, without a running hub. Rejects only with the reason of `signal`. */
 export async function examineOllama(
   { ollama, breaker: options }: Settings,
   { rules, clock }: { readonly rules: EnhancementRules; readonly clock: Clock },

@@ -18,8 +18,9 @@ const probeMs = 3_000;
 const placeFile = 'place.json';
 
 /**
- * The runtime of servers with `runtime: auto`. Decided once: if the engine stops answering, this run and later runs of the
- * hub wait for it, because the containers may still be running, and the data is in their volumes.
+ * Finds the runtime of servers with `runtime: auto`. The runtime stays the same: if the engine stops answering, this
+ * run and later runs of the hub wait for it, because the containers may still be running, and the data is in their
+ * volumes.
  */
 export async function findPlace(
   settings: Pick<Settings, 'dataDir' | 'inContainer'>,

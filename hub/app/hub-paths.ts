@@ -17,21 +17,21 @@ import { HubError, type Log, errorCodeOf, messageOf } from '#core';
 type HubPathsOptions = {
   readonly env: NodeJS.ProcessEnv;
   readonly platform: NodeJS.Platform;
-  /** The home folder. */
+  /** The user's home folder. */
   readonly home: string;
   /** The working folder, absolute. */
   readonly folder: string;
   /** The folder of the hub's own code. */
   readonly root: string;
   /**
-   * `own`: the hub of this working folder, for a hub that starts. `running`: if neither the folder nor this user's folders
-   * have a running hub, the only other one of this user that runs. `trusted`: as `running`, but a `.env` in the working
-   * folder decides nothing.
+   * `own`: the hub of this working folder, for a hub that starts. `running`: the same, but if neither this folder nor
+   * the user's folders have a running hub, the only other running hub of the user. `trusted`: like `running`, but
+   * ignores a `.env` in the working folder.
    */
   readonly whose: 'own' | 'running' | 'trusted';
 };
 
-/** What became of the config file at a first start. */
+/** Result of the check for a config file at a first start. */
 type FirstConfig =
   | { readonly kind: 'kept' | 'written' }
   | { readonly kind: 'failed'; readonly reason: string };
@@ -40,7 +40,7 @@ type NotedSettings = Pick<Settings, 'dataDir' | 'rulesFile'>;
 
 export type HubPaths = ReturnType<typeof createHubPaths>;
 
-/** The files of the hub that this process works for. Found at the first use, and then the same for the whole process. */
+/** Finds the files of the hub that this process works for, at the first use and then for the whole process. */
 export function createHubPaths(options: HubPathsOptions) {
   const { env, root, folder, whose } = options;
   const user = findUserFolders(options);
@@ -59,8 +59,8 @@ export function createHubPaths(options: HubPathsOptions) {
   }
 
   /**
-   * The files with which the hub of a layout runs, which its command line may have named. If it does not run and nothing
-   * says that it is meant: the files of the only other hub that runs.
+   * Returns the layout of the running hub with this data folder, which may have another config file. If it does not
+   * run, and no file or setting names it: the layout of the only other running hub.
    */
   async function adopt(layout: HubLayout): Promise<HubLayout> {
     const running = (await findKnownHubs()).filter(hub => hub.isRunning);
@@ -69,7 +69,7 @@ export function createHubPaths(options: HubPathsOptions) {
     const hub = same ?? (isFixed || running.length > 1 ? undefined : running[0]);
     if (!hub) return layout;
     const { configFile, dataDir, rulesFile, dotenvFile } = hub;
-    // Paths of the working folder stay as messages show them.
+    // Keeps relative paths of the working folder, because messages show them.
     const isAsIs = layout.isConfigNamed || configFile === resolve(folder, layout.configFile);
     if (same) return isAsIs ? layout : { ...layout, configFile };
     return { ...layout, kind: 'running', configFile, dataDir, rulesFile, dotenvFile };
@@ -89,26 +89,26 @@ export function createHubPaths(options: HubPathsOptions) {
   }
 
   return {
-    /** The folders of this user. */
+    /** The hub's folders of this user. */
     user,
-    /** The files that come with the hub. */
+    /** Default files that come with the hub. */
     shipped,
     layout,
     isInContainer: isContainer(env),
     readDotenv,
-    /** The environment of the process over the variables in `.env`, with the variables that name the hub's files. */
+    /** Returns the environment of the process merged over `.env`, with the variables that name the hub's files. */
     readEnvironment: async (): Promise<Environment> =>
       withLayout(mergeEnvironment(env, await readDotenv()), await layout()),
-    /** The hubs of this user, running or not. */
+    /** Finds the hubs of this user, running or not. */
     findKnownHubs,
-    /** The data folders of the hubs that a command may mean, that of the layout first. */
+    /** Returns the data folders of the hubs that a command may mean, starting with that of the layout. */
     async dataFolders(): Promise<readonly string[]> {
       const { kind, dataDir, isDataNamed } = await layout();
       if (kind === 'folder' || isDataNamed) return [dataDir];
       const running = (await findKnownHubs()).filter(hub => hub.running);
       return [...new Set([dataDir, ...running.map(hub => hub.dataDir)])];
     },
-    /** Writes the config file of a first start, unless the user named one. Never rejects. */
+    /** Writes the config file at a first start, unless the user named one. Never rejects. */
     async writeFirst(named: string | undefined): Promise<FirstConfig> {
       const { configFile, isConfigNamed, kind } = await layout();
       if (named !== undefined || isConfigNamed || isContainer(env)) return { kind: 'kept' };
@@ -120,7 +120,7 @@ export function createHubPaths(options: HubPathsOptions) {
         return { kind: 'failed', reason: messageOf(error) };
       }
     },
-    /** Logs what happened at a first start, and which file of the working folder is not used. */
+    /** Logs the result of a first start, and config files of the working folder that are not used. */
     async report(first: FirstConfig, log: Log): Promise<void> {
       const { configFile, passedOver } = await layout();
       if (first.kind === 'written')
@@ -136,7 +136,10 @@ export function createHubPaths(options: HubPathsOptions) {
       if (passedOver !== undefined)
         log.warn({ file: passedOver }, passedOverBy(passedOver, configFile));
     },
-    /** Writes down where the hub has its files. Never rejects: without it, commands find the hub in its folder only. */
+    /**
+     * Records where the hub has its files. Never rejects: without the record, commands find the hub only from its
+     * folder.
+     */
     async note(configFile: string, settings: NotedSettings, log: Log): Promise<void> {
       if (isContainer(env)) return;
       const { noteHub } = await import('#store');
@@ -158,7 +161,7 @@ export function createHubPaths(options: HubPathsOptions) {
   };
 }
 
-/** A sentence about a config file of the working folder that another one hides. */
+/** Returns a sentence about a config file of the working folder that is not used because of another config file. */
 const passedOverBy = (file: string, used: string) =>
   `${file} is not used, because ${used} comes first. Remove one of them, or start the hub with --config ${file}`;
 

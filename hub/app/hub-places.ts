@@ -16,7 +16,10 @@ const defaultPorts: Readonly<Record<string, number>> = {
   'https:': 443,
 };
 
-/** Finds where the hub and its services are, which no server may reach through the forwarder. Read for each use. */
+/**
+ * Creates a function that finds the addresses of the hub and its services, which no server may reach through the
+ * forwarder. Called for each use.
+ */
 export function createHubPlaces(
   { port, redisUrl, qdrantUrl, ollama }: Addresses,
   find: Lookup = addressesOf,
@@ -37,7 +40,7 @@ export function createHubPlaces(
     const all = Object.values(networkInterfaces()).flatMap(addresses => addresses ?? []);
     return {
       addresses: all.filter(({ internal }) => !internal).map(({ address }) => address),
-      // On the machine itself they may listen on an address that containers reach.
+      // Services on this machine may listen on an address that containers reach.
       ports: [port, ...backends.map(backend => backend.port)],
       backends: found.flat(),
     };
@@ -49,6 +52,6 @@ async function addressesOf(host: string): Promise<readonly string[]> {
   try {
     return (await lookup(host, { all: true })).map(({ address }) => address);
   } catch {
-    return []; // Nobody reaches a service without an address.
+    return []; // A service without an address cannot be reached.
   }
 }

@@ -9,15 +9,20 @@ type CollectNeeds = {
 
 type IdleGcNeeds = CollectNeeds & {
   readonly servers: { readonly all: readonly { readonly status: { readonly state: string } }[] };
-  /** A number that changes with each call. */
+  /** Returns a number that changes with each call. */
   readonly lastCall: () => number;
 };
 
 /** Interval in ms of the checks whether the hub is idle. */
 const checkMs = 1_000;
-/** Number of checks in a row that must find it idle: the collection blocks the hub for a twentieth of a second. */
+/**
+ * Number of consecutive checks that must find the hub idle: the collection blocks the hub for a twentieth of a second.
+ */
 const idleChecks = 3;
-/** Delays of the collections after a flood, each after the previous one: servers still answer cancelled calls. */
+/**
+ * Delays in ms of the collections after a flood of requests, each after the previous one: servers still answer
+ * cancelled calls.
+ */
 const reliefsMs = [1_000, 4_000, 6_000] as const;
 
 function collectQuietly({ collect, log }: CollectNeeds): void {
@@ -27,8 +32,8 @@ function collectQuietly({ collect, log }: CollectNeeds): void {
 }
 
 /**
- * Collects the garbage of the start once, three seconds after the last start of a server and the last call. In an idle
- * hub V8 would keep it for days (decisions/0007).
+ * Creates a service that collects the garbage of the start once, three seconds after the last start of a server and
+ * the last call. In an idle hub, V8 would keep the garbage for days (decisions/0007).
  */
 export function createIdleGc(needs: IdleGcNeeds): Service {
   let waiting: Disposable | undefined;
@@ -56,10 +61,13 @@ export function createIdleGc(needs: IdleGcNeeds): Service {
   };
 }
 
-/** Collects the garbage of a flood of requests after its end, because an idle hub would keep it for days. */
+/**
+ * Creates a function that collects the garbage of a flood of requests after its end. In an idle hub, V8 would keep it
+ * for days.
+ */
 export function createRelief(needs: CollectNeeds): () => void {
   let isWaiting = false;
-  /** Another flood was reported while collections were waiting. It may end after the last of them. */
+  /** True if another flood was reported while collections were waiting. It may end after the last of them. */
   let isReportedAgain = false;
 
   function collectAfter([delayMs, ...later]: readonly number[]): void {
@@ -85,14 +93,14 @@ export function createRelief(needs: CollectNeeds): () => void {
 }
 
 /**
- * An object that `process.nextTick` uses for its queue. V8 forgets the shape of objects if a full collection finds none,
- * and then never optimizes `nextTick` again: requests would permanently cost a fifth more. Keeping one object alive
- * prevents that.
+ * Returns an object that `process.nextTick` uses for its queue. V8 forgets the shape of these objects if a full
+ * collection finds none, and then never optimizes `nextTick` again: requests would permanently take a fifth longer.
+ * Keeping one object alive prevents that.
  */
 export const queuedTick = () =>
   new Promise<object>(resolve => process.nextTick(() => resolve(executionAsyncResource())));
 
-/** Collects all garbage and shrinks the heap. Rejects in a Node without inspector. */
+/** Collects all garbage and shrinks the heap. Rejects if Node has no inspector. */
 export async function collectGarbage(): Promise<void> {
   const { Session } = await import('node:inspector/promises');
   const session = new Session();

@@ -11,7 +11,9 @@ type Listener = Service & {
   load(): Promise<unknown>;
 };
 
-/** The services of a hub that listens for clients: the HTTP server, the file that names its address, and the routes. */
+/**
+ * Returns the services of a hub that listens for clients: the HTTP server, the file with its address, and the routes.
+ */
 export function listeningServices(
   http: Listener,
   dataFolder: string,
@@ -23,7 +25,7 @@ export function listeningServices(
     try {
       await announceRunning(dataFolder, { url: http.url, sockets: http.sockets });
     } catch (error) {
-      // The servers can run on a full disk.
+      // The hub continues, because servers can run on a full disk.
       log.warn(
         { folder: dataFolder, problem: messageOf(error) },
         `the address of the hub cannot be written: commands find it only with --url ${http.url}`,

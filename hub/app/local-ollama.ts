@@ -1,18 +1,18 @@
 import type { Settings } from '#config';
 import { type Clock, http, isObject, tryParseJson, within } from '#core';
 
-/** Where Ollama listens unless it is told otherwise. */
+/** Default address of Ollama. */
 const usualUrl = 'http://127.0.0.1:11434';
 const maxWaitMs = 500;
 
-/** A longer answer is not that of Ollama. */
+/** Maximum length of the answer in characters. A longer answer is not from Ollama. */
 const maxCharacters = 1_000;
 
 type Needs = { readonly clock: Clock; readonly url?: string };
 
 /**
- * Adds an Ollama of this machine to settings that name none, if one answers at its usual address (spec B9). It is asked
- * once, so that a reload compares equal settings. `OLLAMA_HOST=off` turns it off.
+ * Adds an Ollama of this machine to settings that name none, if one answers at the default address (spec B9). Probes
+ * only once, so that a reload compares equal settings. `OLLAMA_HOST=off` disables this.
  */
 export function createLocalOllama({ clock, url = usualUrl }: Needs) {
   let asked: Promise<boolean> | undefined;
@@ -25,7 +25,7 @@ export function createLocalOllama({ clock, url = usualUrl }: Needs) {
         return isObject(body) && typeof body['version'] === 'string';
       });
     } catch {
-      // Nothing listens there, or another program.
+      // Nothing listens at the address, or another program does.
       return false;
     }
   }
@@ -38,7 +38,10 @@ export function createLocalOllama({ clock, url = usualUrl }: Needs) {
   };
 }
 
-/** The text of an answer with status 200. Without `fetch`, which most hubs never load: it takes 14 MB and 25 ms. */
+/**
+ * Returns the text of an answer with status 200. Does not use `fetch`, which most hubs never load: it takes 14 MB and
+ * 25 ms.
+ */
 async function read(url: string, signal: AbortSignal): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const request = http.get(url, { signal, agent: false }, response => {

@@ -3,7 +3,9 @@ import { type Environment, dataDirOf, readValueOrFile, secretsFolderOf } from '#
 import { systemClock } from '#core';
 import type { Secrets } from '#secrets';
 
-/** The secrets of this hub's data folder, whose room is loaded with the first secret: most configs have none. */
+/**
+ * Gives access to the secrets in the hub's data folder. Loads the code with the first secret: most configs have none.
+ */
 export function createSecretsAccess(readEnvironment: () => Promise<Environment>) {
   let opening: Promise<Secrets> | undefined;
   let opened: Secrets | undefined;
@@ -32,7 +34,7 @@ export function createSecretsAccess(readEnvironment: () => Promise<Environment>)
   return {
     open,
     read: async (names: readonly string[]) => await (await open()).read(names),
-    /** Every value that was read. The array changes with its content. */
+    /** Returns every value that was read. The array is a new one after each change. */
     known: (): readonly string[] => opened?.known() ?? none,
   };
 }

@@ -3,7 +3,7 @@ import type { Settings } from '#config';
 import { createEmitter } from '#core';
 import { type Redaction, createLog } from '#telemetry';
 
-/** Opens the hub's log on the screen of a terminal, as `openLog` does on a stream. */
+/** Opens the hub's log on the screen of a terminal, like `openLog` on a stream. */
 export function openScreenLog(
   { logLevel: level }: Pick<Settings, 'logLevel'>,
   screen: Pick<HubScreen, 'log'>,

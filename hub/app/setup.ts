@@ -22,7 +22,7 @@ type SetupNeeds = {
   readonly paths: HubPaths;
   /** The folder of the hub's own code. */
   readonly root: string;
-  /** The config files of MCP clients, which no server may write to. */
+  /** Finds the config files of MCP clients, which no server may write to. */
   readonly clientFiles: (home: string) => Promise<readonly string[]>;
 };
 
@@ -56,9 +56,9 @@ export function createSetup({ paths, root, clientFiles }: SetupNeeds) {
     };
   }
 
-  /** Paths that servers must not write to, and the keys among them. */
+  /** Returns the paths that servers must not write to, and the keys among them. */
   async function ownPlaces(): Promise<readonly GuardedPlace[]> {
-    // In a container the paths of mounts belong to the host.
+    // If the hub runs in a container, the paths of mounts are on the host.
     if (paths.isInContainer) return [];
     const env = await readEnvironment();
     const keyFile = env['ROUTER_TLS_KEY']?.trim();
@@ -77,7 +77,7 @@ export function createSetup({ paths, root, clientFiles }: SetupNeeds) {
     ];
   }
 
-  /** The files that come with the hub, in place of missing ones. Undefined if the user names the config file. */
+  /** Returns the files that come with the hub and replace missing ones. Undefined if the user names the config file. */
   async function findShipped({ configFile }: ServeOptions): Promise<ShippedFiles | undefined> {
     const layout = await paths.layout();
     if (configFile !== undefined || (layout.isConfigNamed && !paths.isInContainer))
@@ -89,7 +89,7 @@ export function createSetup({ paths, root, clientFiles }: SetupNeeds) {
     });
   }
 
-  /** The rules for prompts, or the built-in ones without a file. */
+  /** Reads the rules for prompts. Returns the built-in rules if the default file is missing. */
   async function rulesIn(file: string, shipped?: ShippedFiles): Promise<EnhancementRules> {
     const { rules, error } = await readRules(file, shipped);
     const isOptional = file === (await paths.layout()).rulesFile;
@@ -97,7 +97,7 @@ export function createSetup({ paths, root, clientFiles }: SetupNeeds) {
     return rules ?? defaultRules;
   }
 
-  /** The valid config of these options, with its rules checked as well. */
+  /** Reads the config of these options. Throws HubError if the config or its prompt rules are invalid. */
   async function loadConfig(configFile: string | undefined): Promise<LoadedConfig> {
     const options = configFile === undefined ? {} : { configFile };
     const { rulesFile, serversFile } = await settingsWith(options);

@@ -8,20 +8,20 @@ type Needs = {
   readonly config: Pick<Config, 'audit'>;
   readonly clock: Clock;
   readonly hubVersion: string;
-  /** Called with a sentence if a line cannot be written. The change was made. */
+  /** Called with a message if a line cannot be written. The change itself was made. */
   readonly warn: (text: string) => void;
 };
 
 /**
- * Adds changes to the audit log of a hub that does not run, whose data folder the caller has locked. Details are not
- * redacted: they contain names only.
+ * Adds changes to the audit log of a hub that does not run, whose data folder the caller has locked. Does not redact
+ * details, which contain only names.
  */
 export function createStoredAudit(dataFolder: string, { config, warn, ...needs }: Needs) {
   const folder = join(dataFolder, 'audit');
   const options = config.audit ?? readAudit(undefined);
   const redaction = { text: (text: string) => text, json: (value: unknown) => value };
   return {
-    /** Resolves when the line is written. Never rejects. */
+    /** Writes a line. Resolves when the line is written, and never rejects. */
     async record(change: Omit<AuditedChange, 'principal' | 'outcome'>): Promise<void> {
       const audit = createAudit(folder, () => options, {
         ...needs,

@@ -1,6 +1,6 @@
 import type { Clock, Log } from '#core';
 
-/** What most parts of the hub need of their surroundings. */
+/** Access to clock, log and the like, which most parts of the hub need. */
 export type System = {
   readonly clock: Clock;
   readonly log: Log;

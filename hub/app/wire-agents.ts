@@ -20,11 +20,11 @@ const usual = readAgents(undefined);
 type Options = {
   readonly settings: Settings;
   readonly version: string;
-  /** An absolute path. */
+  /** Absolute path of the data folder. */
   readonly dataDir: string;
-  /** Where servers run. Agents need containers. */
+  /** Runtime of servers. Agents need containers. */
   readonly runsIn: 'docker' | 'process';
-  /** The config in force. */
+  /** Returns the active config. */
   readonly config: () => Pick<Config, 'agents'>;
 };
 
@@ -59,7 +59,7 @@ export function wireAgents(options: Options, needs: Needs): Agents {
   );
 }
 
-/** Why this hub has no agents; undefined if it has. */
+/** Returns the reason why this hub cannot run agents; undefined if it can. */
 function refusalOf(
   runsIn: Options['runsIn'],
   { inContainer, dataVolume }: Pick<Settings, 'dataVolume' | 'inContainer'>,

@@ -18,12 +18,12 @@ type Needs = System & {
 /** File of the approvals, in the data folder. */
 const approvalsFile = 'approvals.jsonl';
 const maxBytes = 16 * 2 ** 20;
-/** Maximum length of the arguments that people are shown, in characters. */
+/** Maximum length of the arguments as shown to people, in characters. */
 const maxShown = 1_000;
 
 const defaults = readApprovals(undefined);
 
-/** Creates the approvals in the data folder. They follow the config. */
+/** Creates the approvals in the data folder. They use the settings of the active config. */
 export function wireApprovals(dataFolder: string, needs: Needs): Approvals {
   const { source, clock, log, newId, backlog, redaction, audit } = needs;
   return createApprovals(() => source.current.approvals ?? defaults, {
@@ -40,12 +40,12 @@ export function wireApprovals(dataFolder: string, needs: Needs): Approvals {
   });
 }
 
-/** Arguments without secrets, with invisible characters as codes, cut to what a person reads. */
+/** Returns arguments for people: without secrets, with invisible characters as codes, and truncated. */
 export function shownArguments(args: string, redaction: Redaction): string {
   let mark = 'number:';
   while (args.includes(mark)) mark += ':';
-  // The server gets numbers as they were written, and a person decides about these. The third parameter has the source
-  // of the value (ES2026), which the types of TypeScript do not know yet.
+  // Shows numbers as written, because the server gets them so. The third parameter has the source text of the value
+  // (ES2026), which the types of TypeScript do not have yet.
   const keepNumber = (_: string, value: unknown, ...[context]: readonly unknown[]): unknown => {
     const source = isObject(context) ? context['source'] : undefined;
     const isChanged = typeof value === 'number' && JSON.stringify(value) !== source;

@@ -11,7 +11,7 @@ type Needs = Omit<AuditNeeds, 'syncFolder'> & {
   readonly source: { readonly current: Config; readonly changed: Event<ConfigChange> };
 };
 
-/** The members of params with the arguments, by method. */
+/** The member of params that contains the arguments, by method. */
 const argumentMembers: ReadonlyMap<string, string> = new Map([
   ['tools/call', 'arguments'],
   ['prompts/get', 'arguments'],
@@ -27,7 +27,7 @@ export function wireAudit(dataFolder: string, { source, ...needs }: Needs) {
   const audit = createAudit(join(dataFolder, 'audit'), () => options, { ...needs, syncFolder });
   source.changed(({ after, difference }) => {
     const next = optionsOf(after);
-    // The line is written if the log is on before or after the change, so that also the end of the log is in it.
+    // A line is written if the log is on before or after the change, so that the log also records its own end.
     if (next.enabled) options = next;
     recordReload(audit, difference);
     options = next;
@@ -35,7 +35,7 @@ export function wireAudit(dataFolder: string, { source, ...needs }: Needs) {
   });
 
   function observe(call: Observed): void {
-    // Without the log, a call costs nothing more.
+    // Does no work for a call while the log is off.
     if (!options.enabled) return;
     const member = argumentMembers.get(call.method);
     const span = member === undefined ? undefined : call.params.get(member);
@@ -46,7 +46,7 @@ export function wireAudit(dataFolder: string, { source, ...needs }: Needs) {
   return { audit, auditor: { refuses: audit.refuses, observe } };
 }
 
-/** The call with the name of what it uses also for methods that have it in other members. */
+/** Returns the call with the name of the item that it uses, also for methods whose name is in another member. */
 function withName(call: Observed): Observed {
   const { params, request } = call;
   if (call.name !== undefined) return call;

@@ -11,7 +11,7 @@ type Needs = {
   readonly audit: Pick<Audit, 'recordChange'>;
 };
 
-/** Creates the authorization server of the hub. Its decisions are lines of the audit log. */
+/** Creates the authorization server of the hub. Its decisions are recorded in the audit log. */
 export const wireAuthorization = ({ dataDir, audit, ...needs }: Needs) =>
   createAuthorization(dataDir, {
     ...needs,

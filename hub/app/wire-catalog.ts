@@ -13,7 +13,7 @@ type Needs = Pick<CatalogNeeds, 'clock' | 'version'> & {
   readonly openSecrets: () => Promise<Pick<Secrets, 'set'>>;
 };
 
-/** The catalog of MCP servers. Its answers are kept in the data folder, and its secrets are those of the hub. */
+/** Creates the catalog of MCP servers. It caches answers in the data folder, and uses the secrets of the hub. */
 export function wireCatalog({ dataDir, openSecrets, source, ...needs }: Needs) {
   const folder = join(dataDir.path, 'catalog');
   return createLazyCatalog({

@@ -16,7 +16,7 @@ type Needs = {
   readonly log: Log;
 };
 
-/** Opens the clients by name. They follow the config. */
+/** Opens the clients by name, and updates them after config changes. */
 export async function wireClients({ settings, dataDir, source, clock, log }: Needs) {
   const clients = await openNamedClients(
     {
@@ -31,17 +31,17 @@ export async function wireClients({ settings, dataDir, source, clock, log }: Nee
 
 const newHubId = () => randomUUID().replaceAll('-', '').slice(0, 16);
 
-/** How long a command waits for another one that has the data folder, in milliseconds. */
+/** Maximum time in ms that a command waits while another command locks the data folder. */
 const lockWaitMs = 5_000;
 
 type StoredClientsNeeds = {
   readonly settings: Settings;
   readonly clock: Clock;
-  /** Of what is audited: the version of the hub, and what is told if a line cannot be written. */
+  /** Options of the audit log: the version of the hub, and the function that reports a line that cannot be written. */
   readonly audit: Pick<Parameters<typeof createStoredAudit>[1], 'hubVersion' | 'warn'>;
 };
 
-/** Opens the clients of a hub that does not run. Its data folder is locked until they are disposed. */
+/** Opens the clients of a hub that does not run. The data folder is locked until the result is disposed. */
 export async function openStoredClients(
   config: Config,
   { settings, clock, audit }: StoredClientsNeeds,
@@ -69,7 +69,7 @@ export async function openStoredClients(
   };
 }
 
-/** Adds a change to the audit log of a hub that does not run. Rejects with HUB_DATA_LOCKED if one does. */
+/** Adds a change to the audit log of a hub that does not run. Rejects with HUB_DATA_LOCKED if a hub runs. */
 export async function recordStored(
   change: Parameters<ReturnType<typeof createStoredAudit>['record']>[0],
   {
@@ -83,7 +83,7 @@ export async function recordStored(
   await createStoredAudit(dataDir.path, { config, clock, ...audit }).record(change);
 }
 
-/** Outcomes of calls that the hub refused because of who called. */
+/** Outcomes that count as refusals: the caller may not make the call, or has made too many. */
 const refusals: ReadonlySet<string> = new Set(['HUB_POLICY_DENIED', 'HUB_LIMIT_REACHED']);
 
 /** Counts the calls of clients by name. */
@@ -95,8 +95,8 @@ export const countCalls =
   };
 
 /**
- * The principal of the client on stdin that AGENTHUB_CLIENT names; undefined if it names none. Throws HUB_CONFIG_INVALID
- * for an unknown client.
+ * Returns the principal of the client on stdin that AGENTHUB_CLIENT names; undefined without that variable. Throws
+ * HUB_CONFIG_INVALID for an unknown client.
  */
 export function findStdioClient(
   name: string | undefined,

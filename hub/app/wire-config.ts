@@ -22,24 +22,24 @@ import type { Applied, Servers } from '#servers';
 import type { SecretStatus } from '#secrets';
 import { writeWhole } from '#store';
 
-/** The source of the config. */
+/** Access to the config files. */
 export type ConfigFiles = {
   readonly file: string;
-  /** The file with the rules for prompts unless a setting names one. It may be missing. */
+  /** The default file of the prompt rules, if no setting names one. It may be missing. */
   readonly usualRulesFile?: string;
   /** The valid initial config. */
   readonly first: Extract<ConfigReading, { readonly config: Config }>;
-  /** Reads the config again. With `--tags` only servers with one of the tags. */
+  /** Reads the config again. With `--tags`, only servers with one of the tags. */
   readonly read: () => Promise<ConfigReading>;
-  /** The current environment. */
+  /** Reads the environment and the options for reading a config. */
   readonly readOptions: () => Promise<LoadOptions>;
-  /** The current settings, from environment and files. Throws HubError. */
+  /** Reads the current settings, from environment and files. Rejects with HubError. */
   readonly settings: () => Promise<Settings>;
-  /** Replaces the function that reads files. */
+  /** Default files that replace missing config files. */
   readonly shipped?: ShippedFiles;
-  /** All servers of the last read file, with any tags. */
+  /** Returns all servers of the config that was read last, with any tags. */
   readonly servers: () => readonly ServerConfig[];
-  /** The secrets that are set or that the last read file uses, without their values. */
+  /** Lists the secrets that are set or used by the config that was read last, without their values. */
   readonly listSecrets: () => Promise<readonly SecretStatus[]>;
   /** If not empty, only servers with one of these tags are used. */
   readonly tags?: readonly string[] | undefined;
@@ -53,13 +53,13 @@ type Needs = {
 };
 
 type ToolFile = {
-  /** Writes which tools a server offers. Resolves when that is in force. */
+  /** Writes to the config file which tools a server offers. Resolves when the change is active. */
   readonly changeTools: (server: string, next: NextTools) => Promise<void>;
 };
 
 const nothingApplied: Applied = { added: [], removed: [], changed: [], failed: [], unchanged: 0 };
 
-/** The current config: read from files, applied to the servers, and changed by the API. */
+/** Manages the active config: reads it from files, applies it to the servers, and changes it for the API. */
 export function createConfiguration(files: ConfigFiles, needs: Needs) {
   const { servers, log } = needs;
   const { shipped } = files;
@@ -73,23 +73,23 @@ export function createConfiguration(files: ConfigFiles, needs: Needs) {
     read: readHeld,
     readText: shipped?.readText,
   });
-  /** Entries that wait for a confirmation. */
+  /** Returns the config entries that wait for a confirmation by a person. */
   const held = () => heldIn(source.current);
   const builds = createBuildWatch({ ...needs, onChange: () => source.reload() });
   const editor = createConfigEditor({
     readOptions: files.readOptions,
     readBytes: shipped?.readBytes,
     async writeWhole(file, text, check) {
-      // Changes of the shipped config go to the working folder, where its folder may be missing.
+      // A change of the default config is written to the working folder, where the config folder may be missing.
       await mkdir(dirname(file), { recursive: true });
       await writeWhole(file, text, check);
     },
   });
-  /** Result of the newest config, and of the newest applied config. */
+  /** Result of applying the newest config, and the last result that is complete. */
   let applied: Promise<Applied | undefined> = Promise.resolve(undefined);
   let over = applied;
 
-  /** Never rejects. */
+  /** Applies a config to the servers. Never rejects. */
   async function applyTo(config: Config): Promise<Applied | undefined> {
     try {
       const done = await servers.apply(config);
@@ -119,7 +119,7 @@ export function createConfiguration(files: ConfigFiles, needs: Needs) {
     apply(after);
     builds.follow(after);
   });
-  /** Servers whose new entry failed to start, so that the previous one is still running. */
+  /** Returns a message for each server whose new entry failed to start, so that the previous one is still running. */
   const refused = () =>
     servers.all.flatMap(({ config: { name }, refusedEntry }) =>
       refusedEntry ? `the new entry of ${name} did not come up: ${refusedEntry.error.message}` : [],
@@ -127,7 +127,7 @@ export function createConfiguration(files: ConfigFiles, needs: Needs) {
 
   async function allow(names: readonly string[]): Promise<void> {
     if (names.length === 0) return;
-    // Reads the files to find the entries that wait. They are applied after they have been allowed.
+    // Reads the files to find the entries that wait. They are applied only after they are allowed.
     await readHeld();
     const { waiting } = gate;
     const other = names.find(name => !gate.allow(name));
@@ -183,7 +183,7 @@ export function createConfiguration(files: ConfigFiles, needs: Needs) {
       return server;
     },
     async add(name, entry) {
-      // The installer has confirmed it by name.
+      // The person who installs the server has confirmed it by name.
       gate.accept(await editor.preview(files.file, name, entry));
       await editor.addServer(files.file, name, entry);
       await reload();
@@ -205,7 +205,7 @@ export function createConfiguration(files: ConfigFiles, needs: Needs) {
         const value = entry[key];
         return value === undefined ? [] : [[key, value] as const];
       });
-      // The person who changes the version has confirmed what runs.
+      // The person who changes the version has confirmed the new program.
       gate.accept(await editor.previewValues(files.file, name, values));
       await editor.setValues(files.file, name, values);
       await reload();
@@ -233,7 +233,7 @@ export function createConfiguration(files: ConfigFiles, needs: Needs) {
   return { source, service, control, configFile };
 }
 
-/** The servers and clients of a config that wait for a confirmation, and why. */
+/** Returns the servers and clients of a config that wait for a confirmation, with the reasons. */
 const heldIn = ({ servers, clients = [] }: Config) => [
   ...servers.flatMap(({ name: server, heldBack }) =>
     heldBack === undefined ? [] : [{ server, message: heldBack }],

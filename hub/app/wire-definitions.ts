@@ -7,7 +7,7 @@ import type { Servers } from '#servers';
 
 type Needs = { readonly clock: Clock; readonly log: Log };
 
-/** Reads the lock file beside the config. `audit` is asked for when there is something to record. */
+/** Reads the lock file next to the config file. `audit` is called when there is something to record. */
 export async function openDefinitions(
   configFile: string,
   audit: () => Pick<Audit, 'recordChange'> | undefined,
@@ -29,12 +29,12 @@ export async function openDefinitions(
   return definitions;
 }
 
-/** The pins for people, and the service that reads the lock file again when it changes. */
+/** Creates the access of people to pins, and the service that reads the lock file again after changes. */
 export function wireDefinitions(
   definitions: Definitions,
   needs: Needs & {
     readonly servers: Pick<Servers, 'all' | 'changed'>;
-    /** All servers in the config, including those of other tags. */
+    /** Returns all servers in the config file, with any tags. */
     readonly configFile: { readonly configs: () => readonly Pick<ServerConfig, 'name'>[] };
     readonly redact: (text: string) => string;
   },

@@ -15,23 +15,23 @@ type Needs = {
   readonly jobs: Jobs;
   readonly repositories: Repositories;
   readonly models: ModelAccess;
-  /** The config in force. */
+  /** Returns the active config. */
   readonly config: () => Pick<Config, 'documentation'>;
 };
 
-/** The file with the requests of running jobs. */
+/** File in the data folder with the requests of running jobs. */
 const file = 'documentation.json';
 const maxStored = 20;
 const usual = readDocumentation(undefined).documentation;
 
-/** Whether clients are offered the documentation: the config says where repositories or vaults are. */
+/** True if the documentation is offered to clients: the config names repositories or vaults. */
 export const isDocumenting = ({
   repositories,
   documentation,
 }: Pick<Config, 'documentation' | 'repositories'>): boolean =>
   documentation !== undefined || (repositories?.length ?? 0) > 0;
 
-/** Creates the documentation, whose unfinished jobs resume when the jobs start. */
+/** Creates the documentation. Its unfinished jobs resume when the jobs service starts. */
 export function wireDocumentation(dataDir: string, needs: Needs): Documentation {
   const { clock, redact, jobs, repositories, models, config } = needs;
   return createDocumentation({
@@ -47,7 +47,7 @@ export function wireDocumentation(dataDir: string, needs: Needs): Documentation 
 
 const maxAnswerTokens = 1_200;
 
-/** The models that chat, for descriptions of modules. */
+/** Returns the chat models, which write the descriptions of modules. */
 const modelsFor = (models: ModelAccess): DocumentationModels => ({
   async defaultModel(signal) {
     const { defaultModel } = models;

@@ -15,7 +15,7 @@ import type { OpenModels } from './wire-models.ts';
 
 export type EnhancementOptions = {
   readonly settings: Settings;
-  /** Absolute path of the folder for the semantic cache, unless Qdrant holds it. */
+  /** Absolute path of the folder for the semantic cache. Not used with Qdrant. */
   readonly dataFolder: string;
 };
 

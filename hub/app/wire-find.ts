@@ -9,15 +9,15 @@ type Needs = {
   readonly clock: Clock;
   readonly log: Log;
   readonly models: Pick<ModelAccess, 'open'>;
-  /** The rules name an embedding model, which is preferred. */
+  /** Prompt rules. The embedding model that they name is preferred. */
   readonly prompts: { readonly rules: Pick<RulesSource, 'current'> };
 };
 
-/** File of the vectors of tools, in the data folder. */
+/** File in the data folder with the vectors of tools. */
 const vectorsFile = 'tool-vectors.jsonl';
 const maxBytes = 64 * 2 ** 20;
 
-/** Creates the search of find mode, which is loaded with the first client in that mode. */
+/** Creates the search of find mode, which is loaded when the first client in find mode connects. */
 export function wireFind(settings: Pick<Settings, 'ollama'>, dataFolder: string, needs: Needs) {
   const { clock } = needs;
   const log = needs.log.child({ part: 'find' });
@@ -42,7 +42,7 @@ export function wireFind(settings: Pick<Settings, 'ollama'>, dataFolder: string,
     return { search: room.createToolSearch({ meanings, clock }), stop: () => meanings.stop() };
   }
 
-  /** Rejects with HUB_SHUTTING_DOWN if the first use comes after `stop`: nothing would close what it opens. */
+  /** Loads the search at its first use. Rejects with HUB_SHUTTING_DOWN after `stop`: what it opens would stay open. */
   async function opened() {
     if (!opening && isStopped) throw new HubError('HUB_SHUTTING_DOWN', 'the hub is stopping');
     return await (opening ??= load());

@@ -23,7 +23,7 @@ type Needs = Pick<InstallsNeeds, 'log' | 'servers'> & {
 };
 
 /**
- * Installs and upgrades. Their servers are launched as those of the config are, and their first lists are kept for
+ * Creates installs and upgrades. They launch servers like those of the config, and store their first lists for
  * clients.
  */
 export function wireInstalls(

@@ -11,7 +11,10 @@ type Needs = System & {
   };
 };
 
-/** Creates the limits on calls, which follow the config. Those of clients are shared through Redis if there is one. */
+/**
+ * Creates the limits on calls, and updates them after config changes. Counts of clients are shared through Redis if
+ * there is one.
+ */
 export async function wireLimits(
   { redisUrl, deployment }: Pick<Settings, 'redisUrl' | 'deployment'>,
   { source, ...system }: Needs,
@@ -35,13 +38,13 @@ export async function wireLimits(
   });
   return {
     forCalls: { rules: () => rules, clients, sessions: createMemoryCallLimiter(clock) },
-    /** Whether the limits of clients are shared with other hubs; undefined if no client has limits. */
+    /** Returns the state of the sharing of client limits with other hubs; undefined if no client has limits. */
     status: () => (isShared() ? clients.status : undefined),
     service: { start, stop: () => clients.stop() },
   };
 }
 
-/** The limits in a config; undefined if it has none. */
+/** Returns the limits in a config; undefined if it has none. */
 export function limitsIn({ clients = [], perSession }: Config): LimitRules | undefined {
   const limited = clients.filter(one => one.maxConcurrentCalls !== undefined || one.rate);
   return limited.length > 0 || perSession

@@ -10,7 +10,7 @@ type Needs = {
   readonly openSecrets: () => Promise<Pick<Secrets, 'own'>>;
   readonly servers: () => Pick<Servers, 'all' | 'removed'>;
   readonly audit: () => Pick<Audit, 'recordChange'>;
-  /** The address on which the hub listens, and its URL. Undefined if it does not listen. */
+  /** Returns the address on which the hub listens, and its URL. Undefined if it does not listen. */
   readonly hub: () => { readonly host: string; readonly url: string } | undefined;
 };
 
@@ -54,7 +54,7 @@ export function wireLogins(needs: Needs) {
       read: async name => await (await own()).read(name),
       write: async (name, value) => await (await own()).write(name, value),
       remove: async name => await (await own()).remove(name),
-      // Only called after a read or before a write, which have opened the secrets.
+      // Called only after a read or before a write, both of which have opened the secrets.
       redact: (server, values) => remember(server, values),
     },
     audit({ action, server, outcome }) {
@@ -62,7 +62,7 @@ export function wireLogins(needs: Needs) {
     },
   });
 
-  /** Starts what waits for the login, and forgets the logins of removed servers. */
+  /** Starts servers that wait for a login once they are logged in. */
   function watch(): void {
     logins.loggedIn(name => {
       const server = find(name);
@@ -78,8 +78,8 @@ export function wireLogins(needs: Needs) {
 }
 
 /**
- * The origin of redirects to the hub. A literal loopback address (RFC 8252, 7.3 and 8.3), but with TLS the name that
- * is in certificates.
+ * Returns the origin of redirects to the hub. Uses a literal loopback address instead of `localhost` (RFC 8252, 7.3
+ * and 8.3), but with TLS keeps the name that the certificate contains.
  */
 export function redirectOrigin(host: string, url: string): string {
   const literal = host === '::1' ? '[::1]' : '127.0.0.1';

@@ -15,12 +15,12 @@ type Needs = {
   readonly clock: Clock;
   readonly log: Log;
   readonly redact: (text: string) => string;
-  /** Each line of the hub's log as JSON. Absent: they are not kept. */
+  /** Fires with each line of the hub's log as JSON. Absent: the hub's log is not stored. */
   readonly logged: Event<string> | undefined;
   readonly config: Pick<Config, 'servers'>;
 };
 
-/** Opens the kept logs in the data folder, and begins a run of the hub's own. */
+/** Opens the stored logs in the data folder, and begins the log of this run of the hub. */
 export async function wireLogs(
   dataFolder: string,
   { clock, log, redact, logged, config }: Needs,
@@ -44,7 +44,7 @@ export async function wireLogs(
   };
 }
 
-/** A line of the hub's log as text. Undefined for lines of servers, which are kept with their servers. */
+/** Converts a line of the hub's log to text. Undefined for output of servers, which is stored in their own logs. */
 export function readHubLine(line: string): { text: string; level: string } | undefined {
   const record = tryParseJson(line);
   if (!isObject(record)) return undefined;

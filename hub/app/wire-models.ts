@@ -11,22 +11,22 @@ import { createBreaker } from '#resilience';
 import type { System } from './system.ts';
 
 type Needs = Omit<System, 'random'> & {
-  /** The config in force. */
+  /** Returns the active config. */
   readonly config: () => Pick<Config, 'models'>;
-  /** The rules in force, which also decide the context of models. */
+  /** Returns the active prompt rules, which also set the context sizes of models. */
   readonly rules: () => EnhancementRules;
 };
 
-/** The models of the hub, with one queue and one breaker for prompts, agents and servers. */
+/** The models of the hub. Prompts, agents and servers share one queue and one breaker. */
 export type OpenModels = Awaited<ReturnType<typeof openModels>>;
 
 export type ModelAccess = ReturnType<typeof createModelAccess>;
 
-/** A trial may have to load a model first. */
+/** Timeout of a trial in ms. It may have to load the model first. */
 const trialMs = 60_000;
 const usual = readModels(undefined).models;
 
-/** Creates the access to the models, which are loaded on first use: most hubs have none. */
+/** Creates the access to the models. Loads them on first use, because most hubs use none. */
 export function createModelAccess(settings: Settings, needs: Needs) {
   const log = needs.log.child({ part: 'models' });
   const modelsConfig = () => needs.config().models ?? usual;
@@ -39,9 +39,9 @@ export function createModelAccess(settings: Settings, needs: Needs) {
   const defaultModel = () => modelsConfig().defaultModel ?? (url === undefined ? undefined : model);
   let opening: ReturnType<typeof openModels> | undefined;
   let isStopped = false;
-  /** Loads the models on first use. Rejects with HUB_SHUTTING_DOWN if that comes after `stop`. */
+  /** Loads the models on first use. Rejects with HUB_SHUTTING_DOWN after `stop`. */
   async function open() {
-    // Servers ask for samples until they have stopped, and nothing would close what they open.
+    // Servers send sampling requests until they have stopped. After `stop`, the models would not be closed.
     if (!opening && isStopped) throw new HubError('HUB_SHUTTING_DOWN', 'the hub is stopping');
     return await (opening ??= openModels(settings, { ...needs, log, modelsConfig, defaultModel }));
   }
@@ -54,19 +54,19 @@ export function createModelAccess(settings: Settings, needs: Needs) {
   };
   return {
     open,
-    /** The models if they are loaded. */
+    /** Returns the models; undefined until they are loaded. */
     opened: () => opening,
-    /** Answers requests for sampling of agents and servers. */
+    /** Answers sampling requests of agents and servers. */
     sampling,
-    /** Answers the server `ollama-mcp`. */
+    /** Answers the model requests of the server `ollama-mcp`. */
     runs,
-    /** The model of requests that name none. */
+    /** The model of requests that name no model. */
     get defaultModel() {
       return defaultModel();
     },
-    /** The context of a model in conversations, in tokens; undefined if it is not known. */
+    /** Returns the context size of a model in conversations, in tokens; undefined if it is unknown. */
     contextTokens: async (model: string) => (await open()).chats.contextTokens(model),
-    /** The names of all models that chat, as far as they are known. Never rejects. */
+    /** Returns the names of all known chat models. Never rejects. */
     async names(signal: AbortSignal): Promise<readonly string[]> {
       if (!opening && isStopped) return [];
       return await (await open()).chats.names(signal);
@@ -74,7 +74,7 @@ export function createModelAccess(settings: Settings, needs: Needs) {
     start: async () => {},
     async stop(): Promise<void> {
       isStopped = true;
-      await (await opening?.catch(() => undefined))?.[Symbol.asyncDispose](); // Who opened them has the error.
+      await (await opening?.catch(() => undefined))?.[Symbol.asyncDispose](); // The caller of `open` got the error.
     },
   };
 }
@@ -92,7 +92,7 @@ async function openModels(
   const ended = new AbortController();
   const stack = new DisposableStack();
   const newBreaker = () => stack.use(createBreaker({ ...options, trialMs }, clock));
-  // Node loads its fetch when it is first named.
+  // Node loads its `fetch` when it is first accessed, so the access is delayed until a request.
   const system = { clock, log, fetch: (...request: Parameters<typeof fetch>) => fetch(...request) };
   const counts = room.createModelCounts();
   const models = room.createModels(

@@ -8,9 +8,9 @@ import type { Observer } from '#routing';
 import { type OtlpNeeds, type Redaction, createMetrics, loadOtlpExporter } from '#telemetry';
 
 type Needs = {
-  /** Names of all servers. */
+  /** Returns the names of all servers. */
   readonly servers: () => readonly string[];
-  /** The measured values, for the exporter. */
+  /** Reads the metrics for the exporter. */
   readonly families: OtlpNeeds['families'];
   /** Counts calls by client. */
   readonly count: Observer;
@@ -25,14 +25,16 @@ type Options = Pick<Settings, 'otlp'> & {
   readonly dataFolder: string;
 };
 
-/** Number of recorded calls, and the size of their payloads in bytes. */
+/** Maximum number of recorded calls, and maximum size of their payloads in bytes. */
 const activityBounds = {
   maxCalls: 10_000,
   maxPayloadBytes: 8 * 2 ** 20,
   maxKeptBytes: 4 * 2 ** 10,
 } as const;
 
-/** Creates the recorders of calls: the activity log, the metrics, and the OTLP exporter if an endpoint is configured. */
+/**
+ * Creates the recorders of calls: the activity log, the metrics, and the OTLP exporter if an endpoint is configured.
+ */
 export async function wireObservers(
   { otlp, version, dataFolder }: Options,
   { servers, families, count, redaction, clock, log, source }: Needs,

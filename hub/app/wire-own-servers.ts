@@ -40,11 +40,14 @@ type Needs = {
   readonly audit: Pick<ReturnType<typeof wireAudit>['audit'], 'recordChange'>;
 };
 
-/** File of the jobs, in the data folder. */
+/** File in the data folder with the jobs. */
 const jobsFile = 'jobs.jsonl';
 const maxJobsBytes = 4 * 2 ** 20;
 
-/** Creates agents, documentation, tasks and jobs, and adds the hub's own MCP servers for them to those of the config. */
+/**
+ * Creates agents, documentation, tasks and jobs, and adds the hub's own MCP servers for them to the servers of the
+ * config.
+ */
 export function wireOwnServers(
   { settings, version, imagesDir, dataDir }: Options,
   { system, redaction, servers, wired, router, source, models, prompts, audit }: Needs,
@@ -123,11 +126,11 @@ export function wireOwnServers(
     tasks,
     jobs,
     fanOut,
-    /** Servers that calls reach, the hub's own included. */
+    /** Servers that clients can call, including the hub's own. */
     all,
     /** Servers that are shown to people. */
     shown,
-    /** What starts after the servers. */
+    /** Services that start after the servers. */
     services,
   };
 }

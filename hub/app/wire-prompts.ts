@@ -14,12 +14,12 @@ import type { ModelAccess } from './wire-models.ts';
 import type { EnhancementNeeds, EnhancementOptions, startEnhancement } from './wire-enhancement.ts';
 
 /**
- * Reads the rules for improving prompts. With an Ollama the enhancer is loaded when the hub starts, because it also makes
- * Ollama load the model. Without one it is loaded by the first prompt. Rejects like `openRules`.
+ * Reads the rules for improving prompts. With an Ollama, the enhancer is loaded when the hub starts, because Ollama
+ * then also loads the model. Otherwise the first prompt loads the enhancer. Rejects like `openRules`.
  */
 export async function createPrompts(
   options: EnhancementOptions & {
-    /** The rules file that may be missing. */
+    /** The default rules file, which may be missing. */
     readonly usualRulesFile?: string | undefined;
   },
   needs: Omit<EnhancementNeeds, 'rules' | 'opened'> &
@@ -36,9 +36,9 @@ export async function createPrompts(
   let opening: ReturnType<typeof startEnhancement> | undefined;
   let isStopped = false;
 
-  /** Loads the enhancer on first use. Rejects with HUB_SHUTTING_DOWN if that comes after `stop`. */
+  /** Loads the enhancer on first use. Rejects with HUB_SHUTTING_DOWN after `stop`. */
   async function open() {
-    // HTTP requests arrive until the servers have stopped, and nothing would close what they open.
+    // HTTP requests arrive until the servers have stopped. After `stop`, the enhancer would not be closed.
     if (!opening && isStopped) throw new HubError('HUB_SHUTTING_DOWN', 'the hub is stopping');
     return await (opening ??= import('./wire-enhancement.ts').then(async loaded =>
       loaded.startEnhancement(options, {
@@ -57,7 +57,7 @@ export async function createPrompts(
       loaded: () => opening,
       models: () => needs.models.opened(),
     },
-    /** The offered items, and the improvement of prompts within calls. */
+    /** The tools and prompts that the hub offers to clients, and the improvement of prompts within calls. */
     source: createSource(rules, open, ollama.url !== undefined),
     open,
     async start(signal: AbortSignal): Promise<void> {
@@ -70,12 +70,12 @@ export async function createPrompts(
     async stop(): Promise<void> {
       isStopped = true;
       await rules.stop();
-      await (await opening?.catch(() => undefined))?.[Symbol.asyncDispose](); // A failed start is logged and holds nothing.
+      await (await opening?.catch(() => undefined))?.[Symbol.asyncDispose](); // A failed start was logged and left nothing open.
     },
   };
 }
 
-/** Also reloads the prompt rules, before the config: if they are invalid, nothing is changed. */
+/** Makes a reload also read the prompt rules, before the config: if the rules are invalid, nothing changes. */
 export const withRules = (control: ConfigControl, rules: RulesSource): ConfigControl => ({
   ...control,
   async reload(allow) {
@@ -85,7 +85,7 @@ export const withRules = (control: ConfigControl, rules: RulesSource): ConfigCon
   },
 });
 
-/** Without Ollama nothing is offered, and calls are not changed. */
+/** Creates the source of improvements. Without Ollama, it offers clients nothing and changes no calls. */
 function createSource(
   rules: RulesSource,
   open: () => Promise<Prompts>,
@@ -128,7 +128,7 @@ function createSource(
   };
 }
 
-/** A client whose name cannot be the key of a rule counts as unnamed. */
+/** Returns the name of a client as in the rules; undefined if no rule can have this name. */
 const knownName = (name: string | undefined) =>
   name !== undefined && isClientName(name.trim()) ? name.trim() : undefined;
 

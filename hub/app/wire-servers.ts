@@ -35,9 +35,9 @@ import { createHubPlaces } from './hub-places.ts';
 export type ServersOptions = {
   readonly settings: Settings;
   readonly version: string;
-  /** Folder of the build contexts. */
+  /** Folder of the build contexts of images. */
   readonly imagesDir: string;
-  /** Environment of the hub. Child processes inherit only a few variables. */
+  /** Environment variables of the hub. Child processes inherit only a few. */
   readonly environment: Readonly<Record<string, string | undefined>>;
 };
 
@@ -45,13 +45,13 @@ type Needs = {
   readonly dataDir: Pick<DataDir, 'path' | 'hubId' | 'secret'>;
   readonly clock: Clock;
   readonly log: Log;
-  /** Removes secrets from texts of servers. */
+  /** Removes secrets from texts that servers send. */
   readonly redact: (text: string) => string;
   readonly logs: Logs;
   readonly definitions: Definitions;
   readonly breakerOf: (config: ServerConfig) => SharedBreaker;
   readonly tokensOf: (server: string) => AccessTokens;
-  /** The address of the hub. Undefined while it does not listen. */
+  /** Returns the address of the hub; undefined while it does not listen. */
   readonly hubUrl: () => string | undefined;
 };
 
@@ -67,7 +67,7 @@ export async function wireServers(
   const { settings, version, environment } = options;
   const { dataDir, clock, log, redact, breakerOf, tokensOf, hubUrl } = needs;
   const pins = createPins(registriesOf(environment), { clock, fetch });
-  /** Files that could not be written. `/health` lists and retries them. */
+  /** Files that could not be written. `/health` lists them, and they are written again later. */
   const backlog = createBacklog();
   const writing = { log, backlog };
   const tableIn = (name: string, maxEntries: number) =>
@@ -116,7 +116,7 @@ export async function wireServers(
     imagesDir: options.imagesDir,
   };
 
-  /** Only shared instances may outlive the hub. */
+  /** Plans a launch. Only shared instances may outlive the hub. */
   const specOf = (wanted: ServerConfig, instance?: string): LaunchSpec => {
     const spec = planLaunch(wanted, place, instance);
     if (instance !== undefined && instance !== successorVariant) return spec;
@@ -140,7 +140,7 @@ export async function wireServers(
   const eras = createEras({ kept: tableIn('eras.json', maxEras), secret: dataDir.secret, log });
   await eras.removeUnkeyed();
   const listings = createKeptListings(folderIn('listings'));
-  /** A list of targets applies to running servers. */
+  /** Applies a changed list of network targets to a running server. */
   async function applyNetwork({ name, launch: wanted }: ServerConfig): Promise<void> {
     if (wanted.kind === 'remote') return;
     try {
@@ -196,10 +196,10 @@ export async function wireServers(
     listings,
     backlog,
     pins,
-    /** Objects that running installs may create, for the cleanup after a kill of the hub. */
+    /** Containers and volumes that running installs may create, for the cleanup after a kill of the hub. */
     unfinished: tableIn('installs.json', maxUnfinished),
     upkeeps: { docker: docker.upkeep, process: createFolderUpkeep(place.dataDir) },
-    /** What the containers of agents need. */
+    /** Parts of the runtimes for the containers of agents. */
     forAgents: {
       eras,
       containers: {
@@ -211,13 +211,13 @@ export async function wireServers(
           await docker.adopt?.(...request),
       },
     },
-    /** For the containers and processes in which git runs, and for acceptance commands. */
+    /** Parts of the runtimes for the containers and processes that run git, and for acceptance commands. */
     forRepositories: {
       launch: (...request: Parameters<Runtime['launch']>) =>
         runtimes[request[0].target.kind].launch(...request),
       identify: async (spec: LaunchSpec) => await docker.identify?.(spec),
     },
-    /** Launch plan of a config. Throws HUB_LAUNCH_INVALID. */
+    /** Returns the launch plan of a server. Throws HUB_LAUNCH_INVALID. */
     specOf: (wanted: ServerConfig) => specOf(wanted),
     /** Starts a server once under a temporary name, and stops it. */
     trial: (wanted: ServerConfig, events: LaunchEvents, signal: AbortSignal) =>
@@ -225,17 +225,17 @@ export async function wireServers(
   };
 }
 
-/** A runtime that is loaded with its first server: most hubs use only one. */
+/** Creates a runtime whose code is loaded with its first server: most hubs use only one runtime. */
 function createLazyRuntime(load: () => Promise<Pick<Runtime, 'launch'>>): Pick<Runtime, 'launch'> {
   let loaded: ReturnType<typeof load> | undefined;
   return { launch: async (...about) => await (await (loaded ??= load())).launch(...about) };
 }
 
-/** Without the targets that can change while the container runs. */
+/** Removes the network targets that can change while the container runs. */
 const withFixedNetwork = (target: Target): Target =>
   target.kind === 'docker' ? { ...target, network: fixedNetwork(target.network) } : target;
 
-/** Fields that are not part of the digest of a spec: changing them does not restart a server. */
+/** Adds the fields that are not part of the digest of a launch: changing them does not restart a server. */
 const inTime = (spec: LaunchSpec, { startTimeoutMs }: ServerConfig): LaunchSpec => ({
   ...spec,
   timeoutMs: startTimeoutMs,

@@ -2,7 +2,7 @@ import type { Settings } from '#config';
 import { createMemorySharing, loadRedisSharing } from '#resilience';
 import type { System } from './system.ts';
 
-/** Opens what hubs share: through Redis where there is one, else within this process. */
+/** Opens the state that hubs share: in Redis if the settings name one, otherwise in this process. */
 export async function openSharing(
   { redisUrl, deployment }: Pick<Settings, 'redisUrl' | 'deployment'>,
   { clock, log, ...needs }: System,

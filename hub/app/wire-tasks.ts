@@ -11,7 +11,7 @@ import type { System } from './system.ts';
 
 type Options = {
   readonly dataDir: Pick<DataDir, 'path' | 'hubId'>;
-  /** The config in force. */
+  /** Returns the active config. */
   readonly config: () => Pick<Config, 'models' | 'tasks'>;
 };
 
@@ -26,10 +26,13 @@ type Needs = {
 };
 
 const usual = readTasks(undefined);
-/** A state has at most an answer of 512 KiB and what the attempts before have left. */
+/**
+ * Maximum size of a task journal in bytes. A state has at most an answer of 512 KiB and the results of earlier
+ * attempts.
+ */
 const maxJournalBytes = 16 * 2 ** 20;
 
-/** Creates the task pipeline, whose journals are in the folder `tasks` of the data folder. */
+/** Creates the task pipeline. Its journals are in the folder `tasks` of the data folder. */
 export function wireTasks(options: Options, needs: Needs): TaskPipeline {
   const { dataDir } = options;
   const { system, backlog, servers, router } = needs;

@@ -28,10 +28,10 @@ type Needs = Omit<CallTokenNeeds, 'log'> & {
   readonly router: Router;
   /** The servers of the config. */
   readonly servers: Servers;
-  /** What saved sessions need. */
+  /** Dependencies of saved sessions. */
   readonly saving: {
     readonly backlog: Backlog;
-    /** Resolves when the servers of the start have come up or failed. Never rejects. */
+    /** Resolves when the first servers are running or have failed. Never rejects. */
     readonly listed: Promise<void>;
   };
   readonly system: Omit<System, 'random'>;
@@ -41,15 +41,17 @@ type Needs = Omit<CallTokenNeeds, 'log'> & {
 const drainMs = 5_000;
 const idleMs = 30 * 60_000;
 const maxSessions = 10_000;
-/** Maximum number of WebSockets and SSE streams. */
+/** Maximum number of WebSocket connections and SSE streams. */
 const maxStreams = 1_000;
-/** Maximum number of those of one principal. */
+/** Maximum number of WebSocket connections and SSE streams of one principal. */
 const maxStreamsPerPrincipal = 500;
-/** File of the resumable sessions, in the data folder. */
+/** File in the data folder with the resumable sessions. */
 const sessionsFile = 'sessions.jsonl';
 const maxSessionsBytes = 8 * 2 ** 20;
 
-/** Creates the transports of clients, with the memory limits that they share. `listens`: the hub listens for clients. */
+/**
+ * Creates the transports of clients, with the memory limits that they share. `listens`: the hub listens for clients.
+ */
 export async function wireTransports({ listens }: { readonly listens: boolean }, needs: Needs) {
   const { settings, dataDir, servers, router, source } = needs;
   const { clock, log, newId } = needs.system;
@@ -103,7 +105,7 @@ export async function wireTransports({ listens }: { readonly listens: boolean },
     settings.token === undefined && listens
       ? createCallToken({ ...needs, log }, reason => {
           for (const endpoint of ['all', ...servers.all] as const) end(endpoint, reason);
-          // These are the sessions and connections; requests without a session end by their principal.
+          // The loop above ends sessions and connections. Requests without a session end by their principal.
           endOf(openCaller, reason);
         })
       : undefined;
@@ -118,7 +120,7 @@ export async function wireTransports({ listens }: { readonly listens: boolean },
     sse: createSse({ connections, newId }),
     webSockets: createWebSockets({ maxMessageBytes }, { connections, clock, log, unfinished }),
     callToken,
-    /** Lets pending calls finish when the hub stops. */
+    /** Lets calls in flight finish when the hub stops. */
     async drain(): Promise<void> {
       const drained = Promise.all(all.map(clients => clients.drain(drainMs)));
       router.close();
