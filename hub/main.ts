@@ -32,7 +32,7 @@ const here = {
   root,
 };
 
-/** The config files of MCP clients. */
+/** Finds the config files of MCP clients. */
 async function clientFiles(home: string): Promise<readonly string[]> {
   const { allConfigFiles } = await import('#clients');
   return allConfigFiles({ ...(await machineHere()), home }).map(({ file }) => file);
@@ -46,11 +46,11 @@ async function machineHere() {
 
 const setupOf = (whose: 'own' | 'running') =>
   createSetup({ paths: createHubPaths({ ...here, whose }), root, clientFiles });
-/** Setup of commands, with the paths of the hub that runs. */
+/** Setup of commands, for the running hub. */
 const setup = setupOf('running');
 const { paths, settingsWith, readOptions } = setup;
 
-/** The secrets of the servers and of the hub, for redaction. */
+/** Collects the secrets of the servers and of the hub, for redaction. */
 async function secretsOf(
   { servers }: ConfigFiles,
   settings: Settings,
@@ -124,7 +124,7 @@ const cli = createCli({
   async openClients() {
     const { createClients } = await import('#clients');
     const { writeWhole } = await import('#store');
-    // Before the first start, the config is the one that it would write.
+    // Before the first start, uses the config that the first start would write.
     const { serversFile } = await settingsWith({});
     const shipped = createShippedFiles({ [serversFile]: paths.shipped.configFile });
     return createClients({
@@ -174,7 +174,7 @@ const cli = createCli({
       const screen = showsScreen(options, settings) ? openScreen?.(isVerbose(settings)) : undefined;
       const log = await openLogOf(settings, redaction, screen);
       await own.paths.report(first, log);
-      // The broker does not load the app: less code means a smaller attack surface.
+      // The broker does not load this module: less code means a smaller attack surface.
       const { startApp } = await import('./app/app.ts');
       return await startApp(
         {
@@ -197,7 +197,7 @@ const cli = createCli({
       );
     },
     async connectStdio(options, signal) {
-      // Not from `.env`: files in the folder of the client must not determine who gets the token.
+      // Ignores `.env`: files in the folder of the client must not determine who gets the token.
       const trusted = createHubPaths({ ...here, whose: 'trusted' });
       const settings = readSettings(await trusted.readEnvironment());
       const log = await openLogOf(settings);
@@ -262,8 +262,8 @@ function endAfter(error: unknown): 1 {
 }
 process.on('uncaughtException', endAfter);
 
-// A command may wait only for a timer, such as the reconnect to Redis at the start, and timers of the hub's clock do not
-// keep the process alive.
+// A command may wait only for a timer, such as the reconnect to Redis at the start, and the timers of the hub's clock
+// do not keep the process alive.
 const running = setInterval(() => {}, 60_000);
 // A rejected `await` would leave the process waiting for the timer.
 const code = await cli.run(process.argv.slice(2), io).catch(endAfter);
