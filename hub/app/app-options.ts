@@ -16,7 +16,7 @@ export type AppOptions = ServersOptions & {
   readonly openSecrets: () => Promise<Secrets>;
   /** Records for commands where this hub has its files. Never rejects. */
   readonly noteHub?: () => Promise<void>;
-  /** True if the hub listens for clients. */
+  /** False for a hub that only serves the client on stdin, and opens no port. */
   readonly listens: boolean;
   /** The client on stdin and stdout, if any. */
   readonly stdio: StdioStreams | undefined;

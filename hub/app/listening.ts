@@ -7,7 +7,7 @@ const routesAfterMs = 1_000;
 type Listener = Service & {
   readonly url: string;
   readonly sockets: readonly string[];
-  /** Loads the routes. */
+  /** Loads the code of all routes other than plain calls. */
   load(): Promise<unknown>;
 };
 

@@ -61,7 +61,7 @@ export async function wireObservers(
         version,
       },
     ));
-  /** Called with each call when it is answered. */
+  /** Records an answered call. */
   const observe: Observer = call => {
     const principal = policyNameOf(call.principal);
     metrics.record(call, principal);

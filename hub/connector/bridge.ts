@@ -70,7 +70,7 @@ export async function bridgeStdio(
   /** The pending `initialize` that the bridge sent itself, to restore the session. */
   let awaited: { readonly id: string; readonly resolve: (answer: Answer) => void } | undefined;
   let link: Link | undefined;
-  /** Fails the current attempt to join the hub. */
+  /** Fails the current attempt to join the hub; undefined before the first attempt. */
   let failJoin: ((reason: string) => void) | undefined;
   let isUp = false;
   let isOver = false;

@@ -16,7 +16,7 @@ import { allowsBatches } from '#mcp';
 const maxSubscriptions = 1_000;
 const subscribe = 'resources/subscribe';
 
-/** Requests whose effect is restored in the next hub. The bridge does not store other requests. */
+/** Requests whose effect is restored in the next hub. The bridge stores their content until they are answered. */
 export const remembered: ReadonlySet<string> = new Set([
   'initialize',
   'logging/setLevel',

@@ -136,7 +136,7 @@ function createClientAnswers(clients: Needs['clients']) {
   const open = new Map<ServerResponse, Principal>();
   clients?.ended(({ principal }) => {
     const ended = Array.from(open).filter(([, other]) => isSamePrincipal(other, principal));
-    // The transports send their last messages in this turn. An answer that has not begun ends by itself.
+    // The transports send their last messages in this turn. An answer without headers yet ends by itself.
     setImmediate(() => {
       for (const [response] of ended) if (response.headersSent) response.destroy();
     });

@@ -81,7 +81,7 @@ export function createGuard(
   const owner = local('owner', options.administration === 'on');
   const tokenHolder = local('token');
   const anyLocal = local('local');
-  // Routes of the scope `public` make no calls.
+  // Principal of requests to routes of the scope `public`, which make no calls.
   const anybody = local('anybody');
   let madeToken: string | undefined;
   let madeDigest: Buffer | undefined;

@@ -39,7 +39,7 @@ export type HttpOptions = GuardOptions &
       | undefined;
   };
 
-/** The hub's HTTP server. It listens and answers calls after `start`. */
+/** Creates the hub's HTTP server, which listens and answers calls after `start`. */
 export function createHttp(options: HttpOptions, needs: HttpNeeds) {
   const { servers, transports, access = {}, system } = needs;
   const recordRefusal = needs.telemetry.audit?.recordRefusal;

@@ -246,7 +246,7 @@ function answerPlainPosts(
     { maxBodyBytes: needs.maxBodyBytes, firstMs: headMs, idleMs: keepAliveMs },
     {
       ...needs,
-      // Node's HTTP takes over a connection by this event.
+      // Passes the connection to the listeners of Node's HTTP server.
       handOver(socket, bytes) {
         accept(socket);
         socket.unshift(bytes);
@@ -287,7 +287,7 @@ const isWebSocket = ({ method, headers }: IncomingMessage) =>
 function readBody(request: IncomingMessage, length: number, done: (body: Buffer) => void): void {
   let parts: Buffer[] | undefined;
   let missing = length;
-  // The `end` event would come a turn later.
+  // Does not wait for the `end` event, which comes a turn later.
   request.on('data', (chunk: Buffer) => {
     missing -= chunk.length;
     if (missing > 0) return void (parts ??= []).push(chunk);

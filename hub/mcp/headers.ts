@@ -42,7 +42,7 @@ export function encodeHeaderValue(text: string): string {
 /** Decodes a header value. Undefined for invalid characters and invalid Base64. */
 export function decodeHeaderValue(value: string): string | undefined {
   if (!looksEncoded(value)) return readable.test(value) ? value : undefined;
-  // The first question mark must not be the last one.
+  // In a shorter value, such as `=?base64?=`, prefix and suffix overlap.
   if (value.length < prefix.length + suffix.length) return undefined;
   const encoded = value.slice(prefix.length, -suffix.length);
   const bytes = Buffer.from(encoded, 'base64');

@@ -37,7 +37,7 @@ export function createPolicies({
     ToolGrants,
     { readonly base: Policy | undefined; readonly policy: Policy }
   >();
-  /** The policies of profiles, by their names. */
+  /** Compiled policies of profiles, by access rules and then by name of the profile. */
   const ofProfiles = new WeakMap<AccessRules, Map<string, Policy>>();
   const isClosed = (name: string) =>
     servers.all.find(({ config }) => config.name === name)?.isBuiltin === true;

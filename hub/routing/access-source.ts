@@ -5,7 +5,7 @@ import { type Policy, type ProfileRules, type ToolGrants, createPolicy, hasPolic
 
 /** Access rules of the active config: what clients may use, and what profiles show. A reload creates a new object. */
 export type AccessRules = {
-  /** Undefined if everything is allowed. */
+  /** Policy of the config; undefined if everything is allowed. */
   readonly policy: Policy | undefined;
   readonly profiles: ReadonlyMap<string, ProfileRules>;
   /** Default profile of each client, by the name of the client. */

@@ -48,7 +48,7 @@ type AccessNeeds = {
   readonly finds?: boolean;
 };
 
-/** Methods that every client may use: they open and close what other methods use. */
+/** Methods that every client may use: they set up a session, list filtered items, or end a subscription. */
 const openMethods: ReadonlySet<string> = new Set([
   'initialize',
   'ping',
@@ -226,13 +226,13 @@ export function createAccess(needs: AccessNeeds) {
         : decisions.isShown(policy, client, server, kind, own, description);
     },
     /**
-     * The server's own name of the tool that the server's endpoint offers under a name; undefined if the config gives
-     * that tool another name.
+     * Returns the server's own name of a tool that its endpoint offers as `shown`; undefined if the config gives that
+     * tool another name.
      */
     ownToolName: (server: Server, shown: string, catalog: Catalog): string | undefined =>
       decisions.ownToolName(server, shown, catalog.findAt(server, 'tool', shown)),
     toolsOf: source.toolsOf,
-    /** The rules in force, with the number of calls that each decided since the start of the hub. */
+    /** Lists the rules in force, with the number of calls that each decided since the start of the hub. */
     rules: (): readonly PolicyRuleView[] =>
       (source.rules.policy?.rules ?? []).map(({ path, rule, decision }) => ({
         path,
@@ -252,7 +252,7 @@ export function createAccess(needs: AccessNeeds) {
 const unknownIn = (names: readonly string[] = [], catalog: Catalog) =>
   names.filter(name => !name.includes('*') && !catalog.find('tool', name));
 
-/** What a call uses by the name that its client knows; undefined if its method uses no item. */
+/** Returns the item that a call names, as its client knows it; undefined if its method uses no item. */
 function namedIn({ call: { request, params }, name: known }: ResolvedCall, catalog: Catalog) {
   const { bytes, method } = request;
   const kind = kindOfMethod.get(method);
@@ -265,7 +265,7 @@ function namedIn({ call: { request, params }, name: known }: ResolvedCall, catal
   if (stringAt(bytes, ref?.get('type')) === 'ref/prompt')
     return { kind: 'prompt', key: 'ref.name', name: stringAt(bytes, ref?.get('name')) } as const;
   const name = stringAt(bytes, ref?.get('uri'));
-  // The reference is a template or a resource. The former comes first, as where the request is resolved.
+  // The reference is a template or a resource. Templates take precedence, as in the resolution of calls.
   const isListed = catalog.find('resource', name ?? '') && !catalog.find('template', name ?? '');
   return { kind: isListed ? 'resource' : 'template', key: 'ref.uri', name } as const;
 }
@@ -278,7 +278,7 @@ function refusal(call: Call, { decision, item }: Decided, policy: Policy): Reply
   return { bytes, outcome: error.code, serverMs: 0 };
 }
 
-/** The one error for everything that is denied. */
+/** Returns the error for any denied call. */
 function denied(
   { principal, request }: Call,
   decision: Decision,

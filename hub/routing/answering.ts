@@ -49,7 +49,8 @@ export type Observed = {
 
 /**
  * Called once for each answered request, in the same turn of the event loop as the answer. Not called for
- * `subscriptions/listen`, which would seem to take hours. Must not throw, and must copy the bytes that it keeps.
+ * `subscriptions/listen`, whose duration of hours would distort statistics. Must not throw, and must copy the bytes
+ * that it needs later.
  */
 export type Observer = (call: Observed) => void;
 
@@ -204,7 +205,7 @@ const plain: ReadonlySet<Code> = new Set([
   'HUB_SHUTTING_DOWN',
 ]);
 
-/** Gives each error that an operator may look up an id: `data.id` in the answer, `request` in the log. */
+/** Gives an id to errors that an operator may look up: `data.id` in the answer, `request` in the log. */
 export function createRequestIds({
   log,
   clock,

@@ -30,8 +30,8 @@ export function createClientInstances(
   const bases = new WeakMap<Server, Server>();
   const baseOf = (server: Server) => bases.get(server) ?? server;
   /**
-   * False for a session with a connected client, which keeps its instances. A client that reconnects may find them
-   * stopped.
+   * True if the instances of this holder may be stopped: not those of a session with a connected client. A client that
+   * reconnects may find its instances stopped.
    */
   const mayEnd = (holder: object) =>
     !sessions().some(session => session === holder && session.isConnected());

@@ -28,9 +28,9 @@ export function refuseHeld(
 }
 
 /**
- * Removes instructions that are not accepted from an answer to `initialize` or `server/discover`. If definitions of
- * the server may be held, only the instructions that the hub itself got and compared stay. Throws HUB_SERVER_PROTOCOL
- * if the answer cannot be read.
+ * Removes instructions that are not accepted from an answer to `initialize` or `server/discover`. If the hub may
+ * withhold definitions of this server, only the instructions that it got and compared itself stay. Throws
+ * HUB_SERVER_PROTOCOL if the answer cannot be read.
  */
 export function withoutHeldInstructions(
   bytes: Buffer,

@@ -9,7 +9,7 @@ import { type Catalog, type CatalogEntry, type ToolSource, createCatalog } from 
 /** Prepared answers to list requests for all servers, built at the first request after a change. */
 type Lists = ReturnType<typeof createLists>;
 
-/** Items per page. Most hubs have less than one page of items. */
+/** Maximum number of items per page. Most hubs have less than one page of items. */
 const pageSize = 1_000;
 
 /** Maximum time to wait for lists that are refreshed, in milliseconds. */

@@ -24,8 +24,8 @@ const lookalikes = {
 };
 
 /**
- * Returns the error for a member such as `Name` that a server may take for one that the hub reads. Undefined if there
- * is none.
+ * Returns the error for a member such as `Name` that a server may read as `name`, which the hub reads. Undefined if
+ * there is none.
  */
 export function lookalikeIn(
   { bytes, method }: Request,

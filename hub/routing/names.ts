@@ -6,7 +6,7 @@ import type { Log } from '#core';
 export type Wish = {
   readonly server: string;
   readonly name: string;
-  /** The fixed public name; absent for items of all other servers. */
+  /** Fixed public name of an item of the hub itself; absent for the items of servers. */
   readonly publicName?: string | undefined;
 };
 

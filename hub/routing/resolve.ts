@@ -126,7 +126,7 @@ const callTool: Method = (call, needs) =>
     ? needs.hub.find.resolve(call, needs, real => callToolOfServer(real, needs))
     : callToolOfServer(call, needs);
 
-/** A call that may create a task. The hub remembers the server for later requests about the task. */
+/** Resolves a tool call, which may create a task. The hub remembers the server for later requests about the task. */
 const callToolOfServer: Method = (call, needs) => {
   const resolved = callByName(call, needs);
   const isModern = isStateless(call);

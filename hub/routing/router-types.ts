@@ -30,7 +30,7 @@ export type RouterOptions = {
   readonly hubId?: string;
   /** Answers sampling requests in place of clients that do not support sampling. Absent: no one does. */
   readonly sampling?: SamplingAnswerer;
-  /** Answers model requests of `ollama-mcp`. Absent: they are refused. */
+  /** Answers model requests of `ollama-mcp`. Absent: such requests are refused. */
   readonly models?: ModelAnswerer;
   /** Approvals of calls. Absent: calls that a rule wants confirmed are refused. */
   readonly approvals?: Approvals;

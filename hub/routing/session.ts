@@ -99,9 +99,9 @@ export type SessionState = Owner &
     /** True if the session is for requests of a client without a session, which need no `initialize`. */
     readonly isSessionless: boolean;
     readonly key: string;
-    /** Sends to the client outside any request. Must not throw, and must bound its buffer. */
+    /** Sends the client a message outside any request. Must not throw, and must limit its buffer. */
     readonly send: (bytes: Buffer) => void;
-    /** True if the client is connected. A client without a permanent connection may leave without notice. */
+    /** True if the client is connected. A client without a permanent connection may disconnect without notice. */
     readonly isConnected: () => boolean;
     /** True once the client has disconnected. Its call continues if other clients wait for the result. */
     isOver: boolean;

@@ -115,7 +115,7 @@ export function createConnection(
     return answer.then(answered);
   }
 
-  // One function for all calls, which saves a closure for each.
+  // The same function for all calls, which saves a closure for each.
   const answered = (answer: ReplyBytes | undefined): ReplyBytes | undefined => {
     inFlight--;
     return answer;

@@ -124,7 +124,7 @@ export function createEventStream(
       keep(last, bytes);
       send(last, bytes);
     },
-    /** Sends a comment that keeps the connection open. Due within `stalledMs`. */
+    /** Sends a comment that keeps the connection open. Call this more often than every `stalledMs`. */
     keepAlive(): void {
       connection?.write(keepAliveComment);
     },

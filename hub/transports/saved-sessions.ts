@@ -38,9 +38,7 @@ type SessionRecord = {
 
 /** Time in ms for which changes are collected before they are written. */
 const saveDelayMs = 50;
-/**
- * Maximum age in ms of `usedAt` in a record. A session that was used later than this after its record is saved again.
- */
+/** Maximum time in ms between the last use of a session and the time in its record. */
 const staleMs = 5 * 60_000;
 /**
  * Maximum length of a session's settings as JSON text, in characters. A session with more settings cannot be resumed.

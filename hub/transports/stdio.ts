@@ -58,7 +58,7 @@ export function openStdio(
   });
   frames.read();
 
-  /** After the end of stdin the client may still read answers. */
+  /** Closes after all pending answers, which the client may still read after the end of stdin. */
   async function closeWhenAnswered(reason: string): Promise<void> {
     await untilIdle(() => connection.inFlight > 0, options.graceMs, clock);
     connection.close(reason);

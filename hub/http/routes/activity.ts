@@ -12,7 +12,7 @@ const maxTold = 200;
 
 const filters = ['server', 'tool', 'client', 'session', 'outcome', 'text'] as const;
 
-/** `/activity`: the newest calls, a single call, and a stream of calls as they end. */
+/** Adds `/activity`: the newest calls, a single call, and a stream of calls as they end. */
 export function activityRoutes(app: FastifyInstance, activity: Activity, follow: Follow): void {
   app.get('/activity', async request => {
     const { before, limit, ...filter } = readQuery(request, [...filters, 'before', 'limit']);

@@ -93,7 +93,7 @@ export function dashboardRoutes(app: FastifyInstance, options: Options, needs: N
 
   void app.register(async scope => {
     scope.removeAllContentTypeParsers();
-    // Only the routes of the dashboard parse HTML forms.
+    // Parses HTML forms, which no other route accepts except `/oauth/token`.
     scope.addContentTypeParser(
       'application/x-www-form-urlencoded',
       { parseAs: 'string', bodyLimit: maxFormBytes },

@@ -14,7 +14,7 @@ type Needs = {
   readonly system: HttpSystem;
 };
 
-/** Adds `/upgrades`: newer versions of server packages; and the removal of unused images. */
+/** Adds `/upgrades`: other versions of the packages of servers; and the removal of unused images. */
 export function upgradeRoutes(app: FastifyInstance, { upgrades, system }: Needs): void {
   /** Answers with the result, or with events if the client accepts them. */
   async function answer(

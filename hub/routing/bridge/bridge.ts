@@ -38,7 +38,10 @@ export async function whenReady(call: Call, server: Server): Promise<Running> {
   return await Promise.race([server.ready(), cancelled.promise]);
 }
 
-/** Starts a stopped server for a call. Admission applies as to a call. */
+/**
+ * Returns the running server for a call, and starts the server if necessary. Starting needs the same admission as a
+ * call.
+ */
 export const startFor = (call: Call, server: Server): Running | Promise<Running> =>
   server.running ?? admit(server, call, () => whenReady(call, server));
 
@@ -98,7 +101,7 @@ export function createBridge(
     if (running) return sendTo(resolved, server, running);
     if (server.config.instance === 'session')
       return whenReady(call, server).then(ready => sendTo(resolved, server, ready));
-    // An instance shared by older clients uses the gate of its server, which the call has already passed.
+    // An instance that older clients share uses the admission of its server, which the call has already passed.
     return workerFor(server, call, needs.clients).then(({ worker, running: ready }) =>
       sendTo(resolved, worker, ready),
     );

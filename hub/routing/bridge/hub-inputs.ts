@@ -15,7 +15,7 @@ import { throwIfCancelled } from '../session.ts';
 import { traceMembers } from '../trace.ts';
 import { type SendNeeds, send } from './send.ts';
 
-/** Maximum number of times that a server may ask for a completion before it returns a result. */
+/** Maximum number of times that a server may request completions before it returns a result. */
 const maxRounds = 20;
 /** Maximum number of completions (sampling requests) in a round. The hub runs all of them at the same time. */
 const maxInputs = 20;

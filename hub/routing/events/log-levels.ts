@@ -47,7 +47,7 @@ export function createLogLevels(
     }
   }
 
-  /** Stateless servers get the level in each request. */
+  /** True if a server supports `logging/setLevel`. Stateless servers get the level in each request instead. */
   const takesLevels = ({ serverInfo }: Running) =>
     keepsSessions(serverInfo) && 'logging' in serverInfo.capabilities;
 
@@ -90,7 +90,9 @@ export function createLogLevels(
       if (takesLevels(running)) await ask(server, running, wantedOf(server, running));
       return held;
     },
-    /** The minimum level for a client that has set none; undefined (everything) if no client has set a level. */
+    /**
+     * Returns the minimum level for a client that has set none; undefined (everything) if no client has set a level.
+     */
     defaultLevel: ({ running }: Server) =>
       running && asked.has(running) ? defaultLevel : undefined,
   };

@@ -105,7 +105,7 @@ export function createFromServers(needs: FromServersNeeds) {
   const isOfItself = ({ about, connection }: ServerNotification) =>
     about === 'none' || connection.onlyOwner() === 'none';
 
-  /** Sends to every client with a session that sees the server and may use something of it. */
+  /** Sends a notification to every client with a session that may use an item of the server. */
   function tellAll(server: Server, notification: Notification): void {
     // An instance without a client of its own. Each client gets the messages of its own instance instead.
     if (server.config.instance === 'session') return;

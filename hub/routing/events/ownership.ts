@@ -73,7 +73,7 @@ export function createOwnership<About>(maxPerSession: number) {
       return only;
     },
     isHeld: (source: object): boolean => bySource.has(source),
-    /** The ids of a session, oldest first. */
+    /** Returns the ids of a session, oldest first. */
     of: idsOf,
     find: (session: SessionState, source: object, id: string) =>
       idsOf(session).find(one => one.source === source && one.id === id),

@@ -35,7 +35,7 @@ type SubscriptionStream = Subscriber & {
   end(): void;
 };
 
-/** Maximum number of streams. Over HTTP, each holds a connection open. */
+/** Maximum number of streams. Over HTTP, each stream keeps a connection open. */
 const maxStreams = 10_000;
 /** Maximum number of streams of one principal. A single WebSocket can carry many, and other clients need room. */
 const maxPerPrincipal = 1_000;
@@ -45,7 +45,7 @@ const maxPerPrincipal = 1_000;
  */
 const maxTasksPerPrincipal = 10_000;
 
-/** The notification for a changed list. */
+/** Returns the method of the notification for a changed list. */
 export const changeMethodOf = (kind: ListKind): string =>
   `notifications/${listMethods[kind].capability}/list_changed`;
 
@@ -56,7 +56,7 @@ const isTold = ({ source, filter, isOwn }: SubscriptionStream, member: string, o
 
 export type SubscriptionStreams = ReturnType<typeof createSubscriptionStreams>;
 
-/** Holds the open `subscriptions/listen` requests. */
+/** Keeps the open `subscriptions/listen` requests, and sends notifications on their streams. */
 export function createSubscriptionStreams(needs: {
   readonly tasks: Pick<Tasks, 'routeOf'>;
   readonly baseOf: (instance: Server) => Server;

@@ -42,7 +42,7 @@ export type Subscriptions = ReturnType<typeof createSubscriptions>;
 /** Keeps servers subscribed to the resources that have subscribers, also across restarts of a server. */
 export function createSubscriptions(needs: {
   readonly log: Log;
-  /** The URI of a server's resource on the endpoint of all servers; undefined if the endpoint does not list it. */
+  /** Returns the URI of a server's resource on the endpoint of all servers; undefined if that does not list it. */
   readonly publicUriOf: (server: Server, uri: string) => string | undefined;
   /** False if a principal may not get updates of a resource, given by the server's URI. Absent: all principals may. */
   readonly mayHear?: (principal: Principal, server: Server, uri: string) => boolean;

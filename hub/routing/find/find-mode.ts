@@ -35,7 +35,7 @@ type Needs = {
 };
 
 /**
- * Answers `find_tools` and `call_tool`. A call of `call_tool` becomes a call of the tool that it names at the start,
+ * Answers `find_tools` and `call_tool`. A call of `call_tool` is converted first, to a call of the tool that it names,
  * so that policy, approvals, limits, audit and the server treat it like any other call.
  */
 export function createFindMode(search: ToolSearch) {

@@ -1,4 +1,4 @@
-/** The two tools of find mode. No server has their names (`reservedNames`). */
+/** Names of the two tools of find mode. No server's tool gets these names (`reservedNames`). */
 export const findToolName = 'find_tools';
 export const callToolName = 'call_tool';
 

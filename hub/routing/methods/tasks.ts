@@ -95,7 +95,7 @@ export function knowsTasks({ request, meta }: Call): boolean {
   return isObject(extensions) && tasksExtension in extensions;
 }
 
-/** Throws if the server has sessions: such a server would show a client without a session the tasks of all others. */
+/** Throws if the server has sessions: it would show a client without a session the tasks of all other clients. */
 async function needModern(server: Server, method: string): Promise<void> {
   const { serverInfo } = server.running ?? (await server.ready());
   if (keepsSessions(serverInfo))
