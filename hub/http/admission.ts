@@ -19,7 +19,7 @@ type Needs = {
   readonly peers: Pick<Peers, 'of'>;
   readonly shares: ConnectionShares;
   readonly system: { readonly clock: Pick<Clock, 'monotonic'>; readonly log: Log };
-  /** Records a refused request in the audit log, not more often than in the log. */
+  /** Records a refused request in the audit log. Called for each log line about refused requests. */
   readonly recordRefusal?: ((refusal: AuditedRefusal) => void) | undefined;
   /** The clients by name; undefined if there are none. */
   readonly clients?: Pick<NamedClients, 'ended'> | undefined;
@@ -33,7 +33,8 @@ export function createRouteAdmission(options: Options, needs: Needs) {
   const answers = createClientAnswers(needs.clients);
   const cors = createCors(options.allowedOrigins);
   const logRefusal = createRefusalLog({ ...system, recordRefusal: needs.recordRefusal });
-  // Separate counts, also from logins: a program with an old token or key must not keep people from logging in.
+  // Counts wrong tokens, wrong keys and failed logins separately: a program with an old token must not keep people
+  // from logging in.
   const callThrottle = createThrottle(system, 'a call with a wrong token was refused');
   const keyThrottle = createThrottle(system, 'a request with a wrong key was refused');
   const check = ({ raw, url }: FastifyRequest, scope: Scope) =>

@@ -16,9 +16,7 @@ export type PresentedCertificate =
 
 type Connection = Pick<TLSSocket, 'authorized' | 'authorizationError' | 'getPeerX509Certificate'>;
 
-/**
- * Clock difference in ms to suspect. A certificate that is invalid by less may be so only because two clocks differ.
- */
+/** Time in ms. A certificate that is invalid by less than this may be so only because two clocks differ. */
 const clockSkewMs = 5 * 60_000;
 const maxShownChars = 100;
 

@@ -105,7 +105,7 @@ type HubParts = {
   readonly residentBytes: () => number;
 };
 
-/** The other rooms of the hub that HTTP uses. */
+/** Parts of the hub that HTTP uses. */
 export type HttpNeeds = {
   readonly servers: Servers;
   readonly router: Router;

@@ -18,7 +18,7 @@ type PeerProcess =
 export type Peers = ReturnType<typeof createPeers>;
 
 export type PeersNeeds = {
-  /** Undefined if the system has no socket tables, or if the hub requires a token instead. */
+  /** Reads the socket tables; undefined if the system has none, or if the hub requires a token instead. */
   readonly tables: SocketTables | undefined;
   readonly uid: number;
 };

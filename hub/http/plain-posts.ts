@@ -66,7 +66,7 @@ export function createPlainPosts(options: Options, needs: PlainPostsNeeds) {
     /** Responses to the pipelined requests after `current`. */
     const later: PlainResponse[] = [];
     /**
-     * Bytes that are not a plain POST, or exceed the pipelined requests. They wait until all earlier requests are
+     * Bytes that are not a plain POST, or follow too many pipelined requests. They wait until all earlier requests are
      * answered.
      */
     let waiting: Buffer | undefined;

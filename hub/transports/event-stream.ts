@@ -145,7 +145,7 @@ export function createEventStream(
 /** Position of an event in a session: the number of its stream, and its number in the stream. */
 export type EventId = { readonly stream: number; readonly sequence: number };
 
-/** Parses an event id of the hub; undefined if the text is none. */
+/** Parses an event id of the hub; undefined for any other text. */
 export function parseEventId(text: string): EventId | undefined {
   const match = /^(\d{1,15})-(\d{1,15})$/.exec(text);
   return match ? { stream: Number(match[1]), sequence: Number(match[2]) } : undefined;

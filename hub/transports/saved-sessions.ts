@@ -151,7 +151,7 @@ export function createSavedSessions(
     forgetServer(server: string): void {
       for (const [key, record] of records) if (record.server === server) void remove(key);
     },
-    /** Saves all sessions for the next run. Nothing is saved or forgotten afterwards. */
+    /** Saves all sessions for the next run. Later changes are not saved. */
     saveAll(): void {
       for (const http of tracked.keys()) save(http, 0);
       isOver = true;

@@ -52,9 +52,9 @@ export function createSessionTable(options: SessionTableOptions, needs: SessionT
   }
 
   /**
-   * If the maximum number of sessions is open, ends one: of the client itself if it has reached its own maximum, else
-   * one that was not used after `initialize`, else one of the principal with the most sessions, of its client with the
-   * most.
+   * Ends an idle session of the client if the client has reached its own maximum. Otherwise, if the maximum of all
+   * sessions is open, ends one that was not used after `initialize`, else one of the principal with the most sessions,
+   * of its client with the most. Throws HUB_SESSIONS_FULL if all are in use.
    */
   function makeRoom(client: string): void {
     const own = byClient.get(client);

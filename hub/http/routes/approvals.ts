@@ -11,7 +11,7 @@ type Needs = {
   readonly admission: Pick<RouteAdmission, 'principalOf'>;
 };
 
-/** The approvals room writes its own lines to the audit log. */
+/** Approvals write their own lines to the audit log. */
 const deciding = { config: { ...administered.config, change: 'none' } } as const;
 
 /** Adds `/approvals`: calls that wait for a person, and calls that are always approved. */

@@ -97,7 +97,7 @@ export function dashboardRoutes(app: FastifyInstance, options: Options, needs: N
     scope.addContentTypeParser(
       'application/x-www-form-urlencoded',
       { parseAs: 'string', bodyLimit: maxFormBytes },
-      // Browsers send each line break of a text as CRLF.
+      // Replaces CRLF by LF, because browsers send each line break of a text as CRLF.
       (_request, body, done) =>
         done(null, new URLSearchParams(String(body).replaceAll(/%0D%0A/gi, '%0A'))),
     );

@@ -25,8 +25,8 @@ const maxWaiting = 100;
 const phases: readonly TaskRunKind[] = ['run', 'implementer', 'local_review'];
 
 /**
- * Adds `/tasks`. Callers may use tasks of repositories below the folders in `repositories` of the config; other
- * repositories, `finalize` and `rollback` are the owner's.
+ * Adds `/tasks`. Callers may use tasks of repositories below the folders in `repositories` of the config. Only the
+ * owner may use other repositories, `finalize` and `rollback`.
  */
 export function taskRoutes(app: FastifyInstance, { tasks, admission, follow }: Needs): void {
   const of = (request: FastifyRequest) => admission.principalOf(request);
