@@ -1,7 +1,7 @@
 import { createSocketTables } from '#http';
 import type { ConfigFiles } from './wire-config.ts';
 
-/** Text about the hub for its first screen. */
+/** Returns what the first screen shows about the hub. */
 export const aboutHub = async (
   { file, shipped }: Pick<ConfigFiles, 'file' | 'shipped'>,
   place: { readonly auto: string; readonly engine: string },
