@@ -4,9 +4,11 @@ import { type Browser, type BrowserContextOptions, type Page, chromium } from 'p
 import { describe, test } from 'vitest';
 import { describeWithEngine } from './engine.ts';
 
-/** AGENTHUB_REQUIRE_BROWSER=1 makes an absent browser a failure: CI has one and may skip nothing. */
+/**
+ * With AGENTHUB_REQUIRE_BROWSER=1 tests fail where there is no browser. CI sets it, as it has one and may skip nothing.
+ */
 const browserRequired = process.env['AGENTHUB_REQUIRE_BROWSER'] === '1';
-/** Where Debian, Ubuntu, Chrome's own packages, and macOS have it. The first needs half the CPU of the others. */
+/** Paths of Chromium and Chrome on Debian, Ubuntu and macOS. The headless shell needs half the CPU of the others. */
 const usualPlaces = [
   '/usr/bin/chromium-headless-shell',
   '/usr/bin/chromium',
@@ -30,8 +32,8 @@ function findBrowser(): string | undefined {
 }
 
 /**
- * Tests in a browser, on servers in containers. Without one of the two they are skipped by name, with the
- * reason in it, or fail where AGENTHUB_REQUIRE_BROWSER=1 or AGENTHUB_REQUIRE_ENGINE=1 says that there must be one.
+ * Declares tests that need a browser and servers in containers. Without a browser or an engine the tests are skipped,
+ * with the reason in their name, or fail where AGENTHUB_REQUIRE_BROWSER=1 or AGENTHUB_REQUIRE_ENGINE=1 is set.
  */
 export function describeWithBrowser(name: string, tests: () => void): void {
   const problem = 'no Chromium is at CHROMIUM_PATH or in the usual places';
@@ -49,8 +51,8 @@ export function describeWithBrowser(name: string, tests: () => void): void {
 let shared: Promise<Browser> | undefined;
 
 /**
- * The Chromium of all test files that run in this process. It finds no host but this one. Each test opens a context of its
- * own, with a profile of its own, and closes that only.
+ * Returns the Chromium that all test files of this process share. It resolves no host name but localhost. Each test
+ * opens its own browser context, with its own profile, and closes only that context.
  */
 export function sharedBrowser(): Promise<Browser> {
   shared ??= launchBrowser();
@@ -72,23 +74,23 @@ async function launchBrowser(): Promise<Browser> {
       '--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE localhost , EXCLUDE 127.0.0.1',
     ],
   });
-  // One that crashed fails the test that used it, and no other.
+  // A browser that crashes fails only the test that used it: the next test launches a new one.
   browser.once('disconnected', () => (shared = undefined));
-  // Vitest ends its processes by this signal. The profile of the browser would stay behind.
+  // Vitest ends its processes with SIGTERM. Close the browser first, or its profile stays on the disk.
   process.once('SIGTERM', () => void browser.close().finally(() => process.kill(process.pid)));
   return browser;
 }
 
 export type Visit = BrowserContextOptions & {
-  /** The only one that pages may ask, such as http://localhost:41234. */
+  /** The only origin that pages may send requests to, such as http://localhost:41234. */
   readonly baseURL: string;
-  /** What the console may say in this test, such as that a request was refused. */
+  /** Errors and warnings that the console may contain in this test, such as that of a refused request. */
   readonly expected?: RegExp;
 };
 
 /**
- * Calls `look` with a page of a fresh profile. Rejects when the page wrote an error to its console, threw one, had
- * a request that failed or was answered with an error, or asked another origin; else with what `look` throws.
+ * Calls `look` with a page of a fresh profile. Rejects with what `look` throws, and if the page wrote an error to its
+ * console, threw one, had a request that failed or was answered with an error, or sent a request to another origin.
  */
 export async function visit<T>(
   { expected, ...options }: Visit,
@@ -96,7 +98,7 @@ export async function visit<T>(
 ): Promise<T> {
   const browser = await sharedBrowser();
   const context = await browser.newContext(options);
-  // A test would wait for its own timeout else, and not say for what.
+  // Without this limit a test would end by its own timeout, which does not say what it waited for.
   context.setDefaultTimeout(20_000);
   const problems: string[] = [];
   context.on('console', message => {

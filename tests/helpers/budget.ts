@@ -1,6 +1,6 @@
 import type { ByteBudget } from '#transports';
 
-/** Counts nothing. */
+/** A byte budget that counts nothing and never refuses. */
 export const noBudget: ByteBudget = {
   hold: () => ({ [Symbol.dispose]() {} }),
   added() {},

@@ -3,7 +3,7 @@ import type { HubError } from '#core';
 import { type Answer, type Request, type Span, rawText, replace } from '#jsonrpc';
 import type { CallPermit, ServerAdmission } from '#servers';
 
-/** A request to relay as it is. Its reply is the answer with its own id. */
+/** Wraps a request to be relayed unchanged. The answer to the client has the id of that request. */
 export const asBytes = (request: Request, progressToken?: Span) => ({
   request,
   edits: [],
@@ -13,13 +13,13 @@ export const asBytes = (request: Request, progressToken?: Span) => ({
   failed: (error: HubError) => error,
 });
 
-/** The permit of a call, which may have to wait. */
+/** Returns the permit of a call, after waiting in the queue if necessary. */
 export async function admitted(admission: ServerAdmission, owner: string): Promise<CallPermit> {
   const entered = admission.enter(owner);
   return 'permit' in entered ? await entered.permit : entered;
 }
 
-/** The permit of a call that need not wait. */
+/** Returns the permit of a call. Fails if the call has to wait. */
 export function admittedAtOnce(admission: ServerAdmission, owner: string): CallPermit {
   const entered = admission.enter(owner);
   return 'permit' in entered ? assert.fail('it waits') : entered;

@@ -3,15 +3,15 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** A certificate and its key. */
+/** Paths of a certificate and its private key, in PEM. */
 export type Certificate = { readonly certFile: string; readonly keyFile: string };
 
 type Subject = {
-  /** Of the subject. */
+  /** Common name of the certificate's subject. */
   readonly commonName?: string;
-  /** As openssl writes them: `DNS:cursor,email:cursor@home.lan`. */
+  /** Subject alternative names, as openssl writes them: `DNS:cursor,email:cursor@home.lan`. */
   readonly alternativeNames?: string;
-  /** When it becomes valid and when it expires; by default from an hour ago to in an hour. */
+  /** When the certificate becomes valid and when it expires; by default from an hour ago to in an hour. */
   readonly from?: Date;
   readonly to?: Date;
 };
@@ -27,12 +27,12 @@ export function createCertificates() {
     return { certFile: join(folder, `${name}.pem`), keyFile: join(folder, `${name}.key`) };
   }
 
-  /** A new authority. */
+  /** Creates a certificate authority. */
   function createAuthority(name: string) {
     const own = filesOf(name);
     const state = join(folder, name);
     mkdirSync(state);
-    // An EC key is made ten times as fast as an RSA key.
+    // An EC key takes a tenth of the time of an RSA key.
     const request = ['req', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
     openssl(
       request,
@@ -42,7 +42,7 @@ export function createCertificates() {
     writeFileSync(join(state, 'index.txt'), '');
     writeFileSync(join(state, 'index.txt.attr'), 'unique_subject = no\n');
 
-    /** A certificate that it has signed. */
+    /** Creates a certificate that the authority has signed. */
     function sign({ commonName, alternativeNames, from, to }: Subject): Certificate {
       const files = filesOf(`${name}-${++made}`);
       const signed = join(state, `${made}.csr`);
@@ -85,11 +85,11 @@ export function createCertificates() {
   };
 }
 
-/** As TLS clients take it. */
+/** Reads a certificate and its key as the options `cert` and `key` of TLS clients. */
 export const readCertificate = ({ certFile, keyFile }: Certificate) => ({
   cert: readFileSync(certFile, 'utf8'),
   key: readFileSync(keyFile, 'utf8'),
 });
 
-/** As openssl takes it: 20261123210000Z. */
+/** Formats a date for openssl: 20261123210000Z. */
 const dateOf = (date: Date): string => date.toISOString().replaceAll(/[-:T]|\.\d+/g, '');

@@ -8,16 +8,16 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 export const sdkVersions = ['v1', 'v2'] as const;
 type SdkVersion = (typeof sdkVersions)[number];
 
-/** The few calls that the tests make of either SDK's client. */
+/** The calls that the tests make of the clients of both SDK versions. */
 export type SdkClient = AsyncDisposable & {
   toolNames(): Promise<readonly string[]>;
-  /** The texts of a tool's result, joined; begins with `error: ` where the tool failed. */
+  /** Calls a tool. Resolves with the texts of the result, joined, after `error: ` if the tool failed. */
   call(tool: string, args?: Record<string, unknown>): Promise<string>;
 };
 
 const clientInfo = { name: 'agenthub-tests', version: '1.0.0' };
 
-/** A connected client of the official SDK: v1 `@modelcontextprotocol/sdk`, v2 `@modelcontextprotocol/client`. */
+/** Connects a client of the official SDK: v1 `@modelcontextprotocol/sdk`, v2 `@modelcontextprotocol/client`. */
 export async function connect(url: string, version: SdkVersion = 'v1'): Promise<SdkClient> {
   if (version === 'v2') {
     const client = new ClientOfV2(clientInfo);

@@ -1,16 +1,16 @@
 import { type Clock, systemClock } from '#core';
 
-/** A clock that stands still until it is moved. */
+/** A clock that stands still until a test moves it. */
 export type ManualClock = Clock & {
-  /** Moves time on and does what falls due, in order. */
+  /** Moves the clock and runs the timers that fall due, in order. */
   advance(milliseconds: number): void;
-  /** How many things wait for their time. */
+  /** Number of pending timers. */
   readonly waiting: number;
 };
 
 /**
- * Time that tests move by hand. Delays of up to `passingMs` pass by themselves: within those the hub only gathers what
- * comes together.
+ * Creates a clock that tests move by hand. Timers of up to `passingMs` run in real time instead: the hub uses such
+ * short delays only to batch events.
  */
 export function createManualClock({
   passingMs,

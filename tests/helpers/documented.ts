@@ -1,26 +1,26 @@
 import { globSync, readFileSync } from 'node:fs';
 
-/** The pages for users whose commands are run. */
+/** Pages of the documentation whose commands the tests run. */
 export const userPages: readonly string[] = ['README.md', ...globSync('docs/*.md').toSorted()];
 
 const fence = /^ *```(\w+)\n([^]*?)^ *```$/gm;
 
-/** The content of the code blocks of a page in a language. */
+/** Returns the content of a page's code blocks in one language. */
 export const blocksOf = (page: string, language: string): readonly string[] =>
   [...readFileSync(page, 'utf8').matchAll(fence)].flatMap(([, name, text = '']) =>
     name === language ? [text] : [],
   );
 
-/** What starts a command that readers are to type, where it stands in a sentence. */
+/** Matches inline code that is a command for readers to type. */
 const typed = /^(?:\w+=\S+ )*(?:npx )?(?:agenthub [a-z]|curl |docker compose |npm )/;
 
 type DocumentedLine = {
   readonly line: string;
-  /** Whether it stands in a sentence, which may name a command without what it needs. */
+  /** True if the command is inline code in a sentence, which may leave out arguments that the command needs. */
   readonly isInSentence: boolean;
 };
 
-/** The command lines of a page, without comments. */
+/** Returns the command lines of a page, without shell comments. */
 export function commandLinesOf(page: string): readonly DocumentedLine[] {
   const blocks = blocksOf(page, 'sh').flatMap(text => text.replaceAll(/\\\n\s*/g, '').split('\n'));
   const prose = readFileSync(page, 'utf8').replaceAll(/^ *```[^]*?^ *```$/gm, '');

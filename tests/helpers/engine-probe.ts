@@ -2,19 +2,21 @@ import { request } from 'node:http';
 
 const probeMs = 5_000;
 
-/** Where the tests look for a Docker engine: DOCKER_HOST, or the socket that every engine has. */
+/** Address of the Docker engine of the tests: DOCKER_HOST, or the default socket. */
 export const engineHost = process.env['DOCKER_HOST'] ?? 'unix:///var/run/docker.sock';
 
-/** AGENTHUB_REQUIRE_ENGINE=1 makes an absent engine a failure: CI has one and may skip nothing. */
+/**
+ * With AGENTHUB_REQUIRE_ENGINE=1 tests fail where there is no engine. CI sets it, as it has one and may skip nothing.
+ */
 export const engineRequired = process.env['AGENTHUB_REQUIRE_ENGINE'] === '1';
 
-/** Why no test that needs an engine can run, as a clause; undefined where an engine answers. */
+/** Returns why tests that need an engine cannot run, as a clause; undefined if an engine answers. */
 export async function probeEngine(host = engineHost): Promise<string | undefined> {
   const answer = await ping(host);
   return answer === 'OK' ? undefined : `no Docker engine answers at ${host}: ${answer}`;
 }
 
-/** OK, or why the engine's ping was not answered. */
+/** Returns `OK`, or why the engine did not answer the ping. */
 function ping(host: string): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
   const at = host.startsWith('unix://')

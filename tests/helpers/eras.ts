@@ -16,17 +16,17 @@ import { isObject } from '#core';
 import { until } from './hub.ts';
 
 export const eras = ['2025', '2026'] as const;
-/** 2025-11-25, which keeps a session, or 2026-07-28, which keeps none. */
+/** MCP revision of a client: 2025-11-25, which has sessions, or 2026-07-28, which has none. */
 export type Era = (typeof eras)[number];
 
-/** What a client answers to servers. `false`: it does not declare that it could. */
+/** How a client answers requests of servers. With `false` the client does not declare the capability. */
 export type Handlers = {
   readonly sampling?: ((prompt: string) => string | Promise<string>) | false;
   readonly elicitation?: ((question: Question) => Answer | Promise<Answer>) | false;
   readonly roots?: readonly string[] | false;
 };
 
-/** A question to a person: a form, or a page to visit where it has a `url`. */
+/** A question of a server to the user: a form, or a page to visit if it has a `url`. */
 type Question = { readonly message: string; readonly url: string | undefined };
 
 type Answer = {
@@ -34,7 +34,7 @@ type Answer = {
   readonly content?: Record<string, string>;
 };
 
-/** A notification. */
+/** A notification that the client received. */
 type Heard = { readonly method: string; readonly params: Record<string, unknown> };
 
 type CallOptions = {
@@ -42,56 +42,56 @@ type CallOptions = {
   readonly signal?: AbortSignal;
 };
 
-/** A client of the official SDK of its era, as far as the tests use it. */
+/** A client of the official SDK for one MCP revision, as far as the tests use it. */
 export type EraClient = AsyncDisposable & {
   readonly era: Era;
-  /** The methods of the requests that it has answered to servers, in order. */
+  /** Methods of the requests of servers that the client has answered, in order. */
   readonly asked: readonly string[];
-  /** The notifications that it was told, but for progress. */
+  /** Notifications that the client received, except those of progress. */
   readonly heard: readonly Heard[];
   /** Empties `asked` and `heard`. */
   forget(): void;
-  /** Waits for a notification whose text holds `part`. */
+  /** Waits for a notification whose params contain `part`. */
   hears(method: string, part?: string): Promise<Heard>;
-  /** The texts of a tool's result, joined; begins with `error: ` where the tool failed. */
+  /** Calls a tool. Resolves with the texts of the result, joined, after `error: ` if the tool failed. */
   call(tool: string, args?: Record<string, unknown>, options?: CallOptions): Promise<string>;
   toolNames(): Promise<readonly string[]>;
   resourceUris(): Promise<readonly string[]>;
   promptNames(): Promise<readonly string[]>;
-  /** The text of the first message. */
+  /** Gets a prompt. Resolves with the text of its first message. */
   prompt(name: string, args?: Record<string, string>): Promise<string>;
-  /** The text of a resource. */
+  /** Reads a resource. Resolves with its text. */
   read(uri: string): Promise<string>;
   complete(prompt: string, argument: string, value: string): Promise<readonly string[]>;
-  /** Asks to be told of changes of the tools, and of a resource where one is given. */
+  /** Subscribes to changes of the list of tools, and of a resource if `uri` is given. */
   subscribe(uri?: string): Promise<{ stop(): Promise<void> }>;
-  /** Asks for log messages from a level on. */
+  /** Sets the minimum level of log messages. */
   logFrom(level: 'debug' | 'info' | 'warning'): Promise<void>;
-  /** Throws in 2026, which has none. */
+  /** Pings the server. Throws in 2026-07-28, which has no ping. */
   ping(): Promise<void>;
-  /** Tells that the roots are others now. Throws in 2026, which has no such notification. */
+  /** Notifies the server that the roots changed. Throws in 2026-07-28, which has no such notification. */
   rootsChanged(): Promise<void>;
 };
 
-/** Where to connect to: a URL of streamable HTTP, or a server to start. */
+/** Server to connect to: a URL for streamable HTTP, or the command line of a server to start over stdio. */
 type Target =
   | string
   | { readonly args: readonly string[]; readonly env?: Readonly<Record<string, string>> };
 
 const logLevelKey = 'io.modelcontextprotocol/logLevel';
 
-/** Answers each question of a server at once, as Ada. */
+/** Accepts each question of a server at once, with the name Ada in forms. */
 export const oblige = ({ url }: Question): Answer =>
   url === undefined ? { action: 'accept', content: { name: 'Ada' } } : { action: 'accept' };
 
-/** Answers everything at once: what was asked, Ada, and a folder. */
+/** Answers requests of servers at once: sampling with an echo, questions as Ada, roots with one folder. */
 const obliging = {
   sampling: (prompt: string) => `echo of ${prompt}`,
   elicitation: oblige,
   roots: ['file:///home/ada'],
 } satisfies Handlers;
 
-/** Connects the official client of an era, which calls itself `name`. Handlers that are not given are obliging. */
+/** Connects the official client of an MCP revision. Handlers of `obliging` replace those that are missing. */
 export async function connectEra(
   era: Era,
   target: Target,
@@ -102,7 +102,7 @@ export async function connectEra(
   return await (era === '2025' ? connect2025 : connect2026)(target, answers, name);
 }
 
-/** Throws unless the promise rejects, and gives what it rejects with: MCP errors have a code. */
+/** Resolves with the error that a promise rejects with; MCP errors have a code. Fails if it does not reject. */
 export async function refusal(
   promise: Promise<unknown>,
 ): Promise<{ readonly code: unknown; readonly message: string; readonly data: unknown }> {
@@ -250,7 +250,7 @@ async function connect2026(target: Target, answers: Answers, name: string): Prom
   };
 }
 
-/** What both clients do by the same methods. */
+/** Methods that are the same in both official clients. */
 type Common = {
   listTools(): Promise<{ tools: readonly { name: string }[] }>;
   listResources(): Promise<{ resources: readonly { uri: string }[] }>;

@@ -7,21 +7,21 @@ import { useOwnHome } from './own-home.ts';
 const root = join(import.meta.dirname, '..', '..');
 
 /**
- * Runs once before all tests: keeps them out of the folders of the user, and names what will be skipped and why, so that
- * nobody takes it for passed. Returns what runs after all tests.
+ * Runs once before all tests. Keeps the tests out of the user's folders, and prints which tests will be skipped and
+ * why, so that their absence is seen. Returns the cleanup that runs after all tests.
  */
 export default async function setup(): Promise<() => void> {
   const leave = useOwnHome();
-  // The test processes and what they start keep their compiled modules here. Hubs do it as well when users run them.
+  // Folder of Node's compile cache, for the test processes and those that they start. Hubs of users have one too.
   process.env['NODE_COMPILE_CACHE'] ??= join(root, 'node_modules', '.cache', 'tests');
-  // Hubs of tests must not find an Ollama of whoever runs them.
+  // Hubs of tests must not find an Ollama that runs on this machine.
   process.env['OLLAMA_HOST'] ??= 'off';
   if (process.env['AGENTHUB_TEST_ENGINE'] === 'up') bringUpEngine();
   await nameSkipped();
   return leave;
 }
 
-/** Brings up the engine for the tests. Waits for another process that does, and ends at once where all is up. */
+/** Starts a Docker engine for the tests. Waits if another process is starting it, and returns at once if it runs. */
 function bringUpEngine(): void {
   const script = join(root, 'tests', 'engine', 'up');
   execFileSync(script, { stdio: ['ignore', 'inherit', 'inherit'] });

@@ -5,50 +5,52 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** The hub as `npm start` runs it, in a process of its own. */
+/** A hub in a child process, started as `npm start` does it. */
 export type HubProcess = AsyncDisposable & {
-  /** Such as http://127.0.0.1:41234. */
+  /** Address of the hub, such as http://127.0.0.1:41234. */
   readonly url: string;
   readonly pid: number;
   readonly dataDir: string;
   readonly configFile: string;
-  /** The headers of a request that administers the hub. */
+  /** Headers of a request that administers the hub. */
   readonly ownerHeaders: { readonly authorization: string };
-  /** What it wrote on stderr so far. */
+  /** Returns what the hub has written to stderr so far. */
   log(): string;
-  /** Resolves when it has ended, whatever ended it. */
+  /** Resolves when the process has exited for any reason. */
   readonly ended: Promise<void>;
   /** Sends SIGTERM and resolves with the exit code. */
   stop(): Promise<number | null>;
-  /** Sends SIGKILL and resolves when it is gone. */
+  /** Sends SIGKILL and resolves when the process has exited. */
   kill(): Promise<void>;
 };
 
 export type HubProcessOptions = {
-  /** A config file that another hub uses too. Default: one of its own, with the content of `config`. */
+  /** Path of a config file that several hubs share. Default: a new file with the content of `config`. */
   readonly configFile?: string;
-  /** The config file's content. */
+  /** Content of the config file. */
   readonly config: object;
   readonly env?: Readonly<Record<string, string>>;
-  /** More options of its command line. */
+  /** Additional command line options of the hub. */
   readonly args?: readonly string[];
-  /** Kept by the caller, for hubs that follow each other; else made, and removed at the end. */
+  /**
+   * Data folder that the caller keeps, for hubs that run one after the other. Default: a new one, removed with the hub.
+   */
   readonly dataDir?: string;
-  /** Any free one, unless given. */
+  /** Port of the hub. Default: any free port. */
   readonly port?: number;
 };
 
 const root = join(import.meta.dirname, '..', '..');
 const listenMs = 60_000;
 
-/** The arguments of the `start` script in package.json: the hub is tested as it is run. */
+/** Arguments of the `start` script in package.json, so that the tests run the hub as users do. */
 const startArgs: readonly string[] = String(
   JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).scripts.start,
 )
   .split(' ')
   .slice(1);
 
-/** Starts a hub on a free port and waits until it listens. Rejects with its log when it ends before. */
+/** Starts a hub and waits until it listens. Rejects with its log if it exits before. */
 export async function startHub(options: HubProcessOptions): Promise<HubProcess> {
   const folder = await mkdtemp(join(tmpdir(), 'agenthub-test-'));
   const file = options.configFile ?? join(folder, 'mcp-servers.json');
@@ -65,7 +67,7 @@ export async function startHub(options: HubProcessOptions): Promise<HubProcess> 
       ...(options.args ?? []),
     ],
     {
-      // No .env of whoever runs the tests.
+      // A folder without `.env`, so that the hub does not read that of the user who runs the tests.
       cwd: folder,
       env: {
         ...process.env,
@@ -110,7 +112,7 @@ export async function startHub(options: HubProcessOptions): Promise<HubProcess> 
   };
 }
 
-/** The hub does not run in its own folder here. */
+/** Makes paths of scripts absolute, as the hub does not run in the root of the repository here. */
 const inRoot = (arg: string) => (arg.endsWith('.mjs') ? join(root, arg) : arg);
 
 async function address(child: ChildProcess, log: () => string): Promise<string> {
@@ -130,13 +132,13 @@ async function address(child: ChildProcess, log: () => string): Promise<string> 
   }
 }
 
-/** What the hub's API answers under a path. */
+/** Fetches a path of the hub's API. Resolves with the JSON of the answer. */
 export async function getJson(hub: Pick<HubProcess, 'url'>, path: string): Promise<unknown> {
   const answer = await fetch(`${hub.url}${path}`);
   return await answer.json();
 }
 
-/** Asks until `isDone` says so. Rejects with the last answer when it takes longer than `withinMs`. */
+/** Calls `ask` every 100 ms until `isDone` is true for its answer. Rejects with the last answer after `withinMs`. */
 export async function until<T>(
   ask: () => Promise<T>,
   isDone: (answer: T) => boolean,
@@ -152,7 +154,7 @@ export async function until<T>(
   }
 }
 
-/** The states of all servers, by name. */
+/** Returns the states of all servers, by name. */
 export async function states(
   hub: Pick<HubProcess, 'url'>,
 ): Promise<Readonly<Record<string, string>>> {
@@ -165,7 +167,7 @@ export async function states(
   return found;
 }
 
-/** Resolves when no server is starting any more. */
+/** Waits until no server is starting or backing off. Resolves with the states of all servers, by name. */
 export async function settled(
   hub: Pick<HubProcess, 'url'>,
   withinMs: number,

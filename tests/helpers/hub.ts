@@ -55,18 +55,18 @@ import { type Logged, createRecordingLog } from './recording-log.ts';
 
 export { type Logged, createRecordingLog };
 
-/** A fixture server, or any command, with what differs from an ordinary config. */
+/** A fixture server, or any other command, with the fields of its config that are not the default of tests. */
 export type Fixture = Partial<Omit<ServerConfig, 'launch'>> & {
   readonly name: string;
-  /** A file of tests/fixtures/servers; the name of the server with `.mjs` unless given. */
+  /** File of the server in tests/fixtures/servers. Default: the name of the server with `.mjs`. */
   readonly file?: string;
-  /** What runs the file; this Node unless given. */
+  /** Program that runs the file. Default: this Node. */
   readonly command?: string;
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
-  /** Of a server that runs already, over streamable HTTP: nothing is started for it. */
+  /** URL of a server that already runs, over streamable HTTP. The hub starts no process for it. */
   readonly url?: string;
-  /** The hub takes it for this server of its own. */
+  /** Marks the server as one of the hub's own programs. */
   readonly own?: 'ollama-mcp';
 };
 
@@ -75,71 +75,71 @@ export type HubOptions = {
   readonly http?: Partial<HttpOptions>;
   readonly streamable?: Partial<StreamableOptions>;
   readonly connections?: Partial<ConnectionsOptions>;
-  /** The clock of the router, the sessions and HTTP. */
+  /** Clock of the router, the sessions and HTTP. */
   readonly clock?: Clock;
-  /** Absent: there is no way to install and remove servers. */
+  /** Installs and removes servers. Absent: the hub cannot. */
   readonly installs?: HttpNeeds['installs'];
-  /** Absent: the hub asks no registry of servers. */
+  /** Registry of MCP servers. Absent: the hub queries none. */
   readonly catalog?: HttpNeeds['hub']['catalog'];
-  /** Absent: there is no way to change versions. */
+  /** Changes versions of servers. Absent: the hub cannot. */
   readonly upgrades?: HttpNeeds['hub']['upgrades'];
-  /** Absent: the hub improves no prompts. */
+  /** Improves prompts. Absent: the hub improves none. */
   readonly prompts?: PromptSource;
-  /** Answers for clients that cannot sample. Absent: nobody does. */
+  /** Answers sampling requests for clients that cannot sample. Absent: such requests are refused. */
   readonly sampling?: SamplingAnswerer;
-  /** Answers what `ollama-mcp` asks of models. Absent: nobody does. */
+  /** Answers requests of `ollama-mcp` to models. Absent: such requests are refused. */
   readonly models?: ModelAnswerer;
-  /** Absent: the hub runs no tasks. */
+  /** Runs tasks. Absent: the hub runs none. */
   readonly tasks?: TaskPipeline;
-  /** Absent: the hub documents no repositories. */
+  /** Documents repositories. Absent: the hub documents none. */
   readonly documentation?: Documentation;
   readonly agents?: Agents;
-  /** Has the routes of the audit log; no call is recorded. */
+  /** Adds the routes of the audit log. Calls are not recorded. */
   readonly audit?: Audit;
-  /** Absent: there are no management tools. */
+  /** Management tools. Absent: the hub has none. */
   readonly management?: Management;
-  /** What answers below `/ollama`. Absent: there is no such path. */
+  /** Handles the paths below `/ollama`. Absent: the hub does not have these paths. */
   readonly ollama?: NonNullable<HttpNeeds['prompts']>['open'];
-  /** Absent: nobody is logged in to the dashboard, and ROUTER_TOKEN is the only token of calls. */
+  /** Logins and clients with tokens. Absent: the dashboard has no login, and calls only the token ROUTER_TOKEN. */
   readonly guard?: HttpNeeds['access'];
-  /** Absent: the users of connections are not told apart. */
+  /** Finds the system user who opened a connection. Absent: the hub does not check users. */
   readonly peers?: NonNullable<HttpNeeds['access']>['peers'];
-  /** Who may use what. Absent: everybody everything. */
+  /** Rules of who may use what. Absent: everyone may use everything. */
   readonly access?: AccessSource;
-  /** Approvals of calls. Absent: there are none. */
+  /** Approvals of calls. Absent: calls need none. */
   readonly approvals?: Approvals;
-  /** The pinned definitions that people are shown. Absent: nothing is pinned. */
+  /** Pinned definitions of tools. Absent: the hub pins none. */
   readonly pins?: DefinitionPins;
-  /** Writes the lists of tools of a server. Absent: there are no switches of tools. */
+  /** Writes the lists of enabled tools of a server. Absent: tools have no switches. */
   readonly changeTools?: (server: string, next: NextTools) => Promise<void>;
-  /** Absent: there are no fan-out tools. */
+  /** Fan-out tools. Absent: the hub has none. */
   readonly fanOut?: Pick<FanOutNeeds, 'configs' | 'changed'>;
-  /** Finds tools for clients in find mode. Absent: no client is in that mode. */
+  /** Finds tools for clients in find mode. Absent: no client is in find mode. */
   readonly search?: ToolSearch;
-  /** Absent: callers have no limits. */
+  /** Limits of callers. Absent: callers have none. */
   readonly limits?: LimitNeeds;
-  /** Hears of each request that was answered. */
+  /** Called with each request that was answered. */
   readonly observer?: Observer;
-  /** False: servers are started by the test. */
+  /** Whether to start the servers with the hub. False: the test starts them. Default: true. */
   readonly start?: boolean;
 };
 
-/** A whole hub in this process, on a free port, over servers that run as processes. */
+/** A complete hub in this process, on a free port, with servers that run as child processes. */
 export type TestHub = AsyncDisposable & {
-  /** `http://127.0.0.1:port`, without a slash at the end. */
+  /** `http://127.0.0.1:port`, without a trailing slash. */
   readonly url: string;
-  /** The headers of a request that administers the hub. */
+  /** Headers of a request that administers the hub. */
   readonly ownerHeaders: { readonly authorization: string };
-  /** What a command line needs to ask this hub, as its owner. */
+  /** What commands need to reach this hub as its owner. */
   readonly place: {
     readonly url: string;
     readonly token: undefined;
     readonly ownerAccess: () => Promise<{ readonly key: string; readonly dial: undefined }>;
   };
-  /** A new link to log in to the dashboard. */
+  /** Creates a link to log in to the dashboard. */
   loginLink(): string;
   readonly servers: Servers;
-  /** The same with the hub's own servers that people are shown; it finds all of them. */
+  /** `servers` and the builtin servers that users are shown. Hidden builtin servers are found by name only. */
   readonly shown: Servers;
   readonly router: ReturnType<typeof createRouter>;
   readonly streamable: ReturnType<typeof createStreamable>;
@@ -151,14 +151,14 @@ export type TestHub = AsyncDisposable & {
   server(name: string): Server;
 };
 
-/** Of every hub that a test starts in its own process. */
+/** Owner key of every hub that a test starts in its own process. */
 const ownerKey = 'owner-key-of-a-hub-that-is-run-by-tests-only';
-/** The headers of a request that administers such a hub. */
+/** Headers of a request that administers a hub of this process. */
 export const ownerHeaders = { authorization: `Bearer ${ownerKey}` } as const;
 
 const fixtures = join(import.meta.dirname, '../fixtures/servers');
 
-/** The config of a fixture server: short waits, and nothing else that is not a default. */
+/** Returns the config of a fixture server, with shorter timeouts than the defaults of the hub. */
 export function configOf(fixture: Fixture): ServerConfig {
   const { file = `${fixture.name}.mjs`, args = [], env = {}, url, command, own, ...rest } = fixture;
   return {
@@ -213,13 +213,13 @@ export function configOf(fixture: Fixture): ServerConfig {
   };
 }
 
-/** The eras of servers, remembered as long as the test runs. */
+/** Creates a store of the MCP revisions of servers, in memory. */
 export function createTestEras(log: Log): Eras {
   const kept = createTable({ file: undefined, maxEntries: 100 }, { log });
   return createEras({ kept, secret: Buffer.alloc(32), log });
 }
 
-/** Servers over fixtures, without the rooms above them. Disposing stops them. */
+/** Creates fixture servers without a router or transports. Disposing stops them. */
 export function createFixtureServers(
   fixturesOf: readonly Fixture[],
   needs: { readonly log: Log; readonly clock?: Clock; readonly eras?: Eras; readonly logs?: Logs },
@@ -234,7 +234,7 @@ export function createFixtureServers(
   const servers = createServers(fixturesOf.map(configOf), {
     clock,
     log,
-    // The longest jitter: tests wait no longer than they must.
+    // Maximum jitter, which makes the delays before restarts shortest.
     random: () => 1,
     hubVersion: '0.0.0-test',
     eras,
@@ -249,7 +249,7 @@ export function createFixtureServers(
   return Object.assign(servers, { [Symbol.asyncDispose]: () => servers.stopAll() });
 }
 
-/** Starts a hub over fixtures and waits until those that start with it answer or have failed. */
+/** Starts a hub over fixture servers. Resolves when each server that starts with the hub is ready or has failed. */
 export async function startHub(
   fixturesOf: readonly Fixture[],
   options: HubOptions = {},
@@ -439,7 +439,7 @@ export async function startHub(
 
 const isPending = (state: string) => state === 'starting' || state === 'stopped';
 
-/** Waits until something is so, looking every few milliseconds; fails with what it saw after `withinMs`. */
+/** Polls every 5 ms until `holds` returns true. Fails after `withinMs`, with what `saw` returns in the message. */
 export async function until(
   holds: () => boolean,
   saw: () => unknown = () => '',

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /**
- * Gives all hubs and commands that this process starts a temporary folder in the place of the folders of the user who runs
- * it, whose hub and files they must neither find nor change. Returns what removes it.
+ * Sets AGENTHUB_HOME to a temporary folder for all hubs and commands that this process starts. They must neither find
+ * nor change the hub and files of the user who runs the tests. Returns a function that removes the folder.
  */
 export function useOwnHome(): () => void {
   const folder = mkdtempSync(join(tmpdir(), 'agenthub-home-'));

@@ -1,17 +1,17 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** Of the range that the system gives to nobody on its own, below what composed hubs of tests have. */
+/** Ports below the range from which the system assigns ports, and below those of hubs in Docker Compose tests. */
 const [firstPort, pairCount] = [10_000, 5_000];
 /** `fetch` refuses to connect to this port (fetch.spec.whatwg.org, "port blocking"). */
 const blockedPort = 10_080;
-/** Files that run at the same time take every other port each. */
+/** Test files that run in parallel use alternate ports. */
 const own = Number(process.env['VITEST_POOL_ID'] ?? 0) % 2;
 let pair = Math.floor(Math.random() * pairCount);
 
 /**
- * A port on which nothing listens. No other process is given it by chance before it is used, nor while who
- * listens on it is away: that may happen to a port that the system has chosen.
+ * Returns a port on which no process listens. The system assigns it to no other process, not even while its listener is
+ * down for a while, as it may do with a port from listening on 0.
  */
 export async function freePort(): Promise<number> {
   for (;;) {

@@ -1,4 +1,4 @@
 import type { Principal } from '#policy';
 
-/** Who calls in tests that have no guard. */
+/** Principal of the caller in tests without a guard. */
 export const caller: Principal = { kind: 'local', name: 'test', grants: { administer: false } };

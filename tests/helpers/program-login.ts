@@ -17,7 +17,7 @@ import type {
   OAuthTokens,
 } from '@modelcontextprotocol/sdk/shared/auth.js';
 
-/** Where a program waits for the browser, on a free port. */
+/** Starts the HTTP server to which the browser is redirected after a login, on a free port. */
 export async function openCallback() {
   const { promise: called, resolve } = Promise.withResolvers<URLSearchParams>();
   const server = createServer((request, response) => {
@@ -30,7 +30,7 @@ export async function openCallback() {
   assert.ok(bound !== null && typeof bound === 'object');
   return {
     url: `http://127.0.0.1:${bound.port}/callback`,
-    /** The parameters that the browser brings. */
+    /** Resolves with the query parameters of the redirect. */
     called,
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
@@ -40,7 +40,7 @@ export async function openCallback() {
   };
 }
 
-/** An OAuth provider of a client of the SDK that keeps what it gets in memory. */
+/** Creates an OAuth provider for a client of the SDK, which stores its registration and tokens in memory. */
 function createProvider<Info, Tokens, Discovery>(redirectUrl: string, name: string) {
   let discovery: Discovery | undefined;
   let info: Info | undefined;
@@ -66,12 +66,12 @@ function createProvider<Info, Tokens, Discovery>(redirectUrl: string, name: stri
     codeVerifier: () => verifier,
     saveDiscoveryState: (saved: Discovery) => void (discovery = saved),
     discoveryState: () => discovery,
-    /** The address that the program opened in the browser last. */
+    /** Returns the URL that the program last opened in the browser. */
     opened(): string {
       assert.ok(opened, 'the program opened no browser');
       return opened.href;
     },
-    /** Whether the program wants a browser since the last call of this. */
+    /** True if the program has opened the browser since the last call of `wantsBrowser`. */
     wantsBrowser(): boolean {
       const wanted = opened !== undefined;
       opened = undefined;
@@ -80,10 +80,10 @@ function createProvider<Info, Tokens, Discovery>(redirectUrl: string, name: stri
   };
 }
 
-/** An official client that logs in by itself. */
+/** An official MCP client that performs its own OAuth login. */
 export type Program = {
   readonly provider: { readonly opened: () => string; readonly wantsBrowser: () => boolean };
-  /** Connects, lists the tools and calls the one for echoes. Rejects if the hub does not let it in. */
+  /** Connects, lists the tools and calls the echo tool. Rejects if the hub refuses the client. */
   use(): Promise<void>;
   finish(params: URLSearchParams): Promise<void>;
 };
@@ -108,7 +108,7 @@ async function useAll(client: Usable): Promise<void> {
 
 const version = '1.0.0';
 
-/** The official clients, by what they speak. */
+/** The official clients, by version and transport. */
 export const programs: Readonly<
   Record<string, (url: string, redirect: string, name: string) => Program>
 > = {
@@ -160,7 +160,7 @@ export const programs: Readonly<
         await client.connect(open());
         await useAll(client);
       },
-      // It checks the issuer in the answer (RFC 9207).
+      // This client checks the issuer in the redirect (RFC 9207), so it needs all parameters.
       finish: async params => await open().finishAuth(params),
     };
   },

@@ -8,17 +8,17 @@ import { isObject } from '#core';
 
 const run = promisify(execFile);
 
-/** The official SDK from PyPI. */
+/** The official MCP SDK on PyPI. */
 const sdk = 'mcp==2.3.0';
 const shared = join(tmpdir(), `agenthub-tests-${sdk.replace('==', '-')}`);
 const pythonIn = (folder: string) => join(folder, 'bin', 'python');
 
-/** In CI what cannot be had is a failure, and is not skipped. */
+/** In CI a missing SDK fails the tests. Elsewhere they are skipped. */
 const isRequired = Boolean(process.env['CI']) || process.env['AGENTHUB_REQUIRE_ENGINE'] === '1';
 
 /**
- * A Python with the official SDK, in a folder that all runs of the tests share; else why there is none. Throws
- * in CI where there is none.
+ * Returns a Python with the official SDK, in a venv that all test runs share, or the reason why the SDK cannot be
+ * installed. In CI it throws instead.
  */
 export async function pythonWithSdk(): Promise<
   { readonly python: string } | { readonly missing: string }
@@ -29,11 +29,11 @@ export async function pythonWithSdk(): Promise<
     await run('python3', ['-m', 'venv', folder]);
     const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', sdk];
     await run(pythonIn(folder), pip);
-    // Scripts in it name the folder it was made in; the interpreter finds its packages wherever it is.
+    // A venv can be renamed: only its scripts contain the old path, and the interpreter finds its packages anywhere.
     await rename(folder, shared);
   } catch (error) {
     await rm(folder, { recursive: true, force: true });
-    // Another run was faster.
+    // A parallel run may have created the folder first.
     if (!existsSync(pythonIn(shared))) {
       if (isRequired) throw error;
       return { missing: `${sdk} cannot be installed: ${String(error).split('\n')[0]}` };
@@ -42,7 +42,7 @@ export async function pythonWithSdk(): Promise<
   return { python: pythonIn(shared) };
 }
 
-/** What a program writes to its stdout, as JSON. Rejects where it fails, with what it wrote to its stderr. */
+/** Runs a program and parses its stdout as JSON. Rejects with its stderr if it fails. */
 export async function jsonOf(
   python: string,
   args: readonly string[],

@@ -1,13 +1,13 @@
 import type { Log } from '#core';
 
-/** One line of the hub's log. */
+/** A line of the hub's log. */
 export type Logged = {
   readonly level: 'debug' | 'info' | 'warn' | 'error';
   readonly message: string;
   readonly fields: object;
 };
 
-/** A log that keeps what it is told. */
+/** Creates a log that stores its lines in memory. */
 export function createRecordingLog(): { readonly log: Log; readonly logged: readonly Logged[] } {
   const logged: Logged[] = [];
   const keep = (level: Logged['level']) => (fields: object, message: string) =>

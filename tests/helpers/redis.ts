@@ -2,26 +2,26 @@ import { afterAll, beforeAll, describe } from 'vitest';
 import { describeWithEngine } from './engine.ts';
 import { freePort } from './port.ts';
 
-/** A Redis of its own, in a container, at an address that outlives its death. */
+/** A Redis in a container of its own. Its address stays the same after it was killed and restarted. */
 export type RedisServer = AsyncDisposable & {
-  /** Without a password, and of nobody if it has one. */
+  /** URL without user name and password, also if the server requires them. */
   readonly url: string;
-  /** Runs redis-cli in the container, and resolves with what it prints. */
+  /** Runs redis-cli in the container. Resolves with its output. */
   cli(...words: readonly string[]): Promise<string>;
-  /** Sends SIGKILL. What it held is lost. */
+  /** Sends SIGKILL to the server. Its data is lost. */
   kill(): Promise<void>;
-  /** Starts it again after `kill`. */
+  /** Starts the server again after `kill`. */
   start(): Promise<void>;
-  /** Stops all its processes where they are, as SIGSTOP does. */
+  /** Suspends all processes of the container, as SIGSTOP does. */
   freeze(): Promise<void>;
   thaw(): Promise<void>;
 };
 
 const image = 'redis:8';
 
-/** Starts redis-server, with more arguments where some are given. It saves nothing to its disk. */
+/** Starts redis-server without persistence, with additional arguments. */
 export async function startRedis(...args: readonly string[]): Promise<RedisServer> {
-  // What it would start to clean up behind killed tests needs the engine's socket in a container.
+  // Ryuk, the container that cleans up after killed tests, would need the socket of the engine.
   process.env['TESTCONTAINERS_RYUK_DISABLED'] = 'true';
   const { GenericContainer, Wait, getContainerRuntimeClient } = await import('testcontainers');
   const port = await freePort();
@@ -51,8 +51,8 @@ export async function startRedis(...args: readonly string[]): Promise<RedisServe
 }
 
 /**
- * Tests on one Redis: the one at REDIS_URL, of which nothing but keys that tests make up is touched, or
- * one in a container. Without either they are skipped by name.
+ * Declares tests that need a Redis: that of REDIS_URL, in which the tests touch only keys that they create, or one in a
+ * container. Without either the tests are skipped, with the reason in their name.
  */
 export function describeWithRedis(name: string, tests: (url: () => string) => void): void {
   const given = process.env['REDIS_URL'];

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 
-/** Why packages cannot be fetched from the npm registry, as a clause; undefined where they can. */
+/** Returns why npm cannot fetch packages from its registry, as a clause; undefined if it can. */
 export function registryProblem(): string | undefined {
   const { status, stderr } = spawnSync('npm', ['view', 'node@24.21.0', 'version'], {
     encoding: 'utf8',

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 
-/** Path of a new folder, which is removed after the test that calls this. */
+/** Creates a folder that is removed after the current test, and returns its path. */
 export function makeTempFolder(name: string): string {
   const folder = mkdtempSync(join(tmpdir(), `agenthub-${name}-`));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));

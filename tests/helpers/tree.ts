@@ -14,7 +14,10 @@ const parts = [
   'package-lock.json',
 ];
 
-/** Copies what the hub is built of and runs from into a new folder, which has the packages of this one. */
+/**
+ * Copies the files from which the hub is built and run into a new folder. The copy links to node_modules of this
+ * repository.
+ */
 export async function copyTree(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'agenthub-tree-'));
   for (const part of parts) await cp(join(root, part), join(folder, part), { recursive: true });
