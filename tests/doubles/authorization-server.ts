@@ -104,10 +104,10 @@ export async function startAuthorizationServer() {
     metadata,
     tokens,
     asked,
-    /** Requests of a path. */
+    /** Returns the requests to a path. */
     of: (path: string) => asked.filter(one => one.path === path),
     answer: (path: string, answer: Answer) => void instead.set(path, answer),
-    /** Grants what the address asks for: the query with which the browser returns to the hub. */
+    /** Grants an authorization request. Returns the query with which the browser is redirected to the hub. */
     grant(authorizationUrl: string, changes: Readonly<Record<string, string>> = {}) {
       const { searchParams } = new URL(authorizationUrl);
       assert.equal(searchParams.get('code_challenge_method'), 'S256');

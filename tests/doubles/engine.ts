@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { Duplex } from 'node:stream';
 
 export type EngineDouble = AsyncDisposable & {
-  /** A folder of its own, which goes with it. */
+  /** A temporary folder, removed with the double. */
   readonly folder: string;
   readonly socketPath: string;
   readonly server: Server;
@@ -14,7 +14,7 @@ export type EngineDouble = AsyncDisposable & {
 
 type Upgrade = (request: IncomingMessage, socket: Duplex) => void;
 
-/** A Docker engine that is only a listener on a Unix socket. */
+/** Starts a Docker engine double: an HTTP server on a Unix socket, which answers as the test says. */
 export async function startEngine(
   answer: (request: IncomingMessage, response: ServerResponse) => unknown,
   upgrade?: Upgrade,
@@ -22,7 +22,7 @@ export async function startEngine(
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'engine-')));
   const socketPath = join(folder, 'engine.sock');
   const server = createServer((request, response) => {
-    // An answer that fails breaks the call, and the test sees that.
+    // If `answer` throws, the connection breaks, which the test sees.
     const answered = async () => answer(request, response);
     answered().catch(() => response.destroy());
   });

@@ -5,22 +5,22 @@ import { http } from '#core';
 import { freePort } from '#helpers/port';
 import { findDescription } from './openapi.ts';
 
-/** What is wrong with a registry, for every request until it is set again. */
+/** Fault of a registry. It applies to every request until the test changes it. */
 export type RegistryFault =
-  /** 500, with a reason. */
+  /** Answers with 500 and a JSON error. */
   | 'fails'
-  /** Takes the request and never answers. */
+  /** Receives the request and never answers. */
   | 'hangs'
   /** Breaks the connection. */
   | 'resets'
-  /** 200 and a page, as a captive portal has it. */
+  /** Answers with 200 and an HTML page, as a captive portal does. */
   | 'is_a_page'
-  /** More bytes than any page of a registry has. */
+  /** Answers with 5 MiB, more than any page of a registry. */
   | 'is_huge'
-  /** Leads elsewhere. */
+  /** Redirects to another address. */
   | 'redirects';
 
-/** A server as a registry has it. */
+/** An entry of a registry: a version of an MCP server. */
 export type Registered = {
   readonly server: { readonly name: string; readonly version: string } & Readonly<
     Record<string, unknown>
@@ -28,21 +28,21 @@ export type Registered = {
   readonly _meta?: Readonly<Record<string, unknown>>;
 };
 
-/** A registry of MCP servers, API v0.1, as far as the hub uses it. */
+/** A registry of MCP servers with API v0.1, as far as the hub uses it. */
 export type RegistryDouble = AsyncDisposable & {
   readonly url: string;
-  /** The newest version of a server comes last. */
+  /** Entries, with the newest version of each server last. */
   servers: readonly Registered[];
   fault: RegistryFault | undefined;
   /** Path and query of each request. */
   readonly asked: string[];
-  /** Answers without a body, because the client has them. */
+  /** Number of answers with 304, because the client has the current content. */
   readonly unchanged: number;
-  /** In what its answers are not as the description of the API says. */
+  /** Deviations of the answers from the OpenAPI description. */
   readonly problems: readonly string[];
 };
 
-/** What the double is checked against; undefined where it is not to be had. */
+/** OpenAPI description that the double is checked against; undefined if its file does not exist. */
 export const registryDescription = findDescription('mcp-registry.yaml');
 
 export async function startRegistry(initial: readonly Registered[] = []): Promise<RegistryDouble> {

@@ -4,17 +4,17 @@ import { text } from 'node:stream/consumers';
 import { readCertificate, type Certificate } from '#helpers/certificates';
 import type { Exchange } from './openapi.ts';
 
-/** Obsidian with the plugin "Local REST API", as far as the hub uses it. */
+/** A double of Obsidian with the plugin "Local REST API", as far as the hub uses it. */
 export type ObsidianDouble = AsyncDisposable & {
   readonly url: string;
-  /** Notes by path in the vault. */
+  /** Content of notes by their path in the vault. */
   readonly notes: Map<string, string>;
   readonly exchanges: readonly Exchange[];
-  /** Connections whose handshake was completed, and what was read from them. */
+  /** Returns the number of requests received. */
   readonly requests: () => number;
 };
 
-/** Starts the double with a certificate. `key` is its API key; `host`: where it listens. */
+/** Starts the double with a TLS certificate. `key` is its API key, `host` the address that it listens on. */
 export async function startObsidian(
   certificate: Certificate,
   key: string,

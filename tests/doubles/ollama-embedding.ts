@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 
-/** As many numbers as nomic-embed-text gives. */
+/** Vector length of nomic-embed-text. */
 export const dimensions = 768;
 
 /**
- * A vector of length 1 that depends on the words and the letters of a text only: similar texts are near to
- * each other, the same text is the same on every machine. Nothing of what a text means is in it.
+ * Returns a unit vector that depends only on the words and letters of a text, and is the same on every machine. Similar
+ * texts have near vectors, whatever they mean.
  */
 export function embeddingOf(text: string, size = dimensions): readonly number[] {
   const vector = Array.from({ length: size }, () => 0);
@@ -18,7 +18,7 @@ export function embeddingOf(text: string, size = dimensions): readonly number[] 
   return length === 0 ? vector.map((_, at) => (at === 0 ? 1 : 0)) : vector.map(v => v / length);
 }
 
-/** Its words, and all runs of three characters. */
+/** Returns the words of a text and all its runs of three characters. */
 function featuresOf(text: string): readonly string[] {
   const words = text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? [];
   const line = ` ${words.join(' ')} `;

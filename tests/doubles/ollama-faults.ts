@@ -1,25 +1,25 @@
-/** What goes wrong with an answer. */
+/** A fault of one answer of the Ollama double. */
 export type Fault =
-  /** The request is taken, and nothing comes. */
+  /** The double receives the request and never answers. */
   | { readonly kind: 'hang' }
-  /** Nothing comes after so many lines. */
+  /** The answer stops after this many lines, and the connection stays open. */
   | { readonly kind: 'hang_mid_stream'; readonly afterLines: number }
-  /** The answer ends, as if it were whole, after so many lines. */
+  /** The answer ends normally after this many lines, although it is incomplete. */
   | { readonly kind: 'cut'; readonly afterLines: number }
-  /** The connection is lost, after so many lines; 0 is before the head of the answer. */
+  /** The connection is reset after this many lines; with 0, before the header of the answer. */
   | { readonly kind: 'reset'; readonly afterLines: number }
   | { readonly kind: 'invalid_line'; readonly afterLines: number }
-  /** Every byte comes by itself: no fault, but what a reader must stand. */
+  /** Each byte is sent in a chunk of its own. Not a fault, but readers have to cope with it. */
   | { readonly kind: 'byte_by_byte' }
   | { readonly kind: 'html'; readonly status: number }
   | { readonly kind: 'error'; readonly status: number; readonly error: string }
   | { readonly kind: 'error_mid_stream'; readonly afterLines: number; readonly error: string }
-  /** Each line waits for its own time; the first is 0. */
+  /** Each line is sent when `before(line)` resolves; the first line is 0. */
   | { readonly kind: 'paced'; readonly before: (line: number) => Promise<void> }
-  /** The answer waits, as while a model is loaded. */
+  /** The answer starts when `until` resolves, as after loading a model. */
   | { readonly kind: 'slow'; readonly until: Promise<void> };
 
-/** Errors in Ollama's own words. */
+/** The error of an overloaded Ollama, with its status and message. */
 export const busy: Fault = {
   kind: 'error',
   status: 503,

@@ -1,17 +1,17 @@
 import { createHash } from 'node:crypto';
 import { isObject } from '#core';
 
-/** A model as Ollama holds it. */
+/** A model of the Ollama double. */
 export type DoubleModel = {
   readonly name: string;
   readonly digest: string;
   readonly size: number;
   readonly capabilities: readonly string[];
-  /** In tokens. */
+  /** Maximum length of the context, in tokens. */
   readonly contextLength: number;
 };
 
-/** A model that chats, or one that embeds where its name says so. */
+/** Creates a chat model, or an embedding model if its name contains `embed`. */
 export function modelNamed(name: string, made: Partial<DoubleModel> = {}): DoubleModel {
   const isEmbedder = name.includes('embed');
   return {
@@ -24,7 +24,7 @@ export function modelNamed(name: string, made: Partial<DoubleModel> = {}): Doubl
   };
 }
 
-/** What Ollama says of a model besides its name. */
+/** Returns the field `details` of a model, as Ollama's API has it. */
 export const detailsOf = ({ name }: DoubleModel) => ({
   parent_model: '',
   format: 'gguf',
@@ -34,14 +34,14 @@ export const detailsOf = ({ name }: DoubleModel) => ({
   quantization_level: 'Q4_K_M',
 });
 
-/** One token is about a word here. */
+/** Counts tokens. In the double each word is one token. */
 export const tokensOf = (text: string): number => text.split(/\s+/).filter(Boolean).length;
 
-/** The models that an Ollama has, those that it could pull, and those in memory. */
+/** Creates the models of an Ollama: those installed, those that it can pull, and those in memory. */
 export function createModelShelf(names: readonly string[], pullable: readonly string[]) {
   const models = new Map(names.map(name => [modelNamed(name).name, modelNamed(name)]));
   const loaded = new Set<string>();
-  /** The num_ctx of the latest load or chat. */
+  /** `num_ctx` of the last load or chat of each model. */
   const contexts = new Map<string, number>();
   const fullName = (name: string) => (name.includes(':') ? name : `${name}:latest`);
   return {
@@ -52,9 +52,9 @@ export function createModelShelf(names: readonly string[], pullable: readonly st
     add: (model: DoubleModel) => void models.set(model.name, model),
     remove: (name: string) => models.delete(fullName(name)),
     unload: (name: string) => loaded.delete(name),
-    /** The context in memory, as /api/ps tells it. */
+    /** Returns the context length of a loaded model, as /api/ps shows it. */
     contextOf: ({ name, contextLength }: DoubleModel) => contexts.get(name) ?? contextLength,
-    /** Takes it into memory; true where it was not there. */
+    /** Loads a model into memory. Returns true if it was not loaded. */
     load(model: DoubleModel, keepAlive: unknown, options?: unknown): boolean {
       const context = isObject(options) ? options['num_ctx'] : undefined;
       if (typeof context === 'number') contexts.set(model.name, context);

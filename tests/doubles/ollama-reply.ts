@@ -2,32 +2,32 @@ import { isObject } from '#core';
 import type { Fault } from './ollama-faults.ts';
 import { type DoubleModel, tokensOf } from './ollama-models.ts';
 
-/** What a model says. */
+/** Reply of a model, and the fault with which it is sent. */
 export type Reply = {
   readonly text: string;
-  /** Called after the text. */
+  /** Tool calls, sent after the text. */
   readonly toolCalls?: readonly ReplyCall[];
-  /** The text as it comes; by default word by word. */
+  /** Chunks in which the text is streamed. Default: its words. */
   readonly pieces?: readonly string[];
   readonly thinking?: string;
   readonly doneReason?: 'stop' | 'length';
-  /** False leaves out all that Ollama may leave out: counts, durations and the reason. */
+  /** False: leave out the fields that Ollama may omit, such as counts, durations and `done_reason`. */
   readonly hasCounts?: boolean;
-  /** What goes wrong with this answer. */
+  /** Fault with which this answer is sent. */
   readonly fault?: Fault;
 };
 
 type ReplyCall = {
-  /** Ollama gives one since 0.24. */
+  /** Id of the call, which Ollama sends since 0.24. */
   readonly id?: string;
   readonly name: string;
   readonly arguments: object;
 };
 
-/** What is asked of it. */
+/** Body of a request to Ollama. */
 export type Asked = { readonly [key: string]: unknown };
 
-/** What the model says, cut where num_predict says so; undefined where the prompt does not fit. */
+/** Returns the reply of a model, cut at `num_predict` tokens; undefined if the prompt does not fit the context. */
 export async function tellOf(
   asked: Asked,
   model: DoubleModel,
@@ -70,10 +70,10 @@ export async function tellOf(
   };
 }
 
-/** Words with the space after them, as tokens come. */
+/** Splits a text into words with their trailing space, like tokens in a stream. */
 export const piecesOf = (text: string): readonly string[] =>
   text === '' ? [] : text.split(/(?<=\s)/);
 
-/** The text of a message. */
+/** Returns the text of a message of the history. */
 export const contentOf = (message: unknown): string =>
   isObject(message) ? String(message['content']) : '';

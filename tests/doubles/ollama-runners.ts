@@ -3,29 +3,29 @@ import { type Clock, isObject, sleep } from '#core';
 import { type ModelShelf, tokensOf } from './ollama-models.ts';
 import type { Asked } from './ollama-reply.ts';
 
-/** How long the models take. Seen in Ollama 0.24.0 on a CPU, with its default settings. */
+/** Times that models take for their work. Observed in Ollama 0.24.0 on a CPU, with its default settings. */
 export type RunnerTimes = {
   readonly clock: Clock;
-  /** To load a model that is not in memory, or that is there with another num_ctx. */
+  /** Time to load a model that is not in memory, or that is loaded with another `num_ctx`. */
   readonly loadMs?: number;
-  /** To read one token of a prompt. */
+  /** Time to read one token of a prompt, in ms. */
   readonly promptTokenMs?: number;
-  /** To write one line of an answer. */
+  /** Time to write one line of an answer. */
   readonly lineMs?: number;
-  /** OLLAMA_MAX_LOADED_MODELS. */
+  /** Maximum number of models in memory (OLLAMA_MAX_LOADED_MODELS). */
   readonly maxLoaded?: number;
 };
 
 /**
- * The runners of an Ollama: each model works on one call at a time (OLLAMA_NUM_PARALLEL=1). As in Ollama 0.24.0:
+ * Creates the runners of an Ollama. Each model works on one call at a time (OLLAMA_NUM_PARALLEL=1). In Ollama 0.24.0:
  *
- * - Further calls wait without a word. There is no 503 below OLLAMA_MAX_QUEUE, which is 512.
- * - A call that is given up while its prompt is read is read to the end, and the next one waits for that.
- * - Another num_ctx than that of the call before restarts the runner, which loads the model again.
+ * - Further calls wait without an answer. There is no 503 below OLLAMA_MAX_QUEUE, which is 512.
+ * - If a client disconnects while its prompt is read, the prompt is still read to the end, and the next call waits.
+ * - A call with another `num_ctx` than the call before restarts the runner, which loads the model again.
  */
 export function createRunners(times: RunnerTimes, shelf: ModelShelf) {
   const { clock, loadMs = 0, promptTokenMs = 0, lineMs = 0, maxLoaded = Infinity } = times;
-  /** The end of the last call of each model, or of all models where only one is held. */
+  /** End of the last call of each model. With `maxLoaded` 1 all models share one entry. */
   const ends = new Map<string, Promise<void>>();
   const contexts = new Map<string, unknown>();
   let loads = 0;
@@ -64,7 +64,7 @@ export function createRunners(times: RunnerTimes, shelf: ModelShelf) {
     ends.set(key, promise);
     await before;
     try {
-      // Nobody waits for it any more: it is left out of the queue.
+      // The client disconnected while the call waited, so the call is skipped.
       if (response.destroyed) return;
       const options = isObject(asked['options']) ? asked['options'] : {};
       await load(model.name, options['num_ctx'] ?? model.contextLength);
@@ -80,16 +80,16 @@ export function createRunners(times: RunnerTimes, shelf: ModelShelf) {
 
   return {
     run,
-    /** Ends all work, as the end of the process does. */
+    /** Drops all calls and unloads all models, as when the process exits. */
     kill(): void {
       ends.clear();
       for (const { name } of shelf.loaded()) shelf.unload(name);
     },
-    /** Loads so far, those of a restart included. */
+    /** Number of loads so far, including those of restarts. */
     get loads() {
       return loads;
     },
-    /** Waits that were begun so far: a test moves its clock after the next one. */
+    /** Number of delays started so far. A test moves its clock after the next delay has started. */
     get works() {
       return works;
     },

@@ -4,7 +4,7 @@ import type { Answer } from './ollama-wire.ts';
 
 const page = '<html>\n<head><title>502 Bad Gateway</title></head>\n<body>nginx</body>\n</html>\n';
 
-/** Sends an answer, and does to it what the fault says. */
+/** Sends an answer with the given fault. */
 export async function send(
   response: ServerResponse,
   answer: Answer,
@@ -58,7 +58,7 @@ function breakOff(response: ServerResponse, fault: Extract<Fault, { afterLines: 
     response.end(`${JSON.stringify({ error: fault.error })}\n`);
 }
 
-/** Resolves when the bytes are handed to the socket, or nobody takes them any more. */
+/** Resolves when the bytes are handed to the socket, or at once if the client has disconnected. */
 function write(response: ServerResponse, bytes: string | Buffer): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   if (bytes.length === 0 || response.destroyed) resolve();

@@ -10,21 +10,21 @@ import {
 } from './ollama-models.ts';
 import { type Asked, type Reply, contentOf, piecesOf, tellOf } from './ollama-reply.ts';
 
-/** An answer before it is sent: one value, or lines. */
+/** An answer before it is sent: one JSON value, or the lines of a stream. */
 export type Answer = {
   readonly status: number;
   readonly type: 'application/json; charset=utf-8' | 'application/x-ndjson' | 'text/plain';
   readonly values: readonly unknown[];
   /** Called before the last line is sent. */
   readonly completed?: () => void;
-  /** What goes wrong while it is sent. */
+  /** Fault with which the answer is sent. */
   readonly fault?: Fault | undefined;
 };
 
 type World = {
   readonly shelf: ModelShelf;
   readonly reply: (asked: Asked) => Reply | Promise<Reply>;
-  /** False: only /api/show names the capabilities of a model, as in Ollama 0.24.0. */
+  /** Whether /api/tags lists the capabilities of models. False: only /api/show has them, as in Ollama 0.24.0. */
   readonly listsCapabilities: boolean;
   /** Time to read one token of a prompt, as answers report it. */
   readonly promptTokenMs?: number;
@@ -50,7 +50,7 @@ const plain = (text: string, status: number): Answer => ({
 const failed = (status: number, error: string) => one({ error }, status);
 const missing = (name: unknown) => failed(404, `model '${String(name)}' not found`);
 
-/** Answers as Ollama does (docs/openapi.yaml, server/routes.go). */
+/** Answers a request as Ollama does (docs/openapi.yaml, server/routes.go). */
 export async function answerOf(
   method: string,
   path: string,
@@ -143,7 +143,7 @@ async function chat(asked: Asked, world: World): Promise<Answer> {
   const told = await tellOf(asked, model, prompt, world);
   if (!told) return tooLong;
   const { thinking, pieces, fault } = told;
-  // Ollama sends each call whole, in a line of its own, and says `stop` in the end.
+  // Ollama sends each call complete, in a line of its own, and ends with `stop`.
   const calls = told.toolCalls.map(({ id, name: called, arguments: input }, index) => ({
     ...(id !== undefined && { id }),
     function: { index, name: called, arguments: input },
@@ -163,11 +163,11 @@ async function chat(asked: Asked, world: World): Promise<Answer> {
   return { ...one({ ...said(told.text, more), ...figures }), fault };
 }
 
-/** What Ollama's decoder says. */
+/** Error message of Ollama's JSON decoder. */
 const argumentsNoObject =
   'json: cannot unmarshal string into Go struct field ChatRequest.messages.tool_calls.function.arguments of type api.ToolCallFunctionArguments';
 
-/** The calls in a message of the history. */
+/** Returns the tool calls in a message of the history. */
 function callsIn(message: unknown): readonly { readonly [key: string]: unknown }[] {
   const calls = isObject(message) ? message['tool_calls'] : undefined;
   return Array.isArray(calls)
@@ -231,7 +231,7 @@ function pull({ model, name, stream: isStream }: Asked, { shelf }: World): Answe
           { error: 'pull model manifest: file does not exist' },
         ]);
   const made = modelNamed(wanted);
-  // As in Ollama 0.24.0, a model is listed when its pull is complete.
+  // As in Ollama 0.24.0, a model is listed once its pull is complete.
   const completed = () => shelf.add(made);
   const digest = `sha256:${made.digest}`;
   const layer = { status: `pulling ${made.digest.slice(0, 12)}`, digest, total: made.size };

@@ -17,58 +17,58 @@ export { modelNamed } from './ollama-models.ts';
 export type { RunnerTimes } from './ollama-runners.ts';
 export type { Asked, Reply } from './ollama-reply.ts';
 
-/** A request as it came in. */
+/** A request that the double received. */
 type Received = {
   readonly method: string;
   readonly path: string;
   readonly body: Asked;
-  /** Whoever asked went before the answer was whole. */
+  /** True if the client disconnected before the answer was complete. */
   readonly isAbandoned: boolean;
-  /** Requests on one connection have the same. */
+  /** Port of the client, which is the same for requests on one connection. */
   readonly clientPort: number;
 };
 
-/** An Ollama without models behind it: a real server on 127.0.0.1, of Ollama's own wire format. */
+/** An Ollama double without real models: an HTTP server with Ollama's wire format. */
 export type OllamaDouble = AsyncDisposable & {
   readonly url: string;
-  /** All that came in, in order; those of one path where one is given. */
+  /** Returns all requests so far, in order, or only those to `path`. */
   received(path?: string): readonly Received[];
-  /** What its models say from now on. */
+  /** Sets the reply of its models. */
   says(reply: Said | ((asked: Asked) => Said | Promise<Said>)): void;
-  /** The next answers of a path, or of all paths at `*`, have this fault; all of them without a count. */
+  /** Applies a fault to the next `times` answers of a path, or of all paths with `*`. Default: to all answers. */
   fails(path: string, fault: Fault, times?: number): void;
-  /** No more faults. */
+  /** Removes all faults. */
   heals(): void;
   add(model: DoubleModel): void;
   remove(name: string): void;
   isLoaded(name: string): boolean;
-  /** How often a model was loaded, and for how many steps its runners have waited. Both 0 without `times`. */
+  /** How often a model was loaded, and how many delays its runners have started. Both are 0 without `times`. */
   readonly loads: number;
   readonly works: number;
-  /** Nobody listens on its port any more; whoever is connected is cut off. */
+  /** Stops listening and closes all connections. */
   stop(): Promise<void>;
-  /** Listens again, where it did before. */
+  /** Listens again on the same port. */
   start(): Promise<void>;
 };
 
-/** A reply, or its text alone. */
+/** A reply, or only its text. */
 export type Said = string | Reply;
 
 export type OllamaDoubleOptions = {
   readonly models?: readonly string[];
-  /** False: only /api/show names the capabilities of a model, as in Ollama 0.24.0. */
+  /** Whether /api/tags lists the capabilities of models. False: only /api/show has them, as in Ollama 0.24.0. */
   readonly listsCapabilities?: boolean;
-  /** The address it listens on; containers do not reach 127.0.0.1, which is the default. */
+  /** Address to listen on. Default: 127.0.0.1, which containers cannot reach. */
   readonly host?: string;
-  /** Without it, all models answer at once. */
+  /** Delays of models. Without it they answer at once. */
   readonly times?: RunnerTimes;
-  /** What it could pull. */
+  /** Names of models that can be pulled. */
   readonly pullable?: readonly string[];
-  /** Hears of all requests with a body, and of all answers that are no errors. */
+  /** Called with every request that has a body, and every answer with status 200. */
   readonly observe?: (exchange: Exchange) => void;
 };
 
-/** Starts one; by default with llama3.2:3b and nomic-embed-text. */
+/** Starts an Ollama double, by default with llama3.2:3b and nomic-embed-text. */
 export async function startOllama(options: OllamaDoubleOptions = {}): Promise<OllamaDouble> {
   const {
     models = ['llama3.2:3b', 'nomic-embed-text'],
@@ -125,7 +125,7 @@ export async function startOllama(options: OllamaDoubleOptions = {}): Promise<Ol
 
   const server = createServer((request, response) => {
     handle(request, response).catch((error: unknown) => {
-      // A client that goes while its request is read.
+      // The client disconnected while its request was read.
       response.destroy(error instanceof Error ? error : undefined);
     });
   });
@@ -171,11 +171,11 @@ export async function startOllama(options: OllamaDoubleOptions = {}): Promise<Ol
   };
 }
 
-/** The better prompt of a model that was told no other reply. */
+/** Returns the improved prompt that models answer by default. */
 export const improvedOf = (prompt: string): string =>
   `A clear and well structured prompt. ${prompt}`;
 
-/** The prompt within the frame of the hub. */
+/** Extracts the user's prompt from the message that the hub wraps around it. */
 function promptIn({ messages }: Asked): string {
   const last: unknown = Array.isArray(messages) ? messages.at(-1) : undefined;
   const content = isObject(last) ? String(last['content']) : '';

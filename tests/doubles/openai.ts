@@ -4,16 +4,16 @@ import { text as textOf } from 'node:stream/consumers';
 import { isObject } from '#core';
 import { freePort } from '#helpers/port';
 
-/** A request as it came in. */
+/** A request that the double received. */
 type OpenAiRequest = {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: { readonly [key: string]: unknown };
-  /** Whoever asked went before the answer was whole. */
+  /** True if the client disconnected before the answer was complete. */
   readonly isAbandoned: boolean;
 };
 
-/** What the endpoint answers. */
+/** Answer of the endpoint: a text, a reply with tool calls, or a raw answer. */
 export type OpenAiReply =
   | string
   | {
@@ -21,30 +21,30 @@ export type OpenAiReply =
       readonly toolCalls?: readonly {
         readonly id: string;
         readonly name: string;
-        /** JSON, in the pieces in which it is streamed. */
+        /** Arguments as JSON, in the chunks in which they are streamed. */
         readonly arguments: readonly string[];
       }[];
       readonly finishReason?: string;
       readonly hasUsage?: boolean;
-      /** False: one JSON value, as of an endpoint that does not stream. */
+      /** False: answer with one JSON value, like an endpoint that does not stream. */
       readonly isStream?: boolean;
     }
-  /** An answer in the words of the test. */
+  /** A raw answer. */
   | {
       readonly status: number;
       readonly headers?: Readonly<Record<string, string>>;
       readonly raw: string;
     }
-  /** Events in the words of the test; without `[DONE]` the stream just ends. */
+  /** Raw SSE events; without `[DONE]` the stream just ends. */
   | { readonly events: readonly string[]; readonly isReset?: boolean };
 
 type OpenAiDouble = AsyncDisposable & {
-  /** Base of the API. */
+  /** Base URL of the API. */
   readonly url: string;
   received(): readonly OpenAiRequest[];
 };
 
-/** Starts an endpoint of OpenAI's API for chats, on 127.0.0.1. With a key it refuses requests without it. */
+/** Starts an endpoint of OpenAI's chat API on 127.0.0.1. If `key` is given, requests without it are refused. */
 export async function startOpenAi(
   script: (request: OpenAiRequest, at: number) => OpenAiReply | Promise<OpenAiReply>,
   { key, models = ['gpt-x'] }: { readonly key?: string; readonly models?: readonly string[] } = {},
@@ -58,7 +58,7 @@ export async function startOpenAi(
       const own = { path, headers: request.headers, body, isAbandoned: false };
       const at = received.push(own) - 1;
       response.on('close', () => void (own.isAbandoned = !response.writableEnded));
-      // The properties of a llama-server are beside its API.
+      // `/props` of llama-server is not below `/v1`.
       if (!['/v1/chat/completions', '/v1/models', '/props'].includes(path))
         return sendError(response, 404, 'Not Found');
       if (key !== undefined && request.headers.authorization !== `Bearer ${key}`)
@@ -158,7 +158,7 @@ function send(
       : []),
   ];
   response.writeHead(200, sse);
-  // Comments keep the connection alive at some endpoints.
+  // Some endpoints send SSE comments to keep the connection alive.
   response.end(
     `: ping\n\n${chunks.map(one => `data: ${JSON.stringify(one)}\n\n`).join('')}data: [DONE]\n\n`,
   );

@@ -5,30 +5,30 @@ import addFormats from 'ajv-formats';
 import { parse } from 'yaml';
 import { isObject } from '#core';
 
-/** What a double has answered, or was asked, as far as a description of its API speaks of it. */
+/** A request to a double or an answer of it, with the fields that an OpenAPI description covers. */
 export type Exchange = {
   readonly method: string;
-  /** Without the query. */
+  /** Path without the query. */
   readonly path: string;
-  /** Undefined for what the double was asked. */
+  /** HTTP status of an answer; undefined for a request. */
   readonly status: number | undefined;
-  /** Parameters of it are ignored. */
+  /** Content type; its parameters are ignored. */
   readonly contentType: string;
-  /** One JSON value; a stream of lines is one exchange for each line. */
+  /** One JSON value. A stream of lines is one exchange for each line. */
   readonly body: unknown;
 };
 
-/** An API as its makers describe it. */
+/** The OpenAPI description of an API. */
 type Description = {
-  /** What is wrong with it, in words; empty where nothing is; undefined where it is not described. */
+  /** Returns how an exchange deviates from the description; empty if it conforms, undefined if it is not described. */
   problems(exchange: Exchange): readonly string[] | undefined;
 };
 
-/** Where descriptions are kept: beside the repository, unless OPENAPI_DIR names another folder. */
+/** Folder of the OpenAPI descriptions: beside the repository, or OPENAPI_DIR. */
 const folder =
   process.env['OPENAPI_DIR'] ?? join(import.meta.dirname, '..', '..', '..', 'shared', 'openapi');
 
-/** The description in a file of the folder, YAML or JSON; undefined where there is no such file. */
+/** Reads a description from a YAML or JSON file of the folder; undefined if there is no such file. */
 export function findDescription(file: string): Description | undefined {
   const path = join(folder, file);
   return existsSync(path)
@@ -36,11 +36,11 @@ export function findDescription(file: string): Description | undefined {
     : undefined;
 }
 
-/** OpenAPI 3.0 says `nullable` where JSON Schema has a type of its own, and next to what ajv takes it at. */
+/** Replaces `nullable` of OpenAPI 3.0 by a union with type `null`: ajv accepts `nullable` only next to `type`. */
 function withNull(_key: unknown, value: unknown): unknown {
   if (!isObject(value) || value['nullable'] !== true) return value;
   const { nullable: _, ...schema } = value;
-  // One that stands alone in a union says that null is in it, and nothing else.
+  // In a union, a schema with nothing but `nullable` means null.
   if (Object.keys(schema).length === 0) return { type: 'null' };
   return { anyOf: [schema, { type: 'null' }] };
 }
@@ -57,7 +57,7 @@ function createDescription(document: unknown): Description {
     parts: template.split('/'),
   }));
 
-  /** The described path that an actual one is of; one without parameters goes first. */
+  /** Returns the path template that matches a path, preferably one without parameters. */
   function templateOf(path: string): string | undefined {
     const actual = path.split('/');
     const matches = paths.filter(
@@ -75,7 +75,7 @@ function createDescription(document: unknown): Description {
       if (template === undefined) return undefined;
       const message = status === undefined ? ['requestBody'] : ['responses', String(status)];
       const described = ['paths', template, method.toLowerCase(), ...message];
-      // Where a status has no line of its own, that of its hundred holds.
+      // A status that is not described itself has the description of its class, such as 4XX.
       if (status !== undefined && !childOf(document, described))
         message.splice(1, 1, `${String(status)[0]}XX`);
       const type = contentType.split(';')[0]?.trim() ?? '';
@@ -100,6 +100,6 @@ function childOf(value: unknown, path: readonly string[]): object | undefined {
 
 const countOf = (text: string, part: string) => text.split(part).length;
 
-/** One step of a JSON pointer inside a URI. */
+/** Escapes a step of a JSON pointer inside a URI. */
 const escaped = (key: string) =>
   encodeURIComponent(key.replaceAll('~', '~0').replaceAll('/', '~1'));

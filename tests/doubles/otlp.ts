@@ -45,21 +45,21 @@ export type ReceivedSpan = Omit<z.infer<typeof span>, 'attributes'> & {
   readonly resource: Readonly<Record<string, unknown>>;
 };
 
-/** A receiver of OTLP over HTTP as JSON, which reads it as the specification has it and refuses anything else. */
+/** A receiver of OTLP/HTTP with JSON. It validates bodies by the specification and refuses anything else. */
 export type OtlpReceiver = AsyncDisposable & {
   readonly url: string;
   readonly spans: readonly ReceivedSpan[];
-  /** The metrics as they came last, by name. */
+  /** Last value of each metric, by name. */
   readonly metrics: ReadonlyMap<string, object>;
-  /** All bodies as they came. */
+  /** All bodies, unparsed. */
   readonly bodies: readonly string[];
-  /** The headers of the newest request. */
+  /** Headers of the newest request. */
   readonly headers: Readonly<Record<string, unknown>>;
-  /** How many requests have come, also those that are not answered. */
+  /** Number of requests so far, including those that are not answered. */
   readonly requests: number;
 };
 
-/** `behaviour`: answers, keeps the connection and says nothing, or refuses with 503. */
+/** Starts a receiver. `behaviour`: it answers, keeps connections open without an answer, or refuses with 503. */
 export async function startOtlp(
   behaviour: 'answers' | 'hangs' | 'refuses' = 'answers',
 ): Promise<OtlpReceiver> {
@@ -95,7 +95,7 @@ export async function startOtlp(
       receive(request.url, body);
       return response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
     });
-    // A sender that does not wait any more.
+    // The body is invalid, or the sender disconnected while it was read.
     received.catch(() => response.destroy());
   });
   server.listen(0, '127.0.0.1');

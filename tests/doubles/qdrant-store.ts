@@ -11,13 +11,13 @@ type Stored = {
 type Collection = {
   readonly size: number;
   readonly config: Body;
-  /** The limits of strict mode. */
+  /** Settings of strict mode of the collection. */
   strict: Body;
   readonly points: Map<string, Stored>;
   readonly indexes: Map<string, Body>;
 };
 
-/** What Qdrant does with collections and points, as far as the hub asks for it; the rest is refused. */
+/** The operations of Qdrant on collections and points that the hub uses. Other requests are refused. */
 export type Store = {
   list(): Answer;
   read(name: string): Answer;
@@ -43,7 +43,7 @@ const done = (result: unknown): Answer => ({
   body: { result, status: 'ok', time: 0.000123 },
 });
 
-/** What is wrong with a request, in Qdrant's words. */
+/** A rejected request, with Qdrant's message. */
 class Wrong extends Error {
   readonly title: string;
 
@@ -55,7 +55,7 @@ class Wrong extends Error {
 
 const hnsw = { m: 16, ef_construct: 100, full_scan_threshold: 10_000 };
 
-/** `needsIndexParams`: an integer index must say both `lookup` and `range`, as in all versions before 1.11.1. */
+/** Creates an empty store. `needsIndexParams`: integer indexes need both `lookup` and `range`, as before 1.11.1. */
 export function createStore({ needsIndexParams }: { readonly needsIndexParams: boolean }): Store {
   const collections = new Map<string, Collection>();
   let operations = 0;
@@ -71,7 +71,7 @@ export function createStore({ needsIndexParams }: { readonly needsIndexParams: b
     }
   }
 
-  /** Without `wait` a real one has only noted down what it is to do, and does it later. */
+  /** Result of an update. Without `wait` a real Qdrant has only queued the operation. */
   const updated = (waits: boolean) => ({
     operation_id: ++operations,
     status: waits ? 'completed' : 'acknowledged',
@@ -97,7 +97,7 @@ export function createStore({ needsIndexParams }: { readonly needsIndexParams: b
     create(name, { vectors, on_disk_payload: onDisk, hnsw_config: graph }) {
       if (collections.has(name))
         return refuse(409, `Wrong input: Collection \`${name}\` already exists!`);
-      // With several vectors, each has a size of its own: the double stores no points for them.
+      // Named vectors have a size each. The double stores no points with them.
       const size = Number(isObject(vectors) ? (vectors['size'] ?? 0) : 0);
       const config = {
         params: {
@@ -124,7 +124,7 @@ export function createStore({ needsIndexParams }: { readonly needsIndexParams: b
     index: (name, { field_name: field, field_schema: schema }) =>
       within(name, ({ indexes }) => {
         if (typeof field !== 'string' || !isObject(schema)) throw new Wrong('no field');
-        // 1.10.1 refuses the whole body.
+        // Qdrant 1.10.1 rejects the whole body.
         if (
           needsIndexParams &&
           schema['type'] === 'integer' &&
@@ -178,7 +178,7 @@ export function createStore({ needsIndexParams }: { readonly needsIndexParams: b
   };
 }
 
-/** Seen in 1.19.0: strict mode refuses exact counts as well as exact searches, these with another reason. */
+/** Fails if strict mode forbids exact requests. In 1.19.0 the reason for counts differs from that for searches. */
 function checkExact({ strict }: Collection, isExact: boolean, reason = noExact): void {
   if (isExact && strict['enabled'] === true && strict['search_allow_exact'] === false)
     throw new Wrong(reason, 'Bad request');
@@ -216,7 +216,7 @@ function nearest(
     .sort((a, b) => b.score - a.score);
 }
 
-/** Qdrant orders by what has an index for ranges, and refuses any other field. */
+/** Sorts points by a field with an integer index. Like Qdrant, it refuses fields without a range index. */
 function ordered(
   { indexes }: Collection,
   points: readonly Stored[],
@@ -249,7 +249,7 @@ function storedOf(point: unknown, size: number, version: number): Stored {
 const wrongSize = (has: number, got: number) =>
   new Wrong(`Vector dimension error: expected dim: ${has}, got ${got}`);
 
-/** A filter of `must` or `should`, with `match` of a value, `range` and `is_empty`. */
+/** Returns the predicate of a filter: `must` or `should`, of `match` with a value, `range` and `is_empty`. */
 function filterOf(filter: unknown): (point: Stored) => boolean {
   if (filter === undefined) return () => true;
   const { must, should } = isObject(filter) ? filter : {};
@@ -278,7 +278,7 @@ function numbersOf(value: unknown): readonly number[] {
   });
 }
 
-/** For a collection with the distance Cosine Qdrant keeps vectors at the length of one, in 32 bits. */
+/** Normalizes a vector to 32-bit floats, as Qdrant stores vectors of collections with distance Cosine. */
 function unitOf(vector: readonly number[]): readonly number[] {
   const length = Math.hypot(...vector);
   return vector.map(value => Math.fround(length === 0 ? 0 : value / length));

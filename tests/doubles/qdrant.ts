@@ -6,55 +6,55 @@ import { freePort } from '#helpers/port';
 import { findDescription } from './openapi.ts';
 import { type Answer, type Store, createStore, refuse } from './qdrant-store.ts';
 
-/** What is wrong with a Qdrant, for every call until it is set again. */
+/** Fault of a Qdrant. It applies to every call until the test changes it. */
 export type QdrantFault =
-  /** Takes the call and never answers. */
+  /** Receives the call and never answers. */
   | 'hangs'
-  /** Sends the head of an answer and a part of its body, and then nothing more. */
+  /** Sends the header and a part of the body of an answer, and then nothing more. */
   | 'hangs_midway'
   /** Breaks the connection. */
   | 'resets'
-  /** 500, with a reason. */
+  /** Answers with 500 and a JSON error. */
   | 'fails'
-  /** 429 with Retry-After, as a limit of requests has it. */
+  /** Answers with 429 and Retry-After, like a rate limit. */
   | 'is_busy'
-  /** 500 for all changes of points, where there is no room on the disk (seen in 1.19.0). */
+  /** Answers all changes of points with 500, because the disk is full (observed in 1.19.0). */
   | 'is_full'
-  /** 200 and a page, as a wrong address has it. */
+  /** Answers with 200 and an HTML page, as a wrong address does. */
   | 'is_a_page'
-  /** 502 and a page, as a proxy before a Qdrant that is away has it. */
+  /** Answers with 502 and an HTML page, like a proxy whose Qdrant is down. */
   | 'is_behind_a_page'
-  /** 200 and JSON that is no answer of Qdrant. */
+  /** Answers with 200 and JSON of another API. */
   | 'is_another_api';
 
-/** A Qdrant 1.19 over HTTP that keeps its points in memory. */
+/** A double of Qdrant 1.19 over HTTP, which stores points in memory. */
 export type QdrantDouble = AsyncDisposable & {
   readonly url: string;
   fault: QdrantFault | undefined;
-  /** Method and path of each call that came in, without the query. */
+  /** Method and path of each call, without the query. */
   readonly calls: readonly string[];
   /**
-   * Answers that were compressed because the caller accepts it. Seen in 1.19.0: they leave in two parts, and the second
-   * waits up to 40 ms for the acknowledgement of the first.
+   * Number of answers that were compressed because the caller accepts it. Compressed answers of 1.19.0 leave in two
+   * parts, and the second waits up to 40 ms for the acknowledgement of the first.
    */
   readonly compressed: number;
-  /** Calls that hang and whose caller is still there. */
+  /** Number of calls that hang and whose caller is still connected. */
   readonly hanging: number;
-  /** In what its answers, and what it was asked, are not as the description of the API says. */
+  /** Deviations of requests and answers from the OpenAPI description. */
   readonly problems: readonly string[];
-  /** Stops listening, and listens again on the same port; its points stay. */
+  /** Stops listening. `comeBack` listens again on the same port, with the same points. */
   goAway(): Promise<void>;
   comeBack(): Promise<void>;
 };
 
-/** What the double is checked against; undefined where it is not to be had. */
+/** OpenAPI description that the double is checked against; undefined if its file does not exist. */
 export const qdrantDescription = findDescription('qdrant-1.19.json');
 
-/** Starts one on a port of its own. With a key, calls without it are refused. */
+/** Starts a Qdrant double on a free port. If `apiKey` is given, calls without it are refused. */
 export async function startQdrant(
   options: {
     readonly apiKey?: string;
-    /** 1.19.0 by default; others differ in what `createStore` and `answerTo` say of them. */
+    /** Version of Qdrant. Default: 1.19.0. Before 1.11.1 integer indexes need more params (`createStore`). */
     readonly version?: string;
   } = {},
 ): Promise<QdrantDouble> {
@@ -78,7 +78,7 @@ export async function startQdrant(
     if (body !== undefined) check({ method, path, status: undefined, body });
     const isFault = fault !== 'is_full' || /\/points(?:\/delete)?$/.test(path);
     if (fault && isFault) return misbehave(fault, request, response);
-    // Seen in 1.19.0: the version is told without a key.
+    // Qdrant 1.19.0 sends its version without an API key.
     const isOpen = path === '/';
     if (!isOpen && options.apiKey !== undefined && request.headers['api-key'] !== options.apiKey) {
       response.writeHead(401, { 'content-type': 'text/plain' });

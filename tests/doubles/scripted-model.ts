@@ -9,31 +9,31 @@ import {
 } from './ollama.ts';
 import { contentOf } from './ollama-reply.ts';
 
-/** A message of the history, as Ollama reads it. */
+/** A message of the history of a chat, in Ollama's format. */
 type ScriptedMessage = {
   readonly role: string;
   readonly content: string;
   readonly toolCalls: readonly { readonly name: string; readonly arguments: object }[];
-  /** The tool that a message of role `tool` answers for. */
+  /** Name of the tool whose result the message is, in messages of role `tool`. */
   readonly toolName: string | undefined;
 };
 
-/** A chat as a script reads it. */
+/** A chat request as scripts read it. */
 export type ScriptedRequest = {
-  /** Counts the chats of this double, from 0 on. */
+  /** Number of the chat in this double, from 0. */
   readonly at: number;
   readonly model: string;
   readonly system: string | undefined;
-  /** Without the system message. */
+  /** All messages except the system message. */
   readonly messages: readonly ScriptedMessage[];
   readonly last: ScriptedMessage | undefined;
-  /** Names of the tools that are offered. */
+  /** Names of the tools that the request offers. */
   readonly tools: readonly string[];
-  /** The whole body. */
+  /** Body of the request. */
   readonly asked: Asked;
 };
 
-/** What the model does: a promise is a delay, a Reply has tool calls, pieces and faults (`busy`, `hang` and others). */
+/** Returns the model's reply to a chat: a text, or a Reply with tool calls, chunks and faults. A promise delays it. */
 export type Script = (request: ScriptedRequest) => Said | Promise<Said>;
 
 type ScriptedModel = {
@@ -43,12 +43,12 @@ type ScriptedModel = {
 };
 
 type ScriptedOptions = Omit<OllamaDoubleOptions, 'models'> & {
-  /** By default `scripted:1b`, which chats and calls tools. */
+  /** Models of the double. Default: `scripted:1b`, which chats and calls tools. */
   readonly models?: readonly ScriptedModel[];
   readonly script: Script;
 };
 
-/** Starts an Ollama whose models follow a script, by Ollama's own wire format. */
+/** Starts an Ollama double whose models reply by a script. */
 export async function startScriptedOllama(options: ScriptedOptions): Promise<OllamaDouble> {
   const { models = [{ name: 'scripted:1b' }], script, ...others } = options;
   const ollama = await startOllama({ ...others, models: [] });

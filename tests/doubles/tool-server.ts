@@ -1,12 +1,12 @@
 import { json } from '../runtimes/remote/scene.ts';
 import { type Served, serve } from '../runtimes/remote/serve.ts';
 
-/** What a tool does: its result, or what it resolves to. */
+/** A tool: takes the arguments of a call and returns its result. */
 type Tool = (given: { readonly [name: string]: unknown }) => object | Promise<object>;
 
 /**
- * A server of 2025-11-25 over HTTP in this process, for any number of hubs: none of them has a process to start. It keeps no
- * sessions, and has no streams.
+ * Starts an MCP server of 2025-11-25 over HTTP in this process, for any number of hubs, which need no process for it.
+ * It has no sessions and no streams.
  */
 export async function startToolServer(
   tools: Readonly<Record<string, Tool>>,
