@@ -30,7 +30,7 @@ async function start(): Promise<HubProcess> {
   return hub;
 }
 
-/** The calls of tools, oldest first. */
+/** Returns the calls of tools that the hub recorded, oldest first. */
 async function callsOf(hub: HubProcess): Promise<readonly Record<string, unknown>[]> {
   const answer = await getJson(hub, '/activity?limit=500');
   assert.ok(isObject(answer) && Array.isArray(answer['calls']));

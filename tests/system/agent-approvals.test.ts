@@ -7,7 +7,7 @@ import { type ScriptedRequest, startScriptedOllama } from '../doubles/scripted-m
 import { describeWithEngine } from '../helpers/engine.ts';
 import { type HubProcess, startHub, until } from '../helpers/hub-process.ts';
 
-/** Time that a call of an agent waits for a person, in seconds. */
+/** How long a call of an agent waits for approval, in seconds. */
 const agentWait = 3;
 
 type Answer = { readonly [key: string]: unknown };
@@ -61,7 +61,7 @@ describeWithEngine('a call of an agent in its container that a rule wants confir
     return content;
   }
 
-  /** Follows a stream of events. */
+  /** Collects the text of an event stream. */
   async function follow(path: string) {
     const ending = new AbortController();
     const { body } = await fetch(`${hub.url}${path}`, {
@@ -73,7 +73,7 @@ describeWithEngine('a call of an agent in its container that a rule wants confir
     const reading = async () => {
       for await (const chunk of body.pipeThrough(new TextDecoderStream())) text += chunk;
     };
-    reading().catch(() => undefined); // The test ends the stream.
+    reading().catch(() => undefined); // The test aborts the stream.
     return { text: () => text, stop: () => ending.abort() };
   }
 
@@ -89,7 +89,7 @@ describeWithEngine('a call of an agent in its container that a rule wants confir
     return messages[0].content[0].text;
   }
 
-  /** The approval of the call that waits with this text. */
+  /** Waits for an approval that contains this text, and returns it. */
   async function waitingFor(text: string): Promise<string> {
     const { approvals } = await until(
       () => ask('GET', '/approvals'),
@@ -133,7 +133,7 @@ describeWithEngine('a call of an agent in its container that a rule wants confir
   });
 });
 
-/** Calls the tool with the rest of the message, and repeats what comes of it. */
+/** A model that calls the tool with the rest of the message, and repeats its result. */
 function echo({ messages, last }: ScriptedRequest) {
   const asked = messages.findLast(({ role }) => role === 'user')?.content ?? '';
   if (last?.role === 'tool') return `the tool said: ${last.content}`;

@@ -59,7 +59,7 @@ describeWithEngine('agents and the official clients of both revisions', () => {
     return Object.assign(client, { [Symbol.asyncDispose]: () => client.close() });
   }
 
-  /** A request as a client sends it that knows the tasks extension: the official one has no methods for it. */
+  /** Sends a request of the tasks extension, for which the official client has no methods. */
   async function post(path: string, method: string, params: object, headers = {}) {
     const name = Object.entries(params).find(([key]) => key === 'name' || key === 'taskId')?.[1];
     return await fetch(`${hub.url}${path}`, {
@@ -130,7 +130,7 @@ describeWithEngine('agents and the official clients of both revisions', () => {
     { path: '/mcp', agent: 'modern' },
     { path: '/mcp/agents', agent: 'modern-too' },
   ])('at $path', ({ path, agent }) => {
-    // Its agent is new: the container takes longer to start than the client takes to listen.
+    // The agent is new, so its container takes longer to start than the client takes to subscribe.
     test('a turn is a task of the extension of 2026-07-28, with its state in notifications', async () => {
       const { capabilities } = await ask(path, 'server/discover', {});
       expect(capabilities).toMatchObject({ extensions: { [tasksExtension]: {} } });
@@ -226,7 +226,7 @@ describeWithEngine('agents and the official clients of both revisions', () => {
     test('the user of a client with a session, who may decline', async () => {
       await provide();
       await using declining = await connectLegacy('decline');
-      // What a model says does not replace the user's answer.
+      // `confirm`, which a model can set, does not replace the user's answer.
       const confirmed = { ...remove, arguments: { ...remove.arguments, confirm: true } };
       expect(await declining.callTool(confirmed)).toMatchObject({
         isError: true,

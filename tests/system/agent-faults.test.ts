@@ -41,7 +41,7 @@ describeWithEngine('agents under load and at their bounds', () => {
   const send = async (agent: string, message: string) =>
     String((await ask('POST', `/agents/${agent}/messages`, { message }))['message_id']);
 
-  /** Text of the answer to a message, or the code of its error. */
+  /** Returns the text of the answer to a message, or the code of its error. */
   async function outcome(agent: string, id: string): Promise<string> {
     for (;;) {
       const path = `/agents/${agent}/messages?since=${id}&wait_seconds=60&count=1000`;
@@ -66,7 +66,7 @@ describeWithEngine('agents under load and at their bounds', () => {
       'Resource temporarily unavailable',
     );
     const memory = await outcome('bomber', await send('bomber', 'memory'));
-    // The command is killed, not the agent.
+    // The engine kills the command, not the agent.
     expect(memory).toMatch(/Killed|SIGKILL|exit code 137/);
     expect(await outcome('bomber', await send('bomber', 'echo alive'))).toBe('alive');
   }, 120_000);

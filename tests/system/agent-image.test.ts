@@ -18,7 +18,7 @@ const run = promisify(execFile);
 const folder = join(import.meta.dirname, '..', '..', 'images', 'agent');
 
 type Call = { readonly name: string; readonly input: object };
-/** What the model gets: the system prompt, and for each message its role and its texts or results. */
+/** What the model receives: the system prompt, and the role and the texts or results of each message. */
 type Asked = {
   readonly system: string;
   readonly messages: readonly { readonly role: string; readonly text: string }[];
@@ -36,7 +36,7 @@ describeWithEngine('the image of agents', () => {
     image = (await run('docker', ['build', '--quiet', folder])).stdout.trim();
   });
 
-  /** Starts a container, in the place of the hub: it answers for the model and offers the tool `hub_echo`. */
+  /** Starts a container of the agent image. The test acts as the hub: its model and its tool `hub_echo`. */
   async function open(model: Model, settings: object = {}, session: object | null = null) {
     await using opened = new AsyncDisposableStack();
     const name = `agent-image-${randomUUID().slice(0, 8)}`;
@@ -74,7 +74,7 @@ describeWithEngine('the image of agents', () => {
     const flags =
       '--rm --interactive --network none --read-only --cap-drop ALL --security-opt no-new-privileges --memory 512m --pids-limit 128 --env SECRET_OF_THE_AGENT=hunter2';
     const mounts = ['--tmpfs', '/tmp', '--tmpfs', '/workspace:uid=10001,gid=10001,mode=700'];
-    opened.defer(async () => void (await run('docker', ['rm', '-f', name]).catch(() => undefined))); // It ends with its stdin.
+    opened.defer(async () => void (await run('docker', ['rm', '-f', name]).catch(() => undefined))); // The container has usually exited with its stdin.
     await client.connect(
       new StdioClientTransport({
         command: 'docker',
@@ -88,7 +88,7 @@ describeWithEngine('the image of agents', () => {
       assert.ok(isObject(structuredContent));
       return structuredContent;
     };
-    /** Told with the next message. */
+    /** Settings and session, which the agent gets with the next message. */
     let briefing: object = { session, settings: { ...usualSettings, ...settings } };
     const configure = (more: object) => {
       briefing = { settings: { ...usualSettings, ...more } };
@@ -103,7 +103,7 @@ describeWithEngine('the image of agents', () => {
         briefing = {};
         return await call('chat', { message_id: id, message, ...told });
       },
-      /** Asks the HTTP API inside the container. */
+      /** Sends a request to the HTTP API inside the container. */
       async http(method: string, path: string, body?: string): Promise<Result> {
         const script = `
 import json, sys, urllib.request, urllib.error
@@ -122,7 +122,7 @@ print(json.dumps({"status": answer.status, **json.load(answer)}))`;
     };
   }
 
-  /** A model that makes the calls one after another, and then answers with the last result. */
+  /** Creates a model that makes the given calls one after another, and then answers with the last result. */
   function caller(calls: readonly Call[]) {
     const results: string[] = [];
     let at = 0;
@@ -135,7 +135,7 @@ print(json.dumps({"status": answer.status, **json.load(answer)}))`;
     return { model, results };
   }
 
-  /** The results of tools, called one after another in one turn. */
+  /** Runs the given tool calls in one turn, and returns their results. */
   async function resultsOf(calls: readonly Call[], settings: object = {}) {
     const { model, results } = caller(calls);
     await using agent = await open(model, { steps_per_turn: 50, ...settings });

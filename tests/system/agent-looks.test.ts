@@ -18,7 +18,7 @@ import { docker } from '../runtimes/docker/hub.ts';
 import { type AgentLooks, watchAgents } from './agent-looks.ts';
 
 const run = promisify(execFile);
-/** Each starts a container, and all but four have to wait until another one has ended. */
+/** Number of agents that start at once. Each needs a container, and only four may run at a time. */
 const crowd = isLong ? 20 : 10;
 const noSecondEngine = await secondEngineProblem();
 
@@ -26,7 +26,7 @@ describeWithEngine('tasks.json agrees with the engine at every look', () => {
   let ollama: OllamaDouble;
   let hub: HubProcess;
   let looks: AgentLooks;
-  /** Of the last test. The copy of the image takes seconds, so it is made beside the others. */
+  /** Engine of the last test. Copying the image to it takes seconds, so it starts while the other tests run. */
   let second: Promise<SecondEngine> | undefined;
   const hubName = `looks-${process.pid}`;
   const options = (more: Readonly<Record<string, string>> = {}) => ({
@@ -47,13 +47,13 @@ describeWithEngine('tasks.json agrees with the engine at every look', () => {
     });
     hub = await startHub(options());
     looks = watchAgents({ hubName, dataDir: hub.dataDir }, docker);
-    // The first answer comes when the image is built.
+    // The first answer comes after the image was built.
     expect(await say('first', 'echo ready')).toBe('ready');
     if (noSecondEngine !== undefined) return;
     const { container_id: container } = await ask('GET', '/agents/first');
     const { Config } = await docker.getContainer(String(container)).inspect();
     second = startEngineWith(Config.Image);
-    second.catch(() => undefined); // The test that uses it fails.
+    second.catch(() => undefined); // The test that uses the engine reports the error.
   });
 
   afterAll(async () => {
@@ -77,7 +77,7 @@ describeWithEngine('tasks.json agrees with the engine at every look', () => {
   const send = async (agent: string, message: string) =>
     String((await ask('POST', `/agents/${agent}/messages`, { message }))['message_id']);
 
-  /** Text of the answer to a message, or the code of its error. */
+  /** Returns the text of the answer to a message, or the code of its error. */
   async function outcome(agent: string, id: string): Promise<string> {
     for (;;) {
       const path = `/agents/${agent}/messages?since=${id}&wait_seconds=60&count=1000`;
@@ -123,7 +123,7 @@ describeWithEngine('tasks.json agrees with the engine at every look', () => {
     const stopping = ask('POST', '/agents/back/stop');
     const id = await send('back', 'echo 2');
     await stopping;
-    // The owner's stop ends messages that wait; one that comes after it starts the container again.
+    // The owner's stop ends queued messages. A message that arrives after it starts the container again.
     expect(['2', 'HUB_AGENT_STOPPED']).toContain(await outcome('back', id));
     expect(await say('back', 'echo 3')).toBe('3');
     await ask('DELETE', '/agents/back');

@@ -9,20 +9,20 @@ type Entry = {
 };
 
 export type AgentLooks = {
-  /** Ends the looks. `problems`: what did not agree, each once. */
+  /** Stops the comparison. `problems`: differences that were found, each once. */
   stop(): Promise<{ readonly looks: number; readonly problems: readonly string[] }>;
 };
 
 const intervalMs = 100;
-/** Time in which the hub learns of a container that ended without its doing. */
+/** Time in which the hub must notice that a container has exited on its own. */
 const unheardMs = 1_000;
-/** Time in which a container ends that the hub stops. */
+/** Time in which a container that the hub stops must exit. */
 const endingMs = 12_000;
 
 /**
- * Compares `tasks.json` with the engine every 100 ms. They agree if each container of an agent that runs is named by the entry
- * of its agent, and each entry with a container that is not `stopped` names one that exists and has not ended. An entry is
- * `stopped` while the hub ends its container. The end of a container that the hub has not stopped is written within a second.
+ * Compares `tasks.json` with the engine every 100 ms. They agree if the entry of an agent names its running container,
+ * and if each entry that names a container and is not `stopped` names one that exists and has not exited. An entry is
+ * `stopped` while the hub stops its container. The hub records within a second that a container has exited on its own.
  */
 export function watchAgents(
   { hubName, dataDir }: { readonly hubName: string; readonly dataDir: string },
@@ -44,11 +44,11 @@ export function watchAgents(
   }
 
   async function entries(): Promise<readonly Entry[]> {
-    const text = await readFile(join(dataDir, 'tasks.json'), 'utf8').catch(() => '{"agents":[]}'); // No agent yet.
+    const text = await readFile(join(dataDir, 'tasks.json'), 'utf8').catch(() => '{"agents":[]}'); // The file does not exist before the first agent.
     return JSON.parse(text).agents;
   }
 
-  /** What does not agree at a look, each with the time in ms in which it may. */
+  /** Returns the differences found now, each with the time in ms for which it is allowed. */
   async function look(): Promise<ReadonlyMap<string, number>> {
     const found = new Map<string, number>();
     const before = await entries();
@@ -76,7 +76,7 @@ export function watchAgents(
   }
 
   async function lookOnce(): Promise<void> {
-    const found = await look().catch(() => undefined); // The engine does not answer: there is nothing to see.
+    const found = await look().catch(() => undefined); // The engine does not answer, so there is nothing to compare.
     if (!found) return since.clear();
     looks++;
     for (const known of since.keys()) if (!found.has(known)) since.delete(known);

@@ -276,7 +276,7 @@ describeWithEngine('agents in containers', () => {
     const bin = join(import.meta.dirname, '..', '..', 'bin', 'agenthub.mjs');
     const program = `${process.execPath} ${bin}`;
     const env = () => ({ ...process.env, DATA_DIR: hub.dataDir, NO_COLOR: '1', TERM: 'xterm' });
-    /** Runs a line of a shell. */
+    /** Runs `agenthub` with these arguments in a shell. */
     const agenthub = async (line: string) =>
       (await run('bash', ['-c', `${program} ${line} --url ${hub.url}`], { env: env() })).stdout;
 
@@ -304,7 +304,7 @@ describeWithEngine('agents in containers', () => {
       const answers = ['compute', '', ''];
       child.stdout.on('data', (chunk: Buffer) => {
         shown += chunk.toString();
-        // Each question is answered when it is asked.
+        // Answers each prompt of the terminal once it appears.
         const asked = shown.split('you> ').length - 1;
         while (answers.length > 3 - asked) child.stdin.write(`${answers.shift()}\n`);
       });
@@ -363,7 +363,7 @@ describeWithEngine('agents in containers', () => {
     );
     expect(after['container_id']).toBe(before);
     expect(await say('clerk', 'what did I say?')).toBe('remember, remember');
-    // What an agent has spent counts on in the next run.
+    // The tokens that an agent spent still count after a restart of the hub.
     await ask('POST', '/agents/writer/configure', { budget: { tokens_per_hour: 1 } });
     expect(await say('writer', 'compute')).toMatch(
       /^HUB_BUDGET_SPENT: \d+ tokens were spent in the last hour/,
@@ -373,8 +373,7 @@ describeWithEngine('agents in containers', () => {
 
 type Answer = { readonly [key: string]: unknown };
 
-/** What the model of these agents does. */
-/** A program that says what comes of a request to each address of a message. */
+/** A Python program that requests each URL in a message, and prints the status or the error. */
 const reach = (message: string) => `
 import urllib.request, urllib.error
 for url in ${JSON.stringify(message.split(' ').slice(1))}:

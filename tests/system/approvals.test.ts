@@ -21,13 +21,13 @@ const config = {
   policy: [{ annotations: { destructiveHint: true }, action: 'confirm' }],
 };
 
-/** Resolves when the client is listed a tool. */
+/** Resolves when a tool is in the list that the client gets. */
 async function lists(client: EraClient, tool: string): Promise<void> {
   for (let tries = 0; tries < 1_000; tries++) if ((await client.toolNames()).includes(tool)) return;
   assert.fail(`${tool} is not listed`);
 }
 
-/** The status of a call over REST, and the id of its approval. */
+/** Calls a tool over REST. Returns the status and the id of the approval. */
 async function callOver({ url }: HubProcess, text: string) {
   const answer = await fetch(`${url}/mcp/echo/tools/call`, {
     method: 'POST',
@@ -67,7 +67,7 @@ describe('a hub that is killed while 100 calls wait for a person', () => {
     const asked = await connectEra('2025', `${first.url}/mcp`, {
       elicitation: () => new Promise<never>(() => undefined),
     });
-    // It is lost with its hub.
+    // The question to the client is lost when the hub is killed.
     asked.call('echo_echo', { text: 'asked' }).catch(() => undefined);
     await until(() => asked.asked.includes('elicitation/create'));
     await first.kill();
@@ -76,7 +76,7 @@ describe('a hub that is killed while 100 calls wait for a person', () => {
     const waiting = await waitingAt(second);
     const states = (state: string) =>
       waiting.filter(one => isObject(one) && one['state'] === state).length;
-    // The question of the session is not among them: its client is asked anew.
+    // The approval that the client's user was asked for may be among the pending ones.
     assert.equal(states('approved'), 7);
     assert.ok(states('pending') === 90 || states('pending') === 91, String(states('pending')));
     for (const text of used) assert.equal((await callOver(second, text)).status, 403);

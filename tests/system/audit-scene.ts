@@ -1,4 +1,4 @@
-// What tests of the audit log share: hubs with two servers, clients, and the lines that a hub has written.
+// Shared by the tests of the audit log: hubs with two servers, clients, and the lines that a hub has written.
 import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
@@ -24,7 +24,7 @@ export const fixture = (file: string, entry: object = {}) => ({
 });
 export const servers = { echo: fixture('echo.mjs'), quick: fixture('echo.mjs', { timeout: 1 }) };
 
-/** The configuration of a hub with one server. */
+/** Config of a hub with one server. */
 export const onlyEcho = { servers: { echo: servers.echo } };
 
 type Line = Readonly<Record<string, unknown>>;
@@ -36,7 +36,7 @@ export async function textsOf(dataDir: string): Promise<readonly string[]> {
   return texts.flatMap(text => text.split('\n').slice(0, -1));
 }
 
-/** The lines that a hub has written. */
+/** Reads the lines of the audit log. */
 export async function linesOf(dataDir: string): Promise<readonly Line[]> {
   return (await textsOf(dataDir)).map((text): Line => JSON.parse(text));
 }
@@ -77,10 +77,10 @@ export async function post(hub: HubProcess, path: string, body?: object) {
   });
 }
 
-/** The name of the call that follows those of a test. Lines are written in order, so all before it are there with it. */
+/** Tool of a call that ends each test. Lines are written in order, so earlier ones are written by then. */
 const last = 'last_of_its_test';
 
-/** The lines that a running hub writes for the calls of `makeCalls`. */
+/** Returns the lines that a running hub writes for the calls of `makeCalls`. */
 export async function linesOfCallsBy(
   hub: HubProcess,
   makeCalls: () => Promise<void>,

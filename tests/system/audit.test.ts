@@ -25,7 +25,7 @@ import {
 
 const uri = 'echo://greeting';
 
-/** Resolves when a server has a call. */
+/** Resolves when a server has exactly one call in flight. */
 const isAt = async (hub: HubProcess, server: string) =>
   await until(
     async () => await (await fetch(`${hub.url}/metrics`)).text(),
@@ -38,7 +38,7 @@ const subscriptions = {
     ['resources/subscribe', uri, 'echo', 'ok'],
     ['resources/unsubscribe', uri, 'echo', 'ok'],
   ],
-  // Its line is written when the stream ends.
+  // The line of a subscription is written when its stream ends.
   '2026': [['subscriptions/listen', undefined, undefined, 'HUB_CALL_CANCELLED']],
 } as const;
 
@@ -145,7 +145,7 @@ describe.each(['SIGTERM', 'SIGKILL'] as const)('with 100 calls in flight at %s',
         body: JSON.stringify({ name: 'slow', arguments: { ms } }),
       });
       await answer.text();
-      // Refused by the hub that stops: it was no call.
+      // A hub that stops refuses further calls, so only answers with 200 count.
       if (answer.status === 200) answered.push(performance.now());
       return answer.status;
     };
@@ -165,7 +165,7 @@ describe.each(['SIGTERM', 'SIGKILL'] as const)('with 100 calls in flight at %s',
     isOver = true;
     await clients;
     const lines = callsIn(await linesOf(hub.dataDir)).length;
-    // Lines of the last 0.1 s before a kill are not written yet.
+    // After a kill, lines of the last moment (0.1 s) may not be written.
     const written = signal === 'SIGTERM' ? answered : answered.filter(at => at < endedAt - 200);
     assert.ok(lines >= written.length, `${lines} lines of ${written.length} answered calls`);
     assert.deepEqual(await problemsOf(hub), []);
@@ -221,7 +221,7 @@ test('administrative changes and refused requests get a line that says who and w
   assert.ok(pinned.some(({ target }) => target === 'echo'));
   assert.deepEqual(
     lines
-      // Servers pin their definitions when their lists are read, at any time between the changes.
+      // A server pins its definitions whenever its lists are read, which is at any time between the changes.
       .filter(({ kind, action }) => kind !== 'log' && action !== 'definitions_pinned')
       .map(line => Object.fromEntries(Object.entries(line).filter(([name]) => !varying.has(name)))),
     [

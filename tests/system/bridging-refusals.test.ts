@@ -20,7 +20,7 @@ const sampled = { role: 'assistant', model: 'none', content: { type: 'text', tex
 
 type Json = { readonly [name: string]: unknown };
 
-/** One request of 2026-07-28 for a tool, as a client sends it that keeps nothing; its answer. */
+/** Sends one stateless tool call of 2026-07-28 and returns its answer. */
 async function callOf2026(
   url: string,
   tool: string,
@@ -52,7 +52,7 @@ async function callOf2026(
   return isObject(value) ? value : assert.fail(text);
 }
 
-/** What an answer asks for, and the state to come back with. */
+/** Returns the input requests of an answer, and the state with which the client must continue. */
 function inputRequired({ result }: Json): {
   readonly requestState: string;
   readonly keys: readonly string[];
@@ -64,7 +64,7 @@ function inputRequired({ result }: Json): {
   return { requestState, keys: Object.keys(inputRequests), requests: inputRequests };
 }
 
-/** The text of a result of a tool. */
+/** Returns the text of a tool's result. */
 function textOf({ result }: Json): string {
   const content = isObject(result) ? result['content'] : undefined;
   const [first]: readonly unknown[] = Array.isArray(content) ? content : [];
@@ -97,11 +97,11 @@ describe('a client of 2026 that is asked by a server of 2025', () => {
   afterAll(async () => {
     await hub?.[Symbol.asyncDispose]();
   });
-  /** Calls of clients that do not come back are over. */
+  /** Lets calls expire whose clients do not come back. */
   const expire = async () => {
     clock.advance(tenMinutes + 1);
     await until(() => upstream().inFlight() === 0);
-    // Until the server has read that it is over, nobody else can be asked.
+    // The server allows no other caller before it has read that the call has ended.
     await until(() => upstream().onlyCaller() === 'none');
   };
   afterEach(expire);
@@ -156,7 +156,7 @@ describe('a client of 2026 that is asked by a server of 2025', () => {
       const more = { requestState: state, ...answering(keys, accepted) };
       assertRefused(await callOf2026(url, 'ask_person', { more }), -32602, /requestState/);
     }
-    // The call waits all the same, for whoever has the true one.
+    // Attempts with a wrong state do not end the call: the true state still continues it.
     const more = { requestState, ...answering(keys, accepted) };
     assert.match(textOf(await callOf2026(url, 'ask_person', { more })), /accept/);
   });
@@ -244,7 +244,7 @@ describe('a client of 2026 that is asked by a server of 2025', () => {
       assert.match(message, /several clients/);
       clock.advance(90_000);
       assert.equal(upstream().inFlight(), 0, 'the call is over');
-      // The server has read by then that nobody waits for it.
+      // By then the server has read that the call was cancelled.
       await until(() => upstream().onlyCaller() === 'none');
       assert.equal(await client.call('ask_person'), 'the person: accept {"name":"Ada"}');
       assert.match(JSON.parse(await refusals()).at(-1), /did not come back within 90 seconds/);
@@ -263,7 +263,7 @@ describe('a client of 2026 that is asked by a server of 2025', () => {
     const hangingUp = new AbortController();
     const lost = refusal(callOf2026(url, 'wait', { args: { label: 'hung-up' } }, hangingUp.signal));
     await using client = await connectEra('2026', url);
-    // A cancellation that arrives together with its request is heard before the tool begins.
+    // The server would process a cancellation that arrives together with its request before the tool starts.
     while (!JSON.parse(await client.call('cancelled')).waiting.includes('hung-up'));
     hangingUp.abort();
     await lost;
@@ -376,7 +376,7 @@ describe('a client of 2025', () => {
   });
 });
 
-/** Leaves a call in flight; what it gives ends it. */
+/** Starts a call and waits for its progress. The returned function cancels it. */
 async function inFlight(client: EraClient, label: string): Promise<() => Promise<void>> {
   const begun = Promise.withResolvers<void>();
   const aborting = new AbortController();

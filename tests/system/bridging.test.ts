@@ -5,7 +5,7 @@ import { type Era, type EraClient, connectEra, eras, refusal } from '#helpers/er
 import { type Fixture, type TestHub, startHub, until } from '#helpers/hub';
 import { isLong } from '#helpers/length';
 
-/** The servers of the table; each is behind a hub of its own, next to one that has nothing to do with it. */
+/** Servers under test. Each has a hub of its own, together with an unrelated server. */
 const servers = {
   '2025': { file: '../eras/server-2025.mjs' },
   '2025 with an instance for each session': {
@@ -30,12 +30,12 @@ const kinds: readonly Kind[] = [
 ];
 
 /**
- * These have every cell at both endpoints for both eras of clients. The others, which speak to a server as these do, have
- * every cell for both eras of clients, at one endpoint each: the endpoint only changes names.
+ * These servers are tested at both endpoints with clients of both eras. The others, which the hub speaks to in the same
+ * way, are tested at one endpoint for each era of clients: an endpoint only changes names.
  */
 const everyView: readonly Kind[] = ['2025', '2026'];
 
-/** The same server by its own names, and by those that it has among all. */
+/** Endpoints of the server: its own, with original names, and that of all servers, with prefixed names. */
 const views = [
   { path: '/mcp/fixture', of: (own: string) => own },
   { path: '/mcp', of: (own: string) => `fixture_${own}` },
@@ -105,7 +105,7 @@ describe.for(kinds)('behind the hub, a server of %s', kind => {
   });
 });
 
-/** Resolves when the server runs again. */
+/** Restarts the server. Resolves when it runs again. */
 async function restart(hub: TestHub): Promise<void> {
   const response = await fetch(`${hub.url}/servers/fixture/restart`, {
     method: 'POST',
@@ -114,7 +114,7 @@ async function restart(hub: TestHub): Promise<void> {
   assert.equal(response.status, 200, await response.text());
 }
 
-/** A hub with one server of each era. */
+/** Starts a hub with one server of each era. */
 const startBoth = () =>
   startHub([
     { name: 's2025', file: '../eras/server-2025.mjs' },
@@ -259,7 +259,7 @@ describe('what one revision has and the other has not', () => {
   );
 });
 
-/** A call that stays in flight until it is disposed of. */
+/** Starts a call that stays in flight until it is disposed of. */
 async function inFlight(client: EraClient, label: string): Promise<AsyncDisposable> {
   const begun = Promise.withResolvers<void>();
   const aborting = new AbortController();

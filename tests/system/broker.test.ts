@@ -43,10 +43,10 @@ let folder = '';
 let root = '';
 let socketPath = '';
 let broker: Service;
-/** Containers, networks and volumes of the engine to remove at the end, by path. */
+/** Paths of containers, networks and volumes of the engine that are removed at the end. */
 const leftovers: string[] = [];
 
-/** Says back what it hears, and something after the end of it. */
+/** A program that echoes each line of its stdin, and writes once more after stdin has ended. */
 const echo = `
   process.stdin.on('data', line => console.log('got ' + line));
   process.stdin.on('end', () => setTimeout(() => console.log('after the end'), 500));`;
@@ -86,7 +86,7 @@ const viaBroker = (method: string, target: string, body?: unknown) =>
 const viaEngine = (method: string, target: string, body?: unknown) =>
   call(enginePath, method, target, body === undefined ? undefined : JSON.stringify(body), jsonType);
 
-/** Creates a container by the broker; gives its id. */
+/** Creates a container through the broker, and returns its id. */
 async function create(name: string, body: object): Promise<string> {
   const answer = await viaBroker('POST', `/containers/create?name=${hubName}-${name}`, body);
   assert.equal(answer.status, 201, answer.text);
@@ -108,7 +108,7 @@ function attach(id: string): Promise<Duplex> {
     method: 'POST',
     path: `/containers/${id}/attach?stream=1&stdin=1&stdout=1&stderr=1`,
     headers: { Connection: 'Upgrade', Upgrade: 'tcp', 'Content-Length': '0' },
-    // The hub may have said all it has to say and go on listening.
+    // The hub may half-close the connection and go on reading.
     createConnection: () => connect({ path: socketPath, allowHalfOpen: true }),
   });
   asked.on('upgrade', (_, socket, head) => {
@@ -121,7 +121,7 @@ function attach(id: string): Promise<Duplex> {
   return promise;
 }
 
-/** An attach to a container of its own that has answered once. Resolves when it is silent from then on. */
+/** Attaches to a new container and waits for its first output. Nothing is sent on the connection from then on. */
 async function openSilentAttach() {
   const id = await create(
     'attach',
@@ -135,7 +135,7 @@ async function openSilentAttach() {
   return { id, stream, output, sinceMs: performance.now() };
 }
 
-/** Collects what comes of a stream, and waits for a text in it. */
+/** Collects the output of a stream, and waits for a text in it. */
 function listen(stream: Duplex) {
   let heard = '';
   let ended = false;
@@ -161,7 +161,7 @@ function assertRefused(answer: Answer, message: RegExp, status = 403): void {
 }
 
 describeWithEngine('the broker', () => {
-  /** Silent while other tests run. The drivers of the last tests would remove its container. */
+  /** Stays silent while other tests run. Opened first, as the drivers of the last tests would remove its container. */
   let silentAttach: Awaited<ReturnType<typeof openSilentAttach>>;
 
   beforeAll(async () => {
@@ -238,7 +238,7 @@ describeWithEngine('the broker', () => {
       assert.ok(volume.text.includes(`"io.agenthub.hub":"${hubId}"`), volume.text);
       const list = await viaBroker('GET', '/containers/json?all=1');
       assert.ok(list.text.includes(id) && !list.text.includes(foreign), list.text);
-      // A volume that is ours already may be used again.
+      // A volume of the same hub may be used again.
       await create('again', containerBody({ Mounts: [Mounts[1]] }));
     });
 
@@ -510,7 +510,7 @@ describeWithEngine('the broker', () => {
       await pull('registry.example/server'),
       /a pull from "registry\.example", which is none of docker\.io\. Add it to AGENTHUB_REGISTRIES /,
     );
-    // The engine tries, whatever comes of it here.
+    // The broker forwards the pull. Whether the engine succeeds does not matter.
     assert.notEqual((await pull('agenthub/no-such-image')).status, 403);
   });
 
@@ -545,7 +545,7 @@ describeWithEngine('the broker', () => {
 
   describe('an attach', () => {
     test('hears on after it has ended its own half', async () => {
-      // Made with StdinOnce, which the hub does not use: without it the engine itself ends both halves.
+      // With StdinOnce, unlike containers of the hub: without it the engine closes both directions itself.
       const { Labels } = containerBody();
       const made = await viaEngine('POST', '/containers/create', {
         Image: image,
@@ -639,7 +639,7 @@ describeWithEngine('the broker', () => {
 
   test('an attach is not closed for being silent for ten seconds', async () => {
     const { id, stream, output, sinceMs } = silentAttach;
-    // The wait is what is tested.
+    // The test is about this silence.
     await delay(Math.max(0, sinceMs + 11_000 - performance.now()));
     stream.write('two\n');
     await output.heard('got two');
@@ -657,7 +657,7 @@ describeWithEngine('the broker', () => {
           { hubId, hubName, dockerHost, imagesDir: 'images' },
           { clock: systemClock, log: silent, isAwaited },
         );
-      // The first run ends without a word when its way to the broker is cut.
+      // The first hub cannot stop the server, because its connection to the broker is cut.
       await using way = await createProxy(`unix://${socketPath}`);
       const killed = createDriver(() => false, way.host);
       const ready = await killed.probe(AbortSignal.timeout(5_000));
@@ -789,7 +789,7 @@ describeWithEngine('the broker', () => {
   });
 });
 
-/** Sends bytes as they are; gives all that is answered until the connection ends. */
+/** Sends raw bytes. Returns all that is received until the connection closes. */
 async function raw(path: string, text: string): Promise<string> {
   const socket = connect({ path });
   socket.write(text);

@@ -13,7 +13,7 @@ import { docker } from '../runtimes/docker/hub.ts';
 const hubName = `builds-${process.pid}`;
 const stdio = join(import.meta.dirname, '..', 'fixtures', 'servers', 'stdio.mjs');
 
-/** A server that answers with a word, and with what it finds in its image. */
+/** Source of a server that answers with `word`, and with the files in its image. */
 const program = (word: string) => `import { readdirSync } from 'node:fs';
 import { serveTools, answer, text, tool } from './stdio.mjs';
 serveTools('built', [tool('word'), tool('files')], (id, name) =>
@@ -45,7 +45,7 @@ describeWithEngine('servers of folders', () => {
         type: 'module',
         main: 'dist/server.mjs',
         scripts: {
-          // Of the scripts of the project, only this one runs.
+          // The only script of the project that is run.
           build: 'mkdir dist && cp *.mjs dist && id -u > dist/user',
           postinstall: 'exit 1',
         },
@@ -54,7 +54,7 @@ describeWithEngine('servers of folders', () => {
     const config = {
       servers: {
         own: { build: './own', auto_start: true },
-        // Two instances must not write to one volume, so it is stopped before its successor starts.
+        // Two instances must not write to one volume, so this server is stopped before its successor starts.
         kept: { build: './kept', auto_start: true, volumes: { kept: '/data' } },
         ...(isLong && { project: { build: './project', auto_start: true, args: ['x'] } }),
       },
@@ -83,7 +83,7 @@ describeWithEngine('servers of folders', () => {
     return await client.call(tool, {});
   }
 
-  /** Calls the server until it says the word. A call that fails ends it. */
+  /** Calls the server until it answers with the wanted word. Rejects if a call fails. */
   async function untilItSays(server: string, wanted: string): Promise<void> {
     await using client = await connect(`${hub.url}/mcp/${server}`);
     await until(
@@ -93,7 +93,7 @@ describeWithEngine('servers of folders', () => {
     );
   }
 
-  /** Waits until the new files are refused; gives why. */
+  /** Waits until the hub refuses the new files, and returns the reason. */
   async function refusal(server: string): Promise<string> {
     const found = await until(
       () => getJson(hub, `/servers/${server}`),
@@ -113,7 +113,7 @@ describeWithEngine('servers of folders', () => {
     assert.equal(HostConfig.NetworkMode, 'none');
   });
 
-  // Takes 10 s.
+  // This test takes 10 s.
   test.runIf(isLong)(
     'are built by npm where there is a package.json, as a user without rights',
     async () => {

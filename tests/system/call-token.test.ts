@@ -16,14 +16,14 @@ const run = promisify(execFile);
 const engineSocket = engineHost.replace('unix://', '');
 const image = 'node:24-bookworm-slim';
 
-/** Closes with all its connections. */
+/** Closes a server with all its connections. */
 function close(server: Server, open: ReadonlySet<Socket>): Promise<void> {
   const closed = new Promise<void>(resolve => server.close(() => resolve()));
   for (const socket of open) socket.destroy();
   return closed;
 }
 
-/** Joins each connection to another one, and passes on what comes on either. */
+/** Forwards connections from one address to another. `instead` may answer a first request itself. */
 async function forward(
   where: { readonly path: string } | { readonly host: string; readonly port: number },
   to: { readonly path: string } | { readonly host: string; readonly port: number },
@@ -54,7 +54,7 @@ async function forward(
   };
 }
 
-/** The engine of the tests, which says that it is the one of Docker Desktop. */
+/** Answers a version request like Docker Desktop. Other requests go to the engine. */
 function asDesktop(first: string): string | undefined {
   if (!/^GET (?:\/v[\d.]+)?\/version /.test(first)) return undefined;
   const platform = { Name: 'Docker Desktop 4.48.0 (207573)' };
@@ -77,7 +77,7 @@ const headers = {
   accept: 'application/json, text/event-stream',
 };
 
-/** What a container does that has a network: it asks the hub through the forwarder, for calls and for more. */
+/** Program in a container with a network: calls the hub through the forwarder, and tries to administer it. */
 const intruder = `
 const { request } = require('http');
 const [host, port, authorization] = process.argv.slice(1);

@@ -7,7 +7,7 @@ import {
   startClientSuite,
 } from '#fixtures/conformance/client-suite';
 
-/** What the suite asks of a client of each revision, without what is left out below. */
+/** Scenarios of the suite for clients that the hub passes, by revision. Those below are left out. */
 const played = [
   ['initialize', '2025-11-25'],
   ['tools_call', '2025-11-25'],
@@ -51,14 +51,14 @@ const played = [
   ['auth/metadata-issuer-mismatch', '2026-07-28'],
 ] as const;
 
-/** An extension that is for hosts: the hub neither loads skills nor checks what is in them. */
+/** Scenarios of an extension for hosts: the hub neither loads skills nor checks their content. */
 const ofHosts = [
   'sep-2640-client-no-prefetch',
   'sep-2640-client-verify-digest',
   'sep-2640-client-verify-size',
   'sep-2640-client-verify-frontmatter',
 ];
-/** Extensions that authorize a program without a person, or bind tokens to keys: the hub has none of them. */
+/** Scenarios of extensions that the hub lacks: authorization without a person, and tokens that are bound to keys. */
 const ofOtherGrants = [
   'auth/client-credentials-jwt',
   'auth/client-credentials-basic',
@@ -68,7 +68,7 @@ const ofOtherGrants = [
   'auth/wif-jwt-bearer',
 ];
 
-/** How many run at once: each has a server and clients. */
+/** Number of scenarios that run at once. Each has a server and clients. */
 const atOnce = 2;
 
 describe("the hub's outbound side", () => {

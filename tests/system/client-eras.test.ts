@@ -36,11 +36,11 @@ describe('resources of a modern server with "instance": "session"', () => {
   });
 });
 
-/** The names of tools that a server has been given while it ran. */
+/** Filters the names of tools that were added to a server while it ran. */
 const added = (names: readonly string[]) =>
   names.filter(name => /(added|grown_\w+)_\d+$/.test(name));
 
-/** Resolves when a client is listed a tool. That its base has come up may be told of before. */
+/** Resolves when a tool is listed to the client. A notification may come earlier, for the server's start. */
 async function lists(client: EraClient, tool: string): Promise<void> {
   for (const end = Date.now() + 15_000; Date.now() < end;)
     if ((await client.toolNames()).includes(tool)) return;
@@ -145,7 +145,7 @@ describe('an instance of a client of 2026', () => {
   );
 });
 
-/** The server of both eras over HTTP. */
+/** Starts a server of both eras over HTTP. */
 async function listening(env: Readonly<Record<string, string>> = {}) {
   const child = spawn(process.execPath, [both, '--http'], {
     stdio: ['ignore', 'ignore', 'pipe'],

@@ -8,7 +8,7 @@ const run = promisify(execFile);
 const root = join(import.meta.dirname, '..', '..');
 const label = 'io.agenthub.stand-in';
 const files = ['-f', 'docker-compose.yml', '-f', 'compose/observability.yml'];
-/** What the compose files of a clone need. */
+/** Files that the compose files need in a clone. */
 const cloned = [
   'docker-compose.yml',
   'compose',
@@ -22,10 +22,10 @@ const cloned = [
   '.npmrc',
   '.dockerignore',
 ];
-/** The config of whoever runs the tests. */
+/** Config of the user who runs the tests, which is not copied. */
 const ownConfig = join(root, 'configs', 'mcp-servers.json');
 
-/** The images of the compose files that the engine does not have get stand-ins. Returns their names. */
+/** Builds stand-ins for images of the compose files that the engine does not have. Returns their names. */
 async function addStandIns(): Promise<readonly string[]> {
   const { stdout } = await run('docker', ['compose', ...files, 'config', '--images'], {
     cwd: root,
@@ -38,7 +38,7 @@ async function addStandIns(): Promise<readonly string[]> {
       found => found.stdout,
       () => undefined,
     );
-    // Those of a test that was killed are made again.
+    // Stand-ins that a killed test has left are built again.
     if (labels === undefined || labels.includes(label)) missing.push(image);
   }
   const folder = join(root, 'tests', 'fixtures', 'stand-in');
@@ -47,9 +47,9 @@ async function addStandIns(): Promise<readonly string[]> {
   return missing;
 }
 
-/** A clone, the home of its user, and a compose project in which both are used. */
+/** Creates a clone, a home folder, and a compose project that uses both. */
 export async function openStack() {
-  // Three of the range that the system gives to nobody on its own, and none of those of compose.test.ts.
+  // Three ports below the range from which the system assigns ports, and none of those of compose.test.ts.
   const port = 10_000 + (process.pid % 3_000) * 3;
   const home = await mkdtemp(join(tmpdir(), 'agenthub-stack-'));
   const clone = join(home, 'agenthub');
@@ -80,7 +80,7 @@ export async function openStack() {
     },
     home,
     clone,
-    /** Runs a line in a shell, in the clone or another folder. Rejects with what it complained of. */
+    /** Runs a shell command in the clone or another folder. Rejects with its stderr if it fails. */
     type,
     async [Symbol.asyncDispose]() {
       await type(`docker compose ${files.join(' ')} down -v --remove-orphans`).catch(() => '');

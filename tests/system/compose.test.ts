@@ -22,13 +22,13 @@ import { placesOf } from './places-of-secrets.ts';
 const run = promisify(execFile);
 const bin = join(import.meta.dirname, '..', '..', 'bin', 'agenthub.mjs');
 const project = `agenthub-test-${process.pid}`;
-/** Of the range that the system gives to nobody on its own. */
+/** A port below the range from which the system assigns ports. */
 const port = 20_000 + (process.pid % 10_000);
 const url = `http://127.0.0.1:${port}`;
 const upMs = 280_000;
 const redisImage = 'redis:8.2.6';
 
-/** Prints the HTTP status of each host that it is given. */
+/** Python program that prints the HTTP status of each given host. */
 const reaching = `import sys, urllib.request, urllib.error
 for host in sys.argv[1:]:
     try: print(urllib.request.urlopen("http://" + host).status)
@@ -37,12 +37,12 @@ for host in sys.argv[1:]:
 const secrets = { NOTE_KEY: `noted ${randomUUID()}` };
 
 let folder = '';
-/** AGENTHUB_MOUNT_ROOT. */
+/** Value of AGENTHUB_MOUNT_ROOT. */
 let mountRoot = '/srv/agenthub';
-/** The README's files, and one that names a config of this test. */
+/** Compose files of the README, and one that sets a config of this test. */
 let files: readonly string[] = [];
 
-/** Runs docker; gives what it printed. Rejects with what it complained of. */
+/** Runs docker and returns its stdout. Rejects with its stderr if it fails. */
 async function docker(...args: readonly string[]): Promise<string> {
   const { stdout } = await run('docker', args, {
     env: { ...process.env, ROUTER_PORT: String(port), AGENTHUB_MOUNT_ROOT: mountRoot },
@@ -60,7 +60,7 @@ async function inspect(name: string): Promise<Inspected> {
   return part(value);
 }
 
-/** What `docker inspect` says, looked into by dotted paths. */
+/** Reads a value of a JSON object by its dotted path. */
 type Inspected = (path: string) => unknown;
 
 const part =
@@ -68,7 +68,7 @@ const part =
   path =>
     path.split('.').reduce<unknown>((from, key) => (isObject(from) ? from[key] : undefined), value);
 
-/** The composition as compose reads it, with these overrides. Read once. */
+/** Returns the compose config with these overrides, as docker compose resolves it. Cached. */
 async function config(...overrides: readonly string[]): Promise<Inspected> {
   const names = ['docker-compose.yml', ...overrides].flatMap(file => ['-f', file]);
   const key = names.join(' ');
@@ -78,7 +78,7 @@ async function config(...overrides: readonly string[]): Promise<Inspected> {
 }
 const texts = new Map<string, Promise<string>>();
 
-/** A server whose tool asks the proxy for a name that is not granted. */
+/** A server whose tool requests a host that is not allowed from the egress proxy. */
 const asking = `
   const { request } = require('node:http');
   const tool = { name: 'ask', inputSchema: { type: 'object' } };
@@ -114,7 +114,7 @@ describeWithEngine('the compose files', () => {
       const image = String(part(service)('image'));
       assert.match(image, /^[a-z/]+:v?\d+\.\d+\.\d+$/, name);
       assert.equal(part(service)('pull_policy'), undefined, name);
-      // One that makes the passwords and ends has no health.
+      // The service `keys` creates the passwords and exits, so it has no health check.
       assert.equal(part(service)('healthcheck') === undefined, name === 'keys', name);
       assert.ok(Number(part(service)('mem_limit')) > 0, `${name} has a bound of memory`);
     }
@@ -163,7 +163,7 @@ describeWithEngine('the compose files', () => {
     const ports = composition('services.hub.ports');
     assert.ok(Array.isArray(ports) && ports.length === 1);
     assert.equal(part(ports[0])('host_ip'), '127.0.0.1');
-    // The hub tells its own port as that of its address.
+    // The hub shows its own port in its address, so it must be the published one.
     const own = composition('services.hub.environment.ROUTER_PORT');
     assert.deepEqual([own, part(ports[0])('published')], [String(port), String(port)]);
     assert.equal(part(ports[0])('target'), port);
@@ -219,7 +219,7 @@ describeWithEngine('docker compose up, without Qdrant and with an Ollama of the 
   let obsidian: ObsidianDouble;
   const certificates = createCertificates();
   const script = ({ model, last }: ScriptedRequest) =>
-    // Models of the task.
+    // `coder:1b` and `critic:1b` are the models of the task.
     model === 'coder:1b'
       ? goodAnswer
       : model === 'critic:1b'
@@ -286,7 +286,7 @@ describeWithEngine('docker compose up, without Qdrant and with an Ollama of the 
     await compose('up', '-d', '--build', '--wait');
   }, upMs);
 
-  /** A repository of the user 1000, a vault of theirs, and one that nobody may write to. */
+  /** Creates a repository and a vault of user 1000, and a vault that is not writable. */
   async function fillMountRoot(): Promise<void> {
     const repository = join(mountRoot, 'app');
     writeFiles(repository, {
@@ -302,7 +302,7 @@ describeWithEngine('docker compose up, without Qdrant and with an Ollama of the 
     await chmod(join(mountRoot, 'locked'), 0o555);
   }
 
-  /** The data of a Redis without a password, as an older composition left it. */
+  /** Creates a volume with data of a Redis without a password, as an older compose file did. */
   async function leaveOldData(): Promise<void> {
     const volume = `${project}_redis-data`;
     const labels = [`project=${project}`, 'volume=redis-data', 'version=2.40.3'];
@@ -336,7 +336,7 @@ describeWithEngine('docker compose up, without Qdrant and with an Ollama of the 
       await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp/memory`)));
       const entities = [{ name: 'compose', entityType: 'test', observations: ['it was here'] }];
       await client.callTool({ name: 'create_entities', arguments: { entities } }, undefined, {
-        // The image of the server is built at the first start.
+        // The image of the server is built at its first start, which takes long.
         timeout: 150_000,
       });
       const graph = await client.callTool({ name: 'read_graph', arguments: {} });
@@ -404,7 +404,7 @@ describeWithEngine('docker compose up, without Qdrant and with an Ollama of the 
         Subpath: 'agents/writer/workspace',
       });
       assert.equal(agent('HostConfig.NetworkMode'), 'none');
-      // A link in the workspace leads to nothing of the data, also when the container is made again.
+      // Links in the workspace must not lead to the data of the hub, also not in a new container.
       await say('rm answer; ln -s ../../../owner-key answer; ln -s /app/data data');
       await docker('rm', '-f', `${project}-.agent-writer`);
       assert.doesNotMatch(await say('cat answer data/owner-key'), new RegExp(key));
@@ -412,7 +412,7 @@ describeWithEngine('docker compose up, without Qdrant and with an Ollama of the 
         headers: { authorization: `Bearer ${key}` },
       });
       assert.equal(file.status, 404);
-      // A granted network leads to what is granted, and no further.
+      // An agent with a granted network reaches only the hosts that are allowed.
       await ask('/agents/writer/configure', { grants: { network: { allow: ['api.test'] } } });
       await say('id -u');
       await using world = await createWorld();
@@ -502,7 +502,7 @@ describeWithEngine('docker compose up, without Qdrant and with an Ollama of the 
         'critic:1b',
       );
       const job = (await ask('POST', '/sum/run'))('job');
-      // The stream ends with the job.
+      // The event stream ends with the job.
       await (await fetch(`${url}/jobs/${String(job)}/events`)).text();
       const reviewed = await ask('GET', '/sum');
       assert.equal(reviewed('status'), 'pending_judge_review', String(reviewed('why')));

@@ -17,13 +17,13 @@ const identity = ['-c', 'user.name=a', '-c', 'user.email=a@example.com', '-c', '
 const git = async (folder: string, ...words: readonly string[]) =>
   (await run('git', [...identity, ...words], { cwd: folder })).stdout;
 
-/** Up to version 0.1 the clone tracked the config that users edited. */
+/** Up to version 0.1 Git tracked the config that users edited. */
 describe('git pull over the version in which the config moved', () => {
   let scratch = '';
   let origin = '';
   let count = 0;
 
-  /** A clone of the version before. */
+  /** Clones the repository at the version before the move. */
   async function clone(): Promise<string> {
     const folder = join(scratch, `clone-${count++}`);
     await git(scratch, 'clone', '--quiet', origin, folder);

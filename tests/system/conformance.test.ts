@@ -37,7 +37,7 @@ beforeAll(() => {
 });
 afterAll(async () => await cli[Symbol.asyncDispose]());
 
-/** Runs of the suite against the fixture itself, by revision: what a hub does is compared with them. */
+/** Runs of the suite directly against the fixture, by revision. Runs through the hub are compared with them. */
 const directRuns = new Map<Revision, Promise<Run>>();
 
 function runDirectly(revision: Revision): Promise<Run> {
@@ -61,7 +61,7 @@ describe('the conformance fixture reached directly', () => {
     const required = [...table.values()].filter(scenario => scenario.required);
     assert.equal(required.length, revision === '2025-11-25' ? 30 : 37);
     for (const [name, { passed }] of table)
-      // The suite has not got round to this one.
+      // The suite has no checks for this scenario yet.
       if (name !== 'tasks-status-notifications') assert.ok(passed > 0, `${name} shows nothing`);
   });
 
@@ -134,7 +134,8 @@ describeWithEngine('the conformance fixture behind the hub', () => {
     const servers = {
       legacy: { ...entry, era: 'legacy' },
       own: {
-        // Each scenario has sessions, so this server is started some 30 times. Containers of sessions have their own test.
+        // Each scenario opens sessions, so this server starts about 30 times. Containers of sessions have their own
+        // test.
         ...stdio(),
         runtime: 'process',
         era: 'legacy',
@@ -162,7 +163,7 @@ describeWithEngine('the conformance fixture behind the hub', () => {
     assert.equal(newest['era'], 'modern');
   });
 
-  /** Every required scenario is green, and nothing fails or warns that does not directly. */
+  /** Passes if all required scenarios pass, and nothing fails or warns that does not in a direct run. */
   const isNoWorse = async (server: string, revision: Revision) => {
     const direct = await runDirectly(revision);
     assert.equal(direct.exitCode, 0, direct.output);
@@ -177,7 +178,7 @@ describeWithEngine('the conformance fixture behind the hub', () => {
     return weaker;
   };
 
-  /** The hub answers a call that is quick in JSON, so that there is no stream to show these on. */
+  /** These checks need a stream, but the hub answers a quick call with JSON. */
   const needStreams = /^server-sse-(multiple-streams|polling): /;
 
   test.for(['legacy', 'own', 'newest'])(

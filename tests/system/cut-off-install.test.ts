@@ -12,7 +12,7 @@ import { type HubProcess, startHub, until } from '#helpers/hub-process';
 import { docker, nodeImage } from '../runtimes/docker/hub.ts';
 
 const bin = join(import.meta.dirname, '../../bin/agenthub.mjs');
-/** Runs, and never answers. */
+/** A server that runs and never answers. */
 const slow = { command: 'node', args: ['-e', 'setInterval(() => {}, 1000)'] };
 
 describeWithEngine('a hub that is killed while it tries a server out', () => {
@@ -70,7 +70,7 @@ describeWithEngine('a hub that is killed while it tries a server out', () => {
         text => text.trim() === '{}',
         10_000,
       );
-      // What is removed without "purge" leaves its volume, which only its owner may give up.
+      // Removing a server without "purge" leaves its volume, which only the owner may delete.
       const removed = await fetch(`${hub.url}/servers/kept`, {
         method: 'DELETE',
         headers: hub.ownerHeaders,

@@ -5,7 +5,7 @@ import type { LaunchSpec } from '#runtimes';
 import { askerOf, createHub, docker, factOf, script, until } from '../runtimes/docker/hub.ts';
 import { createProxy } from '../runtimes/docker/proxy.ts';
 
-/** Counts its calls, which only the same process goes on with. It answers `long` in two halves. */
+/** A server that counts its calls, so that a restart would show. It writes the answer to `long` in two parts. */
 const counter = script(`
   let calls = 0;
   let rest = '';
@@ -21,7 +21,7 @@ const counter = script(`
 const signal = AbortSignal.timeout(60_000);
 const events = { stderr() {}, progress() {} };
 
-/** A hub that is killed: what it ran is left behind, and its handle. */
+/** Starts a server on a hub that can be killed, which leaves the container and its handle behind. */
 async function killedHub(change: (spec: LaunchSpec) => LaunchSpec = spec => spec) {
   const proxy = await createProxy();
   const hub = createHub({ dockerHost: proxy.host });

@@ -17,9 +17,9 @@ const memory: PackageSpec = {
   ecosystem: 'npm',
   spec: '@modelcontextprotocol/server-memory@2026.8.31',
 };
-/** Has no dependencies, and is built in a tenth of the time. */
+/** A package without dependencies, which is built in a tenth of the time. */
 const small: PackageSpec = { ecosystem: 'npm', spec: 'json5@2.2.3' };
-/** Uses the package, and answers once. */
+/** A program that uses the package and answers once. */
 const reader = `
   const name = require('/opt/server/node_modules/json5').parse("'json5'");
   process.stdin.once('data', () => console.log(JSON.stringify({ jsonrpc: '2.0', id: 0, result: name })));`;
@@ -46,7 +46,7 @@ describeWithEngine('images of packages', () => {
     'a package from npm is built once for all who want it, and serves without a network',
     { timeout: buildMs },
     async () => {
-      // A package that the engine's build cache cannot know: npm takes no notice of what follows the +.
+      // A version that is not in the engine's build cache. npm ignores the text after the `+`.
       const source = { ...small, spec: `${small.spec}+${randomUUID().slice(0, 8)}` };
       const target = { ...packaged(source), command: 'node', args: ['-e', reader] };
       await using _image = { [Symbol.asyncDispose]: () => forget(source) };
@@ -106,7 +106,7 @@ describeWithEngine('images of packages', () => {
       assert.match(lockOf('npm-semver@').lock, /"node_modules\/semver":\{.*"integrity":"sha512-/);
       assert.match(lockOf('python-cowsay@').lock, /^cowsay==6\.1 --hash=sha256:[0-9a-f]{64}\n$/);
 
-      // What the lock says counts, and not what the registry has by now.
+      // The lock decides, not the current state of the registry.
       for (const source of [npm, pypi]) await forget(source);
       const { name, lock } = lockOf('npm-semver@');
       locks.set(name, lock.replace(/sha512-.{20}/, `sha512-${'A'.repeat(20)}`));
@@ -267,13 +267,13 @@ describeWithEngine('images of packages', () => {
       abort.abort();
       await refused;
       await until('the build is over', async () => (await buildersOf(source)).length === 0, 60_000);
-      // The engine removes no network as long as a step of the build is on it.
+      // The engine does not remove a network while a build step is attached to it.
       await until('nothing is left', async () => (await hub.leftovers()).length === 0, 10_000);
     },
   );
 });
 
-/** How an entry of the config is launched in a container. */
+/** Returns the launch target in Docker of an entry of the config. */
 async function targetOf(entry: object): Promise<Partial<DockerTarget>> {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'agenthub-lines-'));
   const file = join(folder.path, 'hub.json');

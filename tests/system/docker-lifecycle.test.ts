@@ -20,7 +20,7 @@ import {
 import { createProxy } from '../runtimes/docker/proxy.ts';
 
 const echo = answering('params => params');
-/** Reads a file, or writes to it where text is given. */
+/** Reads a file, after writing `text` to it if that is given. */
 const file = answering(`({ path, text }) => {
   const fs = require('node:fs');
   if (text !== undefined) fs.writeFileSync(path, text);
@@ -56,7 +56,7 @@ describeWithEngine('the life of containers', () => {
 
   test('a container that the engine is still removing is replaced', async () => {
     await using hub = createHub();
-    // The many files make its removal slow.
+    // Many files make the removal of the container slow.
     const old = await docker.createContainer({
       name: `${hub.hubName}-twin`,
       Image: nodeImage,
@@ -100,7 +100,7 @@ describeWithEngine('the life of containers', () => {
   test('the runtime stops what still runs when it is stopped', async () => {
     await using hub = createHub();
     const instance = await hub.launch(hub.spec('late', echo));
-    // A process that has not installed its handler yet ignores SIGTERM as the first of its container.
+    // As PID 1 a process ignores SIGTERM until it has installed a handler, so wait until it answers.
     await askerOf(instance).ask('ready');
     await hub.runtime.stop();
     assert.equal((await instance.exited).signal, 'SIGTERM');
@@ -170,8 +170,8 @@ describeWithEngine('the life of containers', () => {
         failures++;
       }
     }
-    // The image is inspected, the network and the container created, attached to and started; and the same for the
-    // forwarder, which a failed start may have left for the next one.
+    // The calls inspect the image, create the network and the container, attach to it and start it. They do the same
+    // for the forwarder, which may be left from an earlier attempt.
     assert.ok(failures > 10, String(failures));
   });
 
@@ -227,7 +227,7 @@ describeWithEngine('the life of containers', () => {
         stdio: ['ignore', 'pipe', 'pipe'],
       });
     try {
-      // A service of the same name as the server, which compose must not take it for.
+      // A service with the name of the server: compose must not take the container for its own.
       writeFileSync(
         join(folder, 'compose.yaml'),
         'services: { redis: { image: "node:24-bookworm-slim", command: sleep 60, init: true } }',

@@ -155,7 +155,7 @@ describeWithEngine('a server in a container', () => {
     assert.equal(HostConfig.ReadonlyRootfs, true);
     assert.equal(HostConfig.NetworkMode, 'none');
     assert.equal(HostConfig.IpcMode, 'private');
-    // With cgroup v1 the default of the engine is that of the host.
+    // With cgroup v1 the default of the engine would be `host`.
     assert.partialDeepStrictEqual(HostConfig, { CgroupnsMode: 'private' });
     assert.equal(HostConfig.Memory, 128 * 2 ** 20);
     assert.equal(HostConfig.MemorySwap, 128 * 2 ** 20);

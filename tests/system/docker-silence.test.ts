@@ -9,7 +9,7 @@ const echo = answering('params => params');
 const never = new AbortController().signal;
 const events = { stderr() {}, progress() {} };
 
-/** A hub whose engine may fall silent: calls are taken and not answered, open streams go on. */
+/** Creates a hub whose engine can be frozen: it receives calls without answering, and open streams continue. */
 async function scene(options: { readonly isAwaited?: (id: string) => boolean } = {}) {
   const proxy = await createProxy();
   const hub = createHub({ dockerHost: proxy.host, ...options });
@@ -39,7 +39,7 @@ async function assertUnheard(work: Promise<unknown>): Promise<void> {
   });
 }
 
-// Run concurrently: each has its own hub and its own proxy to the engine, and waits most of the time.
+// These tests run concurrently: each has its own hub and its own proxy to the engine, and waits most of the time.
 describeWithEngine('an engine that does not answer', () => {
   test.concurrent(
     'a container that it does not stop is removed once it answers',
@@ -120,7 +120,7 @@ describeWithEngine('an engine that does not answer', () => {
       await using silent = await scene();
       const { hub, proxy } = silent;
       const spec = hub.spec('again', echo);
-      // The image is found, and the container is not created.
+      // The engine answers the inspection of the image, but not the creation of the container.
       proxy.freeze(2);
       await assertUnheard(hub.launch({ ...spec, timeoutMs: 1_000 }));
       const image = hub.launch({ ...spec, timeoutMs: 30_000 });

@@ -21,7 +21,7 @@ import { brokenLinks, checkCitations, readNotes } from '../documentation/harness
 import { git, writeFiles } from '../repositories/harness.ts';
 
 const bin = join(import.meta.dirname, '../../bin/agenthub.mjs');
-/** Modules of a repository whose documentation takes long enough for a kill, and of a small one. */
+/** Number of modules of a repository whose documentation takes long enough to kill the hub, and of a small one. */
 const [many, few] = [120, 12];
 
 let home: string;
@@ -34,7 +34,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
-/** A repository whose modules import each other in a circle. */
+/** Creates a repository whose modules import each other in a circle. */
 function createRepository(modules: number): string {
   const repo = join(home, `repo-${modules}`);
   mkdirSync(repo);
@@ -49,7 +49,7 @@ function createRepository(modules: number): string {
   return repo;
 }
 
-/** A hub without an engine, whose callers may document what is in `home`. */
+/** Starts a hub without an engine, which may document repositories in `home`. */
 const start = async (dataDir: string): Promise<HubProcess> =>
   await startHub({
     config: { repositories: [home], documentation: { vault }, servers: {} },
@@ -68,7 +68,7 @@ async function begin(hub: HubProcess, body: object): Promise<string> {
   return isObject(answer) ? String(answer['job_id']) : '';
 }
 
-/** Waits for the end of a job by its events. */
+/** Waits for the end of a job through its event stream, and returns the result. */
 async function endOf(hub: HubProcess, id: string) {
   await (await fetch(`${hub.url}/jobs/${id}/events`)).text();
   const job: unknown = await (
@@ -137,7 +137,7 @@ test(
       cli('docs', repo, '--vault', vault, '--name', 'by cli'),
       new RegExp(`Wrote ${few + 3} new and 0 changed notes in ${vault}`),
     );
-    // In a pipe: the start and the result, no line for each batch.
+    // In a pipe the command prints only the start and the result, without a line for each batch.
     assert.match(
       cli('docs', repo, '--name', 'by cli'),
       /^Documenting \S+ \(job \S+\)\nWrote 0 new and 0 changed notes/,

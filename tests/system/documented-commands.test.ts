@@ -6,16 +6,16 @@ import { type Written, elsewhere } from './documented-elsewhere.ts';
 import { openScene } from './documented-scene.ts';
 import { configs, ownHubs, readers, sequences } from './documented-steps.ts';
 
-/** Each starts a Node process, and some start servers. */
+/** Timeout of a command in ms. Each starts a Node process, and some start servers. */
 const timeout = 90_000;
 const withoutNpx = (line: string) => line.replaceAll('npx agenthub', 'agenthub');
 const steps = [readers, ...Object.values(sequences), ...Object.values(ownHubs)].flat();
 const lines = steps.map(({ line }) => line);
 
-/** Words of a command or a program, whether they are arguments of a shell or strings in a list. */
+/** Normalizes the words of a command or a program, whether they are shell arguments or strings in a list. */
 const wordsOf = (text: string) => ` ${text.replaceAll(/[^\w./:@=*~-]+/g, ' ').trim()} `;
 
-/** A documented command as a test has it. Throws if it does not begin with the program. */
+/** Rewrites a documented command as a test has it. Throws if it does not begin with the program. */
 function writtenAs(line: string, { program: [from, to] = ['', ''], values = {} }: Written): string {
   assert.ok(line.startsWith(from), `${line} does not begin with ${from}`);
   const words = line.slice(from.length).split(' ');
@@ -30,7 +30,7 @@ describe('the commands of the documentation', () => {
   );
 
   test('are each run here, or named with the test that runs them or the reason why none does', () => {
-    // A sentence may name a command that is run with more words.
+    // A command in a sentence may be run here with more arguments.
     const isRun = (command: string) =>
       lines.some(
         line => line === command || (!inBlocks.has(command) && line.startsWith(`${command} `)),

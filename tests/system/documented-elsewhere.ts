@@ -1,12 +1,12 @@
-/** How the test of another file writes the program and the values of a documented command. */
+/** How a test in another file writes a documented command. */
 export type Written = {
-  /** The program in the command, and what the test has in its place. */
+  /** Program of the documented command, and its replacement in the test. */
   readonly program?: readonly [documented: string, written: string];
-  /** Values of the command, such as names and folders, and those of the test. */
+  /** Values of the documented command, such as names and folders, and their replacements in the test. */
   readonly values?: Readonly<Record<string, string>>;
 };
 
-/** A test that runs a command with the same words, which is checked, or why no test runs it. */
+/** The test that runs a command with the same words, which is checked, or the reason why no test does. */
 type Elsewhere = ({ readonly test: string } & Written) | { readonly reason: string };
 
 const ranBy = (test: string, written: Written = {}): Elsewhere => ({
@@ -38,7 +38,7 @@ const ofClone = {
 };
 const suite = { reason: 'runs tests or measures for minutes: CI runs it whole' };
 
-/** The documented commands that are not run beside this file. */
+/** Documented commands that documented-steps.ts does not run. */
 export const elsewhere: Readonly<Record<string, Elsewhere>> = {
   'npm start': ranBy('system/npm-start'),
   'npm start -- --tags work,notes': ranBy('system/tags', { program: ['npm start --', 'args:'] }),

@@ -8,27 +8,27 @@ import { type HubProcess, startHub, states, until } from '#helpers/hub-process';
 import { freePort } from '#helpers/port';
 import { startRegistry } from '../doubles/mcp-registry.ts';
 
-/** A documented command, and what shows that it works. */
+/** A documented command, and the output that shows that it works. */
 export type Step = {
-  /** As the pages have it, without `npx`. */
+  /** The command as the pages have it, without `npx`. */
   readonly line: string;
-  /** A line of its output. */
+  /** Matches the output of the command. */
   readonly shows: RegExp;
-  /** Default: 0. */
+  /** Expected exit code. Default: 0. */
   readonly code?: number;
-  /** What is typed: the command has a terminal. */
+  /** Keys to type. The command then runs on a terminal. */
   readonly types?: string;
-  /** What its stdin has, without a terminal. */
+  /** Content of stdin, if the command does not run on a terminal. */
   readonly input?: string;
-  /** The command runs until it is stopped, once it has shown its line. */
+  /** The command does not exit by itself: it is stopped once `shows` matches. */
   readonly isEndless?: true;
-  /** Takes what it has printed. */
+  /** Called with the output of the command. */
   readonly after?: (output: string) => void;
-  /** Returns values in the place of those in the line. */
+  /** Prepares the step. Returns replacements for values in the line. */
   readonly before?: (scene: Scene) => Promise<Readonly<Record<string, string>>>;
 };
 
-/** The hub that runs, and the home folder of its user. */
+/** A running hub, and the home folder of its user. */
 export type Scene = { readonly hub: HubProcess; readonly home: string };
 
 const root = join(import.meta.dirname, '..', '..');
@@ -57,7 +57,7 @@ const npx = (name: string, ...args: readonly string[]) => ({
   args: ['-y', `@modelcontextprotocol/${name}`, ...args],
 });
 
-/** Makes a home folder with a client that has servers. */
+/** Creates a home folder with the config of a client that has servers. */
 async function makeHome(home: string, name = '') {
   for (const folder of ['hub', 'notes', 'src', 'work', '.cursor'])
     await mkdir(join(home, folder), { recursive: true });
@@ -86,8 +86,8 @@ const installed = {
 };
 
 /**
- * Makes a folder for the PATH with `agenthub`, and an `npx` that runs agenthub and the installed packages directly. The
- * real npx takes 3 s of CPU time for each start: process-runtime.test.ts runs a server by it.
+ * Creates a folder for the PATH with `agenthub`, and with an `npx` that runs agenthub and the installed packages
+ * directly. The real npx takes 3 s of CPU time for each start; process-runtime.test.ts starts a server with it.
  */
 async function makePrograms(folder: string, packages: string) {
   await mkdir(folder);
@@ -115,7 +115,7 @@ async function makePrograms(folder: string, packages: string) {
     await writeFile(join(folder, name), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
 }
 
-/** Runs a line in a shell. Rejects with its output if it does not end as expected. */
+/** Runs a shell command. Rejects with its output if exit code or output are not as expected. */
 async function runLine(step: Step, line: string, env: NodeJS.ProcessEnv, folder: string) {
   const { shows, code = 0, types, input, isEndless } = step;
   const [program, args] =
@@ -148,7 +148,7 @@ async function runLine(step: Step, line: string, env: NodeJS.ProcessEnv, folder:
 const replaced = (line: string, values: Readonly<Record<string, string>>) =>
   Object.entries(values).reduce((text, [name, value]) => text.replaceAll(name, value), line);
 
-/** A hub without an engine, whose user types the commands of the documentation. */
+/** Starts a hub without an engine, and returns functions that run commands of the documentation on it. */
 export async function openScene() {
   const home = await mkdtemp(join(tmpdir(), 'agenthub-documented-'));
   await makeHome(home);
@@ -200,7 +200,7 @@ export async function openScene() {
       const line = replaced(step.line, values);
       return await runLine(step, line, shell, join(home, 'work'));
     },
-    /** Makes the home of a user whose hub does not run and has the config, if one is given. Returns what runs steps there. */
+    /** Creates the home folder of a user without a running hub. Returns a function that runs steps there. */
     async openHome(name: string, config?: object) {
       const own = join(home, 'homes', name);
       await makeHome(own, name);

@@ -7,7 +7,7 @@ import type { Scene, Step } from './documented-scene.ts';
 
 let cursorToken = '';
 let held = 0;
-/** Makes a call that waits for a person, and returns its id. */
+/** Makes a call that waits for an approval, and returns the id of the approval. */
 async function hold({ hub }: Scene): Promise<string> {
   held += 1;
   const response = await fetch(`${hub.url}/mcp/memory/tools/call`, {
@@ -21,7 +21,7 @@ async function hold({ hub }: Scene): Promise<string> {
   return /agenthub approve (\w{8})/.exec(answer)?.[1] ?? assert.fail(answer);
 }
 
-/** Calls a tool of the server files as the client whose token this is. */
+/** Calls a tool of the server `files` as the client with this token. */
 async function callFiles({ hub }: Scene, token: string): Promise<void> {
   const client = new Client({ name: 'cursor', version: '1' });
   const requestInit = { headers: { authorization: `Bearer ${token}` } };
@@ -32,7 +32,7 @@ async function callFiles({ hub }: Scene, token: string): Promise<void> {
   await client.close();
 }
 
-/** Returns the id of what is approved for good. */
+/** Returns the id of the standing approval. */
 async function findRule({ hub }: Scene): Promise<string> {
   const response = await fetch(`${hub.url}/approvals`, { headers: hub.ownerHeaders });
   const answer = await response.text();
@@ -49,10 +49,10 @@ const initialize = `${JSON.stringify({
     clientInfo: { name: 'documented', version: '1' },
   },
 })}\n`;
-/** A client that connects by stdio and leaves. */
+/** Returns the step of a client that connects over stdio and disconnects. */
 const overStdio = (line: string): Step => ({ line, shows: /"serverInfo"/, input: initialize });
 
-/** Commands that read, in any order. */
+/** Commands that only read, which run in any order. */
 export const readers: readonly Step[] = [
   { line: 'agenthub call memory_read_graph', shows: /"entities": \[\]/ },
   { line: 'curl -s localhost:9090/health', shows: /"status":"/ },
@@ -116,7 +116,7 @@ export const readers: readonly Step[] = [
   },
 ];
 
-/** Commands that change something, each group in its order. */
+/** Commands that change something. Each group runs in its order. */
 export const sequences: Readonly<Record<string, readonly Step[]>> = {
   tokens: [
     {
@@ -235,13 +235,13 @@ export const sequences: Readonly<Record<string, readonly Step[]>> = {
   ],
 };
 
-/** The configs of hubs that do not run; others have not been started yet. */
+/** Configs of hubs that do not run. The other groups of `ownHubs` begin without a config. */
 export const configs: Readonly<Record<string, object>> = {
   'hub without servers': { servers: {}, profiles: { work: { servers: [] } } },
   openssl: { servers: {} },
 };
 
-/** Commands of hubs that do not run, each group in its order in a folder of its own. */
+/** Commands of hubs that do not run. Each group runs in its order, in a folder of its own. */
 export const ownHubs: Readonly<Record<string, readonly Step[]>> = {
   'config that is made': [
     { line: 'agenthub init', shows: /^wrote \S+mcp-servers\.json$/m },
@@ -291,7 +291,7 @@ export const ownHubs: Readonly<Record<string, readonly Step[]>> = {
   'import that connects': [
     {
       line: 'agenthub import --all --connect',
-      // The server stays with its client until a hub runs it.
+      // The server stays in the client's config until a running hub has it.
       shows: /filesystem stays in \S+mcp\.json: no hub is running/,
       types: 'y\ny\n',
       code: 1,
@@ -315,7 +315,7 @@ export const ownHubs: Readonly<Record<string, readonly Step[]>> = {
   'import of a client': [
     {
       line: 'agenthub import cursor --yes --allow github/network:api.github.com',
-      // Processes have no network of their own, and this is a hub without an engine.
+      // The hub has no engine, and processes have no network of their own that it could restrict.
       shows:
         /x github: github would run as a process, for which "network\.allow" cannot be enforced/,
       code: 1,

@@ -18,10 +18,10 @@ import {
 
 const timeout = 120_000;
 const sessions = byLength({ short: 300, long: 1_000 });
-/** Of 20 sessions, each with a process of its own. */
+/** Number of rounds with 20 sessions, each of which has a server process of its own. */
 const rounds = byLength({ short: 2, long: 3 });
 
-/** A session with a standing stream and a call behind it; `drop` loses all its connections. */
+/** Opens a session with a GET stream and makes a call. `drop` closes all its connections without ending the session. */
 async function openToDrop(hub: TestHub, path: string, tool: string, given: object) {
   const own = new Agent({ keepAlive: true });
   const url = `${hub.url}${path}`;
@@ -43,7 +43,7 @@ async function openToDrop(hub: TestHub, path: string, tool: string, given: objec
   await until(() => received.some(({ id }) => id === 1));
   return {
     text: JSON.stringify(received),
-    /** Another call, whose answer nobody waits for. */
+    /** Starts another call, whose answer is ignored. */
     begin: (name: string, more: object) =>
       void post(call(2, name, more), session).catch(() => undefined),
     drop: () => own.destroy(),
@@ -58,7 +58,7 @@ const isAlive = (pid: number) => {
   }
 };
 
-/** Nothing is left of sessions: time is moved on until the hub has given up the last of them. */
+/** Advances the clock until the hub has dropped all sessions. Fails unless nothing of them is left. */
 async function forgotten(hub: TestHub, clock: ManualClock): Promise<void> {
   await until(
     () => {
@@ -96,7 +96,7 @@ test(
             return openToDrop(hub, path, `${prefix}echo`, { secret: secretOf(opened + index) });
           }),
         );
-        // One leaves while it is being worked for.
+        // One client disconnects while its call is running.
         clients[0]?.begin('slow', { secret: secretOf(opened), ms: 100 });
         await until(() => hub.router.inFlight > 0);
         for (const client of clients) client.drop();
@@ -132,7 +132,7 @@ test(
         ),
       );
       for (const { text } of clients) pids.push(Number(/"text":"(\d+) /.exec(text)?.[1]));
-      // Some leave while their server works, and some while it waits for their answer.
+      // Some clients disconnect while their server works, and some while it waits for their answer.
       for (const [index, client] of clients.slice(0, 10).entries())
         client.begin(index % 2 === 0 ? 'ask' : 'slow', { secret: secretOf(index), ms: 4_000 });
       await until(() => hub.router.inFlight === 10);

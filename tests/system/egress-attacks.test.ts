@@ -5,7 +5,7 @@ import { describeWithEngine } from '#helpers/engine';
 import { askerOf, answering, createHub, docker, nodeImage, until } from '../runtimes/docker/hub.ts';
 import { createWorld } from './egress-scene.ts';
 
-/** Sends raw bytes to the proxy, and more once it has answered. Tells all that came back, in latin1. */
+/** Sends raw bytes to the proxy, and `then` after the first answer. Returns all that it received, in latin1. */
 const sending = answering(`async ({ bytes, then = '', count = 1 }) => {
   const { connect } = require('node:net');
   const proxy = new URL(process.env.HTTP_PROXY);
@@ -82,7 +82,7 @@ describeWithEngine('a hostile server', () => {
       connect('api.test@www.api.test:80'),
       connect('http://api.test:80'),
       connect('api.test:80\0.www.api.test:80'),
-      // The target decides, not the header.
+      // The target decides, not the Host header.
       connect('www.api.test:80', 'api.test:80'),
       get('http://www.api.test/', 'Host: api.test\r\n'),
       get('http://api.test@www.api.test/'),

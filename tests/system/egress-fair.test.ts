@@ -4,7 +4,7 @@ import { describeWithEngine } from '#helpers/engine';
 import { askerOf, answering, createHub } from '../runtimes/docker/hub.ts';
 import { createWorld } from './egress-scene.ts';
 
-/** Downloads on several connections until it is told to stop, and makes single requests, each on a new connection. */
+/** Downloads over several connections until it is stopped, and times single requests, each on a new connection. */
 const loading = answering(`async ({ kind, url, connections }) => {
   const http = require('node:http');
   const proxy = new URL(process.env.http_proxy);
@@ -83,7 +83,7 @@ describeWithEngine('a busy download', () => {
       await annotate(
         `p50/p90/p99 alone ${shown[0]} ms, beside ${shown[1]} ms, ${Math.round(bytes / 2 ** 20)} MiB`,
       );
-      // Without turns for each connection it was 40 times as long.
+      // Without taking turns between connections, requests took 40 times as long.
       assert.ok(at(beside, 0.5) < 5 * at(alone, 0.5), String(shown));
     },
   );

@@ -7,7 +7,7 @@ import { askerOf, answering, createHub, docker, until } from '../runtimes/docker
 import { createProxy } from '../runtimes/docker/proxy.ts';
 import { createWorld } from './egress-scene.ts';
 
-/** Fetches. Of an endless answer it tells how it ended. */
+/** Fetches a URL. Returns status and body, or the error if the request or an endless answer breaks off. */
 const fetching = answering(
   `async ({ url }) => { try { const r = await fetch(url); return r.status + ' ' + await r.text(); } catch (error) { return [error.cause?.code, error.code, error.cause?.message, error.message].find(one => typeof one === 'string'); } }`,
 );
@@ -172,7 +172,7 @@ describeWithEngine('the forwarder', () => {
       scratchBytes: 2 ** 20,
       volumeBytes: 2 ** 30,
     };
-    // Node would take most of the time of this test.
+    // A server in Bash, because starting Node would take most of the time of this test.
     const asking = { command: 'bash', args: ['-c', requestInBash], network, limits };
     const begun = performance.now();
     const instances = await Promise.all(names.map(name => hub.launch(hub.spec(name, asking))));
@@ -192,7 +192,7 @@ describeWithEngine('the forwarder', () => {
   }, 120_000);
 });
 
-/** Answers each line with the status and the body of a request through the proxy. */
+/** Answers each line of stdin with the status and the body of a request through the proxy. */
 const requestInBash = String.raw`
 while read -r line; do
   id=${'$'}{line#*'"id":'} id=${'$'}{id%%,*} url=${'$'}{line##*'"url":"'} url=${'$'}{url%%'"'*}

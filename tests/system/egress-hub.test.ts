@@ -97,7 +97,7 @@ describeWithEngine('the hub', () => {
     await hinted('lasting');
   });
 
-  /** Waits until the log of a server has the hint about proxies. */
+  /** Waits until the log of a server contains the hint about proxies. */
   async function hinted(server: string): Promise<void> {
     const url = `${hub.url}/servers/${server}/logs`;
     await until(

@@ -6,7 +6,7 @@ import { test } from 'vitest';
 
 const proxy = pathToFileURL(join(import.meta.dirname, '../../images/egress/proxy.mjs')).href;
 
-/** A forwarder whose day is 100 ms, a target that accepts and answers nothing, and a client that sends this text. */
+/** Source of a program: a forwarder whose day lasts 100 ms, a silent target, and a client that sends `request`. */
 const script = (request: string, expected: readonly string[]) => `
   import { once } from 'node:events';
   import { connect, createServer } from 'node:net';

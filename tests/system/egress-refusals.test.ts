@@ -8,7 +8,7 @@ import { createWorld } from './egress-scene.ts';
 
 const redisImage = 'redis:8';
 
-/** Tells what the proxy answers, what a connection without it sees, or what name servers answer. */
+/** Returns the answer of the proxy, of a direct connection, or of name servers. */
 const trying = answering(`async ({ kind, target, host, port, name, servers }) => {
   if (kind === 'names') {
     const { Resolver } = require('node:dns').promises;
@@ -34,7 +34,7 @@ const counting = `let count = 0; require('node:net').createServer(socket => { co
   require('node:readline').createInterface({ input: process.stdin }).on('line', line =>
     console.log(JSON.stringify({ jsonrpc: '2.0', id: JSON.parse(line).id, result: count })));`;
 
-/** Prints where packets with a text come from and go to, in whatever network of the engine's machine. */
+/** Prints source and destination of packets that contain a text, in all networks of the engine's machine. */
 const watching = `
 import socket, sys
 packets = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(3))
@@ -175,7 +175,7 @@ describeWithEngine('a server', () => {
       );
     for (const target of [`${name}:443`, `${marker}.api.test:443`, `${marker}:80`])
       assert.match(await ask('narrow', { kind: 'proxy', target }), /^403 AgentHub: .*is not in/);
-    // The server's own attempts are seen in its own network: nothing is there that would pass them on.
+    // The server's own attempts are visible in its own network, which has no way out.
     await until('the watch sees packets', async () => (await watch.seen()).length > 0);
     const isOwn = (place: string) => place.startsWith('10.213.');
     for (const line of await watch.seen()) {
@@ -207,7 +207,7 @@ describeWithEngine('a server', () => {
   }
 });
 
-/** Watches all networks of the engine's machine for packets with this text. */
+/** Watches all networks of the engine's machine for packets that contain this text. */
 async function startWatch(text: string) {
   const container = await docker.createContainer({
     Image: 'python:3.13-slim',
@@ -218,7 +218,7 @@ async function startWatch(text: string) {
   const logged = async () => (await container.logs({ stdout: true, stderr: true })).toString();
   await until('it watches', async () => (await logged()).includes('ready'));
   return {
-    /** Lines as `seen br-1 10.0.0.1 10.0.0.2`. */
+    /** Lines such as `seen br-1 10.0.0.1 10.0.0.2`: interface, source, destination. */
     seen: async (): Promise<readonly string[]> => (await logged()).match(/seen .*/g) ?? [],
     [Symbol.asyncDispose]: async () => void (await container.remove({ force: true })),
   };

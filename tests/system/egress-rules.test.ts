@@ -6,7 +6,7 @@ import { test } from 'vitest';
 
 const rules = pathToFileURL(join(import.meta.dirname, '../../images/egress/rules.mjs')).href;
 
-/** Evaluates an expression with the forwarder's rules, in a process of its own. */
+/** Evaluates an expression with the forwarder's rules in a child process. */
 function evaluated(expression: string, given: unknown): unknown {
   const script = `import { findEntry, nameInside, nameOf, poolOf, problemOf } from ${JSON.stringify(rules)};
     const given = ${JSON.stringify(given)};

@@ -7,7 +7,7 @@ import { randomSubnet, type SubnetKind } from './egress-subnets.ts';
 
 type Hub = Pick<ReturnType<typeof createHub>, 'hubName'>;
 
-/** The names of the stand-ins, all on one machine with a public, a private and a link-local address. */
+/** Host names outside the hub. All belong to one container with a public, a private and a link-local address. */
 const names = {
   public: ['api.test', 'www.api.test', 'other.test', 'registry.npm.test', 'git.test', 'pypi.test'],
   private: ['db.internal', 'nas.internal', 'inside.test', 'qdrant', 'ollama', 'hub.internal'],
@@ -17,13 +17,13 @@ const names = {
 const script = join(import.meta.dirname, 'egress-world.mjs');
 
 type Options = {
-  /** Served below /files/, and its bare repositories below /git/. */
+  /** Folder served below /files/, and its bare Git repositories below /git/. */
   readonly files?: string;
-  /** For HTTPS on port 8443. */
+  /** Certificate for HTTPS on port 8443. */
   readonly certificate?: Certificate;
 };
 
-/** Makes an internal network on a subnet that no other one overlaps: other test files make theirs meanwhile. */
+/** Creates an internal network on a random subnet. Retries if it overlaps one that another test file has just made. */
 async function createFreeNetwork(
   kind: SubnetKind,
   options: Readonly<{ Name: string; Labels: Record<string, string> }>,
@@ -38,7 +38,7 @@ async function createFreeNetwork(
   }
 }
 
-/** A machine outside, on networks that lead nowhere else. Its public address is of a block for documentation. */
+/** Starts the container that plays the Internet, with an address for documentation and no way out. */
 export async function createWorld({ files, certificate }: Options = {}) {
   const id = randomUUID().slice(0, 8);
   const kinds = ['public', 'private', 'linkLocal'] as const;
@@ -82,7 +82,7 @@ export async function createWorld({ files, certificate }: Options = {}) {
   await until('the world answers', async () => (await logged()).includes('ready'));
   const { NetworkSettings } = await container.inspect();
   const addressOf = (kind: SubnetKind) => NetworkSettings.Networks[nameOf(kind)]?.IPAddress ?? '';
-  /** Removes a forwarder from these networks, which it may have been removed from itself. */
+  /** Detaches a forwarder from these networks, unless it was removed already. */
   const detach = (forwarder: string) =>
     Promise.all(
       kinds.map(
@@ -90,18 +90,18 @@ export async function createWorld({ files, certificate }: Options = {}) {
           docker
             .getNetwork(nameOf(kind))
             .disconnect({ Container: forwarder, Force: true })
-            .catch(() => {}), // It is in none of them.
+            .catch(() => {}), // The forwarder is not in this network.
       ),
     );
   const owned = made.move();
   return {
     addresses: { public: addressOf('public'), private: addressOf('private') },
     networks: { public: nameOf('public'), private: nameOf('private') },
-    /** What reached the ports of its services, as `reached redis 6379`. */
+    /** Returns the connections that reached the ports of its services, as `reached redis 6379`. */
     async reached(): Promise<readonly string[]> {
       return (await logged()).match(/reached \S+ \d+/g) ?? [];
     },
-    /** Puts the forwarder of a hub into the world, where it has a way to the outside else. */
+    /** Attaches the forwarder of a hub to these networks, where it would have its way to the Internet. */
     async attach({ hubName }: Hub) {
       const forwarder = `${hubName}-.egress`;
       owned.defer(async () => void (await detach(forwarder)));

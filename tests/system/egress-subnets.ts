@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { networkInterfaces } from 'node:os';
 
-/** The public ones are of the three blocks for documentation (RFC 5737). */
+/** Generators of random subnets. The public ones are from the three blocks for documentation (RFC 5737). */
 const randomSubnets = {
   public: () => `${documentationBlocks[randomInt(3)]}.${randomInt(16) * 16}/28`,
   private: () => `10.214.${randomInt(256)}.0/28`,
@@ -12,8 +12,8 @@ const documentationBlocks = ['192.0.2', '198.51.100', '203.0.113'];
 export type SubnetKind = keyof typeof randomSubnets;
 
 /**
- * A subnet by chance that overlaps no network of this machine, given in CIDR notation. The engine does not refuse such
- * a subnet, and the machine then answers in the place of a container, or loses its own gateway.
+ * Returns a random subnet in CIDR notation that overlaps no network of this machine. The engine would accept one that
+ * does, and then the machine answers instead of a container, or loses its own gateway.
  */
 export function randomSubnet(kind: SubnetKind, ownNetworks = networksOfMachine()): string {
   for (;;) {
@@ -33,7 +33,7 @@ function overlaps(one: string, other: string) {
   return Math.floor(first.address / size) === Math.floor(second.address / size);
 }
 
-/** The address as a number, and the size of its network. Of one that may fill a whole kind, the part around the address. */
+/** Returns address and network size as numbers. At most 256, as a larger network could cover all subnets of a kind. */
 function parse(cidr: string) {
   const [address = '', bits] = cidr.split('/');
   return {

@@ -1,5 +1,5 @@
-// The machine outside, which the forwarder reaches in the tests: it answers with the name that it was asked for, and
-// prints what reaches the ports of services that no server may reach.
+// Plays the outside world that the forwarder reaches in the tests. It answers with the host name of each request, and
+// prints connections to ports of services that no server may reach.
 import { execSync, spawn } from 'node:child_process';
 import { hash } from 'node:crypto';
 import { createSocket } from 'node:dgram';
@@ -77,7 +77,7 @@ function answer(request, response) {
   );
 }
 
-/** The smart HTTP protocol, by the git of the machine that runs the tests. */
+/** Serves Git's smart HTTP protocol, with the Git of the machine that runs the tests. */
 function answerGit(request, response) {
   const [path, query = ''] = request.url.slice('/git'.length).split('?');
   const backend = spawn('/host/lib/git-core/git-http-backend', {
@@ -120,7 +120,7 @@ if (existsSync('/certificate'))
     answer,
   ).listen(8443);
 
-/** Answers with the bytes in the path of the request, in base64. */
+/** Answers with the bytes that the path of the request contains in base64url. */
 createTcp(socket => {
   socket.on('error', () => {});
   let head = '';
@@ -131,7 +131,7 @@ createTcp(socket => {
   });
 }).listen(8081);
 
-/** Prefixes what it is sent. */
+/** Echoes data with the name of the service in front, and prints that it was reached. */
 const echo = name => socket => {
   print(`reached ${name} ${socket.localPort}`);
   socket.on('error', () => {});

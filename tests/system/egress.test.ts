@@ -12,7 +12,7 @@ import { askerOf, answering, createHub, docker, until } from '../runtimes/docker
 import { createWorld } from './egress-scene.ts';
 import { createWheel } from './wheel.ts';
 
-/** Does what it is asked, and tells what it saw. */
+/** Performs a network operation by its kind, and returns the result or the error. */
 const doing = answering(`async ({ kind, url, host, port, name, command, env }) => {
   const tried = async work => {
     try { return await work(); } catch (error) { return [error.cause?.code, error.code, error.cause?.message, error.message].find(one => typeof one === 'string'); }
@@ -101,7 +101,7 @@ describeWithEngine('a server with a list', () => {
   let server: Instance;
   let other: Instance;
   let ask: (params: object) => Promise<unknown>;
-  /** Addresses that a server must not reach, by what they are. */
+  /** Addresses that a server must not reach, by a description. */
   const places: Record<string, string> = {};
 
   beforeAll(async () => {
@@ -143,7 +143,7 @@ describeWithEngine('a server with a list', () => {
     await rm(files, { recursive: true });
   });
 
-  /** The refusals of a target so far. */
+  /** Returns the refusals of a target so far. */
   const refusals = (target: string) =>
     hub.runtime.egress.report('fetcher')?.blocked.find(one => one.target === target);
 

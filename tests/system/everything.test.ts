@@ -18,7 +18,7 @@ import { type HubProcess, settled, startHub, until } from '#helpers/hub-process'
 const hubName = `everything-${process.pid}`;
 const root = join(import.meta.dirname, '..', '..');
 
-/** It keeps much for one client and asks it much: each session has one of its own. */
+/** The server keeps state per client and sends it requests, so each session has its own instance. */
 const config = {
   servers: {
     everything: {
@@ -39,7 +39,7 @@ describeWithEngine('server-everything through the hub', () => {
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'agenthub-everything-'));
     hub = await startHub({ config, env: { HUB_NAME: hubName } });
-    // Its image is built at the first start; afterwards it is there.
+    // The image is built at the first start of the server, and is used again later.
     assert.deepEqual(await settled(hub, 280_000), { everything: 'running' }, hub.log());
   }, 300_000);
 
@@ -50,7 +50,7 @@ describeWithEngine('server-everything through the hub', () => {
     assert.equal(left.toString(), '', 'the hub leaves no container behind');
   });
 
-  /** A hub of the client's own, which ends with it. */
+  /** Starts a hub over stdio, which exits with its client. */
   function stdioHub(): StdioClientTransport {
     const file = join(folder, 'mcp-servers.json');
     writeFileSync(file, JSON.stringify(config));
@@ -100,13 +100,13 @@ describeWithEngine('server-everything through the hub', () => {
     { name: 'stdio, among all servers', of: among, open: stdioHub },
   ];
 
-  // The wires run concurrently, and the demos of each one after the other: they share its client. Some of them take
-  // the server five seconds.
+  // The transports run concurrently, and the demos of each one after the other, as they share its client. Some take the
+  // server five seconds.
   describe.concurrent.for(wires)('over $name', ({ of, open }) => {
     let everyman: Everyman;
     beforeAll(async () => {
       everyman = await connectEveryman(open());
-      // A hub that its client has just started is still starting its servers.
+      // A hub over stdio accepts clients while its servers are still starting.
       await until(
         async () => (await everyman.client.listTools()).tools.map(({ name }) => name),
         names => names.includes(of('echo')),

@@ -10,7 +10,7 @@ import { isLong } from '#helpers/length';
 const fixtures = join(import.meta.dirname, '..', 'fixtures', 'servers');
 const MiB = 1024 * 1024;
 
-/** A fixture as a container of the bare Node image, or as a process. */
+/** Returns the entry of a fixture server, in a container of the bare Node image or as a process. */
 function fixture(runtime: 'docker' | 'process', file: string, more: object = {}) {
   const where =
     runtime === 'docker'
@@ -24,10 +24,10 @@ function fixture(runtime: 'docker' | 'process', file: string, more: object = {})
   return { ...where, auto_start: true, max_restarts: 1, ...more };
 }
 
-/** How many servers are well. Containers cost much, and processes show as well what many at once do to a hub. */
+/** Number of healthy servers. Containers are expensive, and processes load a hub in the same way. */
 const wellOf = { process: 14, docker: isLong ? 14 : 4 } as const;
 
-/** The servers that are well, and one of each that is not. */
+/** Config with the healthy servers, and one server for each kind of fault. */
 const configOf = (runtime: 'docker' | 'process') => ({
   servers: {
     ...Object.fromEntries(
@@ -36,7 +36,7 @@ const configOf = (runtime: 'docker' | 'process') => ({
         fixture(runtime, 'echo.mjs'),
       ]),
     ),
-    // So long that all others run before it is given up, and that once.
+    // With this timeout all others run before the start of this server has failed, once.
     'never-ready': fixture(runtime, 'never-ready.mjs', { start_timeout: 10, max_restarts: 0 }),
     'exit-at-once': fixture(runtime, 'exit-at-once.mjs'),
     noisy: fixture(runtime, 'stdout-noise.mjs'),
@@ -72,7 +72,7 @@ function fleet(runtime: 'docker' | 'process'): void {
       all => well(all).length === wellOf[runtime],
       60_000,
     );
-    // The one that is never ready has not even been given up on.
+    // The hub is still waiting for the server that never becomes ready.
     assert.equal(found['never-ready'], 'starting');
     neighbour = await connect(`${hub.url}/mcp/well-1`);
     assert.equal(await neighbour.call('echo', { text: 'early' }), 'early');
@@ -142,7 +142,7 @@ function fleet(runtime: 'docker' | 'process'): void {
       }
       await big;
       assert.ok(answered > 0);
-      // Up to the bound of 64 MiB the line may still pass, and has to be held; not one byte more is.
+      // The hub buffers a line up to its limit of 64 MiB, as it may still be valid, and discards it beyond.
       assert.ok(highest - before < 180 * MiB, `grew by ${(highest - before) / MiB} MiB`);
       assert.equal(await client.call('echo', { text: 'after' }), 'after');
     },

@@ -116,7 +116,7 @@ describe.for(Object.keys(servers))('a server of %s with "sampling": "hub"', kind
     assert.deepEqual(callers, []);
   });
 
-  // Servers of 2025 made with the SDK do not pass a cancellation on to what they ask, until its own time is over.
+  // Servers of 2025 with the SDK do not pass on a cancellation to their own requests, which end by their own timeout.
   const cancelling = kind.startsWith('2025') ? ['2026' as const] : eras;
   test.for(cancelling)('gives up the model when a client of %s cancels its call', async era => {
     const asked = Promise.withResolvers<void>();

@@ -10,7 +10,7 @@ import { freePort } from '#helpers/port';
 
 const echo = join(import.meta.dirname, '../fixtures/servers/echo.mjs');
 
-/** Hubs called a, b, c, and so on. Each has a server `echo`, and the next hub as a server under its name. */
+/** Starts hubs called a, b, c. Each has a server `echo`, and the next hub as a server under the name of that hub. */
 async function startRing(
   size: number,
   stack: AsyncDisposableStack,
@@ -50,7 +50,7 @@ test.concurrent.for([
       names => names.length >= expected.length,
       30_000,
     );
-    // A list that changes is read each second.
+    // A changed list is read after a second, so a growing one would show by now.
     await setTimeout(3_500);
     assert.deepEqual(await toolNames(first), expected);
   },
@@ -60,7 +60,7 @@ test('an entry that is the hub itself behind another address is refused', async 
   const port = await freePort();
   const forwarder = createServer(client => {
     const hub = connect(port, '127.0.0.1');
-    // A side that resets its connection ends the other.
+    // A reset on one side ends the other side too.
     client.on('error', () => hub.destroy()).pipe(hub);
     hub.on('error', () => client.destroy()).pipe(client);
   });

@@ -10,7 +10,7 @@ import { settled, startHub } from '#helpers/hub-process';
 const fixtures = join(import.meta.dirname, '..', 'fixtures', 'servers');
 
 const mostMB = 105;
-/** What only the start needed is given back when nobody has called for three seconds. */
+/** Interval of the measurements in ms. The hub releases memory of the start after three seconds without calls. */
 const settleMs = 5_000;
 const maxLooks = 6;
 
@@ -34,7 +34,7 @@ describeWithEngine('the memory of an idle hub', () => {
     `is at most ${mostMB} MB with twenty containers`,
     { timeout: 120_000 },
     async ({ annotate }) => {
-      // The first start after a change compiles the sources, and keeps the compiler.
+      // The first start after a change compiles the sources, which leaves the compiler in memory.
       const first = await startHub({ config: { servers: {} } });
       await first[Symbol.asyncDispose]();
       await using hub = await startHub({ config, env: { HUB_NAME: `idle-${process.pid}` } });
@@ -42,7 +42,7 @@ describeWithEngine('the memory of an idle hub', () => {
       assert.deepEqual(new Set(Object.values(found)), new Set(['running']), hub.log());
       await using client = await connect(`${hub.url}/mcp`);
       assert.ok((await client.toolNames()).length > 300);
-      // A busy machine puts off the garbage collection of idle times.
+      // On a busy machine the garbage collection of idle times comes later.
       let residentMB = Number.POSITIVE_INFINITY;
       for (let look = 0; look < maxLooks && residentMB > mostMB; look++) {
         await delay(settleMs);

@@ -11,7 +11,7 @@ import { describeWithEngine } from '#helpers/engine';
 import { readBuildContext } from '../../hub/runtimes/docker/image/build-context.ts';
 import { answering, askerOf, createHub, docker, factOf, specOf } from '../runtimes/docker/hub.ts';
 
-/** Writes so many MiB to a file, or tells what a folder holds. */
+/** Writes a file of this size in MiB, or lists a folder. */
 const writer = answering(`({ path, MiB }) => {
   const fs = require('node:fs');
   if (MiB === undefined) return fs.readdirSync(path);
@@ -20,7 +20,7 @@ const writer = answering(`({ path, MiB }) => {
   return 'written';
 }`);
 
-/** An image whose folder /seeded has content and whose folders /empty and /slash have none. */
+/** An image with volumes: /seeded has content, /empty and /slash have none. */
 const image = `agenthub-test-volumes:${randomUUID().slice(0, 8)}`;
 const dockerfile = `FROM node:24-bookworm-slim
 RUN mkdir -p /empty /seeded && echo text > /seeded/file && chmod -R a+rwX /seeded

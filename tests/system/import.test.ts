@@ -15,7 +15,7 @@ const root = join(import.meta.dirname, '../..');
 const key = 'sk-planted0123456789';
 const npx = (...args: readonly string[]) => ({ command: 'npx', args: ['-y', ...args] });
 
-/** A server over HTTP of the conformance suite. */
+/** Starts the conformance fixture over HTTP. */
 async function listening() {
   const program = join(root, 'tests/fixtures/conformance/server.mjs');
   const child = spawn(process.execPath, [program, '--http', '0', '--era', '2025'], {
@@ -31,7 +31,7 @@ async function listening() {
   };
 }
 
-/** Puts servers of five clients into a home folder. In the short form none has to be installed but one. */
+/** Creates a home folder with configs of five clients. In `npm test` only one of their servers must be installed. */
 async function openHome(remote: string) {
   const scratch = await openScratch();
   await scratch.put('notes/a.md', 'written by the host');

@@ -7,7 +7,7 @@ import { createInstallHub } from '../installs/hub.ts';
 import { createHub, docker, nodeImage, until } from '../runtimes/docker/hub.ts';
 
 const buildMs = 240_000;
-/** A server with one tool. */
+/** Source of a server with one tool. */
 const listing = `
   const tools = [{ name: 'read_graph', inputSchema: { type: 'object' } }];
   const introduction = { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 'memory', version: '1' } };
@@ -17,7 +17,7 @@ const listing = `
     const answer = results[method] ? { result: results[method] } : { error: { code: -32601, message: method } };
     if (id !== undefined) console.log(JSON.stringify({ jsonrpc: '2.0', id, ...answer }));
   });`;
-/** Such a version is built for nobody else: npm takes no notice of what follows the +. */
+/** Returns a version that no other test has built. npm ignores the text after the `+`. */
 const ownVersion = (version: string) => `${version}+${randomUUID().slice(0, 8)}`;
 
 function dockerHub() {
@@ -142,7 +142,7 @@ describeWithEngine('an install in containers', () => {
 
   test('that is given up leaves no image, container or volume', { timeout: buildMs }, async () => {
     await using hub = dockerHub();
-    // json5 has no dependencies, and as a server never answers: it waits for the end of its stdin.
+    // json5 has no dependencies, and never answers as a server: it reads stdin to its end.
     const rest = { volumes: [{ name: 'kept', target: '/kept' }] };
     for (const line of [/^added \d+ package/, /^it is started once/]) {
       const spec = `json5@${ownVersion('2.2.3')}`;
@@ -157,7 +157,7 @@ describeWithEngine('an install in containers', () => {
       hangUp.abort();
       assert.equal((await failed).code, 'HUB_CALL_CANCELLED');
       assert.equal((await imagesOf(spec)).length, 0);
-      // The engine removes the network of a build once the step that was given up has ended.
+      // The engine removes the network of a build once the aborted step has ended.
       await until(
         'nothing is left',
         async () => (await hub.engine.leftovers()).length === 0,

@@ -20,7 +20,7 @@ const container = (file: string, more: object = {}) => ({
   ...more,
 });
 
-/** The containers of a hub, by name without its prefix: their labels. */
+/** Returns the labels of a hub's containers, by name without the prefix of the hub. */
 async function containersOf(hubName: string) {
   const filters = JSON.stringify({ label: [`com.docker.compose.project=${hubName}`] });
   const found = await docker.listContainers({ all: true, filters });
@@ -32,18 +32,18 @@ async function containersOf(hubName: string) {
 const networksOf = async (hubName: string) =>
   (await docker.listNetworks()).map(({ Name }) => Name).filter(name => name.includes(hubName));
 
-/** The names of all containers that were created while `work` was done. */
+/** Returns the names of all containers of the hub that were created during `work`. */
 async function createdWhile(
   hubName: string,
   work: () => Promise<void>,
 ): Promise<readonly string[]> {
   const project = 'com.docker.compose.project';
-  // Listened to meanwhile: of what has been, the engine knows the last few hundred events of all alike.
+  // Subscribe before the work: the engine stores only its last few hundred events, of all kinds.
   const stream = await docker.getEvents({
     filters: JSON.stringify({ event: ['create'], label: [`${project}=${hubName}`] }),
   });
   await work();
-  // Events come in order: with this one all before it have come.
+  // Events come in order: after the one of this container all earlier ones have arrived.
   const name = `${hubName}-last`;
   const last = await docker.createContainer({
     name,
@@ -135,7 +135,7 @@ describeWithEngine('servers in containers', () => {
         left => left.size === 2,
         20_000,
       );
-      // The network of an instance goes after its container.
+      // The network of an instance is removed after its container.
       const networks = await until(
         () => networksOf(hubName),
         left => left.length === 2,

@@ -10,7 +10,7 @@ import { type HubProcess, getJson, startHub, until } from '#helpers/hub-process'
 
 const env = { DOCKER_HOST: 'unix:///nonexistent/docker.sock' };
 
-/** Takes requests and never answers them. */
+/** Starts an HTTP server that receives requests and never answers them. */
 async function silentServer() {
   const server = createServer(() => {});
   server.listen(0, '127.0.0.1');
@@ -56,7 +56,7 @@ test.each(['kill', 'stop'] as const)(
       );
       ({ id } = running);
       assert.equal(running['state'], 'running');
-      // A job is shown before it is written, so a kill could come between.
+      // The API shows a job before it is written, so a kill could come between.
       await until(
         () => readFile(file, 'utf8').catch(() => ''),
         text => text.includes('"step":"trial"'),

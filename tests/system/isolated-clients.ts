@@ -5,7 +5,7 @@ import { WebSocket } from 'ws';
 import { isObject } from '#core';
 import { type TestHub, until } from '#helpers/hub';
 
-/** The server of all tests of isolation: it repeats its caller's secret in all that it sends. */
+/** Config of the server of all isolation tests: it repeats its caller's secret in all that it sends. */
 export const whisper = {
   file: 'whisper.mjs',
   era: 'legacy',
@@ -13,7 +13,7 @@ export const whisper = {
   env: { MAX_SLOW_MS: '60000' },
 } as const;
 
-/** A hub with room for all clients of a test. */
+/** Options of a hub that admits all clients of a test. */
 export const many = {
   streamable: { maxSessions: 2_000 },
   connections: { maxConnections: 200 },
@@ -22,19 +22,19 @@ export const many = {
 const agent = new Agent({ keepAlive: true, maxSockets: 400 });
 afterAll(() => agent.destroy());
 
-/** A message, read. */
+/** A parsed message. */
 export type Json = { readonly [name: string]: unknown };
 
-/** A client that keeps every byte it receives. */
+/** A client that stores every message it receives. */
 export type Client = {
   readonly secret: string;
-  /** All messages it received. */
+  /** All messages received so far. */
   readonly received: Json[];
   readonly send: (message: object) => void;
   close(): void;
 };
 
-/** What the client of a number says, and no other. */
+/** Returns the secret of the client with this number, which only that client sends. */
 export const secretOf = (number: number) => `<secret ${String(number).padStart(4, '0')}>`;
 
 function parse(text: string): Json {
@@ -42,7 +42,7 @@ function parse(text: string): Json {
   return isObject(value) ? value : assert.fail(text);
 }
 
-/** Sends one request over HTTP; `each` gets the messages of its answer as they come. */
+/** Sends an HTTP request. Calls `each` with the messages of the answer as they arrive. */
 export async function ask(
   url: string,
   options: { readonly method: string; readonly headers: Readonly<Record<string, string>> },
@@ -75,13 +75,13 @@ export async function ask(
   return response;
 }
 
-/** The headers of a POST. */
+/** Headers of a POST request. */
 export const posting = {
   'content-type': 'application/json',
   accept: 'application/json, text/event-stream',
 };
 
-/** A client that can be asked. */
+/** An `initialize` request of a client that supports sampling. */
 export const initialize = {
   jsonrpc: '2.0',
   id: 0,
@@ -93,7 +93,7 @@ export const initialize = {
   },
 };
 
-/** A session over streamable HTTP, with its standing stream. */
+/** Opens a session over streamable HTTP, with its GET stream. */
 export async function openHttp(hub: TestHub, path: string, secret: string): Promise<Client> {
   const url = `${hub.url}${path}`;
   const received: Json[] = [];
@@ -119,7 +119,7 @@ export async function openHttp(hub: TestHub, path: string, secret: string): Prom
   };
 }
 
-/** The same over a WebSocket. */
+/** Opens a session over a WebSocket. */
 export async function openWebSocket(hub: TestHub, path: string, secret: string): Promise<Client> {
   const socket = new WebSocket(`${hub.url.replace('http', 'ws')}${path}`, ['mcp']);
   const received: Json[] = [];
@@ -133,7 +133,7 @@ export async function openWebSocket(hub: TestHub, path: string, secret: string):
   return { secret, received, send, close: () => socket.terminate() };
 }
 
-/** A call of a tool, whose progress token is its id. */
+/** Returns a tool call, whose progress token is its id. */
 export function call(id: number, name: string, given: object): object {
   return {
     jsonrpc: '2.0',

@@ -13,11 +13,11 @@ import {
   whisper,
 } from './isolated-clients.ts';
 
-/** A client shares its ids with all others, so each of them is a chance to get it wrong. */
+/** Number of clients. All use the same ids, so each of them is a chance for the hub to mix them up. */
 const sessions = isLong ? 50 : 20;
 const timeout = 120_000;
 
-/** The tools of a client, and its ids, which are those of every other client as well. */
+/** Ids of a client's calls, by tool. All clients use the same ids. */
 const ids = {
   slow: 1,
   cancelled: 2,
@@ -30,7 +30,7 @@ const ids = {
   pid: 9,
 };
 
-/** Answers what the server asks, with the secret. */
+/** Answers each sampling request of the server with the client's secret. */
 function replyAll(client: Client, replied: Set<unknown>): void {
   for (const { id, method, params } of client.received)
     if (method === 'sampling/createMessage' && !replied.has(id)) {
@@ -44,12 +44,12 @@ function replyAll(client: Client, replied: Set<unknown>): void {
 const answersTo = ({ received }: Client, id: number) =>
   received.filter(message => message['id'] === id && message['method'] === undefined);
 
-/** All do the same at once, under the same ids and progress tokens; each gets its own and nothing else. */
+/** Makes the same calls with the same ids from all clients, and checks that each gets only its own answers. */
 async function converse(clients: readonly Client[], prefix: string): Promise<void> {
   const replied = new Map(clients.map(client => [client, new Set<unknown>()]));
   for (const client of clients) {
     const { secret, send } = client;
-    // A client cancels by its own ids, which are those of all others too.
+    // Clients cancel by ids that all of them use.
     send(call(ids.cancelled, `${prefix}slow`, { secret, ms: 50_000 }));
     send(call(ids.slow, `${prefix}slow`, { secret, ms: 1_500 }));
     send({
@@ -62,7 +62,7 @@ async function converse(clients: readonly Client[], prefix: string): Promise<voi
     send(call(ids.log, `${prefix}log`, { secret }));
   }
   await until(() => clients.every(client => answersTo(client, ids.subscribe).length === 1));
-  // Calls of all others are in flight now, and stay so until each was told what it asked.
+  // Calls of all clients are in flight now, until each client was sent the server's request.
   for (const { secret, send } of clients) {
     send(call(ids.ask, `${prefix}ask`, { secret }));
     send(call(ids.touch, `${prefix}touch`, { secret, uri: 'whisper://one' }));
@@ -80,7 +80,7 @@ async function converse(clients: readonly Client[], prefix: string): Promise<voi
   for (const client of clients) check(client);
 }
 
-/** All clients have an answer to each of these; meanwhile they answer what they are asked. */
+/** Waits until each client has an answer to all given ids. Meanwhile clients answer the server's requests. */
 async function answeredAll(
   clients: readonly Client[],
   replied: ReadonlyMap<Client, Set<unknown>>,
@@ -100,7 +100,7 @@ async function answeredAll(
   );
 }
 
-/** Fails where a client has anything that is another's, or lacks anything that is its own. */
+/** Fails if a client received a message of another client, or did not receive one of its own. */
 function check(client: Client): void {
   const { secret, received } = client;
   const all = JSON.stringify(received);
@@ -147,7 +147,7 @@ test.for(ways)(
     );
     await converse(clients, prefix);
     await until(() => clients.every(client => updates(client) >= sessions));
-    // It cannot be told who of them is asked, so that none is, and each call says so.
+    // The hub cannot know which client the server means, so it asks none, and each call fails.
     for (const client of clients) {
       assert.equal(asked(client), 0);
       assert.match(JSON.stringify(answersTo(client, ids.ask)), /HUB_CLIENT_UNKNOWN/);
@@ -169,7 +169,7 @@ test.for(ways)(
       Array.from({ length: sessions }, (_, number) => open(hub, path, secretOf(number))),
     );
     await converse(clients, prefix);
-    // It may come over another connection than the answers.
+    // The notification may arrive on another connection than the answers.
     await until(() => clients.every(client => updates(client) >= 1));
     for (const client of clients) {
       assert.equal(asked(client), 1);

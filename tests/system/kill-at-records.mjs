@@ -1,4 +1,4 @@
-// Preloaded into a hub: kills it when it has stored as many records of tasks as RECORDS_UNTIL_KILL says.
+// Preloaded into a hub. Kills it once it has stored as many records of tasks as RECORDS_UNTIL_KILL.
 import files from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 

@@ -12,12 +12,12 @@ import { openScratch } from '../clients/machine.ts';
 import { docker, nodeImage } from '../runtimes/docker/hub.ts';
 
 const bin = join(import.meta.dirname, '../../bin/agenthub.mjs');
-/** Runs, and never answers. */
+/** A server that runs and never answers. */
 const silent = {
   command: 'docker',
   args: ['run', '-i', '--rm', nodeImage, 'node', '-e', 'setInterval(() => {}, 1000)'],
 };
-/** Answers as a server of 2025-06-18 without tools. */
+/** Source of a server of 2025-06-18 without tools. */
 const answers = `require('node:readline').createInterface({ input: process.stdin }).on('line', line => {
   const { id, method } = JSON.parse(line);
   const known = { initialize: { protocolVersion: '2025-06-18', capabilities: {}, serverInfo: { name: 'works', version: '1' } }, ping: {} };
@@ -34,7 +34,7 @@ async function containerStarted(name: string): Promise<void> {
     abortSignal: AbortSignal.any([over.signal, AbortSignal.timeout(60_000)]),
   });
   await once(events, 'data');
-  events.on('error', () => {}); // It says that it was aborted.
+  events.on('error', () => {}); // The stream reports that it was aborted.
   over.abort();
 }
 

@@ -37,9 +37,9 @@ const contract = {
   specification: { requirements: ['sum(a, b)'], target_file: 'src/sum.mjs' },
   roles: { implementer: 'coder:1b', local_reviewer: 'critic:1b' },
 };
-/** More runs than the task has records. */
+/** Limit of hub runs, greater than the number of records of the task. */
 const maxRuns = 40;
-/** Each run of the hub ends with the last of so many records. tests/tasks/recovery.test.ts kills after every one. */
+/** Number of records after which each hub is killed. tests/tasks/recovery.test.ts kills after every record. */
 const recordsPerRun = byLength({ short: 2, long: 1 });
 
 async function ask(hub: HubProcess, method: string, path: string, body?: object) {
@@ -53,7 +53,7 @@ async function ask(hub: HubProcess, method: string, path: string, body?: object)
   return { status: response.status, answer };
 }
 
-/** Gives the command that a task waits for, if it waits for one. Resolves with true when the task has ended. */
+/** Sends the command that the task waits for, if any. Resolves with true if the task has ended. */
 async function goOn(hub: HubProcess, repository: string): Promise<boolean> {
   const { status: code, answer: task } = await ask(hub, 'GET', '/tasks/add-sum');
   const { status, doing, job, verdict } = task;
@@ -80,21 +80,21 @@ test(
     const events = () =>
       (existsSync(journal) ? readFileSync(journal, 'utf8') : '')
         .split('\n')
-        // The last one may be written just now.
+        // The last line may be incomplete.
         .slice(0, -1)
         .map(line => String(JSON.parse(line).event));
     /**
-     * Works on the task until the hub is killed or the task is at its end, which resolves with true. `before`: the records
-     * of earlier hubs.
+     * Works on the task until the hub is killed, or until the task has ended, which resolves with true. `before`:
+     * number of records of earlier hubs.
      */
     async function workUntilKilled(hub: HubProcess, before: number): Promise<boolean> {
       let hasEnded = false;
       void hub.ended.then(() => (hasEnded = true));
       while (!hasEnded) {
-        // A request that the kill cuts off was stored, or is made again.
+        // A request that is cut off by the kill was stored, or is sent again.
         const isAtEnd = await goOn(hub, path).catch(() => false);
         const found = events();
-        // With its last record, the hub is killed in a moment.
+        // After this many records the kill of the hub is imminent.
         const isKilled = found.length - before >= recordsPerRun;
         if (isAtEnd && found.at(-1) === 'written' && !isKilled) return true;
       }
@@ -115,7 +115,7 @@ test(
           RECORDS_UNTIL_KILL: String(recordsPerRun),
         },
       });
-      // It may be killed before it listens.
+      // The hub may be killed before it listens.
       await using hub = await started.catch(() => undefined);
       if (!hub) {
         kills++;
@@ -124,7 +124,7 @@ test(
       isOver = await workUntilKilled(hub, before);
       if (!isOver) kills++;
     }
-    // Files in _handoff that a kill left to the next start may be written together.
+    // Files in _handoff that are pending from before a kill may be written together, in one record.
     assert.equal(
       events()
         .filter(event => event !== 'written')

@@ -12,7 +12,7 @@ import { type HubProcess, startHub, states, until } from '#helpers/hub-process';
 
 const fixtures = join(import.meta.dirname, '..', 'fixtures', 'servers');
 
-/** A server that starts at its first call. */
+/** Entry of a server that starts at its first call. */
 const lazy = (more: object = {}): object => ({
   command: process.execPath,
   args: [join(fixtures, 'echo.mjs')],
@@ -36,7 +36,7 @@ async function toolNames(hub: HubProcess, path = '/mcp'): Promise<readonly strin
 }
 
 const opened = new AsyncDisposableStack();
-/** The second hub on the data of a first, in which both servers ran. The entry of `changed` is another one now. */
+/** Second hub on the data of a first one, in which `echo` and `changed` ran. The entry of `changed` differs now. */
 let hub: HubProcess;
 let listedAtFirst: readonly string[];
 let ranAtFirst: unknown;

@@ -28,10 +28,10 @@ const configOf = (cursor: object) => ({
 });
 const limited = (calls: number) => configOf({ token, rate: { calls, per: 3_600 } });
 
-/** How many calls are made at once: of more, a busy machine delays some for longer than a hub waits for Redis. */
+/** Number of concurrent calls. With more, a busy machine delays some for longer than a hub waits for Redis. */
 const atOnce = 8;
 
-/** The statuses of so many calls. */
+/** Makes `count` calls and returns their HTTP statuses. */
 async function callOften({ url }: HubProcess, count: number): Promise<readonly number[]> {
   const headers = { authorization, 'content-type': 'application/json' };
   const body = JSON.stringify({ name: 'echo', arguments: { text: 'x' } });
@@ -50,7 +50,7 @@ async function callOften({ url }: HubProcess, count: number): Promise<readonly n
 
 const admitted = (statuses: readonly number[]) => statuses.filter(status => status === 200).length;
 
-/** The part `limits` of /health. */
+/** Returns state and backend of the part `limits` of /health. */
 async function limitsOf(hub: HubProcess): Promise<unknown> {
   const health = await getJson(hub, '/health');
   return isObject(health) && isObject(health['parts']) && isObject(health['parts']['limits'])
@@ -85,13 +85,13 @@ describeWithEngine('two hubs with one Redis', () => {
       ],
     );
     const statuses = await Promise.all([callOften(one, 64), callOften(two, 64)]);
-    // The log may come later than the answers.
+    // The log line may come later than the answers.
     if (admitted(statuses.flat()) > 20)
       await until(
         async () => isAlone(one, two),
         said => said,
         2_000,
-      ).catch(() => undefined); // The count is wrong, then.
+      ).catch(() => undefined); // No hub counted alone, so the assertion below fails.
     if (isAlone(one, two)) return false;
     assert.equal(admitted(statuses.flat()), 20);
     const answer = await fetch(`${one.url}/clients`, { headers: one.ownerHeaders });

@@ -36,7 +36,7 @@ test('a hub that stops ends what listens over a WebSocket in order, before it cl
   const closed = once(client.socket, 'close').then(([code]) =>
     heard.push(`closed ${String(code)}`),
   );
-  // The first list of the server is announced with a delay, which a listener that begins before it would hear.
+  // A list change at the server's start is announced with a delay. A listener that starts earlier would receive it.
   client.send({ jsonrpc: '2.0', id: 'tools', method: 'tools/list', params: { _meta: meta } });
   await listed.promise;
   await delay(1_000);

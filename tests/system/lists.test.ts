@@ -21,7 +21,7 @@ describe.for(['server-2025.mjs', 'server-2026.mjs'])(
     test('hear of each list_changed of the server, also where its list is the same', async () => {
       const clock = createManualClock();
       await using hub = await startHub([{ name: 'fixture', file: `../eras/${file}` }], { clock });
-      // That the server has lists at all has been announced by then.
+      // By then the notification about the server's first lists was sent.
       clock.advance(1_000);
       await using stack = new AsyncDisposableStack();
       const clients = await Promise.all(
@@ -47,7 +47,7 @@ describe.for(['server-2025.mjs', 'server-2026.mjs'])(
 
 const eraFixtures = join(import.meta.dirname, '../fixtures/eras');
 
-/** What a client of 2025-11-25 of the first SDK is given: the tools, and the results of all of them. */
+/** Returns the tools that a client of 2025-11-25 of SDK v1 lists, and the results of all of them. */
 async function givenTo(
   transport: StdioClientTransport | HttpV1,
   prefix = '',
@@ -55,7 +55,7 @@ async function givenTo(
   const client = new ClientV1({ name: 'test', version: '1.0.0' });
   await client.connect(transport);
   try {
-    // The client checks what is structured with what the tool says of it.
+    // The client validates structured content against the tool's output schema.
     const { tools } = await client.listTools();
     const results = await Promise.all(
       tools.map(async ({ name }) => {
@@ -114,7 +114,7 @@ describe.for(['legacy', 'modern'])('of a %s server with items that strict client
 
   test.for(eras)('a client of %s is listed the others on /mcp', async revision => {
     await using client = await connectEra(revision, `${hub.url}/mcp`);
-    // Since 2026-07-28 what stands in a schema is any JSON Schema.
+    // Since 2026-07-28 a property in a schema may be any JSON Schema.
     const required = revision === '2026' ? ['misfits_null_required'] : [];
     assert.deepEqual(await client.toolNames(), ['misfits_first', ...required, 'misfits_last']);
     assert.deepEqual(await client.resourceUris(), ['hub://servers', 'test://first', 'test://last']);

@@ -58,10 +58,10 @@ async function show({ url, ownerHeaders: headers }: HubProcess, path: string, me
 const stateOf = async (hub: HubProcess, server = 'docs') =>
   described.parse(JSON.parse(await show(hub, `/servers/${server}`)));
 
-/** A page of a profile of its own. Disposing closes both. */
+/** Opens a page with its own profile. Disposing closes both. */
 const openPage = async () => await (await sharedBrowser()).newPage();
 
-/** Logs in at the authorization server, and grants what it asks for. */
+/** Logs in at the authorization server, and consents to the requested access. */
 async function grant(page: Page, server = 'docs'): Promise<void> {
   const done = page.getByRole('heading', { name: `Logged in to ${server}` });
   const name = page.locator('input[name=login]');
@@ -81,7 +81,7 @@ async function grant(page: Page, server = 'docs'): Promise<void> {
 
 const begun = z.looseObject({ url: z.string() });
 
-/** Logs in at the address that a command or the dashboard would show. */
+/** Logs in at the URL that a command or the dashboard would show. */
 async function logIn(hub: HubProcess, server: string): Promise<void> {
   await using page = await openPage();
   const { url } = begun.parse(JSON.parse(await show(hub, `/servers/${server}/login`, 'POST')));
@@ -89,7 +89,7 @@ async function logIn(hub: HubProcess, server: string): Promise<void> {
   await grant(page, server);
 }
 
-/** Logs in by `agenthub login --print`. */
+/** Logs in with `agenthub login --print`. */
 async function logInByCommand(hub: HubProcess, page: Page): Promise<void> {
   const child = spawn(process.execPath, [cli, 'login', 'docs', '--print', '--url', hub.url], {
     env: { ...process.env, DATA_DIR: hub.dataDir },
@@ -111,7 +111,7 @@ async function auditText({ dataDir }: HubProcess): Promise<string> {
 }
 
 describeWithBrowser('a login to a remote server', () => {
-  /** Shared by the tests that neither restart the hub nor want a clock or a log of their own. Each has an entry of its own. */
+  /** A hub for tests that neither restart it nor need their own clock or log. Each test has its own entry. */
   let shared: HubProcess;
   let world: Awaited<ReturnType<typeof startOAuthWorld>>;
   beforeAll(async () => {
@@ -125,7 +125,7 @@ describeWithBrowser('a login to a remote server', () => {
     await world?.[Symbol.asyncDispose]();
   });
 
-  /** How much the authorization server and the MCP server have counted since. */
+  /** Returns a function that returns how much a counter of the authorization or MCP server has grown since. */
   async function countFrom() {
     const { counts: before } = await world.read();
     return async (name: string) => ((await world.read()).counts[name] ?? 0) - (before[name] ?? 0);
@@ -162,7 +162,7 @@ describeWithBrowser('a login to a remote server', () => {
       await page.goto(`${hub.url}/dashboard/servers/docs`);
       await page.getByText(/valid for .*then renewed/).waitFor();
 
-      // One refresh for 50 calls that wait.
+      // Many calls that wait share one refresh.
       await world.steer({ holdMs: 300 });
       await world.refuseTokens();
       await Promise.all(Array.from({ length: 50 }, () => succeeds(hub)));
@@ -180,7 +180,7 @@ describeWithBrowser('a login to a remote server', () => {
       const status = JSON.parse(await show(hub, '/servers/docs/login'));
       assert.deepEqual(status.scope.split(' ').toSorted(), ['more', 'tools']);
 
-      // The list of all logins, as the other pages of the dashboard.
+      // The dashboard also lists all logins.
       await page.goto(`${hub.url}/dashboard/access`);
       const row = page.getByRole('row', { name: /docs/ });
       await row.getByText(/valid for .*then renewed/).waitFor();
@@ -220,7 +220,8 @@ describeWithBrowser('a login to a remote server', () => {
       await fails(hub, /agenthub login docs/);
       const { counts, secrets } = await world.read();
       assert.equal(counts['revocations'], 2);
-      // One for each set of scopes: the authorization server limits a client to those that it registered with.
+      // One registration for each set of scopes: the authorization server limits a client to those that it registered
+      // with.
       assert.equal(counts['registrations'], 2);
       await expect.poll(() => auditText(hub)).toMatch(/"oauth_logout"/);
       const audit = await auditText(hub);
@@ -295,7 +296,7 @@ describeWithBrowser('a login to a remote server', () => {
       } finally {
         await world.steer({ audience: world.resource });
       }
-      // The code, and one refresh for the 401.
+      // One token request for the code, and one for the refresh after a 401.
       const tokens = await counted('tokens');
       assert.ok(tokens > 0 && tokens <= 3, String(tokens));
       assert.equal(await counted('calls'), 0);

@@ -47,7 +47,7 @@ async function serversShown({ url, ownerHeaders }: HubProcess): Promise<readonly
 }
 
 describe('the management tools of a hub', () => {
-  /** A hub that has them, and asks for no token. */
+  /** A hub with management tools and without a token. */
   let open: HubProcess;
   beforeAll(async () => {
     const broken = { ...fixture('exit-at-once.mjs'), max_restarts: 0 };

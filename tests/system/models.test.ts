@@ -10,7 +10,7 @@ import { startOpenAi } from '../doubles/openai.ts';
 const key = 'sk-of-the-provider-4711';
 const server = join(import.meta.dirname, '../fixtures/eras/server-2025.mjs');
 
-/** A hub with a provider `work`, whose key is the secret WORK_KEY, and a server that asks for completions. */
+/** Starts a hub with a provider `work`, whose key is the secret WORK_KEY, and a server that requests completions. */
 async function open(url: string, secret: string) {
   const stack = new AsyncDisposableStack();
   const folder = await mkdtempDisposable(join(tmpdir(), 'agenthub-secrets-'));

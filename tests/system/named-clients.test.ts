@@ -34,7 +34,7 @@ const run = promisify(execFile);
 const hello = { name: 'echo_echo', arguments: { text: 'hello' } };
 const clientInfo = { name: 'named', version: '1.0.0' };
 
-/** Resolves when the server can be called. */
+/** Resolves when the server runs. */
 const isReady = async ({ url, ownerHeaders }: HubProcess) =>
   await until(
     async () => await (await send(`${url}/servers/echo`, { headers: ownerHeaders })).body(),
@@ -57,7 +57,7 @@ async function agenthub(
   return stdout.trim();
 }
 
-/** What the commands of clients send to a running hub, without a process. */
+/** Sends a request that a command for clients would send to a running hub, without starting a process. */
 async function administer(hub: HubProcess, method: string, path: string, body: object = {}) {
   const headers = { ...hub.ownerHeaders, 'content-type': 'application/json' };
   const answer = await fetch(hub.url + path, { method, headers, body: JSON.stringify(body) });
@@ -70,7 +70,7 @@ async function makeToken(hub: HubProcess, client: string): Promise<string> {
   return token;
 }
 
-/** A connected client that calls a tool, and hears when the hub ends its connection. */
+/** A connected client that can call a tool, and learns when the hub ends its connection. */
 type Connected = AsyncDisposable & {
   readonly call: () => Promise<unknown>;
   readonly ended: Promise<void>;
@@ -80,7 +80,7 @@ async function over(transport: Transport): Promise<Connected> {
   const client = new Client(clientInfo);
   const ended = Promise.withResolvers<void>();
   client.onclose = () => ended.resolve();
-  // Of a stream that the hub ended.
+  // The client reports a stream that the hub ended as an error.
   client.onerror = () => ended.resolve();
   await client.connect(transport);
   return {
@@ -132,14 +132,14 @@ const transports: Readonly<Record<string, Open>> = {
 
 const answer = [{ type: 'text', text: 'hello' }];
 
-/** Has a hub reload with this config. */
+/** Makes a hub reload this config. */
 async function reload(hub: HubProcess, config: object): Promise<void> {
   await writeFile(hub.configFile, JSON.stringify(config));
   await administer(hub, 'POST', '/config/reload');
 }
 
 describe('a client by name', () => {
-  /** Shared by the tests that leave its config as it was. */
+  /** A hub for tests that leave its config as it was. */
   let shared: HubProcess;
   beforeAll(async () => {
     shared = await startHub({ config: { servers } });
@@ -222,7 +222,7 @@ describe('a client by name', () => {
     assert.equal(await status(bearer(gone)), 401, 'it does not become the local user');
     assert.equal(await status({}), 200, 'calls are open');
     await second.stop();
-    // Without a hub, several commands at once change the data folder one after the other.
+    // Without a running hub, concurrent commands change the data folder one after the other.
     const made = await Promise.all(
       ['one', 'two', 'three'].map(async name => await agenthub(second, 'token', 'create', name)),
     );

@@ -21,10 +21,10 @@ import { registryProblem } from '#helpers/registry';
 
 const root = join(import.meta.dirname, '..', '..');
 const problem = registryProblem();
-/** From nothing: the install of the hub, then the four servers' packages. */
+/** Timeout of a first start in ms: it installs the hub and the packages of four servers. */
 const firstStartMs = 400_000;
 
-/** The files of the repository, without anything that was installed or built. */
+/** Copies the files of the repository, without those that were installed or built. */
 function clone(): string {
   const folder = mkdtempSync(join(tmpdir(), 'agenthub-clone-'));
   const listed = execFileSync('git', ['ls-files', '-co', '--exclude-standard'], { cwd: root });
@@ -35,7 +35,7 @@ function clone(): string {
 
 const homeOf = (folder: string) => join(folder, 'home');
 
-/** `npm start` in a folder, with the Node that this machine has. */
+/** Runs `npm start` in a folder, with the Node of this machine. */
 function npmStart(folder: string, port: number, env: Readonly<Record<string, string>>) {
   const url = `http://127.0.0.1:${port}`;
   const path = (process.env['PATH'] ?? '')
@@ -47,9 +47,9 @@ function npmStart(folder: string, port: number, env: Readonly<Record<string, str
       ...process.env,
       PATH: path.join(delimiter),
       ROUTER_PORT: String(port),
-      // A folder of packages of its own: npx leaves a broken one where it is killed while it installs, as in other tests.
+      // A separate npm cache: npx leaves a broken package if it is killed while it installs, as in other tests.
       npm_config_cache: join(folder, '.npm-cache'),
-      // An account that has never had a hub.
+      // The home of a user who never had a hub.
       HOME: homeOf(folder),
       AGENTHUB_HOME: '',
       XDG_CONFIG_HOME: '',
@@ -77,7 +77,7 @@ function npmStart(folder: string, port: number, env: Readonly<Record<string, str
       assert.equal(ollama, 'stopped', 'it starts with its first call');
       assert.deepEqual(new Set(Object.values(found)), new Set(['running']), output);
     },
-    /** Resolves when neither npm nor anything that it started is left. */
+    /** Sends SIGTERM. Resolves when neither npm nor any process that it started is left. */
     async stop(): Promise<void> {
       if (child.exitCode === null && child.kill('SIGTERM')) await once(child, 'exit');
       await until(
@@ -89,14 +89,14 @@ function npmStart(folder: string, port: number, env: Readonly<Record<string, str
   };
 }
 
-/** The command lines of processes that work in a folder, on Linux. */
+/** Returns the command lines of processes whose working directory is this folder, on Linux. */
 function processesIn(folder: string): readonly string[] {
   return globSync('/proc/[0-9]*/cwd').flatMap(link => {
     try {
       if (readlinkSync(link) !== folder) return [];
       return [readFileSync(join(dirname(link), 'cmdline'), 'utf8').replaceAll('\0', ' ')];
     } catch {
-      // It ended meanwhile.
+      // The process has exited meanwhile.
       return [];
     }
   });

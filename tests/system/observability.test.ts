@@ -19,7 +19,7 @@ const fixtures = join(root, 'tests', 'fixtures', 'servers');
 const prometheusConfig = join(root, 'compose', 'prometheus', 'prometheus.yml');
 const token = 'a-token-of-the-tests';
 
-/** Looks into what was parsed, by a dotted path. */
+/** Returns a value of parsed JSON by its dotted path. */
 const within = (value: unknown, path: string): unknown =>
   path.split('.').reduce<unknown>((from, key) => (isObject(from) ? from[key] : undefined), value);
 
@@ -32,7 +32,7 @@ const dashboard: unknown = JSON.parse(
   readFileSync(join(root, 'compose', 'grafana', 'dashboards', 'agenthub.json'), 'utf8'),
 );
 const panels = listIn(dashboard, 'panels');
-/** What the panels ask, with what Grafana puts in place of its variables. */
+/** Queries of the dashboard's panels, with values for Grafana's variables. */
 const queries = panels
   .flatMap(panel => listIn(panel, 'targets'))
   .map(target => String(within(target, 'expr')))
@@ -82,7 +82,7 @@ describeWithEngine('compose/observability.yml', () => {
     const args = ['compose', ...files.flatMap(file => ['-f', file]), 'config', '--format', 'json'];
     return (await run('docker', args, { cwd: root, env: { ...process.env, ...env } })).stdout;
   };
-  /** The composition as compose reads it, with these variables. Read once. */
+  /** Returns the compose config with these variables, as docker compose resolves it. Cached. */
   const composition = async (env: Readonly<Record<string, string>> = {}): Promise<unknown> => {
     const key = JSON.stringify(env);
     const text = texts.get(key) ?? read(env);
@@ -151,7 +151,7 @@ describeWithEngine('compose/observability.yml', () => {
   });
 });
 
-/** Whether a program of Debian's package `prometheus` is there. */
+/** True if a program of Debian's package `prometheus` is installed. */
 function has(program: string): boolean {
   try {
     execFileSync(program, ['--version'], { stdio: 'ignore' });
@@ -193,7 +193,7 @@ describeWithEngine('what a hub tells Prometheus', () => {
     await client.toolNames();
     await client.call('echo_echo', { text: 'once' });
     await assert.rejects(client.call('echo_absent'));
-    // The caches of prompts and the models are there once one was improved.
+    // Metrics of prompt caches and models exist only after a prompt was improved.
     await fetch(`${hub.url}/ollama/enhance`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -265,7 +265,7 @@ describeWithEngine('what a hub tells Prometheus', () => {
         );
         for (const query of queries) {
           assert.equal(within(await ask(query), 'status'), 'success', query);
-          // Nobody waits here.
+          // Queries for waiting calls have no result here.
           if (!query.includes('> 0')) assert.ok((await results(query)) > 0, query);
         }
       } finally {

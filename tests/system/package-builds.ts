@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline';
 import type { PackageSpec } from '#config';
 import { docker } from '../runtimes/docker/hub.ts';
 
-/** Removes the images of a package, which are of no use to anyone else. */
+/** Removes the images of a package, which no other test uses. */
 export async function forget(source: PackageSpec): Promise<void> {
   const filters = JSON.stringify({ label: [`io.agenthub.package=${source.spec}`] });
   for (const image of await docker.listImages({ filters }))
@@ -16,7 +16,7 @@ const inspect = async (id: string) =>
     .inspect()
     .catch(() => undefined);
 
-/** The containers that the engine runs the steps of a package's build in. */
+/** Returns the ids of containers in which the engine runs build steps of a package. */
 export async function buildersOf(source: PackageSpec): Promise<readonly string[]> {
   const builders: string[] = [];
   for (const { Id } of await docker.listContainers({ all: true }))
@@ -25,9 +25,9 @@ export async function buildersOf(source: PackageSpec): Promise<readonly string[]
 }
 
 /**
- * Watches the engine until it is disposed. `steps()` resolves with the containers that were started for the build of a
- * package, as they were while they ran: their bounds, and the id of the hub that their network belongs to. Follows the
- * engine's events: polling would inspect every container again and again for as long as the build takes.
+ * Watches the engine until disposed. `steps()` resolves with the containers that were started for the build of a
+ * package: their limits, and the id of the hub that owns their network. Follows the engine's events, as polling would
+ * inspect every container repeatedly during the build.
  */
 export async function watchBuild(source: PackageSpec) {
   const over = new AbortController();
@@ -50,7 +50,7 @@ export async function watchBuild(source: PackageSpec) {
   }
   const lines = createInterface({ input: events });
   lines.on('line', line => found.push(stepIn(JSON.parse(line).id)));
-  lines.on('error', () => {}); // It says that it was aborted.
+  lines.on('error', () => {}); // The stream reports that it was aborted.
   return {
     steps: async () => (await Promise.all(found)).flat(),
     [Symbol.dispose]: () => over.abort(),

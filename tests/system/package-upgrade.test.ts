@@ -19,11 +19,11 @@ const buildMs = 240_000;
 const name = '@modelcontextprotocol/server-everything';
 const [before, after] = [`${name}@2025.9.25`, `${name}@2026.8.31`];
 
-/** Calls that go on until they are stopped. */
+/** Calls that continue until they are stopped. */
 type Load = {
-  /** Resolves when as many further calls were answered, and rejects with the first failure. */
+  /** Resolves after `calls` further answers. Rejects with the first failure. */
   readonly more: (calls: number) => Promise<void>;
-  /** Resolves with the number of answered calls if none failed. */
+  /** Stops the calls. Resolves with the number of answers if none failed. */
   readonly stop: () => Promise<number>;
 };
 
@@ -51,7 +51,7 @@ describeWithEngine('a package of npm', () => {
     await promisify(execFile)('docker', ['volume', 'rm', 'package-upgrade-postgres-data']);
   });
 
-  /** Runs a command of the hub's user. Resolves with what it prints. */
+  /** Runs an `agenthub` command as the hub's user. Resolves with its stdout. */
   async function agenthub(...words: readonly string[]) {
     const { stdout } = await promisify(execFile)(
       process.execPath,
@@ -79,7 +79,7 @@ describeWithEngine('a package of npm', () => {
     return answer;
   }
 
-  /** Each client calls a tool that both versions have, twice at a time, until it is stopped. */
+  /** Lets each client make two calls at a time of a tool that both versions have, until stopped. */
   function load(): Load {
     let isOver = false;
     let calls = 0;
@@ -92,7 +92,7 @@ describeWithEngine('a package of npm', () => {
       }
     };
     const running = Promise.all([...clients, ...clients].map(run));
-    running.catch(() => {}); // `more` and `stop` reject with it.
+    running.catch(() => {}); // `more` and `stop` reject with the same error.
     return {
       async more(wanted) {
         const reached = Promise.withResolvers<void>();
@@ -110,7 +110,7 @@ describeWithEngine('a package of npm', () => {
     };
   }
 
-  /** A call of a tool that asks its user, and that goes on as long as the user does not answer. */
+  /** Calls a tool that asks the user a question, and continues as long as the user does not answer. */
   async function callThatAsks(tool: string) {
     const asked = Promise.withResolvers<void>();
     const answering = Promise.withResolvers<void>();
@@ -136,9 +136,9 @@ describeWithEngine('a package of npm', () => {
     };
   }
 
-  /** Makes a change under load, with a call in flight that ends after it. Returns the result of that. */
+  /** Makes a change under load, with a call in flight that ends after the change. Returns the result of that call. */
   async function underLoad(tool: string, change: () => Promise<void>): Promise<string> {
-    // It asks before there are other calls: the hub could not tell which of the clients it asks.
+    // This call comes first: with other calls in flight, the hub could not tell which client the server asks.
     const inFlight = await callThatAsks(tool);
     const loaded = load();
     await loaded.more(20);
@@ -275,7 +275,7 @@ describeWithEngine('a package of npm', () => {
   });
 });
 
-/** The newer version, as its publisher registers it. */
+/** Registry entry of the newer version. */
 const registered: Registered = {
   server: {
     name: 'io.github.modelcontextprotocol/everything',
@@ -293,7 +293,7 @@ const registered: Registered = {
   },
 };
 
-/** Under the name in the documentation. */
+/** Registry entry under the name that the documentation uses. */
 const registeredMemory: Registered = {
   server: {
     name: 'io.github.someone/postgres',

@@ -3,7 +3,7 @@ import { docker } from '../runtimes/docker/hub.ts';
 
 type Forms = readonly (readonly [form: string, bytes: Buffer])[];
 
-/** Forms by value: those of a long value take a while to make, and are looked for in a hundred places. */
+/** Cache of forms by value. Long values take a while to convert, and each is searched in a hundred places. */
 const knownForms = new Map<string, Forms>();
 
 function formsOf(value: string): Forms {
@@ -12,10 +12,10 @@ function formsOf(value: string): Forms {
   return forms;
 }
 
-/** Forms in which a value could be written: as it is, and as base64 from any byte on, in URLs, JSON, hex or octal. */
+/** Returns forms in which a value could be written: plain, in base64 at any offset, in URLs, JSON, hex or octal. */
 function makeForms(value: string): Forms {
   const bytes = Buffer.from(value);
-  // Of base64 the first and last characters depend on what is around the value.
+  // The first and last base64 characters depend on the bytes around the value.
   const base64 = [0, 1, 2].map(lead => {
     const text = Buffer.concat([Buffer.alloc(lead), bytes]).toString('base64');
     return ['base64', Buffer.from(text.slice(lead === 0 ? 0 : 4, -4))] as const;
@@ -38,7 +38,7 @@ function makeForms(value: string): Forms {
     ['hex', Buffer.from(bytes.toString('hex'))],
     ['octal', Buffer.from(octal)],
   ] as const;
-  // Most values look the same in several forms, and each search of a whole image takes a while.
+  // Most values are equal in several forms, and each search of a whole image takes a while.
   const distinct = new Map(
     all
       .toReversed()
@@ -47,7 +47,7 @@ function makeForms(value: string): Forms {
   return [...distinct.values()].filter(([, written]) => written.length >= 8);
 }
 
-/** Where a text or a file shows a secret in any form, as `place: name (form)`. */
+/** Finds secrets in a text or a file, in any form. Returns them as `place: name (form)`. */
 export function shownIn(
   place: string,
   content: Buffer | string,
@@ -64,10 +64,10 @@ export function shownIn(
 const run = (...args: readonly string[]) =>
   execFileSync('docker', args, { maxBuffer: 2 ** 30, stdio: ['ignore', 'pipe', 'pipe'] });
 
-/** Loaded before any test makes its secrets. */
+/** Time at which this module was loaded, before any test creates its secrets. */
 const loadedAt = Date.now();
 
-/** Where the engine shows secrets of a running container: what it stores, its log, its processes and all of its files. */
+/** Finds secrets in what the engine has of a running container: its config, image, log, processes and files. */
 export async function placesOf(
   secrets: Readonly<Record<string, string>>,
   containerId: string,
@@ -75,7 +75,7 @@ export async function placesOf(
   const { Image, Config, LogPath } = await docker.getContainer(containerId).inspect();
   const { Created } = await docker.getImage(Image).inspect();
   const changes = run('diff', containerId);
-  // An image that is older than the secrets has none of them.
+  // An image that is older than the secrets contains none of them.
   const isImageOlder = Date.parse(Created) < loadedAt;
   return Object.entries({
     inspect: run('inspect', containerId),
@@ -88,10 +88,10 @@ export async function placesOf(
   }).flatMap(([place, content]) => shownIn(place, content, secrets));
 }
 
-/** The archives of what a container has written in its image, from the answer of `docker diff`. */
+/** Returns the archives of files that a container has changed, from the output of `docker diff`. */
 function changedFiles(containerId: string, changes: Buffer): Buffer {
   const written = [...changes.toString().matchAll(/^[AC] (.+)$/gm)].map(([, path = '']) => path);
-  // A folder is listed as well when only what is in it has changed.
+  // A folder is listed too if only its content has changed.
   const files = written.filter(path => !written.some(other => other.startsWith(`${path}/`)));
   return Buffer.concat(files.map(path => run('cp', `${containerId}:${path}`, '-')));
 }

@@ -12,7 +12,7 @@ const fixture = (name: string) => ({
 
 type Answered = { readonly status: number; readonly code: unknown; readonly ms: number };
 
-/** A call of a tool without a session (spec 1.7). */
+/** Calls a tool without a session (spec 1.7). */
 async function post(
   url: string,
   server: string,

@@ -12,7 +12,7 @@ import { docker } from '../runtimes/docker/hub.ts';
 const fixtures = join(import.meta.dirname, '..', 'fixtures', 'servers');
 const random = () => randomUUID().slice(0, 13);
 
-/** Each is at another place, and in all of them. */
+/** Secrets, each planted in a different place. */
 const planted = {
   named: `planted-named-${random()}`,
   neutral: `planted-neutral-${random()}`,
@@ -21,7 +21,7 @@ const planted = {
   password: `planted-password-${random()}`,
   exported: `planted-exported-${random()}`,
   router: `planted-router-${random()}`,
-  /** Of a client, which the hub knows by the name it stands under, and by its shape. */
+  /** Secrets in the arguments of a call, which the hub recognizes by field name (`password`) or shape (`ghp_`). */
   argument: `planted-argument-${random()}`,
   shaped: `ghp_plantedShaped${random().replaceAll('-', '')}`,
 };
@@ -32,13 +32,13 @@ let hub: HubProcess;
 let receiver: OtlpReceiver;
 let session = '';
 
-/** A server elsewhere that tells whoever asks what it was asked with. */
+/** A remote server that answers with the headers of the request. */
 const far = createServer((request, response) =>
   response.writeHead(401).end(`refused: ${JSON.stringify(request.headers)}`),
 );
 
 const authorization = `Bearer ${planted.router}`;
-/** How long what is told over another connection may take. In milliseconds. */
+/** How long data may take to arrive over another connection, in ms. */
 const soon = { timeout: 10_000 };
 
 async function page(path: string): Promise<string> {
@@ -63,7 +63,7 @@ async function post(method: string, params: object): Promise<string> {
 
 const call = (name: string) => post('tools/call', { name, arguments: given });
 
-/** Fails with the names of what is shown, and not with the whole text. */
+/** Fails with the names of the secrets that a text contains, without printing the text. */
 function assertClean(text: string, where: string): void {
   assert.ok(text.length > 0, `${where} says nothing`);
   const shown = Object.entries(planted).filter(([, value]) => text.includes(value));
@@ -228,7 +228,7 @@ describeWithEngine('secrets that were planted', () => {
   });
 
   test('stay out of the labels of containers', async () => {
-    // The one that died is started again.
+    // The hub restarts the container that died.
     const mine = await vi.waitFor(
       async () => {
         const all = await docker.listContainers({ all: true });

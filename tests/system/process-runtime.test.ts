@@ -17,7 +17,7 @@ test.skipIf(problem !== undefined)(
     const runtime = createProcessRuntime(
       {
         environment: process.env,
-        // Where the network has a certificate authority of its own, npx needs to know.
+        // In a network with its own certificate authority, npx needs this variable.
         alsoInherited: ['NODE_EXTRA_CA_CERTS'],
         platform: process.platform,
       },
@@ -36,7 +36,7 @@ test.skipIf(problem !== undefined)(
     );
     const heard = record(instance.channel);
     const clientInfo = { name: 'test', version: '1' };
-    // The first start downloads the package, which takes longer than any answer.
+    // The first start downloads the package, which takes longer than any call.
     instance.channel.send(
       call(1, 'initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo }),
     );
@@ -50,7 +50,7 @@ test.skipIf(problem !== undefined)(
     assert.ok(typeof pid === 'number');
     const exit = await instance.stop({ graceMs: 5000 });
     assert.equal(exit.signal === 'SIGKILL', false, exit.detail);
-    // npx, the shell it starts and the server are one group, and nobody of it is left.
+    // npx, its shell and the server are one process group, of which no process must be left.
     const left = spawnSync('ps', ['-o', 'pid=,stat=', '-g', String(pid)], { encoding: 'utf8' });
     assert.deepEqual(
       left.stdout.split('\n').filter(line => line.trim() !== '' && !line.includes('Z')),

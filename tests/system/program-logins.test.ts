@@ -42,7 +42,7 @@ async function asOwner({ url, ownerHeaders: headers }: HubProcess, path: string,
 const clientsOf = async (hub: HubProcess) =>
   listed.parse(JSON.parse(await asOwner(hub, '/clients'))).clients;
 
-/** A page of a browser that is logged in to the dashboard at localhost, as by `agenthub open`. */
+/** Opens a page that is logged in to the dashboard at localhost, as by `agenthub open`. */
 async function openLoggedIn(hub: HubProcess, browser: Browser): Promise<Page> {
   const page = await (await browser.newContext()).newPage();
   const { path } = z
@@ -111,7 +111,7 @@ describeWithBrowser('a program that logs in to the hub', () => {
     await page.goto(`${hub.url.replace('127.0.0.1', 'localhost')}/dashboard/access`);
     await page.getByRole('row', { name: client.name }).getByText('by login').waitFor();
 
-    // Revoked, it wants a browser again.
+    // After its token is revoked, the program opens the browser again.
     await asOwner(hub, `/clients/${client.name}/token`, 'DELETE');
     await refused(program.use());
     assert.ok(program.provider.wantsBrowser());
@@ -153,7 +153,7 @@ describeWithBrowser('a program that logs in to the hub', () => {
       await refused(program.use());
       await visitor.goto(program.provider.opened());
       await visitor.locator('#allow').click();
-      // The next address would be interrupted by this page else.
+      // Wait for this page to load, as it would interrupt the next navigation.
       await visitor.getByRole('heading', { name: 'Back in the program' }).waitFor();
       await program.finish(await callback.called);
       await program.use();
@@ -215,7 +215,7 @@ describeWithBrowser('a program that logs in to the hub', () => {
     await once(foreign, 'listening');
     const bound = foreign.address();
     assert.ok(bound !== null && typeof bound === 'object');
-    // Of the same site, so that the browser sends the cookie of the owner along.
+    // localhost is the same site, so the browser sends the owner's cookie.
     const prize = `http://localhost:${bound.port}/`;
     try {
       await page.goto(prize);

@@ -23,7 +23,7 @@ async function ask(hub: Pick<HubProcess, 'url' | 'ownerHeaders'>, path: string, 
 const enhance = async (hub: HubProcess, prompt: string, headers = {}) =>
   await ask(hub, '/ollama/enhance', { headers, body: { prompt } });
 
-/** The state of a part as /health shows it. */
+/** Returns the state of a part of the hub, as /health shows it. */
 async function stateOf(hub: HubProcess, part: string): Promise<unknown> {
   const health = await getJson(hub, '/health');
   const parts = isObject(health) ? health['parts'] : undefined;

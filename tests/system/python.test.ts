@@ -17,7 +17,7 @@ if ('missing' in found)
 
 const modes = ['legacy', '2026-07-28'] as const;
 const misfits = (era: string) => ({ name: era, file: 'misfits.mjs', env: { ERA: era } });
-/** A server of the Python SDK; its Python starts it in place of Node. */
+/** A server of the Python SDK, which Python runs instead of Node. */
 const server = (name: string, era: 'legacy' | 'modern') => ({
   name,
   command: python,
@@ -28,7 +28,7 @@ const server = (name: string, era: 'legacy' | 'modern') => ({
 
 describe.skipIf('missing' in found)('the official Python SDK', () => {
   let hub: TestHub;
-  /** What its clients were given, by the mode they were in. */
+  /** Data that the Python clients received, by mode. */
   let given: Awaited<ReturnType<typeof jsonOf>>;
   const givenTo = (mode: string) => {
     const found = given[mode];
@@ -108,5 +108,5 @@ describe.skipIf('missing' in found)('the official Python SDK', () => {
   });
 });
 
-/** The second server with a URI has its name in front. */
+/** A URI that two servers have is prefixed with the name of the second one. */
 const copies = (...names: readonly string[]) => names.map(name => `modern+test://${name}`);

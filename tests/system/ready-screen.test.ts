@@ -11,10 +11,10 @@ import { createEmulator } from '../cli/screen/emulator.ts';
 const root = join(import.meta.dirname, '..', '..');
 const fixtures = join(root, 'tests', 'fixtures', 'servers');
 
-/** Codes of colours and weights. */
+/** ANSI codes of colors and font weights. */
 const styles = new RegExp(String.raw`${'\u001b'}\[[\d;]*m`);
 
-/** Runs `agenthub serve` on a pseudo terminal of util-linux, and shows what that shows. */
+/** Runs `agenthub serve` on a pseudo terminal of util-linux, and collects its output. */
 async function openTerminal(env: Readonly<Record<string, string>> = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'agenthub-screen-'));
   const config = join(folder, 'hub.json');
@@ -52,13 +52,13 @@ async function openTerminal(env: Readonly<Record<string, string>> = {}) {
     text: emulator.text,
     raw: () => raw,
     type: (keys: string) => child.stdin.write(keys),
-    /** Ends the hub as a service manager does, and resolves when its terminal is closed. */
+    /** Sends SIGTERM to the hub, like a service manager. Resolves when its terminal is closed. */
     async terminate(): Promise<void> {
       const hubPid = Number(await readFile(join(folder, 'pid'), 'utf8'));
       process.kill(hubPid, 'SIGTERM');
       await once(child, 'exit');
     },
-    /** Presses Ctrl-C, and resolves with the exit code. */
+    /** Presses Ctrl-C. Resolves with the exit code. */
     async interrupt(): Promise<unknown> {
       child.stdin.write('\u0003');
       const [code] = await once(child, 'exit');
@@ -68,7 +68,7 @@ async function openTerminal(env: Readonly<Record<string, string>> = {}) {
   };
 }
 
-/** Shows when the hub is ready and its servers have started or failed: what comes next is the last line. */
+/** True if the hub is ready and its servers run or have failed: `Next:` is the last line. */
 const isReady = ({ text }: { text: () => string }) =>
   /failed/.test(text()) && /3 tools/.test(text()) && /Next: /.test(text());
 
@@ -127,7 +127,7 @@ test('a terminal that is paused by Ctrl-S stops neither calls nor the end of the
   await callTool('before');
   await until(() => /calendar \| cancel_event.*before/.test(terminal.text()), terminal.text);
   terminal.type('\u0013');
-  // The terminal takes what it reads in order, so it is paused before these lines of the server.
+  // Ctrl-S above pauses the terminal before the server writes these lines.
   for (let at = 0; at < 100; at += 1) await callTool(`paused ${at}`);
   const shown = terminal.raw();
   await callTool('once more');
@@ -136,7 +136,7 @@ test('a terminal that is paused by Ctrl-S stops neither calls nor the end of the
   assert.equal(terminal.raw(), shown);
 
   terminal.type('\u0011');
-  // More than 50 lines a second are counted instead of logged; a slow machine does not get there.
+  // The hub counts lines beyond 50 a second instead of logging them. A slow machine may not reach that rate.
   await until(() => /once more|lines were not logged/.test(terminal.text()), terminal.text);
   assert.match(terminal.text(), /● calendar {2}running/);
 

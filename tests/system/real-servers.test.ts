@@ -11,7 +11,7 @@ import { type HubProcess, getJson, settled, startHub } from '#helpers/hub-proces
 const hubName = `real-${process.pid}`;
 const names = ['everything', 'files', 'memory', 'time'] as const;
 
-/** What `docker inspect` says of a container, as far as the tests look. */
+/** Returns the output of `docker inspect` for a server's container. */
 function inspect(server: string) {
   const text = execFileSync('docker', ['inspect', `${hubName}-${server}`], { encoding: 'utf8' });
   return JSON.parse(text)[0];
@@ -45,13 +45,13 @@ describeWithEngine('published servers in containers', () => {
     folder = mkdtempSync(join(tmpdir(), 'agenthub-files-'));
     for (const name of ['read', 'write']) {
       mkdirSync(join(folder, name));
-      // The server runs as a user of its own, whose number no file of this machine has.
+      // The server runs as its own user, which owns no file of this machine.
       chmodSync(join(folder, name), 0o777);
     }
     chmodSync(folder, 0o755);
     writeFileSync(join(folder, 'read', 'note.txt'), 'written by the host');
     hub = await startHub({ config: config(), env: { HUB_NAME: hubName } });
-    // Images are built at the first start; afterwards they are there.
+    // Images are built at the first start, and are used again later.
     const found = await settled(hub, 280_000);
     assert.deepEqual(found, Object.fromEntries(names.map(name => [name, 'running'])), hub.log());
   }, 300_000);

@@ -21,7 +21,7 @@ import { createHub, docker } from '../runtimes/docker/hub.ts';
 const examples = join(import.meta.dirname, '../../examples');
 const files = globSync(['*.json', '*/*.json'], { cwd: examples }).sort();
 
-/** The servers of a recipe, started with the hub. */
+/** Returns the servers of a recipe, set to start with the hub. */
 function entriesOf(file: string): Readonly<Record<string, object>> {
   const { servers }: { servers: Record<string, object> } = JSON.parse(
     readFileSync(join(examples, file), 'utf8'),
@@ -64,7 +64,7 @@ describe('recipes', () => {
   });
 });
 
-/** A remote server that answers only to requests that `admits`. */
+/** Starts a remote server that answers only requests for which `admits` returns true. */
 async function startRemote(admits: (request: IncomingMessage) => boolean) {
   const http = createServer((request, response) => {
     void (async () => {
@@ -99,7 +99,7 @@ test('the recipes of remote servers send the token, and ask for a login where on
   const folder = await mkdtemp(join(tmpdir(), 'recipes-'));
   await using _ = { [Symbol.asyncDispose]: () => rm(folder, { recursive: true }) };
   await writeFile(join(folder, 'REMOTE_TOKEN'), 'right');
-  // A server of each kind: one that takes the token, one that wants a login.
+  // A server that accepts the token, and one that requires a login.
   const servers = { ...entriesOf('remote-token.json'), ...entriesOf('remote-oauth.json') };
   await using hub = await startHub({
     config: { servers },
@@ -207,7 +207,7 @@ if (isLong)
     });
   });
 
-/** A PostgreSQL server with the name of the recipe, in a network that only the forwarder of the hub is in too. */
+/** Starts PostgreSQL under the host name of the recipe, in a network that only the hub's forwarder joins too. */
 async function startPostgres(forwarder: string, made: AsyncDisposableStack): Promise<void> {
   const builder = createHub();
   made.use(builder);

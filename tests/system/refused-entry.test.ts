@@ -28,7 +28,7 @@ async function object(hub: HubProcess, path: string, method = 'GET', body?: obje
   return isObject(answer) ? answer : assert.fail(`${path} answers ${JSON.stringify(answer)}`);
 }
 
-/** What `/health` says of the config. */
+/** Returns the part `config` of `/health`. */
 async function configOfHealth(hub: HubProcess): Promise<string> {
   const health = await getJson(hub, '/health');
   return isObject(health) && isObject(health['parts'])
@@ -45,7 +45,7 @@ test('an entry that does not come up is shown, tried again, and taken back witho
   );
   await writeFile(hub.configFile, JSON.stringify(configOf('exit-at-once.mjs')));
   for (const turn of ['first', 'same file']) {
-    // A command line that changes waits for a person, once.
+    // A changed command line must be allowed, once for both reloads.
     const body = turn === 'first' ? { allow: ['victim'] } : undefined;
     const { status, failed } = await object(hub, '/config/reload', 'POST', body);
     assert.equal(status, 'changed', turn);

@@ -30,7 +30,7 @@ const problem = registryProblem();
 const installMs = 120_000;
 const upMs = 120_000;
 
-/** That of a shell of somebody who has Node 24, and not that of an npm script. */
+/** Environment of a user's shell with Node 24, without variables of an npm script. */
 const env = {
   ...Object.fromEntries(
     Object.entries(process.env).filter(
@@ -38,18 +38,18 @@ const env = {
     ),
   ),
   PATH: [dirname(process.execPath), process.env['PATH']].join(delimiter),
-  // No image is built here.
+  // The commands under test build no image, so they get no engine.
   DOCKER_HOST: 'unix:///nonexistent/docker.sock',
 };
 const packed = `agenthub-${manifest.version}.tgz`;
-/** What is in the folder in which npm has installed the package. */
+/** Content of the folder in which npm has installed the package. */
 const installedFiles = [packed, 'node_modules', 'package-lock.json', 'package.json'];
 
-/** Makes a release, and installs its package into a folder. Returns what is in the package, and the compose file. */
+/** Makes a release and installs its package into a folder. Returns the files of the package, and the compose file. */
 async function release(out: string, folder: string) {
   const options = ['--out', out, '--folder', folder];
   if (!engineAvailable()) options.push('--no-image');
-  // The image is built, so that it needs the engine that there is.
+  // Building the image of the release needs the engine of the tests.
   const withEngine = { ...env, DOCKER_HOST: process.env['DOCKER_HOST'] };
   await run('npm', ['run', 'release', '--', ...options], {
     cwd: root,
@@ -65,7 +65,7 @@ async function release(out: string, folder: string) {
   };
 }
 
-/** `npx agenthub serve` in a folder. */
+/** Starts `npx agenthub serve` in a folder. */
 async function serve(folder: string, home: string) {
   const child = spawn('npx', ['agenthub', 'serve', '--port', '0'], {
     cwd: folder,
@@ -107,13 +107,13 @@ describe.skipIf(problem !== undefined)(
       await run(program, args, { cwd: folder, env: { ...env, AGENTHUB_HOME: home } }).catch(
         (error: { readonly stdout: string; readonly stderr: string }) => error,
       );
-    /** Without npx, which takes longer than the command. */
+    /** Runs `agenthub` without npx, which would take longer than the command. */
     const agenthub = async (...args: readonly string[]) =>
       await typed(join(folder, 'node_modules', '.bin', 'agenthub'), ...args);
 
     beforeAll(async () => {
       ({ contents, compose } = await release(scratch, folder));
-      // Again, as users install it. The packages that it needs are there already.
+      // Install again, as users do. The dependencies are already there.
       copyFileSync(join(scratch, packed), join(folder, packed));
       const quick = { npm_config_prefer_offline: 'true', npm_config_audit: 'false' };
       await run('npm', ['install', './agenthub-0.1.0.tgz'], {
@@ -233,9 +233,9 @@ describe.skipIf(problem !== undefined)(
         found => Object.keys(found).length === 1,
         20_000,
       );
-      // A process that comes while the hub runs waits for a person.
+      // An entry that is added while the hub runs and starts a process needs an approval.
       const { stderr } = await agenthub('reload', '--allow', 'echo', '--url', hub.url);
-      // So does a client that may administer.
+      // A new client that may administer the hub needs an approval too.
       assert.match(stderr, /^client:cursor: /m);
       const allowed = await agenthub('reload', '--allow', 'client:cursor', '--url', hub.url);
       assert.equal(allowed.stderr, '');
@@ -301,7 +301,7 @@ describe.skipIf(problem !== undefined)(
       });
 
       test('have the hub watched', { timeout: upMs }, async () => {
-        // Where their images cannot be had, Prometheus and Jaeger are tests/fixtures/stand-in.
+        // If the images of Prometheus and Jaeger are not available, tests/fixtures/stand-in replaces them.
         await stack.type(
           'docker compose -f docker-compose.yml -f compose/observability.yml up -d --build --wait',
         );
@@ -322,7 +322,7 @@ describe.skipIf(problem !== undefined)(
         await stack.type('docker compose up -d --wait', scratch);
         const { remote } = await states({ url: stack.urls.hub });
         assert.ok(remote, 'the server of ./config');
-        // The hub before sent its traces when it was stopped.
+        // The previous hub sent its traces when it was stopped.
         const traced = await fetch(`${stack.urls.jaeger}/api/services`);
         assert.match(await traced.text(), /"agenthub"/);
       });

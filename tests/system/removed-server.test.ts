@@ -37,7 +37,7 @@ test('a server that the config has no more takes its clients along, and those of
   await using hub = await startHub({ config: { servers: { gone: entry, kept: entry } } });
   assert.deepEqual(await settled(hub, 60_000), { gone: 'running', kept: 'running' }, hub.log());
 
-  /** A session over HTTP with its stream. */
+  /** Opens a session over HTTP with its GET stream. */
   const openSession = async (server: string) => {
     const url = `${hub.url}/mcp/${server}`;
     const opened = await send(url, { method: 'POST', headers: posting, body: initialize });
@@ -89,13 +89,13 @@ test('a server that the config has no more takes its clients along, and those of
   assert.equal(kept.stream.ended(), false);
   keptSocket.send(initialize);
   await until(
-    // What has changed in lists may be said besides.
+    // Notifications about changed lists may have arrived as well.
     async () => keptSocket.received.filter(({ id }) => id === initialize.id).length,
     count => count === 1,
     5_000,
   );
 
-  // What comes again under its name is another server: its clients begin anew.
+  // An entry that is added again under its name is a new server, so its clients must initialize again.
   await writeFile(hub.configFile, JSON.stringify({ servers: { kept: entry, gone: entry } }));
   assert.equal(
     (await send(`${hub.url}/config/reload`, { method: 'POST', headers: hub.ownerHeaders })).status,

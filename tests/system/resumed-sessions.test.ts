@@ -13,7 +13,7 @@ const servers = {
   kept: inContainer('stateful.mjs'),
   echo: inContainer('echo.mjs'),
 };
-/** For tests in which it does not matter that servers end with a hub that is killed. */
+/** Servers for tests in which it does not matter that processes end with a killed hub. */
 const processes = {
   echo: inProcess('echo.mjs'),
   own: inProcess('asker.mjs', { instance: 'session', auto_start: false }),
@@ -24,7 +24,7 @@ const request = (method: string, params: object) => ({ jsonrpc: '2.0', id: 1, me
 
 const portOf = ({ url }: HubProcess) => Number(new URL(url).port);
 
-/** The text of a tool's result. */
+/** Returns the text of a tool's result. */
 async function textOf(response: Response): Promise<unknown> {
   const body = await response.body();
   assert.equal(response.status, 200, body);
@@ -34,7 +34,7 @@ async function textOf(response: Response): Promise<unknown> {
 
 const methodsOf = (stream: Response) => stream.messages().map(({ method }) => method);
 
-/** Resolves when a file of the data folder matches: records are written after the answer. */
+/** Resolves when the last line of sessions.jsonl matches. Records are written after the answer. */
 const isSaved = async (dataDir: string, pattern: RegExp) =>
   await until(
     () => readFile(join(dataDir, 'sessions.jsonl'), 'utf8').catch(() => ''),
@@ -65,7 +65,7 @@ describeWithEngine('a session of streamable HTTP', () => {
 
       await using second = await scene.start(portOf(first));
       const recalled = JSON.parse(await client.call('kept_recall'));
-      // A hub that stops ends its containers; one that is killed leaves them to the next.
+      // A hub that stops removes its containers; a killed one leaves them to the next hub.
       const notes = end === 'SIGTERM' ? [] : ['before', 'too'];
       assert.deepEqual(recalled.notes, notes);
       const again = JSON.parse(String(await textOf(await alone.post(call(2, 'recall')))));
@@ -125,7 +125,7 @@ describeWithEngine('a session of streamable HTTP', () => {
     const open = await openSession(url);
     for (const session of [owned, open])
       await session.post(ping, session === owned ? first.ownerHeaders : {});
-    // Of all three: a kill loses what is not saved yet.
+    // Wait for the records of all three sessions, as a kill loses those that are not written.
     await until(
       () => readFile(join(scene.dataDir, 'sessions.jsonl'), 'utf8').catch(() => ''),
       text => new Set(text.match(/"key":"[^"]+"/g)).size >= 3,
@@ -177,7 +177,7 @@ describeWithEngine('a session of streamable HTTP', () => {
     await textOf(await onAll.post(call(1, 'own_pid')));
     const asking = await asked.post(call(1, 'asker_ask', { method: 'roots/list' }));
     await becomesTrue(() => asking.messages().some(({ method }) => method === 'roots/list'));
-    // Of all sessions the next hub finds one.
+    // Wait until only one session is recorded, which the next hub resumes.
     await until(
       () => readFile(join(scene.dataDir, 'sessions.jsonl'), 'utf8').catch(() => ''),
       text => {

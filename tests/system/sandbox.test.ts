@@ -9,7 +9,7 @@ import { type HubProcess, getJson, settled, startHub, states, until } from '#hel
 const hubName = `sandbox-${process.pid}`;
 const fixtures = join(import.meta.dirname, '..', 'fixtures', 'servers');
 
-/** The echo fixture in a bare Node image. */
+/** Entry of the echo fixture in a bare Node image. */
 const echo = (more: object = {}) => ({
   image: 'node:24-bookworm-slim',
   command: 'node',
@@ -19,7 +19,7 @@ const echo = (more: object = {}) => ({
   ...more,
 });
 
-/** The addresses of a container on its networks. */
+/** Returns the addresses of a container on its networks. */
 async function addressesOf(name: string): Promise<readonly string[]> {
   const { NetworkSettings } = await docker.getContainer(name).inspect();
   return Object.values(NetworkSettings.Networks).map(network => network.IPAddress);
@@ -49,7 +49,7 @@ describeWithEngine('servers that misbehave in their sandbox', () => {
 
   afterAll(async () => await hub?.[Symbol.asyncDispose]());
 
-  /** Calls the neighbour again and again until the work is over; gives how often it answered. */
+  /** Calls the neighbour repeatedly until `work` settles. Returns the number of answers. */
   async function meanwhile(work: Promise<unknown>): Promise<number> {
     await using client = await connect(`${hub.url}/mcp/neighbour`);
     let over = false;

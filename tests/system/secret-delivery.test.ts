@@ -86,7 +86,7 @@ describeWithEngine('the secrets of a server in a container', () => {
     const found = await received(instance);
     assert.deepEqual(pick(found, { ...values, PLAIN: '' }), digestsOf({ ...values, PLAIN: 'x' }));
     const { EMPTY: _, ...searched } = values;
-    // The search itself finds a value that is in the environment.
+    // The search must find HOME, a value that is in the environment.
     const all = { ...searched, HOME: '/home/mcp' };
     const places = await placesOf(all, factOf(instance, 'containerId'));
     assert.ok(places.includes('inspect: HOME (plain)'), places.join());
@@ -105,7 +105,7 @@ describeWithEngine('the secrets of a server in a container', () => {
     const instance = await hub.launch(spec);
     assert.equal(instance.secrets, 'stdin');
     assert.deepEqual(pick(await received(instance), values), digestsOf(values));
-    // Of docker-entrypoint.sh, which is asked for a program.
+    // docker-entrypoint.sh, the entrypoint of the image, is in the command line of a process.
     const top = await docker.getContainer(factOf(instance, 'containerId')).top();
     assert.match(JSON.stringify(top.Processes), /docker-entrypoint\.sh/);
   });

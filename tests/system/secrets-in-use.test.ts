@@ -14,7 +14,7 @@ import { placesOf, shownIn } from './places-of-secrets.ts';
 const fixtures = join(import.meta.dirname, '..', 'fixtures', 'servers');
 const hubName = `secrets-${randomUUID().slice(0, 8)}`;
 
-/** The secrets of the hub, by name. Each file has one line break more, which is not part of the value. */
+/** Secrets of the hub, by name. Their files end with an additional line break, which is not part of the value. */
 const secrets = {
   NPM_TOKEN: `npm/${randomUUID()}+?&="'\\`,
   PYPI_TOKEN: `pypi-${randomUUID()} ünï 🦊`,
@@ -24,7 +24,7 @@ const secrets = {
   LONG: randomBytes(75_000).toString('base64'),
 };
 
-/** What the server `keeper` is to find in its environment. */
+/** Variables that the server `keeper` must have in its environment. */
 const expected = () => ({
   PEM: secrets.PEM,
   WINDOWS: secrets.WINDOWS,
@@ -94,7 +94,7 @@ async function post(path: string): Promise<unknown> {
   return await answer.json();
 }
 
-/** The digests of the environment of a server, of those variables that are expected. */
+/** Returns the digests of those variables of a server that are expected. */
 async function digests(server: string): Promise<unknown> {
   await using client = await connect(`${hub.url}/mcp/${server}`);
   const found: unknown = JSON.parse(await client.call('digests', {}));
@@ -106,7 +106,7 @@ const digestsOfExpected = () =>
     Object.entries(expected()).map(([name, value]) => [name, hash('sha256', value)]),
   );
 
-/** The id of the container that a server runs in. A swap or a restart changes it. */
+/** Returns the id of a server's container, which an upgrade or a restart changes. */
 async function containerOf(server: string): Promise<string> {
   const shown = await getJson(hub, `/servers/${server}`);
   const about = isObject(shown) && isObject(shown['instance']) ? shown['instance'] : {};
@@ -119,7 +119,7 @@ async function containers(): Promise<Record<string, string>> {
   return Object.fromEntries(found);
 }
 
-/** Where the hub shows secrets: its API, its pages, its log, and each file of its data folder. */
+/** Searches the hub for secrets: its API, its pages, its log, and each file of its data folder. */
 async function placesOfHub(): Promise<readonly string[]> {
   const paths = ['/health', '/metrics', '/activity', '/servers', '/config', '/jobs'];
   const pages = ['', '/activity', '/caches', '/sessions', '/install', '/stats-partial'];

@@ -22,7 +22,7 @@ const keyed = (entry: object = {}) => ({
   ...entry,
 });
 
-/** Runs a command of the real program. `input` is its stdin. */
+/** Runs a command of the real program with `input` as stdin. */
 async function agenthub(
   args: readonly string[],
   { cwd, dataDir, input = '' }: { cwd: string; dataDir: string; input?: string },
@@ -202,7 +202,7 @@ describe('without a running hub', () => {
   });
 
   describe.runIf(process.platform === 'linux')('typed at a terminal', () => {
-    /** Types into `secret set A` on a pseudo terminal once it asks. Resolves with what the terminal shows, and the code. */
+    /** Types keys at the prompt of `secret set A`, on a pseudo terminal. Resolves with output and exit code. */
     async function type(keys: string, place: { readonly cwd: string; readonly dataDir: string }) {
       const command = `'${process.execPath}' '${main}' secret set A`;
       const env = { PATH: process.env['PATH'] ?? '', HOME: place.cwd, DATA_DIR: place.dataDir };

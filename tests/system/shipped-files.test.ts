@@ -10,7 +10,7 @@ import { describeWithEngine } from '#helpers/engine';
 const run = promisify(execFile);
 const root = join(import.meta.dirname, '..', '..');
 const key = 'sk-of-a-user-0123456789';
-/** All files of a clone that users write, or the hub for them. */
+/** Files that a user, or the hub for the user, may write in a clone. */
 const own = [
   '.env',
   'hub.yaml',
@@ -37,7 +37,7 @@ describe('of the files that a user has in a clone', () => {
 
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
-  /** Unpacks an archive, and returns the files in it and those that contain the key. */
+  /** Unpacks an archive. Returns its files, and those that contain the key. */
   async function searched(archive: string, name: string) {
     const to = join(folder, '..', `${folder.split('/').at(-1)}-${name}`);
     await mkdir(to);

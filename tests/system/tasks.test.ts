@@ -40,7 +40,7 @@ afterAll(async () => {
   await scene?.[Symbol.asyncDispose]();
 });
 
-/** Asks the REST API. */
+/** Sends a request to the REST API. */
 const ask = async (method: string, where: string, headers: object = {}, body?: object) => {
   const response = await fetch(`${hub.url}${where}`, {
     method,
@@ -51,7 +51,7 @@ const ask = async (method: string, where: string, headers: object = {}, body?: o
   return { status: response.status, body: text.startsWith('{') ? JSON.parse(text) : text };
 };
 
-/** The result of a request of a client of MCP 2026-07-28 that knows the tasks extension. */
+/** Sends a request as a client of MCP 2026-07-28 with the tasks extension, and returns the result. */
 async function askMcp(method: string, params: Readonly<Record<string, unknown>>) {
   const version = '2026-07-28';
   const meta = 'io.modelcontextprotocol';
@@ -219,7 +219,7 @@ test('an answer that breaks off, and an Ollama that goes in the middle of one, l
   const prepared = (await ask('POST', '/tasks/setup', {}, { repository: path })).body;
   const text = `${'word '.repeat(300)}\n${goodAnswer}`;
 
-  /** Lets the models work until their job has ended, and returns the task. */
+  /** Runs the models until their job has ended, and returns the task. */
   async function work() {
     const { job } = (await ask('POST', '/tasks/cut/run')).body;
     await (await fetch(`${hub.url}/jobs/${job}/events`)).text();

@@ -64,14 +64,14 @@ async function ask(hub: HubProcess, method: string, path: string, body?: object)
   return answer;
 }
 
-/** Waits for the end of a job. Resolves with the task. */
+/** Waits for the end of a job, and returns the task. */
 async function taskAfter(hub: HubProcess, job: unknown) {
   const headers = hub.ownerHeaders;
   await (await fetch(`${hub.url}/jobs/${String(job)}/events`, { headers })).text();
   return await ask(hub, 'GET', '/tasks/add-sum');
 }
 
-/** Begins to work on the task. Resolves with the task when the job has ended. */
+/** Runs the task on a hub. Resolves with the task when the job has ended. */
 async function work(hub: HubProcess) {
   const { job } = await ask(hub, 'POST', '/tasks/add-sum/run', {});
   return await taskAfter(hub, job);
@@ -87,7 +87,7 @@ test(
     await using second = await start();
     await ask(first, 'POST', '/tasks', { repository: path, contract });
     await ask(first, 'POST', '/tasks/setup', { repository: path });
-    // Both read the same contract.
+    // Both hubs read the same contract.
     await ask(second, 'POST', '/tasks/setup', { repository: path });
     const { job } = await ask(first, 'POST', '/tasks/add-sum/run', {});
     await firstAsked.promise;
@@ -118,7 +118,7 @@ test(
       tree: '',
     });
 
-    // Once it is back, the first hub leaves what the second has made.
+    // When the first hub is back, it does not touch the work of the second.
     await using back = await start(dataDir);
     const { halted, doing } = await taskAfter(back, job);
     assert.equal(doing, 'idle');

@@ -16,7 +16,7 @@ import { areWrittenDown, becomes, inContainer } from '../faults/scene.ts';
 
 const run = promisify(execFile);
 const root = join(import.meta.dirname, '..', '..');
-/** The last commit of the version before, in which config and data were in the working folder only. */
+/** Last commit of the previous version, which had config and data only in the working folder. */
 const before = 'e419f73e30a81696fedcee5ab7c56ccb267d5069';
 
 const hasCommit = (() => {
@@ -24,7 +24,7 @@ const hasCommit = (() => {
     execFileSync('git', ['cat-file', '-e', before], { cwd: root, stdio: 'ignore' });
     return true;
   } catch {
-    return false; // A shallow clone.
+    return false; // The commit is missing in a shallow clone.
   }
 })();
 
@@ -58,14 +58,14 @@ describe.skipIf(!hasCommit)(
         await rm(scratch, { recursive: true, force: true });
       });
 
-      /** The version before, which runs from its sources with the dependencies of this one. */
+      /** Checks out the previous version, which runs from its sources with the dependencies of this one. */
       async function checkOut(to: string): Promise<void> {
         await mkdir(join(to, 'node_modules'), { recursive: true });
         const archive = join(scratch, 'before.tar');
         await run('git', ['archive', `--output=${archive}`, before], { cwd: root });
         await run('tar', ['-xf', archive, '-C', to]);
         const modules = join(root, 'node_modules');
-        // Not the compiled code of this version.
+        // Without .cache, which contains compiled code of this version.
         for (const name of (await readdir(modules)).filter(each => each !== '.cache'))
           await symlink(join(modules, name), join(to, 'node_modules', name));
       }
@@ -77,7 +77,7 @@ describe.skipIf(!hasCommit)(
         LOG_FORMAT: 'json',
       };
 
-      /** `agenthub serve` of a version in the working folder, as its user runs it. */
+      /** Runs `agenthub serve` of a version in the working folder, as its user does. */
       async function serve(version: string) {
         const bin = join(version, 'bin', 'agenthub.mjs');
         const child = spawn(process.execPath, [bin, 'serve'], {
@@ -114,7 +114,7 @@ describe.skipIf(!hasCommit)(
       const container = async () =>
         (await run('docker', ['inspect', '--format', '{{.Id}}', `${hubName}-kept`])).stdout;
 
-      /** `agenthub list` of the new version in another folder. */
+      /** Runs `agenthub list` of the new version in another folder. */
       async function listElsewhere(): Promise<string> {
         const elsewhere = join(scratch, 'elsewhere');
         await mkdir(elsewhere);

@@ -13,7 +13,7 @@ import type { Belonging } from '#runtimes';
 import { createDockerRuntime, readBuildContext, readLock } from '#runtimes/docker';
 import { docker, imagesDir, nodeImage, script, specOf } from '../runtimes/docker/hub.ts';
 
-/** Through the engine's own socket, or through a broker of the same hub. */
+/** Creates an upkeep through the engine's own socket, or through a broker of the same hub. */
 async function upkeepBy(way: 'socket' | 'broker') {
   const hubId = randomUUID();
   const hubName = `test-${hubId.slice(0, 8)}`;
@@ -53,7 +53,7 @@ async function upkeepBy(way: 'socket' | 'broker') {
   };
 }
 
-/** Makes an image of nothing. */
+/** Builds an empty image. */
 function makeImage(tag: string, labels: Readonly<Record<string, string>>): void {
   const lines = Object.entries(labels).map(([name, value]) => `LABEL ${name}=${value}`);
   execFileSync('docker', ['build', '-q', '-t', tag, '-'], {
@@ -102,7 +102,7 @@ describeWithEngine('what servers leave', () => {
       await docker.createVolume({ Name: name, Labels });
       const spec = specOf('keeper', { volumes: [{ name: 'foreign', target: '/data' }] });
       assert.deepEqual(await hub.upkeep.belongings(spec), []);
-      // The broker shows nothing of it; the hub itself refuses.
+      // The broker does not show the foreign volume, and the hub itself refuses to remove it.
       const discarded = hub.upkeep.discard({ kind: 'volume', name });
       if (way === 'socket') await assert.rejects(discarded, { code: 'HUB_ENGINE_REFUSED' });
       else await discarded;

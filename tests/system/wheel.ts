@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib';
 
-/** A wheel of a Python package without code: a ZIP archive of stored files. */
+/** Builds a wheel of a Python package without code: a ZIP archive of uncompressed files. */
 export function createWheel(name: string, version: string): Buffer {
   const info = `${name}-${version}.dist-info`;
   const files = {
@@ -14,7 +14,7 @@ export function createWheel(name: string, version: string): Buffer {
   let offset = 0;
   for (const [path, text] of Object.entries(files)) {
     const [file, data] = [Buffer.from(path), Buffer.from(text)];
-    // Version, flags, method, time, date, checksum, two sizes, and the lengths of the name and the extra field.
+    // Fields: version, flags, method, time, date, checksum, two sizes, and the lengths of name and extra field.
     const common = Buffer.alloc(26);
     common.writeUInt16LE(20);
     common.writeUInt16LE(0x21, 8);
