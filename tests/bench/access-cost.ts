@@ -1,11 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { type Cost, type CostOptions, measureCost } from './paired-cost.ts';
 
-/** The bounds of what access control may add. */
+/** Limits of what access control may add to a call: percent of CPU time, and microseconds of latency. */
 const allowedPercent = 8;
 const allowedUs = 20;
 
-/** Rules that match no call of the benchmark, so that all of them are read. */
+/** Policy rules that match no call of the benchmark, so that the hub evaluates all of them. */
 const rules = Array.from({ length: 10 }, (_, index) => ({
   clients: [`client-${index}`, `other-${index}-*`],
   tools: [`*_delete_${index}*`],
@@ -29,7 +29,7 @@ export async function measureAccess(options: CostOptions, progress: (text: strin
 }
 
 function linesOf(concurrency: number, { cpu, p50, off }: Cost): readonly string[] {
-  // The bound of the latency is for a call alone.
+  // The limit of latency holds for one call at a time only.
   const isAlone = concurrency === 1;
   return [
     `${verdict(cpu.added <= allowedPercent)} CPU per call, ${concurrency} at once, clients, ten rules and audit (at most +${allowedPercent} %): ${cpu.text}`,

@@ -15,7 +15,7 @@ import { type Hub, startHub } from './subjects/hub.ts';
 import { type RuntimeKind, serverFile } from './subjects/subjects.ts';
 import { descendantsOf, enginePids } from './usage.ts';
 
-/** A figure of the working tree and of the two copies of the commit, a value for each round. */
+/** A figure of the working tree and of the two copies of the commit, with a value for each round. */
 type Figure = {
   readonly name: string;
   readonly isBetter: 'higher' | 'lower';
@@ -29,18 +29,18 @@ type AgainstOptions = {
   readonly runtimes: readonly RuntimeKind[];
 };
 
-/** The working tree and two copies of the commit, in the order of the values of a figure. */
+/** Paths of the working tree and the two copies of the commit, in the order of a figure's values. */
 type Trees = readonly [now: string, first: string, second: string];
 
 const warmUpMs = 2_000;
-/** Hubs that are started only to look at their memory: each takes 5 s to settle. */
+/** Number of rounds that start hubs only to measure their idle memory. Each hub takes 5 s to settle. */
 const idleRounds = 3;
 /** How much worse than the commit a figure may be, beyond the spread of the control. */
 const allowed = 0.02;
 
 /**
- * Compares the working tree with a commit. The commit runs twice, as two hubs of the same code: what differs between
- * these is the control, and a difference within its spread is none. All take turns in every round.
+ * Compares the working tree with a commit. The commit runs twice, as two hubs of the same code: the difference between
+ * these is the control, and a difference within its spread does not count. All take turns in every round.
  */
 export async function compareWithCommit(
   { commit, rounds, durationMs, runtimes }: AgainstOptions,
@@ -71,7 +71,7 @@ export async function compareWithCommit(
   progress('start');
   const dataOf = (tree: string) => join(folder, `data-${trees.indexOf(tree)}`);
   const start = async (tree: string) => await startOnce(dataOf(tree), tree);
-  // The first start of all finds out what the server speaks.
+  // The first start detects the MCP revision of the server, so it is not measured.
   for (const tree of trees) await start(tree);
   figures.push(await inTurn('ms from start to first call', rounds, trees, start));
   return {
@@ -83,7 +83,7 @@ export async function compareWithCommit(
   };
 }
 
-/** A copy of the commit with its dependencies, built. Those of the working tree serve where the lock files are equal. */
+/** Creates a built copy of the commit. It gets the dependencies of the working tree if the lock files are equal. */
 async function checkOut(commit: string, folder: string): Promise<string> {
   execFileSync('git', ['clone', '--quiet', '--no-checkout', process.cwd(), folder]);
   execFileSync('git', ['-C', folder, 'checkout', '--quiet', '--detach', commit]);
@@ -92,7 +92,7 @@ async function checkOut(commit: string, folder: string): Promise<string> {
     await cp('node_modules', join(folder, 'node_modules'), {
       recursive: true,
       verbatimSymlinks: true,
-      // Holds the compiled code of the working tree.
+      // This folder contains compiled code of the working tree.
       filter: source => !source.endsWith(join('node_modules', '.cache')),
     });
   execFileSync(process.execPath, ['scripts/prepare.mjs'], { cwd: folder, stdio: 'inherit' });
@@ -142,7 +142,7 @@ async function compareRelaying(
     const seen: Figures[][] = [];
     for (let round = 0; round < rounds; round++) {
       const row = [];
-      // Each begins as often as the others: who comes first finds the machine as the round before left it.
+      // Rotate the order: the first of a round finds the machine in the state that the previous round left.
       for (const index of trees.keys()) {
         const subject = subjects[(index + round) % trees.length];
         if (subject)
@@ -178,7 +178,7 @@ function values(row: readonly Figures[], pick: FigurePick): readonly [number, nu
   return [now, first, second];
 }
 
-/** Measures one thing of each tree in each round, one tree at a time. Less is better. */
+/** Measures one value of each tree in each round, one tree after the other. Smaller values are better. */
 async function inTurn(
   name: string,
   rounds: number,
@@ -195,7 +195,7 @@ async function inTurn(
   return { name, isBetter: 'lower', rounds: all };
 }
 
-/** The figure against the commit, by the median of the ratios of each round, and whether that is worse than allowed. */
+/** Returns a line with the median ratio of the working tree to the commit, and whether it is worse than allowed. */
 function lineOf({ name, isBetter, rounds }: Figure): string {
   const ratios = rounds.map(([now, first, second]) => now / ((first + second) / 2));
   const control = rounds.map(([, first, second]) => second / first);
@@ -208,7 +208,7 @@ function lineOf({ name, isBetter, rounds }: Figure): string {
   return `  ${verdict} x${ratio.toFixed(3)} (control within ${(spread * 100).toFixed(1)} %)  ${name}: ${shown(now)} against ${shown(first)} and ${shown(second)}`;
 }
 
-/** The standard error of the median of values that are spread normally: 1.2533 times that of their mean. */
+/** Returns the standard error of the median of normally distributed values: 1.2533 times that of the mean. */
 function errorOfMedian(values: readonly number[]): number {
   const mean = values.reduce((sum, value) => sum + value, 0) / values.length;
   const variance =

@@ -17,11 +17,11 @@ type Rounds = {
   readonly heaps: number;
 };
 
-/** Agents that have worked before the memory of stopped ones is measured, and that work in its control. */
+/** Number of agents that work before the memory of stopped agents is measured, and again as its control. */
 const warm = 10;
-/** Number of agents that work at the same time there. */
+/** Number of agents that work at the same time while memory is measured. */
 const atOnce = 4;
-/** Number of stopped agents that the memory is told for. */
+/** Number of stopped agents for which the memory is printed. */
 const per = 50;
 
 const initialize = `${JSON.stringify({
@@ -36,8 +36,9 @@ const initialize = `${JSON.stringify({
 })}\n`;
 
 /**
- * What agents cost: from a message to the request at the model, for an idle agent and for a stopped one, side by side with the
- * engine's own start of the same image and the boot in it; the memory of an idle agent; and that of the hub for stopped ones.
+ * Measures what agents cost: the time from a message to the request to the model, of an idle and of a stopped agent,
+ * beside the engine's own start of the same image; the memory of an idle agent; and the memory of the hub for stopped
+ * agents.
  */
 export async function measureAgents(
   rounds: Rounds,
@@ -72,7 +73,7 @@ export async function measureAgents(
     return content;
   }
 
-  /** Sends a message. Returns the time in ms until the model was asked. */
+  /** Sends a message. Returns the time in ms until the request to the model. */
   async function say(agent: string): Promise<number> {
     asked = Promise.withResolvers();
     const sentMs = performance.now();
@@ -94,7 +95,7 @@ export async function measureAgents(
     assert.equal(error ?? undefined, undefined);
   }
 
-  /** Lets agents work, each for one turn, and stops all. Returns the objects of the hub in MB. */
+  /** Lets each agent work for one turn, and stops all. Returns the size of the hub's objects in MB. */
   async function heapAfter(agents: readonly string[]): Promise<number> {
     const left = agents.values();
     async function work(): Promise<void> {
@@ -118,7 +119,7 @@ export async function measureAgents(
   const { State, Config, HostConfig } = await docker.getContainer(String(container)).inspect();
   const resident = [State.Pid, ...descendantsOf([State.Pid])].map(pid => residentMb(pid) ?? 0);
 
-  /** Starts the same image by the engine. Returns the time in ms until it has started, and until it answers. */
+  /** Starts the same image with the engine. Returns the times in ms until it has started, and until it answers. */
   async function startByEngine() {
     const { CapDrop, Memory, MemorySwap, NanoCpus, PidsLimit, ReadonlyRootfs, Tmpfs } = HostConfig;
     const fromMs = performance.now();
@@ -167,7 +168,7 @@ export async function measureAgents(
     const some = Array.from({ length: rounds.agents }, (_, number) => number);
     const before = await heapAfter([]);
     const after = await heapAfter(some.map(number => `cold-${round}-${number}`));
-    // As many turns, of agents that the hub knows.
+    // The control: the same number of turns, of agents that the hub knows already.
     const again = await heapAfter(some.map(number => `warm-${number % warm}`));
     added.push(((after - before) * per) / rounds.agents);
     control.push(((again - after) * per) / rounds.agents);

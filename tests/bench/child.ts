@@ -2,13 +2,13 @@ import { type ChildProcess, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** What still has to be stopped when the benchmark ends early. */
+/** Functions that stop what still runs when the benchmark exits early. */
 const leftovers = new Set<() => void>();
 process.on('exit', () => leftovers.forEach(stop => stop()));
 
 export type Child = AsyncDisposable & { readonly pid: number };
 
-/** A port that was free a moment ago. */
+/** Returns a port that was free a moment ago. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -18,7 +18,7 @@ export async function freePort(): Promise<number> {
   return typeof address === 'object' && address ? address.port : 0;
 }
 
-/** Runs a program of the benchmark that says by a message when it is ready, and ends with its parent. */
+/** Forks a program of the benchmark and waits for its message that it is ready. The program exits with its parent. */
 export async function forkReady(file: string, args: readonly string[]): Promise<Child> {
   const child = fork(file, args, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
   const exited = once(child, 'exit').then(([code]) => {
@@ -35,7 +35,7 @@ export async function forkReady(file: string, args: readonly string[]): Promise<
   };
 }
 
-/** Runs a program that ends at SIGTERM, at the latest with the benchmark. */
+/** Runs a program and stops it with SIGTERM, at the latest when the benchmark exits. */
 export function run(command: string, args: readonly string[], env: NodeJS.ProcessEnv): Child {
   const child = spawn(command, args, { env, stdio: ['ignore', 'ignore', 'inherit'] });
   const stop = () => void child.kill('SIGTERM');
@@ -50,7 +50,7 @@ export function run(command: string, args: readonly string[], env: NodeJS.Proces
   };
 }
 
-/** Runs a program whose own children end with it: all of its process group get the signal. */
+/** Runs a program in its own process group. Disposing sends the signal to the whole group. */
 export function runGroup(command: string, args: readonly string[]): Child {
   const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'ignore'], detached: true });
   const { pid = 0 } = child;
@@ -58,7 +58,7 @@ export function runGroup(command: string, args: readonly string[]): Child {
     try {
       if (pid > 0) process.kill(-pid, signal);
     } catch {
-      // All of them are gone.
+      // No process of the group is left.
     }
   };
   const stop = () => end('SIGTERM');

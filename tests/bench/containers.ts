@@ -4,13 +4,13 @@ import type { Duplex } from 'node:stream';
 import Dockerode from 'dockerode';
 import { engineHost } from '#helpers/engine-probe';
 
-/** An image with Node that is there: the benchmark pulls nothing. */
+/** Image with Node. The benchmark pulls no image, so the engine must have it. */
 export const nodeImage = 'node:24-slim';
-/** On every container of the benchmark's own. */
+/** Label of all containers that the benchmark creates itself. */
 export const label = { 'agenthub.bench': 'true' };
 const inContainer = '/bench/server.mjs';
 
-/** What the hub's config says of the server in a container; `ownContainer` is the same by hand. */
+/** Returns the config entry of the server in a container. `ownContainer` creates the same container without a hub. */
 export const containerEntry = (serverFile: string) => ({
   image: nodeImage,
   command: 'node',
@@ -18,7 +18,7 @@ export const containerEntry = (serverFile: string) => ({
   mounts: [`${dirname(serverFile)}:${dirname(inContainer)}`],
 });
 
-/** Why there can be no containers, as a clause; undefined where the image is there. */
+/** Returns why containers cannot be used, as a clause; undefined if the engine has the image. */
 export async function findImage(): Promise<string | undefined> {
   try {
     await new Dockerode().getImage(nodeImage).inspect();
@@ -28,7 +28,7 @@ export async function findImage(): Promise<string | undefined> {
   }
 }
 
-/** A container as the hub would make it, created and not started. */
+/** Creates a container with the options that the hub would use. The caller starts it. */
 export async function ownContainer(serverFile: string): Promise<string> {
   const container = await new Dockerode().createContainer({
     Image: nodeImage,
@@ -40,7 +40,7 @@ export async function ownContainer(serverFile: string): Promise<string> {
     AttachStdout: true,
     AttachStderr: true,
     OpenStdin: true,
-    // Ends and goes with whoever is attached, so that an interrupted benchmark leaves nothing.
+    // The container ends when its client detaches, and is removed then, so an interrupted benchmark leaves nothing.
     StdinOnce: true,
     HostConfig: {
       AutoRemove: true,
@@ -60,7 +60,7 @@ export async function ownContainer(serverFile: string): Promise<string> {
   return container.id;
 }
 
-/** The same container by the docker command line, which is how the peers run one. */
+/** Returns the `docker run` command for the same container, as the peers need it. */
 export function dockerRun(serverFile: string): readonly string[] {
   const mount = `${dirname(serverFile)}:${dirname(inContainer)}:ro`;
   const start = ['--entrypoint', 'node', nodeImage, inContainer];
@@ -72,7 +72,7 @@ const dockerOptions =
   '--security-opt no-new-privileges --memory 512m --memory-swap 512m --cpus 1 --pids-limit 256 ' +
   '--log-driver local --log-opt max-size=1m --log-opt max-file=2 --label agenthub.bench=true';
 
-/** Attaches to a created container, then starts it: its raw stream, in Docker's frames. */
+/** Attaches to a created container and starts it. Returns the raw stream, in Docker's frames. */
 export async function attachAndStart(id: string): Promise<Duplex> {
   const { promise, resolve, reject } = Promise.withResolvers<Duplex>();
   request({
@@ -90,7 +90,7 @@ export async function attachAndStart(id: string): Promise<Duplex> {
   return socket;
 }
 
-/** One that is gone, or going, is no error. */
+/** Removes a container. It may be removed already, or its removal may be in progress. */
 export async function removeContainer(id: string): Promise<void> {
   await new Dockerode()
     .getContainer(id)

@@ -13,26 +13,26 @@ import { argumentsOf, descendantsOf, proportionalMb } from './usage.ts';
 
 const modules = 200;
 const filesOfModule = 10;
-/** Notes about all modules. */
+/** Number of notes that cover all modules. */
 const overviews = 3;
-/** The bounds of a run without a model. */
+/** Limits of a run without a model. */
 const maxRatio = 1.5;
 const maxSeconds = 20;
 const maxMb = 150;
-/** Time between two calls: a client that calls without end would measure how the processors are shared. */
+/** Pause between two calls in ms. Without it the client would measure how the processors are shared. */
 const pauseMs = 2;
-/** Of each result. */
+/** Size of each tool result in bytes. */
 const bytes = 200;
 const sampleMs = 100;
 const warmUpMs = 3_000;
-/** Argument of the process of a run. */
+/** Command line argument by which the process of a run is found. */
 const role = 'agenthub-documentation';
 const conditions = ['alone', 'again', 'beside'] as const;
 type Condition = (typeof conditions)[number];
 
 /**
- * Measures a documentation run of 2,000 files: its duration, the memory that it adds to the hub, and what it adds to the
- * calls of others. Blocks of calls alone, alone again (the control) and beside a run take turns in random order.
+ * Measures a documentation run of 2,000 files: its duration, its memory in the hub, and the latency that it adds to
+ * concurrent calls. Blocks of calls alone, alone again (the control) and during a run take turns in random order.
  */
 export async function measureDocumentation(rounds: number, progress: (text: string) => void) {
   await using opened = new AsyncDisposableStack();
@@ -48,7 +48,7 @@ export async function measureDocumentation(rounds: number, progress: (text: stri
     await startHub(
       'agenthub-bench-docs',
       { bench: { ...entry, auto_start: true } },
-      // Git runs as a process of the hub's user.
+      // Without an engine, Git runs as a process of the hub's user.
       {
         config: { repositories: [home], documentation: { vault } },
         settings: { DOCKER_HOST: `unix://${home}/none.sock` },
@@ -85,7 +85,7 @@ export async function measureDocumentation(rounds: number, progress: (text: stri
     return await whileDocumenting(async isDone => await block(isDone));
   }
 
-  /** Reading the memory of a process stops it for a while, so no calls are measured beside. */
+  /** Samples memory during a run without calls, as reading the memory of a process pauses it for a while. */
   async function sampledRun(): Promise<void> {
     await whileDocumenting(async isDone => {
       while (!isDone()) {
@@ -95,7 +95,7 @@ export async function measureDocumentation(rounds: number, progress: (text: stri
     });
   }
 
-  /** Runs `work` beside a documentation run, which it can ask whether it is done. */
+  /** Calls `work` during a documentation run. `isDone` tells it when the run has ended. */
   async function whileDocumenting<T>(work: (isDone: () => boolean) => Promise<T>): Promise<T> {
     await rm(join(vault, 'app'), { recursive: true, force: true });
     const begun = performance.now();
@@ -109,7 +109,7 @@ export async function measureDocumentation(rounds: number, progress: (text: stri
     return done;
   }
 
-  /** Of the hub and the process of a run, without git. */
+  /** Returns the memory of the hub and the process of a run, without Git, in MB. */
   const memory = () =>
     [hub.pid, ...descendantsOf([hub.pid]).filter(pid => argumentsOf(pid).includes(role))].reduce(
       (mb, pid) => mb + proportionalMb(pid),
@@ -161,7 +161,7 @@ function ratioLine(blocks: Record<Condition, number[][]>): string {
   return `${verdict(beside.value <= maxRatio)} p99 of calls beside a documentation run: x${text(beside)}, at most x${maxRatio}; the control x${text(control)}`;
 }
 
-/** Runs to the end of the job. Rejects if it fails. */
+/** Runs a documentation job to its end. Rejects if it fails. */
 async function runDocumentation(url: string, repository: string): Promise<void> {
   const response = await fetch(`${url}/pipelines/documentation`, {
     method: 'POST',
@@ -175,7 +175,7 @@ async function runDocumentation(url: string, repository: string): Promise<void> 
   if (!/"state":"done"/.test(events)) throw new Error(`the run failed: ${events.slice(-500)}`);
 }
 
-/** Commits a repository of TypeScript files of 4 KB that import each other. */
+/** Creates a Git repository of TypeScript files of 4 KB that import each other. */
 async function writeRepository(folder: string): Promise<void> {
   for (let module = 0; module < modules; module++)
     for (let file = 0; file < filesOfModule; file++) {

@@ -11,26 +11,26 @@ import { cpuMs, descendantsOf, enginePids } from './usage.ts';
 const hubName = `agenthub-bench-egress-${process.pid}`;
 const forwarderName = `${hubName}-.egress`;
 const pythonImage = 'python:3.13-slim';
-/** Of a block for documentation. */
+/** Subnet from a block for documentation. */
 const subnet = '203.0.113.208/28';
 const sourceFile = fileURLToPath(new URL('subjects/source.py', import.meta.url));
 const serverFile = fileURLToPath(new URL('subjects/network-server.mjs', import.meta.url));
 const downloadConnections = 4;
-/** Time before a block, in which a download reaches its rate, or what another block has left ends. */
+/** Wait before each block in ms, for a download to reach its rate, or the traffic of the previous block to end. */
 const settleMs = 50;
 const maxRatio = 1.5;
 const conditions = ['alone', 'again', 'beside'] as const;
 type Condition = (typeof conditions)[number];
 
-/** Whose calls are measured, with as many in a block as take about as long. */
+/** Servers whose calls are measured. The numbers of calls make blocks of about the same duration. */
 const subjects = [
   { server: 'calm', tool: 'fill', what: 'a server without network', calls: 400 },
   { server: 'online', tool: 'get', what: 'a server that uses the forwarder', calls: 100 },
 ] as const;
 
 /**
- * Measures what a busy download of one server adds to the calls of another: of one without a network, and of one that
- * makes a request through the forwarder in each call. Blocks of calls alone, alone again (the control) and beside the
+ * Measures what a busy download of one server adds to the calls of another server: one without a network, and one that
+ * makes a request through the forwarder in each call. Blocks of calls alone, alone again (the control) and during the
  * download take turns.
  */
 export async function measureEgress(rounds: number, progress: (text: string) => void) {
@@ -133,7 +133,7 @@ function linesOf(
   ];
 }
 
-/** A machine outside, on a network that leads nowhere else, with the forwarder in it. */
+/** Starts the source of downloads on a network without a way out, and attaches the forwarder to that network. */
 async function startSource() {
   const engine = new Dockerode();
   await using opened = new AsyncDisposableStack();
@@ -165,7 +165,7 @@ async function startSource() {
 
 type Pids = ReadonlyMap<string, readonly number[]>;
 
-/** The processes that share the processors while calls are made. */
+/** Returns the processes that share the processors during calls, by name. */
 async function pidsOf(hub: number, source: string): Promise<Pids> {
   const engine = new Dockerode();
   const inside = async (name: string) => {
@@ -187,7 +187,7 @@ const readCpu = (pids: Pids) =>
     Array.from(pids, ([name, all]) => [name, all.reduce((sum, pid) => sum + (cpuMs(pid) ?? 0), 0)]),
   );
 
-/** Why the benchmark cannot run, as a clause. */
+/** Returns why the benchmark cannot run, as a clause; undefined if it can. */
 export async function findEgressImages(): Promise<string | undefined> {
   for (const image of [nodeImage, pythonImage])
     try {

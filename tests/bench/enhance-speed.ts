@@ -12,17 +12,17 @@ import { median } from './median.ts';
 import { pinApart } from './pin.ts';
 import { spawnHub } from './subjects/hub.ts';
 
-/** What `POST /ollama/enhance` takes, each the middle one of all calls, one after the other, in milliseconds. */
+/** Latencies of `POST /ollama/enhance` in ms. Each is the median of calls made one after the other. */
 type EnhanceSpeed = {
-  /** A bare Fastify that reads the same body and answers the same object. */
+  /** A bare Fastify server that reads the same body and answers the same object. */
   readonly bareMs: number;
   /** A hit of the exact cache in memory. */
   readonly memoryMs: number;
-  /** Undefined where there is no Redis: a hit there, and a bare Fastify that answers after one GET. */
+  /** A hit of the exact cache in Redis, and a bare Fastify that answers after one GET. Undefined without Redis. */
   readonly redis: { readonly hitMs: number; readonly bareMs: number } | undefined;
-  /** A prompt that neither cache has, and the same calls of both models without the hub. */
+  /** A prompt that neither cache has, and the same calls to both models without the hub. */
   readonly miss: { readonly hubMs: number; readonly modelMs: number };
-  /** Calls that were answered otherwise than they had to be. */
+  /** Number of calls with a wrong answer. */
   readonly wrong: number;
 };
 
@@ -32,11 +32,11 @@ const body = JSON.stringify({ prompt });
 const json = 'application/json';
 const better = improvedOf(prompt);
 
-/** So many calls of one kind come one after the other before those of the next. */
+/** Number of calls of one kind in a row, before the next kind has its turn. */
 const callsAtOnce = 100;
 const missesMeasured = 200;
 
-/** Starts all of it, and takes turns between what is compared, so that whatever else runs falls on all. */
+/** Starts all that is compared. Kinds of calls take turns, so that other load affects all of them. */
 export async function measureEnhance(options: {
   readonly rounds: number;
   readonly withRedis: boolean;
@@ -48,7 +48,7 @@ export async function measureEnhance(options: {
   let wrong = 0;
   const pids: number[] = [];
 
-  /** Reads and checks an answer within its time, the same for all that is compared. */
+  /** Posts a body and checks the answer. This counts into the time of all kinds of calls. */
   async function checked(connection: HttpConnection, body: string, source: string) {
     const reply = await posted(connection, body);
     const answer: unknown = JSON.parse(reply.body.toString());
@@ -102,7 +102,7 @@ export async function measureEnhance(options: {
     hit: [] as number[],
     bareGet: [] as number[],
   };
-  // The first half of the rounds is for the compilers of Node to see what there is to do.
+  // Negative rounds are not measured: they warm up Node's compilers.
   for (let round = -options.rounds; round < options.rounds; round++) {
     const took = async (all: number[], work: () => Promise<unknown>) => {
       for (let call = 0; call < callsAtOnce; call++) {
@@ -155,7 +155,7 @@ async function openShared(
   return { enhance, bare: await openBare(redis.url) };
 }
 
-/** Calls with a prompt that is new each time, by the hub and without it. */
+/** Measures calls with a new prompt each, through the hub and without it. */
 async function measureMiss(
   rounds: number,
   call: (index: number) => Promise<readonly [number, number]>,
@@ -185,14 +185,14 @@ function posted(connection: HttpConnection, body: string): Promise<Reply> {
   return new Promise(resolve => connection.post('', body, resolve));
 }
 
-/** Waits until a hub answers there, for a minute at the most. */
+/** Waits until a server answers at this URL, for at most a minute. */
 async function answers(url: string): Promise<void> {
   const until = performance.now() + 60_000;
   while (performance.now() < until) {
     try {
       if ((await fetch(url)).ok) return;
     } catch {
-      // It does not listen yet.
+      // The server does not listen yet.
     }
     await delay(50);
   }

@@ -1,6 +1,6 @@
-// npm run bench -- find [url of an Ollama] [--cases file] [--misses]: how often find mode finds the tool of an annotated
-// step, against its two halves alone, and how long a search takes among 2,800 tools. Without a URL, a real small model is
-// served by real-embeddings/serve.py.
+// npm run bench -- find [url of an Ollama] [--cases file] [--misses]: how often find mode finds the tool of an
+// annotated step, against words and embeddings alone, and how long a search takes among 2,800 tools. Without a URL,
+// real-embeddings/serve.py serves a small real model.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -23,19 +23,19 @@ import { countWords, createWordIndex } from '../../hub/toolsearch/word-index.ts'
 import { median } from './median.ts';
 import { serveEmbeddings, servedModel } from './real-embeddings/serve.ts';
 
-/** A step and the name of the tool that does it. Any server's tool of that name counts. */
+/** A step, and the name of the tool that it needs. A tool of that name on any server counts. */
 type Case = { readonly query: string; readonly tool: string };
 type Cases = { readonly tools: readonly SearchedTool[]; readonly cases: readonly Case[] };
 
-/** Finds the positions of the best five tools. */
+/** Returns the positions of the five best tools. */
 type Finder = (query: string) => Promise<readonly number[]> | readonly number[];
 
 const limit = 5;
-/** Tools of the largest hub that the search is promised for, and the time in ms of a search without Ollama. */
+/** Number of tools for which the search time is promised, and the limit in ms of a search without Ollama. */
 const manyTools = 2_800;
 const promisedMs = 10;
 
-/** Reads annotated steps. Throws if the file has another form. */
+/** Reads annotated steps. Throws if the file has another format. */
 export function readCases(
   file = join(import.meta.dirname, '..', 'data', 'tool-search.json'),
 ): Cases {
@@ -60,7 +60,7 @@ export function readCases(
   };
 }
 
-/** How often the right tool is the first, and among the first five. */
+/** Counts how often the right tool is the first one found, and among the first five. */
 export async function recallOf({ tools, cases }: Cases, find: Finder) {
   const misses: string[] = [];
   let first = 0;
@@ -74,7 +74,7 @@ export async function recallOf({ tools, cases }: Cases, find: Finder) {
   return { first: first / cases.length, five: five / cases.length, misses };
 }
 
-/** Prints the table, by what stands on the command line behind `find`. */
+/** Prints the table. `args` are the command line arguments after `find`. */
 export async function printFind(args: readonly string[]): Promise<void> {
   const { values, positionals } = parseArgs({
     args: [...args],
@@ -122,7 +122,7 @@ const memoryStore = () =>
     close: async () => {},
   }));
 
-/** Find mode, and what it consists of alone. */
+/** Returns the search of find mode, and its two parts alone. */
 async function createFinders({ tools }: Cases, meanings: ReturnType<typeof createMeanings>) {
   const { signal } = new AbortController();
   const texts = tools.map(readToolText);
@@ -158,7 +158,7 @@ function scaled(scores: Float64Array): Float64Array {
   return scores.map(score => (score - least) / Math.max(most - least, 1e-9));
 }
 
-/** Vectors as long as those of all-MiniLM-L6-v2, which say nothing and cost no time. */
+/** A model with vectors of the length of all-MiniLM-L6-v2, all equal and computed in no time. */
 const constantModel = {
   list: async () => [
     { name: 'constant', digest: '', sizeBytes: 0, isLoaded: true, capabilities: ['embedding'] },
@@ -166,7 +166,7 @@ const constantModel = {
   embed: async () => ({ vector: new Float32Array(384).fill(1 / Math.sqrt(384)), digest: '' }),
 };
 
-/** The time of searches among copies of the tools on other servers, with a model that answers at once. */
+/** Measures searches among copies of the tools on other servers, with a model that answers at once. */
 async function speedLine({ tools, cases }: Cases) {
   const { signal } = new AbortController();
   const clock = systemClock;
@@ -186,7 +186,7 @@ async function speedLine({ tools, cases }: Cases) {
     await search.find(many, { query, limit, isFindable: () => true }, signal);
     return performance.now() - begunMs;
   };
-  // The first search reads the tools and begins the pass that embeds them.
+  // The first search reads the tools and starts to embed them.
   const firstMs = await find(cases[0]?.query ?? '');
   await meanings.settled();
   const tookMs: number[] = [];

@@ -6,11 +6,11 @@ import { attachAndStart, label, removeContainer } from './containers.ts';
 import { median } from './median.ts';
 import { type Hub, startHub } from './subjects/hub.ts';
 
-/** How long it takes from all stopped to all running, in ms, medians of rounds that take turns. */
+/** Times from all servers stopped to all running, in ms: medians of rounds in which both ways take turns. */
 export type FleetStart = {
-  /** Through the hub: containers created, attached to and started, servers greeted, lists read. */
+  /** Through the hub: containers created, attached to and started, servers initialized, lists read. */
   readonly hubMs: number | undefined;
-  /** The same containers, made before: attached to and started at once, until each answers `initialize`. */
+  /** Without the hub: existing containers attached to and started at once, until each has answered `initialize`. */
   readonly aloneMs: number | undefined;
 };
 
@@ -19,7 +19,7 @@ const hubName = 'agenthub-bench-fleet';
 const packageSpec = '@modelcontextprotocol/server-memory@2026.8.31';
 const names = Array.from({ length: servers }, (_, index) => `memory${index + 1}`);
 
-/** Why there are no packaged servers to start, as a clause; undefined where the image is there. */
+/** Returns why packaged servers cannot be started, as a clause; undefined if their image exists. */
 export async function findPackage(): Promise<string | undefined> {
   const filters = JSON.stringify({ label: [`io.agenthub.package=${packageSpec}`] });
   const images = await new Dockerode().listImages({ filters });
@@ -28,11 +28,11 @@ export async function findPackage(): Promise<string | undefined> {
     : `the engine has no image with ${packageSpec}: start a hub with it once`;
 }
 
-/** Starts 20 packaged servers through the hub, and the same 20 containers without it, by turns. */
+/** Starts 20 packaged servers through the hub, and the same 20 containers without it, in turns. */
 export async function measureFleetStart(rounds: number): Promise<FleetStart> {
   const entry = { package: packageSpec, runtime: 'docker', auto_start: true };
   await using opened = new AsyncDisposableStack();
-  // The first start of all finds out what the servers speak, and is not counted.
+  // The first start detects the MCP revisions of the servers, so it is not measured.
   const hub = opened.use(
     await startHub(hubName, Object.fromEntries(names.map(name => [name, entry]))),
   );
@@ -45,7 +45,7 @@ export async function measureFleetStart(rounds: number): Promise<FleetStart> {
   await all(hub, 'stop');
   const hubMs: number[] = [];
   const aloneMs: number[] = [];
-  // One that warms up, and those that count.
+  // Round 0 warms up and is not measured.
   for (let round = 0; round <= rounds; round++) {
     const alone = await startAlone(ids);
     const through = await timed(() => all(hub, 'start'));
@@ -57,7 +57,7 @@ export async function measureFleetStart(rounds: number): Promise<FleetStart> {
   return { hubMs: median(hubMs), aloneMs: median(aloneMs) };
 }
 
-/** What `docker start` would start: a container that was created as another was, and not started. */
+/** Creates a container with the settings of another one, so that only starting it is measured. */
 async function copyOf(name: string): Promise<string> {
   const docker = new Dockerode();
   const { Config, HostConfig } = await docker.getContainer(name).inspect();
@@ -81,7 +81,7 @@ async function copyOf(name: string): Promise<string> {
   return container.id;
 }
 
-/** Starts them all at once, waits until all have answered, and stops them. In ms, without the end. */
+/** Starts all containers at once, and kills them after their answers. Returns the time to the last answer in ms. */
 async function startAlone(ids: readonly string[]): Promise<number> {
   const took = await timed(() => Promise.all(ids.map(boot)));
   await Promise.all(
@@ -114,7 +114,7 @@ async function boot(id: string): Promise<void> {
     const [chunk]: readonly unknown[] = await once(socket, 'data');
     heard += String(chunk);
   }
-  // What it writes later is of no concern, also where the connection breaks as it ends.
+  // Ignore all further output, and the error when the connection breaks.
   socket.on('error', () => {}).destroy();
 }
 

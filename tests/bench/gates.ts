@@ -5,7 +5,7 @@ import type { ListSpeed } from './list-speed.ts';
 import type { Comparison, Figures } from './relay-speed.ts';
 import type { RuntimeKind, SubjectName } from './subjects/subjects.ts';
 
-/** All that one run of the benchmark found. */
+/** Results of one run of the benchmark. */
 export type Findings = {
   readonly comparisons: readonly Comparison[];
   /** Resident memory in MB with 20 servers running and no calls. */
@@ -14,19 +14,19 @@ export type Findings = {
   readonly list: ListSpeed;
   readonly sessionsMb: number | undefined;
   readonly startMs: number | undefined;
-  /** Undefined where there are no packaged servers. */
+  /** Start times of packaged servers; undefined if there are none. */
   readonly fleetStart: FleetStart | undefined;
 };
 
 type Seen = {
-  /** Undefined where it could not be measured. */
+  /** Measured value; undefined if it could not be measured. */
   readonly value: number | undefined;
   readonly unit: 'x' | 'MB' | 'ms';
-  /** What the figure was made of. */
+  /** Values that the figure was computed from. */
   readonly from?: string;
 };
 
-/** What must be reached, and the better bound that is aimed at, where there is one. */
+/** Limit that must be met, and a stricter one that is aimed at, if any. */
 type Bounds = readonly [must: number, ambitious?: number];
 
 type Choose = (figures: Figures) => number | undefined;
@@ -34,7 +34,7 @@ const speed: Choose = figures => figures.callsPerSecond;
 const cpu: Choose = figures => figures.cpuUs;
 const alone: Choose = figures => figures.p50Ms;
 
-/** Every bound that is promised, with what was seen, one line each. */
+/** Returns a line for each promised limit, with the measured value. */
 export function gateLines(findings: Findings): readonly string[] {
   const { comparisons, list } = findings;
   const at = (runtime: RuntimeKind, concurrency: number, bytes = 200) =>
@@ -121,8 +121,8 @@ export function gateLines(findings: Findings): readonly string[] {
 }
 
 /**
- * Linear is where a byte of the largest result costs what one of the smallest does, or little more: it
- * leaves the caches. What copies all that came for every piece that comes would show as ten times that.
+ * Compares the cost of a byte of the largest result with that of the smallest. It is linear if they are nearly equal:
+ * large results leave the CPU caches. Copying all received bytes for each chunk would cost ten times as much.
  */
 function linear({ runtime, nsPerByte }: Growth): string {
   const [least = 0] = largeSizes;
@@ -134,7 +134,7 @@ function linear({ runtime, nsPerByte }: Growth): string {
   return atMost(`time per byte of a 10 MB result against one of 1 MB, ${runtime}`, seen, [2]);
 }
 
-/** The hub's figure against that of another. */
+/** Returns the ratio of the hub's figure to that of another subject. */
 function ratio(
   figures: ReadonlyMap<SubjectName, Figures> | undefined,
   other: SubjectName,

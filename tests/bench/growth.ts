@@ -4,17 +4,17 @@ import { median } from './median.ts';
 import { startHub } from './subjects/hub.ts';
 import { type RuntimeKind, serverFile } from './subjects/subjects.ts';
 
-/** What a large result costs for each of its bytes, alone, by its size. */
+/** Cost of each byte of a large result, by the size of the result, for one call at a time. */
 export type Growth = {
   readonly runtime: RuntimeKind;
-  /** In ns: nearly the same for every size where the cost is linear, and growing where it is not. */
+  /** Cost of a byte in ns by result size: nearly constant if the cost is linear, growing if not. */
   readonly nsPerByte: ReadonlyMap<number, number>;
   readonly wrong: number;
 };
 
 export const largeSizes = [1_000_000, 5_000_000, 10_000_000];
 
-/** Calls through the hub with results of 1, 5 and 10 MB, which take turns. */
+/** Measures calls through the hub with results of 1, 5 and 10 MB, in turns. */
 export async function measureGrowth(
   runtime: RuntimeKind,
   { rounds, durationMs }: { readonly rounds: number; readonly durationMs: number },
@@ -33,7 +33,7 @@ export async function measureGrowth(
   });
   const seen = new Map<number, number[]>(largeSizes.map(bytes => [bytes, []]));
   let wrong = 0;
-  // The first round is for the compiler and the heap.
+  // The first round warms up the compiler and the heap.
   for (let round = 0; round <= rounds; round++)
     for (const bytes of largeSizes) {
       const outcome = await load.run({ concurrency: 1, bytes, durationMs });

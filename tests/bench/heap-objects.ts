@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import WebSocket from 'ws';
 import { isObject } from '#core';
 
-/** Types of nodes in a snapshot that are no objects of the program: V8 compiles and drops code when it likes. */
+/** Types of snapshot nodes that are not objects of the program: V8 compiles and drops code at any time. */
 const others: ReadonlySet<unknown> = new Set(['code', 'native', 'synthetic']);
 
-/** The objects of a process that stay after a collection, in MB of 10^6 bytes, by its inspector on `port`. Rejects if it has none. */
+/** Returns the size of a process's live objects in MB (10^6 bytes), through its inspector. Rejects without one. */
 export async function heapObjectsMb(port: number): Promise<number> {
   const targets: unknown = await (await fetch(`http://127.0.0.1:${port}/json`)).json();
   const target: unknown = Array.isArray(targets) ? targets[0] : undefined;
@@ -22,7 +22,7 @@ export async function heapObjectsMb(port: number): Promise<number> {
   });
   socket.on('close', () => done.reject(new Error('the inspector has ended')));
   try {
-    // It collects garbage first.
+    // A heap snapshot collects garbage first.
     const method = 'HeapProfiler.takeHeapSnapshot';
     socket.send(JSON.stringify({ id: 1, method, params: { reportProgress: false } }));
     await done.promise;
@@ -32,7 +32,7 @@ export async function heapObjectsMb(port: number): Promise<number> {
   }
 }
 
-/** Sum of the sizes of all objects in a snapshot, in bytes. */
+/** Returns the total size of all objects in a snapshot, in bytes. */
 function sizeOf(snapshot: {
   readonly snapshot: {
     readonly meta: {

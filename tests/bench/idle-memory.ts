@@ -6,12 +6,12 @@ import type { RuntimeKind } from './subjects/subjects.ts';
 import { residentMb } from './usage.ts';
 
 const servers = 20;
-/** What the start left behind is given back within this time. */
+/** Time in ms within which the hub releases the memory of its start. */
 const settleMs = 5_000;
 
 const fixtures = fileURLToPath(new URL('../fixtures/servers', import.meta.url));
 
-/** Resident memory of the hub alone, in MB, once 20 servers are running and nobody calls. `root` is the hub's checkout. */
+/** Returns the resident memory of the hub in MB, with 20 running servers and no calls. `root` is the hub's checkout. */
 export async function idleMemory(
   runtime: RuntimeKind,
   root = process.cwd(),

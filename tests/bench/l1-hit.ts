@@ -4,12 +4,12 @@ import { silent, systemClock } from '#core';
 import { startRedis } from '#helpers/redis';
 import { median } from './median.ts';
 
-/** What a hit of the exact cache costs, in microseconds each. */
+/** Cost of a hit of the exact cache, in microseconds. */
 type L1Hit = {
   readonly memoryUs: number;
-  /** Undefined where there is no Redis: a hit, and a bare GET of the same value in the same run. */
+  /** A hit in Redis, and a bare GET of the same value in the same run. Undefined without Redis. */
   readonly redis: { readonly hitUs: number; readonly getUs: number } | undefined;
-  /** Calls that were no hit, or gave another value. */
+  /** Number of calls that missed the cache, or returned another value. */
   readonly wrong: number;
 };
 
@@ -17,12 +17,12 @@ const bounds = { maxEntries: 1_000, maxBytes: 2 ** 26 };
 const keep = { tag: 'bench', ttlMs: 600_000 };
 const value = 'Answer in one paragraph. '.repeat(80);
 const never = new AbortController().signal;
-/** Calls between two looks at the clock. */
+/** Number of calls in a row that are timed together. */
 const [inMemory, overRedis] = [20_000, 500];
-/** One among as many as the cache holds, so that each hit moves an entry. */
+/** As many keys as the cache holds, so that each hit moves an entry. */
 const keys = Array.from({ length: bounds.maxEntries }, (_, index) => cacheKey([`${index}`]));
 
-/** Measures hits one after the other; Redis is started in a container where `withRedis`. */
+/** Measures hits one after the other. `withRedis` starts a Redis in a container. */
 export async function measureL1Hit({
   rounds,
   withRedis,
@@ -38,7 +38,7 @@ export async function measureL1Hit({
       await cache.getOrFill(key, keep, async () => ({ value, isKept: true }), never);
   }
 
-  /** One call after the other; microseconds for each. */
+  /** Makes calls one after the other. Returns the mean time of a call in microseconds. */
   async function timed(calls: number, call: (key: string) => Promise<unknown>): Promise<number> {
     const since = performance.now();
     for (let index = 0; index < calls; index++) await call(keys[index % keys.length] ?? '');

@@ -10,16 +10,16 @@ import { type Dice, createDice, idOf, vectorOf } from '../vectors/random.ts';
 
 type Lookups = {
   readonly scopes: number;
-  /** Milliseconds that one look-up takes, when its scope was asked for before. */
+  /** Time of a lookup in a scope that is in memory already, in ms. */
   readonly p50Ms: number;
   readonly p95Ms: number;
-  /** Milliseconds of one loop over as many numbers, which is all that a look-up cannot do without. */
+  /** Time of one loop over as many numbers, which every lookup needs, in ms. */
   readonly bareMs: number;
-  /** Milliseconds of the first look-up in a scope, which reads it from the file; the middle one of all scopes. */
+  /** Time of the first lookup in a scope, which reads the scope from the file, in ms: median over all scopes. */
   readonly firstMs: number;
-  /** Milliseconds that one more entry takes, with the scopes full. */
+  /** Time to add an entry to a full scope, in ms. */
   readonly putP50Ms: number;
-  /** Milliseconds by which a timer of the same process was late meanwhile, at the most. */
+  /** Maximum delay of a timer in the same process during the measurement, in ms. */
   readonly maxDelayMs: number;
 };
 
@@ -30,7 +30,7 @@ const forever = 4_000_000_000_000;
 const putsMeasured = 100;
 const bareRounds = 50;
 
-/** Look-ups among 10,000 entries of 768 numbers in the embedded store, in one scope and in ten. */
+/** Measures lookups among 10,000 entries of 768 numbers in the embedded store, in one scope and in ten. */
 export async function measureLookups({
   rounds,
 }: {
@@ -73,7 +73,7 @@ async function measure(file: string, size: Size, rounds: number): Promise<Lookup
   };
 }
 
-/** How long the products of one vector with all others of a scope take, in one go; the middle one of several. */
+/** Returns the time in ms for the products of one vector with all vectors of a scope: median of several rounds. */
 function bareScan({ entries, dimensions, scopes }: Size): number {
   const all = new Float32Array((entries / scopes) * dimensions).fill(0.1);
   const times: number[] = [];
@@ -92,9 +92,9 @@ function bareScan({ entries, dimensions, scopes }: Size): number {
 }
 
 /**
- * Fills a new store, opens it again, asks it, and removes everything. Resolves with how long each turn of the
- * event loop took meanwhile, in ms, without the time for which it waited for a processor, where Linux tells
- * that. All of it is the same each time: what differs is of the machine.
+ * Fills a new store, reopens it, searches it, and removes everything. Resolves with the duration of each turn of the
+ * event loop meanwhile, in ms, on Linux without the time spent waiting for a processor. The work is the same each time,
+ * so differences come from the machine.
  */
 export async function turnsOf(file: string, size: Size): Promise<readonly number[]> {
   const dice = createDice(1);
@@ -122,14 +122,14 @@ export async function turnsOf(file: string, size: Size): Promise<readonly number
   return turns;
 }
 
-/** A clock that stands still while this thread is ready and another one has the processor. */
+/** Returns a time in ms that does not advance while this thread is ready and waits for a processor. */
 function runMs(): number {
   let waitedNs = 0;
   try {
-    // What it has run, what it has waited for that, and how often.
+    // The fields: time run, time waited for a processor (both in ns), and number of time slices.
     waitedNs = Number(readFileSync('/proc/thread-self/schedstat', 'utf8').split(' ')[1]);
   } catch {
-    // Not Linux.
+    // schedstat exists on Linux only.
   }
   return performance.now() - waitedNs / 1e6;
 }
@@ -148,7 +148,7 @@ async function openStore(file: string): Promise<Vectors> {
   return vectors;
 }
 
-/** The bound of each scope is reached with the last entries. */
+/** Adds entries in turn to all scopes. The last entries fill each scope to its limit. */
 async function fill(vectors: Vectors, size: Size, dice: Dice): Promise<void> {
   for (let entry = 0; entry < size.entries; entry++) {
     await put(vectors, String(entry % size.scopes), size, dice);
@@ -183,6 +183,6 @@ async function timesOf<T>(items: readonly T[], work: (item: T) => Promise<void>)
   return times;
 }
 
-/** The value below which that part of all values lies. */
+/** Returns the quantile of the values for this part, from 0 to 1. */
 const quantile = (values: readonly number[], part: number): number =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length * part)] ?? Number.NaN;

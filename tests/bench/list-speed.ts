@@ -20,7 +20,7 @@ export type ListSpeed = {
 const tools = 1_000;
 const concurrency = 32;
 
-/** `tools/list` of 1,000 tools, against a bare HTTP server that has the same bytes ready. */
+/** Measures `tools/list` of 1,000 tools, against a bare HTTP server that has the same bytes ready. */
 export async function measureList({
   rounds,
   durationMs,

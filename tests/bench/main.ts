@@ -1,11 +1,11 @@
-// npm run bench [-- --quick]: measures the claims of speed and prints them. It fails only where a reply
-// was wrong: how fast a machine is today is for people to judge. `-- against <commit>` compares the working tree with
-// a commit, `-- prompts` measures the caches of prompts alone, `-- telemetry` what traces cost, and `-- pairs` has a
-// real embedding model tell how good they are (pairs-table.ts). `-- results` rates the checks of improved prompts, and
-// `-- access` measures what clients, policy and audit cost, `-- pins` what pinned tools cost, `-- egress` what a download
-// adds to the calls of others, and `-- agents` what agents cost beside the engine's own start of their image.
-// `-- find` prints how often find mode finds the right tool (find-tools.ts).
-// `-- documentation` measures a run of 2,000 files, and what it adds to the calls of others.
+// npm run bench [-- --quick]: measures the speed claims and prints them. It fails only on a wrong reply: people judge
+// how fast a machine is today. `-- against <commit>` compares the working tree with a commit, `-- prompts` measures
+// only the prompt caches, `-- telemetry` the cost of traces, and `-- pairs` how well the semantic cache matches prompts
+// with a real embedding model (pairs-table.ts). `-- results` rates the checks of improved prompts, `-- access` measures
+// the cost of clients, policy and audit, `-- pins` that of pinned tools, `-- egress` what a download adds to the calls
+// of others, and `-- agents` what agents cost beside the engine's own start of their image. `-- find` prints how often
+// find mode finds the right tool (find-tools.ts). `-- documentation` measures a run of 2,000 files, and what it adds to
+// the calls of others.
 import { parseArgs } from 'node:util';
 import { probeEngine } from '#helpers/engine-probe';
 import { useOwnHome } from '#helpers/own-home';
@@ -53,7 +53,7 @@ const { values, positionals } = parseArgs({
 });
 const speed = values.quick ? { rounds: 3, durationMs: 300 } : { rounds: 7, durationMs: 700 };
 const starts = values.quick ? 3 : 7;
-// What was started is stopped as the process exits.
+// Exit on signals, as exiting stops all child processes.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 const progress = (text: string) => console.error(text);
 

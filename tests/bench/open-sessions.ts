@@ -7,13 +7,13 @@ import { residentMb } from './usage.ts';
 const sessions = 20;
 const settleMs = 3_000;
 
-/** How much resident memory of the hub, in MB, 20 open sessions add, each with its event stream open. */
+/** Returns the resident memory of the hub that 20 open sessions add, in MB, each with its event stream open. */
 export async function sessionMemory(): Promise<number | undefined> {
   await using hub = await startHub('agenthub-bench-sessions', {
     bench: { command: process.execPath, args: [serverFile], runtime: 'process', auto_start: true },
   });
   const url = `${hub.url}/mcp`;
-  // What the first sessions bring along, such as compiled code, is no cost of a session.
+  // The first sessions add memory once, for example compiled code, so they are not measured.
   await (await openSessions(url))[Symbol.asyncDispose]();
   await delay(settleMs);
   const before = residentMb(hub.pid);

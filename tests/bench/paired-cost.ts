@@ -7,35 +7,35 @@ import { type SwitchedHub, startSwitchedHub } from './switched-hub.ts';
 import { descendantsOf } from './usage.ts';
 
 export type CostOptions = {
-  /** Number of processes, which run one after the other. */
+  /** Number of processes to measure, one after the other. */
   readonly processes: number;
-  /** Rounds of each process with 32 concurrent calls. */
+  /** Number of rounds of each process with 32 concurrent calls. */
   readonly rounds: number;
 };
 
-/** How a hub is set up: its config besides the servers, and the token that its clients send. */
+/** Setup of a hub: its config besides the servers, and the token that its clients send. */
 type Variant = {
   readonly config: Readonly<Record<string, unknown>>;
   readonly token?: string;
 };
 
-/** A hub without what is measured, and one with it. */
+/** Setups without and with the feature that is measured. */
 type Variants = { readonly off: Variant; readonly on: Variant };
 
-/** A value of each run of a round: off, off again, on, and off in a process that was never on. */
+/** Values of a round: off, off again, on, and off in a process that was never on. */
 type Row = readonly [off: number, again: number, on: number, never: number];
 
-/** What was measured with one number of concurrent calls: for each process, a row for each round. */
+/** Values for one number of concurrent calls: for each process, a row for each round. */
 type Measured = { readonly cpuUs: Row[][]; readonly p50Us: Row[][] };
 
-/** What each number of concurrent calls costs, as lines of text. */
+/** Returns the cost at a number of concurrent calls as lines of text. */
 type CostLines = (concurrency: number, cost: Cost) => readonly string[];
 
-/** CPU time and latency that the second variant adds, with their control. */
+/** CPU time and latency that the second setup adds, each with its control. */
 export type Cost = {
   readonly cpu: Compared;
   readonly p50: Compared;
-  /** CPU time of the process when it is off, against one that was never on. */
+  /** CPU time of a process that was on and is off again, against one that was never on. */
   readonly off: string;
 };
 
@@ -43,7 +43,7 @@ type Kind = {
   readonly concurrency: number;
   /** Number of calls that are measured in a run. */
   readonly calls: number;
-  /** Share of the rounds. */
+  /** Part of the rounds in which this kind of run is made. */
   readonly share: number;
 };
 
@@ -51,21 +51,19 @@ const kinds: readonly Kind[] = [
   { concurrency: 1, calls: 400, share: 0.5 },
   { concurrency: 32, calls: 5_000, share: 1 },
 ];
-/** Time until the calls of a new process cost about what they cost later: V8 compiles what is hot. */
+/** Time in ms until V8 has compiled the hot code of a new process, and the cost of calls is steady. */
 const warmUpMs = 3_000;
-/** Time of calls before those that are measured: longer than lines of the audit log wait to be written. */
+/** Time in ms of calls before those that are measured. It is longer than the audit log delays its lines. */
 const beforeMs = 120;
-/** No job takes longer. */
+/** Upper limit of a job's time in ms. */
 const maxJobMs = 60_000;
 
 /**
- * Compares a hub with the same process set up otherwise. A reload switches between the two before each run, and the first
- * runs twice in each round: what these two differ is the control. Two processes of one build differ by up to 15 % for as
- * long as they run, and a shared machine is slower now and then by as much. So a process is its own control, and runs are
- * short and many.
- *
- * A process that was on has compiled code for both, and its calls may cost more when it is off again. A second process that is
- * never on runs in each round too, and shows that.
+ * Compares two setups of a hub in the same process. A reload switches between them before each run, and the first setup
+ * runs twice in each round: the difference between these runs is the control. Two processes of one build differ by up
+ * to 15 % for as long as they run, and a shared machine is sometimes slower by as much. So a process is its own
+ * control, and runs are short and many. A process that was on has compiled code for both setups, and its calls may cost
+ * more when it is off again. To show that, a second process that is never on runs in each round too.
  */
 export async function measureCost(
   variants: Variants,
@@ -94,7 +92,7 @@ export async function measureCost(
 
 const percentOf = (value: number, base: number): number => (value / base - 1) * 100;
 
-/** Starts a process, and one that is never on, and adds what they measure. Returns the number of wrong replies. */
+/** Measures a new process, and one that is never on, into `seen`. Returns the number of wrong replies. */
 async function measureProcess(
   { off, on }: Variants,
   { rounds }: CostOptions,
@@ -160,7 +158,7 @@ async function switchTo({ hub, load }: Subject, variant: Variant): Promise<void>
   await load.connect(targetOf(hub, variant));
 }
 
-/** Switches a hub to a variant, and calls it. */
+/** Switches a hub to a setup, and measures calls to it. */
 async function measure(subject: Subject, variant: Variant, { concurrency, calls }: Kind) {
   const { hub, load } = subject;
   await switchTo(subject, variant);
@@ -175,8 +173,8 @@ function rowOf(outcomes: readonly Outcome[], pick: (outcome: Outcome) => number)
 }
 
 /**
- * Does something for each value, one after the other from another first one, every second time backward: what one variant
- * leaves to be written to the disk disturbs the next one. Results are in the order of the values.
+ * Calls `act` for each value in turn, beginning at index `first`, and backward every second time: data that one setup
+ * leaves to be written to the disk disturbs the next one. Returns the results in the order of the values.
  */
 async function inTurn<T, R>(
   values: readonly T[],
@@ -192,11 +190,11 @@ async function inTurn<T, R>(
   return results.toSorted((a, b) => a.at - b.at).map(({ result }) => result);
 }
 
-/** What one variant adds to another. */
+/** What one setup adds to another. */
 type Compared = {
-  /** Of the last variant to the mean of the first two. */
+  /** Difference of the last setup to the mean of the first two runs. */
   readonly added: number;
-  /** The difference of the first two, of either sign, and its uncertainty. */
+  /** Absolute mean difference of the first two runs, plus its uncertainty. */
   readonly spread: number;
   readonly text: string;
 };
@@ -218,9 +216,9 @@ function compare(
 
 type Summary = {
   readonly mean: number;
-  /** Twice the standard error. */
+  /** Uncertainty of the mean: twice the standard error. */
   readonly uncertainty: number;
-  /** The median of each process. */
+  /** Medians of the single processes. */
   readonly medians: readonly number[];
 };
 
@@ -229,7 +227,7 @@ const signed = (value: number): string => `${value < 0 ? '' : '+'}${value.toFixe
 const textOf = ({ mean, uncertainty, medians }: Summary, unit: string): string =>
   `${signed(mean)}${unit} ± ${uncertainty.toFixed(1)} (processes ${medians.map(signed).join(', ')})`;
 
-/** The mean of a value of each round without the smallest and the largest fifth. */
+/** Computes the mean of a value over all rounds, without the smallest and the largest fifth. */
 function summaryOf(processes: readonly (readonly Row[])[], pick: (row: Row) => number): Summary {
   const sorted = processes
     .flat()
@@ -238,7 +236,8 @@ function summaryOf(processes: readonly (readonly Row[])[], pick: (row: Row) => n
   const cut = Math.floor(sorted.length / 5);
   const kept = sorted.slice(cut, sorted.length - cut);
   const [least = NaN, most = NaN] = [kept[0], kept.at(-1)];
-  // The error of a trimmed mean comes from all values, those beyond the kept ones moved to them (Tukey and McLaughlin, 1963).
+  // The error of a trimmed mean comes from all values, with the trimmed ones moved to the nearest kept value (Tukey and
+  // McLaughlin, 1963).
   const moved = sorted.map(value => Math.min(Math.max(value, least), most));
   const center = meanOf(moved);
   const variance = meanOf(moved.map(value => (value - center) ** 2));

@@ -1,6 +1,6 @@
-// npm run bench -- pairs <url of an Ollama> [embedding model] [--half tuning|frozen|both]: how often
-// prompts that mean the same find each other, and how often others do, with real embeddings. Ollama's place
-// can be taken by tests/bench/real-embeddings/serve.py, which brings a small model along.
+// npm run bench -- pairs <url of an Ollama> [embedding model] [--half tuning|frozen|both]: how often the semantic cache
+// matches prompts of the same meaning, and of different meaning, with real embeddings.
+// tests/bench/real-embeddings/serve.py, which includes a small model, can replace Ollama.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -28,20 +28,20 @@ export type PromptPair = {
   readonly a: string;
   readonly b: string;
   readonly same: boolean;
-  /** Guards are made by the tuning half; what is published comes from the frozen one. */
+  /** Guards are developed with the tuning half; published numbers come from the frozen half. */
   readonly half: 'tuning' | 'frozen';
 };
 
-/** How the second prompt of a pair looks for what was kept for the first one. */
+/** How the cache decides whether the second prompt of a pair matches the first. */
 export type Policy = {
   readonly name: string;
   readonly mode: SemanticMode;
-  /** Undefined: the calibrated one. */
+  /** Similarity threshold. Default: the calibrated one. */
   readonly threshold?: number;
   readonly judge?: Judge;
 };
 
-/** Of so many pairs of a category so many found each other. */
+/** Number of matches among the pairs of a category. */
 type Cell = { readonly hits: number; readonly of: number };
 export type Column = { readonly name: string; readonly cells: ReadonlyMap<string, Cell> };
 
@@ -124,7 +124,7 @@ const pairFiles = [
   'prompt-pairs-notations-2',
 ] as const;
 
-/** The pairs of the files `prompt-pairs*` in tests/data. */
+/** Reads the pairs of the files `prompt-pairs*` in tests/data. */
 export function readPairs(
   files: readonly (typeof pairFiles)[number][] = pairFiles,
 ): readonly PromptPair[] {
@@ -152,7 +152,7 @@ function isPair(value: unknown): value is PromptPair {
 
 const known = new Map<string, Verdict>();
 
-/** The verdict of the guards, each pair compared once. */
+/** Returns the verdict of the guards. Each pair is compared only once. */
 export function verdictOf({ a, b }: PromptPair): Verdict {
   const key = JSON.stringify([a, b]);
   const verdict = known.get(key) ?? compareGuarded(a, b).verdict;
@@ -160,7 +160,7 @@ export function verdictOf({ a, b }: PromptPair): Verdict {
   return verdict;
 }
 
-/** The pairs to which the guards give one of these verdicts, without embeddings. */
+/** Returns the pairs to which the guards alone, without embeddings, give one of these verdicts. */
 export function guardsAlone(
   pairs: readonly PromptPair[],
   verdicts: readonly Verdict[] = ['same', 'alike'],
@@ -171,7 +171,7 @@ export function guardsAlone(
   );
 }
 
-/** What the semantic cache serves. Each pair has a scope of its own, so that only its two prompts meet. */
+/** Measures the matches of the semantic cache. Each pair has its own scope, so that only its two prompts can match. */
 export async function measure(
   pairs: readonly PromptPair[],
   policy: Policy,
@@ -180,7 +180,7 @@ export async function measure(
   const { name, mode, threshold, judge } = policy;
   const open = () => createTable({ file: undefined, maxEntries: 1_000 }, { log: silent });
   const tables = { thresholds: open(), judgements: open() };
-  /** What works in the background does not pause. */
+  /** Without delays in background work. */
   const hurried: Clock = { ...clock, after: (_delayMs, work) => clock.after(0, work) };
   const cache = createSemanticCache(
     { embeddingModel },
@@ -203,7 +203,7 @@ export async function measure(
       threshold: threshold === undefined ? undefined : { value: threshold, from: 'rule' },
     };
     const find = async () => (await cache.find(pair.b, lookup, signal)).kind === 'hit';
-    // The calibration and the judge work in the background: what they find is used the next time.
+    // Calibration and judge work in the background, and their result is used at the next lookup.
     const isFirst = await find();
     while (await isBusy(cache)) await setTimeout(1);
     results.push([pair, isFirst || (await find())]);
@@ -230,17 +230,17 @@ function columnOf(name: string, results: readonly (readonly [PromptPair, boolean
   return { name, cells };
 }
 
-/** Hits among the pairs that mean the same, or among the traps, which are the wrong ones. */
+/** Returns the matches among pairs of the same meaning, or among traps, which must not match. */
 export const totalOf = ({ cells }: Column, row: 'same meaning' | 'traps'): Cell =>
   cells.get(row) ?? { hits: 0, of: 0 };
 
-/** Hits per hundred pairs. */
+/** Returns the matches per hundred pairs. */
 export function percentOf(column: Column, row: 'same meaning' | 'traps'): number {
   const { hits, of } = totalOf(column, row);
   return (100 * hits) / of;
 }
 
-/** A table in Markdown: a column for each policy, the totals first. */
+/** Formats a Markdown table: a column for each policy, with the totals first. */
 export function tableOf(columns: readonly Column[]): string {
   const rows = [...new Set(columns.flatMap(({ cells }) => [...cells.keys()]))].toSorted(
     (a, b) => Number(a.includes(':')) - Number(b.includes(':')) || a.localeCompare(b),
@@ -259,7 +259,7 @@ export function tableOf(columns: readonly Column[]): string {
     .join('\n');
 }
 
-/** A judge that knows the answers. */
+/** Creates a judge that knows the right answers. */
 function rightJudge(pairs: readonly PromptPair[]): Judge {
   const same = new Set(pairs.filter(pair => pair.same).map(({ a, b }) => JSON.stringify([a, b])));
   return {
@@ -268,7 +268,7 @@ function rightJudge(pairs: readonly PromptPair[]): Judge {
   };
 }
 
-/** Prints the table of the pairs, by what stands on the command line behind `pairs`. */
+/** Prints the table of pairs. `args` are the command line arguments after `pairs`. */
 export async function printPairs(args: readonly string[]): Promise<void> {
   const { values, positionals } = parseArgs({
     args: [...args],
@@ -289,7 +289,7 @@ export async function printPairs(args: readonly string[]): Promise<void> {
     const pairs = readPairs().filter(({ half }) => values.half === 'both' || values.half === half);
     const known = new Map<string, ReturnType<Models['embed']>>();
     const embed: Models['embed'] = async (model, text, aborted) => {
-      // A pause of the machine may fail one of thousands, which is asked again once.
+      // A pause of the machine may fail one of thousands of requests, so each is retried once.
       const ask = () => models.embed(model, text, aborted);
       const embedded = known.get(text) ?? ask().catch(ask);
       known.set(text, embedded);
@@ -313,7 +313,7 @@ export async function printPairs(args: readonly string[]): Promise<void> {
   }
 }
 
-/** What the cosine alone would serve, as other semantic caches do. */
+/** Returns the matches by cosine similarity alone, as other semantic caches find them. */
 async function cosineColumns(
   pairs: readonly PromptPair[],
   embed: Models['embed'],

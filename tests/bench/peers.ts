@@ -6,11 +6,11 @@ import { promisify } from 'node:util';
 const folder = fileURLToPath(new URL('peers', import.meta.url));
 const fileOf = (path: string) => `${folder}/node_modules/${path}`;
 
-/** What others use to put a stdio server on HTTP, started as their documents say. */
+/** Other programs that offer a stdio server over HTTP, started as their documentation says. */
 export const peers = ['supergateway', 'mcp-proxy'] as const;
 export type PeerName = (typeof peers)[number];
 
-/** The arguments of `node` by which a peer serves this command at /mcp, with one server for a session. */
+/** Returns the arguments of `node` for a peer that offers this command at /mcp, with a server process per session. */
 export function peerArguments(
   name: PeerName,
   port: number,
@@ -26,7 +26,7 @@ export function peerArguments(
   return [fileOf('supergateway/dist/index.js'), ...how, ...on, '--stdio', command];
 }
 
-/** Installs the peers where they are not there yet. Why that did not work, as a clause; else undefined. */
+/** Installs the peers unless they are installed. Returns why that failed, as a clause; undefined if it worked. */
 export async function installPeers(): Promise<string | undefined> {
   if (existsSync(fileOf('.package-lock.json'))) return undefined;
   try {

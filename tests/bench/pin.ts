@@ -2,9 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 
 /**
- * Keeps what is compared on one core, and those who call it on another. The system puts two processes on one core or
- * on two as it likes, and waking one on another core takes 60 us: as much as what is compared. Where there is no
- * taskset, or no second core, all stays as the system likes it.
+ * Pins the compared processes to one core, and their callers to another, until disposed. The system puts two processes
+ * on one core or on two at random, and waking one on another core takes 60 us, as much as the differences. Does nothing
+ * without `taskset` or a second core.
  */
 export function pinApart(
   compared: readonly number[],
@@ -18,7 +18,7 @@ export function pinApart(
           stdio: 'ignore',
         });
       } catch {
-        // Not Linux, none of its tools, or the process is gone.
+        // Not Linux, no `taskset`, or the process has exited.
       }
   };
   if (cores > 1) {

@@ -1,6 +1,6 @@
 import { type Cost, type CostOptions, measureCost } from './paired-cost.ts';
 
-/** Compares a hub that keeps the definitions of its tools, and hides changed ones, with one that does not. */
+/** Compares a hub that pins the definitions of its tools, and hides changed ones, with one that does not. */
 export async function measurePins(options: CostOptions, progress: (text: string) => void) {
   const variant = (pinning: 'off' | 'hide') => ({ config: { pinning, audit: { enabled: false } } });
   return await measureCost(
@@ -11,7 +11,7 @@ export async function measurePins(options: CostOptions, progress: (text: string)
   );
 }
 
-/** Definitions are compared when lists are read, so calls may differ by no more than two hubs without pins. */
+/** Definitions are compared when lists are read, so calls may differ by no more than the control. */
 const linesOf = (concurrency: number, { cpu, p50 }: Cost): readonly string[] => [
   `${verdict(cpu.added <= cpu.spread)} CPU per call, ${concurrency} at once, pinned tools (at most the control): ${cpu.text}`,
   `${verdict(p50.added <= p50.spread)} p50, ${concurrency} at once (at most the control): ${p50.text}`,

@@ -2,14 +2,14 @@ import { measureEnhance } from './enhance-speed.ts';
 import { measureL1Hit } from './l1-hit.ts';
 import { measureLookups } from './l2-lookup.ts';
 
-/** What the caches of prompts cost, as lines to be read, each against something of the same run. */
+/** Cost of the prompt caches as lines of text, each compared with a value of the same run. */
 type PromptFigures = {
   readonly lines: readonly string[];
-  /** Calls that were answered otherwise than they had to be. */
+  /** Number of calls with a wrong answer. */
   readonly wrong: number;
 };
 
-/** Measures hits, look-ups and misses; Redis is started in a container where `withRedis`. */
+/** Measures hits, lookups and misses. `withRedis` starts a Redis in a container. */
 export async function measurePrompts({
   quick,
   withRedis,

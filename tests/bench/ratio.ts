@@ -1,6 +1,6 @@
 const draws = 2_000;
 
-/** The value that this part of the values is below. */
+/** Returns the quantile of the values for this part, from 0 to 1. */
 export function quantile(values: readonly number[], part: number): number {
   const sorted = Float64Array.from(values).sort();
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? NaN;
@@ -9,8 +9,8 @@ export function quantile(values: readonly number[], part: number): number {
 export type Ratio = { readonly value: number; readonly from: number; readonly to: number };
 
 /**
- * Ratio of two 99th percentiles, and its 95 % confidence interval by a bootstrap over the rounds: values of one block
- * depend on each other, and the two blocks of a round on what else the machine did.
+ * Returns the ratio of two 99th percentiles, and its 95 % confidence interval by a bootstrap over the rounds: values of
+ * one block depend on each other, and the two blocks of a round on other load of the machine.
  */
 export function ratioOfP99(
   blocks: readonly (readonly number[])[],
@@ -31,7 +31,7 @@ const p99Of = (blocks: readonly (readonly number[])[], rounds: readonly number[]
     0.99,
   );
 
-/** Whole numbers below a bound, the same in every run (mulberry32). */
+/** Creates a generator of integers below a bound, the same in every run (mulberry32). */
 export function createRandom(): (bound: number) => number {
   let state = 1;
   return bound => {

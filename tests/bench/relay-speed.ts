@@ -8,16 +8,16 @@ import {
 import { median } from './median.ts';
 import { engineCpuMs, residentMb } from './usage.ts';
 
-/** Medians over the rounds of one subject doing one job. */
+/** Medians over the rounds of one subject and job. */
 export type Figures = {
   readonly callsPerSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
-  /** Processor time of the relay for one call; undefined where the machine cannot tell. */
+  /** CPU time of the relay per call in microseconds; undefined where it cannot be measured. */
   readonly cpuUs: number | undefined;
-  /** Processor time of the Docker engine and its shims for one call. */
+  /** CPU time of the Docker engine and its shims per call, in microseconds. */
   readonly engineCpuUs: number | undefined;
-  /** The most that was seen. */
+  /** Maximum resident memory. */
   readonly residentMb: number | undefined;
   readonly wrong: number;
 };
@@ -40,8 +40,8 @@ const sampleMs = 100;
 const warmUpMs = 1_000;
 
 /**
- * Compares the hub with the same server directly, with a relay of SDK classes, with a bare HTTP server
- * and with the peers. All are up all the time, and take turns (A B C D A B C D), so that what else the machine does falls on all.
+ * Compares the hub with the same server directly, a relay of SDK classes, a bare HTTP server and the peers. All run all
+ * the time, and take turns (A B C D A B C D), so that other load on the machine affects all of them.
  */
 export async function compareRelays(
   runtime: RuntimeKind,
@@ -54,7 +54,7 @@ export async function compareRelays(
   const jobs = sizes.flatMap(bytes =>
     concurrencies.map((concurrency): Job => ({ concurrency, bytes, durationMs })),
   );
-  // Compiles what is hot, and lets the heaps grow to what they need.
+  // Warm up: V8 compiles hot code, and the heaps grow to their size.
   for (const job of jobs)
     for (const { load } of subjects) await load.run({ ...job, durationMs: warmUpMs });
 
@@ -76,13 +76,13 @@ export async function compareRelays(
   return comparisons;
 }
 
-/** Has a subject do a job once. */
+/** Runs a job once on a subject. */
 export async function measure(
   runtime: RuntimeKind,
   { pid, load }: Pick<Subject, 'pid' | 'load'>,
   job: Job,
 ): Promise<Figures> {
-  // Without containers the engine has nothing to do with it, whatever else it does.
+  // Without containers the engine's CPU time is unrelated to the calls.
   const engine = () => (runtime === 'docker' ? engineCpuMs() : undefined);
   let most = residentMb(pid);
   const sampling = setInterval(() => {

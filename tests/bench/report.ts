@@ -4,7 +4,7 @@ import type { SubjectName } from './subjects/subjects.ts';
 const columns = ['', 'calls/s', 'p50 ms', 'p99 ms', 'CPU us', 'engine us', 'RSS MB', 'wrong'];
 const widths = [14, 10, 9, 9, 9, 11, 9, 7];
 
-/** The absolute numbers of one job, then the hub's against each of the others. */
+/** Returns the absolute figures of one job, then the ratios of the hub to the others. */
 export function comparisonText({ runtime, job, figures }: Comparison): string {
   const lines = [
     `${runtime} runtime, ${job.bytes}-byte results, ${job.concurrency} at once`,

@@ -1,18 +1,18 @@
-// npm run bench -- results [tuning|frozen]: how many of the good and bad results of tests/data/improved-prompts.json the
-// checks accept, in a table for hub/enhance/README.md.
+// npm run bench -- results [tuning|frozen]: prints how many good and bad results of tests/data/improved-prompts.json
+// the checks accept, in a table for hub/enhance/README.md.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isObject } from '#core';
 import { checkResult } from '../../hub/enhance/checks/check-result.ts';
 
-/** The answer of a model to a prompt, and whether it may be used in its place. */
+/** The answer of a model to a prompt, and whether it may replace the prompt. */
 type RatedResult = {
   readonly category: string;
   readonly prompt: string;
   readonly result: string;
   readonly good: boolean;
-  /** Checks are made by the tuning half; what is published comes from the frozen one. */
+  /** Checks are developed with the tuning half; published numbers come from the frozen half. */
   readonly half: 'tuning' | 'frozen';
 };
 
@@ -38,7 +38,7 @@ const rule = { maxGrowth: 8, systemPrompt: 'Make it clear, specific and well str
 export const isAccepted = ({ prompt, result }: RatedResult): boolean =>
   'text' in checkResult(result, prompt, rule);
 
-/** A table in Markdown: for each category how many are treated as they should be. */
+/** Formats a Markdown table: for each category, the number of results that are accepted or refused correctly. */
 export function resultsTable(results: readonly RatedResult[]): string {
   const rows = Map.groupBy(results, ({ good, category }) =>
     good ? `good: ${category}` : `bad: ${category}`,

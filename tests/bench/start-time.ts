@@ -12,8 +12,8 @@ const pollMs = 3;
 const giveUpMs = 30_000;
 
 /**
- * From starting the hub to the answer of its first call, in ms, with one server as a child process. The
- * first start of all, which finds out what the server speaks, is not counted.
+ * Returns the time from starting the hub to the answer to its first call, in ms, with one server as a child process.
+ * The first start, which detects the MCP revision of the server, is not measured.
  */
 export async function startTime(rounds: number): Promise<number | undefined> {
   const dataDir = await mkdtemp(join(tmpdir(), 'agenthub-bench-start-'));
@@ -28,7 +28,7 @@ export async function startTime(rounds: number): Promise<number | undefined> {
   }
 }
 
-/** From starting the hub of a checkout to the answer of its first call, in ms. */
+/** Starts the hub of a checkout. Returns the time until the answer to its first call, in ms. */
 export async function startOnce(dataDir: string, root: string): Promise<number> {
   const servers = {
     bench: { command: process.execPath, args: [serverFile], runtime: 'process', auto_start: true },
@@ -43,7 +43,7 @@ export async function startOnce(dataDir: string, root: string): Promise<number> 
   }
 }
 
-/** True once a call has its result; not yet listening and not yet knowing the tool are no results. */
+/** True if a call returns its result. False if the hub does not listen yet, or does not know the tool yet. */
 async function firstCall(url: string): Promise<boolean> {
   try {
     const headers = await openSession(url);

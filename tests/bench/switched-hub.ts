@@ -6,13 +6,13 @@ import { startHub } from './subjects/hub.ts';
 export type SwitchedHub = AsyncDisposable & {
   readonly pid: number;
   readonly url: string;
-  /** Puts other keys of the config in force, besides the servers. */
+  /** Makes the hub reload a config with the same servers and these other keys. */
   use(config: Readonly<Record<string, unknown>>): Promise<void>;
 };
 
 type Servers = Parameters<typeof startHub>[1];
 
-/** Starts a hub that `use` reloads. */
+/** Starts a hub whose config `use` replaces. */
 export async function startSwitchedHub(
   name: string,
   servers: Servers,

@@ -10,12 +10,12 @@ import { cpuMs } from './usage.ts';
 const sink = fileURLToPath(new URL('subjects/otlp-sink.ts', import.meta.url));
 const warmUpMs = 2_000;
 
-/** What traces and metrics by OTLP cost the relay, as lines to be read. */
+/** Cost of traces and metrics over OTLP for the relay, as lines of text. */
 type TelemetryFigures = { readonly lines: readonly string[]; readonly wrong: number };
 
 /**
- * Compares hubs that send traces and metrics with one that sends nothing. All are up all the time and take
- * turns, so that what else the machine does falls on all.
+ * Compares hubs that send traces and metrics with one that sends nothing. All run all the time and take turns, so that
+ * other load on the machine affects all of them.
  */
 export async function measureTelemetry({
   rounds,

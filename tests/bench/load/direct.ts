@@ -19,7 +19,7 @@ export async function wayOverAttach(id: string): Promise<Way> {
   return { begin: async () => ({ call, end() {} }) };
 }
 
-/** Lines out, joined by turn as the hub does, and lines in, each to the oldest call: it is FIFO. */
+/** Joins the lines of an event loop turn, as the hub does. The server is FIFO: a line answers the oldest call. */
 function createLines(write: (text: string) => void) {
   const waiting: ((reply: Buffer) => void)[] = [];
   let out: string[] = [];
@@ -47,7 +47,7 @@ function createLines(write: (text: string) => void) {
   return { call, push };
 }
 
-/** Takes Docker's frames apart (8 bytes before each) and passes on what is stdout. */
+/** Parses Docker's stream frames (8 bytes of header each) and passes on stdout. */
 function demultiplexer(stdout: (chunk: Buffer) => void): (chunk: Buffer) => void {
   let held: Buffer = Buffer.alloc(0);
   let remaining = 0;

@@ -3,7 +3,7 @@ import { type Socket, connect } from 'node:net';
 
 export type Reply = { readonly status: number; readonly head: string; readonly body: Buffer };
 
-/** One keep-alive connection, one request at a time, with as little work for each as HTTP allows. */
+/** A keep-alive connection for one request at a time, with as little work per request as HTTP allows. */
 export type HttpConnection = {
   post(headers: string, body: string, done: (reply: Reply) => void): void;
   close(): void;
@@ -20,7 +20,7 @@ export async function openConnection(
   const first = `POST ${url.pathname} HTTP/1.1\r\nhost: ${url.host}\r\ncontent-type: application/json\r\naccept: ${accept}\r\n`;
   let chunks: Buffer[] = [];
   let received = 0;
-  /** When so much has come, it is worth looking again. */
+  /** Number of bytes received before which parsing again is useless. */
   let needed = 0;
   let waiting: ((reply: Reply) => void) | undefined;
 
@@ -54,7 +54,7 @@ export async function openConnection(
   };
 }
 
-/** The reply, or how many bytes there must be for another look. */
+/** Returns the reply, or the number of bytes that are needed before the next attempt. */
 function parse(bytes: Buffer): Reply | number {
   const end = bytes.indexOf(headEnd);
   if (end < 0) return 0;

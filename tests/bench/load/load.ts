@@ -2,11 +2,11 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import type { Job, Outcome, Target } from './job.ts';
 
-/** A load generator in a process of its own. */
+/** A load generator in a child process. */
 export type Load = AsyncDisposable & {
   readonly pid: number;
   run(job: Job): Promise<Outcome>;
-  /** Connects it to another target, in a new session. */
+  /** Connects the load generator to another target, in a new session. */
   connect(target: Target): Promise<void>;
 };
 

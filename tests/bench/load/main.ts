@@ -1,5 +1,5 @@
-// The load generator: a process of its own for each subject, so that none pays for another. Its parent
-// sends a target once, then jobs, and gets an outcome for each.
+// The load generator: a separate process for each subject, so that they do not affect each other. Its parent sends a
+// target once, then jobs, and gets an outcome for each.
 import { wayOverAttach, wayOverPipe } from './direct.ts';
 import { type Job, type Target, type Way, hasId, isReply } from './job.ts';
 import { wayOverHttp, wayOverList, wayOverMcp } from './over-http.ts';
@@ -15,12 +15,12 @@ async function connectTo(target: Target): Promise<Way> {
     case 'mcp':
       return await wayOverMcp(target);
     case 'list':
-      // The id is as long as it happens to be.
+      // The reply contains the id, so its length varies with that of the id.
       isRight = (reply, id) =>
         hasId(reply, id) && reply.length === target.bytes + String(id).length;
       return await wayOverList(target.url);
     case 'http':
-      // Whatever is asked for, it answers the same, with no id of ours in it.
+      // The server always sends the same answer, without the id of the request.
       isRight = reply => reply.length === target.bytes;
       return wayOverHttp(target.url);
     case 'process':

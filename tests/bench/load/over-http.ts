@@ -31,7 +31,7 @@ export async function wayOverMcp({ url, tool, token }: McpTarget): Promise<Way> 
 export const wayOverList = async (url: string): Promise<Way> =>
   wayOver(url, await openSession(url), listText);
 
-/** Posts the same requests to a server that answers whatever it likes. */
+/** Posts the same requests to a server that need not speak MCP. */
 export const wayOverHttp = (url: string): Way => wayOver(url, '', callOf('any'));
 
 function wayOver(url: string, headers: string, text: Text): Way {
@@ -56,7 +56,7 @@ function wayOver(url: string, headers: string, text: Text): Way {
   };
 }
 
-/** One request on a connection of its own: the body of its answer. */
+/** Sends one request on a new connection, and returns the body of the answer. */
 export async function postOnce(url: string, headers: string, text: string): Promise<Buffer> {
   const connection = await openConnection(new URL(url));
   const { promise, resolve } = Promise.withResolvers<Buffer>();
@@ -66,7 +66,7 @@ export async function postOnce(url: string, headers: string, text: string): Prom
   return body;
 }
 
-/** Opens a session: the headers that name it, and the given ones, as they go into a request. */
+/** Opens a session. Returns its headers and the given ones, as header lines of further requests. */
 export async function openSession(url: string, given = ''): Promise<string> {
   const connection = await openConnection(new URL(url));
   const { promise, resolve, reject } = Promise.withResolvers<string>();

@@ -2,8 +2,8 @@ import { threadsCpuMs } from '../usage.ts';
 import type { Call, Job, Outcome } from './job.ts';
 
 /**
- * Keeps `concurrency` calls open for the time of the job or for its number of calls, and waits for the last of them. As many calls come before,
- * one on each connection, and are not counted: what is left of opening the connections is over with their answers.
+ * Keeps `concurrency` calls open for the time of the job or its number of calls, and waits for the last answers. Before
+ * that it makes one call on each connection, which are not measured, so that all connections are open.
  */
 export async function runJob(
   { concurrency, bytes, durationMs, calls = Infinity, watchedPid }: Job,
@@ -51,7 +51,7 @@ export async function runJob(
   return await promise;
 }
 
-/** Ids go on from job to job: a reply that comes late is never taken for another. */
+/** Ids continue from job to job, so a late reply is never taken for that of another call. */
 let nextId = 1;
 
 function outcomeOf(

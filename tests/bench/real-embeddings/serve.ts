@@ -6,14 +6,14 @@ import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 
 const folder = import.meta.dirname;
-/** Where the first run installs the packages of serve.py; git ignores it. */
+/** Folder into which the first run installs the packages of serve.py; ignored by Git. */
 const environment = join(folder, '.venv');
 const installed = join(environment, 'installed');
 
-/** The model that serve.py has. */
+/** Name of the model that serve.py serves. */
 export const servedModel = 'all-minilm:l6-v2';
 
-/** Starts serve.py on a free port of loopback, and installs its packages before its first run. Rejects if that fails. */
+/** Starts serve.py on a free loopback port, and installs its packages before the first run. Rejects if either fails. */
 export async function serveEmbeddings(): Promise<AsyncDisposable & { readonly url: string }> {
   if (!existsSync(installed)) await install();
   const server = spawn(join(environment, 'bin/python'), [join(folder, 'serve.py')], {

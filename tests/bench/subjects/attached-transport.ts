@@ -4,7 +4,7 @@ import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import Dockerode from 'dockerode';
 import { attachAndStart } from '../containers.ts';
 
-/** The SDK's framing over a created container, whose stream dockerode takes apart. */
+/** Creates an MCP transport to a created container, with the framing of the SDK and the demultiplexer of dockerode. */
 export async function attachedTransport(containerId: string): Promise<Transport> {
   const socket = await attachAndStart(containerId);
   const stdout = new PassThrough();

@@ -1,5 +1,5 @@
-// What no route on Fastify can go below: it reads a body of JSON and answers an object that it has ready; where
-// it is given a Redis, after one GET.
+// Lower limit of any route on Fastify: reads a JSON body and answers with a prepared object, after one GET if a Redis
+// is given.
 import { readFileSync } from 'node:fs';
 import { fastify } from 'fastify';
 

@@ -1,5 +1,5 @@
-// What no relay on node:http can go below: it reads the request and answers JSON that it has ready, 500
-// bytes of it or the file that it is given, and does nothing else.
+// Lower limit of any relay on node:http: reads the request and answers with prepared JSON, of 500 bytes or from the
+// given file.
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 

@@ -9,7 +9,7 @@ export type Hub = AsyncDisposable & {
   readonly url: string;
   readonly dataDir: string;
   readonly configFile: string;
-  /** When its process was started, on the clock of `performance.now`. */
+  /** Time at which the process was started, on the clock of `performance.now`. */
   readonly spawnedAt: number;
 };
 
@@ -19,13 +19,13 @@ const pollMs = 100;
 type Servers = Readonly<Record<string, object>>;
 
 type HubOptions = {
-  /** Its own, and removed with it, unless given. */
+  /** Data folder. Default: a new one, which is removed with the hub. */
   readonly dataDir?: string;
-  /** Environment variables besides those of this process. */
+  /** Additional environment variables. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** Keys of its config file besides the servers. */
+  /** Keys of the config file besides the servers. */
   readonly config?: Readonly<Record<string, unknown>>;
-  /** The checkout whose hub is started: the working tree unless given. */
+  /** Checkout of the hub to start. Default: the working tree. */
   readonly root?: string;
 };
 
@@ -42,7 +42,7 @@ export async function startHub(
   return { ...hub, [Symbol.asyncDispose]: () => kept.disposeAsync() };
 }
 
-/** Starts the hub and waits for nothing. */
+/** Starts the hub without waiting until it listens. */
 export async function spawnHub(
   name: string,
   servers: Servers,
@@ -78,7 +78,7 @@ export async function spawnHub(
   };
 }
 
-/** What follows `node` in the script `start`, so that flags set there count here too. */
+/** Returns the arguments of `node` in the script `start`, so that flags set there apply here too. */
 async function startArguments(root: string): Promise<readonly string[]> {
   const manifest = JSON.parse(await readFile(join(root, 'package.json'), 'utf8'));
   const [, ...rest] = String(manifest.scripts.start).split(' ');
@@ -102,7 +102,7 @@ async function statesOf(url: string): Promise<readonly string[]> {
     const { servers } = JSON.parse(await answer.text());
     return servers.map((server: { readonly state: string }) => server.state);
   } catch {
-    // It does not listen yet.
+    // The hub does not listen yet.
     return [];
   }
 }

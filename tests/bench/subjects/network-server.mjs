@@ -1,5 +1,5 @@
-// An MCP server that reaches the network through the proxy of its environment. `fill` answers at once, `get` after one
-// request on a new connection. `download` reads without end on as many connections as `bytes` says, until `stop`.
+// An MCP server that uses the network through the proxy of its environment. `fill` answers at once, `get` after one
+// request on a new connection. `download` reads an endless answer on each of `bytes` connections, until `stop`.
 import { request } from 'node:http';
 import { createInterface } from 'node:readline';
 
@@ -7,7 +7,7 @@ const proxy = URL.parse(process.env.HTTP_PROXY ?? '');
 const downloads = new Set();
 let received = 0;
 
-/** A connection through the proxy to the source. */
+/** Opens a tunnel through the proxy to the source of downloads. */
 function tunnel() {
   const { promise, resolve, reject } = Promise.withResolvers();
   request({

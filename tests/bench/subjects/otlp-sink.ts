@@ -1,4 +1,4 @@
-// Takes whatever is sent to it, as a collector does, and keeps nothing. Its argument is its port.
+// Accepts and discards all requests, in the place of an OTLP collector. Its argument is its port.
 import { createServer } from 'node:http';
 
 const server = createServer((request, response) => {

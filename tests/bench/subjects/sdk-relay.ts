@@ -1,5 +1,5 @@
-// The relay that anybody writes with the v1 SDK's classes: streamable HTTP in, one shared stdio server
-// out. It has the best settings that the SDK offers: plain node:http, JSON instead of event streams.
+// A straightforward relay with the classes of SDK v1: streamable HTTP in, one shared stdio server out. It has the
+// fastest settings of the SDK: plain node:http, JSON instead of event streams.
 import { randomUUID } from 'node:crypto';
 import { type IncomingMessage, type ServerResponse, createServer } from 'node:http';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';

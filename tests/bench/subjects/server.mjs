@@ -1,6 +1,5 @@
-// The MCP server that every subject calls: one tool, answered as cheaply as Node can, so that what is
-// measured is the way to it. `fill` returns `mark` and then as many letters as `bytes` asks for.
-// An argument asks for so many tools; all of them do the same.
+// The MCP server behind every subject. It answers as cheaply as Node can, so that the cost of the relay dominates.
+// `fill` returns `mark` and then `bytes` letters. An argument sets the number of tools, which all do the same.
 const fillers = new Map();
 const out = [];
 let rest = '';
@@ -36,7 +35,7 @@ const results = {
   }),
 };
 
-// Answers of one turn go out in one write, with the id last, as the TypeScript SDK writes it.
+// Answers of one event loop turn go out in one write, with the id last, as the TypeScript SDK writes it.
 function answer(id, result) {
   if (out.length === 0) setImmediate(() => process.stdout.write(out.splice(0).join('')));
   out.push(`{"result":${JSON.stringify(result)},"jsonrpc":"2.0","id":${JSON.stringify(id)}}\n`);

@@ -1,5 +1,5 @@
-# The source of downloads: bytes without end for /flood, else a short answer. sendfile keeps it cheap, as it shares the
-# processors with what is measured.
+# Source of downloads: an endless answer for /flood, otherwise a short one. sendfile keeps it cheap, as it shares the
+# processors with the measured processes.
 import os
 import socketserver
 

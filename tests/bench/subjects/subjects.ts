@@ -10,10 +10,10 @@ import { startPeer } from './peer.ts';
 export type RuntimeKind = 'process' | 'docker';
 export type SubjectName = 'hub' | 'direct' | 'sdk relay' | 'floor' | PeerName;
 
-/** One way to the server, and the load generator that goes it. */
+/** A way to reach the server that is compared, and its load generator. */
 export type Subject = {
   readonly name: SubjectName;
-  /** The process whose time and memory count: the relay, or the client where there is none. */
+  /** Process whose CPU time and memory are measured: the relay, or the client if there is none. */
   readonly pid: number;
   readonly load: Load;
 };
@@ -23,7 +23,7 @@ const fileOf = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 
 const floorBytes = 500;
 
-/** Starts everything that is compared, and adds how to stop it to `opened`. */
+/** Starts all subjects, and registers their disposal in `opened`. */
 export async function startSubjects(
   runtime: RuntimeKind,
   withPeers: boolean,
