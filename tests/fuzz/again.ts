@@ -1,8 +1,8 @@
 import { isObject } from '#core';
 
 /**
- * What a client of the stateless revision sends where its call was answered by a question, with an answer to that:
- * the same call once more, with what the hub goes on by. Undefined where it was answered by something else.
+ * Answers an `input_required` result like a client of the stateless revision: returns the same call with the request
+ * state and responses to the input requests. Returns undefined for any other result.
  */
 export function askAgain(request: Buffer, answer: Buffer, secret: string): Buffer | undefined {
   const { result }: { result?: unknown } = JSON.parse(answer.toString());

@@ -5,16 +5,16 @@ import { openPipe } from './pipe.ts';
 import { replay } from './settings.ts';
 import { type Told, toldIn } from './told.ts';
 
-/** A client over HTTP that does nothing unusual, and must not notice what the others do. */
+/** A well-behaved client over HTTP, which must not be affected by the others. */
 interface Bystander {
-  /** Calls `echo`, and fails unless the answer is its own. */
+  /** Calls `echo`. Fails unless the answer is that to its own call. */
   echo(): Promise<void>;
-  /** What its server tells of its untrue messages. */
+  /** Returns the statistics of its server about the server's invalid messages. */
   told(): Promise<Told>;
   close(): void;
 }
 
-/** Connects one to a `whisper.mjs`. */
+/** Connects a bystander to a `whisper.mjs`. */
 export async function openBystander(hub: TestHub, server: string): Promise<Bystander> {
   const pipe = openPipe(hub.url);
   let headers = {};
@@ -22,7 +22,7 @@ export async function openBystander(hub: TestHub, server: string): Promise<Bysta
   async function ask(method: string, params: object): Promise<string> {
     const body = Buffer.from(JSON.stringify({ jsonrpc: '2.0', id: ++lastId, method, params }));
     let text = '';
-    // What its server asks meanwhile, which it answers nothing, is not for it to judge.
+    // Requests of the server that arrive meanwhile are ignored.
     const took = (bytes: Buffer) =>
       void (readOne(bytes).kind === 'answer' && (text = bytes.toString()));
     const head = await pipe.post(`/mcp/${server}`, body, headers, took);

@@ -17,7 +17,7 @@ import { isOfStateless } from './expected.ts';
 import type { Generator, Made, Speaker } from './generate.ts';
 import { replay } from './settings.ts';
 
-/** Knows whose secret is whose, and finds those of others in what a client receives. */
+/** Creates a secret for each client, and finds secrets of other clients in what a client receives. */
 export function createSecrets() {
   const known = new Set<string>();
   return {
@@ -26,7 +26,7 @@ export function createSecrets() {
       known.add(secret);
       return secret;
     },
-    /** Fails where the bytes hold a secret of another client. */
+    /** Fails if the bytes contain a secret of another client. */
     check(own: string, bytes: Buffer | string): void {
       for (const [found] of bytes.toString('latin1').matchAll(/~[0-9a-f]{12}(?=~)/g))
         if (`${found}~` !== own && known.has(`${found}~`))
@@ -37,27 +37,27 @@ export function createSecrets() {
 
 type Secrets = ReturnType<typeof createSecrets>;
 
-/** A request that waits for its answer. */
+/** A request that has not been answered yet. */
 type Open = { readonly request: Request; readonly listens: boolean; readonly over: Promise<void> };
 
-/** A client at the router itself, which sends what a generator makes and checks what it gets. */
+/** A client directly at the router, which sends generated messages and checks what it receives. */
 export interface FuzzedClient {
   readonly speaker: Speaker;
-  /** Sends one made message. How many messages that were read from it. */
+  /** Sends a generated message. Returns the number of messages parsed from it. */
   send(made: Made): number;
-  /** Resolves when all is answered but what only listens; fails where that takes too long. */
+  /** Resolves when all requests except subscriptions are answered. Fails if that takes too long. */
   settled(): Promise<void>;
-  /** Ends it: everything must be answered then. */
+  /** Closes the client. Fails unless all its requests are answered then. */
   close(): Promise<void>;
 }
 
 const wholeOf = (reply: ReturnType<Session['accept']>) => reply.then(said => said && whole(said));
 
-/** How long an answer may take, in milliseconds: what is asked takes no longer than milliseconds. */
+/** Time limit for an answer in ms. Calls take only some milliseconds. */
 const patienceMs = 15_000;
 /**
- * The time in milliseconds after which the hub gives up what a client was asked. Until then a call waits whose question
- * went to another call of its client, if the client does not come back for that one.
+ * Time in ms after which the hub drops a server's request to a client. Until then a call waits if the hub sent its
+ * request with another call of the client, and the client does not continue that call.
  */
 const inputMs = 10 * 60_000;
 const lookMs = 30;
@@ -75,10 +75,10 @@ export function openFuzzed(
   const { generator, secrets, clock } = needs;
   const open = new Set<Open>();
   let isClosed = false;
-  /** What a server asked, as JSON texts of its ids. */
+  /** Ids of requests from servers, as JSON texts. */
   const asked = new Set<string>();
 
-  /** What comes outside of answers: it must be a message, of a server, and about nobody else. */
+  /** Checks a message that is not an answer: it must be a request or notification, without secrets of other clients. */
   function received(bytes: Buffer): void {
     assert.ok(!isClosed, `a client that is gone was told something: ${replay(bytes)}`);
     secrets.check(speaker.secret, bytes);
@@ -94,7 +94,7 @@ export function openFuzzed(
     const id = rawText(message.bytes, message.id);
     asked.add(id);
     const reply = generator.reply(speaker, id);
-    // A client answers later, never before it was asked.
+    // A real client answers asynchronously, after the request.
     if (reply) setImmediate(() => isClosed || take(reply));
   }
 
@@ -128,7 +128,7 @@ export function openFuzzed(
         answered(message, bytes, made, isUnknown);
       }),
     };
-    // Failures are reported by whoever waits for all.
+    // `settle` reports the failure, as it waits for all requests.
     one.over.catch(() => open.add(one));
     open.add(one);
   }
@@ -140,7 +140,7 @@ export function openFuzzed(
     isUnknown: boolean,
   ): void {
     const context = () => `${replay(made.bytes)} was answered by ${bytes?.toString()}`;
-    // Any other message may be its cancellation.
+    // Another generated message may have cancelled the request.
     if (!bytes && made.echoes === undefined && isOfStateless(request.bytes)) return;
     assert.ok(bytes, `no answer: ${context()}`);
     secrets.check(speaker.secret, bytes);
@@ -151,11 +151,11 @@ export function openFuzzed(
     const id = rawText(request.bytes, request.id);
     assert.equal(answer.id && rawText(answer.bytes, answer.id), id, context());
     assert.ok(!bytes.includes('HUB_INTERNAL'), context());
-    // Who never said who it is gets no answer of a server, nor does who comes while too many have their own.
+    // A client that never initialized gets no answer of a server, and neither does one beyond the maximum of instances.
     const isRefused =
       (isUnknown && bytes.includes(' came before ')) || bytes.includes('"HUB_INSTANCES_FULL"');
     if (made.echoes !== undefined && !isClosed && !isRefused) {
-      // While no other call was in flight, what its server asked was about this one.
+      // If no other call was in flight, the server's request belonged to this call.
       const again = askAgain(made.bytes, bytes, speaker.secret);
       if (again) return void take(again, { bytes: again, echoes: made.echoes });
       assert.ok(bytes.includes(made.echoes), `not its own answer: ${context()}`);
@@ -169,7 +169,7 @@ export function openFuzzed(
     take(generator.retry(speaker, request.method, params, rawText(answer.bytes, state)));
   }
 
-  /** Nobody is answered before the client has answered what it was asked for that. */
+  /** Answers all requests of servers, as their calls wait for these answers. */
   function answerAll(): void {
     for (const id of asked)
       take(
@@ -214,7 +214,7 @@ export function openFuzzed(
   };
 }
 
-/** A client that does nothing unusual, and must not notice what the others do. */
+/** Opens a well-behaved client, which must not be affected by the others. */
 export function openBystander(
   router: Router,
   endpoint: Endpoint,
@@ -222,9 +222,9 @@ export function openBystander(
   secrets: Secrets,
 ): {
   initialize(): Promise<void>;
-  /** Calls `echo`, and fails unless the answer is its own. */
+  /** Calls `echo`. Fails unless the answer is that to its own call. */
   echo(): Promise<void>;
-  /** What a tool of the server answers, as JSON text. */
+  /** Calls a tool of the server. Returns the answer as JSON text. */
   call(tool: string): Promise<string>;
   close(): void;
 } {

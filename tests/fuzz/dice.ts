@@ -1,17 +1,17 @@
 import { createRandom, randomJson, under } from '../jsonrpc/random-json.ts';
 import { oddIds, plainIds } from './vocabulary.ts';
 
-/** Chance that a seed replays. */
+/** Random choices that are the same for the same seed. */
 export type Dice = {
   readonly random: () => number;
-  /** True in a part `of` all cases, from 0 to 1. */
+  /** Returns true with probability `of`, from 0 to 1. */
   readonly chance: (of: number) => boolean;
-  /** A whole number from 0 to `below - 1`. */
+  /** Returns an integer from 0 to `below - 1`. */
   readonly under: (below: number) => number;
   readonly pick: <T>(from: readonly T[]) => T;
-  /** Any JSON text, mostly not what is expected where it stands. */
+  /** Returns a random JSON text, mostly of the wrong type for its place. */
   readonly odd: () => string;
-  /** An id, as JSON text, that JSON-RPC allows. */
+  /** Returns an id that JSON-RPC allows, as JSON text. */
   readonly idText: () => string;
 };
 

@@ -15,7 +15,7 @@ const listenTo = (notifications: object) => ({ notifications, _meta: meta });
 
 type Client = ReturnType<typeof openClient>;
 
-/** A client that can be asked. */
+/** Opens a client that supports sampling. */
 async function join(hub: TestHub): Promise<Client> {
   const client = openClient(hub, hub.server('old'));
   await client.ask('initialize', {
@@ -26,13 +26,13 @@ async function join(hub: TestHub): Promise<Client> {
   return client;
 }
 
-/** Sends a request whose answer is waited for later, as text. */
+/** Sends a request. Returns a promise for its answer as text. */
 const begin = (client: Client, id: string | number, method: string, params: object) =>
   client
     .send(JSON.stringify({ jsonrpc: '2.0', id, method, params }))
     .then(({ answer }) => String(answer));
 
-/** The server has said all that it had to say until now. */
+/** Makes a request to the server, so that all its earlier messages have arrived. */
 const hearOut = (hub: TestHub) => openClient(hub, hub.server('old')).ask('resources/list', {});
 
 vi.setConfig({ testTimeout: 10_000 });
@@ -146,7 +146,7 @@ describe('a client that leaves', () => {
     const params = listenTo({ toolsListChanged: true });
     const body = { jsonrpc: '2.0', id: 7, method: 'subscriptions/listen', params };
     void session.post(body, {}, leaving.signal).catch(() => undefined);
-    // It is refused, or it is over with its connection.
+    // The listen request may be refused, or end with its connection.
     await until(() => hub.router.sessionCount > 0);
     await openSession(`${hub.url}/mcp`);
     leaving.abort();
@@ -162,7 +162,7 @@ describe('a client that leaves', () => {
 });
 
 describe('what a server says of a call that was cancelled', () => {
-  /** A call that its client cancels, of which the server says something when it hears of that. */
+  /** Starts a call and cancels it. The server then sends a message about the cancelled call. */
   async function cancelLate(hub: TestHub, victim: Client): Promise<void> {
     const given = { secret: 'hidden', ms: 5_000, late: true };
     const call = begin(victim, 1, 'tools/call', { name: 'slow', arguments: given });
@@ -186,7 +186,7 @@ describe('what a server says of a call that was cancelled', () => {
     const victim = await join(hub);
     const other = await join(hub);
     await cancelLate(hub, victim);
-    // A request of the hub's own is nobody's call.
+    // The hub's own request belongs to no call of a client.
     await hub.server('old').refresh('tool');
     assert.doesNotMatch(JSON.stringify(other.told), /hidden/);
   });
@@ -197,7 +197,7 @@ describe('what a server says of a resource', () => {
   const updated = 'notifications/resources/updated';
   const params = listenTo({ resourceSubscriptions: [uri] });
 
-  /** A client that listens, and what it is told of that. */
+  /** Opens a client with a subscription, and collects the messages on it. */
   async function listening(hub: TestHub): Promise<readonly string[]> {
     const told: string[] = [];
     const [message] = readMessages(

@@ -6,20 +6,20 @@ import { type Members, badIds, json, keyForms, methods, objectOf, oddIds } from 
 
 export type { Speaker };
 
-/** What a client sends, as it sends it. */
+/** A generated message, as sent by a client. */
 export type Made = {
   readonly bytes: Buffer;
-  /** An untouched call of `echo`: what its answer must hold. Undefined for everything else. */
+  /** Text that the answer must contain, for a valid call of `echo`; undefined for all other messages. */
   readonly echoes: string | undefined;
 };
 
-/** Makes the messages of clients from a seed: the same ones for the same seed and the same questions. */
+/** Generates messages of clients. The same seed and the same sequence of calls give the same messages. */
 export interface Generator {
-  /** A message that is anything from right to garbage. */
+  /** Returns a message, anything from valid to garbage. */
   message(speaker: Speaker): Made;
-  /** What a client answers to a request of a server, given its id as JSON text. Undefined: nothing. */
+  /** Returns the reply of a client to a request of a server with this id (JSON text); undefined for no reply. */
   reply(speaker: Speaker, id: string): Buffer | undefined;
-  /** Goes on with a request that asked for input; `params` and `state` as JSON texts. */
+  /** Returns a retry of a request that required input; `params` and `state` are JSON texts. */
   retry(speaker: Speaker, method: string, params: string, state: string): Buffer;
   readonly random: () => number;
 }
@@ -49,7 +49,7 @@ export function createGenerator(seed: number): Generator {
     return members;
   }
 
-  /** An answer to what nobody asked. */
+  /** Returns an answer to a request that no one sent. */
   function strayAnswer(): Members {
     const payload: readonly [string, string] = chance(0.5)
       ? ['result', odd()]
@@ -58,7 +58,7 @@ export function createGenerator(seed: number): Generator {
     return [['jsonrpc', '"2.0"'], ['id', id], payload];
   }
 
-  /** One change of what stands in the envelope or in the params. */
+  /** Changes one member of the envelope or the params. */
   function change(members: Members): Members {
     const at = under(members.length);
     const [name, text] = members[at] ?? ['x', 'null'];
@@ -91,7 +91,7 @@ export function createGenerator(seed: number): Generator {
     }
   }
 
-  /** White space where JSON allows it. */
+  /** Adds white space where JSON allows it. */
   const spaced = (text: string) =>
     pick([' ', '\n', '\t', '\r\n']) + text.replaceAll('":', `" : ${pick([' ', '\n', ''])}`);
 
@@ -109,7 +109,7 @@ export function createGenerator(seed: number): Generator {
           [metaKeys.clientCapabilities]: {},
         }),
       ]);
-    // Of its own, so that no other message can cancel it.
+    // A unique id, so that no other message can cancel the call.
     const id = json(`pristine ${mark}`);
     const message = objectOf([
       ['jsonrpc', '"2.0"'],

@@ -11,15 +11,15 @@ import type { OpenWireClient, WireNeeds } from './wire-client.ts';
 
 type Headers = Readonly<Record<string, string>>;
 
-/** How long who listens is listened to, in milliseconds. */
+/** Time in ms after which a subscription is closed. */
 const listenMs = 30;
-/** Longer ones end the connection, together with all that is answered on it. */
+/** Maximum length of generated headers. Longer ones would end the connection, with all other answers on it. */
 const maxHeader = 4_000;
 const legacy = { 'MCP-Protocol-Version': '2025-11-25' };
 
 /**
- * Posts on a connection of its own what is answered by a stream that does not end, or not before its
- * client has answered a question, which may come on any stream: nothing may have to wait behind that.
+ * Posts on a separate connection. The stream that answers may never end, or not before the client has answered a
+ * request of the server, which may arrive on any stream: no other request must wait behind it.
  */
 async function postAlone(
   url: URL,
@@ -48,7 +48,7 @@ async function postAlone(
   }
 }
 
-/** Whether its server asks the client something before it answers. */
+/** True if the tool sends the client a request before it answers. */
 function isAsking(bytes: Buffer): boolean {
   const [message] = readMessages(Buffer.from(bytes)).messages;
   if (message?.kind !== 'request' || message.method !== 'tools/call') return false;
@@ -56,7 +56,7 @@ function isAsking(bytes: Buffer): boolean {
   return stringAt(message.bytes, name)?.endsWith('ask') ?? false;
 }
 
-/** The headers that belong to a message, most of the time. */
+/** Returns the headers for a message, which are right most of the time. */
 function modernHeaders({ bytes, echoes }: Made, { random }: Generator): Headers {
   const isRight = () => echoes !== undefined || random() < 0.95;
   const version = {
@@ -77,17 +77,17 @@ function modernHeaders({ bytes, echoes }: Made, { random }: Generator): Headers 
 }
 
 type Way = {
-  /** What a client says when it leaves in the midst of calls, which would go on without it. */
+  /** Ends the session of a client that leaves during calls, which would otherwise continue. */
   readonly leave: () => void;
   readonly headersOf: (made: Made) => Headers;
-  /** Whether the hub may refuse what needs no answer: headers and message differ. */
+  /** Whether the hub may refuse messages that need no answer, because headers and message differ. */
   readonly mayRefuse: boolean;
 };
 
-/** A client whose every POST is answered by what belongs to it and by nothing else. */
+/** Opens a client that posts messages, and checks that each POST gets only the answers to its own messages. */
 function openPoster(url: URL, way: Way, { speaker, generator, check }: WireNeeds) {
   const calls = openPipe(url.origin);
-  // What answers a question must not wait behind the call that asked it.
+  // A separate pipe, as a reply must not wait behind the call that it belongs to.
   const replies = openPipe(url.origin);
   const open = new Set<Promise<void>>();
   let failure: unknown;
@@ -105,7 +105,7 @@ function openPoster(url: URL, way: Way, { speaker, generator, check }: WireNeeds
       if (message.kind === 'answer') answers.push(idOf(message));
       if (message.kind === 'request') reply(idOf(message));
       if (echoes === undefined || message.kind !== 'answer') return;
-      // While no other call was in flight, what its server asked was about this one.
+      // If no other call was in flight, the server's request belonged to this call.
       const again = askAgain(bytes, received, speaker.secret);
       if (again) begin(replies, { bytes: again, echoes });
       if (again || received.includes(echoes)) echoed = true;
@@ -126,7 +126,7 @@ function openPoster(url: URL, way: Way, { speaker, generator, check }: WireNeeds
     );
   }
 
-  /** Begins an exchange, whose failure is told to whoever sends or settles next. */
+  /** Starts an exchange. The next `send` or `settle` throws its failure. */
   function begin(pipe: Pipe, made: Made): void {
     const one = exchange(pipe, made)
       .catch((cause: unknown) => {
@@ -153,7 +153,7 @@ function openPoster(url: URL, way: Way, { speaker, generator, check }: WireNeeds
         await calls.ready();
         confirm();
         let made = generator.message(speaker);
-        // Nothing is no body.
+        // An empty message would be a POST without a body.
         while (made.bytes.length === 0) made = generator.message(speaker);
         begin(calls, made);
       }
@@ -174,7 +174,7 @@ function openPoster(url: URL, way: Way, { speaker, generator, check }: WireNeeds
 const urlOf = (origin: string, server: string | undefined) =>
   new URL(`${origin}/mcp${server === undefined ? '' : `/${server}`}`);
 
-/** A client with a session over streamable HTTP. */
+/** Opens a client with a session over streamable HTTP. */
 export const openHttpClient: OpenWireClient = async (hub, server, needs) => {
   const url = urlOf(hub.url, server);
   const pipe = openPipe(url.origin);
@@ -197,7 +197,7 @@ export const openHttpClient: OpenWireClient = async (hub, server, needs) => {
   return openPoster(url, { headersOf: () => headers, mayRefuse: false, leave }, needs);
 };
 
-/** A client of the stateless revision. */
+/** Opens a client of the stateless revision. */
 export const openModernClient: OpenWireClient = async (hub, server, needs) => {
   const headersOf = (made: Made) => modernHeaders(made, needs.generator);
   return openPoster(urlOf(hub.url, server), { headersOf, mayRefuse: true, leave() {} }, needs);

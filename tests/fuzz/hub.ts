@@ -5,7 +5,7 @@ import { type Endpoint, createRouter } from '#routing';
 import { type FuzzedClient, createSecrets, openBystander, openFuzzed } from './clients.ts';
 import { createGenerator } from './generate.ts';
 
-/** Its lies come as fast as it can: held back to 1000 a second, answers would wait behind them (tests/faults/flood). */
+/** Unlimited in effect. At 1000 a second, answers would wait behind invalid messages (tests/faults/flood). */
 const maxNotifications = 1_000_000;
 const common = {
   file: 'whisper.mjs',
@@ -15,8 +15,8 @@ const common = {
 } as const;
 
 /**
- * A router over a server of each era, and one of which each session has its own. `lies`: how many untrue
- * messages each of them mixes into what it says.
+ * Creates a router with a server of each era, and one with an instance per session. `lies`: number of invalid messages
+ * that each of them sends.
  */
 export async function openHub(lies?: { readonly seed: number; readonly count: number }) {
   const { log, logged } = createRecordingLog();
@@ -53,7 +53,7 @@ export type Hub = Awaited<ReturnType<typeof openHub>>;
 
 const clientsAtOnce = 10;
 const burst = 25;
-/** How often a client sends that many messages before it leaves. */
+/** Number of bursts that a client sends before it leaves. */
 const bursts = 4;
 
 const initialize = {
@@ -63,7 +63,7 @@ const initialize = {
   echoes: undefined,
 };
 
-/** The clients of one run, one after the other: of both eras, on all endpoints. */
+/** Returns a function that opens the next client of a run: of both eras, on all endpoints. */
 function createClients(hub: Hub, needs: Parameters<typeof openFuzzed>[3]) {
   const { router, servers } = hub;
   const views: readonly Endpoint[] = ['all', servers.get('old'), 'all', servers.get('new')];
@@ -81,13 +81,13 @@ function createClients(hub: Hub, needs: Parameters<typeof openFuzzed>[3]) {
       { secret: needs.secrets.create(), era, prefix },
       needs,
     );
-    // Some never say who they are.
+    // Some clients never initialize.
     if (era === 'legacy' && number % 5 < 4) client.send(initialize);
     return client;
   };
 }
 
-/** Lets clients send `count` made messages, and checks all that any of them receives. */
+/** Lets clients send `count` generated messages, and checks all that they receive. */
 export async function fuzz(hub: Hub, count: number, seed: number): Promise<void> {
   const { router, servers, clock } = hub;
   const generator = createGenerator(seed);

@@ -2,20 +2,20 @@ import { logLevels, metaKeys, modernVersion } from '#mcp';
 import type { Dice } from './dice.ts';
 import { type Members, json, objectOf, tools, uris } from './vocabulary.ts';
 
-/** One client, as far as its messages are concerned. */
+/** Identity of a client, as used in its messages. */
 export type Speaker = {
-  /** Stands in what it sends, and in nothing that others send. */
+  /** A text that is in the messages of this client only. */
   readonly secret: string;
-  /** What stands before the names of tools and prompts. */
+  /** Prefix of the names of tools and prompts. */
   readonly prefix: string;
   readonly era: 'legacy' | 'modern';
 };
 
-/** Makes what requests and notifications carry. */
+/** Generates the params of requests and notifications. */
 interface ParamsMaker {
-  /** The params of a method, right or nearly so, without `_meta`. */
+  /** Returns valid or nearly valid params of a method, without `_meta`. */
   of(method: string, speaker: Speaker): Members;
-  /** The `_meta` of a request of the stateless revision as JSON text, which is not always whole. */
+  /** Returns the `_meta` of a request of the stateless revision as JSON text, sometimes incomplete. */
   modernMeta(speaker: Speaker): string;
 }
 
@@ -33,7 +33,8 @@ export function createParamsMaker(dice: Dice): ParamsMaker {
       extensions: { 'io.modelcontextprotocol/tasks': {} },
     };
     add(metaKeys.clientCapabilities, json(chance(0.5) ? sampling : {}));
-    // Requests without a session that share a name and a version are of one client, whose calls may swap questions.
+    // Requests without a session that have the same client name and version count as one client, whose calls may mix up
+    // requests of the server.
     if (chance(0.5)) add(metaKeys.clientInfo, json({ name: `fuzz ${secret}`, version: '1' }));
     if (chance(0.3)) add(metaKeys.logLevel, json(pick(logLevels)));
     if (chance(0.3)) members.push(['progressToken', idText()]);

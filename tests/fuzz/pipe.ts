@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { type Socket, connect } from 'node:net';
 
-/** The head of an answer. Its headers are named in small letters. */
+/** Status and headers of an answer. Header names are in lower case. */
 type Head = {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
 };
 
-/** A connection on which POSTs follow each other without waiting for answers, which come in order. */
+/** An HTTP connection with pipelining: POSTs are sent without waiting for answers, which come in order. */
 export type Pipe = {
   /**
-   * Resolves with the head when the answer has ended; `took` gets each message of it as it comes. Waits
-   * until there is room.
+   * Waits for room and posts. `took` gets each message of the answer as it arrives. Resolves with status and headers
+   * when the answer has ended.
    */
   readonly post: (
     path: string,
@@ -19,16 +19,16 @@ export type Pipe = {
     headers: Readonly<Record<string, string>>,
     took: (message: Buffer) => void,
   ) => Promise<Head>;
-  /** Resolves when there is room for another: the hub bounds how many may wait. */
+  /** Resolves when there is room for another POST, as the hub limits the number of pipelined requests. */
   readonly ready: () => Promise<void>;
-  /** Ends the connection without a word, whatever is unanswered. */
+  /** Closes the connection at once, whatever is unanswered. */
   readonly close: () => void;
 };
 
-/** Fewer than the hub lets wait for the answer to one before them (http/listener.ts). */
+/** Maximum number of pipelined requests, below the limit of the hub (http/listener.ts). */
 const maxWaiting = 48;
 
-/** How long nothing at all may come while an answer is due, in milliseconds. */
+/** Time in ms for which nothing may arrive while an answer is due. */
 const patienceMs = 30_000;
 
 type Waiting = {
@@ -79,7 +79,7 @@ export function openPipe(origin: string): Pipe {
       waiting.push({ took, resolve, reject });
       let head = `POST ${path} HTTP/1.1\r\nHost: ${host}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nAccept: application/json, text/event-stream\r\n`;
       for (const [name, value] of Object.entries(headers)) head += `${name}: ${value}\r\n`;
-      // What is posted within one turn is one write.
+      // POSTs of one event loop turn go out in one write.
       if (socket.writableCorked === 0) {
         socket.cork();
         setImmediate(() => socket.uncork());
@@ -101,18 +101,18 @@ type Reader = {
   readonly failed: (error: Error) => void;
 };
 
-/** How the body of an answer is told. */
+/** State of the answer body that is being read. */
 type Body = {
   readonly head: Head;
   readonly isStream: boolean;
   readonly isChunked: boolean;
-  /** Bytes that are still to come: of all of it, or of a chunk; undefined before the size of a chunk. */
+  /** Bytes still to come, of the whole body or of a chunk; undefined before the size of a chunk. */
   missing: number | undefined;
-  /** What came of it and is no message yet. */
+  /** Text that was received and is not a complete message yet. */
   text: string;
 };
 
-/** Reads one answer after the other, in latin1, so that a character is a byte. */
+/** Parses answers one after the other, in latin1, so that a character is a byte. */
 function readAnswers(socket: Socket, reader: Reader): void {
   let rest = '';
   let body: Body | undefined;
@@ -134,7 +134,7 @@ function readAnswers(socket: Socket, reader: Reader): void {
     }
   }
 
-  /** Takes one more piece of `rest`; whether there was one. */
+  /** Parses the next part of `rest`. Returns false if it is incomplete. */
   function step(): boolean {
     if (body === undefined) {
       const end = rest.indexOf('\r\n\r\n');

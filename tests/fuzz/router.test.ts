@@ -7,7 +7,7 @@ import { ofServers, replay, seed, share, uncaught } from './settings.ts';
 import { type Told, toldIn } from './told.ts';
 
 const timeout = 300_000;
-/** Longer than the hub keeps anything for a client that does not come back, in milliseconds. */
+/** Time in ms that is longer than any timeout of the hub for clients that do not come back. */
 const forgottenMs = 60 * 60_000;
 const maxGrowthBytes = 8 * 1024 * 1024;
 
@@ -42,19 +42,19 @@ test(
     await fuzz(hub, share(0.05), seed);
     clock.advance(forgottenMs);
     const before = await memoryInUse();
-    // Each server has its share of what is untrue, and tells it while it is asked.
+    // Each server has a number of invalid messages to send, and sends them while it is called.
     for (let round = 0; (await toldBy(hub)) < lies; round++)
       await fuzz(hub, share(0.05), seed + 2 + round);
     clock.advance(forgottenMs);
     for (const name of ['old', 'new']) {
-      // The hub reads lists again by itself, in answer to which a server may still ask something.
+      // The hub itself reads lists again, and a server may answer that with a request.
       await vi.waitFor(async () => {
         clock.advance(forgottenMs);
         const { asked, answered, twice } = await statsOf(hub, name);
         expect({ answered, twice }, replay()).toEqual({ answered: asked, twice: 0 });
       }, 30_000);
       const { stray, guesses } = await statsOf(hub, name);
-      // Bytes that were broken may ask something, of which nobody knows that.
+      // A corrupted message may still be a request, whose answer is stray but not a fault.
       expect(stray, replay()).toBeLessThanOrEqual(guesses);
     }
     await forgotten(hub);
@@ -67,7 +67,7 @@ test(
   },
 );
 
-/** Time passes until nothing is left: what is given up may leave something for a little longer. */
+/** Advances the clock until nothing is left. Some records outlive a dropped session for a while. */
 async function forgotten({ router, clock }: Hub): Promise<void> {
   const counts = () => String([router.sessionCount, router.inFlight, clock.waiting]);
   await until(

@@ -13,28 +13,28 @@ import type { OpenWireClient, WireClient } from './wire-client.ts';
 
 const maxGrowthBytes = 8 * 1024 * 1024;
 const clientsAtOnce = 8;
-/** How many messages a client sends before it leaves. */
+/** Number of messages that a client sends before it leaves. */
 const perClient = 400;
-/** Of so many clients one leaves while it is being answered. */
+/** One in this number of clients leaves while it has unanswered requests. */
 const leavesEarly = 4;
-/** Enough for all clients of a run, and for calls without a session, which count as one each. */
+/** Enough for all clients of a run, and for calls without a session, each of which counts as one. */
 const maxSessions = 10_000;
-/** Longer than the hub keeps anything for a client that does not come back, in milliseconds. */
+/** Time in ms that is longer than any timeout of the hub for clients that do not come back. */
 const forgottenMs = 60 * 60_000;
-/** How often servers that have not told all are asked more. */
+/** Maximum number of additional rounds for servers that have invalid messages left. */
 const maxRounds = 20;
-/** The time in milliseconds after which a server's question is given up. Shorter than the timeout of calls. */
+/** Time in ms after which a server's request to a client is dropped. Shorter than the timeout of calls. */
 const inputTimeoutMs = 15_000;
-/** The time in milliseconds without an answer after which such questions are given up. Shorter than the patience of clients. */
+/** Time in ms without an answer after which such requests are dropped. Shorter than the time limit of clients. */
 const stallMs = 8_000;
 const names = ['old', 'new'] as const;
 
 type Place = { readonly hub: TestHub; readonly clock: ManualClock };
 
-/** Clients of one kind, and of one era. */
+/** A kind of client: its transport and its era. */
 type Kind = { readonly open: OpenWireClient; readonly era: Speaker['era'] };
 
-/** Lets clients send `count` messages, which may be batches: several clients at a time, many in all. */
+/** Sends `count` messages, which may be batches, from many clients, several at a time. */
 async function fuzz({ hub, clock }: Place, kind: Kind, count: number, ofSeed: number) {
   const secrets = createSecrets();
   const servers = [undefined, ...names];
@@ -57,7 +57,7 @@ async function fuzz({ hub, clock }: Place, kind: Kind, count: number, ofSeed: nu
       clients.add(client);
       await client.send(own);
       await settled(client, clock);
-      // What nobody reads any more is not counted.
+      // After these messages the client leaves without reading the answers.
       if (number % leavesEarly === 0) await client.send(own / 10);
       client.close();
       clients.delete(client);
@@ -75,14 +75,15 @@ async function fuzz({ hub, clock }: Place, kind: Kind, count: number, ofSeed: nu
     await Promise.all([watching(), sending.finally(() => (isOver = true))]);
     await watch.echo();
   } finally {
-    // After a failure nobody is left whom the hub would wait for.
+    // Close all clients also after a failure, so that the hub waits for none of them.
     for (const client of [watch, ...clients]) client.close();
   }
 }
 
 /**
- * Resolves when all requests of a client are answered. The hub cannot know which call of several a question of the old
- * server is about: a call waits while the client does not come back for another one that was asked instead.
+ * Resolves when all requests of a client are answered. The hub cannot know to which of several calls a request of the
+ * old server belongs: a call waits if its request was sent with another call, and the client does not continue that
+ * call.
  */
 async function settled(client: WireClient, clock: ManualClock): Promise<void> {
   const timer = setInterval(() => clock.advance(inputTimeoutMs), stallMs);
@@ -93,7 +94,7 @@ async function settled(client: WireClient, clock: ManualClock): Promise<void> {
   }
 }
 
-/** What servers told until now. */
+/** Returns the statistics of the servers so far. */
 async function toldBy(hub: TestHub): Promise<readonly Told[]> {
   return await Promise.all(
     names.map(async name => {
@@ -105,7 +106,7 @@ async function toldBy(hub: TestHub): Promise<readonly Told[]> {
   );
 }
 
-/** Nobody is connected or being answered, and time has passed until nobody is remembered. */
+/** Advances the clock until the hub has no connections, sessions, calls and timers. */
 async function forgotten({ hub, clock }: Place): Promise<void> {
   const { router, connections, streamable } = hub;
   const counts = () =>
@@ -126,7 +127,7 @@ async function forgotten({ hub, clock }: Place): Promise<void> {
   );
 }
 
-/** Servers that put so many untrue messages between their own, one of each era. */
+/** Returns a server of each era. They send this number of invalid messages between their own. */
 function fixtures(lies: number) {
   const env = (number: number) => ({
     LIES: `${seedOf(seed, number)}:${Math.ceil(lies / names.length)}`,
@@ -139,9 +140,9 @@ function fixtures(lies: number) {
 }
 
 /**
- * Lets clients of one kind and the servers behind the hub say a part `of` FUZZ_COUNT, which is anything
- * from right to garbage, and fails unless all are answered once, each by what is its own, nothing is
- * left over, and the hub's memory is what it was.
+ * Lets clients of one kind and the servers behind the hub send a part `of` FUZZ_COUNT messages, from valid to garbage.
+ * Fails unless each request is answered once, with its own answer, nothing is left over, and the hub's memory does not
+ * grow.
  */
 export async function fuzzOver(kind: Kind, of: number): Promise<void> {
   const lies = share(of * ofServers);
@@ -155,7 +156,7 @@ export async function fuzzOver(kind: Kind, of: number): Promise<void> {
   await forgotten(place);
   const before = await memoryInUse();
   await fuzz(place, kind, count - first, seed + 1);
-  // Servers tell what is untrue while they are asked.
+  // Servers send invalid messages only while they are called.
   for (
     let round = 0;
     (await toldBy(hub)).reduce((sum, told) => sum + told.lies, 0) < lies;
@@ -165,13 +166,13 @@ export async function fuzzOver(kind: Kind, of: number): Promise<void> {
     await fuzz(place, kind, clientsAtOnce * 25, seed + 2 + round);
   }
   await forgotten(place);
-  // The hub reads lists again by itself, in answer to which a server may still ask something.
+  // The hub itself reads lists again, and a server may answer that with a request.
   await vi.waitFor(async () => {
     clock.advance(forgottenMs);
     for (const { asked, answered, twice } of await toldBy(hub))
       expect({ answered, twice }, replay()).toEqual({ answered: asked, twice: 0 });
   }, 30_000);
-  // Bytes that were broken may ask something, of which nobody knows that.
+  // A corrupted message may still be a request, whose answer is stray but not a fault.
   for (const { stray, guesses } of await toldBy(hub))
     expect(stray, replay()).toBeLessThanOrEqual(guesses);
   await forgotten(place);

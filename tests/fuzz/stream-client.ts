@@ -13,24 +13,24 @@ import { replay } from './settings.ts';
 import type { OpenWireClient } from './wire-client.ts';
 import type { OpenWire } from './wires.ts';
 
-/** What is known of an id: how many answers are due, how many more may come, and how many came. */
+/** Counts of an id: answers that are due, answers that may come, and answers received. */
 type Count = { due: number; may: number; came: number };
 
-/** How many requests may be unanswered before more is sent. */
+/** Maximum number of unanswered requests before the client waits. */
 const maxUnanswered = 64;
-/** How many messages are sent in a row. */
+/** Number of messages sent in a row. */
 const burst = 32;
-/** How long nothing at all may be answered while something is due, in milliseconds. */
+/** Time in ms for which no answer may arrive while one is due. */
 const patienceMs = 30_000;
-/** How many of the messages that were sent last a failure shows. */
+/** Number of recent messages that a failure prints. */
 const shown = 128;
 
-/** A client on a wire that carries messages both ways: it does not wait for answers before it says more. */
+/** Opens a client on a bidirectional transport, which sends further messages without waiting for answers. */
 export const streamClient =
   (openWire: OpenWire): OpenWireClient =>
   async (hub, server, { speaker, check, generator }) => {
     const counts = new Map<string, Count>();
-    /** What the answers to untouched calls must hold, by their ids. */
+    /** Texts that the answers to valid calls must contain, by their ids. */
     const echoes = new Map<string, string>();
     const sent: Buffer[] = [];
     let unanswered = 0;
@@ -62,7 +62,7 @@ export const streamClient =
     }
 
     function asked(id: string): void {
-      // A client answers later, never before it was asked.
+      // A real client answers asynchronously, after the request.
       setImmediate(() => {
         if (isClosed) return;
         const reply = generator.reply(speaker, id);
@@ -111,7 +111,7 @@ export const streamClient =
     const missing = () =>
       [...counts].filter(([, count]) => count.came < count.due).map(([id]) => id);
 
-    /** Resolves when no more than so many requests are unanswered. */
+    /** Waits until at most this number of requests is unanswered. */
     async function answeredBut(most: number): Promise<void> {
       let last = came;
       let until = Date.now() + patienceMs;
@@ -141,7 +141,7 @@ export const streamClient =
       },
       async settle() {
         await answeredBut(0);
-        // What comes twice has come before the answer to what is asked last.
+        // Duplicate answers would arrive before the answer to this ping.
         say(encode(`barrier ${came}`, 'ping'));
         await answeredBut(0);
       },

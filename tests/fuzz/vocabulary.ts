@@ -1,14 +1,14 @@
-/** The members of an object, in order, with their values as JSON text. */
+/** Members of an object, in order, with their values as JSON texts. */
 export type Members = (readonly [name: string, text: string])[];
 
-/** A value as JSON text. */
+/** Encodes a value as JSON. */
 export const json = (value: unknown): string => JSON.stringify(value);
 
-/** An object as JSON text. A name that begins with a quote is JSON text already. */
+/** Encodes an object as JSON. A name that begins with a quote is JSON text already. */
 export const objectOf = (members: Members): string =>
   `{${members.map(([name, text]) => `${name.startsWith('"') ? name : json(name)}:${text}`).join(',')}}`;
 
-/** What clients ask for and tell, calls of tools more often than the rest. */
+/** Methods of requests and notifications of clients. Tool calls are the most frequent. */
 export const methods = [
   'initialize',
   'ping',
@@ -46,7 +46,7 @@ export const methods = [
   'constructor',
 ] as const;
 
-/** The tools of `whisper.mjs`, and one that is nobody's. */
+/** Tools of `whisper.mjs`, and one that does not exist. */
 export const tools = [
   'echo',
   'echo',
@@ -59,7 +59,7 @@ export const tools = [
   'nobody',
 ] as const;
 
-/** Resources of `whisper.mjs`, of the hub, and what is no resource. */
+/** Resources of `whisper.mjs` and of the hub, and URIs of no resource. */
 export const uris = [
   'whisper://one',
   'whisper://of/someone',
@@ -69,14 +69,14 @@ export const uris = [
   '://',
 ] as const;
 
-/** Small ones, so that all clients use the same: more than a client has in flight at a time. */
+/** Small ids, so that all clients use the same ones. There are more than a client's calls in flight. */
 export const plainIds: readonly string[] = [
   ...Array.from({ length: 60 }, (_, number) => String(number)),
   '"a"',
   '"b"',
 ];
 
-/** Ids as JSON allows them, which must come back as they were. */
+/** Unusual but valid ids, which must come back unchanged. */
 export const oddIds = [
   '-1',
   '-0',
@@ -92,7 +92,7 @@ export const oddIds = [
   `"${'i'.repeat(3000)}"`,
 ] as const;
 
-/** What no id may be. */
+/** Invalid ids. */
 export const badIds = [
   'null',
   'true',
@@ -107,7 +107,7 @@ export const badIds = [
   '""""',
 ] as const;
 
-/** Other ways to write the names of an envelope. */
+/** Alternative spellings of envelope keys in JSON. */
 export const keyForms: Readonly<Record<string, string>> = {
   id: String.raw`"\u0069d"`,
   method: String.raw`"m\u0065thod"`,

@@ -10,10 +10,10 @@ import { openStdio } from '#transports';
 import { openPipe } from './pipe.ts';
 import { replay } from './settings.ts';
 
-/** A connection that carries bytes both ways. */
+/** A bidirectional connection. */
 type Wire = {
   send(bytes: Buffer): void;
-  /** What the hub is to take for one message each. */
+  /** Splits bytes into the frames that the hub must read as one message each. */
   framesOf(bytes: Buffer): readonly Buffer[];
   close(): void;
 };
@@ -27,12 +27,12 @@ export type OpenWire = (
 const maxMessageBytes = 4 * 1024 * 1024;
 const pathOf = (server: string | undefined) => (server === undefined ? '' : `/${server}`);
 
-/** A WebSocket. */
+/** Connects over a WebSocket. */
 export const openWebSocket: OpenWire = async (hub, server, received) => {
   const socket = new WebSocket(`${hub.url.replace('http', 'ws')}/mcp${pathOf(server)}`, ['mcp']);
   socket.on('message', data => received(Buffer.isBuffer(data) ? data : assert.fail('no buffer')));
   await once(socket, 'open');
-  // What is no text closes a WebSocket, which is no matter of messages.
+  // A frame that is not UTF-8 would close the WebSocket, which is not tested here.
   const textOf = (bytes: Buffer) => (isUtf8(bytes) ? bytes : Buffer.from(bytes.toString('latin1')));
   return {
     send: bytes => socket.send(textOf(bytes), { binary: false }),
@@ -41,7 +41,7 @@ export const openWebSocket: OpenWire = async (hub, server, received) => {
   };
 };
 
-/** HTTP with SSE: one connection that is read, and another on which what is said is posted. */
+/** Connects over HTTP with SSE: one connection for the stream, and another for POSTs. */
 export const openSse: OpenWire = async (hub, server, received) => {
   const outgoing = request(`${hub.url}/sse${pathOf(server)}`, { agent: false });
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
@@ -75,7 +75,7 @@ export const openSse: OpenWire = async (hub, server, received) => {
   };
   return {
     send(bytes) {
-      // Nobody waits for the answer to a POST: what fails here is found among what nobody caught.
+      // The answer to the POST is not awaited: a failure becomes an uncaught error, which the test checks.
       last = last.then(() => pipe.ready()).then(() => void (isClosed || post(bytes)));
     },
     framesOf: bytes => [bytes],
@@ -89,7 +89,7 @@ export const openSse: OpenWire = async (hub, server, received) => {
 
 const isSpace = (byte: number) => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d);
 
-/** The hub's own stdin and stdout, with messages a line each or behind headers, in chunks of any size. */
+/** Connects to the hub over stdio, with messages as lines or with headers, in chunks of any size. */
 export const openOnStdio =
   (hasHeaders: boolean): OpenWire =>
   async (hub, server, received) => {
