@@ -18,7 +18,7 @@ const servers = {
   },
 };
 
-/** A hub whose audit log is on a small disk. */
+/** Starts a hub whose audit log is on a small disk. */
 async function startOnSmallDisk(onFailure: string) {
   await using stack = new AsyncDisposableStack();
   const dataDir = await mkdtemp(join(tmpdir(), 'agenthub-audit-disk-'));
@@ -51,7 +51,7 @@ async function linesOf(folder: string) {
     .map((text): Record<string, unknown> => JSON.parse(text));
 }
 
-/** Calls until the log cannot be written. Returns the number of calls. */
+/** Makes calls until the audit log cannot be written. Returns the number of calls. */
 async function callUntilFull(hub: HubProcess, call: () => Promise<unknown>): Promise<number> {
   for (let calls = 0; ; calls += 100) {
     for (let index = 0; index < 100; index++) await call();
@@ -76,7 +76,7 @@ function fullDisk(): void {
     assert.equal(lines.filter(({ kind }) => kind === 'call').length, calls + 1);
     const report = await verifyAudit(folder);
     assert.deepEqual([report.problems, report.torn], [[], undefined]);
-    // Other files of the hub may make room for a moment, and take it again.
+    // Other files of the hub may free space for a moment and use it again.
     const said = hub.log().match(/the audit log (?:cannot be written|is written again)/g) ?? [];
     assert.match(said[0] ?? '', /cannot be written/);
     assert.match(said.at(-1) ?? '', /is written again/);

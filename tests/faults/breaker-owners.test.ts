@@ -12,10 +12,10 @@ import { type RedisServer, startRedis } from '#helpers/redis';
 import { breakerOf, recovery } from './scene.ts';
 
 const fixture = join(import.meta.dirname, '../fixtures/servers/stateful.mjs');
-/** How long a hub that has died keeps its trial from others. */
+/** Time in ms for which a dead hub still owns its trial, so that no other hub tries the server. */
 const leaseMs = 5_000;
 
-/** A hub with one server, told from another by its last argument. */
+/** Starts a hub with one server, whose last argument distinguishes it from that of other hubs. */
 async function startOne(url: string, which: string, dataDir?: string): Promise<HubProcess> {
   const st = {
     command: process.execPath,
@@ -68,7 +68,7 @@ describeWithEngine('the breaker of hubs on one Redis', () => {
       await breakServer(first);
       await isShown(first, 'half_open');
       {
-        // What greets the server itself would be the trial.
+        // The client uses /mcp, as an `initialize` at the server's own endpoint would be the trial.
         const client = await connect(`${first.url}/mcp`);
         const trial = client.call('st_slow', { ms: 60_000 }).catch(() => {});
         const locks = () => redis.cli('--scan', '--pattern', 'agenthub:breaker:trial:st:*');
@@ -90,7 +90,7 @@ describeWithEngine('the breaker of hubs on one Redis', () => {
         assert.ok(failure instanceof Error && 'data' in failure && isObject(failure.data));
         assert.match(failure.message, /Try again in \d s/);
         told.push(Number(failure.data['retryAfterMs']));
-        // As a client that believes what it is told.
+        // Wait as long as the error says, like a well-behaved client.
         await delay(told.at(-1));
       }
       const tookMs = performance.now() - since;

@@ -9,16 +9,16 @@ import { type RedisServer, startRedis } from '#helpers/redis';
 import { besideNeighbour } from './neighbour.ts';
 import { becomes, breakerOf, createScene, inContainer, recovery } from './scene.ts';
 
-/** So long a trial takes: all calls come while it is made, and on a busy machine it does not time out. */
+/** Duration of a trial in ms: long enough for all calls to arrive during it, and short enough not to time out. */
 const trialMs = 1_500;
-/** The seconds that its calls may take. */
+/** Timeout of the server's calls during a trial, in seconds. */
 const trialTimeout = 3;
-/** For those that must not answer in that time. */
+/** Duration in ms of calls that must time out. */
 const tooLongMs = 60_000;
 
 type Servers = Readonly<Record<string, object>>;
 
-/** Resolves with the moment at which a hub shows a breaker in a state. */
+/** Waits until a hub shows a breaker in this state. Resolves with the time on the clock of `performance.now`. */
 async function isShown(
   hub: Pick<HubProcess, 'url'>,
   state: string,
@@ -34,10 +34,10 @@ async function isShown(
   }
 }
 
-/** Between two looks at a breaker: what is measured is no finer. */
+/** Interval between two queries of a breaker in ms, which limits the resolution of the measurement. */
 const lookMs = 20;
 
-/** The error that a call ends with. */
+/** Resolves with the error of a call. Fails if the call succeeds. */
 async function failureOf(call: Promise<unknown>): Promise<{ message: string; data: unknown }> {
   const error = await call.then(
     answer => assert.fail(`it was answered: ${String(answer)}`),
@@ -47,7 +47,7 @@ async function failureOf(call: Promise<unknown>): Promise<{ message: string; dat
   return { message: error.message, data: 'data' in error ? error.data : undefined };
 }
 
-/** Three calls that are not answered in time. */
+/** Opens the breaker with three calls that time out. */
 async function breakServer(client: SdkClient): Promise<void> {
   const calls = [1, 2, 3].map(async () => await failureOf(client.call('slow', { ms: tooLongMs })));
   for (const { message } of await Promise.all(calls))
@@ -66,7 +66,7 @@ async function restartVictim({
   assert.equal(answer.status, 200);
 }
 
-/** How many of a server's notes are these. */
+/** Returns how many notes of a server have this text. */
 async function notesOf(client: SdkClient, text: string): Promise<number> {
   const { notes }: { notes: string[] } = JSON.parse(await client.call('recall'));
   return notes.filter(note => note === text).length;
@@ -80,7 +80,7 @@ describeWithEngine('the breaker of two hubs on one Redis', () => {
   beforeAll(async () => void (redis = await startRedis()));
   afterAll(async () => await redis?.[Symbol.asyncDispose]());
 
-  /** Starts two hubs that know each other, and no other tests' hubs, and further ones. */
+  /** Starts two hubs that share a Redis database with no other test. `start` adds further hubs. */
   async function twoHubs(
     database: number,
     recoverySeconds: number,
@@ -124,7 +124,7 @@ describeWithEngine('the breaker of two hubs on one Redis', () => {
 
     test('three timeouts open it, in the other hub as well, and calls fail in less than 5 ms', async () => {
       const { a, b } = hubs;
-      // Open where the test is repeated.
+      // When the test is repeated, the breaker is still open.
       if ((await breakerOf(a.hub, 'victim'))['state'] !== 'closed') await restartVictim(a.hub);
       for (const { hub } of [a, b]) await isShown(hub, 'closed');
       await using other = await connect(`${b.hub.url}/mcp/victim`);

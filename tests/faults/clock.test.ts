@@ -22,7 +22,7 @@ import {
 } from './scene.ts';
 
 const hourMs = 3_600_000;
-/** libfaketime looks at its file this often. In seconds. */
+/** Interval in which libfaketime reads its file, in seconds. */
 const cacheSeconds = 1;
 const servers = {
   victim: inContainer('stateful.mjs', { timeout: 1, health_check_interval: 1 }),
@@ -30,7 +30,7 @@ const servers = {
   idler: inContainer('stateful.mjs', { idle_stop: 1, auto_start: false }),
 };
 
-/** Where Debian and its like put libfaketime; undefined where it is not installed. */
+/** Returns the path of libfaketime on Debian and similar systems; undefined if it is not installed. */
 async function findLibrary(): Promise<string | undefined> {
   for await (const found of glob('/usr/lib{,64}/{*/,}faketime/libfaketimeMT.so.1')) return found;
   return undefined;
@@ -53,7 +53,7 @@ function jumpingClock(): void {
         LD_PRELOAD: library ?? '',
         FAKETIME_TIMESTAMP_FILE: join(folder, 'clock'),
         FAKETIME_CACHE_DURATION: String(cacheSeconds),
-        // As of a machine whose clock is set: durations go on as ever.
+        // Like a machine whose clock is set: the monotonic clock is not affected.
         FAKETIME_DONT_FAKE_MONOTONIC: '1',
         DONT_FAKE_MONOTONIC: '1',
         NO_FAKE_STAT: '1',
@@ -73,7 +73,7 @@ function jumpingClock(): void {
     await rm(folder, { recursive: true });
   });
 
-  /** How far the hub's wall clock is off, as the time of its last look at a server shows. */
+  /** Returns how far the hub's wall clock is off in ms, from the time of its last health check of a server. */
   async function offMs(): Promise<number> {
     const { health } = await described(hub, 'victim');
     return isObject(health) ? Date.parse(String(health['asked_at'])) - Date.now() : Number.NaN;
@@ -82,7 +82,7 @@ function jumpingClock(): void {
   const set = async (hours: number) =>
     await writeFile(join(folder, 'clock'), `${hours < 0 ? '' : '+'}${hours}h\n`);
 
-  /** Sets the hub's wall clock, and resolves when it has looked at a server since. */
+  /** Sets the hub's wall clock, and waits until the hub has checked a server since. */
   async function jump(hours: number): Promise<void> {
     await set(hours);
     await until(offMs, ms => Math.abs(ms - hours * hourMs) < hourMs / 60, 15_000);
@@ -123,7 +123,7 @@ function jumpingClock(): void {
           await openBreaker();
           const opened = performance.now();
           await set(hours);
-          // It opens no sooner and no later than the seconds say that have passed.
+          // The breaker half-opens by the time that has really passed, whatever the clock shows.
           await until(
             () => breakerOf(hub, 'victim'),
             ({ state }) => state === 'half_open',

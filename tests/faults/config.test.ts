@@ -21,7 +21,7 @@ import {
 } from './scene.ts';
 
 const steady = inContainer('stateful.mjs');
-/** Two contents of the config file. They differ in `swapped`, and each has one server that the other lacks. */
+/** Two contents of the config file. They differ in `swapped`, and each has a server that the other lacks. */
 const contents = {
   first: { steady, swapped: inContainer('echo.mjs'), leaver: inContainer('stateful.mjs') },
   second: {
@@ -32,13 +32,13 @@ const contents = {
 };
 const namesIn = (content: keyof typeof contents) =>
   ['neighbour', ...Object.keys(contents[content])].toSorted();
-/** Files are at rest for 200 ms before they are read, and looked at every three seconds at the latest. */
+/** Time limit in ms. The hub reads a file once it has not changed for 200 ms, and polls it every three seconds. */
 const withinMs = 30_000;
 
 describeWithEngine('a config file that changes under a hub with clients', () => {
   let scene: Scene;
   let hub: HubProcess;
-  /** The text of the config file for a content, with the servers in `more`. */
+  /** Returns the text of the config file for a content, with the servers in `more`. */
   let fileOf: (content: keyof typeof contents, more?: object) => string;
 
   beforeAll(async () => {
@@ -50,7 +50,7 @@ describeWithEngine('a config file that changes under a hub with clients', () => 
   });
   afterAll(async () => await scene?.[Symbol.asyncDispose]());
 
-  /** Writes the file unless it has this content, and waits until that is in force. */
+  /** Writes this content to the file unless it has it, and waits until the hub has applied it. */
   async function beginsWith(content: keyof typeof contents): Promise<void> {
     const text = await readFile(hub.configFile, 'utf8').catch(() => '');
     if (text !== fileOf(content)) await writeFile(hub.configFile, fileOf(content));
@@ -58,7 +58,7 @@ describeWithEngine('a config file that changes under a hub with clients', () => 
     await isInForce(content);
   }
 
-  /** Waits until the servers of a content are there, and no others. */
+  /** Waits until exactly the servers of a content are running. */
   async function isInForce(content: keyof typeof contents): Promise<void> {
     await until(
       () => states(hub),
@@ -69,14 +69,14 @@ describeWithEngine('a config file that changes under a hub with clients', () => 
     );
   }
 
-  /** What `/health` says of the config. */
+  /** Returns the part `config` of `/health`, and the overall status. */
   async function configPart(): Promise<Readonly<Record<string, unknown>>> {
     const health = await getJson(hub, '/health');
     assert.ok(isObject(health) && isObject(health['parts']) && isObject(health['parts']['config']));
     return { status: health['status'], ...health['parts']['config'] };
   }
 
-  /** Waits until the file is refused, while one of these contents is in force. */
+  /** Waits until the hub refuses the file, and keeps the servers of the given content. */
   async function isRefused(why: RegExp, kept: keyof typeof contents): Promise<void> {
     const shown = await until(
       configPart,
@@ -89,8 +89,8 @@ describeWithEngine('a config file that changes under a hub with clients', () => 
   }
 
   /**
-   * Lets something happen to the file while clients call an unchanged server, one that is to be changed and
-   * one beside. Throws where one of their calls failed, their sessions ended, or the steady one's process.
+   * Runs a fault of the config file while clients call an unchanged server, one that is to be changed and a neighbour.
+   * Fails if a call or a session of a client fails, or if the unchanged server restarts.
    */
   async function besideClients<T>(fault: () => Promise<T>): Promise<T> {
     await using steady = await connect(`${hub.url}/mcp/steady`);
@@ -168,7 +168,7 @@ describeWithEngine('a config file that changes under a hub with clients', () => 
       const file = await open(hub.configFile, 'w');
       const [half, rest] = [whole.slice(0, whole.length / 2), whole.slice(whole.length / 2)];
       await file.write(half);
-      // Longer than an editor takes: it is read, and refused.
+      // The file stays half written for longer than an editor takes, so the hub reads and refuses it.
       await isRefused(/mcp-servers\.json/, 'second');
       for (let at = 0; at < rest.length; at += rest.length / 10) {
         await file.write(rest.slice(at, at + rest.length / 10));

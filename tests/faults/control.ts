@@ -7,13 +7,12 @@ import { type EchoSession, openEchoSession } from './echo-session.ts';
 const fixtures = join(import.meta.dirname, '..', 'fixtures', 'servers');
 const relay = join(import.meta.dirname, '..', 'bench', 'subjects', 'sdk-relay.ts');
 
-/** The server of `neighbour`, in a container of its own, behind a process that does nothing but relay. */
+/** A session with the echo server in a container of its own, behind a process that does nothing but relay. */
 export type Control = EchoSession;
 
 /**
- * Starts one on the engine that answers the tests. A call takes the same way as one through a hub, over HTTP and
- * an attached container: what keeps either process waiting for a processor delays both. It ends with whoever
- * started it.
+ * Starts a control on the engine of the tests. Its calls take the same path as calls through a hub, over HTTP and an
+ * attached container: if processes have to wait for a processor, that delays both. The control ends with its parent.
  */
 export async function startControl(): Promise<Control> {
   await using opened = new AsyncDisposableStack();
@@ -32,7 +31,7 @@ export async function startControl(): Promise<Control> {
       Binds: [`${fixtures}:/fixtures:ro`],
     },
   });
-  // Its input ends with the relay, and so does it.
+  // The container's stdin ends with the relay, so the container exits and is removed.
   opened.defer(async () => {
     await container.wait({ condition: 'removed' }).catch(() => undefined);
   });

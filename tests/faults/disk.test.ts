@@ -23,7 +23,7 @@ const servers = { victim: inContainer('stateful.mjs'), steady: inContainer('stat
 const names = ['neighbour', 'steady', 'victim'];
 const unwritten = /could not be written/;
 
-/** The notes of a server and its process. */
+/** Returns the notes of a server, with its process id. */
 async function recall(hub: HubProcess, server: string): Promise<string> {
   await using client = await connect(`${hub.url}/mcp/${server}`);
   return await client.call('recall');
@@ -37,14 +37,14 @@ async function restart(hub: HubProcess, server: string): Promise<void> {
   assert.equal(answer.status, 200, await answer.text());
 }
 
-/** How the hub fares, and what it says of its data. */
+/** Returns the status of the hub and its part `data`, from `/health`. */
 async function dataOf(hub: HubProcess) {
   const health = await getJson(hub, '/health');
   assert.ok(isObject(health) && isObject(health['parts']) && isObject(health['parts']['data']));
   return { status: health['status'], part: health['parts']['data'] };
 }
 
-/** The lines of a hub's log that match, without those before an offset. */
+/** Returns the lines of a hub's log from an offset that match. */
 const linesOf = (hub: HubProcess, text: RegExp, from: number) =>
   hub
     .log()
@@ -54,13 +54,13 @@ const linesOf = (hub: HubProcess, text: RegExp, from: number) =>
 
 function fullDisk(): void {
   let scene: Scene;
-  /** The disk that the data folder is on. */
+  /** The small disk that contains the data folder. */
   let disk: Disk;
   let running: HubProcess | undefined;
 
   beforeAll(async () => {
     scene = await createScene({ servers });
-    // Large enough for the audit log of all calls.
+    // 8 MiB are large enough for the audit log of all calls.
     disk = await mount(scene.dataDir, '8m');
   });
   afterEach(async () => await disk.free());
@@ -69,7 +69,7 @@ function fullDisk(): void {
     await scene?.[Symbol.asyncDispose]();
   });
 
-  /** The hub with its three servers; another one, which adopts them, if a test killed it. */
+  /** Returns the hub with its servers running. If a test killed it, starts the next one, which adopts them. */
   async function runningHub(): Promise<HubProcess> {
     const isThere = running && (await fetch(`${running.url}/health`).catch(() => undefined));
     const hub = running && isThere ? running : await scene.start();
@@ -79,7 +79,7 @@ function fullDisk(): void {
     return hub;
   }
 
-  /** What `steady` remembers, and the process that does. */
+  /** Stores a note in the server `steady`, and returns its notes with its process id. */
   async function remembered({ url }: HubProcess) {
     await using client = await connect(`${url}/mcp/steady`);
     await client.call('remember', { text: 'kept' });
@@ -192,7 +192,7 @@ function fullDisk(): void {
       part: { state: 'up', backend: 'files' },
     });
     await restart(hub, 'victim');
-    // The hub first writes what it could not write before: the container that has just been replaced.
+    // The hub first writes what failed before: the handle of the container that was just replaced.
     const { Id } = await scene.container('victim').inspect();
     await until(
       () => readFile(handles, 'utf8'),

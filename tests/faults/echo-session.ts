@@ -5,9 +5,9 @@ import { text } from 'node:stream/consumers';
 import { isObject } from '#core';
 import { call, posting } from '../transports/raw.ts';
 
-/** A session in which the tool `echo` is called. */
+/** An MCP session for calls of the tool `echo`. */
 export type EchoSession = AsyncDisposable & {
-  /** Resolves with the text that is answered. Rejects where the call failed. */
+  /** Calls the tool `echo`. Resolves with the text of the result. Rejects if the call fails. */
   echo(text: string): Promise<string>;
 };
 
@@ -24,8 +24,8 @@ const initialize = {
 };
 
 /**
- * Begins a session whose requests follow each other on one connection. A test of faults makes thousands of calls,
- * and a client of the SDK takes several times the CPU time for each.
+ * Opens a session whose requests are sent one after the other on one connection. Tests of faults make thousands of
+ * calls, for which a client of the SDK would take several times the CPU time.
  */
 export async function openEchoSession(url: string): Promise<EchoSession> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -56,7 +56,7 @@ export async function openEchoSession(url: string): Promise<EchoSession> {
   };
 }
 
-/** The text of a tool's result, which comes as it is or as an event. */
+/** Returns the text of a tool's result, from a JSON body or an SSE event. */
 function textOf(body: string): string {
   const message: unknown = JSON.parse(/^data: (\{.*)$/m.exec(body)?.[1] ?? body);
   const result = isObject(message) ? message['result'] : undefined;

@@ -21,14 +21,14 @@ import {
 } from './scene.ts';
 
 const echo = join(import.meta.dirname, '..', 'fixtures', 'servers', 'echo.mjs');
-/** In an image of its own, or by npx where there is no engine: `runtime` is left open. */
+/** A server without `runtime`: it runs in an image of its own, or with npx if there is no engine. */
 const memory = {
   package: '@modelcontextprotocol/server-memory@2026.8.31',
   auto_start: true,
   start_timeout: 5,
 };
 
-/** What `/health` says of the engine, of everything, and of what a server runs on. */
+/** Returns the overall status of `/health`, the state of the engine, and the backend of each server. */
 async function health(hub: Pick<HubProcess, 'url'>) {
   const found = await getJson(hub, '/health');
   assert.ok(isObject(found) && isObject(found['parts']) && isObject(found['parts']['engine']));
@@ -44,7 +44,7 @@ async function health(hub: Pick<HubProcess, 'url'>) {
   };
 }
 
-/** Names and ids of a hub's containers, as the engine itself tells, whether the hub hears it or not. */
+/** Returns ids of a hub's containers by server name, from the engine itself, even if the hub cannot reach it. */
 async function containersOf(hubName: string): Promise<Readonly<Record<string, string>>> {
   const label = [`com.docker.compose.project=${hubName}`];
   const found = await docker.listContainers({ all: true, filters: JSON.stringify({ label }) });
@@ -58,7 +58,7 @@ const thereAtTheEnd = (proxy: Awaited<ReturnType<typeof createProxy>>): AsyncDis
   },
 });
 
-// Run concurrently: each has its own hub and its own proxy to the engine, and waits most of the time.
+// These tests run concurrently: each has its own hub and its own proxy to the engine, and waits most of the time.
 describeWithEngine('an engine that is not there', () => {
   for (const [how, lose, regain] of [
     ['away', 'away', 'back'],
@@ -73,7 +73,7 @@ describeWithEngine('an engine that is not there', () => {
           servers: { kept: inContainer('stateful.mjs', { start_timeout: 5 }), memory },
           engine: proxy,
         });
-        // What is left is removed through it, also where the test fails.
+        // Restores the proxy also if the test fails, as the cleanup of the scene goes through it.
         await using _there = thereAtTheEnd(proxy);
         const first = await scene.start();
         for (const name of ['kept', 'memory', 'neighbour'])

@@ -36,7 +36,7 @@ function lostEngine(): void {
     return { hub, engine, scene, [Symbol.asyncDispose]: () => kept.disposeAsync() };
   }
 
-  /** Ends the engine, and says how the hub takes it. */
+  /** Ends the engine, and checks that the hub reports the server as unreachable. */
   async function lose(hub: HubProcess, lost: SecondEngine, signal: 'SIGTERM' | 'SIGKILL') {
     await using client = await connect(`${hub.url}/mcp/victim`);
     await client.call('remember', { text: 'before' });
@@ -106,7 +106,7 @@ function lostEngine(): void {
     );
 
   describe.for(['SIGTERM', 'SIGKILL'] as const)('by %s', signal => {
-    // Containers go on whatever ends the engine, and the hub's connections to them end alike.
+    // With live restore, containers survive either signal, and the hub's connections to them break in the same way.
     if (isLong || signal === 'SIGKILL') liveRestored(signal);
     startedAgain(signal);
   });

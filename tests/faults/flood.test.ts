@@ -11,13 +11,13 @@ const fixture = (file: string) => ({
 });
 
 const kinds = ['message', 'progress', 'list_changed', 'updated'] as const;
-/** How many times as long as behind a hub without a flood the p95 of a neighbour's calls may be. */
+/** Limit for the p95 of a neighbour's calls, as a multiple of its p95 behind a hub without a flood. */
 const mostTimes = 1.5;
 const callsOfARound = 200;
-/** What the machine does besides makes rounds worse, never better: one that is good is enough. */
+/** Number of rounds. Other load makes rounds worse, never better, so one good round is enough. */
 const mostRounds = 6;
 
-/** A client by hand, whose streams are read and not parsed: it costs next to nothing. */
+/** Opens an MCP session without an SDK. Its streams are read but not parsed, so it costs almost no CPU time. */
 async function open(hub: HubProcess, server: string) {
   const url = `${hub.url}/mcp/${server}`;
   const headers: Record<string, string> = {
@@ -67,7 +67,7 @@ async function open(hub: HubProcess, server: string) {
 
 type ByHand = Awaited<ReturnType<typeof open>>;
 
-/** The p95 of calls to each, in milliseconds. They take turns, so that whatever else the machine does delays both. */
+/** Returns the p95 of calls to each neighbour, in ms. They take turns, so that other load delays all of them. */
 async function p95s(...neighbours: readonly ByHand[]): Promise<readonly number[]> {
   const took = neighbours.map((): number[] => []);
   for (let call = 0; call < callsOfARound; call++)
@@ -122,7 +122,7 @@ describe('a server that floods the hub', () => {
       }
       assert.fail(`p95 of the neighbour: ${seen.join('; ')}`);
     } finally {
-      // Its answer comes after what the server has written before.
+      // The answer to `stop` comes after all that the server has written before.
       void flooded.call('stop').catch(() => undefined);
     }
   });

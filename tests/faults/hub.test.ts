@@ -100,7 +100,7 @@ describeWithEngine('a hub that ends', () => {
     assert.match(await again.call('read_graph'), /was killed/);
     assert.equal((await described(second, 'kept'))['restart_count'], 0);
     await becomes(second, 'neighbour', 'running');
-    // The instance of a session that is over is no orphan.
+    // The container of a session that has ended is removed.
     await becomesTruthful(scene);
 
     await second.kill();
@@ -123,7 +123,7 @@ describeWithEngine('a hub that ends', () => {
 
     const startNext = async () => (last = await scene.start());
 
-    /** Starts the next hub, which goes on with the container that is there, and kills it. Resolves with the instance. */
+    /** Starts the next hub, which adopts the running container, and kills it. Resolves with the instance. */
     async function startAndKill(): Promise<unknown> {
       const hub = await startNext();
       await becomes(hub, 'kept', 'running');

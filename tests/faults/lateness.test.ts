@@ -4,7 +4,7 @@ import { type Call, latenessOf, p99, paceMs } from './lateness.ts';
 
 const quietMs = 3_000;
 
-/** Calls of 5 ms for some time, of which those at these times take longer. */
+/** Creates calls of 5 ms each for some time. `late` gives other durations by start time. */
 function callsFor(ms: number, late: Readonly<Record<number, number>> = {}): Call[] {
   const calls: Call[] = [];
   for (let at = 0; at < ms;) {

@@ -1,35 +1,35 @@
-/** A call that was made, in milliseconds of one clock. */
+/** A call with its end and duration, in ms of the same clock. */
 export type Call = { readonly endMs: number; readonly tookMs: number };
 
-/** Between the beginnings of two calls. One that takes longer delays the next. */
+/** Time between the starts of two calls in ms. A call that takes longer delays the next one. */
 export const paceMs = 10;
 
-/** The calls of a neighbour behind the hub, and those of the control beside it, at the same time. */
+/** Calls to a neighbour behind the hub, and to the control beside it, made at the same time. */
 type Pair = { readonly neighbour: readonly Call[]; readonly control: readonly Call[] };
 
-/** In milliseconds. */
+/** Latencies (p99) in ms, and the limit for the neighbour. */
 type Lateness = {
   readonly neighbour: number;
   readonly control: number;
   readonly quiet: { readonly neighbour: number; readonly control: number };
-  /** What the neighbour may have. */
+  /** Highest p99 that the neighbour may have. */
   readonly most: number;
 };
 
-/** How many times as late as in the quiet phase a neighbour may be. */
+/** Allowed p99 of a neighbour, as a multiple of its p99 in the quiet phase. */
 const mostTimes = 3;
 
 /**
- * How late a neighbour is when it is latest. Its p99 may be three times its own of the quiet phase, or three
- * times the control's of the same time where that is more.
+ * Returns the latency of a neighbour when it is highest. Its p99 may be three times its own of the quiet phase, or
+ * three times the control's of the same time if that is more.
  *
- * The control is the same server called by the same process, through another that does nothing but relay. What the
- * machine does, such as an engine that creates containers on two cores, delays both; what the hub does delays the
- * neighbour only, so that a hub which blocks is late by all of that time, and the control is not.
+ * The control is the same server called by the same process, through another process that does nothing but relay. Load
+ * of the machine, such as an engine that creates containers on two cores, delays both. The hub delays only the
+ * neighbour, so if the hub blocks, the neighbour is late by all of that time, and the control is not.
  *
  * A fault may take many times as long as the quiet phase, and most of that time nothing happens. It is cut into
- * stretches that are as long as the quiet phase or longer, each of which is compared with the control of just
- * that time: neither a quiet end hides the hub's part, nor the machine's at another time excuses it.
+ * stretches that are at least as long as the quiet phase, and each is compared with the control of the same time: a
+ * quiet stretch does not hide a delay by the hub, and load at another time does not excuse it.
  */
 export function latenessOf(quiet: Pair, during: Pair): Lateness {
   const still = { neighbour: p99(quiet.neighbour), control: p99(quiet.control) };
@@ -58,9 +58,9 @@ const lengthOf = (calls: readonly Call[]) =>
   Math.max(...calls.map(({ endMs }) => endMs)) - Math.min(...calls.map(beginOf));
 
 /**
- * The p99 that callers at a fixed pace would see, in milliseconds. Calls are made one at a time, so that a call
- * which takes as long as many stands for those that would have been made meanwhile, each of them waiting for what
- * is left of it. Without them a server that stops for a second would be late once.
+ * Returns the p99 in ms that callers at a fixed pace would see. Calls are made one at a time, so a long call stands for
+ * all calls that would have started during it, each of which waits for the rest of it. Without them a server that stops
+ * for a second would be late only once.
  */
 export function p99(calls: readonly Call[]): number {
   const waits: number[] = [];

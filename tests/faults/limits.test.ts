@@ -20,7 +20,7 @@ const echo = {
   auto_start: true,
 };
 
-/** A connection that is kept open, and what it has been answered. */
+/** Opens a connection that stays open, and collects what it receives. */
 async function open(hub: HubProcess) {
   const { hostname, port } = new URL(hub.url);
   const socket: Socket = connect(Number(port), hostname);
@@ -80,7 +80,7 @@ describe('the bounds of all clients together', () => {
     const upgraded =
       `${headOf('GET /mcp/echo', 'greedy')}connection: upgrade\r\nupgrade: websocket\r\n` +
       'sec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n';
-    // Plain posts, requests of Node's HTTP server and upgrades are admitted in different places.
+    // Plain POSTs, requests of Node's HTTP server and upgrades are admitted in different places.
     const requests = [posted, `${headOf('GET /health', 'greedy')}\r\n`, upgraded];
     const greedy = await Promise.all(
       Array.from({ length: maxConnections - 2 }, async (_, index) => {
@@ -143,7 +143,8 @@ describe('the bounds of all clients together', () => {
     'who begins many sessions ends no session of another client',
     { timeout: 120_000 },
     async () => {
-      // More than it begins at the same time: sessions in use are not ended for new ones, which get 503.
+      // This limit exceeds the number of concurrent starts: the hub ends no sessions in use for new ones, which would
+      // get 503.
       await using hub = await startBounded({ MAX_SESSIONS_PER_CLIENT: '10' });
       const url = `${hub.url}/mcp`;
       await using client = await connectClient(`${hub.url}/mcp/echo`);

@@ -10,10 +10,10 @@ import { type HubProcess, startHub, until } from '#helpers/hub-process';
 
 const mebibyte = 2 ** 20;
 const mostBytes = 300 * mebibyte;
-/** How much of the level before a flood the hub may keep afterwards. */
+/** Limit for the hub's memory after a flood, as a multiple of that before. */
 const mostKept = 1.3;
 
-/** A line of /proc/<pid>/status that counts kilobytes. */
+/** Returns a value of /proc/<pid>/status in bytes. */
 async function memoryOf({ pid }: HubProcess, line: 'VmRSS' | 'VmHWM'): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, 'utf8');
   return Number(new RegExp(`${line}:\\s+(\\d+)`).exec(status)?.[1]) * 1024;
@@ -21,7 +21,7 @@ async function memoryOf({ pid }: HubProcess, line: 'VmRSS' | 'VmHWM'): Promise<n
 
 const inMebibytes = (bytes: number) => `${Math.round(bytes / mebibyte)} MiB`;
 
-/** A connection that writes what the hub takes, and reads only what `reads` says. */
+/** Opens a connection for writing, whose input is read only if `reads` is true. */
 async function open(hub: HubProcess, reads: boolean): Promise<Socket> {
   const { hostname, port } = new URL(hub.url);
   const socket = connect(Number(port), hostname);
@@ -32,7 +32,7 @@ async function open(hub: HubProcess, reads: boolean): Promise<Socket> {
   return socket;
 }
 
-/** A masked text frame of RFC 6455; with a mask of zeros the text stays as it is. */
+/** Returns a masked text frame of RFC 6455. The mask is zero, so the text is unchanged. */
 function frame(text: string): Buffer {
   const payload = Buffer.from(text);
   const head = Buffer.from([0x81, 0xfe, payload.length >> 8, payload.length & 0xff, 0, 0, 0, 0]);
@@ -61,14 +61,14 @@ describe.skipIf(process.platform !== 'linux')('the memory of a hub', { timeout: 
           neighbour: echo,
         },
       },
-      // As in the hub's image (decisions/0007).
+      // The hub's image sets the same malloc option (decisions/0007).
       env: { DOCKER_HOST: 'unix:///nonexistent.sock', MALLOC_TRIM_THRESHOLD_: '131072' },
     });
   });
 
   afterAll(() => hub?.[Symbol.asyncDispose]());
 
-  /** Lets connections flood the hub while another client is served, and ends them. */
+  /** Floods the hub through `count` connections while another client is served, and checks the hub's memory. */
   async function flood(
     what: string,
     count: number,
@@ -78,7 +78,7 @@ describe.skipIf(process.platform !== 'linux')('the memory of a hub', { timeout: 
     await using client = await connectClient(`${hub.url}/mcp/neighbour`);
     await client.call('echo', { text: 'x'.repeat(100_000) });
     const before = await memoryOf(hub, 'VmRSS');
-    // From here on the peak is counted anew.
+    // Reset the peak (VmHWM) of the process.
     await writeFile(`/proc/${hub.pid}/clear_refs`, '5');
     const sockets = await Promise.all(Array.from({ length: count }, () => open(hub, reads)));
     for (const socket of sockets) write(socket);
@@ -93,7 +93,7 @@ describe.skipIf(process.platform !== 'linux')('the memory of a hub', { timeout: 
     const peak = await memoryOf(hub, 'VmHWM');
     for (const socket of sockets) socket.destroy();
     assert.ok(peak <= mostBytes, `at most ${inMebibytes(peak)}`);
-    // Paused connections show that they are closed after some seconds, and a busy machine puts off the garbage collection.
+    // Paused connections notice after some seconds that they are closed, and a busy machine delays garbage collection.
     const after = await until(
       () => memoryOf(hub, 'VmRSS'),
       resident => resident <= mostKept * before,
@@ -103,7 +103,7 @@ describe.skipIf(process.platform !== 'linux')('the memory of a hub', { timeout: 
     process.stdout.write(`memory before, at most and after: ${said.join(', ')}\n`);
   }
 
-  /** Calls a tool over HTTP, with a body of more bytes than the budget of all clients. */
+  /** Calls a tool over HTTP, with a body larger than the budget of all clients. */
   async function echoLarge(text: string): Promise<string> {
     await using client = await connectClient(`${hub.url}/mcp/echo`);
     return await client.call('echo', { text });
@@ -150,10 +150,10 @@ describe.skipIf(process.platform !== 'linux')('the memory of a hub', { timeout: 
 
   test('takes one body and gives one answer that are larger than the budgets', async () => {
     const text = 'x'.repeat(40 * mebibyte);
-    // An idle connection must not count as somebody who needs room.
+    // An idle connection must not count as a client that needs memory.
     const idle = new WebSocket(`${hub.url.replace('http', 'ws')}/mcp/neighbour`);
     await once(idle, 'open');
-    // The hub notices after some seconds that the paused connections of the flood before are closed.
+    // The hub notices after some seconds that the paused connections of the previous flood are closed.
     const echoed = await until(
       () => echoLarge(text).catch(String),
       answer => !answer.includes('HUB_SERVER_BUSY'),

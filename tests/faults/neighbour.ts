@@ -6,22 +6,22 @@ import { type Control, startControl } from './control.ts';
 import { openEchoSession } from './echo-session.ts';
 import { type Call, latenessOf, paceMs } from './lateness.ts';
 
-/** A way to the tool `echo` of a server. */
+/** Calls the tool `echo` of a server. */
 type Echo = (text: string) => Promise<string>;
 
-/** What became of the calls to a server. */
+/** Calls to a server, and the messages of those that failed. */
 type Outcome = { readonly calls: readonly Call[]; readonly failures: readonly string[] };
 
-/** Calls that a phase has at least: of fewer, a p99 is the worst one or two. */
+/** Minimum number of calls in a phase. With fewer, the p99 would be the worst one or two. */
 const leastCalls = 300;
-/** Before the quiet phase: processes that have just started are slow. */
+/** Number of calls before the quiet phase, as processes that have just started are slow. */
 const firstCalls = 100;
-/** As `firstCalls`, for hubs that have been called before: only the connections are new. */
+/** Same as `firstCalls`, for hubs that were called before: only their connections are new. */
 const furtherCalls = 20;
 
-/** Started by the first test of a file that needs it, and shared by all of them. */
+/** Control shared by all tests of a file. The first test that needs it starts it. */
 let control: Promise<Control> | undefined;
-/** The quiet phases, by the addresses of the hubs that are called in them. All faults of a hub are compared with one. */
+/** Quiet phases by the URLs of the hubs called in them. All faults of a hub are compared with the same one. */
 const quietPhases = new Map<string, readonly Outcome[]>();
 
 afterAll(async () => {
@@ -29,8 +29,8 @@ afterAll(async () => {
 });
 
 /**
- * Goes on calling servers, each one call at a time, while some work is done, and until each was called `least`
- * times. Calls may fail; the work may not.
+ * Calls servers continuously, one call at a time each, until `work` is done and each was called `least` times. Calls
+ * may fail; rejects if `work` does.
  */
 export async function whileCalled<T>(
   echoes: readonly Echo[],
@@ -69,8 +69,8 @@ async function goOn(echo: Echo, least: number, isOver: () => boolean): Promise<O
 }
 
 /**
- * Lets a fault happen while the neighbour of each hub is called, and a control beside the hubs. Throws where a
- * call failed, or where a neighbour was later than the fault of a server may make it (`latenessOf`).
+ * Runs a fault while the neighbour of each hub, and a control beside the hubs, are called. Fails if a call fails, or if
+ * a neighbour is later than a fault may make it (`latenessOf`).
  */
 export async function besideNeighbour<T>(
   hubs: readonly Pick<HubProcess, 'url'>[],
@@ -86,7 +86,8 @@ export async function besideNeighbour<T>(
   }
   const of = hubs.map(({ url }) => url).join();
   const quiet = quietPhases.get(of) ?? (await quietPhase(echoes));
-  // Set again at the end: if the neighbour is late, the repeated test measures a new quiet phase.
+  // Stored again at the end. If the neighbour is late, the phase is dropped, so that a retry of the test measures a new
+  // one.
   if (quietPhases.delete(of)) await whileCalled(echoes, furtherCalls, nothing);
   const during = await whileCalled(echoes, leastCalls, fault);
   const failures = [...quiet, ...during.outcomes].flatMap(one => one.failures);

@@ -9,14 +9,14 @@ import { besideNeighbour } from './neighbour.ts';
 import { type Scene, becomes, breakerOf, createScene, inContainer, recovery } from './scene.ts';
 
 const servers = { victim: inContainer('stateful.mjs', { timeout: 1 }) };
-/** Of the breaker of one server, which both hubs have. */
+/** Redis keys of the breaker of `victim`, which both hubs have. */
 const stateKeys = 'agenthub:breaker:state:victim:*';
-/** An answer takes a second to be missed, and hubs look after each other every two. */
+/** Time limit in ms. A hub notices a missing answer after a second, and hubs check each other every two seconds. */
 const withinMs = 15_000;
 
 type Hub = { readonly scene: Scene; readonly hub: HubProcess };
 
-/** What `/health` says of the place where breakers are shared, and of the whole. */
+/** Returns the part `breakers` of `/health`, and the overall status. */
 async function sharing({ hub }: Hub): Promise<Readonly<Record<string, unknown>>> {
   const health = await getJson(hub, '/health');
   assert.ok(isObject(health) && isObject(health['parts']));
@@ -49,7 +49,7 @@ describeWithEngine('a Redis that fails', () => {
     await redis?.[Symbol.asyncDispose]();
   });
 
-  /** Whoever restarts the server closes its breaker, in both. */
+  /** Before each test, restart the server on one hub, which closes its breaker on both. */
   beforeEach(async () => {
     await areShared();
     const answer = await fetch(`${one.hub.url}/servers/victim/restart`, {
@@ -69,7 +69,7 @@ describeWithEngine('a Redis that fails', () => {
       );
   }
 
-  /** Shown, while calls go on as ever. */
+  /** Checks that both hubs show the loss of Redis, and count breakers in memory. */
   async function areDegraded(reason: RegExp): Promise<void> {
     for (const hub of [one, other]) {
       const shown = await until(
@@ -83,7 +83,7 @@ describeWithEngine('a Redis that fails', () => {
     }
   }
 
-  /** How many breakers Redis knows for the server. */
+  /** Returns the number of breaker records in Redis for the server. */
   const knownCount = async () =>
     (await redis.cli('--scan', '--pattern', stateKeys)).split('\n').filter(key => key !== '')
       .length;
@@ -95,7 +95,7 @@ describeWithEngine('a Redis that fails', () => {
       withinMs,
     );
 
-  /** Three calls that are not answered in time, each answered with an error of its own. */
+  /** Opens the breaker with three calls that time out. */
   async function breakServer({ hub }: Hub): Promise<void> {
     await using client = await connect(`${hub.url}/mcp/victim`);
     const ends = await Promise.allSettled([1, 2, 3].map(() => client.call('slow', { ms: 60_000 })));
@@ -105,7 +105,7 @@ describeWithEngine('a Redis that fails', () => {
     }
   }
 
-  /** Lets something happen to Redis while both hubs are called, of which no call fails or is late. */
+  /** Runs a fault of Redis while both hubs are called. Fails if a call fails or is late. */
   async function unnoticed(fault: () => Promise<void>): Promise<void> {
     await besideNeighbour([one.hub, other.hub], fault);
     for (const { scene, hub } of [one, other]) await scene.assertTruthful(hub);

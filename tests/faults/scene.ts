@@ -11,7 +11,7 @@ import { removeVolumes } from '#helpers/volumes';
 
 const fixtures = join(import.meta.dirname, '..', 'fixtures', 'servers');
 
-/** The entry of a fixture in a container of the bare Node image. */
+/** Returns the entry of a fixture server in a container of the bare Node image. */
 export const inContainer = (file: string, more: object = {}): object => ({
   image: 'node:24-bookworm-slim',
   command: 'node',
@@ -21,7 +21,7 @@ export const inContainer = (file: string, more: object = {}): object => ({
   ...more,
 });
 
-/** The entry of a fixture in a process, where it does not matter what a server runs in. */
+/** Returns the entry of a fixture server in a process, for tests in which the runtime does not matter. */
 export const inProcess = (file: string, more: object = {}): object => ({
   command: process.execPath,
   args: [join(fixtures, file)],
@@ -32,14 +32,14 @@ export const inProcess = (file: string, more: object = {}): object => ({
 
 type SceneOptions = {
   readonly servers: Readonly<Record<string, object>>;
-  /** Whether `neighbour` is there beside them, which is always well. Default: true. */
+  /** Whether to add the server `neighbour`, which never fails. Default: true. */
   readonly hasNeighbour?: boolean;
   readonly env?: Readonly<Record<string, string>>;
-  /** Instead of the one that answers the tests. */
+  /** Docker engine of the hub. Default: the engine of the tests. */
   readonly engine?: { readonly host: string };
 };
 
-/** A hub on real containers, which may be killed and started again on the same data. */
+/** Creates a hub with real containers, which can be killed and started again on the same data. */
 export async function createScene(options: SceneOptions) {
   const dataDir = await mkdtemp(join(tmpdir(), 'agenthub-faults-'));
   const hubName = `faults-${randomUUID().slice(0, 8)}`;
@@ -62,20 +62,20 @@ export async function createScene(options: SceneOptions) {
     docker,
     hubName,
     dataDir,
-    /** Starts the next hub, and resolves when it listens. */
+    /** Starts the next hub. Resolves when it listens. */
     async start(port?: number): Promise<HubProcess> {
       hub = await startHub({ config, dataDir, env, ...(port !== undefined && { port }) });
       return hub;
     },
-    /** The container of a server. */
+    /** Returns the container of a server. */
     container: (server: string) => docker.getContainer(`${hubName}-${server}`),
-    /** Stops a process of a container from running, without ending it. */
+    /** Suspends a process of a container (SIGSTOP). */
     async freeze(server: string, pid: number): Promise<void> {
       const container = docker.getContainer(`${hubName}-${server}`);
       const exec = await container.exec({ Cmd: ['sh', '-c', `kill -STOP ${pid}`] });
       await exec.start({ Detach: true });
     },
-    /** Throws unless the states that the hub shows are what the engine says, with nothing left over. */
+    /** Fails unless the states that the hub shows match the engine, with no containers left over. */
     async assertTruthful(of: Pick<HubProcess, 'url'> | undefined = hub): Promise<void> {
       assert.ok(of);
       const shown = await states(of);
@@ -97,7 +97,7 @@ export async function createScene(options: SceneOptions) {
         await docker
           .getContainer(Id)
           .remove({ force: true })
-          // The engine may still be removing what a hub asked it to remove that was killed meanwhile.
+          // The engine may still be removing a container for a hub that was killed meanwhile.
           .catch((error: unknown) => {
             if (!/already in progress|No such container/.test(String(error))) throw error;
           });
@@ -109,11 +109,11 @@ export async function createScene(options: SceneOptions) {
 
 export type Scene = Awaited<ReturnType<typeof createScene>>;
 
-/** Reports how long a recovery took, for the record. */
+/** Prints how long a recovery took. */
 export const recovery = (what: string, ms: number): void =>
   void process.stdout.write(`recovery: ${what}: ${Math.round(ms * 10) / 10} ms\n`);
 
-/** Resolves with the milliseconds until a server is shown in a state. */
+/** Waits until a server is shown in a state. Resolves with the time in ms. */
 export async function becomes(
   hub: Pick<HubProcess, 'url'>,
   server: string,
@@ -129,7 +129,7 @@ export async function becomes(
   return performance.now() - since;
 }
 
-/** Resolves when states and containers are the same: what ends is gone a moment after it is not shown any more. */
+/** Waits until states and containers match. A container is removed shortly after its server is no longer shown. */
 export async function becomesTruthful(
   scene: Pick<Scene, 'assertTruthful'>,
   of?: Pick<HubProcess, 'url'>,
@@ -141,7 +141,7 @@ export async function becomesTruthful(
   );
 }
 
-/** Resolves when the next hub would go on with these servers: of one that has just come up it knows nothing yet. */
+/** Waits until the handles of these servers are stored, with which the next hub can adopt them. */
 export async function areWrittenDown(
   { dataDir }: Pick<Scene, 'dataDir'>,
   servers: readonly string[],
@@ -153,7 +153,7 @@ export async function areWrittenDown(
   );
 }
 
-/** What `GET /servers/{name}` says. */
+/** Returns the answer of `GET /servers/{name}`. */
 export async function described(
   hub: Pick<HubProcess, 'url'>,
   server: string,
@@ -163,7 +163,7 @@ export async function described(
   return { ...found };
 }
 
-/** What a hub shows of the breaker of a server. */
+/** Returns the breaker of a server, as the hub shows it. */
 export async function breakerOf(
   hub: Pick<HubProcess, 'url'>,
   server: string,

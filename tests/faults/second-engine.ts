@@ -10,14 +10,14 @@ import { until } from '#helpers/hub-process';
 
 const run = promisify(execFile);
 
-/** A Docker engine of a test's own, which may be killed and started again. */
+/** A Docker engine for one test, which can be killed and started again. */
 export type SecondEngine = AsyncDisposable & {
-  /** As in DOCKER_HOST. */
+  /** Address of the engine, as in DOCKER_HOST. */
   readonly host: string;
   readonly socketPath: string;
-  /** Ends it with a signal and resolves when it is gone. */
+  /** Sends the signal to the engine. Resolves when it has exited. */
   end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void>;
-  /** Resolves when it answers. */
+  /** Starts the engine. Resolves when it answers. */
   start(): Promise<void>;
 };
 
@@ -27,7 +27,7 @@ type Running = {
   readonly path: string;
 };
 
-/** The engine that answers the tests, as its own process tells; a sentence where that cannot be seen. */
+/** Returns how the engine of the tests was started, from its process; a sentence with the reason if that is unknown. */
 async function findRunning(): Promise<Running | string> {
   if (process.platform !== 'linux' || process.getuid?.() !== 0)
     return 'a second engine needs root on Linux';
@@ -44,18 +44,18 @@ async function findRunning(): Promise<Running | string> {
   }
 }
 
-/** Why there can be no second engine here, or undefined. */
+/** Returns why a second engine cannot be started here; undefined if it can. */
 export async function secondEngineProblem(): Promise<string | undefined> {
   const found = await findRunning();
   return typeof found === 'string' ? found : undefined;
 }
 
-/** Starts engines beside the one that answers the tests, each with one image of that. */
+/** Starts further engines, each with one image copied from the engine of the tests. */
 export type SecondEngines = AsyncDisposable & {
   start(options: { readonly liveRestore: boolean }): Promise<SecondEngine>;
 };
 
-/** Loads the image once, which takes an engine as long as a test: each gets a copy of what came of it. */
+/** Loads the image into an engine once, which takes as long as a test. Further engines get a copy of its data. */
 export async function prepareSecondEngines(image: string): Promise<SecondEngines> {
   const folder = await mkdtemp(join(tmpdir(), 'agenthub-engines-'));
   const loaded = join(folder, 'data');
@@ -73,7 +73,7 @@ export async function prepareSecondEngines(image: string): Promise<SecondEngines
   };
 }
 
-/** Starts one engine beside the one that answers the tests, with one image of that. */
+/** Starts an engine with one image copied from the engine of the tests. */
 export async function startEngineWith(image: string): Promise<SecondEngine> {
   const engine = await startSecondEngine({ liveRestore: false });
   try {
@@ -88,7 +88,7 @@ export async function startEngineWith(image: string): Promise<SecondEngine> {
 const copyImage = (image: string, { host }: SecondEngine) =>
   run('sh', ['-c', `docker -H ${engineHost} save ${image} | docker -H ${host} load`]);
 
-/** Engines write their databases in place, but never a file of an image: the copy shares those, 300 MB of them. */
+/** Copies the data of an engine. Files of images (300 MB) become hard links, as engines never write to them. */
 async function copyData(from: string, to: string): Promise<void> {
   await run('cp', ['-al', from, to]);
   for (const each of await readdir(from)) {
@@ -98,7 +98,7 @@ async function copyData(from: string, to: string): Promise<void> {
   }
 }
 
-/** In a network namespace of its own, without networks but `none`, with a copy of the data where these are given. */
+/** Starts an engine in its own network namespace, with the network `none`, and a copy of `data` if given. */
 async function startSecondEngine(
   options: { readonly liveRestore: boolean },
   data?: string,
@@ -156,7 +156,7 @@ async function startSecondEngine(
     start,
     async [Symbol.asyncDispose]() {
       await end('SIGTERM');
-      // Where the engine was killed, what it had started is still there.
+      // The processes that a killed engine had started still run.
       await run('pkill', ['-KILL', '-f', folder]).catch(() => undefined);
       const mounts = await readFile('/proc/self/mounts', 'utf8');
       const inside = mounts.split('\n').flatMap(line => line.split(' ')[1] ?? []);
@@ -167,7 +167,7 @@ async function startSecondEngine(
   };
 }
 
-/** The settings of a running engine, where it has a file of them. */
+/** Returns the config of a running engine, from its config file; empty if there is none. */
 async function configOf({ args }: Running): Promise<Readonly<Record<string, unknown>>> {
   const file = args[args.indexOf('--config-file') + 1] ?? '/etc/docker/daemon.json';
   try {
@@ -177,7 +177,7 @@ async function configOf({ args }: Running): Promise<Readonly<Record<string, unkn
   }
 }
 
-/** Whether an engine answers on a socket. */
+/** True if an engine answers on the socket. */
 function answers(socketPath: string): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   http

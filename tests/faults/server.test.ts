@@ -14,7 +14,7 @@ import {
 } from './scene.ts';
 
 const servers = {
-  // Killed once more by each test that is repeated.
+  // `max_restarts` is high, as repeated tests kill the server again.
   victim: inContainer('stateful.mjs', {
     health_check_interval: 1,
     max_concurrent_calls: 200,
@@ -26,7 +26,7 @@ const servers = {
   sleeper: inContainer('never-ready.mjs', { auto_start: false, start_timeout: 20 }),
 };
 
-/** Reports how long a recovery took, for the record. */
+/** Prints how long a recovery took. */
 const report = (what: string, ms: number) =>
   process.stdout.write(`recovery: ${what}: ${Math.round(ms)} ms\n`);
 
@@ -47,7 +47,7 @@ describeWithEngine('a server that fails', () => {
     return JSON.parse(await client.call('recall'));
   };
 
-  /** Resolves with the milliseconds until the server runs again, as another container. */
+  /** Waits until the server runs in another container. Resolves with the time in ms. */
   async function replaced(server: string, before: unknown): Promise<number> {
     const since = performance.now();
     await until(
@@ -71,7 +71,7 @@ describeWithEngine('a server that fails', () => {
     report('killed while idle', ms);
     assert.deepEqual((await recall()).notes, []);
     assert.equal((await watcher.toolNames()).includes('grown-5'), false);
-    // One beside it still comes and goes.
+    // An additional container exists for a moment.
     await becomesTruthful(scene);
   });
 
@@ -156,8 +156,8 @@ describeWithEngine('a server that fails', () => {
   test('a slow call is no miss: the server that works on it is left alone', async () => {
     const { instance } = await described(hub, 'victim');
     await using client = await connect(`${hub.url}/mcp/victim`);
-    // A tool that keeps the only thread of its server busy, which answers no ping meanwhile. The third miss would
-    // come after 6.5 s at the latest.
+    // The tool keeps the only thread of its server busy, which then answers no ping. The third missed ping would come
+    // after 6.5 s at the latest.
     assert.equal(await client.call('busy', { ms: 7_000 }), 'was busy');
     assert.deepEqual((await described(hub, 'victim'))['instance'], instance);
   });

@@ -8,13 +8,13 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 
 export type Disk = AsyncDisposable & {
-  /** Writes until there is no room for another byte. */
+  /** Writes a file until the disk has no room for another byte. */
   fill(): Promise<void>;
   /** Removes the file that fills the disk, if there is one. */
   free(): Promise<void>;
 };
 
-/** A disk in the place of a folder, of half a megabyte unless another size is given. */
+/** Mounts a tmpfs of half a megabyte, or the given size, over a folder. */
 export async function mount(folder: string, size = '512k'): Promise<Disk> {
   await run('mount', ['-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', folder]);
   const filler = join(folder, 'filler');
@@ -30,12 +30,12 @@ export async function mount(folder: string, size = '512k'): Promise<Disk> {
       }
     },
     free: async () => await rm(filler, { force: true }),
-    // Also while a hub has files open on it.
+    // `-l` unmounts even if a hub has files open on it.
     [Symbol.asyncDispose]: async () => void (await run('umount', ['-l', folder])),
   };
 }
 
-/** Why no disk can be mounted here; undefined where one can. */
+/** Returns why no disk can be mounted here; undefined if one can. */
 export async function mountProblem(): Promise<string | undefined> {
   const folder = await mkdtemp(join(tmpdir(), 'agenthub-disk-'));
   try {
