@@ -12,34 +12,34 @@ import type { RoundMessage, RoundOptions, RoundOutcome } from './round.ts';
 
 type ChurnOptions = {
   readonly seconds: number;
-  /** See `RoundOptions`. */
+  /** Minimum number of calls in a round (see `RoundOptions`). */
   readonly leastCalls: number;
   readonly seed: number;
   readonly servers: number;
   readonly clients: number;
-  /** One line about what happens. */
+  /** Called with a line of text for each event. */
   readonly report: (line: string) => void;
 };
 
-/** What the hub holds after a forced collection, in bytes. */
+/** Memory of the hub after a forced collection, in bytes, and its open descriptors. */
 type Held = {
   readonly heap: number;
   readonly rss: number;
-  /** What each of them is. */
+  /** Target of each open descriptor. */
   readonly descriptors: readonly string[];
 };
 
 type Churned = RoundOutcome & { readonly before: Held; readonly after: Held };
 
 const probe = join(import.meta.dirname, 'probe.mjs');
-/** How long a hub may take to collect, and to write what it holds down. */
+/** Time limit in ms for a hub to collect garbage and write its measurements. */
 const measureMs = 60_000;
-/** The first round of everything takes at least this long. */
+/** Minimum duration of the first round, which makes all kinds of changes once. */
 const leastFirstSeconds = 10;
 
 /**
- * Kills, restarts, changes, installs and removes servers of one hub at random while clients come, call and
- * go, and compares what the hub holds before and after. The same seed chooses the same things.
+ * Kills, restarts, changes, installs and removes servers of one hub at random while clients connect, call and
+ * disconnect. Compares the hub's memory and descriptors before and after. The same seed makes the same choices.
  */
 export async function churn(options: ChurnOptions): Promise<Churned> {
   const { seconds, leastCalls, seed, servers, clients, report } = options;
@@ -54,16 +54,16 @@ export async function churn(options: ChurnOptions): Promise<Churned> {
   const { hubName } = scene;
   const common = { hub: { url, configFile, ownerHeaders }, hubName, engineHost, names, clients };
   const filters = JSON.stringify({ label: [`com.docker.compose.project=${hubName}`] });
-  /** Resolves when all containers are gone whose place others have taken: the hub is attached to each. */
+  /** Resolves when all replaced containers are removed: the hub is attached to each container. */
   const areReplaced = async () =>
     await until(
       () => scene.docker.listContainers({ all: true, filters }),
-      // The neighbour has one too.
+      // The neighbour has a container too.
       found => found.length === servers + 1,
       measureMs,
     );
   try {
-    // What is only made once, such as code that is compiled, is no leak: a first round of everything.
+    // A first round of everything, so that what is created once, such as compiled code, does not count as a leak.
     const firstSeconds = Math.max(leastFirstSeconds, seconds / 3);
     const first = await run(
       { ...common, seconds: firstSeconds, leastCalls: 0, seed: seed + 1 },
@@ -74,7 +74,7 @@ export async function churn(options: ChurnOptions): Promise<Churned> {
     const { calls, unexpected, done } = await run({ ...common, seconds, leastCalls, seed }, report);
     await areReplaced();
     const after = await measure(hub, probeFile);
-    // Only now: this process has no connection to the hub while that is measured.
+    // Check the scene only now, so that this process has no connection to the hub during the measurement.
     await becomesTruthful(scene);
     return { before, after, calls, unexpected: [...first.unexpected, ...unexpected], done };
   } finally {
@@ -82,14 +82,14 @@ export async function churn(options: ChurnOptions): Promise<Churned> {
   }
 }
 
-/** What is open. The audit log goes on in another file when one is full. */
+/** Returns the open descriptors. The audit log continues in a new file when one is full, so its number is removed. */
 const filesOf = ({ descriptors }: Held): readonly string[] =>
   descriptors.map(what => what.replace(/audit-\d+/, 'audit'));
 
-/** How much larger the heap may be after the churn. */
+/** Maximum growth of the heap by the churn, as a factor. */
 const mostGrowth = 1.05;
 
-/** What the hub holds after the churn and did not hold before, a sentence each; empty if all is well. */
+/** Returns what the hub holds after the churn and did not hold before, a sentence each; empty if nothing leaked. */
 export function leftOver({ before, after }: Pick<Churned, 'before' | 'after'>): readonly string[] {
   const growth = after.heap / before.heap;
   return [
@@ -99,7 +99,7 @@ export function leftOver({ before, after }: Pick<Churned, 'before' | 'after'>): 
   ];
 }
 
-/** What is in the one and not in the other, as often as it is. */
+/** Returns the elements of the first list that are not in the second, with duplicates. */
 function difference(one: readonly string[], other: readonly string[]): readonly string[] {
   const left = [...other];
   return one.filter(what => {
@@ -125,7 +125,7 @@ async function run(options: RoundOptions, report: (line: string) => void): Promi
 }
 
 async function measure(hub: HubProcess, file: string): Promise<Held> {
-  // Sessions that their clients have ended are gone at once, what they held a moment later.
+  // A session ends at once when its client ends it, but its resources are released a moment later.
   await delay(2_000);
   await rm(file, { force: true });
   process.kill(hub.pid, 'SIGUSR2');

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 
 const fixtures = join(import.meta.dirname, '..', 'fixtures', 'servers');
 
-/** A server of the soak in its container; each version is another one to the hub. */
+/** Returns the config entry of a server in a container. The hub treats each version as a changed entry. */
 export const entryOf = (version: number) => ({
   image: 'node:24-bookworm-slim',
   command: 'node',

@@ -1,5 +1,5 @@
-// npm run soak [-- --seconds 600 --seed 1]: churn in a hub for ten minutes, and what is left of it.
-// With PROBE_SNAPSHOTS=folder the hub leaves its heap there, before and after.
+// npm run soak [-- --seconds 600 --seed 1]: runs the churn of a hub for ten minutes, and reports leaks. With
+// PROBE_SNAPSHOTS=folder the hub writes heap snapshots there, before and after.
 import { parseArgs } from 'node:util';
 import { useOwnHome } from '#helpers/own-home';
 import { churn, leftOver } from './churn.ts';

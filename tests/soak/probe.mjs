@@ -1,5 +1,5 @@
-// Loaded into a hub under test (--import): at SIGUSR2 it collects garbage and writes what it holds to the
-// file that PROBE_FILE names. Where PROBE_SNAPSHOTS names a folder, it leaves a heap snapshot there as well.
+// Preloaded into a hub under test (--import). On SIGUSR2 it collects garbage, and writes memory and descriptors to the
+// file PROBE_FILE. If PROBE_SNAPSHOTS names a folder, it writes a heap snapshot there as well.
 import { readFileSync, readdirSync, readlinkSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setFlagsFromString, writeHeapSnapshot } from 'node:v8';
@@ -13,7 +13,7 @@ let reports = 0;
 process.on('SIGUSR2', () => void report());
 
 async function report() {
-  // What is freed by finalizers is collected in the next round.
+  // Memory that finalizers free is collected in the next round.
   for (let round = 0; round < 4; round++) {
     collect();
     await new Promise(resolve => setTimeout(resolve, 50));
@@ -25,7 +25,7 @@ async function report() {
   renameSync(`${file}.new`, file);
 }
 
-/** What each open descriptor is: a path, or a kind, sockets with the path or the ports they are bound to. */
+/** Returns the target of each open descriptor: a path, a kind, or for sockets their path or bound ports. */
 function descriptors() {
   const sockets = new Map([...rows('unix', 6, 7), ...rows('tcp', 9, 2), ...rows('tcp6', 9, 2)]);
   return readdirSync('/proc/self/fd')
@@ -35,14 +35,14 @@ function descriptors() {
         const inode = /^socket:\[(\d+)\]$/.exec(link)?.[1];
         return inode ? `socket ${sockets.get(inode) ?? ''}`.trim() : link.replace(/:\[\d+\]$/, '');
       } catch {
-        // That of the folder which is being read.
+        // The descriptor of the folder that is being read is closed already.
         return [];
       }
     })
     .sort();
 }
 
-/** The column `what` of each row of a table of /proc/net, by the inode in another column. */
+/** Returns pairs from a table of /proc/net: the inode of each row, and the value of its column `what`. */
 function rows(table, inode, what) {
   return readFileSync(`/proc/net/${table}`, 'utf8')
     .split('\n')

@@ -1,4 +1,4 @@
-// One round of churn, in a process of its own: its connections end with it. What to do comes as a message.
+// One round of churn in a child process, whose connections end with it. Its options come as a message.
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -13,7 +13,7 @@ export type RoundOptions = {
   readonly hubName: string;
   readonly engineHost: string;
   readonly seconds: number;
-  /** The round goes on until there were more calls than these, on a busy machine for four times as long at most. */
+  /** The round continues until there were more calls than this, on a busy machine for at most four times as long. */
   readonly leastCalls: number;
   readonly seed: number;
   readonly names: readonly string[];
@@ -22,24 +22,24 @@ export type RoundOptions = {
 
 export type RoundOutcome = {
   readonly calls: number;
-  /** Calls that failed although nothing had been done to their server; empty if all is well. */
+  /** Failures of calls to servers that were not changed; empty if there were none. */
   readonly unexpected: readonly string[];
-  /** How often each thing was done. */
+  /** Number of times that each action was performed. */
   readonly done: Readonly<Record<string, number>>;
 };
 
-/** What a round says: what it does, and what came of it in the end. */
+/** Messages of a round to its parent: progress, then its outcome or an error. */
 export type RoundMessage =
   | { readonly line: string }
   | { readonly outcome: RoundOutcome }
   | { readonly error: string };
 
-/** Between two things that are done to the hub, in milliseconds. */
+/** Pause between two actions, in ms. */
 const paceMs = 300;
 const removedMs = 30_000;
-/** How long a hub may take until all that the config says runs. */
+/** Time limit in ms until all servers of the config are running. */
 const settleMs = 60_000;
-/** The longest that one thing may take. */
+/** Time limit of a single action, in ms. */
 const answerMs = 60_000;
 
 process.once('message', (options: RoundOptions) => {
@@ -66,7 +66,7 @@ async function round(
   const unexpected: string[] = [];
   const done: Record<string, number> = {};
 
-  /** Clients call whatever there is; only the server that nothing is done to must never fail. */
+  /** A client calls random servers. Only calls to the neighbour, which nothing is done to, must never fail. */
   async function client(): Promise<void> {
     while (!isOver()) {
       const name = random.chance(0.2) ? 'neighbour' : random.pick(names);
@@ -85,7 +85,7 @@ async function round(
     }
   }
 
-  /** Kills whatever runs as a server: a container that took another's place has a name of its own. */
+  /** Kills all containers of a server. During a swap it has two, under different names. */
   async function kill(server: string): Promise<void> {
     const label = [`com.docker.compose.project=${hubName}`, `io.agenthub.server=${server}`];
     for (const { Id } of await docker.listContainers({ filters: JSON.stringify({ label }) }))
@@ -120,24 +120,24 @@ async function round(
     await edit(hub, servers => ({ ...servers, [name]: entryOf(0) }));
   }
 
-  /** What is done to processes. What is about to be replaced may be gone before it can be killed. */
+  /** Actions on processes. A container that is being replaced may be removed before it can be killed. */
   const strokes: Actions = {
     kill: name => kill(name).catch(() => undefined),
     async restart(name) {
       const answer = await post(hub, `/servers/${name}/restart`);
-      // It may be taken out of the config, or be killed, while it starts.
+      // The server may be removed from the config or be killed while it starts.
       if (![200, 404, 502, 503].includes(answer.status))
         unexpected.push(`restart ${name}: ${answer.status} ${await answer.text()}`);
     },
   };
-  /** What is done to the config. */
+  /** Actions on the config. */
   const edits: Actions = {
     change: name => edit(hub, servers => ({ ...servers, [name]: entryOf(random.between(1, 1e6)) })),
     reload,
     install,
   };
 
-  /** Does things in a random order: each at least once, and none again before all others were done. */
+  /** Performs actions in a random order: all of them once before any is repeated, and each at least once. */
   async function disturb(actions: Actions): Promise<void> {
     const all = Object.keys(actions);
     let next: readonly string[] = all;
@@ -160,7 +160,7 @@ async function round(
   return { calls, unexpected, done };
 }
 
-/** Resolves when this many servers run and none does anything else. */
+/** Resolves when exactly this number of servers is running. */
 async function settled(hub: Hub, count: number): Promise<void> {
   await until(
     () => states(hub),
@@ -196,7 +196,7 @@ async function post(hub: Hub, path: string, body?: object): Promise<Response> {
 
 type Entries = Readonly<Record<string, unknown>>;
 
-/** Writes the config as an editor would, and has it read. */
+/** Edits the config file, and makes the hub reload it. */
 async function edit(hub: Hub, change: (servers: Entries) => Entries): Promise<void> {
   const config: { readonly servers: Entries } = JSON.parse(await readFile(hub.configFile, 'utf8'));
   await writeFile(hub.configFile, JSON.stringify({ ...config, servers: change(config.servers) }));

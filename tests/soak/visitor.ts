@@ -1,13 +1,13 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 
-/** A client that ends its session when it goes. */
+/** A client that ends its session when it is disposed of. */
 type Visitor = AsyncDisposable & {
-  /** The text that the tool `echo` answers. Rejects where the call failed. */
+  /** Calls the tool `echo`. Resolves with the text of the result. Rejects if the call fails. */
   echo(text: string): Promise<unknown>;
 };
 
-/** Connects to an endpoint as the official SDK does. Rejects where the hub refuses, with nothing left. */
+/** Connects to an endpoint with the official SDK. If the hub refuses, rejects and leaves nothing open. */
 export async function visit(url: string): Promise<Visitor> {
   const client = new Client({ name: 'agenthub-soak', version: '1.0.0' });
   const transport = new StreamableHTTPClientTransport(new URL(url));
