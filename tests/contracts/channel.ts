@@ -6,25 +6,25 @@ import { call, record, until } from './recorder.ts';
 
 type Bounds = { readonly maxLineBytes: number; readonly maxWaitingBytes: number };
 
-/** A channel whose other end does what `obedient.ts` says. */
+/** A channel whose other end behaves as `obedient.ts` describes. */
 type Opened = {
   readonly channel: Channel;
   /** Resolves once the other end has sent an answer. */
   readonly answered: Promise<void>;
-  /** Ends both ends. */
+  /** Closes both ends. */
   stop(): Promise<unknown>;
 };
 
 type ChannelKind = {
   readonly name: string;
-  /** Messages of one turn of the event loop reach the other end in one piece. */
+  /** Whether messages of one event loop turn reach the other end in one chunk. */
   readonly joins: boolean;
   open(bounds: Bounds): Promise<Opened>;
 };
 
 const bounds: Bounds = { maxLineBytes: 8 * 2 ** 20, maxWaitingBytes: 2 ** 20 };
 
-/** The promises of `Channel`, for every kind of it. */
+/** Tests that every implementation of `Channel` must pass. */
 export function channelContract(kind: ChannelKind): void {
   const opened = async (run: (opened: Opened) => Promise<void>) => {
     const end = await kind.open(bounds);
@@ -61,7 +61,7 @@ export function channelContract(kind: ChannelKind): void {
       opened(async ({ channel, answered }) => {
         channel.send(call(1, 'echo', { early: true }));
         await answered;
-        // The answer has left the other end; by the end of this one it can only have been kept.
+        // The other end has sent the answer. If it exits now, only the channel can still have the answer.
         channel.send(call(undefined, 'die'));
         await channel.closed;
         assert.match(await record(channel).answer(1), /"early":true/);
@@ -97,7 +97,7 @@ export function channelContract(kind: ChannelKind): void {
         const heard = record(channel);
         const text = 'äöü€'.repeat(500_000);
         channel.send(call(1, 'echo', { text }));
-        // Compared by hand: a failing assertion would print all of it.
+        // Not `assert.equal`, as its failure would print the whole text.
         assert.ok((await heard.answer(1)).includes(`"${text}"`), 'it is not what was sent');
       }));
 
@@ -127,7 +127,7 @@ export function channelContract(kind: ChannelKind): void {
         channel.send(call(undefined, 'deafen'));
         const text = 'x'.repeat(bounds.maxWaitingBytes / 2);
         const sendMany = async () => {
-          // What the operating system takes before it makes the writer wait is a few megabytes at most.
+          // The operating system buffers a few megabytes at most before a write has to wait.
           for (let id = 1; id <= 100; id++) {
             channel.send(call(id, 'echo', { text }));
             await nextTurn();

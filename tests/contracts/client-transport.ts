@@ -7,21 +7,21 @@ import { startToolServer } from '../doubles/tool-server.ts';
 
 export type Json = { readonly [name: string]: unknown };
 
-/** A client that sends and receives JSON, and knows nothing of what it means. */
+/** A client that sends and receives JSON without interpreting it. */
 export type RawClient = {
-  /** Sends this text, or this message. */
+  /** Sends a raw text, or a message as JSON. */
   send(text: string | object): void;
-  /** All that has come so far, in order. */
+  /** All messages received so far, in order. */
   readonly received: readonly Json[];
-  /** Ends the connection, in the way of a client that has no more use for it. */
+  /** Closes the connection like a well-behaved client. */
   close(): void;
 };
 
 type ClientTransport = {
   readonly name: string;
-  /** Connects to one server of the hub, or to all. Rejects where it is refused. */
+  /** Connects to one server of the hub, or to all. Rejects if the hub refuses. */
   open(hub: TestHub, server?: string): Promise<RawClient>;
-  /** The HTTP status that a connection with these headers is refused with; undefined where there is no network. */
+  /** Returns the HTTP status with which the hub refuses a connection with these headers; undefined for stdio. */
   readonly refused?: (
     hub: TestHub,
     headers: Readonly<Record<string, string>>,
@@ -30,23 +30,23 @@ type ClientTransport = {
 };
 
 type Talking = RawClient & {
-  /** Sends a request and gives its answer. */
+  /** Sends a request and resolves with its answer. */
   ask(id: string | number, method: string, params?: object): Promise<Json>;
   call(id: string | number, tool: string, given?: object, meta?: object): Promise<Json>;
   answer(id: string | number | null): Promise<Json>;
-  /** The first message of this method. */
+  /** Resolves with the first message of this method. */
   told(method: string): Promise<Json>;
 };
 
 const megabytes = 5;
 const text = (result: unknown) => JSON.stringify(result);
 
-/** The servers of the hub that the tests share. */
+/** Servers of the hub that the tests share. */
 export const sharedServers = [{ name: 'echo' }, { name: 'asker' }] as const;
 
 /**
- * The promises of every way by which a client speaks to the hub. `sharedHub` gives one with `sharedServers`, which the tests
- * leave as it was.
+ * Tests that every transport of clients must pass. `sharedHub` returns a hub with `sharedServers`, which the tests
+ * leave unchanged.
  */
 export function clientTransportContract(
   sharedHub: () => TestHub,
@@ -159,7 +159,7 @@ export function clientTransportContract(
         ['"no object"', -32600],
         ['[]', -32600],
       ] as const) {
-        // What the start of the server still brings is no answer.
+        // Ignore notifications from the start of the server, which may still arrive.
         const errors = () => client.received.filter(({ error }) => error !== undefined);
         const before = errors().length;
         client.send(sent);
@@ -256,7 +256,7 @@ const callOf = (id: string | number, name: string, given: object = {}, meta?: ob
   params: { name, arguments: given, ...(meta && { _meta: meta }) },
 });
 
-/** The few things that the tests do with a client. */
+/** Adds methods for requests and answers to a raw client. */
 export function talk(client: RawClient): Talking {
   async function find(matches: (message: Json) => boolean, what: string): Promise<Json> {
     let found: Json | undefined;

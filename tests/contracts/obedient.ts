@@ -1,12 +1,12 @@
-/** The other end of a channel under test, in whatever transport it lives. */
+/** The other end of a channel under test, on any transport. */
 type Obedient = {
-  /** Sends a line or an event. */
+  /** Sends a raw line or event. */
   say(text: string): void;
-  /** Ends the connection from its side. */
+  /** Closes the connection from its side. */
   die(): void;
-  /** Reads no more. */
+  /** Stops reading. */
   deafen(): void;
-  /** How many chunks its input came in. */
+  /** Returns the number of chunks in which input has arrived. */
   reads(): number;
 };
 
@@ -17,8 +17,8 @@ type Command = {
 };
 
 /**
- * Does what a message says, and gives the answer where it is a request: `echo` answers its params,
- * `reads` with the chunks read, `fill` with so many bytes; `say` sends texts as they are.
+ * Performs the command in a message, and returns the answer if it is a request: `echo` answers with its params, `reads`
+ * with the number of chunks read, `fill` with a number of bytes; `say` sends raw texts.
  */
 export function obey(text: string, self: Obedient): string | undefined {
   const command: Command = JSON.parse(text);

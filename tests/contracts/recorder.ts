@@ -2,20 +2,20 @@ import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Channel, type Message, rawText } from '#jsonrpc';
 
-/** What has come in on a channel. */
+/** Messages received on a channel. */
 export type Recorder = {
   readonly messages: readonly Message[];
-  /** What each of the messages came in reply to. */
+  /** For each message, the id of the request that it was received in reply to, if known. */
   readonly about: readonly (string | undefined)[];
   readonly oversized: readonly { readonly id: string | undefined; readonly bytes: number }[];
   readonly noise: readonly string[];
-  /** The answer to the request with this id, as text. */
+  /** Resolves with the answer to the request with this id, as text. */
   answer(id: number, waitMs?: number): Promise<string>;
-  /** Notifications of this method, as text, once there are `count` of them. */
+  /** Resolves with `count` notifications of this method, as texts. */
   notifications(method: string, count: number): Promise<readonly string[]>;
 };
 
-/** Listens to a channel and keeps everything. */
+/** Listens to a channel and records all messages. */
 export function record(channel: Channel): Recorder {
   const messages: Message[] = [];
   const about: (string | undefined)[] = [];
@@ -53,7 +53,7 @@ export function record(channel: Channel): Recorder {
   };
 }
 
-/** Waits until something is true, and fails where it is not in time. */
+/** Waits until `isTrue` returns true. Fails after `waitMs`. */
 export async function until(isTrue: () => boolean, what: string, waitMs = 15_000): Promise<void> {
   const deadline = performance.now() + waitMs;
   while (!isTrue()) {
@@ -62,7 +62,7 @@ export async function until(isTrue: () => boolean, what: string, waitMs = 15_000
   }
 }
 
-/** A message as bytes. Without an id it is a notification. */
+/** Encodes a request, or a notification if there is no id. */
 export function call(id: number | undefined, method: string, params: object = {}): Buffer {
   return Buffer.from(JSON.stringify({ jsonrpc: '2.0', id, method, params }));
 }

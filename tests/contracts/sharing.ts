@@ -7,23 +7,23 @@ import { until } from './recorder.ts';
 
 type SharingKind = {
   readonly name: string;
-  /** One more hub, which has started, at the place where all of the test meet. */
+  /** Starts another hub that shares breakers with the other hubs of the test. */
   hub(): Promise<Sharing>;
 };
 
-/** A recovery that tests wait for, and one that they do not see the end of. In milliseconds. */
+/** Recovery times in ms: one that tests wait for, and one that never ends during a test. */
 export const [soonMs, lateMs] = [150, 600_000];
 
-/** How long a hub that has died keeps the trial; most tests do not wait for its end. */
+/** Time in ms for which a dead hub keeps the trial. Most tests do not wait for its end. */
 const leaseMs = 6_000;
-/** For those tests that do. */
+/** Lease in ms for tests that wait for its end. */
 const shortLeaseMs = 1_500;
 
 let keys = 0;
-/** A key that no other test has, nor one that ran before on the same Redis. */
+/** Returns a key that no other test uses, nor an earlier run on the same Redis. */
 export const newKey = (): string => `tested-${process.pid}-${Date.now()}-${++keys}`;
 
-/** A breaker of one hub. */
+/** Creates the breaker of one hub. */
 export function breakerOf(
   sharing: Sharing,
   key: string,
@@ -34,7 +34,7 @@ export function breakerOf(
   return createSharedBreaker(key, options, { clock, sharing });
 }
 
-/** The clock of a hub that is stopped as SIGSTOP does: what falls due is done when it goes on, if ever. */
+/** Creates a clock that `stop` suspends like SIGSTOP: timers that fall due meanwhile run after `goOn`, if ever. */
 function stoppableClock(): Clock & { stop(): void; goOn(): void } {
   let isStopped = false;
   const due: (() => void)[] = [];
@@ -53,7 +53,7 @@ function stoppableClock(): Clock & { stop(): void; goOn(): void } {
   };
 }
 
-/** Three calls that fail, where calls are let through. */
+/** Opens the breaker with three failed calls. Fails if it does not admit them. */
 export function breakServer(breaker: SharedBreaker, why = 'no answer'): void {
   for (let call = 1; call <= 3; call++) {
     const admission = breaker.admit();
@@ -62,7 +62,7 @@ export function breakServer(breaker: SharedBreaker, why = 'no answer'): void {
   }
 }
 
-/** The permit to try the server, which this hub must be given. */
+/** Returns the permit for the trial. Fails if this hub does not get it. */
 export async function trialOf(breaker: SharedBreaker): Promise<Permit> {
   const admission = await breaker.trial();
   assert.ok(admission.kind === 'permit', 'the trial was refused');
@@ -74,7 +74,7 @@ export function becomes(breaker: SharedBreaker, state: SharedBreaker['state']): 
   return until(() => breaker.state === state, `a breaker that is ${state}`);
 }
 
-/** The promises of `Sharing`, for every kind of it. */
+/** Tests that every implementation of `Sharing` must pass. */
 export function sharingContract(kind: SharingKind): void {
   const hubs = async (
     recoveryMs: number,
@@ -91,7 +91,7 @@ export function sharingContract(kind: SharingKind): void {
     }
   };
 
-  /** Half open in three hubs, the first of which may be stopped. */
+  /** Runs a test with a half-open breaker in three hubs. The clock of the first one can be stopped. */
   const onTrial = async (
     run: (
       a: SharedBreaker,
@@ -115,9 +115,9 @@ export function sharingContract(kind: SharingKind): void {
     }
   };
 
-  /** Asks for the trial each millisecond, for so long. It must be refused each time. */
+  /** Asks for the trial every millisecond for `forMs`. Fails unless it is refused each time. */
   async function neverGets(breaker: SharedBreaker, forMs: number): Promise<void> {
-    // Without a pause the renewal of the lease would wait for the processor that this loop keeps busy.
+    // Without the pause, this busy loop would delay the renewal of the lease.
     for (const since = performance.now(); performance.now() - since < forMs; await pause(1))
       assert.equal((await breaker.trial()).kind, 'refused');
   }
@@ -125,7 +125,7 @@ export function sharingContract(kind: SharingKind): void {
   describe(`breakers shared ${kind.name}`, () => {
     test('what one hub opens is open in the other within 100 ms, with the reason', () =>
       hubs(lateMs, async (a, b) => {
-        // Once around, so that it is not read on arrival.
+        // Open and close once, so that the first message after the start of the hubs is not measured.
         breakServer(a);
         await becomes(b, 'open');
         a.reset();
@@ -224,7 +224,7 @@ export function sharingContract(kind: SharingKind): void {
         let admission = await b.trial();
         while (admission.kind === 'refused') {
           told.push(admission.retryAfterMs);
-          // As a client that comes again when it is told to, and no earlier.
+          // Retry exactly when the refusal says, like a well-behaved client.
           const next = performance.now() + admission.retryAfterMs;
           await until(() => performance.now() >= next, 'the time to try again');
           admission = await b.trial();
@@ -257,7 +257,7 @@ export function sharingContract(kind: SharingKind): void {
         clock.goOn();
         late.cancelled();
         const since = performance.now();
-        // Before the next renewal, which would hide what was done to the lease.
+        // Check before the next renewal, which would hide a change of the lease.
         await until(() => performance.now() - since > shortLeaseMs / 15, 'what they tell');
         await neverGets(c, shortLeaseMs);
         assert.ok(taken.current);
