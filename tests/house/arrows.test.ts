@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { test } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
 
-/** The house, floor by floor. A room may use rooms on lower floors only. */
+/** Rooms of the hub by floor. A room may import only rooms on lower floors. */
 const floors: readonly (readonly string[])[] = [
   ['core'],
   ['contexts', 'jsonrpc', 'redis'],
@@ -84,7 +84,7 @@ const floorOf = new Map(
   floors.flatMap((rooms, floor) => rooms.map(room => [room, floor] as const)),
 );
 
-/** The room a file stands in: the longest name on the plan that its path begins with. */
+/** Returns the room of a file: the longest room name that its path begins with. */
 function roomOf(file: string): string {
   const inside = [...floorOf.keys()].filter(room => file.startsWith(`hub/${room}/`));
   return inside.sort((a, b) => b.length - a.length)[0] ?? '';
@@ -96,7 +96,7 @@ function importsOf(file: string): readonly string[] {
   return [...readFileSync(file, 'utf8').matchAll(statement)].map(found => found.slice(1).join(''));
 }
 
-/** The package that an import names, without the path in it. */
+/** Returns the package that an import names, without the path inside it. */
 function packageOf(name: string): string {
   return name
     .split('/')
@@ -104,7 +104,7 @@ function packageOf(name: string): string {
     .join('/');
 }
 
-/** True where `file` reaches itself by relative imports. */
+/** True if `file` imports itself through relative imports. */
 function circle(file: string, from = file, seen = new Set<string>()): boolean {
   return importsOf(from)
     .filter(name => name.startsWith('.'))
@@ -112,7 +112,7 @@ function circle(file: string, from = file, seen = new Set<string>()): boolean {
     .some(next => next === file || (!seen.has(next) && circle(file, next, seen.add(next))));
 }
 
-/** All but the composition root in `hub/app`, the only place that names drivers. */
+/** All files except the composition root `hub/app`, the only place that names drivers. */
 const roomFiles = 'hub/!(app)/**/*.ts';
 
 for (const file of globSync(roomFiles).sort()) {

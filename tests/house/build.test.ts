@@ -32,7 +32,7 @@ describe('the build of a clone', () => {
   const record = async (): Promise<{ readonly output: object; readonly builds: string[][] }> =>
     JSON.parse(await readFile(at('dist/build.json'), 'utf8'));
 
-  /** What a command of the hub loads. */
+  /** Runs a command of the hub. Returns its stdout, and which modules it loaded. */
   async function loadedBy(command: string, ...args: readonly string[]) {
     const report = at('loaded.json');
     const hook = `
@@ -67,13 +67,13 @@ describe('the build of a clone', () => {
 
   beforeAll(async () => {
     folder = await copyTree();
-    // They are built in npm-start.test.ts. Where they are not there, they are built here.
+    // These programs are built in npm-start.test.ts. If they do not exist yet, this test builds them.
     for (const program of ['agent/agent.mjs', 'ollama-mcp/ollama-mcp.mjs'])
       if (existsSync(join(root, 'images', program)))
         await cp(join(root, 'images', program), at(join('images', program)));
     for (const name of ['edited', 'removed'])
       await writeFile(at(`hub/core/${name}.ts`), 'export const text = "first text";\n');
-    // Not that of the packages' folder, which is another's.
+    // Not the cache in node_modules, which is linked to the repository.
     env = { ...process.env, NODE_COMPILE_CACHE: at('cache'), DATA_DIR: at('data') };
   });
   afterAll(async () => await rm(folder, { recursive: true, force: true }));
@@ -125,20 +125,20 @@ describe('the build of a clone', () => {
   });
 
   test('is compiled beforehand with all that is loaded later', async () => {
-    // Else what is not in the cache would be written there now.
+    // Otherwise Node would now write the missing modules to its cache.
     const count = async () => (await readdir(at('cache'), { recursive: true })).length;
     const before = await count();
     await node(globSync(at('dist/installs-*.js'))[0] ?? '');
     assert.equal(await count(), before);
   });
 
-  // Asks the function that decides what a start runs, and whether it builds.
+  // Asks the function with which a start decides whether the build can be run.
   const isCurrent = async () => {
     const { findBuild } = await import(pathToFileURL(at('bin/build.mjs')).href);
     return findBuild(folder) !== undefined;
   };
 
-  /** Changes files, and returns what puts them back, with other times. */
+  /** Changes files. Returns a function that restores their content, with other times. */
   type Change = () => Promise<() => Promise<void>>;
   const inFile =
     (pattern: string, change: (file: string) => Promise<void>): Change =>
@@ -168,7 +168,7 @@ describe('the build of a clone', () => {
     ),
   };
 
-  /** Makes the record of the build say that the files are those of the build, as far as their times tell. */
+  /** Updates the file times in the record of the build, so that the restored files count as unchanged. */
   async function settle() {
     const { sourcesOf, timesOf } = await import(pathToFileURL(at('bin/build.mjs')).href);
     const { output, ...rest } = await record();

@@ -1,4 +1,4 @@
-/** Files with branches that have no test of their own name, below the test that covers them. */
+/** Files with branches but without a test of their own name, by the test that covers them. */
 export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'cli/service-files': ['cli/commands/service'],
   'activity/activity': ['activity/call-columns', 'activity/payload-ring'],

@@ -11,13 +11,13 @@ import { loadCommand } from '../../hub/cli/loaders.ts';
 
 const pages = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', ...globSync('docs/*.md')];
 const textOf = (page: string) => readFileSync(page, 'utf8');
-/** The words of a line of a shell. */
+/** Splits a shell command into words. */
 const wordsOf = (line: string): readonly string[] =>
   [...line.matchAll(/(?:'[^']*'|"[^"]*"|\\.|[^\s'"\\])+/g)].map(([word]) =>
     word.replaceAll(/['"]/g, ''),
   );
 
-/** What documentation lets its readers type: the commands of a page, from blocks and from its text. */
+/** Returns the `agenthub` commands that a page tells readers to type, from code blocks and inline code. */
 function commandsOf(page: string): readonly string[] {
   const lines = blocksOf(page, 'sh').flatMap(block => block.replaceAll(/\\\n\s*/g, '').split('\n'));
   const inline = [...textOf(page).matchAll(/`((?:npx )?agenthub [a-z][^`\n]*)`/g)].map(
@@ -61,10 +61,10 @@ test.each(pages)('%s has commands that the command line takes', async page => {
 
 const topKeys = new Set(Object.keys(JSON.parse(schemaJson()).properties));
 
-/** The blocks of a page that are config files, whole or in part. */
+/** Returns the code blocks of a page that are config files, whole or in part. */
 const configsOf = (page: string) =>
   blocksOf(page, 'json').flatMap(text => {
-    // Sections without the braces of the file are common in documentation.
+    // Documentation often shows sections of the file without its braces.
     for (const candidate of [text, `{${text}}`]) {
       try {
         const keys = Object.keys(JSON.parse(candidate));

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { test } from 'vitest';
 
-/** The files that may compare an era: its definition and the handshake. */
+/** The only files that may compare an era: its definition and the handshake. */
 const mayCompare = [
   'hub/mcp/protocol.ts',
   'hub/servers/handshake/entry-era.ts',

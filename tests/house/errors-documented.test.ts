@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { codes } from '#core';
 import { describe, test } from 'vitest';
 
-/** What ERRORS.md says of each code. */
+/** Sections of ERRORS.md by error code. */
 const sections = new Map(
   readFileSync('hub/ERRORS.md', 'utf8')
     .split(/^## /m)

@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { test } from 'vitest';
 import { copyTree } from '#helpers/tree';
 
-/** Modules that cost memory when they are imported for more than their types, and what to do instead. */
+/** Modules that cost memory when more than their types is imported, and what to do instead. */
 const costly: Readonly<Record<string, string>> = {
   'node:http': 'use `http` of #core',
   'node:https': 'use `https` of #core',
@@ -23,7 +23,7 @@ test('what costs memory is not imported before it is used (decisions/0007)', () 
   for (const file of globSync('hub/**/*.ts')) {
     if (file.endsWith('config/yaml.ts')) continue;
     const source = readFileSync(file, 'utf8');
-    // Only types of it: hubs that send no traces do not load it at all.
+    // Only types may be imported from OpenTelemetry: hubs that send no traces do not load it at all.
     assert.doesNotMatch(source, /^import (?!type )[^;]*?from '@opentelemetry\//m, file);
     for (const [, name = ''] of source.matchAll(/^import (?!type )[^;]*?from '([^']+)'/gm))
       assert.ok(!Object.hasOwn(costly, name), `${file} imports ${name}: ${costly[name]}`);
@@ -31,7 +31,7 @@ test('what costs memory is not imported before it is used (decisions/0007)', () 
 });
 
 test('no first use has to load the type stripper: all of the hub is compiled beforehand', async () => {
-  // As in the image: without a build.
+  // A copy without a build, as in the image.
   const tree = await copyTree();
   const env = { ...process.env, NODE_COMPILE_CACHE: join(tree, 'cache') };
   const script = `

@@ -16,7 +16,7 @@ const hasBranches = (source: string) =>
 
 const testOf = (file: string) => `tests/${file}.test.ts`;
 
-/** The files that need a test of their own name, or one that covers them, without `hub/` and `.ts`. */
+/** Files that need a test of their own name, or one that covers them, without `hub/` and `.ts`. */
 const branching = globSync('hub/**/*.ts')
   .filter(file => !file.endsWith('/index.ts') && hasBranches(readFileSync(file, 'utf8')))
   .map(file => file.slice('hub/'.length, -'.ts'.length));

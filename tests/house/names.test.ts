@@ -7,11 +7,11 @@ const doors = globSync('hub/**/index.ts').sort();
 const roomOf = (door: string) =>
   door.replaceAll('\\', '/').slice('hub/'.length, -'/index.ts'.length);
 const rooms = doors.map(roomOf).toSorted((a, b) => b.length - a.length);
-/** The innermost room that a file is in; undefined for the process entry. */
+/** Returns the innermost room of a file; undefined for the process entry. */
 const roomOfFile = (file: string) =>
   rooms.find(room => file.replaceAll('\\', '/').startsWith(`hub/${room}/`));
 
-/** The names that a door exports. */
+/** Returns the names that a door exports. */
 function exportsOf(door: string): readonly string[] {
   const lists = readFileSync(door, 'utf8').matchAll(/^export (?:type )?\{([^}]*)\} from/gm);
   return [...lists].flatMap(([, list = '']) =>
@@ -25,7 +25,7 @@ function exportsOf(door: string): readonly string[] {
   );
 }
 
-/** The entries of a list in braces, and the names that they have at their origin. */
+/** Parses an import or export list in braces. Returns the entries, and their names in the file that they come from. */
 const namesIn = (list: string) =>
   list
     .split(',')
@@ -40,7 +40,7 @@ const namesIn = (list: string) =>
           ?.trim() ?? text,
     }));
 
-/** The file that an import names; undefined for a package. */
+/** Returns the file that an import names; undefined for a package. */
 function fileOf(name: string, importer: string): string | undefined {
   if (name.startsWith('.')) return join(dirname(importer), name);
   if (/^#(?:fixtures|helpers)\//.test(name)) return join('tests', `${name.slice(1)}.ts`);
@@ -48,8 +48,8 @@ function fileOf(name: string, importer: string): string | undefined {
 }
 
 /**
- * What files import from others, as `file name`: by statement, or while they run. `file *`: all of it. `undefined name`: from
- * a package, or from a file whose path is computed.
+ * Returns what files import from others, as `file name`, by static and dynamic imports. `file *` stands for the whole
+ * module, `undefined name` for a package or a computed path.
  */
 function importedNames(): ReadonlySet<string> {
   const found = new Set<string>();

@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { parseAst } from 'rolldown/parseAst';
 import { expect, test } from 'vitest';
 
-/** A factory that needs more does two things. */
+/** Maximum members of a `*Needs` type. A factory that needs more does two things. */
 const maxMembers = 10;
 
 type Statement = ReturnType<typeof parseAst>['body'][number];
@@ -11,7 +11,7 @@ type Interface = Extract<Statement, { type: 'TSInterfaceDeclaration' }>;
 type Type = Alias['typeAnnotation'];
 type Signatures = Interface['body']['body'];
 
-/** The types that each file declares, by name. */
+/** Types that each file declares, by name. */
 type Files = ReadonlyMap<string, ReadonlyMap<string, Alias | Interface>>;
 
 const typesIn = (source: string): ReadonlyMap<string, Alias | Interface> =>
@@ -25,7 +25,7 @@ const typesIn = (source: string): ReadonlyMap<string, Alias | Interface> =>
     }),
   );
 
-/** The names of the members of a type, and of the types that it joins; of a union of strings, the strings. */
+/** Returns the member names of a type, and of those that it joins; for a union of strings, the strings. */
 function membersOf(type: Type, file: string, files: Files): readonly string[] {
   const of = (other: Type | undefined) => (other ? membersOf(other, file, files) : []);
   switch (type.type) {
@@ -48,7 +48,7 @@ function membersOf(type: Type, file: string, files: Files): readonly string[] {
   }
 }
 
-/** Types of other files are found by name: files of different rooms export no two of one name (names.test.ts). */
+/** Finds types of other files by name: no two files of different rooms export the same name (names.test.ts). */
 function membersOfNamed(name: string, file: string, files: Files): readonly string[] {
   const origin = [file, ...files.keys()].find(each => files.get(each)?.has(name)) ?? file;
   const declared = files.get(origin)?.get(name);
@@ -67,7 +67,7 @@ function membersOfNamed(name: string, file: string, files: Files): readonly stri
 const namesOf = (signatures: Signatures) =>
   signatures.flatMap(one => ('key' in one && one.key.type === 'Identifier' ? [one.key.name] : []));
 
-/** The number of members of all types `*Needs`, by file and name. */
+/** Counts the members of all types `*Needs`, by file and name. */
 const sizesOf = (files: Files) =>
   new Map(
     [...files].flatMap(([file, types]) =>

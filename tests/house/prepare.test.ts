@@ -9,7 +9,7 @@ import { afterEach, beforeEach, describe, test } from 'vitest';
 const run = promisify(execFile);
 const root = join(import.meta.dirname, '..', '..');
 
-/** Writes when it begins and ends, and what an install leaves. */
+/** A double of npm that logs when it begins and ends, and creates node_modules as an install does. */
 const npm = `#!/bin/sh
 echo begins >>npm.log
 sleep 1
@@ -21,7 +21,7 @@ echo ends >>npm.log
 describe('preparing a clone', () => {
   let folder = '';
 
-  /** Prepares the clone in a process with its own folder for temporary files. */
+  /** Runs the prepare script in the clone, with its own folder for temporary files. */
   async function prepare(temporary: string) {
     await mkdir(join(folder, temporary));
     return await run(process.execPath, ['scripts/prepare.mjs'], {

@@ -38,7 +38,7 @@ test('every file that README.md names exists', () => {
   );
   const ignored = readFileSync('.gitignore', 'utf8').split('\n');
   assert.ok(linked.length > 3);
-  // Files of users are named too, and git ignores them.
+  // Pages also name files that users create, which Git ignores.
   for (const file of [...linked, ...named])
     assert.ok(existsSync(file) || ignored.includes(`/${file}`), file);
 });
@@ -50,7 +50,7 @@ test('every file that hub/README.md names exists', () => {
   );
   assert.ok(named.length > 20);
   for (const file of named) {
-    // A name alone stands for a file of the folder that the text is about.
+    // A name without a path stands for a file anywhere below `hub`.
     const places = file.includes('/')
       ? [`hub/${file}`, file, `hub/${file}-*.md`]
       : [`hub/**/${file}`];

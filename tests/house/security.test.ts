@@ -4,7 +4,7 @@ import { test } from 'vitest';
 
 const document = readFileSync('docs/security.md', 'utf8');
 
-/** The rows of the tables of attackers: what is not possible, and the tests that show it. */
+/** Rows of the tables of attackers: what is not possible, and the tests that show it. */
 const rows = [...document.matchAll(/^\| (.+?) +\| (.*`tests\/.*?) +\|$/gm)].map(
   ([, promise = '', shown = '']) => ({ promise, shown }),
 );

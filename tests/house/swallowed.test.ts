@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { test } from 'vitest';
 
-/** A `.catch` that drops the error, with the rest of its line. */
+/** Matches a `.catch` that drops the error, with the rest of its line. */
 const droppedByCatch = /\.catch\(\(\) => (?:undefined|null|\{\})\)(.*)/;
-/** A `catch` that does not name the error, with the first line of its block. */
+/** Matches a `catch` that does not name the error, with the first line of its block. */
 const droppedByBlock = /\bcatch \{\n(.*)/g;
 
 test('a swallowed error carries its reason', () => {
@@ -15,7 +15,7 @@ test('a swallowed error carries its reason', () => {
       const rest = droppedByCatch.exec(line)?.[1];
       if (rest !== undefined && !/\/\/ \S/.test(rest)) without.push(`${file}: ${line.trim()}`);
     }
-    // An error that is thrown in its place is not swallowed.
+    // If the block throws another error, nothing is swallowed.
     for (const [, first = ''] of text.matchAll(droppedByBlock))
       if (!/^\s*(?:throw |.*\/\/ \S)/.test(first)) without.push(`${file}: catch { ${first.trim()}`);
   }

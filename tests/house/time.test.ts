@@ -3,7 +3,7 @@ import { globSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { test } from 'vitest';
 
-/** What gives the time, or waits for it, without the clock that is handed in. */
+/** Functions that read the time or wait without the injected clock, and their replacements. */
 const forbidden: readonly (readonly [what: RegExp, instead: string])[] = [
   [/(?<![.\w])(?:setTimeout|setInterval)\(/, '`clock.after`, or `sleep` of #core'],
   [/(?:globalThis|global)\.(?:setTimeout|setInterval)\b/, '`clock.after`, or `sleep` of #core'],
@@ -18,16 +18,16 @@ const forbidden: readonly (readonly [what: RegExp, instead: string])[] = [
   [/\bsystemClock\b/, 'a clock that is handed in'],
 ];
 
-/** The composition roots, which hand the clock of the machine in: of the hub, and of a process of its own. */
+/** Composition roots, which inject the system clock: of the hub, and of a child process. */
 const roots = ['hub', 'hub/app', 'hub/documentation/process/run-in-process.ts'];
 const isExempt = (file: string) =>
   roots.includes(file) || [...roots, 'hub/core'].includes(dirname(file));
 
-/** Without the comments that begin a line: they may name anything. */
+/** Removes comments at the beginning of a line, which may name these functions. */
 const withoutComments = (source: string) =>
   source.replaceAll(/^\s*(?:\/\*[^]*?\*\/|\/\/.*$)/gm, '');
 
-/** Methods of sockets and responses are declared, in types and classes, by the names of timers. */
+/** Removes declarations of the method `setTimeout` of sockets and responses, in types and classes. */
 const withoutMethods = (source: string) => source.replaceAll(/^ *setTimeout\(\w+: .*$/gm, '');
 
 test('time comes from the clock that is handed in, so that tests move it by hand', () => {
