@@ -95,7 +95,7 @@ export async function measureDocumentation(rounds: number, progress: (text: stri
     });
   }
 
-  /** Calls `work` during a documentation run. `isDone` tells it when the run has ended. */
+  /** Calls `work` during a documentation run. `isDone` returns true once the run has ended. */
   async function whileDocumenting<T>(work: (isDone: () => boolean) => Promise<T>): Promise<T> {
     await rm(join(vault, 'app'), { recursive: true, force: true });
     const begun = performance.now();

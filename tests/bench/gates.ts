@@ -121,8 +121,8 @@ export function gateLines(findings: Findings): readonly string[] {
 }
 
 /**
- * Compares the cost of a byte of the largest result with that of the smallest. It is linear if they are nearly equal:
- * large results leave the CPU caches. Copying all received bytes for each chunk would cost ten times as much.
+ * Compares the cost of a byte of the largest result with that of the smallest. The cost is linear if they are nearly
+ * equal: large results leave the CPU caches. Copying all received bytes for each chunk would cost ten times as much.
  */
 function linear({ runtime, nsPerByte }: Growth): string {
   const [least = 0] = largeSizes;

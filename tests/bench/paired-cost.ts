@@ -190,7 +190,7 @@ async function inTurn<T, R>(
   return results.toSorted((a, b) => a.at - b.at).map(({ result }) => result);
 }
 
-/** What one setup adds to another. */
+/** Cost that one setup adds to another. */
 type Compared = {
   /** Difference of the last setup to the mean of the first two runs. */
   readonly added: number;

@@ -34,7 +34,7 @@ export type RegistryDouble = AsyncDisposable & {
   /** Entries, with the newest version of each server last. */
   servers: readonly Registered[];
   fault: RegistryFault | undefined;
-  /** Path and query of each request. */
+  /** Path and query of each request, in order. */
   readonly asked: string[];
   /** Number of answers with 304, because the client has the current content. */
   readonly unchanged: number;

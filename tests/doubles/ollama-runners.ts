@@ -6,11 +6,11 @@ import type { Asked } from './ollama-reply.ts';
 /** Times that models take for their work. Observed in Ollama 0.24.0 on a CPU, with its default settings. */
 export type RunnerTimes = {
   readonly clock: Clock;
-  /** Time to load a model that is not in memory, or that is loaded with another `num_ctx`. */
+  /** Time in ms to load a model that is not in memory, or that is loaded with another `num_ctx`. */
   readonly loadMs?: number;
   /** Time to read one token of a prompt, in ms. */
   readonly promptTokenMs?: number;
-  /** Time to write one line of an answer. */
+  /** Time to write one line of an answer, in ms. */
   readonly lineMs?: number;
   /** Maximum number of models in memory (OLLAMA_MAX_LOADED_MODELS). */
   readonly maxLoaded?: number;

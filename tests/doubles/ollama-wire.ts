@@ -15,7 +15,7 @@ export type Answer = {
   readonly status: number;
   readonly type: 'application/json; charset=utf-8' | 'application/x-ndjson' | 'text/plain';
   readonly values: readonly unknown[];
-  /** Called before the last line is sent. */
+  /** Called before the last line of the answer is sent. */
   readonly completed?: () => void;
   /** Fault with which the answer is sent. */
   readonly fault?: Fault | undefined;
@@ -26,7 +26,7 @@ type World = {
   readonly reply: (asked: Asked) => Reply | Promise<Reply>;
   /** Whether /api/tags lists the capabilities of models. False: only /api/show has them, as in Ollama 0.24.0. */
   readonly listsCapabilities: boolean;
-  /** Time to read one token of a prompt, as answers report it. */
+  /** Time in ms to read one token of a prompt, as answers report it. */
   readonly promptTokenMs?: number;
 };
 

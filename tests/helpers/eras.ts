@@ -49,7 +49,7 @@ export type EraClient = AsyncDisposable & {
   readonly asked: readonly string[];
   /** Notifications that the client received, except those of progress. */
   readonly heard: readonly Heard[];
-  /** Empties `asked` and `heard`. */
+  /** Empties the lists `asked` and `heard`. */
   forget(): void;
   /** Waits for a notification whose params contain `part`. */
   hears(method: string, part?: string): Promise<Heard>;

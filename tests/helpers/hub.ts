@@ -130,7 +130,7 @@ export type TestHub = AsyncDisposable & {
   readonly url: string;
   /** Headers of a request that administers the hub. */
   readonly ownerHeaders: { readonly authorization: string };
-  /** What commands need to reach this hub as its owner. */
+  /** Address and credentials with which commands reach this hub as its owner. */
   readonly place: {
     readonly url: string;
     readonly token: undefined;

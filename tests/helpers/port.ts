@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 
-/** Ports below the range from which the system assigns ports, and below those of hubs in Docker Compose tests. */
+/** Ports below the range from which the system assigns ports, and below those of compose.test.ts. */
 const [firstPort, pairCount] = [10_000, 5_000];
 /** `fetch` refuses to connect to this port (fetch.spec.whatwg.org, "port blocking"). */
 const blockedPort = 10_080;
@@ -11,7 +11,7 @@ let pair = Math.floor(Math.random() * pairCount);
 
 /**
  * Returns a port on which no process listens. The system assigns it to no other process, not even while its listener is
- * down for a while, as it may do with a port from listening on 0.
+ * down for a while. A port from listening on 0 may be assigned again.
  */
 export async function freePort(): Promise<number> {
   for (;;) {

@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { test } from 'vitest';
 import { copyTree } from '#helpers/tree';
 
-/** Modules that cost memory when more than their types is imported, and what to do instead. */
+/** Modules that cost memory if more than their types are imported, and what to do instead. */
 const costly: Readonly<Record<string, string>> = {
   'node:http': 'use `http` of #core',
   'node:https': 'use `https` of #core',

@@ -18,7 +18,7 @@ const run = promisify(execFile);
 const folder = join(import.meta.dirname, '..', '..', 'images', 'agent');
 
 type Call = { readonly name: string; readonly input: object };
-/** What the model receives: the system prompt, and the role and the texts or results of each message. */
+/** Input of the model: system prompt, messages with their role and text, and names of the tools. */
 type Asked = {
   readonly system: string;
   readonly messages: readonly { readonly role: string; readonly text: string }[];

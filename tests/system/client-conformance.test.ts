@@ -7,7 +7,7 @@ import {
   startClientSuite,
 } from '#fixtures/conformance/client-suite';
 
-/** Scenarios of the suite for clients that the hub passes, by revision. Those below are left out. */
+/** Scenarios for clients that the hub has to pass, by revision. The suite also has those listed below. */
 const played = [
   ['initialize', '2025-11-25'],
   ['tools_call', '2025-11-25'],

@@ -36,7 +36,7 @@ const configOf = (runtime: 'docker' | 'process') => ({
         fixture(runtime, 'echo.mjs'),
       ]),
     ),
-    // With this timeout all others run before the start of this server has failed, once.
+    // With so long a timeout, all other servers run before this one has failed. It has only one attempt.
     'never-ready': fixture(runtime, 'never-ready.mjs', { start_timeout: 10, max_restarts: 0 }),
     'exit-at-once': fixture(runtime, 'exit-at-once.mjs'),
     noisy: fixture(runtime, 'stdout-noise.mjs'),

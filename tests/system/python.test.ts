@@ -108,5 +108,5 @@ describe.skipIf('missing' in found)('the official Python SDK', () => {
   });
 });
 
-/** A URI that two servers have is prefixed with the name of the second one. */
+/** If two servers have the same URI, the name of the second server is put in front of its URI. */
 const copies = (...names: readonly string[]) => names.map(name => `modern+test://${name}`);
