@@ -84,7 +84,7 @@ export async function openNamedClients(options: NamedClientsOptions, needs: Name
     if (why !== undefined) return why;
     const inConfig = configured().find(one => one.name === name);
     if (inConfig && (inConfig.administer || inConfig.heldBack !== undefined))
-      return `the config lets ${name} administer the hub, which no login does`;
+      return `the config lets ${name} administer the hub, and a login must not grant that`;
     const old = stored.made.get(name);
     return inConfig?.tokenDigest === undefined && (!old || isLoginOf(old, client))
       ? undefined

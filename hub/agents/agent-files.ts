@@ -34,7 +34,7 @@ export function createAgentFiles(workspaceOf: (id: string) => string): AgentFile
       const unknown = (cause?: unknown) =>
         new HubError(
           'HUB_AGENT_FILE_UNKNOWN',
-          `path: ${JSON.stringify(path.slice(0, 200))} is no regular file in the workspace of ${id}. List its files, and use one of these paths`,
+          `path: ${JSON.stringify(path.slice(0, 200))} is not a regular file in the workspace of ${id}. List its files, and use one of these paths`,
           { cause },
         );
       const parts = path.split('/');

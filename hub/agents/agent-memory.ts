@@ -163,7 +163,10 @@ export function createAgentMemory(
 
   const removeRest = (doomed: string) =>
     rm(doomed, { recursive: true, force: true }).catch((error: unknown) =>
-      log.warn({ folder: doomed, error: messageOf(error) }, 'files of a removed agent are left'),
+      log.warn(
+        { folder: doomed, error: messageOf(error) },
+        'files of a removed agent could not be removed',
+      ),
     );
 
   const write = (file: string, value: object) =>

@@ -173,7 +173,7 @@ export interface Agents {
     readonly position: number;
   }>;
   messages(id: string, request: ConversationRequest, signal: AbortSignal): Promise<Conversation>;
-  /** False if the message has its outcome already. */
+  /** False if the message has ended already. */
   cancel(id: string, messageId: string): Promise<boolean>;
   configure(id: string, patch: unknown): Promise<AgentView>;
   stop(id: string): Promise<void>;

@@ -108,7 +108,7 @@ export function createAgent(record: AgentRecord, needs: AgentNeeds) {
       let next: PendingMessage | undefined = first;
       for (; next && !isOver; [next] = open()) await takeTurn(next);
     } catch (error) {
-      log.error({ error: messageOf(error) }, 'the agent cannot go on');
+      log.error({ error: messageOf(error) }, 'the agent cannot continue');
     } finally {
       // At once: a message that is accepted later begins anew.
       working = undefined;

@@ -258,7 +258,7 @@ export function createAgents(
           agent
             .begin()
             .catch((error: unknown) =>
-              log.error({ agent: agent.id, error: messageOf(error) }, 'the agent cannot go on'),
+              log.error({ agent: agent.id, error: messageOf(error) }, 'the agent cannot continue'),
             );
       },
       async stop() {

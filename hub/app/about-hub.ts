@@ -7,7 +7,7 @@ export const aboutHub = async (
   place: { readonly auto: string; readonly engine: string },
 ) => ({
   sandbox: sandboxText(place),
-  config: `${file}${(await shipped?.standsIn(file)) ? ' (that of AgentHub: there is none here)' : ''}, watched: changes apply at once`,
+  config: `${file}${(await shipped?.standsIn(file)) ? ' (the one of AgentHub, as there is none here)' : ''}, watched: changes apply at once`,
 });
 
 const sandboxText = ({ auto, engine }: { readonly auto: string; readonly engine: string }) =>

@@ -60,7 +60,7 @@ export function createCallToken(
   function refresh(): void {
     const server = exposure.forwarder === undefined ? undefined : findNetworked();
     if (server === undefined) {
-      if (current) log.info({}, 'calls need no token any more');
+      if (current) log.info({}, 'calls no longer need a token');
       current = undefined;
       return;
     }

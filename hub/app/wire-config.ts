@@ -95,7 +95,7 @@ export function createConfiguration(files: ConfigFiles, needs: Needs) {
       const done = await servers.apply(config);
       const { failed, unchanged: _, ...names } = done;
       log.info(names, 'the config was changed');
-      const stays = 'the new entry did not come up: the server stays as it was';
+      const stays = 'the server did not start with the new entry, and stays as it was';
       for (const { server, error } of failed) log.error({ server, error: error.message }, stays);
       return done;
     } catch (error) {
@@ -122,7 +122,7 @@ export function createConfiguration(files: ConfigFiles, needs: Needs) {
   /** Returns a message for each server whose new entry failed to start, so that the previous one is still running. */
   const refused = () =>
     servers.all.flatMap(({ config: { name }, refusedEntry }) =>
-      refusedEntry ? `the new entry of ${name} did not come up: ${refusedEntry.error.message}` : [],
+      refusedEntry ? `${name} did not start with the new entry: ${refusedEntry.error.message}` : [],
     );
 
   async function allow(names: readonly string[]): Promise<void> {

@@ -64,7 +64,7 @@ export async function createPrompts(
       await rules.start(signal);
       if (ollama.url === undefined) return;
       open().catch((error: unknown) =>
-        log.error({ error: messageOf(error) }, 'what improves prompts could not be started'),
+        log.error({ error: messageOf(error) }, 'the prompt enhancer could not be started'),
       );
     },
     async stop(): Promise<void> {
@@ -121,7 +121,7 @@ function createSource(
       const opened = await open().catch(messageOf);
       if (typeof opened !== 'string')
         return await opened.enhancer.enhance({ prompt, client }, signal, tell);
-      const reason = `what improves prompts could not be started: ${opened}`;
+      const reason = `the prompt enhancer could not be started: ${opened}`;
       const about = { client: client ?? 'default', rule: 'default', tookMs: 0 };
       return { prompt, enhanced: false, source: 'unchanged', reason, ...about };
     },

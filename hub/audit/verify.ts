@@ -108,7 +108,7 @@ function createChecker(head: Position | undefined, report: (problem: AuditProble
       lastPlace = place;
       const line = parseLine(bytes.toString());
       if (!line) {
-        report({ ...place, message: 'this is no line of an audit log' });
+        report({ ...place, message: 'this is not a line of an audit log' });
         // The hash of its block includes this text, whatever it is.
         if (end) end = { seq: end.seq + 1, block: blockOf(bytes, end.seq + 1, false) };
         return;

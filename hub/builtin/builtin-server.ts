@@ -189,7 +189,7 @@ function describeIssue(issue: z.core.$ZodIssue, known: readonly string[]): strin
         : allowed.length === 0
           ? 'leave it out, as there are none'
           : `the arguments are ${allowed.join(' and ')}`;
-    return `${key}: is no argument; ${remedy}`;
+    return `${key}: is not an argument; ${remedy}`;
   }
   if (issue.code === 'invalid_type') {
     const remedy = `write ${typeInWords(issue.expected)}`;

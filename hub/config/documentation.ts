@@ -66,7 +66,7 @@ export function readDocumentation(
     )
       problems.push({
         path: [...path, 'url'],
-        text: 'is no address of the plugin: write "https://" with host and port. The plugin must not be used without TLS, as its key could be read',
+        text: 'is not an address of the plugin: write "https://" with host and port. The plugin must not be used without TLS, as its key could be read',
       });
     if (certificate === undefined && print === undefined)
       problems.push({

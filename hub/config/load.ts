@@ -187,7 +187,7 @@ const unknownProfiles = (
     return [
       {
         path: ['clients', name, 'profile'],
-        text: `is no profile of the config: ${hint}`,
+        text: `is not a profile of the config: ${hint}`,
         showsValue: true,
       },
     ];

@@ -82,7 +82,7 @@ export function readModels(
 }
 
 const wrongUrl =
-  'is no base URL: write one with http:// or https://, without user, password, "?" and "#"';
+  'is not a base URL: write one with http:// or https://, without user, password, "?" and "#"';
 
 function isBaseUrl(text: string): boolean {
   const url = URL.parse(text);

@@ -164,7 +164,7 @@ export function refused(
   }
   return failed(
     message === undefined
-      ? `what answers at ${url} is no AgentHub (HTTP status ${status}). Name the hub with --url`
+      ? `the program at ${url} is not AgentHub (HTTP status ${status}). Name the hub with --url`
       : `the hub at ${url} refuses the connection: ${message}`,
   );
 }

@@ -29,7 +29,7 @@ export function actions({ servers, installs, prompts, jobs, changes, system }: P
           { data: { server: name } },
         );
       work(server).catch((error: unknown) =>
-        system.log.info({ server: name, error: messageOf(error) }, `the ${done} came to nothing`),
+        system.log.info({ server: name, error: messageOf(error) }, `the ${done} failed`),
       );
       return answerOf(request, { done, about: name, page: paths.server(name) });
     };

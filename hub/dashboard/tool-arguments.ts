@@ -65,7 +65,7 @@ function valueOf(field: SingleField, name: string, text: string): Json {
       return text;
     case 'boolean':
       if (text !== 'true' && text !== 'false')
-        throw invalid(`${name}: ${shownOf(text)} is no boolean: write true or false`);
+        throw invalid(`${name}: ${shownOf(text)} is not a boolean: write true or false`);
       return text === 'true';
     case 'number':
     case 'integer':
@@ -77,6 +77,7 @@ function valueOf(field: SingleField, name: string, text: string): Json {
   }
 }
 
+const numberNames = { number: 'a number', integer: 'an integer' };
 const numberForms = {
   number: 'a number with digits, such as 3 or 0.5',
   integer: 'a whole number, such as 3',
@@ -86,7 +87,9 @@ function numberOf(kind: 'number' | 'integer', name: string, text: string): Json 
   // Reject blank text, which `Number` converts to 0.
   const value = text.trim() === '' ? NaN : Number(text);
   if (!Number.isFinite(value) || (kind === 'integer' && !Number.isInteger(value)))
-    throw invalid(`${name}: ${shownOf(text)} is no ${kind}: write ${numberForms[kind]}`);
+    throw invalid(
+      `${name}: ${shownOf(text)} is not ${numberNames[kind]}: write ${numberForms[kind]}`,
+    );
   // Keep the digits of integers above 2^53. JSON allows neither "+" nor leading zeros.
   const [, sign = '', digits] = /^\s*([+-]?)0*(\d+)\s*$/.exec(text) ?? [];
   if (Number.isSafeInteger(value) || digits === undefined) return value;
@@ -113,7 +116,7 @@ function jsonOf(name: string, text: string): Json {
   try {
     return parseExactly(text);
   } catch (cause) {
-    throw invalid(`${name}: is no JSON: write a value as JSON has it`, cause);
+    throw invalid(`${name}: is not JSON: write a value as JSON has it`, cause);
   }
 }
 

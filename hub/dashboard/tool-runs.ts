@@ -162,7 +162,7 @@ export function createToolRuns({ router, clock, newId, version }: Needs) {
     if (kept) return kept;
     throw new HubError(
       'HUB_CALL_UNKNOWN',
-      'This call is not known any more: newer calls have replaced it, or the hub was restarted',
+      'This call is no longer known: newer calls have replaced it, or the hub was restarted',
     );
   };
 

@@ -128,7 +128,7 @@ function refuseUnknown(app: FastifyInstance): void {
         .code(405)
         .header('allow', methods)
         .send(refusalBody(url, `${method} is not a method of ${url}, which takes ${methods}`));
-    const message = `${method} ${url} is no path of this hub`;
+    const message = `${method} ${url} is not a path of this hub`;
     return reply.code(404).send({ error: { code: 'HUB_REQUEST_INVALID', message } });
   });
 }

@@ -19,7 +19,7 @@ const statuses: ReadonlyMap<string, readonly [status: number, message: string]> 
 export function refuseUnreadable(error: Error & { readonly code?: string }, socket: Duplex): void {
   // An answer has begun, or the client has reset the connection.
   if (error.code === 'ECONNRESET' || isAnswering(socket)) return void socket.destroy();
-  const unknown = `the request is no HTTP that the hub can read (${error.message})`;
+  const unknown = `the request is not HTTP that the hub can read (${error.message})`;
   const [status, message] = statuses.get(error.code ?? '') ?? [400, unknown];
   refuse(socket, status, new HubError('HUB_REQUEST_INVALID', message));
 }

@@ -114,8 +114,8 @@ export function refusalOf(
   const oddity = oddityOf(one);
   if (oddity !== undefined) return oddity;
   if (version === 'latest' && registryType !== 'oci')
-    return 'its version is "latest", which is none';
-  if (/^-|[\s\0]/.test(`${identifier}${version ?? ''}`)) return 'its identifier is no name';
+    return 'its version is "latest", which is not a version';
+  if (/^-|[\s\0]/.test(`${identifier}${version ?? ''}`)) return 'its identifier is not a name';
   const whys = one.runtimeArguments?.map(argument =>
     runtimeRefusalOf(argument, registryType, given),
   );

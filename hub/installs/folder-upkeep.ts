@@ -22,7 +22,7 @@ export function createFolderUpkeep(dataDir: string): Upkeep {
     async discard({ kind, name }) {
       // A server's name has no dot and no slash. Its folder is therefore a direct child of the servers' folder.
       if (kind !== 'folder' || dirname(resolve(name)) !== resolve(serverFolder(dataDir, '.')))
-        throw new HubError('HUB_INTERNAL', `${name} is no folder of a server`);
+        throw new HubError('HUB_INTERNAL', `${name} is not a folder of a server`);
       await rm(name, { recursive: true, force: true });
     },
   };

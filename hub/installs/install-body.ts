@@ -92,12 +92,12 @@ function unknownKey(key: string): readonly string[] {
   return [
     otherwise === undefined
       ? noField(key, 'an install', allowed)
-      : `${key}: is no field of an install: ${otherwise}`,
+      : `${key}: is not a field of an install: ${otherwise}`,
   ];
 }
 
 const noField = (key: string, of: string, allowed: readonly string[]) =>
-  `${key}: is no field of ${of}. Remove it; allowed are ${allowed.join(', ')}`;
+  `${key}: is not a field of ${of}. Remove it; allowed are ${allowed.join(', ')}`;
 
 const invalid = (problems: readonly string[]) =>
   new HubError('HUB_REQUEST_INVALID', problems.join('\n'), { data: { problems } });

@@ -29,7 +29,7 @@ export function describe(
     in_clear: inClear,
     warnings: inClear.map(
       path =>
-        `${path} may be a secret, and stands in clear in the config file. Store it with "agenthub secret set NAME" and write "\${secret:NAME}" in its place, or set a variable of the environment or of .env and write "\${NAME}"`,
+        `${path} may be a secret, and the config file contains it in clear text. Store it with "agenthub secret set NAME" and write "\${secret:NAME}" in its place, or set a variable of the environment or of .env and write "\${NAME}"`,
     ),
   };
 }

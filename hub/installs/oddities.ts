@@ -20,7 +20,7 @@ export function oddityOf(one: ServerPackage): string | undefined {
   if (place !== undefined) return `its ${place} has control characters`;
   const programs = runners[registryType] ?? [];
   if (runtimeHint !== undefined && !programs.includes(runtimeHint))
-    return `it is to be run by ${JSON.stringify(runtimeHint.slice(0, 60))} (runtimeHint), which runs no packages of ${registryType}`;
+    return `its runtimeHint is ${JSON.stringify(runtimeHint.slice(0, 60))}, which does not run packages of ${registryType}`;
   const folder = runtimeArguments.map(folderIn).find(found => found !== undefined);
   if (folder !== undefined)
     return `it wants the folder ${JSON.stringify(folder.slice(0, 200))} of this machine, which its publisher chose`;

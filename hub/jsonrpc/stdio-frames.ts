@@ -58,7 +58,7 @@ export function openFrames(
   };
   const inputEnded = () => end('the client closed its end', true);
   // A closed pipe is only detected on write (EPIPE).
-  const outputEnded = () => end('the client does not read any more', false);
+  const outputEnded = () => end('the client no longer reads', false);
 
   function write(messages: readonly Buffer[]): void {
     if (output.destroyed || output.writableEnded) return;

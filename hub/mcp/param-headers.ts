@@ -89,7 +89,7 @@ export function readParamHeaders(tool: Buffer): ParamHeaders {
     if (!reachable || path.length === 0)
       return 'may stand in properties only, not under items, $defs, oneOf and the like';
     if (typeof name !== 'string' || !token.test(name))
-      return `is ${JSON.stringify(name)}, which is no name of a header`;
+      return `is ${JSON.stringify(name)}, which is not a name of a header`;
     if (typeof type !== 'string' || !types.includes(type))
       return `is for ${types.join(', ')}, and the type is ${JSON.stringify(type) ?? 'not told'}`;
     if (seen.has(name.toLowerCase())) return `${JSON.stringify(name)} is declared twice`;

@@ -30,7 +30,7 @@ export function restrictToProfile(
     rule: `profiles.${name}`,
     reason: rules
       ? `the profile ${JSON.stringify(name)} does not show it. Add it to profiles.${name} in the config, or connect without the profile`
-      : `the profile ${JSON.stringify(name)} is not in the config any more. Connect without it, or with another`,
+      : `the profile ${JSON.stringify(name)} is no longer in the config. Connect without it, or with another`,
   };
   return restrict(base, shows, leftOut);
 }

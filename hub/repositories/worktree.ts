@@ -31,7 +31,7 @@ export function createWorktree(place: WorktreePlace, { git, exclusive }: Needs):
   async function head(signal: AbortSignal): Promise<CommitId> {
     const found = await findBranch(git, branch, signal);
     if (found !== undefined) return found;
-    throw new HubError('HUB_REPOSITORY_UNKNOWN', `the branch ${branch} does not exist any more`);
+    throw new HubError('HUB_REPOSITORY_UNKNOWN', `the branch ${branch} no longer exists`);
   }
 
   /**

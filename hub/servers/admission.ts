@@ -76,7 +76,7 @@ export function createAdmission(config: Bounds, { clock, breaker, revive }: Admi
     const seconds = Math.max(1, Math.ceil(retryAfterMs / 1000));
     return new HubError(
       'HUB_BREAKER_OPEN',
-      `${bounds.name} is not called for now: ${failures} calls in a row came to nothing, the last as ${why}. Try again in ${seconds} s`,
+      `${bounds.name} is not called for now: ${failures} calls in a row failed, the last with ${why}. Try again in ${seconds} s`,
       { data: { server: bounds.name, retryable: true, retryAfterMs } },
     );
   }

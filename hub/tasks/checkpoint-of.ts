@@ -19,6 +19,6 @@ export function checkpointOf(
   if (found.length === 1 && commit !== undefined) return commit;
   throw new HubError(
     'HUB_REQUEST_INVALID',
-    `checkpoint: ${JSON.stringify(wanted?.slice(0, 60) ?? '')} is no checkpoint of ${contract.task_id}: write "base" or one of ${commits.map(one => one.slice(0, 12)).join(', ') || 'none, as it was not set up'}`,
+    `checkpoint: ${JSON.stringify(wanted?.slice(0, 60) ?? '')} is not a checkpoint of ${contract.task_id}: write "base" or one of ${commits.map(one => one.slice(0, 12)).join(', ') || 'none, as it was not set up'}`,
   );
 }

@@ -177,7 +177,7 @@ const invalidContract = (source: string, problem: string, cause?: unknown) =>
 function describeProblem(problem: z.core.$ZodIssue): string {
   const field = problem.path.join('.') || 'the contract';
   if (problem.code === 'unrecognized_keys')
-    return `${[...problem.path, problem.keys[0]].join('.')}: is no field of a contract: remove it or correct its spelling`;
+    return `${[...problem.path, problem.keys[0]].join('.')}: is not a field of a contract: remove it or correct its spelling`;
   if (problem.code === 'invalid_type')
     return problem.input === undefined
       ? `${field}: is missing: write ${article(problem.expected)}`

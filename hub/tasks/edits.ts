@@ -24,7 +24,7 @@ export function applyBlocks(
     }
     if (text === undefined)
       return {
-        problem: `${path} does not exist, or is no text file: ${block.kind === 'delete' ? 'it cannot be deleted' : 'write it with "@@@ FILE"'}`,
+        problem: `${path} does not exist, or is not a text file: ${block.kind === 'delete' ? 'it cannot be deleted' : 'write it with "@@@ FILE"'}`,
       };
     if (block.kind === 'delete') {
       files.push({ path, content: undefined });

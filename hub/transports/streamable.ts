@@ -183,7 +183,7 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
     const lastSeen = lastId === undefined ? undefined : parseEventId(String(lastId));
     const isReadable = lastId === undefined || lastSeen !== undefined;
     if (!isReadable || !http.resume(response, lastSeen)) {
-      const why = 'the events after that Last-Event-ID are not kept any more';
+      const why = 'the events after that Last-Event-ID are no longer stored';
       return refuse(response, 400, refused, why);
     }
     sessions.use(http);

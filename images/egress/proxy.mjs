@@ -143,7 +143,7 @@ export function createProxy({ findServer, countServers, outside, reports }) {
   const serverOf = ({ remoteAddress, localAddress }) => {
     const server = findServer(remoteAddress, localAddress);
     if (server) return server;
-    throw new Refused(403, 'the server has no list any more');
+    throw new Refused(403, 'the server no longer has a list');
   };
 
   async function forward(server, request, response) {

@@ -81,7 +81,7 @@ function problemOfV6(address, isInternal) {
   if (privateV6.check(address, 'ipv6')) return isInternal ? undefined : 'is a private address';
   // Everything else that is not global, IPv4 addresses in IPv6 notation included.
   const isGlobal = publicV6.check(address, 'ipv6') && !tunnelsV6.check(address, 'ipv6');
-  return isGlobal ? undefined : 'is no public address';
+  return isGlobal ? undefined : 'is not a public address';
 }
 
 /** The subnets of all servers, as `10.0.0.0/16`. */

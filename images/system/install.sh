@@ -10,7 +10,7 @@ apt-get update -q
 for package in $PACKAGES; do
   # apt-get would take an unknown name for a pattern.
   if ! apt-cache show --no-all-versions "$package" >/dev/null 2>&1; then
-    echo "system_packages: $package is no package of $(. /etc/os-release && echo "$PRETTY_NAME"). Look for its name at https://packages.debian.org" >&2
+    echo "system_packages: $package is not a package of $(. /etc/os-release && echo "$PRETTY_NAME"). Look for its name at https://packages.debian.org" >&2
     exit 1
   fi
 done

@@ -138,7 +138,7 @@ describe('a made token', () => {
 
 describe('the file', () => {
   test.each([
-    ['is no JSON', '{"made": {'],
+    ['is not JSON', '{"made": {'],
     ['is empty', ''],
     ['holds a list', '[]'],
     ['lacks a part', '{"made": {}, "revoked": []}'],

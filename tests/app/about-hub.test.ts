@@ -14,7 +14,7 @@ test('the config is that of AgentHub only while there is no file of the user', a
   const shipped = createShippedFiles({ [file]: comes });
   const place = { auto: 'docker', engine: 'Docker Engine 1' };
   const shown = async () => (await aboutHub({ file, shipped }, place)).config;
-  const theirs = `${file} (that of AgentHub: there is none here), watched: changes apply at once`;
+  const theirs = `${file} (the one of AgentHub, as there is none here), watched: changes apply at once`;
   assert.equal(await shown(), theirs);
   await writeFile(file, '{"servers": {}}');
   assert.equal(await shown(), `${file}, watched: changes apply at once`);

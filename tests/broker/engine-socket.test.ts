@@ -15,7 +15,7 @@ describe('an answer of the engine', () => {
   test.each<[string, number, string, unknown]>([
     ['is JSON', 200, '{"Id":"n"}', { Id: 'n' }],
     ['is an error with a body', 404, '{"message":"no"}', { message: 'no' }],
-    ['is no JSON', 500, '<html>', undefined],
+    ['is not JSON', 500, '<html>', undefined],
     ['is empty', 204, '', undefined],
   ])('%s: its status and its body are given', async (_, status, text, body) => {
     const answer = await ask((request, response) => {

@@ -21,7 +21,10 @@ test.each([
   [{ server: 'echo', lines: 0 }, 'lines: 0 is too small: write 1 or more'],
   [{ server: 'echo', lines: 11 }, 'lines: 11 is too large: write 10 or less'],
   [{ server: 'echo', lines: 1.5 }, 'lines: write a whole number, not 1.5'],
-  [{ server: 'echo', all: true }, 'all: is no argument; the arguments are "server" and "lines"'],
+  [
+    { server: 'echo', all: true },
+    'all: is not an argument; the arguments are "server" and "lines"',
+  ],
   ['echo', 'arguments: write an object, not "echo"'],
 ])('%j is refused with field, value and remedy', (given, message) => {
   assert.throws(() => parseArguments(schema, given), { code: 'HUB_REQUEST_INVALID', message });
@@ -46,7 +49,7 @@ test('a refused value that is cut within a character is shown as valid Unicode',
 
 test('a tool without arguments says that it has none', () => {
   assert.throws(() => parseArguments(z.strictObject({}), { all: true }), {
-    message: 'all: is no argument; leave it out, as there are none',
+    message: 'all: is not an argument; leave it out, as there are none',
   });
 });
 

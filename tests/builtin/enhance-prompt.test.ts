@@ -101,7 +101,7 @@ describe('a hub that improves prompts', () => {
     [{}, /^prompt: is missing/],
     [{ prompt: 3 }, /^prompt: write a string/],
     [{ prompt: ' ' }, /^prompt: must not be empty/],
-    [{ prompt: 'p', style: 'x' }, /^style: is no argument; "prompt" is the only one/],
+    [{ prompt: 'p', style: 'x' }, /^style: is not an argument; "prompt" is the only one/],
     ['p', /^arguments: write an object/],
   ])('refuses %j so that a model can mend it, and a prompt by an error', async (given, why) => {
     const { source, asked } = createScriptedPrompts();

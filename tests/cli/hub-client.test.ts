@@ -32,7 +32,7 @@ describe('without a hub that lets it in', () => {
     for (const args of [['list'], ['call', 'x'], ['restart', 'x']]) {
       const { code, err } = await cli([...args, '--url', `${other.url}/mcp`]);
       assert.equal(code, 1);
-      assert.match(err, /is no AgentHub|does not respond as an MCP hub/);
+      assert.match(err, /is not AgentHub|does not respond as an MCP hub/);
     }
   });
 

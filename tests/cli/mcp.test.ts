@@ -71,7 +71,7 @@ test('that the session cannot be ended is no failure', async () => {
 });
 
 describe('tools', () => {
-  test('are those of all pages, without what is no tool', async () => {
+  test('are those of all pages, without what is not a tool', async () => {
     const pages = [
       { tools: [{ name: 'a' }, { title: 'no name' }, 'b'], nextCursor: '' },
       { nextCursor: 'x' },
@@ -159,9 +159,9 @@ describe('a call', () => {
 
   test.for([
     ['that ends without an answer', () => events({ method: 'x' })],
-    ['that is no JSON', () => responseOf({ body: ['<h1>'] })],
+    ['that is not JSON', () => responseOf({ body: ['<h1>'] })],
     ['without result and error', () => ({})],
-    ['with a result that is no object', () => ({ result: 'x' })],
+    ['with a result that is not an object', () => ({ result: 'x' })],
   ] as const)('with a response %s is that of no hub', async ([, answer]) => {
     const { mcp } = await open(answer);
     await assert.rejects(

@@ -6,7 +6,7 @@ import { responseOf } from './scripted-hub.ts';
 const eventsOf = async (...body: readonly (string | Buffer)[]) =>
   await Array.fromAsync(readEvents(responseOf({ body })));
 
-test('what is no object has no fields, and what is no list has no objects', () => {
+test('what is not an object has no fields, and what is not a list has no objects', () => {
   for (const value of [undefined, null, 'x', 1, ['a']]) assert.deepEqual(fieldsOf(value), {});
   for (const value of [undefined, { 0: {} }, 'x']) assert.deepEqual(objectsIn(value), []);
   assert.deepEqual(objectsIn([{ a: 1 }, null, 'x', [1]]), [{ a: 1 }]);

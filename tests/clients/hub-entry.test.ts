@@ -159,7 +159,7 @@ test.each([
   ['an archive', specs('agenthub@file:agenthub.tgz')],
   ['another package', specs('agenthub-other@1')],
   ['nothing', '{}'],
-  ['what is no JSON', '{'],
+  ['what is not JSON', '{'],
 ])('a program that npx runs from %s is started by its path', async (_, manifest) => {
   const script = await inCache(manifest);
   assert.deepEqual(await bridgeOf(script), { command: '/usr/bin/node', args: [script] });

@@ -18,7 +18,7 @@ test('the official registry is the default, and others may be anywhere', () => {
 });
 
 test.each(['ftp://x', 'https://user:pass@x', 'https://x?key=1', 'https://x/#a', 'registry'])(
-  '%s is no address of a registry',
+  '%s is not an address of a registry',
   url => {
     assert.ok(catalogSchema.safeParse({ url }).error);
   },

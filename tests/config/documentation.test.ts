@@ -42,7 +42,7 @@ test('a secret that is not set is no problem of the file', () => {
 test.each([
   [{ key: 'k' }, /needs "certificate" or "fingerprint"/],
   [{ key: 'k', fingerprint, url: 'http://127.0.0.1:27123' }, /must not be used without TLS/],
-  [{ key: 'k', fingerprint, url: 'https://a:b@c' }, /is no address of the plugin/],
+  [{ key: 'k', fingerprint, url: 'https://a:b@c' }, /is not an address of the plugin/],
 ])('%j is refused', (obsidian, message) => {
   assert.match(
     read({ obsidian })

@@ -56,7 +56,7 @@ describe('a file over the one that it extends', () => {
     });
   });
 
-  test('replaces what is no object', () => {
+  test('replaces what is not an object', () => {
     assert.deepEqual(merged([1], { a: 1 }), { a: 1 });
     assert.equal(merged({ a: 1 }, 2), 2);
   });

@@ -80,8 +80,8 @@ describe('what makes no sense is refused', () => {
   ])('%s', url => {
     const { problems } = read({ providers: { work: { url } } });
     assert.deepEqual(
-      problems.map(({ path, text }) => [path.join('.'), text.slice(0, 14)]),
-      [['models.providers.work.url', 'is no base URL']],
+      problems.map(({ path, text }) => [path.join('.'), text.slice(0, 17)]),
+      [['models.providers.work.url', 'is not a base URL']],
     );
   });
 

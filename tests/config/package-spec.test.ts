@@ -67,7 +67,7 @@ describe('the package key', () => {
     'uvx:x==!1',
     'x@1!2.0',
     `x${'y'.repeat(300)}`,
-  ])('%j is no package', written => {
+  ])('%j is not a package', written => {
     assert.equal(findPackage(written), undefined);
   });
 });

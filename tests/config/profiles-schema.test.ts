@@ -57,7 +57,7 @@ test.each([
   [{ profiles: { work: { tag: 'x' } } }, /profiles\.work\.tag.*"tags"/s],
   [
     { profiles: { work: {} }, clients: { cursor: { profile: 'wrok' } } },
-    /clients\.cursor\.profile.*"wrok".*is no profile of the config: write "work"/s,
+    /clients\.cursor\.profile.*"wrok".*is not a profile of the config: write "work"/s,
   ],
 ] as const)('%j is refused', async (written, message) => {
   await assert.rejects(read(written), message);

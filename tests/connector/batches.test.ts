@@ -43,7 +43,7 @@ describe('the answers to a batch', () => {
     assert.equal(dropped(4), undefined);
   });
 
-  test('are nothing for notifications, and at once for what is no message', () => {
+  test('are nothing for notifications, and at once for what is not a message', () => {
     const { add, keptBytes } = open();
     assert.equal(add(notification), undefined);
     assert.match(JSON.stringify(add(notification, 5, 6)), /^\[.*-32600.*-32600.*\]$/);

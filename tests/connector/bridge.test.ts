@@ -251,7 +251,7 @@ describe('connect-stdio', () => {
     await until(() => hub.router.sessionCount === 0);
   });
 
-  test('answers itself what is no JSON-RPC, and what is too long for the hub', async () => {
+  test('answers itself what is not JSON-RPC, and what is too long for the hub', async () => {
     await using hub = await startHub(echo, { start: false });
     const bridged = await openOverBridge(hub, undefined, 'lines');
     const client = talk(bridged);
@@ -281,7 +281,7 @@ describe('connect-stdio', () => {
       [{ url: hub.url }, 'wants its token: set ROUTER_TOKEN'],
       [{ url: hub.url, token: 'another-token' }, 'wants its token: set ROUTER_TOKEN'],
       [{ url: hub.url, token, server: 'nobody' }, 'does not know --server "nobody"'],
-      [{ url: other.url }, 'is no AgentHub (HTTP status 200). Name the hub with --url'],
+      [{ url: other.url }, 'is not AgentHub (HTTP status 200). Name the hub with --url'],
       [{ url: 'localhost:9090' }, '--url: "localhost:9090" is not allowed'],
     ] as const) {
       const whole = { server: undefined, token: undefined, ...address };

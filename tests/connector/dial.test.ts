@@ -53,7 +53,7 @@ test.for([
   [401, undefined, undefined, /wants its token/],
   [404, 'one', 'no server "one"', /does not know --server "one": no server "one"$/],
   [404, '@work', 'no profile "work"', /does not know --profile "work": no profile "work"$/],
-  [404, 'one', undefined, /is no AgentHub \(HTTP status 404\)/],
+  [404, 'one', undefined, /is not AgentHub \(HTTP status 404\)/],
   [404, undefined, 'no such path', /refuses the connection: no such path$/],
   [503, 'one', 'it is stopping', /refuses the connection: it is stopping$/],
 ] as const)('status %i for server %s with %j is told', ([status, server, message, told]) => {
@@ -85,9 +85,9 @@ async function listen(listener: RequestListener) {
 describe('a hub that refuses the client', () => {
   test.for([
     ['{"error": {"message": "it is stopping"}}', /refuses the connection: it is stopping$/],
-    ['{"error": "no object"}', /is no AgentHub \(HTTP status 503\)/],
-    [JSON.stringify({ error: { message: 'x'.repeat(20_000) } }), /is no AgentHub/],
-    ['{"error": {"mess', /is no AgentHub/],
+    ['{"error": "no object"}', /is not AgentHub \(HTTP status 503\)/],
+    [JSON.stringify({ error: { message: 'x'.repeat(20_000) } }), /is not AgentHub/],
+    ['{"error": {"mess', /is not AgentHub/],
   ] as const)('%#: is heard', async ([body, message]) => {
     await using hub = await listen((_, response) => response.writeHead(503).end(body));
     await assert.rejects(dialHub(hub.address, silent, createManualClock()), {

@@ -111,7 +111,7 @@ export function channelContract(kind: ChannelKind): void {
         assert.match(await heard.answer(8), /"after":true/);
       }));
 
-    test('reports what is no message and goes on', () =>
+    test('reports what is not a message and goes on', () =>
       opened(async ({ channel }) => {
         const heard = record(channel);
         const texts = ['Server listening', call(undefined, 'said').toString()];

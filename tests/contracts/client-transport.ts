@@ -150,7 +150,7 @@ export function clientTransportContract(
       client.close();
     });
 
-    test('gets an error for what is no JSON and for what is no JSON-RPC, and goes on', async () => {
+    test('gets an error for what is not JSON and for what is not JSON-RPC, and goes on', async () => {
       const hub = sharedHub();
       const client = await join(hub, 'echo');
       for (const [sent, code] of [

@@ -18,7 +18,7 @@ test('other numbers are numbers', () => {
   );
 });
 
-test('what is no JSON is refused', () => {
+test('what is not JSON is refused', () => {
   assert.throws(() => parseExactly('{"a"'), SyntaxError);
   assert.equal(tryParseExactly('{"a"'), undefined);
 });

@@ -84,7 +84,7 @@ test('the page of an agent has its conversation, its state and its files', async
   await using content = file.download.content;
   expect([file.download.name, content.bytes]).toEqual(["it's 100%.txt", 7]);
   await expect(ask('agentFile', { params: { id: 'ada', '*': '../session.json' } })).rejects.toThrow(
-    /no regular file/,
+    /not a regular file/,
   );
 });
 

@@ -157,20 +157,20 @@ describe('the form of a tool', () => {
       [{ 'arg.title': '' }, /title: is missing/],
       [
         { 'arg.title': 'a', 'arg.room': 'Garden', 'arg.attendees': '1.5' },
-        /attendees: &quot;1\.5&quot; is no integer: write a whole number, such as 3/,
+        /attendees: &quot;1\.5&quot; is not an integer: write a whole number, such as 3/,
       ],
       [
         { 'arg.title': 'a', 'arg.room': 'Garden', 'arg.attendees': ' ' },
-        /attendees: &quot; &quot; is no integer: write a whole number, such as 3/,
+        /attendees: &quot; &quot; is not an integer: write a whole number, such as 3/,
       ],
       [
         { 'arg.title': 'a', 'arg.room': 'Garden', 'arg.remind': 'maybe' },
-        /remind: &quot;maybe&quot; is no boolean: write true or false/,
+        /remind: &quot;maybe&quot; is not a boolean: write true or false/,
       ],
-      [{ 'arg.title': 'a', 'arg.room': 'Garden', 'arg.agenda': '[' }, /agenda: is no JSON/],
+      [{ 'arg.title': 'a', 'arg.room': 'Garden', 'arg.agenda': '[' }, /agenda: is not JSON/],
       [{ json: '[1]' }, /the arguments: write an object/],
       [{ json: '9007199254740993' }, /the arguments: write an object/],
-      [{ json: '{' }, /the arguments: is no JSON/],
+      [{ json: '{' }, /the arguments: is not JSON/],
     ];
     for (const [form, problem] of rows) {
       const { status, text } = await page.post(path, form);

@@ -241,7 +241,7 @@ describe('refused:', () => {
   test.each([
     [{ project_name: 'a/b' }, /project_name: "a\/b" has one of the characters/],
     [{ project_name: '..' }, /project_name/],
-    [{ project_name: 'p', extra: 1 }, /extra: is no member; they are repo_path/],
+    [{ project_name: 'p', extra: 1 }, /extra: is not a member; members are repo_path/],
     [{ project_name: 'p', vault: 'relative' }, /vault: "relative" is not an absolute path/],
     [{ project_name: 'p', vault: 'obsidian' }, /the config has no "documentation\.obsidian"/],
   ])('%j', async (body, message) => {

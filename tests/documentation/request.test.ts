@@ -16,7 +16,7 @@ test.each([
   [{ ...wanted, dry_run: 'yes' }, 'dry_run: "yes" is not allowed: write true or false'],
   [
     { ...wanted, repository: '/x' },
-    'repository: is no member; they are repo_path, project_name, vault, dry_run, force, model',
+    'repository: is not a member; members are repo_path, project_name, vault, dry_run, force, model',
   ],
   [undefined, 'body: is missing: write an object with "repo_path" and "project_name"'],
 ])('%j is refused with field, value and remedy', (body, message) => {

@@ -20,7 +20,7 @@ test.for([
   ['why', true],
   ['the', true],
   ['frankfurt', false],
-] as const)('a sentence may begin with %s, which is no name: %s', ([word, expected]) =>
+] as const)('a sentence may begin with %s, which is not a name: %s', ([word, expected]) =>
   assert.equal(words.isOpener(word), expected),
 );
 

@@ -92,7 +92,7 @@ describe('POST /servers/install', () => {
 
   test.each([
     ['{"package":', 400, /cannot be read/],
-    [{ pakage: 'x' }, 400, /pakage: is no field/],
+    [{ pakage: 'x' }, 400, /pakage: is not a field/],
     [{ package: 'x y' }, 400, /package: \\"x y\\" is not allowed/],
     [{ package: 'echo@1.0.0', name: 'not a name' }, 400, /a server name has 1 to 32/],
     [{ package: 'echo@1.0.0', network: 'host' }, 400, /\\"none\\", \\"bridge\\" or/],

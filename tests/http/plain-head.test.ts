@@ -33,7 +33,7 @@ describe('the head of a request', () => {
     ['without a length', headOf(first, ...fields.slice(0, 2))],
     ['with two lengths', headOf(first, ...fields, 'Content-Length: 12')],
     [
-      'with a length that is no number',
+      'with a length that is not a number',
       headOf(first, ...fields.slice(0, 2), 'content-length: 0x1'),
     ],
     ['in chunks', headOf(first, ...fields, 'transfer-encoding: chunked')],

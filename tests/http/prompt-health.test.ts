@@ -52,7 +52,7 @@ test('an Ollama that is back improves prompts from its first sign of life', asyn
   await using hub = await open({ failureThreshold: 2 });
   assert.equal((await hub.ask('/models')).status, 200);
   await hub.ollama.stop();
-  assert.equal((await hub.ask('/models')).status, 503, 'the list that was kept is no answer');
+  assert.equal((await hub.ask('/models')).status, 503, 'the list that was kept is not an answer');
   for (const prompt of ['one', 'two'])
     assert.equal((await hub.enhance(prompt)).source, 'unchanged');
   assert.match((await hub.enhance('three')).reason ?? '', /failed too often/);

@@ -29,14 +29,14 @@ const stream = 'GET /sse HTTP/1.1\r\nhost: localhost\r\n\r\n';
 
 /** What is sent, and the status and the message that come back. */
 const rows: readonly (readonly [string, string, number, RegExp, HubOptions?])[] = [
-  ['what is no HTTP', 'nonsense\r\n\r\n', 400, /no HTTP that the hub can read/],
-  ['a version that is unknown', 'GET / HTTP/9\r\n\r\n', 400, /no HTTP that the hub can read/],
-  ['a TLS handshake', '\x16\x03\x01\x02\x00\x01', 400, /no HTTP that the hub can read/],
+  ['what is not HTTP', 'nonsense\r\n\r\n', 400, /not HTTP that the hub can read/],
+  ['a version that is unknown', 'GET / HTTP/9\r\n\r\n', 400, /not HTTP that the hub can read/],
+  ['a TLS handshake', '\x16\x03\x01\x02\x00\x01', 400, /not HTTP that the hub can read/],
   [
     'two lengths of one body',
     `${known}content-length: 1\r\ncontent-length: 2\r\n\r\n`,
     400,
-    /no HTTP that the hub can read/,
+    /not HTTP that the hub can read/,
   ],
   ['a head that is too large', `${known}x: ${'x'.repeat(20_000)}\r\n\r\n`, 431, /16384 bytes/],
   ['a head that does not end in time', known, 408, /did not arrive in time/, impatient],

@@ -275,7 +275,7 @@ describe('the first that can be used is chosen', () => {
       /port of its own/,
     ],
     [packaged({ version: 'latest' }), /"latest"/],
-    [packaged({ identifier: '--registry=x' }), /no name/],
+    [packaged({ identifier: '--registry=x' }), /not a name/],
     [
       packaged({ runtimeArguments: [{ type: 'named', name: '--node-options', value: 'x' }] }),
       /"--node-options"/,
@@ -339,7 +339,7 @@ describe('a body that is wrong is refused by the name of the field', () => {
     [undefined, /the body: .*an object/],
     [{}, /package: is missing/],
     [{ package: 'x', server: brave }, /server: does not go with "package"/],
-    [{ pakage: 'x' }, /pakage: is no field.*allowed are package, server, name/],
+    [{ pakage: 'x' }, /pakage: is not a field.*allowed are package, server, name/],
     [{ package: 7 }, /package: write a string/],
     [{ package: 'x', args: ['a', 1] }, /args\.1: write a string/],
     [{ package: 'x', env: { A: 1 } }, /env\.A: write a string/],

@@ -24,13 +24,13 @@ test('the folder of a server belongs to it once it exists, and is removed whole'
   await mkdir(join(folder.name, 'deep'), { recursive: true });
   await writeFile(join(data.path, 'servers', 'file'), '');
   assert.deepEqual(await upkeep.belongings(specOf('one')), [folder]);
-  assert.deepEqual(await upkeep.belongings(specOf('file')), [], 'a file is no folder');
+  assert.deepEqual(await upkeep.belongings(specOf('file')), [], 'a file is not a folder');
   await upkeep.discard(folder);
   assert.deepEqual(await upkeep.belongings(specOf('one')), []);
   await upkeep.discard(folder);
 });
 
-describe('what is no folder of a server is not removed:', () => {
+describe('what is not a folder of a server is not removed:', () => {
   test.for([
     '',
     '.',

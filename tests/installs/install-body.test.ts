@@ -42,7 +42,7 @@ describe('the body of an install', () => {
   test('says of each other key of an entry how it is said here', () => {
     const refused = entryKeys.flatMap(key => {
       const why = refusalOf(key);
-      return why?.startsWith(`${key}: is no field of an install`) ? [[key, why] as const] : [];
+      return why?.startsWith(`${key}: is not a field of an install`) ? [[key, why] as const] : [];
     });
     assert.deepEqual(
       refused.map(([key]) => key),
@@ -54,7 +54,8 @@ describe('the body of an install', () => {
   test('names every key that it does not know beside what else is wrong', () => {
     assert.throws(() => parseInstallBody({ package: 7, pakage: 'x', comand: 'y' }), {
       code: 'HUB_REQUEST_INVALID',
-      message: /^package: write a string\npakage: is no field .*\ncomand: is no field .*command/,
+      message:
+        /^package: write a string\npakage: is not a field .*\ncomand: is not a field .*command/,
     });
   });
 });
@@ -65,8 +66,8 @@ test('the body of a trial is refused by the names of its unknown keys, with thos
     (error: Error) => {
       assert.ok(error instanceof HubError);
       assert.deepEqual(error.data['problems'], [
-        'package: is no field of a trial. Remove it; allowed are name, entry, confirm',
-        'confirmed: is no field of a trial. Remove it; allowed are name, entry, confirm',
+        'package: is not a field of a trial. Remove it; allowed are name, entry, confirm',
+        'confirmed: is not a field of a trial. Remove it; allowed are name, entry, confirm',
       ]);
       return true;
     },

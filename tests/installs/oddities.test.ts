@@ -25,9 +25,9 @@ test.each([
 test.each([
   [
     { ...npm, runtimeHint: 'docker' },
-    /run by "docker" \(runtimeHint\), which runs no packages of npm/,
+    /runtimeHint is "docker", which does not run packages of npm/,
   ],
-  [{ ...oci, runtimeHint: 'bash' }, /run by "bash"/],
+  [{ ...oci, runtimeHint: 'bash' }, /runtimeHint is "bash"/],
   [{ ...npm, identifier: 'n\u0007' }, /its identifier has control characters/],
   [
     { ...npm, environmentVariables: [{ name: 'A', value: 'x\u202ey' }] },

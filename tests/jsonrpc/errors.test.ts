@@ -50,7 +50,7 @@ describe('the JSON-RPC code of', () => {
     assert.ok(!answer.includes('at '));
   });
 
-  test('bytes that are no JSON is -32700, of JSON that is no message -32600', () => {
+  test('bytes that are no JSON is -32700, of JSON that is not a message -32600', () => {
     const codeOf = (text: string) => {
       const message = readMessage(Buffer.from(text));
       assert.ok(message.kind === 'malformed');

@@ -91,7 +91,7 @@ describe('receiving', () => {
     assert.equal(heard.length, 1000);
   });
 
-  test('reports what is no message as noise, shortened, and goes on', () => {
+  test('reports what is not a message as noise, shortened, and goes on', () => {
     const { channel, push, heard, receiver } = open();
     channel.listen(receiver);
     push(`ready\n\n\r\n{"level":"info"}\n[1]\n${'x'.repeat(5000)}\n${note('a')}\n`);

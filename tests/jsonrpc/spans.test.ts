@@ -41,14 +41,14 @@ describe('membersOf', () => {
     assert.deepEqual(members('{"\\u0061":1e400,"漢":null}'), { a: '1e400', 漢: 'null' });
   });
 
-  test('is undefined for what is no object, and for an object with a name twice', () => {
+  test('is undefined for what is not an object, and for an object with a name twice', () => {
     for (const text of ['[]', '1', '"{}"', 'null', '{"a":1,"a":1}', '{"a":1,"\\u0061":2}'])
       assert.equal(members(text), undefined, text);
     assert.equal(membersOf(Buffer.from('{}'), undefined), undefined);
   });
 });
 
-test('a span of what is no JSON has neither members nor elements', () => {
+test('a span of what is not JSON has neither members nor elements', () => {
   for (const text of [
     '{',
     '{b"',

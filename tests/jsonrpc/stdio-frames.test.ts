@@ -101,7 +101,7 @@ describe('messages of the client', () => {
 describe('the end of the client', () => {
   test.for([
     ['its output closes', true, 'the client closed its end'],
-    ['it reads no more', false, 'the client does not read any more'],
+    ['it reads no more', false, 'the client no longer reads'],
   ] as const)('is told once when %s', async ([, isInput, reason]) => {
     const { input, output, ends } = open();
     const stream = isInput ? input : output;

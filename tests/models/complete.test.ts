@@ -98,7 +98,7 @@ describe('an answer', () => {
     [[chunk('bet'), { ...done, done_reason: 'length' }], 'cut'],
     [[{ ...done, done_reason: 'length' }], 'cut'],
     [[done], 'empty'],
-  ] as const)('of %j is no text: %s', async ([lines, kind]) => {
+  ] as const)('of %j is not a text: %s', async ([lines, kind]) => {
     const failure = await failureOf(complete(request, never, saying(...lines)));
     assert.deepEqual([failure.kind, failure.model], [kind, 'chat:latest']);
   });

@@ -28,7 +28,7 @@ const faults: readonly (readonly [what: string, fault: Fault, kind: FailureKind]
   ['a connection reset in the middle', { kind: 'reset', afterLines: 2 }, 'cut'],
   ['an answer that ends too early', { kind: 'cut', afterLines: 2 }, 'cut'],
   ['an answer of nothing', { kind: 'cut', afterLines: 0 }, 'malformed'],
-  ['a line that is no JSON', { kind: 'invalid_line', afterLines: 2 }, 'malformed'],
+  ['a line that is not JSON', { kind: 'invalid_line', afterLines: 2 }, 'malformed'],
   ['a page of a proxy, as an error', { kind: 'html', status: 502 }, 'unreachable'],
   ['a page of a proxy, as success', { kind: 'html', status: 200 }, 'malformed'],
   ['a full queue', busy, 'busy'],

@@ -238,6 +238,6 @@ test('settings that make no sense end it with all that is wrong', () => {
         env: { OPENAI_BASE_URL: 'nowhere', OLLAMA_CONTEXT_LENGTH: 'much' },
         stdio: 'pipe',
       }),
-    /OPENAI_BASE_URL is no base URL[^]*OLLAMA_CONTEXT_LENGTH is "much"/,
+    /OPENAI_BASE_URL is not a base URL[^]*OLLAMA_CONTEXT_LENGTH is "much"/,
   );
 });

@@ -112,7 +112,7 @@ describe.each(runners)('after a kill in a %s', runner => {
     // Locks of the user stay: another git may hold them.
     writeFileSync(join(path, '.git/index.lock'), '');
     expect(await failureOf(mergeInto(repository, { from: 'agenthub/locked' }))).toContain(
-      `If no git runs there any more, remove ${path}/.git/index.lock`,
+      `If no git process runs there, remove ${path}/.git/index.lock`,
     );
     rmSync(join(path, '.git/index.lock'));
   });

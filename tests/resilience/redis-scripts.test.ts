@@ -60,7 +60,7 @@ describe('a decision', () => {
     ['without fields', []],
     ['with a new epoch alone', ['1750000000000000']],
     ['of another state', fields.with(1, 'half_open')],
-    ['of an epoch that is no number', fields.with(0, 'x')],
+    ['of an epoch that is not a number', fields.with(0, 'x')],
     ['of an epoch that is not exact', fields.with(0, '9007199254740993')],
     ['that ended', fields.with(2, '-1')],
     ['of half a millisecond', fields.with(2, '0.5')],

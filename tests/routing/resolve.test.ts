@@ -61,7 +61,7 @@ describe.each(endpoints)('at the endpoint of %s', (_, endpoint) => {
   });
 
   test.each(['initialize', 'ping', 'logging/setLevel', 'resources/subscribe'])(
-    '%s is no method of 2026-07-28',
+    '%s is not a method of 2026-07-28',
     method =>
       assertRefused(modern(method, { uri: 'x://a', level: 'info' }, endpoint), { rpcCode: -32601 }),
   );

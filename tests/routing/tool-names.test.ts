@@ -36,6 +36,6 @@ test.each([
   assert.equal(renamedTool(bytes, own, shown, { describe }).toString(), text);
 });
 
-test('what is no object stays as it is', () => {
+test('what is not an object stays as it is', () => {
   assert.equal(renamedTool(Buffer.from('[]'), 'a', 'b', {}).toString(), '[]');
 });

@@ -242,7 +242,7 @@ describe('a server that dies', () => {
     assert.equal(textOf(await call(server, 'echo', { text: 'again' })), 'again');
   });
 
-  test('after half a line: the call fails and the half is no answer', async () => {
+  test('after half a line: the call fails and the half is not an answer', async () => {
     await using server = supervise({ name: 'half-line' });
     const error = await errorOf(call(server, 'half'));
     assert.equal(error.code, 'HUB_SERVER_DOWN');

@@ -169,7 +169,7 @@ print(json.dumps({"status": answer.status, **json.load(answer)}))`;
       '[exit code 0]',
       expect.stringContaining('"leak" is outside of /workspace'),
       expect.stringContaining('"out/x" is outside of /workspace'),
-      expect.stringContaining('"pipe" is no regular file'),
+      expect.stringContaining('"pipe" is not a regular file'),
       expect.stringContaining('"missing.md" does not exist. List its folder first'),
       expect.stringContaining('file_read: path:'),
     ]);

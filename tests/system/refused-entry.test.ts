@@ -55,7 +55,7 @@ test('an entry that does not come up is shown, tried again, and taken back witho
   assert.equal(state, 'running');
   assert.ok(isObject(refused));
   assert.match(String(refused['message']), /exited with code 3/);
-  assert.match(await configOfHealth(hub), /degraded.*the new entry of victim did not come up/);
+  assert.match(await configOfHealth(hub), /degraded.*victim did not start with the new entry/);
   await writeFile(hub.configFile, JSON.stringify(configOf('echo.mjs')));
   const back = await object(hub, '/config/reload', 'POST');
   assert.deepEqual([back['changed'], back['failed'], back['unchanged']], [[], [], 1]);

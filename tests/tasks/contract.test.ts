@@ -56,14 +56,14 @@ const { specification, roles } = written;
 test.each<readonly [string, object, string]>([
   ['no id', { task_id: undefined }, 'task_id: is missing: write a string'],
   [
-    'an id that is no name of a branch',
+    'an id that is not a name of a branch',
     { task_id: '../x' },
     'task_id: "../x": write 1 to 63 letters, digits, "-" and "_", with a letter or digit at both ends',
   ],
   [
     'an unknown field',
     { specification: { ...specification, target: 'x' } },
-    'specification.target: is no field of a contract: remove it or correct its spelling',
+    'specification.target: is not a field of a contract: remove it or correct its spelling',
   ],
   [
     'a wrong type',

@@ -38,7 +38,7 @@ test.each([
   [
     'a file that is not there',
     edit('b', ['x', 'y']),
-    'b does not exist, or is no text file: write it',
+    'b does not exist, or is not a text file: write it',
   ],
   ['a deletion of no file', { kind: 'delete' as const, path: 'b' }, 'it cannot be deleted'],
   ['a long text', edit('a', ['x'.repeat(200), 'y']), `${'x'.repeat(120)}..."`],

@@ -70,7 +70,7 @@ test('all servers are listed, and a sum with an uncounted part is unknown', asyn
   );
 });
 
-test('a definition that is no object costs what is left of it', () => {
+test('a definition that is not an object costs what is left of it', () => {
   assert.equal(textForModel(Buffer.from('[1]')), '{}');
   const definition = { title: 'T', name: 'a', inputSchema: {}, _meta: {}, annotations: {} };
   assert.equal(

@@ -152,8 +152,8 @@ describe('what is refused', () => {
     ],
     ['a batch', listing, [list], 400, -32600, null],
     ['an answer', listing, answer, 400, -32600, null],
-    ['what is no JSON', listing, '{', 400, -32700, null],
-    ['what is no message', listing, {}, 400, -32600, null],
+    ['what is not JSON', listing, '{', 400, -32700, null],
+    ['what is not a message', listing, {}, 400, -32600, null],
   ];
   for (const [what, headers, body, status, code, id] of rows)
     test(`is ${what}: ${status} and ${code}`, async () => {

@@ -111,7 +111,7 @@ describe('a client on stdin and stdout', () => {
     (await join(opened)).send(call(1, 'slow', { ms: 60_000 }));
     await until(() => hub.server('echo').running?.upstream.inFlight() === 1);
     opened.streams.output.destroy(new Error('EPIPE'));
-    assert.equal(await opened.over, 'the client does not read any more');
+    assert.equal(await opened.over, 'the client no longer reads');
     await until(() => hub.server('echo').running?.upstream.inFlight() === 0);
     assert.equal(hub.router.sessionCount, 0);
   });

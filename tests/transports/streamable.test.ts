@@ -182,7 +182,7 @@ describe('resuming', () => {
     const evicted = await session.get({ 'last-event-id': first.events()[0]?.id ?? '' });
     assert.equal(evicted.status, 400);
     const { error } = await evicted.json();
-    assert.match(JSON.stringify(error), /not kept any more/);
+    assert.match(JSON.stringify(error), /no longer stored/);
   });
 });
 

@@ -497,7 +497,7 @@ describe('a server that lies', () => {
       assert.match(await small.answer, /small/);
     });
 
-  test('output that is no JSON-RPC is logged and is no answer', async () => {
+  test('output that is not JSON-RPC is logged and is not an answer', async () => {
     const connection = connect();
     const call = relay(connection, '{"jsonrpc":"2.0","id":"a","method":"x"}');
     connection.says('downloading...', '{"level":"info"}', '[warn] {', {

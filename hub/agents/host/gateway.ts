@@ -71,7 +71,7 @@ export function createGateway(id: string, server: Server, needs: Needs): Disposa
         throw new RpcError(
           rpcCodes.methodNotFound,
           'HUB_REQUEST_INVALID',
-          `${method} is no method that the hub offers to agents`,
+          `${method} is not a method that the hub offers to agents`,
         );
     }
   }

@@ -14,7 +14,7 @@ export interface AgentBody {
   readonly containerId: string | undefined;
   /** Id of the container from its creation, before it runs, until the engine has removed it. */
   readonly existing: string | undefined;
-  /** Fires when the container has started or ended, or does not exist any more. */
+  /** Fires when the container has started or ended, or no longer exists. */
   readonly changed: Event<unknown>;
   /** Starts or adopts the container, and resolves with its id. Rejects with HubError if it does not start. */
   ready(signal: AbortSignal): Promise<string>;

@@ -88,7 +88,7 @@ export const task: Command = {
     const action = aliases.get(given) ?? actions.find(one => one === given);
     if (!action)
       throw usageError(
-        `task: ${JSON.stringify(given)} is no action: write one of ${actions.join(', ')}`,
+        `task: ${JSON.stringify(given)} is not an action: write one of ${actions.join(', ')}`,
       );
     return await work[action](await openHub(run), run);
   },

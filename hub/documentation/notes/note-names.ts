@@ -18,7 +18,7 @@ export function requireProjectName(name: string): string {
         : name.search(forbidden) >= 0
           ? `has one of the characters : / \\ | # ^ [ ] * " < > ? % \``
           : /^\.|\.$/.test(name) || reserved.test(name) || name.normalize('NFC') !== name
-            ? 'is no name for a folder'
+            ? 'is not a name for a folder'
             : undefined;
   if (fault === undefined) return name;
   throw new HubError(

@@ -64,7 +64,7 @@ export async function runInProcess(
   async function answer(id: unknown, name: string, params: unknown): Promise<void> {
     const given = answers[name];
     try {
-      if (!given) throw new HubError('HUB_INTERNAL', `${name} is no request of the process`);
+      if (!given) throw new HubError('HUB_INTERNAL', `${name} is not a request of the process`);
       tell(child, { id, value: await given(params, untilEnded) });
     } catch (error) {
       tell(child, { id, error: toMessage(error) });

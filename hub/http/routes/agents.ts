@@ -153,7 +153,7 @@ function readMessage({ body }: FastifyRequest): string {
   const { message, ...others } = isObject(body) ? body : {};
   const [other] = Object.keys(others);
   if (other !== undefined)
-    throw invalid(`${other}: is no member of this body; "message" is the only one`);
+    throw invalid(`${other}: is not a member of this body; "message" is the only one`);
   if (typeof message !== 'string')
     throw invalid(`message: ${misfit(message)}: send {"message": "text"}`);
   return message;

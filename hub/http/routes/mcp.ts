@@ -102,7 +102,7 @@ function requestOf(method: string, body: Buffer): Request {
   // The body is valid JSON, so a brace at the start means an object.
   const start = body.findIndex(byte => byte > 0x20);
   if (body[start] === 0x7b && membersOf(body, { start, end: body.length })?.has('jsonrpc'))
-    throw notRequest(`the body is no JSON-RPC request: ${message.detail}`);
+    throw notRequest(`the body is not a JSON-RPC request: ${message.detail}`);
   const params = body.length === 0 ? '{}' : body.toString();
   const wrapped = readMessage(
     Buffer.from(`{"jsonrpc":"2.0","id":1,"method":${JSON.stringify(method)},"params":${params}}`),

@@ -91,7 +91,7 @@ function readPrompt(body: unknown): string {
     throw invalid('the body: write an object: {"prompt": "..."}, as application/json');
   const [other] = Object.keys(body).filter(key => key !== 'prompt');
   if (other !== undefined)
-    throw invalid(`${other}: is no field of POST /ollama/enhance; "prompt" is the only one`);
+    throw invalid(`${other}: is not a field of POST /ollama/enhance; "prompt" is the only one`);
   const { prompt } = body;
   if (prompt === undefined) throw invalid('prompt: is missing: write a string');
   if (typeof prompt !== 'string')

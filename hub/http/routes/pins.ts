@@ -38,7 +38,7 @@ function readChoice(body: unknown) {
   const { name, hashes, ...others } = membersOf(body);
   const [other] = Object.keys(others);
   if (other !== undefined)
-    throw invalid(`${other}: is no member of this body, which takes name and hashes`);
+    throw invalid(`${other}: is not a member of this body, which takes name and hashes`);
   if (name !== undefined && typeof name !== 'string')
     throw invalid(`name: ${shown(name)} is not allowed: write a string`);
   if (hashes === undefined) return { name };

@@ -59,7 +59,7 @@ function readQuestion(body: unknown) {
   for (const [name, value] of Object.entries(membersOf(body))) {
     const known = members.find(one => one === name);
     if (known === undefined)
-      throw invalid(`${name}: is no member of this body, which takes ${members.join(', ')}`);
+      throw invalid(`${name}: is not a member of this body, which takes ${members.join(', ')}`);
     if (typeof value !== 'string' || value === '')
       throw invalid(`${name}: ${shown(value)} is not allowed: write a string`);
     found[known] = value;

@@ -138,7 +138,7 @@ export function installRoutes(app: FastifyInstance, needs: InstallNeeds): void {
       const [other] = Object.keys(others);
       if (other !== undefined)
         throw invalid(
-          `${other}: is no parameter of DELETE /servers/{name}; "purge" is the only one`,
+          `${other}: is not a parameter of DELETE /servers/{name}; "purge" is the only one`,
         );
       return await needs.installs.remove(params.name, { purge: readFlag('purge', purge) });
     },

@@ -103,7 +103,7 @@ export function taskRoutes(app: FastifyInstance, { tasks, admission, follow }: N
     const { id } = await visible(request.params.id, of(request));
     const { name } = request.params;
     const known = taskReports.find(one => one === name);
-    if (!known) throw invalid(`${shown(name)} is no report: ask for ${taskReports.join(', ')}`);
+    if (!known) throw invalid(`${shown(name)} is not a report: ask for ${taskReports.join(', ')}`);
     const text = await tasks.report(id, known, hangUpOf(reply));
     if (text === undefined) throw new HubError('HUB_TASK_UNKNOWN', `task ${id} has no ${name} now`);
     return await reply
@@ -144,7 +144,7 @@ function readBody<K extends string>(
   for (const [key, value] of Object.entries(body)) {
     const known = names.find(name => name === key);
     if (known === undefined)
-      throw invalid(`${key}: is no member of the body, which takes ${names.join(' and ')}`);
+      throw invalid(`${key}: is not a member of the body, which takes ${names.join(' and ')}`);
     found[known] = value;
   }
   return found;

@@ -45,7 +45,7 @@ function readChange(body: unknown) {
   const { enable, disable, ...others } = membersOf(body);
   const [other] = Object.keys(others);
   if (other !== undefined)
-    throw invalid(`${other}: is no member of this body, which takes enable and disable`);
+    throw invalid(`${other}: is not a member of this body, which takes enable and disable`);
   const change = { enable: readNames('enable', enable), disable: readNames('disable', disable) };
   if (change.enable.length + change.disable.length === 0)
     throw invalid('enable: is missing: write names of tools in "enable" or "disable"');

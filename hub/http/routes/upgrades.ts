@@ -73,7 +73,7 @@ function readUpgrade(body: unknown) {
 function refuseOthers(others: object, known: string): void {
   const [other] = Object.keys(others);
   if (other !== undefined)
-    throw invalid(`${other}: is no member of this body, which takes ${known}`);
+    throw invalid(`${other}: is not a member of this body, which takes ${known}`);
 }
 
 /** Maximum length in characters, above that of any version or digest. */

@@ -127,7 +127,7 @@ export function createUpgrades(needs: UpgradesNeeds) {
         one => one.kind === 'volume' && isOfTrial(one.name),
       );
       const { left } = await belongings.discard(volumes);
-      if (left.length > 0) log.warn({ left }, 'volumes of a trial are left');
+      if (left.length > 0) log.warn({ left }, 'volumes of a trial could not be removed');
     }
   }
 

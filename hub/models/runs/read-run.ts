@@ -35,19 +35,19 @@ const known = ['temperature', 'num_predict', 'stop', ...tuned];
 
 /** Reads the params of `agenthub/models/run`. Throws HUB_REQUEST_INVALID. */
 export function readRun(params: unknown): RunParams {
-  if (!isJsonObject(params)) throw invalid('params', 'is no object', 'send an object');
+  if (!isJsonObject(params)) throw invalid('params', 'is not an object', 'send an object');
   const { model, prompt, system, format, timeoutMs } = params;
   if (typeof model !== 'string' || model === '' || model.length > maxNameLength)
-    throw invalid('model', 'is no name', 'send the name of a model, such as "llama3.2:3b"');
+    throw invalid('model', 'is not a name', 'send the name of a model, such as "llama3.2:3b"');
   if (typeof prompt !== 'string' || prompt === '')
-    throw invalid('prompt', 'is no text, or empty', 'send a text');
+    throw invalid('prompt', 'is not a string, or is empty', 'send a text');
   if (system !== undefined && typeof system !== 'string')
-    throw invalid('system', 'is no text', 'send a text, or leave it out');
+    throw invalid('system', 'is not a string', 'send a text, or leave it out');
   const length = prompt.length + (system?.length ?? 0);
   if (length > maxPromptLength)
     throw invalid('prompt', `has ${length} characters`, `send at most ${maxPromptLength}`);
   if (!isCount(timeoutMs) || timeoutMs > maxTimeoutMs)
-    throw invalid('timeoutMs', 'is no duration', `send a whole number up to ${maxTimeoutMs}`);
+    throw invalid('timeoutMs', 'is not a duration', `send a whole number up to ${maxTimeoutMs}`);
   return {
     model,
     prompt,
@@ -61,7 +61,7 @@ export function readRun(params: unknown): RunParams {
 function readFormat(format: unknown): RunParams['format'] {
   if (format === undefined || format === 'json') return format;
   if (!isJsonObject(format))
-    throw invalid('format', 'is no JSON schema', 'send "json", or a JSON schema as an object');
+    throw invalid('format', 'is not a JSON schema', 'send "json", or a JSON schema as an object');
   const { length } = JSON.stringify(format);
   if (length > maxFormatLength)
     throw invalid('format', `has ${length} characters`, `send at most ${maxFormatLength}`);
@@ -71,7 +71,7 @@ function readFormat(format: unknown): RunParams['format'] {
 function readOptions(
   options: unknown,
 ): Pick<RunParams, 'maxTokens' | 'temperature' | 'stopSequences' | 'tuning'> {
-  if (!isJsonObject(options)) throw invalid('options', 'is no object', 'send an object');
+  if (!isJsonObject(options)) throw invalid('options', 'is not an object', 'send an object');
   for (const name of Object.keys(options))
     if (!known.includes(name))
       throw invalid(
@@ -83,19 +83,23 @@ function readOptions(
       );
   const { num_predict: maxTokens, temperature, stop = [] } = options;
   if (maxTokens !== undefined && !isCount(maxTokens))
-    throw invalid('options.num_predict', 'is no number of tokens', 'send a whole number from 1 on');
+    throw invalid(
+      'options.num_predict',
+      'is not a number of tokens',
+      'send a whole number from 1 on',
+    );
   if (temperature !== undefined && !isNumber(temperature))
-    throw invalid('options.temperature', 'is no number', 'send a number from 0 on');
+    throw invalid('options.temperature', 'is not a number', 'send a number from 0 on');
   if (temperature !== undefined && temperature < 0)
     throw invalid('options.temperature', 'is below 0', 'send a number from 0 on');
   const stopSequences = typeof stop === 'string' ? [stop] : stop;
   if (!isTexts(stopSequences) || stopSequences.length > maxStops)
-    throw invalid('options.stop', 'is no list of texts', `send at most ${maxStops} texts`);
+    throw invalid('options.stop', 'is not a list of strings', `send at most ${maxStops} texts`);
   const tuning: Record<string, number> = {};
   for (const name of tuned) {
     const value = options[name];
     if (value === undefined) continue;
-    if (!isNumber(value)) throw invalid(`options.${name}`, 'is no number', 'send a number');
+    if (!isNumber(value)) throw invalid(`options.${name}`, 'is not a number', 'send a number');
     tuning[name] = value;
   }
   return { maxTokens, temperature, stopSequences, tuning };

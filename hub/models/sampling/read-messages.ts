@@ -7,7 +7,7 @@ type Block = TextBlock | ToolUseBlock | ToolResultBlock;
 /** Reads the messages of sampling/createMessage. Throws HUB_REQUEST_INVALID. */
 export function readMessages(value: unknown): readonly ChatMessage[] {
   if (!Array.isArray(value) || value.length === 0)
-    throw invalid('messages', 'is no list with messages', 'send at least one message');
+    throw invalid('messages', 'is not a list of messages', 'send at least one message');
   const messages = value.map(readMessage);
   for (const [at, message] of messages.entries()) requireBalance(message, messages[at - 1], at);
   const last = messages.at(-1);
@@ -65,7 +65,7 @@ function readBlock(value: unknown, field: string): Block {
   if (type === 'tool_use') {
     const { input } = block;
     if (!isJsonObject(input))
-      throw invalid(`${field}.input`, 'is no object', 'send an object of arguments');
+      throw invalid(`${field}.input`, 'is not an object', 'send an object of arguments');
     return { type, id: textIn(block, 'id', field), name: textIn(block, 'name', field), input };
   }
   if (type === 'tool_result') {
@@ -84,14 +84,14 @@ function readBlock(value: unknown, field: string): Block {
 function textIn(block: { readonly [key: string]: unknown }, key: string, field: string): string {
   const value = block[key];
   if (typeof value === 'string') return value;
-  throw invalid(`${field}.${key}`, 'is no text', 'send a text');
+  throw invalid(`${field}.${key}`, 'is not a string', 'send a text');
 }
 
 /** Returns the content of a tool result as text: other types of content are not passed to models. */
 function resultText(block: { readonly [key: string]: unknown }, field: string): string {
   const { content = [], structuredContent } = block;
   if (!Array.isArray(content))
-    throw invalid(`${field}.content`, 'is no list', 'send a list of blocks');
+    throw invalid(`${field}.content`, 'is not a list', 'send a list of blocks');
   if (content.length === 0 && structuredContent !== undefined)
     return JSON.stringify(structuredContent);
   return content.map(one => contentText(isObject(one) ? one : {})).join('\n\n');

@@ -20,7 +20,7 @@ const toolChoices = ['auto', 'required', 'none'] as const;
 
 /** Parses the params of sampling/createMessage (revision 2025-11-25). Throws HUB_REQUEST_INVALID. */
 export function readSamplingParams(params: unknown): SamplingParams {
-  if (!isObject(params)) throw invalid('params', 'is no object', 'send an object');
+  if (!isObject(params)) throw invalid('params', 'is not an object', 'send an object');
   if (params['task'] !== undefined)
     throw invalid('task', 'is not supported', 'send sampling/createMessage without a task');
   const tools = readTools(params['tools']);
@@ -103,7 +103,8 @@ function readToolChoice(value: unknown): ChatRequest['toolChoice'] {
 function readHints(value: unknown): readonly string[] {
   const { hints } = optional(value, 'modelPreferences', isObject, 'an object') ?? {};
   if (hints === undefined) return [];
-  if (!Array.isArray(hints)) throw invalid('modelPreferences.hints', 'is no list', 'send a list');
+  if (!Array.isArray(hints))
+    throw invalid('modelPreferences.hints', 'is not a list', 'send a list');
   return hints
     .slice(0, maxHints)
     .flatMap(hint => (isObject(hint) && isString(hint['name']) ? hint['name'] : []));

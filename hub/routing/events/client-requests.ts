@@ -144,7 +144,7 @@ export function createClientRequests(needs: {
         }
         // A client and the server that it chose may have agreed on a method that no revision defines.
         if (session.endpoint === 'all' && !isClientMethod(request.method))
-          throw methodNotFound(`${JSON.stringify(request.method)} is no method of clients`);
+          throw methodNotFound(`${JSON.stringify(request.method)} is not a method of clients`);
         checkPresent(session);
       } catch (error) {
         fail(error);

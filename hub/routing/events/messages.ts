@@ -156,7 +156,7 @@ export function createFromServers(needs: FromServersNeeds) {
         return;
       }
       if (isServerMethod(request.method)) {
-        const what = `${JSON.stringify(request.method)} of ${server.config.name} is not answered: the hub and its clients are no servers of ${server.config.name}`;
+        const what = `${JSON.stringify(request.method)} of ${server.config.name} is not answered: the hub and its clients are not servers of ${server.config.name}`;
         const fields = { method: loggedMethod(request.method) };
         logOf(server).warn(fields, 'a server asked the hub as a server');
         serverRequest.answer(errorAnswer(rawText(request.bytes, request.id), methodNotFound(what)));

@@ -169,7 +169,7 @@ export function createSubscriptionStreams(needs: {
       setWork(call.cancellation, {
         cancel() {
           over();
-          reject(new HubError('HUB_CALL_CANCELLED', 'the client does not listen any more'));
+          reject(new HubError('HUB_CALL_CANCELLED', 'the client no longer listens'));
         },
       });
       add(listen, key);

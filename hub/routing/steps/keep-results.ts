@@ -119,7 +119,9 @@ async function fill(
 function detached(resolved: ResolvedCall, ended: AbortSignal): ResolvedCall {
   const { call } = resolved;
   const cancellation = createCancellation();
-  ended.addEventListener('abort', () => cancelCall(cancellation, 'no client waits any more'));
+  ended.addEventListener('abort', () =>
+    cancelCall(cancellation, 'no client is waiting for the result'),
+  );
   const { responseStream: stream } = call;
   const responseStream = {
     traceparent: stream.traceparent,

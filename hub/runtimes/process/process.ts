@@ -102,7 +102,7 @@ function refuseMissingFolder(server: string, { workingDirectory }: ProcessTarget
   if (found?.isDirectory()) return;
   throw new HubError(
     'HUB_LAUNCH_INVALID',
-    `${server}: the working directory "${workingDirectory}" ${found ? 'is no folder' : 'does not exist'}. Create it or mend "cwd"`,
+    `${server}: the working directory "${workingDirectory}" ${found ? 'is not a folder' : 'does not exist'}. Create it or mend "cwd"`,
   );
 }
 

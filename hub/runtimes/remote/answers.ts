@@ -81,7 +81,7 @@ function explain(url: URL, response: IncomingMessage): string {
   const { statusCode = 0, statusMessage = '', headers } = response;
   const status = `${statusCode} ${statusMessage}`.trim();
   if (isSuccess(response))
-    return `answered ${status} with ${headers['content-type'] ?? 'no content type'}, which is no MCP. Check that "url" is the MCP endpoint itself`;
+    return `answered ${status} with ${headers['content-type'] ?? 'no content type'}, which is not MCP. Check that "url" is the MCP endpoint itself`;
   if (statusCode >= 300 && statusCode < 400 && headers.location !== undefined)
     return `redirects to ${locationOf(headers.location, url)} (${status}), which is not followed. Put that address into "url" if it is the server's`;
   if (statusCode === 401 || statusCode === 403)
@@ -93,7 +93,7 @@ function explain(url: URL, response: IncomingMessage): string {
 
 function locationOf(location: string, base: URL): string {
   const target = URL.parse(location, base.href);
-  return target ? withoutSecrets(target) : 'an address that is no URL';
+  return target ? withoutSecrets(target) : 'an address that is not a URL';
 }
 
 /** Returns the server's own error message, from a JSON-RPC error or plain text. HTML is ignored. */

@@ -79,7 +79,7 @@ export async function openSse(
     const named = URL.parse(address, url.href);
     // The URL must have the same origin, because the headers of the entry are sent there.
     if (named?.origin === url.origin) return found(named);
-    const where = named ? withoutSecrets(named) : 'an address that is no URL';
+    const where = named ? withoutSecrets(named) : 'an address that is not a URL';
     const problem = `${server} wants its messages at ${where}, which is not on ${url.origin}`;
     refuse(new HubError('HUB_SERVER_PROTOCOL', problem, { data: { server } }));
   }

@@ -127,7 +127,8 @@ export function createStreamable(endpoint: RemoteEndpoint, needs: TransportNeeds
     const { body, bytes } = await readBody(endpoint, response, endpoint.maxLineBytes);
     if (!body) link.oversizedAnswer(message.id, bytes);
     else if (body.length > 0) link.receive(body, message.id);
-    if (awaits(message)) throw unanswered('answered with JSON that is no answer to the request');
+    if (awaits(message))
+      throw unanswered('answered with JSON that is not an answer to the request');
   }
 
   async function noAnswer(message: Outgoing, response: IncomingMessage): Promise<void> {
@@ -158,7 +159,7 @@ export function createStreamable(endpoint: RemoteEndpoint, needs: TransportNeeds
   function sessionLost(cause: HubError): void {
     session = undefined;
     const options = { cause, data: { server, retryable: true } };
-    const problem = `${server} does not know the session any more`;
+    const problem = `${server} no longer knows the session`;
     link.fail(new HubError('HUB_SERVER_DOWN', problem, options));
   }
 

@@ -68,7 +68,7 @@ export function createSubscription(
     const filter = filterOf(capabilities, wanted);
     if (filter === (current?.filter ?? '{}')) return;
     if (filter === '{}') {
-      current?.cancel('nothing is listened to any more');
+      current?.cancel('no client listens to anything');
       current = undefined;
     } else open(filter);
   }

@@ -52,7 +52,7 @@ export function readContent<T extends z.ZodType>(
   const { server, tool } = called;
   throw new HubError(
     'HUB_MODEL_CALL_PROTOCOL',
-    `${tool} of ${server} gave a result that is none of its kind (structuredContent.${issue?.path.join('.')}: ${issue?.message}). Check "tasks.server" and the names of its tools in the config`,
+    `${tool} of ${server} returned a result of another form (structuredContent.${issue?.path.join('.')}: ${issue?.message}). Check "tasks.server" and the names of its tools in the config`,
     { data: { server } },
   );
 }

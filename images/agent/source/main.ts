@@ -79,7 +79,7 @@ async function act(name: string, args: unknown): Promise<object> {
     case 'history':
       return { messages: engine.history(inputs.history.parse(args).count) };
     default:
-      throw new TypeError(`${name} is no tool of the agent`);
+      throw new TypeError(`${name} is not a tool of the agent`);
   }
 }
 

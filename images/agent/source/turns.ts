@@ -30,7 +30,7 @@ export function createTurns(engine: StrandsEngine, reconnected: () => void) {
         return known.result;
       }
       if (message === undefined)
-        throw new TypeError(`message: is missing, and ${id} is no message of this agent`);
+        throw new TypeError(`message: is missing, and ${id} is not a message of this agent`);
       const ending = new AbortController();
       const result = last.then(async () => {
         if (fromHub) engine.brief(fromHub);

@@ -35,10 +35,10 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
   const ollama = addressOf(read('OLLAMA_HOST') ?? `127.0.0.1:${port}`);
   if (openai !== undefined && !isBaseUrl(openai))
     problems.push(
-      'OPENAI_BASE_URL is no base URL: set one with http:// or https://, such as http://127.0.0.1:8080/v1',
+      'OPENAI_BASE_URL is not a base URL: set one with http:// or https://, such as http://127.0.0.1:8080/v1',
     );
   if (ollama === undefined)
-    problems.push('OLLAMA_HOST is no address: set one such as 127.0.0.1:11434');
+    problems.push('OLLAMA_HOST is not an address: set one such as 127.0.0.1:11434');
   const contextTokens = wholeIn('OLLAMA_CONTEXT_LENGTH', 256, 10_000_000, defaultContext);
   const seconds = wholeIn('OLLAMA_MCP_MAX_SECONDS', 1, maxSeconds, defaultSeconds);
   const allowed = (read('OLLAMA_MCP_MODELS') ?? '')

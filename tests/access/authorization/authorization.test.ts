@@ -115,8 +115,8 @@ describe('a login of a program', () => {
   test.each([
     ['of a token that a person made', 'made', /made has a token already/],
     ['of a token in the config', 'listed', /listed has a token already/],
-    ['of a client that administers', 'boss', /no login does/],
-    ['of one that may administer when allowed', 'held', /no login does/],
+    ['of a client that administers', 'boss', /a login must not grant that/],
+    ['of one that may administer when allowed', 'held', /a login must not grant that/],
     ['of the hub itself', 'owner', /owner/],
     ['that is none', 'a b', /1 to 32/],
   ])('cannot have the name %s', async (_, name, why) => {

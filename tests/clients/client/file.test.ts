@@ -78,7 +78,7 @@ describe('backups', () => {
     assert.equal(await readFile(at.file, 'utf8'), 'new');
   });
 
-  test('are listed newest first, without those of others and what is no text', async () => {
+  test('are listed newest first, without those of others and what is not a text', async () => {
     await using at = await open('');
     for (const name of ['a.json', 'ba.json', 'a.json5'])
       for (const number of ['2', '10', '0', '01', '1x', ''])

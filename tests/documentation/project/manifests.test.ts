@@ -21,7 +21,7 @@ test('entry points are read with their lines', () => {
   );
 });
 
-test('a manifest that is no JSON says nothing', () => {
+test('a manifest that is not JSON says nothing', () => {
   const { packages, dependencies } = readManifests([{ path: 'package.json', text: '{' }]);
   assert.deepEqual([packages, dependencies.size], [[], 0]);
 });

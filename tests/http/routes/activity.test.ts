@@ -58,7 +58,7 @@ describe('GET /activity', () => {
     ['limit=0', /limit: \\"0\\" is not allowed: write a whole number from 1 to 500/],
     ['limit=501', /limit/],
     ['before=x', /before: \\"x\\" is/],
-    ['tol=1', /tol: is no parameter of \/activity/],
+    ['tol=1', /tol: is not a parameter of \/activity/],
     ['server=a&server=b', /server: stands twice/],
   ] as const)('refuses ?%s', async ([query, message]) => {
     await using hub = await startHub([]);

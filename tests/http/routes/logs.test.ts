@@ -93,7 +93,7 @@ describe('GET /logs', () => {
 
   test.for([
     ['?server=nobody', 404, /HUB_SERVER_UNKNOWN/],
-    ['?tail=5', 400, /tail: is no parameter/],
+    ['?tail=5', 400, /tail: is not a parameter/],
     ['?previous&back=2', 400, /previous: means back=1/],
     ['?previous&follow', 400, /follow: only the newest run/],
     ['?lines=20000', 400, /lines: \\"20000\\" is not allowed/],

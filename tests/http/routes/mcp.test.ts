@@ -75,7 +75,7 @@ describe('POST /mcp/{server}/{method}', () => {
       ['{"jsonrpc":"2.0","id":1,"method":"tools/list"}', /must be the same/],
       ['{"jsonrpc":"2.0","method":"tools/call"}', /not a notification/],
       ['{"jsonrpc":"2.0","id":1,"result":{}}', /not a answer|not an answer/],
-      ['{"jsonrpc":"1.0","id":1,"method":"tools/call"}', /no JSON-RPC request/],
+      ['{"jsonrpc":"1.0","id":1,"method":"tools/call"}', /not a JSON-RPC request/],
     ];
     for (const [body, message] of rows) {
       const response = await post(url, body);

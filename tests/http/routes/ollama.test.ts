@@ -166,7 +166,7 @@ describe('POST /ollama/enhance', () => {
     [{}, /prompt: is missing: write a string/],
     [{ prompt: 3 }, /prompt: 3 is not allowed: write a string/],
     [{ prompt: ' ' }, /prompt: must not be empty/],
-    [{ prompt: 'p', promt: 'q' }, /promt: is no field of POST \/ollama\/enhance/],
+    [{ prompt: 'p', promt: 'q' }, /promt: is not a field of POST \/ollama\/enhance/],
   ] as const)('refuses %j with 400, whatever it accepts', async (body, message) => {
     await using hub = await openRoutes();
     for (const headers of [{}, events]) {
@@ -309,9 +309,9 @@ describe('what is kept', () => {
     [
       'GET',
       '/cache/explain?prompt=a&who=b',
-      /who: is no parameter of .*explain, which takes prompt and client/,
+      /who: is not a parameter of .*explain, which takes prompt and client/,
     ],
-    ['DELETE', '/cache?clients=a', /clients: is no parameter of .*cache, which takes client/],
+    ['DELETE', '/cache?clients=a', /clients: is not a parameter of .*cache, which takes client/],
     ['DELETE', '/cache?client=!', /client: \\"!\\" is not allowed/],
   ])('%s %s is refused with 400', async (method, path, message) => {
     await using hub = await openRoutes();

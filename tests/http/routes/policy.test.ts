@@ -109,7 +109,7 @@ test.each([
   [{ tool: 'x' }, /client: is missing/],
   [{ client: 'x' }, /tool: is missing/],
   [{ client: 'x', tool: 'a', prompt: 'b' }, /write one of/],
-  [{ client: 'x', tools: 'a' }, /tools: is no member/],
+  [{ client: 'x', tools: 'a' }, /tools: is not a member/],
   [{ client: 3, tool: 'a' }, /client: 3 is not allowed/],
   [{ client: 'x', tool: 'a', server: 'nothing' }, /no server is called "nothing"/],
 ])('%j is refused', async (body, message) => {

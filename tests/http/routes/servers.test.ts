@@ -59,7 +59,7 @@ describe('/servers', () => {
     assert.match(await off.body(), /HUB_SERVER_DISABLED/);
   });
 
-  test('refuses a body, a body that is no JSON, and what the path does not know', async () => {
+  test('refuses a body, a body that is not JSON, and what the path does not know', async () => {
     await using hub = await startHub([{ name: 'echo', autoStart: false }]);
     const withBody = await post(`${hub.url}/servers/echo/start`, { force: true });
     assert.equal(withBody.status, 400);
@@ -114,7 +114,7 @@ describe('GET /servers/{name}/logs', () => {
   test.for([
     ['nobody/logs', 404, /HUB_SERVER_UNKNOWN/],
     ['calendar/logs?follow=maybe', 400, /follow: \\"maybe\\" is not allowed/],
-    ['calendar/logs?tail=5', 400, /tail: is no parameter/],
+    ['calendar/logs?tail=5', 400, /tail: is not a parameter/],
   ] as const)('refuses /servers/%s', async ([path, status, message]) => {
     await using hub = await startHub([{ name: 'calendar', autoStart: false }]);
     const response = await send(`${hub.url}/servers/${path}`, { headers: ownerHeaders });

@@ -55,7 +55,7 @@ test("a switch is the owner's, and answers with the tools of the server", async 
 
 test.for([
   [{}, 400, /enable: is missing/],
-  [{ on: ['a'] }, 400, /on: is no member of this body/],
+  [{ on: ['a'] }, 400, /on: is not a member of this body/],
   [{ enable: 'search' }, 400, /enable: "search" is not allowed/],
   [{ enable: [1] }, 400, /enable: \[1\] is not allowed/],
   [{ disable: ['nothing'] }, 404, /files has no tool "nothing"/],

@@ -70,11 +70,11 @@ test('the steps are events for a client that wants them, also before a failure',
 });
 
 test.each([
-  ['/servers/one/upgrade', { other: 1 }, /other: is no member of this body/],
+  ['/servers/one/upgrade', { other: 1 }, /other: is not a member of this body/],
   ['/servers/one/upgrade', { version: 5 }, /version: 5 is not allowed: write a string/],
   ['/servers/one/upgrade', { dry_run: 'yes' }, /dry_run: "yes" is not allowed/],
   ['/servers/one/rollback', { version: '1' }, /takes no body/],
-  ['/prune', { all: true }, /all: is no member of this body, which takes dry_run/],
+  ['/prune', { all: true }, /all: is not a member of this body, which takes dry_run/],
   ['/prune', [{ dry_run: true }], /the body is not a JSON object, but \[/],
   ['/servers/one/rollback', ['1'], /the body is not a JSON object/],
 ])('%s refuses %j', async (path, body, message) => {

@@ -175,7 +175,7 @@ test.each([
   assert.equal(hub.entry(), 'n@1.0.0');
 });
 
-test('a server that is no package, and one in another file, are refused', async () => {
+test('a server that is not a package, and one in another file, are refused', async () => {
   const none = { configs: () => [packagedConfig(undefined)], find: async () => undefined };
   const rest = { preview: async () => assert.fail(), set: async () => assert.fail() };
   await assert.rejects(open({ configFile: { ...none, ...rest } }).upgrade(), /not an npm or PyPI/);

@@ -119,7 +119,7 @@ test('messages without content are left out: histories contain empty answers', (
 describe('a request is refused, with its field and what to send', () => {
   const mixed = { role: 'user', content: [result('a'), user.content] };
   test.for([
-    [undefined, 'params is no object'],
+    [undefined, 'params is not an object'],
     [params({ task: {} }), 'task is not supported'],
     [params({ maxTokens: undefined }), 'maxTokens is missing: send a whole number from 1 on'],
     [params({ maxTokens: 0 }), 'maxTokens is 0: send a whole number'],
@@ -136,14 +136,14 @@ describe('a request is refused, with its field and what to send', () => {
     ],
     [params({ toolChoice: { mode: 'any' } }), 'toolChoice.mode is "any": send auto, required'],
     [params({ toolChoice: { mode: 'required' } }), 'toolChoice.mode "required" needs tools'],
-    [params({ modelPreferences: { hints: 'a' } }), 'modelPreferences.hints is no list'],
-    [params({ messages: [] }), 'messages is no list with messages'],
+    [params({ modelPreferences: { hints: 'a' } }), 'modelPreferences.hints is not a list'],
+    [params({ messages: [] }), 'messages is not a list of messages'],
     [params({ messages: [{ role: 'system', content: user.content }] }), 'messages[0].role'],
     [params({ messages: [{ role: 'user', content: [] }] }), 'messages has no content'],
     [params({ messages: [{ role: 'user' }] }), 'messages[0].content.type is unknown'],
     [
       params({ messages: [{ role: 'user', content: { type: 'text' } }] }),
-      'messages[0].content.text is no text',
+      'messages[0].content.text is not a string',
     ],
     [
       params({ messages: [{ role: 'user', content: [{ type: 'image', data: '' }] }] }),
@@ -151,7 +151,7 @@ describe('a request is refused, with its field and what to send', () => {
     ],
     [
       params({ messages: [{ role: 'assistant', content: { ...use('a'), input: 'x' } }] }),
-      'messages[0].content.input is no object',
+      'messages[0].content.input is not an object',
     ],
     [
       params({ messages: [{ role: 'assistant', content: result('a') }] }),

@@ -117,7 +117,7 @@ describe('what an initialized server says of itself', () => {
     assert.deepEqual(discovered(initialized), expected);
   });
 
-  test('is discovered as nothing where it is no object', () => {
+  test('is discovered as nothing where it is not an object', () => {
     assert.deepEqual(discovered('nothing'), {
       capabilities: {},
       _meta: { 'io.modelcontextprotocol/serverInfo': undefined },
@@ -199,7 +199,7 @@ describe('a result of a server of 2026-07-28, for a client of an older revision,
       '"content":[{"type":"text","text":"one"}],',
       `${wrapped},"content":[{"type":"text","text":"one"}]`,
     ],
-    ['with content that is no list', '"content":"one",', `${wrapped},"content":"one"`],
+    ['with content that is not a list', '"content":"one",', `${wrapped},"content":"one"`],
   ])('has its list as an object, and as a text where it had none: %s', (_, content, expected) => {
     const { result } = legacy(`{${content}"structuredContent":[1]}`);
     assert.deepEqual(result, JSON.parse(`{${expected}}`));

@@ -22,7 +22,7 @@ describe('a result says that its tool has failed', () => {
     ['in a small result', '{"isError":true}', true],
     ['with spaces around it', '{"content":[],"isError" : true }', true],
     ['not where it is false', '{"isError":false}', false],
-    ['not where it is no boolean', '{"isError":"true"}', false],
+    ['not where it is not a boolean', '{"isError":"true"}', false],
     ['not where it is missing', '{"content":[]}', false],
     ['not by what its own data say', '{"structuredContent":{"isError":true}}', false],
     ['not where both are there', '{"structuredContent":{"isError":true},"isError":false}', false],

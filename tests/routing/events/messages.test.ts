@@ -214,7 +214,7 @@ describe('a request of a server is refused', () => {
     assert.deepEqual([one.heard, one.answers.length], [[], 1]);
   });
 
-  test('without advice where it is no method of clients', () => {
+  test('without advice where it is not a method of clients', () => {
     const one = scene();
     one.ask('vendor/method');
     assert.deepEqual([one.answers.length, one.advice], [1, []]);

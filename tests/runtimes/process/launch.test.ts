@@ -67,7 +67,7 @@ describe('launching a process', () => {
     });
     await assert.rejects(launchSource('', { target: { workingDirectory: process.execPath } }), {
       code: 'HUB_LAUNCH_INVALID',
-      message: /is no folder/,
+      message: /is not a folder/,
     });
   });
 

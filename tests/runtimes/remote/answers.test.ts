@@ -48,12 +48,12 @@ describe('an answer that is of no use becomes an error answer', () => {
     [
       'no JSON',
       (_, r) => r.writeHead(200, { 'content-type': 'application/json' }).end('{'),
-      /no answer/,
+      /not an answer/,
     ],
     [
       'the answer to another request',
       (_, response) => json(response, { jsonrpc: '2.0', id: 99, result: {} }),
-      /no answer to the request/,
+      /not an answer to the request/,
     ],
     [
       'a stream that ends early',

@@ -157,7 +157,7 @@ describe('an answer', () => {
   });
 });
 
-test('what is no message is noise, cut to two thousand bytes', () => {
+test('what is not a message is noise, cut to two thousand bytes', () => {
   const { channel, receive } = open();
   const heard = record(channel);
   receive(Buffer.from(`<html>${'x'.repeat(5000)}`));

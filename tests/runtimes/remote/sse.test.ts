@@ -61,11 +61,11 @@ describe('the opening of HTTP with SSE', () => {
     });
   });
 
-  test('refuses an address for messages that is no URL, and waits for the first that is named', async () => {
+  test('refuses an address for messages that is not a URL, and waits for the first that is named', async () => {
     await withServer('event: endpoint\ndata: http://[\n\n', async ({ url }) => {
       await assert.rejects(launch(url), {
         code: 'HUB_SERVER_PROTOCOL',
-        message: /wants its messages at an address that is no URL, which is not on/,
+        message: /wants its messages at an address that is not a URL, which is not on/,
       });
     });
   });

@@ -72,7 +72,7 @@ describe('a server that is away', () => {
       async ({ instance, channel }) => {
         channel.send(call(1, 'ping'));
         const { reason, error } = await channel.closed;
-        assert.equal(reason, 'tested does not know the session any more');
+        assert.equal(reason, 'tested no longer knows the session');
         assert.ok(error);
         assert.equal((await instance.exited).detail, reason);
       },
@@ -284,7 +284,7 @@ test.each([
     async ({ channel, heard }) => {
       channel.send(call(1, 'ping'));
       if (isOver) {
-        assert.equal((await channel.closed).reason, 'tested does not know the session any more');
+        assert.equal((await channel.closed).reason, 'tested no longer knows the session');
         return;
       }
       await errorOf(heard, 1);

@@ -129,7 +129,7 @@ describe('a server whose era is known', () => {
   test.each([
     ['no revisions', {}, 'scripted answered server/discover without "supportedVersions"'],
     [
-      'a revision that is no list',
+      'a revision that is not a list',
       { supportedVersions: '2026-07-28' },
       'scripted answered server/discover without "supportedVersions"',
     ],

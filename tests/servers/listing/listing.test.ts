@@ -128,7 +128,7 @@ describe('a list', () => {
     assert.deepEqual(await read({ ttlMs: -1, cacheScope: 7 }), [0, 'private']);
   });
 
-  test('leaves out what has no name, and refuses what is no list', async () => {
+  test('leaves out what has no name, and refuses what is not a list', async () => {
     const odd = [tool('a'), tool(5), {}, null, 'x', [], tool('b')];
     const { items } = await readList('tool', readerOf(answering([{ tools: odd }])));
     assert.deepEqual(

@@ -165,7 +165,7 @@ describe('a subscription', () => {
     subscription.want({ resources: ['x'], tasks: [] });
     acknowledge(1);
     subscription.want(none);
-    assert.match(listens[0]?.cancelled ?? '', /nothing/);
+    assert.match(listens[0]?.cancelled ?? '', /no client listens/);
     assert.equal(listens.length, 1);
   });
 

@@ -31,7 +31,7 @@ export function imageOf(source: PackageSpec, context: Buffer, systemBase?: strin
   const refuse = (text: string, consequence = '') =>
     new HubError(
       'HUB_LAUNCH_INVALID',
-      `"${text}" is no package of ${ecosystem}${consequence}. Write its name and version, such as ${example}`,
+      `"${text}" is not a package of ${ecosystem}${consequence}. Write its name and version, such as ${example}`,
     );
   const [, name, version = 'latest'] = form.exec(spec) ?? [];
   if (name === undefined) throw refuse(spec);

@@ -68,7 +68,8 @@ async function withFile<T>(
     try {
       const facts = await file.stat();
       if (facts.isDirectory()) throw Object.assign(new Error('folder'), { code: 'EISDIR' });
-      if (!facts.isFile()) throw new ToolError(`path: ${JSON.stringify(given)} is no regular file`);
+      if (!facts.isFile())
+        throw new ToolError(`path: ${JSON.stringify(given)} is not a regular file`);
       return await work(file);
     } finally {
       await file.close();

@@ -136,6 +136,6 @@ test('the last line needs no line break', async () => {
   assert.deepEqual(await read('{"a":1}\n{"b":2}'), [{ a: 1 }, { b: 2 }]);
 });
 
-test('a line that is cut off, and one that is no object, are left out', async () => {
+test('a line that is cut off, and one that is not an object, are left out', async () => {
   assert.deepEqual(await read('[1]\nnot json\n{"a":1}\n{"b":'), [{ a: 1 }]);
 });

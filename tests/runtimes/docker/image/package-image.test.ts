@@ -48,13 +48,13 @@ describe('the image of a package', () => {
     ['pypi', 'a==1 --index-url=http://evil'],
     ['pypi', './a'],
   ] as const)
-    test(`"${spec}" is no package of ${ecosystem}`, () => {
+    test(`"${spec}" is not a package of ${ecosystem}`, () => {
       assert.throws(
         () => imageOf({ ecosystem, spec }, context),
         (error: unknown) =>
           error instanceof HubError &&
           error.code === 'HUB_LAUNCH_INVALID' &&
-          error.message.includes(`"${spec}" is no package of ${ecosystem}. Write`),
+          error.message.includes(`"${spec}" is not a package of ${ecosystem}. Write`),
       );
     });
 });
