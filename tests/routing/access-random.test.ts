@@ -12,7 +12,7 @@ const policies = 2_000;
 const callsOfEach = 4;
 const seed = 16;
 
-/** A generator of numbers from 0 to 1 (mulberry32). */
+/** Returns a generator of pseudorandom numbers from 0 to 1 (mulberry32). */
 function randomOf(start: number): () => number {
   let state = start;
   return () => {
@@ -31,7 +31,7 @@ const maybe = <T>(share: number, make: () => T): T | undefined =>
 const some = (from: readonly string[]) =>
   Array.from({ length: 1 + Math.floor(random() * 2) }, () => pick(from));
 
-/** Items by what the reference evaluator has to know, read by hand from the fixture. */
+/** Item of a fixture with the fields that the reference evaluator needs, copied from the fixture by hand. */
 type Item = {
   readonly server: string;
   readonly kind: 'tool' | 'resource' | 'template' | 'prompt';
@@ -56,7 +56,7 @@ const uris = ['file:///public/a', 'file:///secret/b'];
 const template = 'file:///{folder}/{name}';
 
 const items: readonly Item[] = ['files', 'notes'].flatMap((server): readonly Item[] => {
-  // Both servers list the same URIs: those of the second get its name as a prefix.
+  // Both servers list the same URIs, so those of the second server get its name as a prefix.
   const prefix = server === 'files' ? '' : 'notes+';
   const uri = (kind: 'resource' | 'template', own: string): Item => ({
     server,
@@ -115,10 +115,10 @@ const globs = (names: readonly string[], text: string) =>
     return new RegExp(`^${parts.join('.*')}$`).test(text);
   });
 
-/** What the agent may use of what the rules allow. */
+/** Grants of the agent `ada`, which narrow down what the rules allow. */
 const granted = { tools: ['*_read_file', 'files_write_file'], servers: ['notes'] };
 
-/** The reference: a rule says yes or no to each of its keys, one after the other. */
+/** Reference evaluator of the policy. Returns true if the rules and grants allow the client to use the item. */
 function allows(rules: readonly PolicyRule[], client: string, method: string, item: Item): boolean {
   const { kind, server, name } = item;
   if (
@@ -211,7 +211,7 @@ test(
         const isAllowed = allows(policy, client, use, item);
         const code = isObject(error) && isObject(error['data']) ? error['data']['code'] : error;
         assert.equal(code, isAllowed ? undefined : 'HUB_POLICY_DENIED', `${item.name}: ${about}`);
-        // What a list shows can be used.
+        // A client may use every item that its lists show.
         if (listed(item)) assert.ok(isAllowed, `${item.name}: ${about}`);
         if (!isAllowed) deniedCalls++;
       }

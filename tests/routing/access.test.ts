@@ -48,7 +48,7 @@ async function listed({ ask }: Opened, member: keyof typeof lists): Promise<read
     : assert.fail(JSON.stringify(error));
 }
 
-/** The message and data of a refusal; undefined if the request was answered. */
+/** Returns the message and data of the error; undefined if the request succeeded. */
 async function refusalOf({ ask }: Opened, method: string, params: object) {
   const { error } = await ask(method, params);
   return isObject(error) ? { message: error['message'], data: error['data'] } : undefined;
@@ -67,7 +67,7 @@ const tools = ['read_file', 'write_file', 'move_file', 'search'];
 const uris = ['file:///public/a', 'file:///secret/b'];
 const template = 'file:///{folder}/{name}';
 
-/** Shared by the tests that change only the config. */
+/** Hub shared by the tests that change only its config. */
 let shared: TestHub;
 const governed = createTestAccess([files]);
 beforeAll(async () => {
@@ -75,7 +75,7 @@ beforeAll(async () => {
 });
 afterAll(async () => await shared?.[Symbol.asyncDispose]());
 
-/** The hub, with a config that says this. Sessions of earlier tests may still be open. */
+/** Replaces the config of the shared hub, and returns the hub. Sessions of earlier tests may still be open. */
 function govern(settings: Parameters<typeof governed.change>[0]): TestHub {
   governed.change(settings);
   return shared;
@@ -85,7 +85,7 @@ describe.each(combinations)('a client of the %s era at the endpoint of %s', (era
   const at = (hub: TestHub) => (where === 'all' ? where : hub.server(where));
   const named = (name: string) => (where === 'all' ? `files_${name}` : name);
 
-  /** One rule for this client, with everything that it hides and refuses. */
+  /** Checks what one rule for the client `cursor` hides from its lists and refuses. */
   async function check(
     rule: Omit<PolicyRule, 'action' | 'clients'>,
     expected: {
@@ -422,7 +422,7 @@ test('a call to a server that was never started waits for its lists, which say w
 });
 
 test('a call that waits for the lists of its server reaches the tool that the policy decides about', async () => {
-  // The new name is the own name of another tool, which keeps it: the hub knows that only from the lists.
+  // The new name belongs to another tool, which keeps it: the hub learns that only from the lists.
   const { access } = createTestAccess([files], {
     policy: [{ tools: ['files_write_file'], action: 'deny' }],
     tools: { files: { rename: { write_file: 'read_file' } } },
@@ -517,7 +517,7 @@ describe('a reload', () => {
 
   test('applies to open sessions, and tells those whose lists changed', async () => {
     const { access, change } = createTestAccess([files]);
-    // The announcements of the start never come.
+    // Time stands still, so the lists that changed at the start are never announced.
     const clock = createManualClock();
     await using hub = await startHub([files], { access, clock });
     const all = await open(hub, 'legacy', 'all');
@@ -546,7 +546,7 @@ describe('a reload', () => {
 
   test('tells of new names', async () => {
     const { access, change } = createTestAccess([files]);
-    // The announcements of the start never come.
+    // Time stands still, so the lists that changed at the start are never announced.
     const clock = createManualClock();
     await using hub = await startHub([files], { access, clock });
     const all = await open(hub, 'legacy', 'all');

@@ -34,7 +34,7 @@ test('a step that passes a promise on returns that very promise', () => {
   assert.equal(compose([(resolved, next) => next(resolved)], () => reply)(pinged), reply);
 });
 
-/** Answers calls whose answer the hub has. */
+/** Creates the step that answers calls, for calls whose answer comes from the hub itself. */
 const answerOwn = () =>
   createAnswering(({ answer }) => answer?.() ?? assert.fail('the hub answers the call'), {
     log: silent,

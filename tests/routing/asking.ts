@@ -8,10 +8,10 @@ import type { Endpoint } from '#routing';
 
 type Params = { readonly [name: string]: unknown };
 type Asked = { readonly id: unknown; readonly method: string; readonly params: Params };
-/** A result, or an error where `error` is in it; nothing where the client does not answer. */
+/** Result of a client, or an error if it has the member `error`; undefined if the client does not answer. */
 export type Reply = object | undefined;
 
-/** A client that answers what servers ask it by `reply`. */
+/** Opens a client that answers requests of servers by `reply`. */
 export function openAsked(
   hub: TestHub,
   endpoint: Endpoint,
@@ -50,7 +50,7 @@ export function openAsked(
     return isObject(value) ? value : undefined;
   }
 
-  /** Sends a request. It has no answer if the client cancels it and is of MCP 2026-07-28. */
+  /** Sends a request. Resolves with undefined if the client cancels a request of MCP 2026-07-28. */
   const request = (method: string, params?: object) =>
     post({ jsonrpc: '2.0', id: ++lastId, method, params });
 
@@ -71,7 +71,7 @@ export function openAsked(
     notify: (method: string, params: object) => post({ jsonrpc: '2.0', method, params }),
     initialize: (capabilities: object, protocolVersion = '2025-11-25') =>
       ask('initialize', { protocolVersion, capabilities, clientInfo: { name: 't', version: '1' } }),
-    /** The text of a tool's result, or its error. */
+    /** Calls a tool, and returns the text of its result, or the error. */
     async call(name: string, given: object = {}, more: object = {}): Promise<unknown> {
       const { result, error } = await ask('tools/call', { name, arguments: given, ...more });
       if (error) return { error };

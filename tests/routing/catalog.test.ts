@@ -55,7 +55,7 @@ describe('the catalog of all servers', () => {
     const { server } = createScriptedServer({ name: 'noisy' }, { items });
     const changed = () => ({ [Symbol.dispose]() {} });
     const naming = { separator: '_', maxLength: 46 } as const;
-    // The time of the processor: what else the machine does is not counted.
+    // CPU time of this process, so that other load on the machine does not count.
     const started = process.cpuUsage();
     using catalog = createCatalog({ all: [server], changed }, () => naming);
     const { user, system } = process.cpuUsage(started);

@@ -128,7 +128,7 @@ describe('names', () => {
       const { session, request, meta } = callBy(info);
       return nameOf(session, request, meta);
     };
-    // More than are kept.
+    // More names than the hub remembers.
     for (let round = 0; round < 1_001; round++)
       assert.equal(read({ name: `n${round}` }), `n${round}`);
     assert.equal(read({ name: 'n0' }), 'n0');

@@ -7,7 +7,7 @@ import { type Message, readMessage } from '#jsonrpc';
 import type { Instances, Server } from '#servers';
 import { createStatelessClients, maxStatelessClients } from '../../hub/routing/client-instances.ts';
 
-/** Clients of one server, whose instances are launched by their calls alone. */
+/** Creates clients of one server, whose instances are launched only by calls. */
 function scene(more: (instances: Instances) => Partial<Instances> = () => ({})) {
   const servers = createFixtureServers([{ name: 'who', instance: 'session', maxInstances: 200 }], {
     log: silent,
@@ -42,7 +42,7 @@ function requestOf(tool: string): Message & { readonly kind: 'request' } {
   return message.kind === 'request' ? message : assert.fail(message.kind);
 }
 
-/** A call that its server never answers. */
+/** Sends a call that the server never answers. Returns a function that tells whether the call is still in flight. */
 async function callInFlight(server: Server): Promise<() => 'in flight' | 'over'> {
   const { upstream } = await server.ready();
   const request = requestOf('wait');

@@ -7,7 +7,7 @@ import type { Endpoint } from '#routing';
 
 type Params = { readonly [name: string]: unknown };
 
-/** What an answer says, read. */
+/** Parsed answer to a request. */
 type Answer = {
   readonly id: unknown;
   readonly result: { readonly [name: string]: unknown };
@@ -27,15 +27,15 @@ const greeting = JSON.stringify({
   params: introduction,
 });
 
-/** A client on the router, without any transport between. */
+/** Opens a client directly at the router, without a transport. */
 export function openClient(hub: TestHub, endpoint: Endpoint = 'all') {
-  /** What it was told outside its requests. */
+  /** Messages that the client received outside its requests. */
   const told: Params[] = [];
   const session = hub.router.open(endpoint, caller, bytes => void told.push(parse(bytes)));
   let lastId = 0;
   let isGreeted = false;
 
-  /** Sends a message as it stands, and gives the answer and what was said about it. */
+  /** Sends a message unchanged. Returns the answer, and the notifications related to the message. */
   async function send(text: string): Promise<{ answer: Buffer | undefined; related: Params[] }> {
     const related: Params[] = [];
     const message = readMessage(Buffer.from(text));
@@ -54,7 +54,7 @@ export function openClient(hub: TestHub, endpoint: Endpoint = 'all') {
       params && '_meta' in params && JSON.stringify(params._meta).includes('/protocolVersion');
     if (!isGreeted && !isModern) {
       isGreeted = true;
-      // A test that is about something else need not begin with it.
+      // Initializes the session for tests that do not do it themselves.
       if (method !== 'initialize') void send(greeting);
     }
     const { answer, related } = await send(JSON.stringify({ jsonrpc: '2.0', id, method, params }));
@@ -90,7 +90,7 @@ export function openClient(hub: TestHub, endpoint: Endpoint = 'all') {
       const { answer } = await send(JSON.stringify({ jsonrpc: '2.0', method, params }));
       assert.equal(answer, undefined, 'a notification is not answered');
     },
-    /** The methods of what it was told. */
+    /** Returns the messages with this method that the client received outside its requests. */
     toldOf: (method: string) => told.filter(message => message['method'] === method),
   };
 }
@@ -105,7 +105,7 @@ function textOf({ content }: Params): string {
   return isObject(first) ? String(first['text']) : '';
 }
 
-/** The names in a list that was answered. */
+/** Returns the names in a list of a result. */
 export function namesIn(list: unknown, key = 'name'): readonly string[] {
   return Array.isArray(list)
     ? list.map((item: unknown) => (isObject(item) ? String(item[key]) : ''))

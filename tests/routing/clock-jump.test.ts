@@ -12,7 +12,7 @@ import { openModern } from './modern.ts';
 
 const hourMs = 3_600_000;
 
-/** Time that is moved by hand, and a wall clock that is set by hand besides. */
+/** Creates a manual clock whose wall clock can be set independently of its monotonic time. */
 function createSettableClock() {
   const time = createManualClock({ passingMs: 10 });
   let offMs = 0;

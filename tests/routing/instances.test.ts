@@ -6,7 +6,7 @@ import type { Server } from '#servers';
 import { openAsked } from './asking.ts';
 import { openClient } from './clients.ts';
 
-/** Clients have an instance each, which is stopped as soon as the hub finds it idle. */
+/** Server with an instance per client, which the hub stops as soon as it finds the instance idle. */
 const own = { name: 'echo', instance: 'session', instanceIdleMs: 1 } as const;
 
 const meta = {
@@ -14,7 +14,7 @@ const meta = {
   'io.modelcontextprotocol/clientCapabilities': {},
 };
 
-/** The states of the instances of clients, in the order in which those came. */
+/** Returns a function that lists the states of the instances of clients, in the order in which they were opened. */
 function statesOf(hub: TestHub): () => readonly string[] {
   const instances: Server[] = [];
   hub.servers.instances.opened(({ server }) => instances.push(server));
@@ -32,7 +32,7 @@ describe('an instance of one client', () => {
     const uri = { uri: 'echo://greeting' };
     await hearing.ask('resources/subscribe', uri);
     await idle.call('pid');
-    // Both have been idle since: what stops the one looks at the other as well.
+    // Both instances have been idle by then: the check that stops the one sees the other as well.
     await until(() => states()[1] === 'stopped');
     assert.equal(states()[0], 'running');
     await hearing.ask('resources/unsubscribe', uri);

@@ -4,7 +4,7 @@ import { createManualClock } from '#helpers/clock';
 import { startHub, until } from '#helpers/hub';
 import { namesIn, openClient } from './clients.ts';
 
-/** Has a process neither read nor write until it is disposed of. */
+/** Stops a process with SIGSTOP until the returned object is disposed of. */
 function suspend(pid: number): Disposable {
   process.kill(pid, 'SIGSTOP');
   return { [Symbol.dispose]: () => void process.kill(pid, 'SIGCONT') };
@@ -37,7 +37,7 @@ describe('a list that a server says may not be kept', () => {
       for (let again = 0; again < 10; again++) assert.deepEqual(await list(), names);
       assert.equal(readings(), 1);
     }
-    // The reading ends when the server is there again: the next list is read anew.
+    // The pending request for the list ends when the server runs again, and then the list is read anew.
     await until(() => {
       void list();
       return readings() === 2;

@@ -7,7 +7,7 @@ import { openAsked } from './asking.ts';
 
 type Json = { readonly [name: string]: unknown };
 
-/** A client of 2026-07-28 on the router. */
+/** Opens a client of 2026-07-28 directly at the router. */
 export function openModern(
   hub: TestHub,
   endpoint: Endpoint,
@@ -36,13 +36,13 @@ export function openModern(
   };
 }
 
-/** The text of a result of a tool. */
+/** Returns the text of a tool's result. */
 export function textOf({ content }: Json): string {
   const first: unknown = Array.isArray(content) ? content[0] : undefined;
   return isObject(first) ? String(first['text']) : assert.fail('no text');
 }
 
-/** The value at a path of names in an answer. */
+/** Returns the value at a path of member names in an answer. */
 export function at(value: unknown, ...path: readonly string[]): unknown {
   return path.reduce<unknown>((inner, name) => (isObject(inner) ? inner[name] : undefined), value);
 }

@@ -6,7 +6,7 @@ import { type Wish, assignNames, createCollisionLog } from '../../hub/routing/na
 
 const usual: Naming = { separator: '_', maxLength: 46 };
 
-/** Names of wishes of servers in the order of the wishes. */
+/** Assigns public names to the names that servers want, in the same order. */
 const named = (wishes: readonly Wish[], naming = usual) =>
   assignNames(wishes, [...new Set(wishes.map(({ server }) => server))], naming);
 
@@ -19,9 +19,10 @@ describe('a public name', () => {
     ['.', 'memory', 'create_entities', 'memory.create_entities'],
     ['_', 'a-b', 'c-d', 'a-b_c-d'],
     ['_', 'a', 'x'.repeat(44), `a_${'x'.repeat(44)}`],
-    // Longer than 46 characters: cut to 38, and 7 of a SHA-256 over server and name.
+    // A name over 46 characters is cut to 38, and gets 7 characters of a SHA-256 over server and name.
     ['_', 'a', 'x'.repeat(45), `a_${'x'.repeat(36)}_228ae69`],
-    // Characters that clients and model APIs refuse become underscores, and a hash says which they were.
+    // Characters that clients and model APIs refuse become underscores; a hash of the original name keeps names
+    // distinct.
     ['_', 'a', 'read.file', 'a_read_file_d3c8244'],
     ['_', 'a', 'read/file', 'a_read_file_1dcff6d'],
     ['.', 'a', 'read.file', 'a.read.file'],
@@ -134,7 +135,7 @@ describe('names for all', () => {
 
   test('a thousand wishes for one name are still named in time', () => {
     const wishes = Array.from({ length: 1_000 }, () => ({ server: 'a', name: 'same' }));
-    // The time of the processor: what else the machine does is not counted.
+    // CPU time of this process, so that other load on the machine does not count.
     const started = process.cpuUsage();
     const { names } = named(wishes);
     const { user, system } = process.cpuUsage(started);

@@ -6,7 +6,7 @@ import { type ListKind, type Server, listMethods } from '#servers';
 import { createAdmission } from '../../hub/servers/admission.ts';
 import { createCatalog } from '../../hub/routing/catalog.ts';
 
-/** A server that offers what it is told to, and nothing while it has not been told. */
+/** Creates a server that lists what the test passes to `offer`, and nothing before. */
 function createOffering(name: string) {
   const listed = createEmitter<ListKind>();
   const nothing = createEmitter<never>().event;
@@ -60,7 +60,7 @@ function createOffering(name: string) {
     listed.fire(kind);
   }
   return Object.assign(server, {
-    /** As the hub's own servers do, whose names are fixed. */
+    /** Offers items with fixed public names, as the hub's own servers do. */
     offerAs,
     offer: (kind: ListKind, ...keys: readonly string[]) => offerAs(undefined, kind, ...keys),
   });
@@ -116,7 +116,7 @@ describe('a URI that nobody lists', () => {
     const started = performance.now();
     for (let read = 0; read < 100; read++) assert.equal(catalog.findResource(uri)?.server, honest);
     const each = (performance.now() - started) / 100;
-    // Without a budget it is a quarter of a second.
+    // Without a budget, a search takes about 250 ms.
     assert.ok(each < 20, `${each} ms`);
   });
 });

@@ -8,7 +8,7 @@ import { createRequestIds } from '../../hub/routing/answering.ts';
 import { openClient } from './clients.ts';
 import { openModern } from './modern.ts';
 
-/** What was told of calls so far, the oldest first, without those that every client begins with. */
+/** Returns the recorded calls, oldest first, without the `initialize` of each client. */
 const seen = (hub: TestHub) =>
   hub.activity
     .list({}, 100)
@@ -20,7 +20,7 @@ const briefly = (hub: TestHub) =>
 
 describe('a request that was answered is told of once', () => {
   test('with who asked, what, of whom, and how much of its time the server had', async () => {
-    // Each reading takes a moment, so that what follows is later; all else the test adds by hand.
+    // Each reading advances the clock by 0.01 ms, so that later events have later times. The test adds all other time.
     let passedMs = 0;
     const clock: Clock = {
       ...systemClock,

@@ -15,7 +15,7 @@ import { serve } from '../runtimes/remote/serve.ts';
 import { openAsked } from './asking.ts';
 import { openClient } from './clients.ts';
 
-/** A client of the SDK that samples and hears logs. */
+/** Connects a client of the SDK that answers sampling requests and records log messages. */
 async function connectListening(url: string) {
   const sampled: string[] = [];
   const logged: unknown[] = [];
@@ -71,9 +71,9 @@ const saying = (method: string, params: object) =>
   `data: ${JSON.stringify({ jsonrpc: '2.0', method, params })}\n\n`;
 
 /**
- * A server that keeps sessions, whose tool `hold` answers when `release` is called, and `late` asks for
- * the roots of its caller when it has answered already. `begin` makes a task, and `watch` logs something
- * about it. `later` is put on the way of every list of tools.
+ * Starts a server with sessions. Its tool `hold` answers when `release` is called; `late` requests the roots of its
+ * caller after its answer; `begin` creates a task; `watch` logs a message about that task. `later` is sent on the
+ * stream of each `tools/list`, before the answer.
  */
 async function startSloppy() {
   let held: http.ServerResponse | undefined;
@@ -105,7 +105,7 @@ async function startSloppy() {
       stream(response, log, done);
       return response.end();
     }
-    // The stream goes on after the answer, against the rules.
+    // The stream continues after the answer, which breaks the rules of MCP.
     const log = saying('notifications/message', { level: 'info', data: 'of late' });
     return stream(response, done, asking('late'), log);
   });
@@ -113,7 +113,7 @@ async function startSloppy() {
     url: served.url,
     answers,
     isHolding: () => held !== undefined,
-    /** Says that the tools have changed, and asks when they are read. */
+    /** Sends `tools/list_changed`, and a request to the client when the hub reads the tools again. */
     changeTools() {
       later = asking('of no call');
       held?.write(saying('notifications/tools/list_changed', {}));

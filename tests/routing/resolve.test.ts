@@ -20,11 +20,11 @@ const { server: two } = createScriptedServer({ name: 'two' }, { items });
 const { needs } = createScriptedNeeds([{ server: one }, { server: two }]);
 const client = { capabilities: '{}', clientInfo: '{}' };
 
-/** A request of an initialized session. */
+/** Creates a request of an initialized session. */
 const legacy = (method: string, params: object, endpoint: Endpoint = 'all') =>
   callWith(method, params, { session: { ...sessionOf({ endpoint }), client } });
 
-/** A request of a client of 2026-07-28. */
+/** Creates a request of a client of 2026-07-28. */
 const modern = (method: string, params: object, endpoint: Endpoint = 'all', meta: object = {}) =>
   callWith(
     method,
@@ -43,7 +43,7 @@ function assertRefused(call: Call, expected: object): void {
   assert.throws(() => answer(), expected);
 }
 
-/** The server that gets a call, and the params with which it gets it. */
+/** Returns the server that a call is sent to, and its edited params. */
 function sentTo(call: Call) {
   const { server, edits, answer, remembered, name } = resolveCall(call, needs);
   assert.equal(answer, undefined, 'the hub does not answer it');

@@ -12,7 +12,9 @@ const earlier: EarlierSession = {
   settings: { logLevel: undefined, subscriptions: [] },
 };
 
-/** A session, and the methods of what its client was told outside its requests. */
+/**
+ * Opens or resumes a session, and records the methods of the messages that its client receives outside its requests.
+ */
 function open(hub: TestHub, endpoint: Endpoint, from?: EarlierSession) {
   const told: unknown[] = [];
   const session = hub.router.open(

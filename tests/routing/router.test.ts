@@ -305,7 +305,7 @@ describe('log messages', () => {
 });
 
 describe('the level of a server', () => {
-  /** What a server of the hub was asked for, without asking it. */
+  /** Records the levels that the hub requests of a server, without sending the requests. */
   function levelsAsked(server: Server) {
     const { running } = server;
     if (!running) return assert.fail('it does not run');

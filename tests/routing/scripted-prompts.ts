@@ -5,7 +5,7 @@ type Asked = { readonly prompt: string; readonly client: string | undefined };
 
 type Script = {
   readonly named?: NamedByRules;
-  /** What is made of a prompt; `better: ` and the prompt unless given. */
+  /** Improves a prompt. Default: `better: ` followed by the prompt. */
   readonly make?: (
     asked: Asked,
     signal: AbortSignal,
@@ -13,7 +13,7 @@ type Script = {
   ) => Promise<Partial<ImprovedPrompt>>;
 };
 
-/** Something that improves prompts by a script, and remembers what it was asked. */
+/** Creates a source of improved prompts that follows a script and records its requests. */
 export function createScriptedPrompts({ named, make }: Script = {}) {
   const { event: changed, fire } = createEmitter<void>();
   const asked: Asked[] = [];
@@ -37,7 +37,7 @@ export function createScriptedPrompts({ named, make }: Script = {}) {
   return {
     source,
     asked,
-    /** Offers it from now on, or does not. */
+    /** Changes whether prompts can be improved. */
     offer: (is: boolean): void => {
       isOffered = is;
       fire();
@@ -45,7 +45,9 @@ export function createScriptedPrompts({ named, make }: Script = {}) {
   };
 }
 
-/** Work that ends with its signal, and tells when it has begun and that it ended. */
+/**
+ * Creates work that ends only when its signal aborts; `begun` resolves when it has begun, and `isEnded` tells its end.
+ */
 export function createHeldWork() {
   const begun = Promise.withResolvers<void>();
   let isEnded = false;

@@ -23,30 +23,30 @@ import type {
 import { createBuiltin } from '../../hub/builtin/server.ts';
 import type { Outbound } from '../../hub/upstream/upstream-types.ts';
 
-/** A call that reached a scripted server, which the test answers. */
+/** Call that reached a scripted server; the test answers it. */
 type CallThere = {
-  /** The request with its edits, but with the client's own id. */
+  /** Request with its edits, but still with the id of the client. */
   readonly sent: unknown;
   readonly caller: Caller;
-  /** Why it was cancelled; undefined before. */
+  /** Returns the reason of the cancellation; undefined if the call is not cancelled. */
   readonly cancelled: () => string | undefined;
-  /** Answers with a `result` or an `error`. */
+  /** Answers the call with a `result` or an `error`. */
   answer(body: object): void;
 };
 
 export type Script = {
   readonly era?: Era;
   readonly capabilities?: { readonly [name: string]: unknown };
-  /** The result of its handshake, as it wrote that. */
+  /** Result of the handshake, as the server wrote it. */
   readonly handshake?: object;
-  /** Its answers to requests of the hub. May throw. */
+  /** Answers requests of the hub. May throw. */
   readonly replies?: (method: string, params: object | undefined) => object;
   readonly items?: Partial<Record<ListKind, readonly Item[]>>;
-  /** False: it does not run until `ready` is called. */
+  /** If false, the server does not run until `ready` is called. */
   readonly isRunning?: boolean;
 };
 
-/** The hub's own server that offers nothing: whatever a script does not need is as there. */
+/** Built-in server that offers nothing. A scripted server takes from it the members that a script leaves out. */
 const nothing = createBuiltin(
   {
     name: 'nothing',
@@ -60,7 +60,7 @@ const nothing = createBuiltin(
   { clock: createManualClock(), hubVersion: '0' },
 );
 
-/** A server without a process: the test reads what it is sent, and says what it answers. */
+/** Creates a server without a process: the test reads the messages it is sent, and answers them. */
 export function createScriptedServer(fixture: Fixture, script: Script = {}) {
   const { era = 'legacy', capabilities = {}, handshake = {}, replies = () => ({}) } = script;
   const config = configOf(fixture);
@@ -73,7 +73,7 @@ export function createScriptedServer(fixture: Fixture, script: Script = {}) {
   const listed = createEmitter<ListKind>();
   const notified = createEmitter<ServerNotification>();
   const requested = createEmitter<ServerRequest>();
-  /** The clients that it works for, or has worked for. */
+  /** Results of `onlyCaller` and `onlyOwner`, which the test sets. */
   const clients: { caller: Caller | 'none' | 'several'; owner: Owner | 'none' | 'several' } = {
     caller: 'none',
     owner: 'none',
@@ -175,7 +175,7 @@ export function createScriptedServer(fixture: Fixture, script: Script = {}) {
   };
 }
 
-/** An item of a list that has no member besides its key. */
+/** Returns a list item with its key as the only member. */
 export const itemOf = (key: string, value: string): Item => ({
   key: value,
   bytes: Buffer.from(JSON.stringify({ [key]: value })),

@@ -5,11 +5,11 @@ import { type AccessSource, createAccessSource } from '#routing';
 
 type Settings = Pick<Config, 'profiles' | 'clients'> & {
   readonly policy?: readonly PolicyRule[];
-  /** The `tools` of servers, by their names. */
+  /** `tools` settings of servers, by server name. */
   readonly tools?: Readonly<Record<string, Omit<ToolSettings, 'path'>>>;
 };
 
-/** What a config says about access, and `change`, which stands for a reload. */
+/** Creates the access of a config. `change` replaces the config, as a reload does. */
 export function createTestAccess(
   fixtures: readonly Fixture[],
   first: Settings = {},

@@ -10,7 +10,7 @@ const tracer = createTracer(
 );
 const told = `00-${'a'.repeat(32)}-${'a'.repeat(16)}-01`;
 
-/** The params of a request after they were told of a trace, as whoever reads them finds them. */
+/** Writes the trace into a request, and returns its params as a reader of the edited bytes parses them. */
 function traced(params: string | undefined, drop: readonly string[] = []): unknown {
   const text = `{"jsonrpc":"2.0","id":1,"method":"any"${params === undefined ? '' : `,"params":${params}`}}`;
   const request = readMessage(Buffer.from(text));

@@ -9,7 +9,7 @@ import { createTasks } from '../../../hub/routing/tasks/tasks.ts';
 import { createScriptedServer } from '../scripted-server.ts';
 import { callWith, modernMeta } from '../steps/scripted-call.ts';
 
-/** A call whose server asks the hub for completions. */
+/** Creates a call whose server asks the hub for completions. */
 function scene() {
   const there = createScriptedServer({ name: 'own', sampling: 'hub' }, { era: 'modern' });
   const state = { made: 0 };
@@ -26,7 +26,7 @@ function scene() {
   return { ...there, state, reply: reply ?? assert.fail('the hub is not needed') };
 }
 
-/** A result that asks for so many completions. */
+/** Returns a result that asks for `count` completions. */
 const asking = (count: number) => ({
   result: {
     resultType: 'input_required',

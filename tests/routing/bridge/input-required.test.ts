@@ -11,13 +11,13 @@ import { openModern as openModernAt, textOf } from '../modern.ts';
 const sample = { messages: [], maxTokens: 1 };
 const sampled = { role: 'assistant', content: { type: 'text', text: 'yes' }, model: 'm' };
 
-/** A client of 2026-07-28 on a server that keeps sessions. */
+/** Opens a client of 2026-07-28 at a server with sessions. */
 const openModern = (hub: TestHub, capabilities?: object) =>
   openModernAt(hub, hub.server('asker'), capabilities);
 
 const asking = { method: 'sampling/createMessage', params: sample };
 
-/** The same, which says its name: all its requests are of one client. */
+/** Opens a client of 2026-07-28 that sends its name, so that the hub sees all its requests as those of one client. */
 const openNamed = (hub: TestHub) =>
   openModernAt(hub, hub.server('asker'), undefined, { name: 'ada', version: '1' });
 

@@ -12,7 +12,7 @@ import {
 } from '../../../hub/routing/bridge/results.ts';
 import { callWith, modernMeta } from '../steps/scripted-call.ts';
 
-/** An answer of a server whose result or error is JSON text. */
+/** Returns the response of a server whose result or error is the JSON text. */
 const answerOf = (kind: 'result' | 'error', text: string) =>
   readAnswer(Buffer.from(`{"jsonrpc":"2.0","id":5,"${kind}":${text}}`));
 

@@ -4,7 +4,7 @@ import { isObject } from '#core';
 import { encodeCall } from '#jsonrpc';
 import { createRisingProgress } from '../../../hub/routing/bridge/rising-progress.ts';
 
-/** Reports progress in several times of a call, and returns the params that the client gets. */
+/** Reports the progress of a call that is executed once for each list. Returns the params that the client receives. */
 function report(...times: readonly (readonly object[])[]): readonly unknown[] {
   const told: unknown[] = [];
   const progress = createRisingProgress({

@@ -44,7 +44,7 @@ describe('a result says that its tool has failed', () => {
 
 const remote = { name: 'own', url: 'http://127.0.0.1:9/mcp' };
 
-/** Calls of a scripted server that are sent, and what is remembered of their answers. */
+/** Sends calls to a scripted server, and records the tasks, pages and subscriptions in its answers. */
 function scene(script: Script = {}, fixture: Parameters<typeof createScriptedServer>[0] = remote) {
   const there = createScriptedServer(fixture, { era: 'modern', ...script });
   const clock = createManualClock();

@@ -19,12 +19,12 @@ const params = { name: 'ask', arguments: {} };
 const gatherMs = 10;
 
 type Options = Partial<SuspendedCallOptions> & {
-  /** Refuses to keep the call while its client is away. */
+  /** Makes the hub refuse to keep the call while its client is away. */
   readonly isFull?: boolean;
   readonly fixture?: { readonly inputTimeoutMs?: number; readonly instance?: 'session' };
 };
 
-/** A call of a client of 2026-07-28 at a server with sessions, which asks what the test says. */
+/** Creates a call of a client of 2026-07-28 at a server with sessions, whose requests the test sends with `ask`. */
 function scene({ isFull = false, fixture = {}, ...options }: Options = {}) {
   const clock = createManualClock();
   const states = createRequestStates(Buffer.alloc(32), { clock });
@@ -65,7 +65,7 @@ function scene({ isFull = false, fixture = {}, ...options }: Options = {}) {
       },
     );
     open.push(call);
-    // A failure is seen by the test that waits for it.
+    // The test that waits for the call sees its failure.
     call.first.catch(() => undefined);
     return call;
   }
@@ -74,7 +74,7 @@ function scene({ isFull = false, fixture = {}, ...options }: Options = {}) {
   const at = (index: number) => there.calls[index] ?? assert.fail(`no call ${index}`);
   const answers: { [id: string]: unknown } = {};
 
-  /** The server asks the client, in the call at `index`, or in whichever. */
+  /** Sends a request of the server to the client, related to the call at `index` if that is given. */
   function ask(id: number, method: string, index?: number, given: object = {}): void {
     const about: About | undefined = index === undefined ? undefined : at(index).caller;
     at(index ?? 0).caller.owner.serverRequest(
@@ -95,7 +95,7 @@ function scene({ isFull = false, fixture = {}, ...options }: Options = {}) {
 
   const read = async (reply: SuspendedCall['first']) => JSON.parse((await reply).bytes.toString());
 
-  /** The client comes back with answers. */
+  /** Sends the call again with the client's answers. */
   function resume(round: number, inputResponses: object, call = first) {
     const next = request({ inputResponses });
     const span = next.params.get('inputResponses');

@@ -17,7 +17,7 @@ describe('a server of 2026 that wants nothing but to be asked again', () => {
     const server = hub.server('stateless');
     const client = openAsked(hub, server);
     await client.initialize({});
-    // What was still to be announced is.
+    // Sends the pending announcements, whose timers would count below.
     clock.advance(1_000);
     const before = clock.waiting;
     const result = client.call('busy', { times: 3 });
@@ -76,7 +76,7 @@ describe('a server of 2026 that wants nothing but to be asked again', () => {
     await using hub = await startStateless({ clock });
     const client = openAsked(hub, hub.server('stateless'));
     await client.initialize({});
-    // What was still to be announced is.
+    // Sends the pending announcements, whose timers would count below.
     clock.advance(1_000);
     const before = clock.waiting;
     const told = client.call('busy', { times: 3 });

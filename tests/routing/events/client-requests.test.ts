@@ -212,11 +212,11 @@ describe('a request of a server', () => {
   test('is withdrawn from its client when the server goes', async () => {
     await using hub = await startAsker();
     const ada = await clientOf(hub, all, () => undefined);
-    // Its own call is over: only that the server is gone can end what is asked.
+    // The call itself is answered, so only the end of the server can end its pending request.
     await ada.call('ask-later', { method: 'roots/list', params: {} });
     await until(() => ada.asked.length === 1);
     void ada.call('crash');
-    // The lists of the start are announced within a second, on a busy machine before.
+    // The client may first receive the announcement of the lists that changed at the start.
     const withdrawn = () => ada.told.find(({ method }) => method === 'notifications/cancelled');
     await until(() => withdrawn() !== undefined);
     assert.deepEqual(withdrawn(), {

@@ -17,7 +17,7 @@ const runOf = 'agenthub/models/run';
 const listOf = 'agenthub/models/list';
 const asked: { readonly params: unknown; readonly client: string }[] = [];
 
-/** Answers unless the prompt says otherwise. */
+/** Answers at once, unless the prompt contains `fail` or `wait`. */
 const models: ModelAnswerer = {
   async run(params, { caller, progress }, signal): Promise<JsonObject> {
     asked.push({ params, client: caller.client });
@@ -39,7 +39,7 @@ beforeAll(async () => {
   hub = await startHub(
     [
       { name: 'own', file: 'asker.mjs', own: 'ollama-mcp', era: 'legacy' },
-      // Not even with the setting, and by the name of the shipped entry.
+      // A server of the user: neither `sampling` nor the name of a shipped entry makes it one of the hub's own.
       { name: 'ollama', file: 'asker.mjs', sampling: 'hub' },
     ],
     { models },
@@ -68,7 +68,7 @@ test('the turn at a model is that of the caller whose request the server names',
   const run = (call: unknown) =>
     client.call('ask', { method: runOf, params: { prompt: 'whose', call } });
   asked.length = 0;
-  // The ids of calls grow by 1, and these by 2: one of them is that of its own call.
+  // The ids of calls grow by 1 and these by 2, so exactly one of these is the id of the server's current call.
   for (let id = 1; id < 60; id += 2) await run(id);
   const clients = asked.map(one => one.client);
   assert.equal(clients.filter(name => name === 'local:test').length, 1);

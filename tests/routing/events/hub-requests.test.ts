@@ -9,7 +9,7 @@ import { createScriptedServer } from '../scripted-server.ts';
 
 const asked = { id: '1', connection: undefined };
 
-/** Requests of a server that the hub answers. */
+/** Creates a server whose requests the hub answers. */
 function scene() {
   const { log, logged } = createRecordingLog();
   const logs = createServerLogs({ log, clock: createManualClock() });

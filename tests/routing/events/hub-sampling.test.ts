@@ -12,7 +12,7 @@ const sampled: JsonObject = {
 const params = { messages: [], maxTokens: 1 };
 const method = 'sampling/createMessage';
 
-/** A model that answers when it is told to, and notes which requests were given up. */
+/** Creates a model that answers when the test calls `release`, and counts the requests that were cancelled. */
 function createModel() {
   const waiting: ((result: JsonObject) => void)[] = [];
   const state = { asked: 0, givenUp: 0 };
@@ -66,7 +66,7 @@ test('the end of a server, or of the session, has the model given up', async () 
   await scene.asked(1);
   client.session.close('the client went');
   assert.equal(scene.state.givenUp, 1);
-  void other.call('ask', { method, params }).catch(() => undefined); // The server ends before it answers.
+  void other.call('ask', { method, params }).catch(() => undefined); // The server is stopped before it answers.
   await scene.asked(2);
   await scene.hub.server('asker').stop(true);
   await until(

@@ -11,7 +11,7 @@ import { at, openModern, textOf } from '../modern.ts';
 const logged = 'notifications/message';
 const logLevel = (level: string) => ({ 'io.modelcontextprotocol/logLevel': level });
 
-/** A client that is told outside its requests what it is told. */
+/** Opens an initialized client that records the notifications outside its requests. */
 async function clientOf(hub: TestHub, server: string) {
   const client = openClient(hub, hub.server(server));
   await client.initialize();
@@ -132,7 +132,7 @@ describe('a client of 2026-07-28', () => {
 describe('the level that a server of 2025 is asked for on behalf of requests of 2026', () => {
   const minute = 60_000;
 
-  /** What the server is asked for, besides what else it is asked. */
+  /** Starts a hub whose `logging/setLevel` requests to the server are recorded. */
   async function scene() {
     const clock = createManualClock();
     const hub = await startHub([{ name: 'echo' }], { clock });

@@ -17,7 +17,7 @@ function notificationOf(method: string, params: object = {}) {
   return message.kind === 'notification' ? message : assert.fail(message.kind);
 }
 
-/** A server and two initialized clients of it; `heard` tells what they are told, and how. */
+/** Creates a server and two initialized clients of it; `heard` lists the messages they receive, and on which stream. */
 function scene(instance: 'shared' | 'session' = 'shared') {
   const there = createScriptedServer({ name: 'own', instance });
   const { server } = there;
@@ -93,7 +93,7 @@ function scene(instance: 'shared' | 'session' = 'shared') {
       const asked = { request, connection, about, tell() {}, answer };
       fromServers.serverRequest(server, asked, session);
     },
-    /** A task of a session at the server. */
+    /** Creates a task of a session at the server. */
     make(session: SessionState, taskId: string) {
       const made = encodeResult('1', JSON.stringify({ task: { taskId } }));
       all.tasks.made(server, server, readAnswer(made), session);

@@ -98,10 +98,12 @@ describe.for(['one', 'all'])('that a page is done with, at the endpoint of %s,',
     };
   }
 
-  /** The server says that the page is done with; it has reached whom it is for when this resolves. */
+  /**
+   * Makes the server send `elicitation/complete`. Resolves when the client has received what the hub forwards of it.
+   */
   async function complete(client: Awaited<ReturnType<typeof open>>, elicitationId: string) {
     await client.call('complete', { elicitationId });
-    // What comes after it on the same way is there.
+    // The answer to a later call on the same channel shows that the earlier message has arrived.
     await client.call('pid');
   }
 

@@ -9,7 +9,7 @@ import { createScriptedNeeds } from '../scripted-needs.ts';
 import { createScriptedServer } from '../scripted-server.ts';
 import { readRequest, sessionOf } from '../steps/scripted-call.ts';
 
-/** A server shared by all clients, and one of which each session has an instance. */
+/** Creates a server that all clients share, and a server with one instance per session. */
 function scene() {
   const shared = createScriptedServer({ name: 'shared' });
   const owned = createScriptedServer({ name: 'owned', instance: 'session' });
@@ -65,7 +65,7 @@ function scene() {
 }
 
 const version = '2025-11-25';
-/** Lists that are told of together. */
+/** Time in which changes of lists are gathered into one announcement, in ms. */
 const gatherMs = 100;
 
 describe('a list that changed', () => {

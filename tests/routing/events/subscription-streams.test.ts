@@ -16,7 +16,7 @@ const meta = {
 const idKey = 'io.modelcontextprotocol/subscriptionId';
 const greeting = { uri: 'echo://greeting' };
 
-/** A client of 2026-07-28 that listens. */
+/** Opens a client of 2026-07-28 with a `subscriptions/listen` stream. */
 async function listen(hub: TestHub, endpoint: Endpoint, notifications: object) {
   const client = openAsked(hub, endpoint);
   const over = client.request('subscriptions/listen', { notifications, _meta: meta });
@@ -76,7 +76,7 @@ describe('a client that listens', () => {
       notifications: { resourceSubscriptions },
       _meta: meta,
     });
-    // Its resources are subscribed to one after the other, so that the first is updated meanwhile.
+    // The hub subscribes to one resource after the other, so the first is updated while the last are still pending.
     while (client.told.length === 0)
       await client.ask('tools/call', { name: 'touch', arguments: greeting, _meta: meta });
     await client.ask('tools/call', { name: 'touch', arguments: greeting, _meta: meta });
@@ -125,7 +125,7 @@ describe('a client that listens', () => {
     await until(
       () => hub.server('echo').restarts === 1 && hub.server('echo').running !== undefined,
     );
-    // The subscription is made anew with the start; a later call on the same channel comes after it.
+    // The hub subscribes again when the server starts; a later call on the same channel comes after that.
     await call('touch', { uri: 'echo://greeting' });
     await until(() => client.told.length > 0);
     assert.equal(client.told[0]?.['method'], 'notifications/resources/updated');

@@ -94,7 +94,7 @@ test('a server stays subscribed to nothing that its only subscriber gave up', as
   const uri = 'test://watched';
   assert.equal((await client.call('touch', { uri })).text, 'nobody subscribed');
   const subscribed = client.ask('resources/subscribe', { uri }, 'given up');
-  // It is sent in this turn.
+  // The request is sent in this turn of the event loop.
   await new Promise<void>(resolve => process.nextTick(resolve));
   await client.notify('notifications/cancelled', { requestId: 'given up' });
   assert.equal((await subscribed).error.data['code'], 'HUB_CALL_CANCELLED');
@@ -142,7 +142,7 @@ for (const env of [{}, { ERA: 'modern' }])
   });
 
 describe('whom an update concerns', () => {
-  /** Subscriptions at a server that lists what is given, by the URIs of the endpoint of all. */
+  /** Creates subscriptions at a server. `listed` maps URIs of its resources to those at the endpoint of all servers. */
   function scene(listed: Readonly<Record<string, string>> = {}) {
     const subscriptions = createSubscriptions({
       log: silent,
@@ -150,7 +150,7 @@ describe('whom an update concerns', () => {
       changed() {},
     });
     const at = {} as const;
-    // Nothing is asked of it.
+    // An object without members suffices: no method of the server is called.
     const server: Server = Object.assign(Object.create(null), at);
     const subscriber = (endpoint: Subscriber['endpoint']): Subscriber => ({
       endpoint,
@@ -190,7 +190,7 @@ describe('whom an update concerns', () => {
     const { one, add, concerned } = scene();
     add('x://a', one);
     const part = `x://a${'/'.repeat(2_043)}`;
-    // The time of the processor: what else the machine does is not counted.
+    // CPU time of this process, so that other load on the machine does not count.
     const started = process.cpuUsage();
     for (let times = 0; times < 300; times++) assert.deepEqual(concerned(part), [part]);
     const { user, system } = process.cpuUsage(started);

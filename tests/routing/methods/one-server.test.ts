@@ -6,7 +6,7 @@ import { createScriptedServer } from '../scripted-server.ts';
 import { callWith, sessionOf } from '../steps/scripted-call.ts';
 
 describe('a list of a server that passes', () => {
-  /** What the client gets of a result of `tools/list`, where the tool `bad` is held. */
+  /** Returns what the client receives of a result of `tools/list` if the tool `bad` is held. */
   function listed(result: string): string {
     const there = createScriptedServer({ name: 'own' });
     const server = {

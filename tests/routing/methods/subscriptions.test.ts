@@ -36,7 +36,7 @@ function scene(script: Script = {}) {
   };
 }
 
-/** The result of a call that the hub answers. */
+/** Returns the result of a call that the hub answers itself. */
 async function resultOf({ answer }: ResolvedCall): Promise<unknown> {
   const reply = await answer?.();
   return JSON.parse(whole(reply?.bytes ?? assert.fail('no answer')).toString()).result;
@@ -120,7 +120,7 @@ describe('a client with a session that unsubscribes', () => {
 });
 
 describe('a client that subscribes while the last other one leaves', () => {
-  /** `end` answers the subscription, as the bridge does: a subscriber is added with the answer of its server. */
+  /** Sends a subscription to the server. `end` answers it; the subscriber is added together with that answer. */
   function start() {
     const one = scene();
     const other = sessionOf();
@@ -177,7 +177,9 @@ describe('a client that subscribes while the last other one leaves', () => {
 describe('a subscription whose answer the server owes when it is given up', () => {
   const unsubscribed = [{ method: 'resources/unsubscribe', params: { uri: 'x://a' } }];
 
-  /** `giveUp` ends the request of `session`, which was sent to the server. */
+  /**
+   * Sends subscriptions to the server. `giveUp` rejects one after it was sent, as a cancellation by the client does.
+   */
   function start() {
     const one = scene();
     const ask = (session = one.session) => {

@@ -54,7 +54,7 @@ function scene(scripts: Readonly<Record<string, Script>>) {
     session,
     server,
     resolve,
-    /** A task of the session at a server; its id for the client. */
+    /** Creates a task of the session at a server. Returns its id for the client. */
     make(at: number, taskId: string, owner = session) {
       const answer = readAnswer(encodeResult('1', JSON.stringify({ task: { taskId } })));
       return all.tasks.made(server(at), server(at), answer, owner)?.publicId;

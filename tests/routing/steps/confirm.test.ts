@@ -30,7 +30,7 @@ const echoing = await startToolServer({
 });
 afterAll(() => echoing.stop());
 
-/** The servers of a test: `echo` unless it names others, as each of these is a process. */
+/** Servers of a test. Only `echo` runs in this process; each of the others starts a process. */
 type Fixtures = readonly Fixture[];
 const echo: Fixtures = [{ name: 'echo', url: echoing.url, era: 'legacy' }];
 const stateless: Fixtures = [{ name: 'stateless' }];
@@ -69,7 +69,7 @@ async function open(
 type Scene = Awaited<ReturnType<typeof open>>;
 type Action = 'accept' | 'decline' | 'cancel';
 
-/** A client that cannot ask its user, and what its calls of `echo_echo` return: a text, or an error. */
+/** Opens a client that cannot ask its user. Returns a function that calls a tool and returns its text, or the error. */
 async function openDeaf({ hub }: Scene, era: (typeof eras)[number], principal = cursor) {
   if (era === 'legacy') {
     const client = openAsked(hub, 'all', undefined, principal);
@@ -145,7 +145,7 @@ describe.each(eras)('a client of the %s era that cannot ask its user', era => {
   });
 });
 
-/** A client with a session whose user gives these answers, in order. */
+/** Opens a client with a session whose user gives these answers, in order. */
 async function openAnswering({ hub }: Scene, ...answers: (Action | undefined)[]) {
   const client = openAsked(
     hub,
@@ -256,7 +256,7 @@ describe('a client with a session that can ask its user', () => {
   });
 });
 
-/** The answer to the question in a result. */
+/** Returns params that answer the approval question in a result. */
 const answered = (result: object, action: Action) => ({
   requestState: at(result, 'requestState'),
   inputResponses: { approval: { action, content: {} } },
@@ -309,7 +309,7 @@ describe('a stateless client that can ask its user', () => {
     const { result, error } = await client.call(name, args, third);
     assert.equal(error, undefined);
     assert.equal(at(result, 'inputRequests', 'approval'), undefined);
-    // The same request again continues nothing.
+    // A replay of the same request continues no call.
     const replayed = await client.call(name, { ...args, more: 1 }, third);
     assert.ok(replayed.error ?? at(replayed.result, 'inputRequests', 'approval'));
   });
@@ -381,7 +381,7 @@ describe('a call whose prompt is improved in other words each time', () => {
     await scene.approvals.approve(id, 'owner');
     assert.equal(await call('a'), 'a (1)');
     assert.equal(asked.length, 1);
-    // Another call is asked about, in its own words.
+    // Another call needs another approval, which shows that call's own arguments.
     assert.equal(codeOf(await call('b')), 'HUB_APPROVAL_NEEDED');
     assert.equal(scene.approvals.list()[0]?.shown, '{"text":"b (2)"}');
   });
@@ -456,7 +456,7 @@ test('what was approved counts for the accepted definition and program of the to
   );
   assert.deepEqual(approvals.list(), []);
 
-  // What was approved before the definition changed is refused, and can be used when that is accepted.
+  // An approved call is refused while its tool is held, and runs once the changed definition is accepted.
   const run = async (one: Server) =>
     await step({ ...callTo(one, call), confirmed }, () => hubReply(Buffer.from('called')));
   await assert.rejects(run(changing), { code: 'HUB_APPROVAL_NEEDED' });
@@ -464,7 +464,7 @@ test('what was approved counts for the accepted definition and program of the to
   await assert.rejects(run(held), { code: 'HUB_DEFINITION_HELD' });
   assert.equal(String((await run(changing)).bytes), 'called');
 
-  // Another program under the name of the server gets nothing by what was approved, not even for good.
+  // A program that replaces the server under the same name cannot use its approvals, not even permanent ones.
   await assert.rejects(run(changing), { code: 'HUB_APPROVAL_NEEDED' });
   await approvals.approve(approvals.list()[0]?.id ?? '', 'owner', true);
   assert.equal(String((await run(changing)).bytes), 'called');

@@ -9,7 +9,9 @@ import { at, openModern, textOf } from '../modern.ts';
 import { createHeldWork, createScriptedPrompts } from '../scripted-prompts.ts';
 import { createTestAccess } from '../test-access.ts';
 
-/** By the rule of everybody but `other` the text of echo is a prompt, and so is what `greet` says. */
+/**
+ * For all clients but `other`, the argument `text` of `echo_echo` is a prompt, and the prompt `echo_greet` is improved.
+ */
 const named: NamedByRules = {
   argumentsOf: (tool, client) =>
     client !== 'other' && tool === 'echo_echo' ? ['text', 'more'] : undefined,
@@ -18,7 +20,7 @@ const named: NamedByRules = {
 
 const echo = { name: 'echo' };
 
-/** What the server was sent meanwhile. */
+/** Returns the requests that the server receives while `work` runs. */
 async function sentTo(hub: TestHub, work: () => Promise<unknown>): Promise<readonly string[]> {
   const { upstream } = hub.server('echo').running ?? assert.fail('echo does not run');
   const spied = vi.spyOn(upstream, 'relay');

@@ -17,7 +17,7 @@ const file = 'counter.mjs';
 const fixtures = [
   { name: 'counter', cache },
   { name: 'common', file, cache: { ...cache, per: 'all', hints: 'read_only' } },
-  // Room for three results.
+  // Has room for three results.
   { name: 'small', file, cache: { ...cache, maxBytes: 400 } },
 ] as const;
 
@@ -34,7 +34,7 @@ const clientOf = (name: string): Principal => ({
   grants: { administer: false },
 });
 
-/** Calls a tool as a client, and returns the text of its result, which has the number of the call at the server. */
+/** Calls a tool as a client. Returns the text of its result, which contains a number that the server counts up. */
 async function call(
   tool: string,
   args: object = {},
@@ -82,7 +82,7 @@ describe('a result that may be kept', () => {
   test('is not kept if such a call began or ended while it was made', async () => {
     const before = call('look', { hold: 1 });
     const writing = call('write', { hold: 1 });
-    // Does not join the call that began before the write.
+    // Must not join the call that began before the write.
     const during = call('look', { hold: 1 });
     await call('release', { count: 3 });
     await writing;

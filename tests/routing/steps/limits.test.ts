@@ -38,7 +38,7 @@ function limitsOf(rules: () => LimitRules | undefined, clock = createManualClock
   };
 }
 
-/** Code, data and message of the error in an answer. */
+/** Returns the message and data of the error in an answer. */
 function errorIn({ error }: Json) {
   const { message, data } = isObject(error) ? error : {};
   return { message: String(message), data: isObject(data) ? data : {} };
@@ -61,7 +61,7 @@ const transports: Readonly<Record<string, (hub: TestHub) => Promise<RawClient>>>
 describe('of calls at once exactly as many are admitted as the limit says', () => {
   let hub: TestHub;
   beforeAll(async () => {
-    // More places than all calls need: nothing else refuses any.
+    // More concurrent calls than the test sends, so that only the limit refuses any.
     const echo = { name: 'echo', maxConcurrentCalls: 2 * burst };
     hub = await startHub([echo], {
       limits: limitsOf(() => capped),
@@ -71,7 +71,7 @@ describe('of calls at once exactly as many are admitted as the limit says', () =
   afterAll(() => hub?.[Symbol.asyncDispose]());
 
   for (const [name, open] of Object.entries(transports))
-    // A session of streamable HTTP is always of the older era.
+    // A session of streamable HTTP always belongs to the older era.
     for (const era of name === 'streamable HTTP' ? eras.slice(0, 1) : eras)
       test(`over ${name} in ${era}, and the places of cancelled ones are free again`, async () => {
         const client = await open(hub);
@@ -101,7 +101,7 @@ describe('of calls at once exactly as many are admitted as the limit says', () =
           id => !answered.has(id),
         );
         assert.equal(running.length, cap);
-        // A list is no call.
+        // A request for a list does not count as a call.
         client.send({
           jsonrpc: '2.0',
           id: burst + 1,

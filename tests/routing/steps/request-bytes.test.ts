@@ -10,7 +10,7 @@ import { callWith, readRequest } from './scripted-call.ts';
 const done = hubReply(Buffer.from('done'));
 const full =
   /^this request has 62914560 bytes, and those of "test" that are not answered have 251658240: the most is 268435456 bytes together/;
-/** The bytes of each large request: four are within the bound, and five are not. */
+/** Bytes of each large request: four are within the bound, and five are not. */
 const bytes = Buffer.alloc(60 * 2 ** 20);
 
 function scene() {

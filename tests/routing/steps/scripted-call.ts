@@ -11,7 +11,7 @@ import {
   createSessionState,
 } from '../../../hub/routing/session.ts';
 
-/** A session without a transport. */
+/** Creates a session without a transport. */
 export const sessionOf = (options: Partial<SessionOptions> = {}): SessionState =>
   createSessionState(
     '1',
@@ -19,7 +19,7 @@ export const sessionOf = (options: Partial<SessionOptions> = {}): SessionState =
     { forward() {} },
   );
 
-/** The request in a JSON text. */
+/** Parses the request in a JSON text. */
 export function readRequest(text: string): Request {
   const request = readMessage(Buffer.from(text));
   return request.kind === 'request' ? request : assert.fail(text);
@@ -31,7 +31,7 @@ type Circumstances = {
   readonly responseStream?: ResponseStream;
 };
 
-/** A request, as the router reads it; `params` may be JSON text. */
+/** Creates a request as the router reads it; `params` may be JSON text. */
 export function callWith(
   method: string,
   params: object | string,
@@ -42,11 +42,11 @@ export function callWith(
   return readCall(readRequest(request), session, responseStream, principal, 0);
 }
 
-/** A request of a client with a session, as the router reads it. */
+/** Creates a request of a client with a session, as the router reads it. */
 export const callOf = (method: string, params: object = {}, endpoint: Endpoint = 'all'): Call =>
   callWith(method, params, { session: sessionOf({ endpoint }) });
 
-/** The `_meta` of a request of a client without a session. */
+/** Returns the `_meta` of a request of a client without a session. */
 export const modernMeta = (more: object = {}) => ({
   'io.modelcontextprotocol/protocolVersion': '2026-07-28',
   'io.modelcontextprotocol/clientCapabilities': {},

@@ -4,7 +4,7 @@ import { readMessage } from '#jsonrpc';
 import { createTaskProgress } from '../../../hub/routing/tasks/task-progress.ts';
 import { sessionOf } from '../steps/scripted-call.ts';
 
-/** A session, and the progress tokens that it was sent. */
+/** Creates a session that records the progress tokens sent to it. */
 function openSession() {
   const sent: unknown[] = [];
   const send = (bytes: Buffer) => void sent.push(JSON.parse(bytes.toString()).params.progressToken);

@@ -13,7 +13,7 @@ async function openMaker(hub: TestHub, endpoint: Endpoint, reply?: () => object)
   await client.initialize({ sampling: {} });
   return {
     ...client,
-    /** Makes a task and gives the id of it. */
+    /** Creates a task, and returns its id. */
     async make(name: string, given: object = {}): Promise<unknown> {
       const answer = await client.ask('tools/call', { name, arguments: given, task: { ttl: 1 } });
       return at(answer, 'result', 'task', 'taskId');
@@ -206,7 +206,7 @@ describe('tasks of clients without a session', () => {
       const tell = async (name: string) =>
         textOf((await ada.call(`${name}_tell`, { taskId: 'task-1' })).result);
       await tell(other);
-      // The server may not listen yet when the first is told.
+      // The server may not know of the subscription yet when it sends the first notification.
       do await tell(teller);
       while (listener.told.length === 0);
       for (const told of listener.told) {
