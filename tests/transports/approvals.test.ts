@@ -34,11 +34,11 @@ describe.each(Object.entries(transports))(
   'a call that has to be approved over %s',
   (name, open) => {
     let hub: TestHub;
-    /** By how much the clock of the approvals is ahead, in ms. */
+    /** Time by which the clock of the approvals is ahead of the system's, in ms. */
     let later = 0;
     let approvals: Awaited<ReturnType<typeof openTestApprovals>>['approvals'];
     beforeAll(async () => {
-      // Only what it reads moves: timers of other parts go on.
+      // Only the approvals read this clock: timers of other parts continue.
       const clock = { ...systemClock, now: () => systemClock.now() + later };
       ({ approvals } = await openTestApprovals({ clock }));
       const { access } = createTestAccess([{ name: 'echo' }], {
@@ -70,7 +70,7 @@ describe.each(Object.entries(transports))(
         client,
         call: (text: string, more: object = {}) =>
           ask('tools/call', { name: 'echo_echo', arguments: { text }, ...more }),
-        /** The question number `count` of the hub. */
+        /** Resolves with question number `count` that the hub asks this client. */
         question: async (count: number): Promise<Json> => {
           const all = () => client.received.filter(({ method }) => method === 'elicitation/create');
           await until(() => all().length >= count);
@@ -137,7 +137,7 @@ describe.each(Object.entries(transports))(
       const answer = mine.call('mine');
       const { id } = await mine.question(1);
       others.client.send({ jsonrpc: '2.0', id, result: accepted });
-      // Its next answer comes after the hub has read that.
+      // The hub asks the next question only after it has read the answer above.
       const other = others.call('others');
       const question = await others.question(1);
       assert.equal(approvals.waiting >= 2, true);
@@ -149,7 +149,7 @@ describe.each(Object.entries(transports))(
       others.client.close();
     });
 
-    // A session of streamable HTTP is always of the older era.
+    // A session of streamable HTTP always belongs to the older era.
     test.skipIf(name === 'streamable HTTP')(
       'is asked about by input_required in 2026-07-28, and a replay is refused',
       async () => {

@@ -6,7 +6,7 @@ import { createByteBudget } from '#transports';
 const maxBytes = 32 * 2 ** 20;
 const mebibyte = 2 ** 20;
 
-/** A budget, and what it does to the holders that a test adds. */
+/** Creates a budget, and records how it pauses and resumes the holders that a test adds. */
 function budgetWith() {
   const clock = createManualClock();
   const told: string[] = [];

@@ -14,13 +14,13 @@ type Asked = {
   readonly answer: (result: string) => void;
 };
 
-/** Answers are said after the turn in which they were given, and written after that. */
+/** Waits until an answer is written: the connection sends it one turn of the event loop after it was given. */
 async function nextTurn(): Promise<void> {
   await turn();
   await turn();
 }
 
-/** A connection over a wire that is a list, to a session that is answered by hand. */
+/** Creates a connection whose wire records what is written, to a session that the test answers. */
 function connect(
   options: {
     readonly unsentBytes?: number;

@@ -9,7 +9,7 @@ import { type ConnectionsOptions, createConnections } from '../../hub/transports
 
 const other: Principal = { ...caller, kind: 'client', name: 'other' };
 
-/** Connections whose wires note how they end, to a router whose sessions do nothing. */
+/** Creates connections whose wires record how they end, to a router whose sessions do nothing. */
 function openTable(options: ConnectionsOptions = { maxConnections: 3 }) {
   const ends: string[] = [];
   const connections = createConnections(options, {

@@ -12,14 +12,14 @@ import {
 
 const bounds = { maxEvents: 5, maxBytes: 1_000, maxUnsentBytes: 1024 * 1024, stalledMs: 60_000 };
 
-/** A stream that shares its budget with no other. */
+/** Creates a stream with a budget of its own. */
 const createEventStream = (
   id: number,
   within: typeof bounds,
   headers: Readonly<Record<string, string>>,
 ) => create(id, within, createReplayBudget(1024 * 1024), headers);
 
-/** A real HTTP server; `connect` gives both ends of one more request. */
+/** Starts an HTTP server. `connect` sends a request and returns both ends of it. */
 async function serve() {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -45,7 +45,7 @@ async function serve() {
       return {
         response,
         text: () => text,
-        /** The data of the events that came, in order. */
+        /** Returns the data of the events received so far, in order. */
         data: () => [...text.matchAll(/^data: (.+)$/gm)].map(([, data]) => data),
         status: () => incoming?.statusCode,
         ended: () => ended,
@@ -213,11 +213,13 @@ describe('a connection', () => {
 });
 
 describe('streams that share a budget', () => {
-  /** Events of 500 bytes, which cost 1,012 with what keeping them takes: three fit. */
+  /** Event of 500 bytes. It costs 1,012 bytes with the overhead of keeping it, so three fit into the budget. */
   const event = (digit: number) => bytes(String(digit).repeat(500 - 'id: 1-1\ndata: \n\n'.length));
   const within = { ...bounds, maxBytes: 100_000 };
 
-  /** What a client gets that comes back for all of a stream: nothing where part of it is lost. */
+  /**
+   * Returns the events that a client receives when it resumes a stream from its start; none if a part of them is lost.
+   */
   async function replayed(http: Awaited<ReturnType<typeof serve>>, stream: EventStream) {
     const end = await http.connect();
     const whole = stream.attach(end.response, 0);

@@ -14,10 +14,10 @@ import type { TestHub } from '#helpers/hub';
 import type { RawClient } from '../contracts/client-transport.ts';
 import { openOnStdio, openOverBridge } from './raw-clients.ts';
 
-/** What follows `/mcp` or `/sse`: nothing, or a slash and a server, or `/@` and a profile. */
+/** Part of the path after `/mcp` or `/sse`: empty, a slash and a server, or `/@` and a profile. */
 type Path = '' | `/${string}`;
 
-/** A client of the SDK. */
+/** Connected client of the SDK. */
 type Opened = AsyncDisposable & {
   readonly list: () => Promise<readonly string[]>;
   readonly call: (name: string, args?: Record<string, unknown>) => Promise<unknown>;
@@ -52,7 +52,7 @@ async function overV2(hub: TestHub, path: Path, pin: boolean): Promise<Opened> {
 
 const serverIn = (path: Path) => (path === '' ? undefined : path.slice(1));
 
-/** The SDK's client on two pipes. */
+/** Connects the SDK's client over two pipes. */
 async function overPipes(pipes: RawClient, output: unknown): Promise<Opened> {
   assert.ok(output instanceof PassThrough);
   let at = 0;
@@ -71,7 +71,7 @@ async function overPipes(pipes: RawClient, output: unknown): Promise<Opened> {
   return await over(transport);
 }
 
-/** The SDK's clients over every transport. */
+/** Functions that connect a client of the SDK over each transport. */
 export const transports: Readonly<Record<string, (hub: TestHub, path: Path) => Promise<Opened>>> = {
   'streamable HTTP': async ({ url }, path) =>
     await over(new StreamableHTTPClientTransport(new URL(`${url}/mcp${path}`))),

@@ -28,7 +28,7 @@ const policy = [
 const search = createToolSearch({ clock: systemClock });
 const listed = ['find_tools', 'call_tool', 'files_read_file'];
 
-/** The text of a tool's result. */
+/** Returns the text of a tool's result. */
 function textOf(result: unknown): string {
   const [first]: unknown[] =
     isObject(result) && Array.isArray(result['content']) ? result['content'] : [];
@@ -36,7 +36,7 @@ function textOf(result: unknown): string {
   return first['text'];
 }
 
-/** The names that `find_tools` returned, each with a schema. */
+/** Returns the tool names in a result of `find_tools`. Fails unless each has a schema. */
 function namesIn(result: unknown): readonly unknown[] {
   const found: unknown = JSON.parse(textOf(result));
   assert.ok(isObject(found) && Array.isArray(found['tools']));
@@ -81,7 +81,7 @@ describe.each(Object.entries(transports))('find mode over %s', (_name, connect) 
       ],
     );
 
-    // What the policy denies and the profile hides is neither found nor called.
+    // `find_tools` finds no tool that the policy denies or the profile hides, and `call_tool` calls none.
     const all = namesIn(await client.call('find_tools', { query: 'file environment', limit: 20 }));
     assert.ok(all.includes('files_move_file'), String(all));
     assert.ok(!all.includes('files_write_file') && !all.includes('echo_env'), String(all));
@@ -124,7 +124,7 @@ test.each(eras)('a client of %s hears of pinned tools only', async era => {
   await until(() => hub.server('echo').listing.tool.some(({ key }) => key === 'extra-1'));
   clock.advance(1_000);
   await other.hears('notifications/tools/list_changed');
-  // Answers come after the notifications that were sent before them.
+  // The client reads all earlier notifications before this answer.
   assert.deepEqual(await viewer.toolNames(), before);
   assert.deepEqual(viewer.heard, []);
   assert.match(await viewer.call('find_tools', { query: 'extra' }), /echo_extra-1/);

@@ -20,7 +20,7 @@ test('an answer that its client does not read is dropped when nothing moves, one
     const [socket] = await accepted;
     await until(() => socket.timeout === 60_000);
     assert.ok(socket.writableLength > 0);
-    // What Node does when nothing was read for that long.
+    // Node emits `timeout` when nothing was read for that long.
     socket.emit('timeout');
     await until(() => socket.destroyed);
     const reading = request({ port, host: '127.0.0.1', agent: false }).end();

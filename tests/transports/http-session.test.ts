@@ -20,7 +20,7 @@ function open(isResumed?: boolean) {
     { clock, budget },
     isResumed,
   );
-  /** Opens a stream, which has one event then. */
+  /** Opens a stream, and writes one event to it. */
   const openStream = () => {
     const stream = http.openStream();
     stream.write(Buffer.from('{}'));

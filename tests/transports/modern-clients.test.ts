@@ -3,7 +3,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { describe, test } from 'vitest';
 import { startHub, until } from '#helpers/hub';
 
-/** The SDK's client, which speaks nothing but the stateless revision, with all that it sends. */
+/** Connects the SDK's client in the stateless revision only, and records what it sends. */
 async function connect(url: string) {
   const sent: { readonly method: string; readonly headers: Headers }[] = [];
   const client = new Client(
@@ -19,7 +19,7 @@ async function connect(url: string) {
   });
   await client.connect(transport);
   return Object.assign(client, {
-    /** The header of the newest request for that method. */
+    /** Returns a header of the newest request with this method. */
     header: (method: string, name: string) =>
       sent.findLast(one => one.method === method)?.headers.get(name),
     [Symbol.asyncDispose]: () => client.close(),
@@ -97,7 +97,7 @@ describe("the SDK's client of the stateless revision", () => {
     const left = await client.listen({ toolsListChanged: true });
     await left.close();
     await until(() => hub.router.sessionCount === 1);
-    // As the app does it when it stops.
+    // The app stops in the same order.
     const drained = hub.streamable.drain(10_000);
     hub.router.close();
     await drained;

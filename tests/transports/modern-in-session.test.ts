@@ -7,7 +7,7 @@ import { modernHeaders, modernMeta, modernRequest, openSession, posting, send } 
 const echo = [{ name: 'echo' }];
 const hello = { name: 'echo', arguments: { text: 'hello' } };
 const body = modernRequest(1, 'tools/call', hello);
-/** The same request with its names in other bytes. */
+/** The same request, with the first letter of `protocolVersion` written as an escape sequence. */
 const escaped = JSON.stringify(body).replaceAll('protocolVersion', '\\u0070rotocolVersion');
 
 describe('a request with metadata of its own that names a session as well', () => {

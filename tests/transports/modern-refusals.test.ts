@@ -36,7 +36,7 @@ describe('what is refused', () => {
   const claiming = (claimed: object) => ({ ...list, params: { _meta: claimed } });
   const answer = { jsonrpc: '2.0', id: 1, result: {} };
 
-  /** What is sent, and the status, the code and the id of what comes back. */
+  /** The request, and the status, code and id of the response. */
   const rows: readonly (readonly [
     string,
     Readonly<Record<string, string>>,

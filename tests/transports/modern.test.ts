@@ -20,7 +20,7 @@ const complete = { result: { resultType: 'complete' } };
 const atOnce: StubOptions = { answer: opened => opened.answer(complete) };
 const listen = 'subscriptions/listen';
 
-/** The request that was opened last. */
+/** Returns the request that was opened last. */
 const lastOf = ({ opened }: { readonly opened: readonly Opened[] }) =>
   opened.at(-1) ?? assert.fail('nothing was opened');
 
@@ -142,7 +142,7 @@ describe('a request of the stateless revision', () => {
     lastOf(stub).related('notifications/progress', { progress: 1 });
     (await talking).cut();
     await until(() => stub.opened[1]?.closed() === 'the client hung up');
-    // Nobody is there any more, which must disturb nobody.
+    // Messages for a client that is gone must not throw.
     lastOf(stub).related('notifications/progress', { progress: 2 });
     lastOf(stub).answer(complete);
   });
@@ -196,7 +196,7 @@ describe('a request of the stateless revision', () => {
     lastOf(stub).related('notifications/one');
     await pending;
     assert.equal(socket.timeout, 60_000);
-    // What Node does when nothing moved for that long.
+    // Node emits `timeout` when nothing was transferred for that long.
     socket.emit('timeout');
     await until(() => lastOf(stub).closed() === 'the client hung up');
   });

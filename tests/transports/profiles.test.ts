@@ -46,7 +46,7 @@ describe.each(Object.entries(transports))('over %s', (_name, connect) => {
     change({ profiles: [profileOf({ servers: ['echo'] })], policy });
     const other = await client.list();
     assert.ok(other.length > 0 && other.every(name => name.startsWith('echo_')));
-    // Requests of streamable HTTP name the profile, which is unknown then. A connection that stays sees nothing.
+    // Requests of streamable HTTP name the profile, which no longer exists. An open connection lists nothing.
     change({ policy });
     assert.deepEqual(await client.list().catch(() => []), []);
   });
@@ -56,7 +56,7 @@ test.each(eras)('a client of %s hears that a reload changed what its profile sho
   const { access, change } = createTestAccess(fixtures, { profiles: [work], policy });
   const clock = createManualClock();
   await using hub = await startHub(fixtures, { access, clock });
-  // Announces what the servers listed at their start.
+  // Sends the pending announcements of the lists that servers read at their start.
   clock.advance(1_000);
   await using viewer = await connectEra(era, `${hub.url}/mcp/@work`);
   await using other = await connectEra(era, `${hub.url}/mcp`);
@@ -69,7 +69,7 @@ test.each(eras)('a client of %s hears that a reload changed what its profile sho
     'files_move_file',
     'files_search',
   ]);
-  // Answers come after the notifications that were sent before them.
+  // The client reads all earlier notifications before this answer.
   assert.deepEqual(await other.toolNames(), all);
   assert.deepEqual(other.heard, []);
   for (const one of listening) await one.stop();

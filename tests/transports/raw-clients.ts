@@ -20,7 +20,7 @@ function jsonOf(text: string): Json {
   return isObject(value) ? value : assert.fail(text);
 }
 
-/** Streamable HTTP: each message is a POST, and a stream stands beside them. */
+/** Opens a client of streamable HTTP that POSTs each message, and opens a GET stream beside the POSTs. */
 export async function openStreamable(hub: TestHub, server?: string): Promise<RawClient> {
   const url = `${hub.url}/mcp${pathOf(server)}`;
   const answers: Response[] = [];
@@ -28,7 +28,7 @@ export async function openStreamable(hub: TestHub, server?: string): Promise<Raw
   let session: Readonly<Record<string, string>> = {};
   const taken = new Map<Response, number>();
 
-  /** Takes what has come since. */
+  /** Adds the messages that arrived since the last call to `received`. */
   function gather(): void {
     for (const response of answers) {
       const messages =
@@ -61,7 +61,7 @@ export async function openStreamable(hub: TestHub, server?: string): Promise<Raw
 
   return {
     send(message) {
-      // The first opens the session that all others name.
+      // The first message opens the session that all later messages name.
       if ('mcp-session-id' in session) void post(textOf(message)).catch(() => {});
       else last = last.then(() => post(textOf(message)));
     },
@@ -78,7 +78,7 @@ export async function openStreamable(hub: TestHub, server?: string): Promise<Raw
   };
 }
 
-/** A WebSocket as any client opens one. */
+/** Opens a WebSocket, as other clients do. */
 export async function openWebSocket(
   hub: Pick<TestHub, 'url'>,
   server?: string,
@@ -100,7 +100,7 @@ export async function openWebSocket(
   };
 }
 
-/** The status that the hub answers to a request for an upgrade, instead of upgrading. */
+/** Requests an upgrade to WebSocket. Returns the status of the response: 101 if the hub upgrades. */
 export async function upgradeStatus(
   hub: Pick<TestHub, 'url'>,
   path: string,
@@ -129,7 +129,7 @@ export async function upgradeStatus(
   return await promise;
 }
 
-/** HTTP with SSE: an event stream, and POSTs to the place that its first event names. */
+/** Opens a client of HTTP with SSE: an event stream, and POSTs to the URL in its first event. */
 export async function openSse(
   hub: Pick<TestHub, 'url'>,
   server?: string,
@@ -172,14 +172,14 @@ export async function openSse(
 
 type Frames = 'lines' | 'headers';
 
-/** The client's side of two pipes. */
+/** Creates the client's ends of stdin and stdout. */
 function createPipes(frames: Frames): RawClient & { readonly streams: StdioStreams } {
   const input = new PassThrough();
   const output = new PassThrough();
   const received: Json[] = [];
   let kept = Buffer.alloc(0);
 
-  /** The next message that is whole. */
+  /** Returns the next complete message; undefined if none has arrived. */
   function next(): string | undefined {
     if (frames === 'lines') {
       const end = kept.indexOf('\n');
@@ -222,7 +222,10 @@ function createPipes(frames: Frames): RawClient & { readonly streams: StdioStrea
 
 const graceMs = 50;
 
-/** A client on the hub's own stdin and stdout, as `serve --stdio` has it. `server`: a server, or a profile after "@". */
+/**
+ * Opens a client on the hub's own stdin and stdout, as `serve --stdio` does. `server`: a server, or a profile after
+ * "@".
+ */
 export async function openOnStdio(
   hub: TestHub,
   server: string | undefined,
@@ -240,7 +243,7 @@ export async function openOnStdio(
   return Object.assign(pipes, { over });
 }
 
-/** A client behind `connect-stdio`. */
+/** Opens a client that is connected by `connect-stdio`. */
 export async function openOverBridge(
   hub: Pick<TestHub, 'url'>,
   server: string | undefined,
@@ -248,9 +251,9 @@ export async function openOverBridge(
   options: {
     readonly token?: string;
     readonly signal?: AbortSignal;
-    /** When the first waiting of a client for its hub is over. */
+    /** Returns the jitter of a wait before the next attempt to connect, from 0 to 1. Default: 1. */
     readonly random?: () => number;
-    /** How long calls have to be answered after the client has closed its end. */
+    /** Time in ms in which calls must be answered after the client has closed its end. */
     readonly graceMs?: number;
   } = {},
 ): Promise<RawClient & { readonly over: Promise<void>; readonly output: PassThrough }> {

@@ -6,23 +6,23 @@ import { encodeHeaderValue, metaKeys, modernVersion } from '#mcp';
 
 type Json = { readonly [name: string]: unknown };
 
-/** An answer over HTTP, as it comes in. */
+/** HTTP response whose body may still arrive. */
 export type Response = {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
-  /** The whole body; resolves at its end. */
+  /** Resolves with the whole body. */
   readonly body: () => Promise<string>;
   readonly json: () => Promise<Json>;
-  /** The messages that have come as events so far, with their ids. */
+  /** Returns the events received so far, as messages with their ids. */
   readonly events: () => readonly { readonly id: string; readonly message: Json | undefined }[];
-  /** The messages that have come as events so far, whether these have ids or not. */
+  /** Returns the messages in events received so far, with or without ids. */
   readonly messages: () => readonly Json[];
-  /** What has come so far. */
+  /** Returns the part of the body received so far. */
   readonly text: () => string;
   readonly ended: () => boolean;
-  /** Stops reading. */
+  /** Stops reading the body. */
   readonly pause: () => void;
-  /** Loses the connection. */
+  /** Destroys the connection. */
   readonly cut: () => void;
 };
 
@@ -30,11 +30,11 @@ export type Sent = {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | object;
-  /** Aborting loses the connection before an answer came. */
+  /** Destroys the connection when aborted before the response. */
   readonly signal?: AbortSignal;
 };
 
-/** Sends one request with nothing added but what it needs; resolves when the head of its answer came. */
+/** Sends one request with no more than the necessary headers. Resolves when the head of the response has arrived. */
 export async function send(url: string, sent: Sent = {}): Promise<Response> {
   const body = typeof sent.body === 'object' ? JSON.stringify(sent.body) : sent.body;
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
@@ -81,13 +81,13 @@ function jsonOf(text: string): Json {
   return isObject(value) ? value : assert.fail(text);
 }
 
-/** What every POST of a client carries. */
+/** Headers of every POST of a client. */
 export const posting = {
   'content-type': 'application/json',
   accept: 'application/json, text/event-stream',
 } as const;
 
-/** A session over raw HTTP. */
+/** Opens a session over HTTP, without the SDK. */
 export async function openSession(
   url: string,
   protocolVersion = '2025-11-25',
@@ -126,7 +126,7 @@ export async function openSession(
   };
 }
 
-/** A tool call as a message. */
+/** Returns the message of a tool call. */
 export const call = (id: string | number, name: string, given: object = {}, meta?: object) => ({
   jsonrpc: '2.0',
   id,
@@ -134,13 +134,13 @@ export const call = (id: string | number, name: string, given: object = {}, meta
   params: { name, arguments: given, ...(meta && { _meta: meta }) },
 });
 
-/** What every request of the stateless revision tells. */
+/** The `_meta` of every request of the stateless revision. */
 export const modernMeta = {
   [metaKeys.protocolVersion]: modernVersion,
   [metaKeys.clientCapabilities]: {},
 } as const;
 
-/** A request of the stateless revision; its metadata is in the params unless these have their own. */
+/** Returns a request of the stateless revision; `params` may contain a `_meta` that replaces the default. */
 export const modernRequest = (id: string | number, method: string, params: object = {}) => ({
   jsonrpc: '2.0',
   id,
@@ -148,7 +148,7 @@ export const modernRequest = (id: string | number, method: string, params: objec
   params: { _meta: modernMeta, ...params },
 });
 
-/** What a POST of the stateless revision carries. */
+/** Returns the headers of a POST of the stateless revision. */
 export const modernHeaders = (method: string, name?: string) => ({
   ...posting,
   'mcp-protocol-version': modernVersion,
@@ -156,7 +156,7 @@ export const modernHeaders = (method: string, name?: string) => ({
   ...(name !== undefined && { 'mcp-name': encodeHeaderValue(name) }),
 });
 
-/** Posts a request with all that belongs to it; what is given comes on top. */
+/** Posts a request of the stateless revision with its headers; `given.headers` replaces some of them. */
 export const postModern = (
   url: string,
   method: string,

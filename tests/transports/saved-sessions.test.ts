@@ -16,14 +16,14 @@ const opened = {
 };
 const clock = createManualClock();
 
-/** One run of a hub on the disk. */
+/** Starts a run of a hub whose journal is `disk`. */
 async function startRun(disk = createDisk(), maxSessions = 100) {
   const saved = await openSaved(disk, { clock, idleMs, maxSessions });
   return {
     saved,
     disk,
     find: (id: string) => saved.find(id, 'all', caller)?.settings,
-    /** Opens a session whose settings the test changes. */
+    /** Opens a session whose settings the test can change. */
     open() {
       const state: { settings: SessionSettings | undefined } = { settings: none };
       const id = saved.seal('all', caller, { ...opened, openedAt: clock.now() }) ?? '';

@@ -4,7 +4,7 @@ import { createSavedSessions, createSessionIds } from '#transports';
 import type { Clock } from '#core';
 import type { HttpResponse } from '../../hub/transports/http-message.ts';
 
-/** A session that answers nothing and keeps why it was closed. */
+/** Creates a session that answers nothing and records the reasons of its closing. */
 export function createScriptedSession() {
   const closed: string[] = [];
   const session: Session = {
@@ -17,11 +17,11 @@ export function createScriptedSession() {
   return { session, closed };
 }
 
-/** The lines of a journal, which runs of the hub share. */
+/** Creates the lines of a journal, which several runs of a hub share. */
 export const createDisk = () => ({ lines: new Array<string>(), closed: 0 });
 type Disk = ReturnType<typeof createDisk>;
 
-/** What a run of a hub knows of the sessions on the disk. */
+/** Opens the saved sessions of a run of the hub, with a journal in memory. */
 export async function openSaved(
   disk: Disk,
   {
@@ -57,7 +57,7 @@ export async function openSaved(
   return saved;
 }
 
-/** A connection that keeps what is written to it. */
+/** Creates an HTTP response that records what is written to it. */
 export function createRecordingResponse() {
   let text = '';
   let isOver = false;

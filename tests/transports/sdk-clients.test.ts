@@ -12,7 +12,7 @@ import {
 import { describe, test } from 'vitest';
 import { startHub, until } from '#helpers/hub';
 
-/** The SDK's client of the sessionful revisions. */
+/** Connects the SDK's client of the revisions with sessions. */
 async function connect(url: string) {
   const client = new Client({ name: 'v1', version: '1.0.0' });
   const transport = new StreamableHTTPClientTransport(new URL(url));
@@ -24,7 +24,7 @@ async function connect(url: string) {
   });
 }
 
-/** Its successor, which speaks the same revisions unless it is asked for others. */
+/** Connects the client of the SDK v2, which speaks the revisions with sessions unless others are requested. */
 async function connectV2(url: string) {
   const client = new ClientOfV2({ name: 'v2', version: '1.0.0' });
   await client.connect(new TransportOfV2(new URL(url)));

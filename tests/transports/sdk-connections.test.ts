@@ -105,7 +105,7 @@ for (const [name, open] of Object.entries(transports))
               }),
             ]);
             assert.deepEqual(echoed.content, [{ type: 'text', text }]);
-            // The SDK forgets about progress that it reads in one piece with the answer.
+            // The SDK drops progress that it reads in one chunk with the answer.
             assert.ok(steps <= 2, `${steps} steps`);
           }
         }),

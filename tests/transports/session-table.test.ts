@@ -66,7 +66,7 @@ function openTable({ clock = createManualClock(), saved, ...options }: OpenOptio
     table,
     opened,
     requestOf,
-    /** Opens a session a moment after the last one. */
+    /** Opens a session, 10 ms after the last one. */
     open: (
       name = 'client',
       endpoint: Endpoint = 'all',
@@ -241,7 +241,7 @@ test('the end of an endpoint ends its sessions only', async () => {
 });
 
 describe('a session of an earlier run', () => {
-  /** A session that an earlier run has saved, and the table of the next run. */
+  /** Saves a session in one run, and opens the table of the next run. */
   async function restart(endpoint: Endpoint = 'all', options: OpenOptions = {}) {
     const clock = createManualClock();
     const disk = createDisk();

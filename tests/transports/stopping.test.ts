@@ -17,7 +17,7 @@ const initialize = {
   clientInfo: { name: 'raw', version: '1' },
 };
 
-/** A hub that has begun to stop, and waits for a call of a client that was there before. */
+/** Starts a hub that is stopping, but waits for the pending call of a client. */
 async function startStopping() {
   const hub = await startHub(echo);
   const client = await openWebSocket(hub, 'echo');
@@ -38,7 +38,7 @@ async function startStopping() {
   };
 }
 
-/** What a client gets that asks for a WebSocket. */
+/** Requests an upgrade to WebSocket, and returns the response. */
 async function upgrade({ url }: TestHub) {
   const outgoing = request(`${url}/mcp`, {
     agent: false,

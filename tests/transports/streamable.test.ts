@@ -8,7 +8,7 @@ const echo = [{ name: 'echo' }];
 const ping = { jsonrpc: '2.0', id: 1, method: 'ping' };
 const all = (hub: { readonly url: string }) => `${hub.url}/mcp`;
 
-/** How many messages of that method have come. The start of the servers may bring some of its own. */
+/** Counts the received messages with this method. The start of the servers may cause some of them. */
 const countOf = (response: Response, method: string) =>
   response.events().filter(({ message }) => message?.['method'] === method).length;
 
@@ -209,7 +209,7 @@ describe('what is kept for resuming', () => {
     await using hub = await startHub(echo);
     const streaming = { accept: 'text/event-stream' };
     const ended = [];
-    // 18 answers of 3.9 MB are more than 64 MiB; those of one session alone would all be kept.
+    // 18 answers of 3.9 MB exceed 64 MiB; the answers of one session alone would all be kept.
     for (let opened = 0; opened < 3; opened++) {
       const session = await openSession(all(hub));
       for (let id = 0; id < 6; id++) {
@@ -413,7 +413,7 @@ describe('a session', () => {
       assert.equal((await initialize('greedy')).status, 200);
     }
     assert.equal(hub.streamable.sessionCount, 5);
-    // Under another name each time it has no share of its own to lose.
+    // With a new name for each session, the client never exceeds the share of one client.
     for (let count = 0; count < 20; count++) {
       clock.advance(10);
       assert.equal((await initialize(`greedy-${count}`)).status, 200);

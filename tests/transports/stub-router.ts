@@ -9,18 +9,18 @@ import type { Session } from '#routing';
 import { type Streamable, createStreamable } from '#transports';
 import type { ResponseStream } from '#upstream';
 
-/** A session that a request has opened: the test answers by hand. */
+/** Session that a request opened, which the test answers. */
 export type Opened = {
   readonly message: Message;
-  /** Says something about the request before its answer. */
+  /** Sends a notification related to the request, before its answer. */
   related(method: string, params?: object): void;
-  /** Answers with this result or error, and the id of the request. */
+  /** Answers the request with this result or error. */
   answer(payload: { readonly result: object } | { readonly error: object }): void;
-  /** Why it was closed; undefined while it is open. */
+  /** Returns the reason why the session was closed; undefined while it is open. */
   readonly closed: () => string | undefined;
 };
 
-/** The transport over HTTP on a free port, in front of a router that does what the test says. */
+/** HTTP transport on a free port, in front of a router that the test scripts. */
 type Stub = AsyncDisposable & {
   readonly url: string;
   readonly streamable: Streamable;
@@ -31,9 +31,9 @@ type Stub = AsyncDisposable & {
 export type StubOptions = {
   readonly clock?: Clock;
   readonly maxSessions?: number;
-  /** The descriptions of tools by name. */
+  /** Tool definitions by name. */
   readonly tools?: Readonly<Record<string, object>>;
-  /** Answers at once; without it the test answers. */
+  /** Answers each request at once; if absent, the test answers. */
   readonly answer?: (opened: Opened) => void;
 };
 

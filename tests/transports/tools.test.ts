@@ -8,7 +8,7 @@ import { type TestHub, startHub } from '#helpers/hub';
 import { createTestAccess } from '../routing/test-access.ts';
 import { transports } from './every-transport.ts';
 
-// Switches, kept results and fan-out tools, as clients see them.
+// Tests of tool switches, kept results and fan-out tools, as clients see them.
 
 const cache = {
   tools: ['look'],
@@ -39,7 +39,7 @@ beforeAll(async () => {
     changeTools: async (name, next) =>
       change({ policy, tools: { [name]: next(access.toolsOf(name)) } }),
   });
-  // Announces what the servers listed at their start.
+  // Sends the pending announcements of the lists that servers read at their start.
   clock.advance(1_000);
 });
 afterAll(() => hub?.[Symbol.asyncDispose]());
@@ -71,7 +71,7 @@ describe.each(Object.entries(transports))('over %s', (_name, connect) => {
     await turn({ disable: ['look'] });
     const left = await client.list();
     assert.ok(left.includes('both') && !left.includes('counter_look'));
-    // Its result is still there, and is for nobody.
+    // The kept result of the disabled tool stays in the cache, but no client gets it.
     await assert.rejects(client.call('counter_look'), /policy denies/);
     assert.doesNotMatch(await call('both'), /look/);
     await turn({ enable: ['look'] });
@@ -93,7 +93,7 @@ test.each(eras)('a client of %s hears that a switch or the config changed its li
     const before = heard();
     await act();
     clock.advance(1_000);
-    // Answers come after the notifications that were sent before them.
+    // The client reads all earlier notifications before this answer.
     assert.equal((await client.toolNames()).includes('both'), isListed);
     assert.ok(heard() > before);
   }

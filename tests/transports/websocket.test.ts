@@ -24,7 +24,7 @@ async function join(client: RawClient, protocolVersion?: string) {
   return talking;
 }
 
-/** The code and the reason with which the hub closes. */
+/** Resolves with the code and reason of the hub's close frame. */
 async function closing(socket: WebSocket): Promise<string> {
   const [code, reason] = await once(socket, 'close');
   return `${code} ${String(reason)}`;
@@ -217,7 +217,7 @@ describe('a WebSocket', () => {
     const clock = createManualClock();
     await using hub = await startHub([], { clock });
     const silent = await openWebSocket(hub);
-    // A client that has stopped: its socket takes what comes, and nobody reads it.
+    // A client that hangs: its socket receives data, but the client does not read.
     silent.socket.pause();
     const client = await openWebSocket(hub);
     const pings = record(client.socket);
@@ -225,7 +225,7 @@ describe('a WebSocket', () => {
     for (let minute = 1; hub.connections.size === 2 && minute < 20; minute++) {
       clock.advance(15_000);
       await until(() => pings() === minute);
-      // The pong is with the hub before what follows it.
+      // The hub reads the pong before the ping request that follows it.
       await talk(client).ask(minute, 'ping');
     }
     assert.equal(hub.connections.size, 1);
@@ -317,7 +317,7 @@ describe('a WebSocket', () => {
   });
 });
 
-/** A client that reads the answer to its initialize, and nothing after it. */
+/** Opens a client that stops reading after the answer to `initialize`. */
 async function openSlow(hub: TestHub): Promise<RawClient & { readonly socket: WebSocket }> {
   const client = await openWebSocket(hub, 'echo');
   client.socket.once('message', () => client.socket.pause());
