@@ -99,7 +99,7 @@ async function callBySdk(hub: TestHub, presenting: Presenting): Promise<void> {
   }
 }
 
-/** What comes of an upgrade to WebSocket: `open`, or the status and text of the refusal. */
+/** Opens a WebSocket. Returns `open`, or the status and text of the refusal. */
 async function openSocket(hub: TestHub, presenting: Presenting): Promise<string> {
   const ws = new WebSocket(`${hub.url.replace('https', 'wss')}/mcp`, ['mcp'], {
     ...tlsOf(presenting),
@@ -125,7 +125,7 @@ async function openSocket(hub: TestHub, presenting: Presenting): Promise<string>
   }
 }
 
-/** Certificates that are refused in either mode, and the reason. */
+/** Certificates that are refused in both modes (required and requested), and the reason. */
 const refusedOnes: Readonly<Record<string, readonly [() => Certificate, RegExp]>> = {
   foreign: [
     () => foreign.sign({ alternativeNames: 'DNS:cursor' }),
@@ -172,7 +172,7 @@ const refusedOnes: Readonly<Record<string, readonly [() => Certificate, RegExp]>
   ],
 };
 
-/** Those that were signed, by name: both modes refuse the same ones. */
+/** Certificates signed so far, by name, so that the tests of both modes share them. */
 const signed = new Map<string, Certificate>();
 
 function signOnce(name: string, sign: () => Certificate): Certificate {
@@ -186,7 +186,7 @@ for (const isRequired of [true, false])
     test.for(Object.entries(refusedOnes))(
       'a certificate that is %s is refused on HTTPS and WSS, also with the token',
       async ([name, [sign, why]]) => {
-        // A hub of its own, as it logs one refusal a second.
+        // Each test starts a hub, because a hub logs only one refusal per second.
         await using secure = await startSecure(isRequired, { http: { token: 'secret' } }, []);
         const { hub, served } = secure;
         const presenting = { certificate: signOnce(name, sign), token: 'secret' };

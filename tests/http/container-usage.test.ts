@@ -6,7 +6,7 @@ import { createContainerUsages } from '../../hub/http/container-usage.ts';
 describe('what containers use', () => {
   const usage = { memoryBytes: 5, memoryLimitBytes: 10, pids: 1, pidsLimit: 2, cpuMs: 1_500 };
 
-  /** Servers of which only this is looked at. */
+  /** Creates servers that only report what their containers use. */
   function serversOf(
     usages: readonly (() => Promise<typeof usage | undefined>)[],
     nameOf = (index: number) => `s${index}`,

@@ -29,19 +29,19 @@ const held = JSON.stringify({
   params: { name: 'hold', arguments: {} },
 });
 
-/** Time in ms in which the hub reads what is written behind a call. It is in this process. */
+/** Time in which the hub, in this process, reads the bytes that follow a pending call, in ms. */
 const readMs = 20;
 
-/** A request as it is read: the first word is the method. */
+/** Request that reaches one of the hub's readers of requests. The first word of `first` is the method. */
 type Reader = {
   readonly first: string;
   readonly headers: readonly string[];
   readonly body?: string;
-  /** What answers it when it is admitted. */
+  /** Status of the response if the request is admitted. */
   readonly status: number;
-  /** The same where an earlier request is not answered yet. */
+  /** Status of the response if the request is admitted while an earlier one is pending. Default: `status`. */
   readonly pipelined?: number;
-  /** Sends `initialize` to the session that the request opened, where it is not the request itself. */
+  /** Sends `initialize` to the session that the request opened; absent if the request is itself an `initialize`. */
   readonly initialize?: (connection: Connection, hub: TestHub, said: Said) => Promise<unknown>;
 };
 
@@ -76,7 +76,7 @@ const readers: Readonly<Record<string, Reader>> = {
       'sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==',
     ],
     status: 101,
-    // Of the GET that it is without the upgrade.
+    // Without an upgrade, the request is a plain GET of /mcp.
     pipelined: 400,
     initialize: async ({ socket }) => socket.write(frameOf(initialize)),
   },
@@ -92,7 +92,7 @@ const readers: Readonly<Record<string, Reader>> = {
   },
 };
 
-/** What a request says besides what its reader needs. */
+/** Headers of a request in addition to those that its reader needs. */
 type Said = { readonly hosts: readonly string[]; readonly headers: readonly string[] };
 
 const own: Said = { hosts: ['localhost'], headers: [] };
@@ -105,21 +105,21 @@ const tokenHolder: Principal = { kind: 'local', name: 'token', grants: { adminis
 const owner: Principal = { kind: 'local', name: 'owner', grants: { administer: true } };
 
 type Row = {
-  /** Undefined: the request is admitted. */
+  /** Status of the refusal; undefined if the request is admitted. */
   readonly status: number | undefined;
-  /** Who makes the good request, and the other where it is admitted. */
+  /** Principal of the good request, and of the other request if that is admitted. */
   readonly principal: Principal;
   readonly hub: HubOptions;
   readonly good: Said;
   readonly bad: Said;
-  /** The path of the refused request where it is another one. */
+  /** Path of the refused request, if it differs from that of the reader. */
   readonly path?: { readonly GET: string; readonly POST: string };
-  /** Done between the good and the refused request. */
+  /** Runs between the good and the refused request. */
   readonly between?: () => void;
   readonly reset?: () => void;
-  /** `between` ends the sessions of the principal. */
+  /** True if `between` ends the sessions of the principal. */
   readonly endsSessions?: boolean;
-  /** It sends wrong tokens, which the hub slows down: each reader has a hub of its own. */
+  /** True if the row sends wrong tokens, whose senders the hub slows down: then each reader gets its own hub. */
   readonly isSlowed?: boolean;
 };
 
@@ -129,11 +129,11 @@ let callToken: string | undefined;
 
 const digestIn = (text: string) => digestOf(text).toString('hex');
 const scratch = await openScratchClients();
-/** The last change of the tokens, which writes to the scratch folder. */
+/** Resolves when the last change of the tokens is written to the scratch folder. */
 let refreshed: Promise<void> | undefined;
-/** Answers the calls of the tool `hold`. */
+/** Answers the pending call of the tool `hold`. */
 let release = () => {};
-/** The server behind all hubs. */
+/** The server behind the hubs of all rows. */
 const holding = await startToolServer({
   hold: () =>
     new Promise<object>(resolve => {
@@ -153,7 +153,7 @@ const configured = {
 };
 scratch.set(configured);
 const clients = await scratch.open();
-/** The config says this from now on; the tokens that are gone from it are revoked at once. */
+/** Replaces the config. Tokens that it no longer contains are revoked at once. */
 function configure(config: Parameters<typeof scratch.set>[0]): void {
   scratch.set(config);
   refreshed = clients.refresh();
@@ -370,14 +370,14 @@ const rows: Readonly<Record<string, Row>> = {
 
 const needsLinux = new Set(['another user']);
 
-/** The bytes of a request. */
+/** Returns the bytes of a request. */
 function bytesOf({ first, headers, body = '' }: Reader, { hosts, headers: more }: Said): string {
   const lines = [first, ...hosts.map(host => `host: ${host}`), ...headers, ...more];
   if (body) lines.push(`content-length: ${Buffer.byteLength(body)}`);
   return [...lines, '', body].join('\r\n');
 }
 
-/** A WebSocket message whose mask is zero (RFC 6455, section 5.2). */
+/** Returns a WebSocket frame with a mask of zero (RFC 6455, section 5.2). */
 function frameOf(text: string): Buffer {
   const payload = Buffer.from(text);
   const head = Buffer.from([0x81, 0x80 | 126, 0, 0, 0, 0, 0, 0]);
@@ -387,7 +387,7 @@ function frameOf(text: string): Buffer {
 
 type Connection = Awaited<ReturnType<typeof open>>;
 
-/** A connection, and the statuses that came back on it. */
+/** Opens a connection, and collects the statuses of the responses on it. */
 async function open(hub: TestHub) {
   const { hostname, port } = new URL(hub.url);
   const socket = connect({ host: hostname, port: Number(port), noDelay: true });
@@ -398,12 +398,12 @@ async function open(hub: TestHub) {
     Array.from(text.matchAll(/HTTP\/1\.1 (\d{3}) /g), ([, status]) => Number(status));
   return {
     socket,
-    /** What the pattern finds in what came back. */
+    /** Waits for a match of the pattern in the responses. Returns its first group. */
     async find(pattern: RegExp): Promise<string> {
       await until(() => pattern.test(text));
       return pattern.exec(text)?.[1] ?? assert.fail(text);
     },
-    /** The statuses, once there are so many. */
+    /** Returns the statuses of all responses, once there are at least `count`. */
     async answers(count: number) {
       await until(
         () => statuses().length >= count,
@@ -417,7 +417,7 @@ async function open(hub: TestHub) {
 for (const [what, row] of Object.entries(rows))
   describe.skipIf(needsLinux.has(what) && process.platform !== 'linux')(`${what}, read by`, () => {
     let hub: TestHub;
-    /** The principals of the requests that were answered. */
+    /** Principals of the requests that were answered. */
     const served: Principal[] = [];
     const [before, after] = row.isSlowed ? [beforeEach, afterEach] : [beforeAll, afterAll];
     before(async () => {
@@ -444,17 +444,17 @@ for (const [what, row] of Object.entries(rows))
           row.reset?.();
           return await open(hub);
         };
-        /** Nothing but the good request may have left a session. */
+        /** Fails if any request but the good one has left a session. */
         const settled = (sessions: number, before: number) => {
           const open = hub.streamable.sessionCount + hub.connections.size;
           assert.equal(open, row.endsSessions ? 0 : before + sessions);
         };
-        /** All that was served is of the row's principal, and as much as was to be. */
+        /** Fails unless exactly `requests` requests were served, all of them of the row's principal. */
         const servedOnly = async (requests: number, how: string) => {
           await until(() => served.length >= requests);
           assert.deepEqual(served.splice(0), Array(requests).fill(row.principal), how);
         };
-        /** Sends `initialize` where the admitted request opened a session without it. */
+        /** Sends `initialize` if the admitted request opened a session without it. */
         const introduce = async (connection: Connection) => {
           if (row.status === undefined) await reader.initialize?.(connection, hub, row.bad);
         };

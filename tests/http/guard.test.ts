@@ -23,13 +23,13 @@ type Asked = Partial<GuardedRequest> & { readonly scope?: Scope };
 
 type AskedOf = readonly [headers: GuardedRequest['headers'], asked?: Asked];
 
-/** Asks a guard why it refuses a GET of /health with these headers, and whatever else is given. */
+/** Creates a guard. Returns a function that returns its refusal of a request, by default `GET /health`. */
 function asking(options: Partial<GuardOptions> = {}, needs: Partial<GuardNeeds> = {}) {
   const decide = deciding(options, needs);
   return (...asked: AskedOf) => decide(...asked).refusal;
 }
 
-/** The same for all that the guard decides. */
+/** Creates a guard. Returns a function that returns its whole decision about a request, by default `GET /health`. */
 function deciding(options: Partial<GuardOptions> = {}, needs: Partial<GuardNeeds> = {}) {
   const guard = createGuard({ ...defaults, ...options }, needs);
   return (...[headers, { scope = 'call', ...rest } = {}]: AskedOf) =>
@@ -123,7 +123,9 @@ describe('the guard', () => {
       if (!allowed) assert.match(refusal?.message ?? '', /ROUTER_ALLOWED_ORIGINS/);
     });
 
-  /** What a browser sends with a request that has no Origin: site, mode and destination. */
+  /**
+   * Metadata that a browser sends with a request without Origin: site, mode and destination; true if it is admitted.
+   */
   const pages: readonly (readonly [string, string, string, boolean])[] = [
     ['cross-site', 'no-cors', 'image', false],
     ['cross-site', 'no-cors', 'empty', false],
@@ -334,7 +336,7 @@ describe('the principal of', () => {
         grants: { administer: mayAdminister },
       });
       assert.equal(decide({ host, ...headers }, rest).principal, principal, 'it is one object');
-      // What a principal is granted is what the same request may do.
+      // The same request may administer exactly if its principal has that grant.
       const { refusal } = decide({ host, ...headers }, { ...rest, scope: 'administer' });
       assert.equal(refusal === undefined, mayAdminister);
     });

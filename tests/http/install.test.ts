@@ -8,7 +8,7 @@ import { send } from '../transports/raw.ts';
 const json = { 'content-type': 'application/json' };
 const events = { ...json, accept: 'text/event-stream' };
 
-/** A hub that installs; what it installs is in `config`. */
+/** Starts a hub that can install servers. `config` records what it installs. */
 async function installing() {
   const config = createInstallHub();
   const hub = await startHub([], { installs: config.installs });
@@ -36,7 +36,7 @@ async function installing() {
   };
 }
 
-/** The events of a stream, as they were sent. */
+/** Parses the events of a stream, in order. */
 function eventsOf(text: string): readonly { readonly event: string; readonly data: unknown }[] {
   return text
     .split('\n\n')
@@ -111,7 +111,7 @@ describe('POST /servers/install', () => {
     assert.equal(hub.config.entries.size, 0);
   });
 
-  /** What an entry may not have without a word, and its names. */
+  /** Settings of an entry that need an explicit permission, and the names of those permissions. */
   const loosened: readonly (readonly [body: object, names: readonly string[]])[] = [
     [{ runtime: 'process' }, ['runtime:process']],
     [{ user: 0 }, ['user:0']],
@@ -213,7 +213,7 @@ describe('POST /servers/install', () => {
       const answer = await asked;
       answer?.cut();
       await until(() => hub.config.logged.every(({ level }) => level !== 'error'));
-      // The name is free again as soon as nothing is left of it.
+      // The hub frees the name as soon as the cancelled install is cleaned up.
       let status = 409;
       while (status === 409) {
         const next = await hub.post({ package: 'echo@1.0.0', name: 'mine' });

@@ -12,7 +12,10 @@ import { openSession } from '../transports/raw.ts';
 const ping = '{"jsonrpc":"2.0","id":"ü","method":"ping"}';
 const pong = '{"jsonrpc":"2.0","id":"ü","result":{}}';
 
-/** Writes these pieces, each after the one before has left, and gives what came back until `done`. */
+/**
+ * Writes the pieces one by one, each after the previous one was sent. Returns what was received by the time `done` is
+ * true.
+ */
 async function exchange(
   url: string,
   pieces: readonly (string | Buffer)[],
@@ -47,7 +50,7 @@ const known = `content-length: ${Buffer.byteLength(ping)}`;
 
 const mebibyte = 2 ** 20;
 
-/** The memory of all buffers, also of those with pages of their own, when all garbage is gone. */
+/** Returns the memory of all buffers after a garbage collection, in bytes, pooled or not. */
 async function bufferBytes(): Promise<number> {
   await memoryInUse();
   return process.memoryUsage().external;
@@ -158,7 +161,7 @@ describe('a connection with TLS that has brought no request', () => {
     const socket = await open(port, readFileSync(authority.certFile));
     socket.on('error', () => {});
     const closed = once(socket, 'close');
-    // A request of its own shows that the hub has taken the connection before it.
+    // A second connection shows that the hub has accepted the first.
     (await withoutCertificate(port, readFileSync(authority.certFile))).destroy();
     await hub[Symbol.asyncDispose]();
     await closed;

@@ -12,7 +12,7 @@ import { openClient } from '../routing/clients.ts';
 import { parseExposition } from '../telemetry/exposition-text.ts';
 import { send } from '../transports/raw.ts';
 
-/** What Prometheus would find there. */
+/** Returns the metrics as Prometheus scrapes them. */
 async function scrape(url: string) {
   const response = await send(`${url}/metrics`);
   assert.equal(response.status, 200);
@@ -64,7 +64,7 @@ describe('GET /metrics', () => {
 describe('the metric families', () => {
   const shared = configOf({ name: 'echo' });
 
-  /** A server that has not started, with what is measured of it. */
+  /** Returns a server that has not started, with the given measurements. */
   function measured(
     {
       queued,
@@ -89,7 +89,7 @@ describe('the metric families', () => {
   const servers = createFixtureServers([{ name: 'echo' }], { log: silent });
   afterAll(() => servers[Symbol.asyncDispose]());
 
-  /** The samples of each family by name: labels and value. */
+  /** Returns the samples of each family, by name: labels and value. */
   async function read(needs: Partial<MetricFamiliesNeeds> = {}) {
     const families = await readMetricFamilies({
       servers: { all: [], instances: { list: () => [] } },

@@ -29,7 +29,7 @@ const present: MetricFamily = {
   samples: [{ labels: {}, value: 1 }],
 };
 
-/** The samples by name, as Prometheus reads them. */
+/** Returns the samples by name, as Prometheus reads them. */
 function read(metrics: Partial<ModelsMetrics>) {
   const all = { breaker: undefined, boundsMs: [100, 1_000], models: [], queues: [], ...metrics };
   const families = parseExposition(exposition([...modelFamilies(all), present]));

@@ -6,7 +6,7 @@ import { send } from '../transports/raw.ts';
 
 const allowed = 'https://notes.example';
 
-/** What became of a WebSocket that a page opens: `open`, or the status that refuses it. */
+/** Opens a WebSocket with this Origin. Resolves with `open`, or with an error message that contains the status. */
 const openFrom = (hub: TestHub, origin: string): Promise<string> =>
   new Promise(resolve => {
     const socket = new WebSocket(`${hub.url.replace('http', 'ws')}/mcp`, { origin });

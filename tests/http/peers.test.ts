@@ -13,7 +13,7 @@ const { getuid } = process;
 const isLinux = process.platform === 'linux';
 const uid = getuid?.() ?? 0;
 const tables = createSocketTables();
-/** Only root can start a process of another user. */
+/** True if tests can start a process of another user, which needs root. */
 const canSwitch = isLinux && uid === 0;
 const other = 65_534;
 
@@ -28,7 +28,7 @@ const initialize = {
   },
 };
 
-/** Calls the hub in every way there is, and writes what came of each as JSON. */
+/** Program that calls the hub over every transport, and writes the outcomes as JSON. */
 const caller = `
 const [url, authorization] = process.argv.slice(1);
 const headers = {
@@ -95,7 +95,7 @@ describe.skipIf(!isLinux)('on loopback', () => {
   test.skipIf(!canSwitch)("another user who has the owner's key is served", async () => {
     await using hub = await startHub([], { http: { ownerKey: 'key' }, peers: { tables, uid } });
     const { statuses } = await callAs(other, hub.url, 'Bearer key');
-    // A browser's WebSocket, as Node has it, sends no key.
+    // Node's WebSocket, like that of browsers, cannot send the owner's key.
     assert.deepEqual(statuses, { ...served, upgrade: 'refused' });
   });
 
@@ -113,7 +113,7 @@ describe.skipIf(!isLinux)('on loopback', () => {
         assert.equal(response.status, 403, host);
         assert.match(await response.body(), /opened by user/);
       } catch (error) {
-        // A machine without IPv6.
+        // The machine has no IPv6.
         if (!(error instanceof Error) || host === '127.0.0.1') throw error;
         assert.match(error.message, /ECONNREFUSED|EADDRNOTAVAIL|ENETUNREACH|EAFNOSUPPORT/);
       }
@@ -152,7 +152,7 @@ describe.skipIf(!isLinux)('on loopback', () => {
     assert.equal(hub.streamable.sessionCount, 0);
   });
 
-  /** A hub with room for one connection, whose peer it finds out when `tell` is called. */
+  /** Starts a hub with one connection allowed, whose user the hub learns only when `tell` is called. */
   async function startLate() {
     const told = Promise.withResolvers<void>();
     let looked = 0;
@@ -185,7 +185,7 @@ describe.skipIf(!isLinux)('on loopback', () => {
     test(`a client that ${how} meanwhile occupies no connection`, async () => {
       await using hub = await startLate();
       await leave(hub.socket);
-      // The hub reads the end of that connection before this request.
+      // The hub reads the end of the first connection before this request.
       await hub.health();
       hub.tell();
       assert.equal(await hub.health(), 200);

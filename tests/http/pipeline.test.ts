@@ -7,7 +7,9 @@ import { openSession } from '../transports/raw.ts';
 
 const ids = (text: string) => Array.from(text.matchAll(/"id":(\d+)/g), ([, id]) => Number(id));
 
-/** Sends requests on one connection that Node's HTTP reads, in pieces, and gives all that came back. */
+/**
+ * Sends requests in `pieces` writes on one connection that Node's HTTP server reads. Returns the ids of the responses.
+ */
 async function pipelined(count: number, pieces: number): Promise<readonly number[]> {
   await using hub = await startHub([{ name: 'echo' }]);
   const session = await openSession(`${hub.url}/mcp/echo`);

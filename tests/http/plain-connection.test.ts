@@ -15,7 +15,7 @@ type Options = {
 
 type Handle = (response: HttpResponse, body: string) => void;
 
-/** Plain connections, all of whose requests go to `handle`. */
+/** Starts a server of plain connections. All their requests go to `handle`. */
 async function start(handle: Handle, { onTimedOut, ...times }: Options = {}) {
   const handedOver: string[] = [];
   let silent = 0;
@@ -108,7 +108,7 @@ describe('a plain connection', () => {
     await using plain = await start(echo, {
       firstMs: 50,
       onTimedOut(socket) {
-        // The network tells of it in a later turn.
+        // The reset of the connection is reported in a later turn of the event loop.
         socket.write('too late');
         lost = socket.emit('error', new Error('write ECONNRESET'));
       },
@@ -243,7 +243,9 @@ describe('a plain connection', () => {
     line.socket.pause();
     const count = 60;
     let sent = 0;
-    /** Each alone, as the one before it has been handled. */
+    /**
+     * Sends one more request after the previous one was handled. Returns false if the hub does not handle it in time.
+     */
     const sendNext = async () => {
       await write(line.socket, post(String(++sent)));
       const since = performance.now();

@@ -89,7 +89,7 @@ test.each([
     );
     const sent =
       what === 'a route' ? whole.replace('/json\r\n', '/json; charset=utf-8\r\n') : whole;
-    // A first request shows when the hub has read the head of the second.
+    // The answer to the first request shows that the hub has read the head of the second.
     socket.write(sent);
     await until(() => text.includes('"second"'));
     const sessions = hub.streamable.sessionCount;

@@ -7,7 +7,7 @@ import { type Dice, createDice } from '../fuzz/dice.ts';
 import { replay, seed } from '../fuzz/settings.ts';
 import { modernHeaders, modernRequest, openSession } from '../transports/raw.ts';
 
-/** A connection that is read as text, byte by byte. */
+/** Connection whose received bytes are collected as Latin-1 text. */
 type Line = { readonly socket: Socket; readonly text: () => string; readonly over: () => boolean };
 
 async function open(url: string): Promise<Line> {
@@ -21,7 +21,7 @@ async function open(url: string): Promise<Line> {
   return { socket, text: () => text, over: () => isOver };
 }
 
-/** Whether these bytes are all of an answer whose length is told. */
+/** Returns true if the text contains a whole response, by its Content-Length. */
 function isWhole(text: string): boolean {
   const end = text.indexOf('\r\n\r\n');
   const length = /\r\ncontent-length: (\d+)/i.exec(text)?.[1];
@@ -29,8 +29,7 @@ function isWhole(text: string): boolean {
 }
 
 /**
- * Without what differs from one answer to the next: the date, the numbers of streams, and how long these are where
- * they come in chunks.
+ * Removes what differs between equal responses: the date, and the numbers of streams with the sizes of their chunks.
  */
 const sameOf = (text: string) =>
   text.replace(/^Date: .*\r\n/m, '').replace(/^(?:[\da-f]+\r\n)?id: \d+-/gm, 'id: ');
@@ -59,7 +58,7 @@ const linesOf = (session: string): string[] => [
 const request = (lines: readonly string[], body: string) =>
   [...lines, `content-length: ${Buffer.byteLength(body)}`, '', body].join('\r\n');
 
-/** Other requests than the plain one, most of them not quite HTTP. */
+/** Changes that make a plain request another request, most of them not valid HTTP. */
 const changes: readonly ((lines: string[], dice: Dice) => void)[] = [
   (lines, { pick }) => {
     lines[0] = pick([
@@ -157,7 +156,7 @@ const changes: readonly ((lines: string[], dice: Dice) => void)[] = [
   },
 ];
 
-/** None is shorter than the body: whatever is behind one is a request of its own. */
+/** Values of Content-Length. None is shorter than the body, so bytes after it belong to another request. */
 const lengths = ['+1', '0x29', '4_1', '-1', '1e1', '', ' ', '99999999999', '٤١', '99 99', '99, 99'];
 
 function changed(session: string, dice: Dice): string {
@@ -186,7 +185,7 @@ test(`a request that is nearly plain is answered as Node's parser has it answere
     const ofNode = () => nodes.text().slice(before);
     plain.socket.write(bytes);
     nodes.socket.write(bytes);
-    // What is not a whole request is waited for, by both alike; behind one there may be another.
+    // Both readers wait for the rest of an incomplete request. After a complete one, another request may follow.
     const isDone = (line: Line, text: string) => line.over() || isWhole(text);
     const since = performance.now();
     const isLate = (afterMs: number) => performance.now() - since > afterMs;

@@ -4,7 +4,7 @@ import { Socket } from 'node:net';
 import { describe, test } from 'vitest';
 import { PlainResponse } from '../../hub/http/plain-response.ts';
 
-/** A connection that leads nowhere and keeps what is written to it. */
+/** Creates a connection that is not open, and records what is written to it. */
 function openLink() {
   let sent = '';
   let writes = 0;

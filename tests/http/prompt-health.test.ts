@@ -14,7 +14,7 @@ import { never, openScene, roomy } from '../enhance/enhancer-scene.ts';
 import { openTables } from '../enhance/semantic-scene.ts';
 import { send } from '../transports/raw.ts';
 
-/** The routes and the health of what improves prompts, over a real enhancer. */
+/** Serves the routes of prompts and their health, over a real enhancer. */
 async function open(
   options: Parameters<typeof openScene>[0] = {},
   wanted: ReturnType<Parameters<typeof createMissingModels>[0]> = [],

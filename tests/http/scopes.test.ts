@@ -18,8 +18,8 @@ import { createUpgradesStub } from '../installs/upgrades/stub.ts';
 import { send } from '../transports/raw.ts';
 
 /**
- * Every route of the hub, and who may use it. A new route fails here until somebody has decided. What changes
- * the hub or its servers, or shows what servers wrote or were sent, is the owner's.
+ * All routes of the hub by scope. A new route fails here until someone adds it to a scope. Routes that change the hub
+ * or its servers, or that show what servers wrote or received, are for the owner.
  */
 const expected = {
   call: [
@@ -207,7 +207,7 @@ const expected = {
     'POST /tasks/:id/finalize',
     'POST /tasks/:id/rollback',
   ],
-  // Only while calls need a token (tests/http/routes/authorization.test.ts).
+  // These routes exist only while calls need a token (tests/http/routes/authorization.test.ts).
   public: [
     'GET /.well-known/oauth-authorization-server',
     'GET /.well-known/oauth-protected-resource',
@@ -231,7 +231,7 @@ const auditOptions: AuditOptions = {
   onFailure: 'continue',
 };
 
-/** A hub with all of its routes, loaded; and those, by their scopes. */
+/** Starts a hub with all its routes loaded, and collects the routes by scope. */
 async function openHub(http: Parameters<typeof startHub>[1]) {
   const config = createInstallHub();
   const found: Record<string, string[]> = { call: [], administer: [], public: [] };
@@ -290,7 +290,7 @@ async function openHub(http: Parameters<typeof startHub>[1]) {
   };
 }
 
-/** The status of a request to a route, about a server and a call that there are not. */
+/** Returns the status of a request to a route, for a server or call that does not exist. */
 async function statusOf(
   hub: TestHub,
   route: string,
@@ -322,7 +322,7 @@ describe.each([
     const { hub } = opened;
     assert.equal(await statusOf(hub, route), 401);
     for (const key of [token, 'made-up', ''])
-      // Of those who try too often, less is said.
+      // After too many attempts, the hub answers 429.
       assert.ok([401, 429].includes(await statusOf(hub, route, bearer(key))), key);
     const status = await statusOf(hub, route, hub.ownerHeaders);
     assert.ok(![401, 403, 429].includes(status), String(status));

@@ -144,7 +144,7 @@ test('who has found its row does not wait for who has not', async () => {
   });
   const find = async (wanted: string) =>
     await tables.search('tcp', rows => (rows.includes(wanted) ? wanted : undefined));
-  // Begins a reading, which the others have just missed: they share the next.
+  // Starts a reading of the table. The searches below come too late to join it, and share the next reading.
   const before = find('one');
   const [one, two, three] = [find('one'), find('two'), find('three')];
   assert.deepEqual(await Promise.all([before, one]), ['one', 'one']);

@@ -4,7 +4,7 @@ import { describe, test } from 'vitest';
 import { type HubOptions, startHub, until } from '#helpers/hub';
 import { send } from '../transports/raw.ts';
 
-/** What comes back for these bytes, and what is sent `after` this came, until the hub ends the connection. */
+/** Sends `bytes`, then `then` once the text `after` was received. Returns all that the hub sends before it closes. */
 async function answerTo(url: string, bytes: string, then = '', after = ''): Promise<string> {
   const { hostname, port } = new URL(url);
   const socket = connect({ host: hostname, port: Number(port) });
@@ -27,7 +27,7 @@ const known = 'GET /health HTTP/1.1\r\nhost: localhost\r\n';
 
 const stream = 'GET /sse HTTP/1.1\r\nhost: localhost\r\n\r\n';
 
-/** What is sent, and the status and the message that come back. */
+/** Request, and the status and message of the response. */
 const rows: readonly (readonly [string, string, number, RegExp, HubOptions?])[] = [
   ['what is not HTTP', 'nonsense\r\n\r\n', 400, /not HTTP that the hub can read/],
   ['a version that is unknown', 'GET / HTTP/9\r\n\r\n', 400, /not HTTP that the hub can read/],

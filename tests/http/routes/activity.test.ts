@@ -10,7 +10,7 @@ type Json = { readonly [name: string]: unknown };
 const callsIn = ({ calls }: Json): readonly Json[] =>
   Array.isArray(calls) ? calls.filter(isObject) : assert.fail('no calls');
 const read = async (url: string) => callsIn(await (await send(url)).json());
-/** All calls that a stream has told so far, the first first. */
+/** Returns all calls that the stream has sent so far, oldest first. */
 const toldBy = (stream: Response) =>
   stream.messages().flatMap(message => callsIn(message).toReversed());
 
@@ -110,7 +110,7 @@ describe('GET /activity/events', () => {
     await client.call('echo_echo', { text: 'before' });
     const stream = await send(`${hub.url}/activity/events?tool=echo_echo`);
     assert.equal(stream.headers['content-type'], 'text/event-stream');
-    // All at once: one after the other they may take as long as many events.
+    // In parallel, so that the hub sends several calls per event; in sequence, each could get its own event.
     await Promise.all(Array.from({ length: 20 }, () => client.call('echo_echo', { text: 'x' })));
     await client.call('echo_slow', { ms: 0 });
     await until(() => toldBy(stream).length === 20);

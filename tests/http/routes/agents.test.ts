@@ -5,7 +5,7 @@ import type { Agents } from '#agents';
 import { openCaller } from '#policy';
 import { agentRoutes } from '../../../hub/http/routes/agents.ts';
 
-/** The routes with one file, which opens when `opened` resolves. */
+/** Serves the routes of agents with one file, which opens when `opened` resolves. */
 async function serve(opened: Promise<void>, asked: () => void) {
   const closed = Promise.withResolvers<void>();
   const open: Agents['files']['open'] = async () => {

@@ -30,7 +30,7 @@ async function open(guard: HubOptions['guard'] = {}) {
   };
   return {
     recorded,
-    /** As the owner. */
+    /** Sends a request as the owner. */
     ask: (method: string, path: string, body?: unknown) =>
       send(method, path, body, hub.ownerHeaders),
     send,
@@ -39,7 +39,7 @@ async function open(guard: HubOptions['guard'] = {}) {
   };
 }
 
-/** An error of the REST API, or the data of one of MCP. */
+/** Returns the error of a REST response, or the data of an MCP error. */
 function errorOf({ error }: { readonly [name: string]: unknown }) {
   if (!isObject(error)) return {};
   return isObject(error['data']) ? error['data'] : error;

@@ -67,7 +67,7 @@ async function open(
       ...more,
     }).toString();
 
-  /** Presses a button on the page of the owner; answers with the address that leads back. */
+  /** Presses a button on the owner's page. Returns the URL that the page redirects to. */
   async function decide(query: string, decision: 'allow' | 'deny'): Promise<string> {
     const page = await get(`/dashboard/authorize?${query}`, hub.ownerHeaders);
     const [, id = ''] = /name="id" value="([\w-]+)"/.exec(page.text) ?? [];
@@ -194,7 +194,7 @@ describe('while calls need a token', () => {
     const exchanged = await opened.ask('POST', '/oauth/token', { ...form, origin }, 'code=x');
     assert.equal(JSON.parse(exchanged.text).error, 'unsupported_grant_type');
     assert.equal(exchanged.headers['access-control-allow-origin'], origin);
-    // The forms of the dashboard are for the hub's own pages.
+    // Only pages of the hub may post the forms of the dashboard.
     const owner = { ...opened.hub.ownerHeaders, ...form, origin };
     assert.match(
       (await opened.ask('POST', '/dashboard/authorize', owner, 'id=x')).text,
@@ -236,7 +236,7 @@ describe('while calls need a token', () => {
       );
       assert.ok([401, 403].includes(posted.status), String(posted.status));
     }
-    // A page of another origin has the cookie of the owner, but no form of the hub.
+    // A page of another origin sends the owner's cookie, but has no form of the hub.
     const foreign = { ...hub.ownerHeaders, ...form, origin: 'http://localhost:1' };
     const posted = await opened.ask('POST', '/dashboard/authorize', foreign, 'decision=allow');
     assert.match(posted.text, /may not call this hub/);

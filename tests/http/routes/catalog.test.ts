@@ -57,7 +57,7 @@ test('a secret is stored, and the entry refers to it', async () => {
     variables: { database: 'shop' },
   };
   const refused = await ask('POST', '/catalog/install', body);
-  // The config of this test reads no secrets.
+  // The config of this test has no source of secrets.
   assert.match(
     JSON.stringify(refused.body),
     /secret SHOP_DATABASE_PASSWORD is not set/,

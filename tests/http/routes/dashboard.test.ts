@@ -6,9 +6,9 @@ import { type Seen, leadsTo, owner, visitor } from '../../dashboard/scene.ts';
 const token = 'the-token-of-this-hub';
 const cookieOf = ({ headers }: Seen) =>
   headers['set-cookie']?.[0] ?? assert.fail('no cookie was set');
-/** The cookie that an answer sets, as a browser sends it back. */
+/** Returns the cookie that the response sets, in the form in which a browser sends it back. */
 const pairOf = (seen: Seen) => cookieOf(seen).split(';')[0] ?? '';
-/** The way that a login link of this hub leads. */
+/** Returns the path of a new login link. */
 const linkOf = (hub: TestHub) => hub.loginLink().slice(new URL(hub.loginLink()).origin.length);
 const open = [
   '/dashboard',
@@ -133,7 +133,7 @@ describe('with a token', () => {
     assert.ok(!cookie.includes(token));
     const inside = visitor(hub, { cookie: `other=1; ${pairOf(answer)}` });
     assert.equal((await inside.get('/dashboard')).status, 200);
-    // It lets people look at the dashboard, and nothing else.
+    // The cookie of the token allows a visitor to view the dashboard, and nothing else.
     for (const path of actions) assert.equal((await inside.post(path)).status, 401, path);
     assert.equal((await inside.get('/dashboard/servers/echo/log-partial')).status, 401);
     assert.equal(hub.server('echo').status.state, 'running');
@@ -234,7 +234,7 @@ describe('the owner', () => {
       'sec-fetch-dest': 'document',
     });
     assert.equal(answer.status, 200);
-    // A redirect would be followed without the cookie by a browser that comes from elsewhere.
+    // After a redirect, a browser that comes from another site would not send the new cookie.
     assert.match(answer.text, /<meta http-equiv="refresh" content="0;url=\/dashboard">/);
     assert.match(
       cookieOf(answer),
@@ -339,7 +339,7 @@ test('failed logins make their address wait, and are logged', async () => {
   assert.equal((await visitor(hub).get('/dashboard/login?code=wrong')).status, 429);
   assert.equal(failures().length, 10);
   assert.ok(!JSON.stringify(hub.logged).includes('wrong-'));
-  // The owner is not kept out by what others of the same address do.
+  // Failed logins of others at the same address do not keep the owner out.
   assert.match(cookieOf(await visitor(hub).get(linkOf(hub))), /administer/);
   const { status } = await owner(hub).post(
     '/config/reload',

@@ -12,7 +12,7 @@ import {
   wantsEvents,
 } from '../../../hub/http/routes/events.ts';
 
-/** A reply whose client takes what is written only while `reads` is true. */
+/** Creates a reply whose client reads only while `reads` is true. */
 function createReply({ reads = true } = {}) {
   let text = '';
   let waiting: (() => void) | undefined;
@@ -23,9 +23,9 @@ function createReply({ reads = true } = {}) {
   };
   const socket = Object.assign(new Socket(), { _write: take, _writev: undefined });
   const raw = new ServerResponse(Object.assign(new IncomingMessage(socket), { method: 'GET' }));
-  raw.useChunkedEncodingByDefault = false; // So that events stand in the text as they are.
+  raw.useChunkedEncodingByDefault = false; // Without chunks, so that the text contains the events unchanged.
   raw.assignSocket(socket);
-  /** What was sent. Node holds writes back until the next tick. */
+  /** Returns the text that was sent. Flushes it first, as Node delays writes until the next tick. */
   function sent(): string {
     while (socket.writableCorked > 0) socket.uncork();
     return text;
@@ -34,7 +34,7 @@ function createReply({ reads = true } = {}) {
     raw,
     hijack() {},
     text: sent,
-    /** The events that came, without the head. */
+    /** Returns the events that were sent, without the HTTP head. */
     events: () =>
       Array.from(
         sent().matchAll(/^event: (.*)\ndata: (.*)\n\n/gm),
@@ -44,7 +44,7 @@ function createReply({ reads = true } = {}) {
       reads = true;
       waiting?.();
     },
-    /** The client disconnects. */
+    /** Disconnects the client. */
     async cut() {
       socket.destroy();
       await once(raw, 'close');

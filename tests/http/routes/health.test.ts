@@ -75,10 +75,10 @@ describe('/health', () => {
   });
 });
 
-/** What a server elsewhere answers to a ping: a status, and a body where that is JSON-RPC. */
+/** Response of a remote server to a ping: its status, and its JSON-RPC body, if it has one. */
 type Ping = { readonly status: number; readonly says?: object };
 
-/** A server that keeps a session, of which `ping.now` may change what it answers to be asked. */
+/** Starts a server with sessions, whose response to pings is `ping.now`. */
 async function remoteServer() {
   const ping: { now: Ping } = { now: { status: 200, says: { result: {} } } };
   const server = createServer((request, response) => {

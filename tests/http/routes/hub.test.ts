@@ -6,7 +6,7 @@ import { hubRoutes } from '../../../hub/http/routes/hub.ts';
 
 type CallToken = { readonly token: string; readonly why: string };
 
-/** The routes alone, behind no guard. */
+/** Serves the routes of the hub without a guard. */
 function open(access?: { readonly callToken?: () => CallToken | undefined }) {
   const reloads: (readonly string[] | undefined)[] = [];
   const app = fastify();

@@ -22,7 +22,7 @@ const linesOf = (stream: Response) => stream.messages().flatMap(linesIn);
 const write = async (title: string, server = 'calendar') =>
   await openClient(hub).call(`${server}_cancel_event`, { title });
 
-/** Restarts a server, and waits until its new run has begun. */
+/** Restarts a server, and waits until it is ready. */
 const restart = async (server: string) => {
   await hub.server(server).stop(false);
   hub.server(server).start();

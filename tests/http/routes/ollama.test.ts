@@ -12,7 +12,7 @@ import { type Response, type Sent, send } from '../../transports/raw.ts';
 const improved = improvedOf('make it good');
 const json = { 'content-type': 'application/json' };
 
-/** The routes alone, over a real enhancer. */
+/** Serves the routes of Ollama alone, over a real enhancer. */
 async function openRoutes(options: Parameters<typeof openScene>[0] = {}) {
   const scene = await openScene(options);
   const app = fastify();
@@ -53,7 +53,7 @@ async function openRoutes(options: Parameters<typeof openScene>[0] = {}) {
 
 const events = { accept: 'text/event-stream' };
 
-/** The events of a stream, as they were sent. */
+/** Parses the events of a stream, in order. */
 const eventsOf = (text: string) =>
   [...text.matchAll(/event: (\w+)\ndata: (.*)\n\n/g)].map(([, event, data]) => {
     const value: unknown = JSON.parse(data ?? '');
@@ -171,7 +171,7 @@ describe('POST /ollama/enhance', () => {
     await using hub = await openRoutes();
     for (const headers of [{}, events]) {
       const answer = await hub.post(typeof body === 'string' ? body : { ...body }, headers);
-      // What is not JSON is refused by Fastify, which the hub's own handler makes a 400 of.
+      // Fastify refuses invalid JSON. The hub's own error handler, which this app lacks, answers 400 then.
       if (body === '{"prompt":') assert.notEqual(answer.status, 200);
       else assert.equal(answer.status, 400);
       assert.match(await answer.body(), message);
