@@ -33,9 +33,9 @@ function openGate(
     get revived() {
       return revived;
     },
-    /** A call that is let through at once. */
+    /** Enters a call that is admitted at once. */
     enter: (owner = 'ada'): CallPermit => admittedAtOnce(gate, owner),
-    /** A call that must wait; how it ended is in `order`. */
+    /** Enters a call that must wait. Its outcome is appended to `order`. */
     wait(
       owner: string,
       order: string[],

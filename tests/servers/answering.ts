@@ -10,7 +10,7 @@ import { type Upstream, createUpstream } from '#upstream';
 import { type StartNeeds, type Started, startServer } from '../../hub/servers/handshake/start.ts';
 import { configFor } from './scripted.ts';
 
-/** The answer to a method: a result, an error, none at all, or the end of the server. */
+/** Answer to a method: a result, an error, no answer, or the end of the server. */
 type Reply =
   | { readonly result: object }
   | { readonly error: { readonly code: number; readonly message: string; readonly data?: unknown } }
@@ -19,18 +19,18 @@ type Reply =
 
 export type Replies = Readonly<Record<string, Reply | (() => Reply)>>;
 
-/** A server within this process that answers by method; a method that is not named is not found. */
+/** Server in this process that answers each method by a table. Methods outside the table get the error "not found". */
 export type Answering = Instance & {
-  /** Everything that the hub sent, in order. */
+  /** Messages that the hub sent, in order. */
   readonly sent: readonly { readonly method: unknown; readonly [member: string]: unknown }[];
-  /** The methods of it. */
+  /** Methods of the messages that the hub sent, in order. */
   readonly methods: readonly unknown[];
-  /** The grace of each stop, in ms. */
+  /** Grace periods of the stops so far, in ms. */
   readonly stops: readonly number[];
   readonly isAlive: boolean;
-  /** Sends a notification or a request of the server. */
+  /** Sends a notification or request of the server to the hub. */
   tell(message: object): void;
-  /** Writes a text that is not JSON-RPC. */
+  /** Writes text that is not JSON-RPC to the output of the server. */
   write(text: string): void;
   end(exit: Exit): void;
 };
@@ -112,7 +112,7 @@ export function createAnswering(
   };
 }
 
-/** The answers of a server of 2025-11-25 with one tool. */
+/** Answers of a server of 2025-11-25 with one tool. */
 export const legacyReplies = {
   initialize: {
     result: {
@@ -124,7 +124,7 @@ export const legacyReplies = {
   'tools/list': { result: { tools: [{ name: 'work', inputSchema: { type: 'object' } }] } },
 } as const satisfies Replies;
 
-/** The answers of a server of 2026-07-28 without lists. */
+/** Answers of a server of 2026-07-28 without lists. */
 export const modernReplies = {
   'server/discover': {
     result: {
@@ -135,7 +135,7 @@ export const modernReplies = {
   },
 } as const satisfies Replies;
 
-/** The hub's end of a session with such a server. */
+/** Opens the hub's end of a connection to the server. */
 export function openUpstream({ channel }: Answering, clock: Pick<Clock, 'after'>): Upstream {
   return createUpstream({ server: 'scripted' }, channel, {
     clock,
@@ -146,7 +146,7 @@ export function openUpstream({ channel }: Answering, clock: Pick<Clock, 'after'>
   });
 }
 
-/** Lets what was begun go as far as it can without time. */
+/** Waits until all pending work that needs no timer has finished. */
 export async function settle(): Promise<void> {
   for (let turn = 0; turn < 3; turn++) await nextTurn();
 }
@@ -161,7 +161,7 @@ type Given = Partial<Pick<StartNeeds, 'own' | 'events' | 'launching' | 'opened'>
     readonly variant?: string;
   };
 
-/** What a start of one server needs; `launch` gives its instances. */
+/** Returns the needs of a start of one server; `launch` returns its instances. */
 export function startNeedsOf(given: Given): StartNeeds {
   const { clock = systemClock, log = silent, launch, launches } = given;
   const { config = configFor(), signal = never, variant } = given;
@@ -196,6 +196,6 @@ export function startNeedsOf(given: Given): StartNeeds {
   };
 }
 
-/** The start of such a server, in the era of the config. */
+/** Starts the server, in the era of the config. */
 export const startOf = async (server: Answering, given: Partial<Given> = {}): Promise<Started> =>
   await startServer(startNeedsOf({ launch: async () => server, ...given }));

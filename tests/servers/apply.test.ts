@@ -7,7 +7,7 @@ import { type Server, describeServer } from '#servers';
 
 const naming = { separator: '_', maxLength: 46 } as const;
 
-/** Servers of a config that changes. */
+/** Creates servers whose config the test changes. */
 function open(...fixtures: readonly Fixture[]) {
   const servers = createFixtureServers(fixtures, { log: silent });
   const configFrom = (configs: readonly ServerConfig[]): Config => ({ naming, servers: configs });
@@ -127,7 +127,7 @@ describe('a config that takes the place of another', () => {
     await server.ready();
     const pid = pidOf(server);
     const tried = scene.apply(echo('bad', { file: 'exit-at-once.mjs' }));
-    // It comes while the other is being tried.
+    // The second config arrives while the first is being tried.
     const [back] = await Promise.all([scene.apply(echo('bad')), tried]);
     assert.deepEqual(back, { added: [], removed: [], changed: [], failed: [], unchanged: 1 });
     assert.equal(pidOf(server), pid);

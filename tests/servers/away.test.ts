@@ -10,7 +10,7 @@ import { createRemoteRuntime } from '#runtimes/remote';
 import { toHubError } from '../../hub/runtimes/docker/engine/errors.ts';
 import { type Server, createServer, describeServer, planLaunch } from '#servers';
 
-/** Answers initialize and has no lists; the hub's other messages are taken. */
+/** Creates a server without lists that answers `initialize`, and accepts all other messages. */
 function remoteServer(status = 200): HttpServer {
   return createHttpServer((request, response) => {
     let body = '';
@@ -40,7 +40,7 @@ async function close(server: HttpServer): Promise<void> {
   await once(server, 'close');
 }
 
-/** A supervised server that is never given up on, were it for the number of its restarts. */
+/** Creates a supervised server, with a limit on its restarts that the test chooses. */
 function supervise(
   name: string,
   launch: (signal: AbortSignal) => Promise<Instance>,
@@ -52,7 +52,7 @@ function supervise(
     {
       clock: systemClock,
       log,
-      // The longest jitter: tests wait no longer than they must.
+      // The maximum jitter, which makes the waits before restarts as short as possible.
       random: () => 1,
       hubVersion: '0',
       eras: createTestEras(log),

@@ -11,7 +11,7 @@ describe.each([
   ['forward', hourMs],
   ['back', -hourMs],
 ])('a clock that is set an hour %s', (_, jumpMs) => {
-  /** A server that has died and is started again soon, and then a clock that is set. */
+  /** Ends a running server, and sets the clock while the server waits for its restart. */
   async function jumped(more: { readonly callTimeoutMs?: number } = {}) {
     let offMs = 0;
     const clock = { ...systemClock, now: () => Date.now() + offMs };

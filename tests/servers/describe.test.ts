@@ -7,7 +7,7 @@ import { emptyListing } from '../../hub/servers/listing/listing.ts';
 import { createAnswering, legacyReplies, startOf } from './answering.ts';
 import { configFor, supervise } from './scripted.ts';
 
-/** A server of which some things differ. It is never started. */
+/** Returns a server with the given differences from a scripted one. It is never started. */
 const serverWith = (more: Partial<Server> = {}, config: Partial<ServerConfig> = {}): Server => ({
   ...supervise(config).server,
   ...more,
@@ -16,7 +16,7 @@ const serverWith = (more: Partial<Server> = {}, config: Partial<ServerConfig> = 
 const described = (...given: Parameters<typeof serverWith>): JsonObject =>
   describeServer(serverWith(...given));
 
-/** Those of the members that are described. */
+/** Returns the members with these names. */
 const only = (all: JsonObject, ...names: readonly string[]) =>
   Object.fromEntries(Object.entries(all).filter(([name]) => names.includes(name)));
 

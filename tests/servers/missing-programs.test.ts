@@ -4,7 +4,7 @@ import { HubError } from '#core';
 import { startFailure } from '../../hub/servers/failures.ts';
 import { findMissing } from '../../hub/servers/missing-programs.ts';
 
-// Written by these programs, in images without the program that they call.
+// Output of these programs, in images that lack the program they call.
 test.for<[string, string, string | undefined]>([
   ['sh: 1: git: not found', 'git', 'git'],
   ['/bin/sh: 1: exec: psql: not found', '', undefined],

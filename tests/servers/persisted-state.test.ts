@@ -19,11 +19,11 @@ type Options = {
   readonly digestOf?: (() => string) | undefined;
   readonly own?: Own;
   readonly identityOf?: () => Promise<string | undefined>;
-  /** Settles the writing of a listing. */
+  /** Promise of each write of a listing. */
   readonly written?: Promise<void>;
 };
 
-/** The persisted state of one server, over a listing and handles in memory. */
+/** Creates the persisted state of one server, with a listing and handles in memory. */
 function open(options: Options = {}) {
   const { digestOf = () => 'digest', own, identityOf, written } = options;
   const { log, logged } = createRecordingLog();

@@ -47,7 +47,7 @@ describe('a package as a process', () => {
       { command: 'uvx', args: ['--with', 'b', 'a'], with: ['c'] },
       'uvx --with b --with c --from a a',
     ],
-    // What is on this machine is known to the person only.
+    // Commands and options that the hub does not know stay as the user wrote them.
     [{ command: 'pipx', args: ['run', '--spec', 'a', 'b'] }, 'pipx run --spec a b'],
     [{ command: 'bunx', args: ['a'] }, 'bunx a'],
     [{ command: 'npx', args: ['--registry=http://r', 'a'] }, 'npx --registry=http://r a'],

@@ -4,7 +4,7 @@ import type { SourceLog } from '#logs';
 import type { Exit } from '#runtimes';
 import { createRunLog } from '../../hub/servers/run-log.ts';
 
-/** Records what a run log does, in words. */
+/** Creates a run log, and records its actions as text. */
 function createScene(own?: string) {
   const done: string[] = [];
   const log: Pick<SourceLog, 'begin' | 'resume' | 'add' | 'end'> = {

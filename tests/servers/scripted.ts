@@ -7,33 +7,33 @@ import { type Receiver, readMessage } from '#jsonrpc';
 import type { Exit, Instance } from '#runtimes';
 import { type Server, type ServerNeeds, createServer } from '#servers';
 
-/** A server within this process: it says what it is told to, when it is told to. */
+/** Server in this process that the test scripts. */
 export type Scripted = Instance & {
   readonly config: ServerConfig;
   readonly variant: string | undefined;
   readonly isAlive: boolean;
-  /** What the hub sent, in order, by method. */
+  /** Methods of the messages that the hub sent, in order. */
   readonly methods: readonly string[];
-  /** The ids of what it was asked. */
+  /** Ids of the requests that the hub sent, in order. */
   readonly ids: readonly number[];
-  /** From here on it answers nothing. */
+  /** Makes the server answer nothing from now on. */
   mute(): void;
-  /** Answers the calls that it has kept. */
+  /** Answers the calls that the server holds. */
   release(): void;
-  /** It ends by itself. */
+  /** Makes the server exit by itself. */
   end(exit: Exit): void;
 };
 
 type ScriptedOptions = {
   readonly tools?: readonly string[];
-  /** It does not come up. */
+  /** True if the server never answers, so that its start fails. */
   readonly isBroken?: boolean;
   readonly identity?: string;
-  /** What it is found by; held back until it resolves. */
+  /** Returns the handle by which a later run finds the instance; delayed until the promise resolves. */
   readonly handle?: () => Promise<string>;
 };
 
-/** How it is launched and ended, and what it is asked. */
+/** Creates an instance of a scripted server. */
 function createScripted(
   config: ServerConfig,
   variant: string | undefined,
@@ -123,7 +123,7 @@ function createScripted(
     },
     exited: exited.promise,
     async stop() {
-      // It takes its time, as a process does.
+      // Exits in a later turn of the event loop, as a process does.
       await new Promise(resolve => setImmediate(resolve));
       end({ code: 0, detail: 'stopped' });
       return await exited.promise;
@@ -141,22 +141,22 @@ function createScripted(
 
 type Scene = {
   readonly server: Server;
-  /** All that were launched, the oldest first. */
+  /** All launched instances, oldest first. */
   readonly launched: readonly Scripted[];
   readonly states: readonly string[];
-  /** The one that was launched last. */
+  /** The instance that was launched last. */
   readonly newest: Scripted;
   readonly alive: readonly Scripted[];
 };
 
-/** A server whose instances are scripted: as the config describes them, unless `script` says otherwise. */
+/** Creates a supervised server with scripted instances. They follow the config, unless `script` differs from it. */
 export function supervise(
   more: Partial<ServerConfig> = {},
   given: Partial<ServerNeeds> &
     NonNullable<ServerNeeds['launches']> & {
       readonly clock?: Clock;
       readonly script?: (config: ServerConfig) => ScriptedOptions;
-      /** Resolves when what is launched may come up. */
+      /** Delays each launch until it resolves. */
       readonly gate?: () => Promise<void>;
     } = {},
 ): Scene & AsyncDisposable {
@@ -166,7 +166,7 @@ export function supervise(
   const server = createServer(configFor(more), {
     clock: systemClock,
     log: silent,
-    // The longest jitter: tests wait no longer than they must.
+    // The maximum jitter, which makes the waits before restarts as short as possible.
     random: () => 1,
     hubVersion: '0',
     eras: createTestEras(silent),
@@ -200,7 +200,7 @@ export function supervise(
   };
 }
 
-/** The config of a scripted server, which answers calls with its description. */
+/** Returns the config of a scripted server, which answers calls with its description. */
 export const configFor = (more: Partial<ServerConfig> = {}): ServerConfig => ({
   ...configOf({ name: 'scripted' }),
   era: 'legacy',
@@ -209,7 +209,9 @@ export const configFor = (more: Partial<ServerConfig> = {}): ServerConfig => ({
   ...more,
 });
 
-/** Calls the tool of a server, and gives the text of the answer. `hold`: until it is released. */
+/**
+ * Calls the tool of a server, and returns the text of the answer. With `hold`, the server answers only after `release`.
+ */
 export async function call(
   server: Server,
   more: { readonly hold?: boolean } = {},
@@ -233,7 +235,7 @@ export async function call(
   return result.content[0].text;
 }
 
-/** Resolves when the server has got a call that it keeps. */
+/** Resolves when the server has received `calls` calls. */
 export async function keeps(one: Scripted, calls = 1): Promise<void> {
   await until(() => one.methods.filter(method => method === 'tools/call').length >= calls);
 }

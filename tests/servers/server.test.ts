@@ -16,7 +16,7 @@ import { createProcessRuntime } from '#runtimes/process';
 import { type Server, createServer, describeServer } from '#servers';
 import { configFor, supervise as superviseScripted } from './scripted.ts';
 
-/** One supervised fixture server. */
+/** Creates one supervised fixture server. */
 function supervise(fixture: Fixture) {
   const servers = createFixtureServers([fixture], { log: silent });
   return Object.assign(servers.get(fixture.name), {
@@ -24,7 +24,7 @@ function supervise(fixture: Fixture) {
   });
 }
 
-/** Calls a tool as the client `owner`, and gives the answer as an object. */
+/** Calls a tool as the client `owner`, and returns the answer as an object. */
 async function call(server: Server, name: string, given: object = {}): Promise<unknown> {
   const { upstream } = await server.ready();
   const request = readMessage(
@@ -53,7 +53,7 @@ const textOf = (answer: unknown): unknown => {
   return Array.isArray(content) && isObject(content[0]) ? content[0]['text'] : answer;
 };
 
-/** What a promise is rejected with, which must be a HubError. */
+/** Returns the HubError that the promise is rejected with. */
 async function errorOf(promise: Promise<unknown>): Promise<HubError> {
   const error = await promise.then(
     value => assert.fail(`it was answered: ${JSON.stringify(value)}`),
@@ -62,7 +62,7 @@ async function errorOf(promise: Promise<unknown>): Promise<HubError> {
   return error instanceof HubError ? error : assert.fail(String(error));
 }
 
-/** Read anew each time: the compiler takes a state that was looked at for one that stays. */
+/** Reads the state in a function, because the compiler assumes that a compared property does not change. */
 const stateOf = (server: Server): string => server.status.state;
 
 const pidOf = (server: Server): number => {
@@ -78,7 +78,7 @@ const isAlive = (pid: number): boolean => {
   }
 };
 
-/** The processes that carry the mark in their environment. Linux only. */
+/** Returns the processes with the mark in their environment. Linux only. */
 function processesMarked(mark: string): readonly string[] {
   return readdirSync('/proc').filter(pid => {
     if (!/^\d+$/.test(pid)) return false;
@@ -260,7 +260,7 @@ describe('a server that dies', () => {
   test('refuses calls that may not take as long as its restart, and says when that is', async () => {
     await using server = supervise({ name: 'echo', callTimeoutMs: 100 });
     const called = Promise.withResolvers<Awaited<ReturnType<typeof errorOf>>>();
-    // At the beginning of the wait: a moment later it may be no longer than a call.
+    // Asks when the wait begins: a moment later, the rest of it may be shorter than the timeout of a call.
     using _ = server.changed(({ state }) => {
       if (state === 'backing_off') called.resolve(errorOf(server.ready()));
     });
@@ -410,7 +410,7 @@ describe.skipIf(process.platform !== 'linux')('storms', () => {
 
 describe('a list that changes while the first lists are read', () => {
   test('is read again', async () => {
-    // It says that its tools changed after it listed them, and before it answers for its prompts.
+    // Program that announces changed tools after it has listed them, and before it answers `prompts/list`.
     const program = `
       let tools = ['old'];
       const send = message => process.stdout.write(JSON.stringify({ jsonrpc: '2.0', ...message }) + '\\n');

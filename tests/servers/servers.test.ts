@@ -12,18 +12,18 @@ import { createAnswering, legacyReplies, settle } from './answering.ts';
 import { configFor } from './scripted.ts';
 
 type Scripting = {
-  /** Their starts hang until they are cancelled. */
+  /** Names of servers whose starts hang until they are cancelled. */
   readonly hanging?: readonly string[];
   readonly launches?: NonNullable<ServerNeeds['launches']>;
   readonly backlog?: Parameters<typeof createServers>[1]['backlog'];
 };
 
-/** Servers whose instances are scripted, and the names of those that were launched. */
+/** Creates servers with scripted instances, and records the names of the launched ones. */
 function openScripted(configs: readonly ServerConfig[], scripting: Scripting = {}) {
   const { hanging = [], launches, backlog } = scripting;
   const clock = createManualClock();
   const launched: string[] = [];
-  /** Those whose instances ended, each with the one that was launched last by then. */
+  /** Names of the servers whose instances ended, each with the name that was launched last by then. */
   const ended: (readonly [name: string, last: string | undefined])[] = [];
   const servers = createServers(configs, {
     clock,

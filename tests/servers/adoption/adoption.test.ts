@@ -12,7 +12,7 @@ import { type Scripted, call, configFor, supervise } from '../scripted.ts';
 const digestOf = ({ description }: { readonly description: string | undefined }) =>
   `digest of ${description}`;
 
-/** An engine on which servers outlive the hub that launched them. */
+/** Creates an engine whose servers keep running when their hub ends. */
 async function createEngine(file?: string) {
   const handles = createHandles(createTable({ file, maxEntries: 10 }, { log: silent }));
   await handles.load();
@@ -92,7 +92,7 @@ describe('a server that outlives the hub', () => {
     assert.equal(await call(second.server), 'second');
     assert.equal(first.newest.isAlive, false);
     assert.equal(second.newest.variant, undefined);
-    // What takes its place is not launched under the name that it has.
+    // The successor gets the variant `next`, because the running instance has the name without a variant.
     await second.server.reconfigure(configFor({ description: 'third' }), true);
     assert.equal(second.newest.variant, 'next');
   });

@@ -16,7 +16,7 @@ const handle: Handle = {
   variant: 'next',
 };
 
-/** The same as it is written down. */
+/** The same handle as stored in the file. */
 const saved = {
   digest: 'd',
   instance: 'container-1 2026-01-01',

@@ -19,13 +19,13 @@ import {
 } from '../answering.ts';
 import { configFor } from '../scripted.ts';
 
-/** A handshake in the era of the entry, with a server that has these answers. */
+/** Begins a handshake in the era of the entry, with a server that has these answers. */
 function begin(era: Era, replies: Replies, timeoutMs: number) {
   const clock = createManualClock();
   const server = createAnswering(replies);
   const options = { server: 'scripted', hubVersion: '0', timeoutMs } as const;
   const greeted = handshakeAs(era, options, openUpstream(server, clock), { clock });
-  greeted.catch(() => undefined); // Each test awaits it when its time has come.
+  greeted.catch(() => undefined); // Each test awaits the handshake after moving the clock.
   return { clock, server, greeted };
 }
 

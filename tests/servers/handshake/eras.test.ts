@@ -16,7 +16,7 @@ import {
 import { createEras, eraToldBy } from '../../../hub/servers/handshake/eras.ts';
 import { createScriptedServer } from '../../routing/scripted-server.ts';
 
-/** A server that speaks one era or both, and never a session of the other. */
+/** Returns a server that speaks one era or both, and refuses sessions of another era. */
 const speaks = (era: '2025' | '2026' | 'both', more: Partial<Fixture> = {}): Fixture => ({
   name: `speaks-${era}`,
   file: '../conformance/server.mjs',
@@ -24,7 +24,9 @@ const speaks = (era: '2025' | '2026' | 'both', more: Partial<Fixture> = {}): Fix
   ...more,
 });
 
-/** Servers whose instances are counted; `identity` is that of all of them, as containers have one. */
+/**
+ * Creates servers and records their launches. `identity` is that of all instances; only containers have one otherwise.
+ */
 function scene(
   fixtures: readonly Fixture[],
   options: { readonly eras?: Eras; readonly identity?: string; readonly log?: Log } = {},

@@ -20,7 +20,7 @@ import {
   settle,
 } from '../answering.ts';
 
-/** A server with these answers, and a handshake with it. */
+/** Creates a server with these answers, and a function that performs the handshake with it. */
 function open(replies: Replies) {
   const clock = createManualClock();
   const server = createAnswering(replies);

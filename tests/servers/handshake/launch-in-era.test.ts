@@ -21,7 +21,7 @@ import { configFor, supervise } from '../scripted.ts';
 const remote = (transport: 'http' | 'sse') =>
   ({ kind: 'remote', transport, url: 'http://far/mcp', headers: {} }) as const;
 
-/** The instance for the clients of one era. */
+/** Returns the identity of the instance that serves the clients of one era. */
 const ownOf = (era: Own['era']): Own => ({
   instance: 'shared-era',
   base: supervise().server,
@@ -30,7 +30,7 @@ const ownOf = (era: Own['era']): Own => ({
   isShared: true,
 });
 
-/** Launches of a server whose instances are these, in order. Each writes its name to stderr. */
+/** Launches a server with these instances, in order. Each instance writes its name to stderr. */
 function open(config: Partial<ServerConfig>, instances: readonly Answering[], own?: Own) {
   const clock = createManualClock();
   const eras = createTestEras(silent);

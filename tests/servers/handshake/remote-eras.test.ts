@@ -12,7 +12,7 @@ import { createServers, planLaunch } from '#servers';
 
 const program = join(import.meta.dirname, '../../fixtures/conformance/server.mjs');
 
-/** A server over HTTP that speaks one era or both. */
+/** Starts a server over HTTP that speaks one era or both. */
 async function listening(era: string) {
   const child = spawn(process.execPath, [program, '--http', '0', '--era', era], {
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -28,7 +28,7 @@ async function listening(era: string) {
   };
 }
 
-/** A hub's servers, of which one is at this address. */
+/** Creates the servers of a hub, with one remote server at this URL. */
 function serversAt(url: string) {
   const runtime = createRemoteRuntime({}, { clock: systemClock, log: silent, random: () => 1 });
   const config = configOf({ name: 'far', restart: 'temporary' });

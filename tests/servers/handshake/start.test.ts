@@ -28,7 +28,7 @@ const own: Own = {
   isShared: true,
 };
 
-/** What a start is rejected with. */
+/** Returns the error that a start is rejected with. */
 async function errorOf(started: Promise<unknown>): Promise<HubError> {
   const error = await started.then(
     () => assert.fail('it started'),
@@ -108,7 +108,7 @@ describe('the era of a server that was determined', () => {
   const config = configFor({ era: 'auto', launch });
   const key = createTestEras(silent).keyOf(config, undefined);
 
-  /** Starts of a remote server whose instances are these, in order. */
+  /** Returns a function that starts a remote server with these instances, in order. */
   function open(instances: readonly Answering[], of?: Own) {
     const eras = createTestEras(silent);
     const { log, logged } = createRecordingLog();
@@ -168,7 +168,10 @@ describe('the era of a server that was determined', () => {
 });
 
 describe('the instance of an earlier run', () => {
-  /** A start of a server of which this instance is left. `next`: what a second adoption gives. */
+  /**
+   * Starts a server that has the instance `adopted` of an earlier run. `next` returns the instance of a second
+   * adoption.
+   */
   async function open(
     adopted: Answering,
     {

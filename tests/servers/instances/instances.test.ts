@@ -22,7 +22,7 @@ function start(
 
 const never = () => false;
 
-/** The instance of a session: an object stands for it, as anything does that is one and the same. */
+/** Returns the instance of a session. Any object can stand for a session. */
 const of = (
   servers: Servers,
   session: object,
@@ -30,7 +30,7 @@ const of = (
   mayEnd: (session: object) => boolean = never,
 ): Server => servers.instances.of(servers.get('who'), session, clientOf(name), mayEnd);
 
-/** What a tool answers, to a client that nothing is asked of. */
+/** Calls a tool as a client that answers no requests. Returns the tool's answer. */
 async function call(server: Server, tool: string): Promise<unknown> {
   const { upstream } = await server.ready();
   const params = { name: tool, arguments: {} };

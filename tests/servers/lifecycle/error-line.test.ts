@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { errorLineIn } from '../../../hub/servers/lifecycle/error-line.ts';
 
-/** Output of real programs that ended, and the line that says why. */
+/** Output of real programs that failed, and the line of it that contains the reason. */
 test.for([
   [
     'Node: an error that is thrown',

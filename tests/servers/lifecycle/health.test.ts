@@ -22,7 +22,7 @@ function watch(clock: ManualClock, intervalMs = 30_000) {
       dead: why => void scene.deaths.push(why),
     },
   );
-  /** Moves time, and lets what was asked be answered. */
+  /** Advances the clock, and waits until pending checks are answered. */
   const pass = async (milliseconds: number) => {
     clock.advance(milliseconds);
     await new Promise(resolve => setImmediate(resolve));

@@ -22,7 +22,7 @@ import {
 } from '../answering.ts';
 import { configFor } from '../scripted.ts';
 
-/** A pool of the instances of one server, and what it dispatched and reported. */
+/** Creates a pool for the instances of one server, and records its events and reports. */
 function open() {
   const clock = createManualClock();
   const record = createServerRecord(configFor(), 'all', { clock, log: silent });
@@ -48,10 +48,10 @@ function open() {
     reports,
     forgotten: () => forgotten,
     types: () => events.map(({ type }) => type),
-    /** Launches a server with these answers; its instance has the next id. */
+    /** Launches a server with these answers; its instance gets the next id. */
     launch: async (replies: Replies = {}) => {
       const server = createAnswering({ ...legacyReplies, ...replies });
-      // Only the pool fails its calls.
+      // Without a callback for an opened upstream, only the pool can fail its calls.
       const started = await startOf(server, { clock, opened() {} });
       pool.launch(Promise.resolve(started));
       await settle();
@@ -60,7 +60,7 @@ function open() {
   };
 }
 
-/** Calls a tool. Resolves to the error of the call; undefined if it was answered. */
+/** Calls a tool. Resolves with the error of the call; undefined if it was answered. */
 async function call(upstream: Upstream): Promise<HubError | undefined> {
   const text = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"work"}}';
   const request = readMessage(Buffer.from(text));
@@ -167,7 +167,7 @@ describe('an attached instance that ends', () => {
     const { clock, pool, events, types, launch } = open();
     const { server } = await launch({ ping: 'silence' });
     pool.attach(1);
-    // The first check, three answers that are awaited for 10 s each, and two pauses of 10 s.
+    // The first check after 30 s, three timeouts of 10 s each, and two pauses of 10 s.
     for (const ms of [30_000, 10_000, 10_000, 10_000, 10_000, 10_000]) {
       assert.ok(!types().includes('ended'));
       clock.advance(ms);
@@ -271,7 +271,7 @@ describe('an instance that drains', () => {
 });
 
 describe('calls of a server whose channel has closed', () => {
-  /** How the end was told after this time, with an exit that may not be known. */
+  /** Returns the errors of calls that were reported by this time; `exited` may stay pending. */
   async function failing(exited: Promise<Exit>, ms: number) {
     const clock = createManualClock();
     const server = createAnswering({});

@@ -94,7 +94,7 @@ const events = {
 
 const stateIn = (phase: Phase): LifecycleState => ({ ...initialState, ...phase });
 
-/** The phase and the effects as one line: `phase: effect effect`. */
+/** Returns the phase and the effects as one line: `phase: effect effect`. */
 function summary({ state, effects }: Transition): string {
   const names = effects.map(effect => {
     switch (effect.type) {
@@ -119,8 +119,8 @@ function summary({ state, effects }: Transition): string {
 }
 
 /**
- * The whole table, as `phase: effects`; `<state>` publishes a status and `+` marks a successor. An event that is
- * not named changes nothing. Config changes are serialized by the runner: none comes while one is pending.
+ * Transitions of all phases, as `phase: effects`; `<state>` publishes a status, and `+` marks a successor. Events that
+ * are not listed change nothing. The runner serializes config changes, so none arrives while one is pending.
  */
 const table: Readonly<Record<keyof typeof phases, Readonly<Record<string, string>>>> = {
   stopped: {

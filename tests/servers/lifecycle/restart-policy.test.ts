@@ -13,7 +13,7 @@ import { configFor, supervise } from '../scripted.ts';
 
 const minuteMs = 60_000;
 
-/** Decides one failure after the other, with the history of those before. */
+/** Decides about one failure after the other, with the history of the earlier ones. */
 function createRestarts(config: ServerConfig, clock: Pick<Clock, 'now' | 'monotonic'>) {
   let history = noRestarts;
   return {
@@ -33,7 +33,7 @@ function createRestarts(config: ServerConfig, clock: Pick<Clock, 'now' | 'monoto
   };
 }
 
-/** What becomes of a server that may be restarted once and ends whenever it has run for so long. */
+/** Returns the states of a server that may be restarted once, and exits after `runMs` in each run. */
 function statesOf(runMs: number, runs: number): readonly string[] {
   const clock = createManualClock();
   const restarts = createRestarts(configFor({ maxRestarts: 1, startTimeoutMs: minuteMs }), clock);

@@ -11,7 +11,7 @@ const second = configFor({ description: 'second' });
 const third = configFor({ description: 'third' });
 const isExclusive = () => true;
 
-/** Held until it is opened. */
+/** Creates a gate that is open until `hold` is called, and again after `open`. */
 function createHold() {
   const held = Promise.withResolvers<void>();
   let isHeld = false;

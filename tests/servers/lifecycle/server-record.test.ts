@@ -8,7 +8,7 @@ import {
   until,
 } from '#helpers/hub';
 
-/** A supervised fixture server and what LOG_LEVEL=info shows of it, but for its stderr. */
+/** Creates a supervised fixture server, and collects its log lines from level info, without its stderr. */
 function scene(fixture: Fixture) {
   const { log, logged } = createRecordingLog();
   const servers = createFixtureServers([fixture], { log });

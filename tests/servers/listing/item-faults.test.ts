@@ -25,7 +25,7 @@ const schema = {
   required: ['a'],
 };
 
-/** By kind: an item with all that the schemas know, and the SDK's schema of it as of 2025-11-25. */
+/** For each kind, an item with every member of the schemas, and the SDK's schema of 2025-11-25 for it. */
 const kinds = {
   tool: {
     schema: ToolSchema,
@@ -75,7 +75,7 @@ const odd: readonly unknown[] = [
   { type: 'array' },
 ];
 
-/** The value with one place in it changed, for each place and each odd value. */
+/** Yields variants of the value: at each place in it, each odd value in turn. */
 function* changed(value: unknown): Generator<unknown> {
   yield* odd;
   if (Array.isArray(value))
@@ -92,7 +92,7 @@ function* changed(value: unknown): Generator<unknown> {
       }
 }
 
-/** Where the schema of MCP refuses what the SDK takes. */
+/** Members at which the schema of MCP refuses values that the SDK accepts. */
 const stricter =
   /^(uri|size|arguments\[0\]\.title|(in|out)putSchema\.(\$schema|properties\.a)|\w+Schema\.properties) /;
 

@@ -19,7 +19,7 @@ const reading = (items: readonly Item[], more: Partial<Reading> = {}): Reading =
 const fault = { text: 'title is null', since: '2024-11-05', until: '2026-07-28' };
 const faulty = (key: string): Item => ({ ...item(key), faults: [fault] });
 
-/** A cache, and what it reported. */
+/** Creates a cache, and records its reports. */
 function open(first = emptyListing) {
   const changed: ListKind[] = [];
   const leftOut: (readonly (string | undefined)[])[] = [];

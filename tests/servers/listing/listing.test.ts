@@ -5,7 +5,7 @@ import { createFixtureServers, createRecordingLog, until } from '#helpers/hub';
 import { type Answer, readMessage } from '#jsonrpc';
 import { readList, readListing } from '../../../hub/servers/listing/listing.ts';
 
-/** An upstream that answers each list request with the next of these results. */
+/** Creates an upstream that answers the list requests with these results, in order. */
 function answering(results: readonly (object | HubError)[]) {
   const asked: { readonly method: string; readonly params: object | undefined }[] = [];
   return {

@@ -7,10 +7,10 @@ import { type Notification, readMessage } from '#jsonrpc';
 import type { ListKind } from '#servers';
 import { createRereads } from '../../../hub/servers/listing/reread.ts';
 
-/** Lets all that has been answered be taken in. */
+/** Waits until all answers so far are processed. */
 const settled = () => new Promise(resolve => setImmediate(resolve));
 
-/** A server that answers lists at once, and does `upon` whenever one is read. */
+/** Creates a server that answers requests for lists at once, and calls `upon` for each of them. */
 function scene(
   options: {
     readonly upon?: () => void;
@@ -50,7 +50,7 @@ function scene(
       announce: kind => void announced.push(kind),
     },
   );
-  /** The server says that its tools or its prompts changed. */
+  /** Sends the notification that the server's tools or prompts changed. */
   function changed(kind: 'tool' | 'prompt'): void {
     const method = `notifications/${kind}s/list_changed`;
     assert.ok(rereads.hear(notificationOf(method)));

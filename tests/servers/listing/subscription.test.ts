@@ -16,7 +16,7 @@ const everything = {
   extensions: { 'io.modelcontextprotocol/tasks': {} },
 };
 
-/** Lets what has been answered be taken in. */
+/** Waits until all answers so far are processed. */
 const settled = () => new Promise(setImmediate);
 
 function notificationOf(method: string, params: object): Notification {
@@ -29,7 +29,7 @@ function answerOf(body: object): Answer {
   return message.kind === 'answer' ? message : assert.fail(message.kind);
 }
 
-/** A subscription whose server does what the test says. */
+/** Creates a subscription to a server that the test scripts. */
 function scene(capabilities: Readonly<Record<string, unknown>> = everything, interest = none) {
   const clock = createManualClock();
   const listens: {
@@ -280,7 +280,7 @@ describe('a server of the stateless revision', () => {
         void run(server, 'test_trigger_resource_change');
         return heard.length > 0;
       });
-      // Whatever the first ones came by, each of these comes once.
+      // Earlier updates may still arrive until the answer; after that, each trigger causes exactly one update.
       await run(server, 'test_trigger_tool_change');
       heard.length = 0;
       await run(server, 'test_trigger_resource_change');
@@ -309,7 +309,7 @@ test('an interest that grows by thousands of resources is not sorted for each of
     { length: 20_000 },
     (_, number) => `x://${(number * 7_919) % 20_000}`,
   );
-  // The time of the processor: what else the machine does is not counted.
+  // CPU time of this process, so that other load on the machine does not count.
   const started = process.cpuUsage();
   for (let times = 0; times < 1_000; times++) subscription.want({ resources, tasks: [] });
   const { user, system } = process.cpuUsage(started);
