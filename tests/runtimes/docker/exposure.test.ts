@@ -116,7 +116,7 @@ test('an engine is asked what it is, and whoever listens is told of another', as
     await runtime.probe(AbortSignal.timeout(5_000));
     assert.deepEqual([exposure.forwarder, changes], ['Docker Desktop', 1]);
     const build = specOf('scratch', { image: { package: { ecosystem: 'npm', spec: 'a' } } });
-    // There is no template to build it with.
+    // The build fails, because the folder of images contains no template.
     await assert.rejects(
       runtime.upkeep.prepare(build, { stderr() {}, progress() {} }, AbortSignal.timeout(5_000)),
     );

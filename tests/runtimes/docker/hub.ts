@@ -12,14 +12,14 @@ export const imagesDir = join(import.meta.dirname, '../../../images');
 export const nodeImage = 'node:24-bookworm-slim';
 const mebibyte = 2 ** 20;
 
-/** The engine as the tests see it, beside the hub. */
+/** Client of the tests for the engine, independent of the hub's own. */
 export const docker = new Docker(
   engineHost.startsWith('unix://') ? { socketPath: engineHost.slice('unix://'.length) } : {},
 );
 
 type Lines = { readonly stderr: string[]; readonly progress: string[] };
 
-/** A Docker runtime that shares nothing with any other; disposing removes all that it has made. */
+/** Creates a Docker runtime with its own hub id. Disposing removes everything that it has created. */
 export function createHub(
   options: {
     readonly dockerHost?: string;
@@ -28,7 +28,7 @@ export function createHub(
     readonly volumeCheckMs?: number;
     readonly isAwaited?: (id: string) => boolean;
     readonly hubPlaces?: () => Promise<HubPlaces>;
-    /** What packages were resolved to, by the names of their images. */
+    /** Resolved versions of packages, by the names of their images. */
     readonly locks?: Map<string, string>;
   } = {},
 ) {
@@ -86,20 +86,23 @@ export function createHub(
         },
         signal,
       ),
-    /** Provides the image of a spec, and starts nothing. */
+    /** Provides the image of a spec, without starting a container. */
     build: (spec: LaunchSpec) =>
       runtime.upkeep.prepare(
         spec,
         { stderr: () => {}, progress: text => lines.progress.push(text) },
         new AbortController().signal,
       ),
-    /** Names of the containers and networks of this hub, in whatever state, without the forwarder. */
+    /** Returns the names of this hub's containers and networks in every state, except those of the forwarder. */
     leftovers,
-    /** The same, with the forwarder, which is there until the hub stops. */
+    /**
+     * Returns the names of this hub's containers and networks, including the forwarder, which exists until the hub
+     * stops.
+     */
     allLeftovers,
     async [Symbol.asyncDispose]() {
       await runtime.stop();
-      // The runtime may be removing some of it itself just now.
+      // The runtime may still be removing some of them itself.
       await until('all of it is removed', async () => {
         for (const { Id } of await docker.listContainers({ all: true, filters }))
           await docker.getContainer(Id).remove({ force: true, v: true }).catch(ignore);
@@ -115,7 +118,7 @@ export function createHub(
 
 const ignore = () => {};
 
-/** A server in the Node image, small and at its strictest where nothing else is said. */
+/** Returns the spec of a server in the Node image, with small limits and the strictest settings by default. */
 export function specOf(
   server: string,
   target: Partial<DockerTarget>,
@@ -146,13 +149,15 @@ export function specOf(
   };
 }
 
-/** A server in the Node image that runs this script. */
+/** Returns the target of a server in the Node image that runs this script. */
 export const script = (text: string): Partial<DockerTarget> => ({
   command: 'node',
   args: ['-e', text],
 });
 
-/** Answers each line with the outcome of `work(params)`, or with the message of what it throws. */
+/**
+ * Returns the target of a server that answers each line with the result of `work(params)`, or with its error message.
+ */
 export const answering = (work: string): Partial<DockerTarget> =>
   script(`
     const work = ${work};
@@ -164,7 +169,7 @@ export const answering = (work: string): Partial<DockerTarget> =>
       console.log(JSON.stringify({ jsonrpc: '2.0', id, result }));
     });`);
 
-/** What an instance says of itself. */
+/** Returns a fact that the instance reports about itself. */
 export function factOf(
   { about }: Instance,
   fact: 'containerId' | 'containerName' | 'image',
@@ -174,7 +179,7 @@ export function factOf(
   return value;
 }
 
-/** Sends requests over an instance's channel and gives the raw answers, in order. */
+/** Returns a function that sends requests over an instance's channel, and resolves with the answers in order. */
 export function askerOf({ channel }: Instance) {
   let next = 0;
   const waiting: ((answer: Message) => void)[] = [];
@@ -186,7 +191,7 @@ export function askerOf({ channel }: Instance) {
   });
   return {
     noise,
-    /** The answer's result. Rejects when the channel closes first. */
+    /** Resolves with the result of the answer. Rejects if the channel closes first. */
     ask: async (method: string, params: unknown = {}): Promise<unknown> => {
       const answer = Promise.withResolvers<Message>();
       waiting.push(answer.resolve);
@@ -200,7 +205,7 @@ export function askerOf({ channel }: Instance) {
   };
 }
 
-/** Waits until a check holds, for at most this long. */
+/** Waits until a check holds. Fails after `timeoutMs`. */
 export async function until(
   what: string,
   check: () => boolean | Promise<boolean>,

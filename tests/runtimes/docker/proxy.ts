@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { engineHost } from '#helpers/engine-probe';
 
 /**
- * A way to the engine that can be cut, taken away and brought back, as when the engine restarts, or be silent,
- * as when it hangs.
+ * Proxy to the engine that can drop its connections, disappear and return, as when the engine restarts, or stop
+ * answering, as when the engine hangs.
  */
 export async function createProxy(host = engineHost) {
   const folder = mkdtempSync(join(tmpdir(), 'engine-'));
@@ -14,7 +14,7 @@ export async function createProxy(host = engineHost) {
   const open = new Set<Socket>();
   let callsToFailure = 0;
   let callsToSilence = 0;
-  /** What is to be done of calls that came while it was silent; undefined while it is not. */
+  /** Relays for the connections that were opened while the proxy was frozen; undefined unless it is frozen. */
   let unheard: (() => void)[] | undefined;
   const server = createServer(near => {
     if (--callsToSilence === 0) unheard ??= [];
@@ -31,7 +31,7 @@ export async function createProxy(host = engineHost) {
     far.on('close', () => open.delete(far));
     far.on('error', () => {});
     near.pipe(far).on('close', () => near.destroy());
-    // The engine does what it was asked to, but its answer is lost.
+    // The engine executes the call, but its answer is lost.
     if (isLost) far.once('data', () => near.destroy());
     else far.pipe(near).on('close', () => far.destroy());
   }
@@ -49,11 +49,11 @@ export async function createProxy(host = engineHost) {
     isAway: () => !server.listening,
     away,
     back,
-    /** Loses the answer of the call that is this many from now; every call has a connection of its own. */
+    /** Loses the answer to the n-th call from now, counted from 1. Each call has a connection of its own. */
     failCall: (calls: number) => void (callsToFailure = calls),
-    /** Answers no call from the one on that is this many from now; what is open goes on. */
+    /** Answers no calls from the n-th on, counted from 1. Open connections are still relayed. */
     freeze: (calls = 1) => void (callsToSilence = calls),
-    /** Does what was asked meanwhile too, also for those that have hung up. */
+    /** Relays the calls that arrived while the proxy was frozen, even if their callers have disconnected. */
     thaw(): void {
       callsToSilence = 0;
       const calls = unheard ?? [];

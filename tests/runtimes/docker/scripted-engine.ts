@@ -7,11 +7,11 @@ type EngineCall = {
   /** Method and path, such as `GET /version`. */
   readonly call: string;
   readonly query: Readonly<Record<string, string>>;
-  /** Undefined for a call without a body. */
+  /** Parsed body; undefined for a call without a body. */
   readonly body: unknown;
 };
 
-/** A `body` that is a text is sent as it is, such as the lines of a stream. */
+/** Answer to a call. A `body` that is a string is sent unchanged, such as the lines of a stream. */
 export type Scripted = { readonly status?: number; readonly body?: unknown };
 type Script = Readonly<
   Record<string, Scripted | ((call: EngineCall) => Scripted | Promise<Scripted>)>
@@ -19,7 +19,7 @@ type Script = Readonly<
 
 const absent: Scripted = { status: 404, body: { message: 'No such object' } };
 
-/** A client of an engine that answers its calls as scripted, by method and path, and all others with 404. */
+/** Creates a client of an engine that answers calls by a script of methods and paths, and all other calls with 404. */
 export async function scriptEngine(script: Script, clock = systemClock) {
   const calls: EngineCall[] = [];
   const double = await startEngine(async (request, response) => {
@@ -43,13 +43,13 @@ export async function scriptEngine(script: Script, clock = systemClock) {
     host,
     engine: createEngine(parseAddress(host), clock),
     calls,
-    /** The calls so far, by method and path. */
+    /** Returns the methods and paths of the calls so far. */
     lines: () => calls.map(({ call }) => call),
     [Symbol.asyncDispose]: () => double[Symbol.asyncDispose](),
   };
 }
 
-/** The engine's description of a container. */
+/** Returns the description of a container, as the engine sends it. */
 export const containerInfo = (
   id: string,
   name: string,

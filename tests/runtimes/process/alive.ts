@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** Does this process run? What has ended and is not reaped yet does not. */
+/** Returns true if the process runs. A zombie does not count as running. */
 export function isAlive(pid: number): boolean {
   try {
     return process.platform === 'linux'

@@ -4,7 +4,7 @@ import { test } from 'vitest';
 import { createZombieCheck, linuxProcesses } from '../../../hub/runtimes/process/group.ts';
 import { until } from '../../contracts/recorder.ts';
 
-/** Processes by number, and how often all of them were listed. */
+/** Creates a process table by pid, and counts how often all processes are listed. */
 function machine(processes: Record<string, { group: string; isZombie: boolean }>) {
   let lists = 0;
   return {
@@ -46,7 +46,8 @@ test('a number that has gone to another group counts for that one', () => {
 });
 
 test.runIf(process.platform === 'linux')('what Linux tells of a group is understood', async () => {
-  // The child of a shell that has become `sleep`, which waits for no child. It ends only then: the shell would reap it.
+  // `sleep` replaces the shell by `exec` and never waits for this child. The child exits only after that, because the
+  // shell would reap it.
   const child = 'until [ "$(cat /proc/$PPID/comm)" = sleep ]; do sleep 0.01; done';
   const parent = spawn('sh', ['-c', `sh -c '${child}' & echo; exec sleep 60`], {
     detached: true,

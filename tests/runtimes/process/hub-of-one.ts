@@ -1,4 +1,7 @@
-/** A hub of one server, to be killed: it launches its arguments, and says the number of the server. */
+/**
+ * Hub with one server, which a test kills. It launches its arguments as a server, and writes the facts about its
+ * process as JSON.
+ */
 import { record } from '../../contracts/recorder.ts';
 import { launchProcess } from './launch.ts';
 

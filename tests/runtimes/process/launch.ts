@@ -11,7 +11,7 @@ type LaunchOptions = {
   readonly signal?: AbortSignal;
 };
 
-/** Launches a program that is given as source text for Node. */
+/** Launches a program, given as source text for Node. */
 export function launchSource(source: string, options: LaunchOptions = {}): Promise<Instance> {
   return launchProcess({
     ...options,
@@ -19,7 +19,6 @@ export function launchSource(source: string, options: LaunchOptions = {}): Promi
   });
 }
 
-/** Launches a command. */
 export function launchProcess(options: LaunchOptions): Promise<Instance> {
   const runtime = createProcessRuntime(
     {

@@ -1,4 +1,4 @@
-// A program at the other end of a channel that does what its messages say (tests/contracts/obedient.ts).
+// Program at the other end of a channel that executes the commands in its messages (tests/contracts/obedient.ts).
 import { obey } from '../../contracts/obedient.ts';
 
 let rest = '';

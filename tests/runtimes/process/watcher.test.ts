@@ -13,7 +13,7 @@ import { launchSource } from './launch.ts';
 const up = `process.stdout.write(JSON.stringify({jsonrpc:'2.0',method:'up'}) + '\\n');`;
 const on = 'setInterval(() => {}, 1000);';
 
-/** Kills a hub that has launched a program, and gives the number of what it has launched. */
+/** Kills a hub that has launched a program. Returns the pid of the program. */
 async function killHubOf(source: string): Promise<number> {
   const hub = spawn(
     process.execPath,
@@ -28,7 +28,7 @@ async function killHubOf(source: string): Promise<number> {
   return about['pid'];
 }
 
-/** Resolves when a process has ended. */
+/** Resolves when a process has ended. Fails after 20 s. */
 async function ended(pid: number): Promise<void> {
   const deadline = performance.now() + 20_000;
   while (isAlive(pid)) {
@@ -37,7 +37,7 @@ async function ended(pid: number): Promise<void> {
   }
 }
 
-/** The shells that watch over what this process has launched. */
+/** Returns the watcher shells of the processes that this process has launched. */
 const watchers = (): readonly string[] =>
   execFileSync('ps', ['-A', '-o', 'ppid=,args='], { encoding: 'utf8' })
     .split('\n')

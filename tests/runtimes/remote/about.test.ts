@@ -6,7 +6,7 @@ import { against, answer, json, stream } from './scene.ts';
 const said = (method: string) => ({ jsonrpc: '2.0', method });
 const event = (message: object) => `data: ${JSON.stringify(message)}\n\n`;
 
-/** What came, by method or as an answer, and the request that it came in reply to. */
+/** Returns the method of each received message, or `answer`, with the request that it relates to. */
 const heardIn = ({ messages, about }: Recorder) =>
   messages
     .map((message, at) => [message.kind === 'answer' ? 'answer' : message.method, about[at]])

@@ -12,7 +12,7 @@ import { serve } from './serve.ts';
 const required = () =>
   new HubError('HUB_LOGIN_REQUIRED', 'it wants a login', { data: { status: 401 } });
 
-/** Tokens `token-1`, `token-2`, ... up to `last`, which nothing renews. */
+/** Creates tokens `token-1`, `token-2`, ... up to `last`, which cannot be renewed. */
 function tokensUpTo(last: number): AccessTokens {
   let count = 1;
   return {
@@ -37,7 +37,7 @@ const launch = (url: string, transport: 'http' | 'sse', last: number, headers = 
   launchRemote(url, { transport, headers, runtime: runtimeWith(tokensUpTo(last)) });
 
 describe('HTTP with SSE', () => {
-  /** A server that accepts one token for its stream and another for messages. */
+  /** Starts a server that accepts one token for its stream and another for messages. */
   async function served(forStream: string, forMessages: string) {
     const heard: (string | undefined)[] = [];
     const streams: http.ServerResponse[] = [];

@@ -17,10 +17,10 @@ describe('a server that does not answer', () => {
         else json(response, { jsonrpc: '2.0', id, result: {} });
       },
       async ({ channel, heard }) => {
-        // One more than are open at the same time.
+        // One more than the 64 requests that can be open at the same time.
         for (let id = 1; id <= 65; id++) channel.send(call(id, 'hang'));
         await until(() => hanging === 64, 'the calls');
-        // What has not gone out is taken back, without a word to the server.
+        // A request that was not sent yet is cancelled without a message to the server.
         channel.send(call(undefined, 'notifications/cancelled', { requestId: 65 }));
         channel.send(call(100, 'quick'));
         channel.send(call(undefined, 'notifications/cancelled', { requestId: 1 }));

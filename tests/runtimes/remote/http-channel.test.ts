@@ -34,7 +34,7 @@ function open({ post = () => new Promise(() => {}), received }: Options = {}) {
   return { ...link, read, warnings };
 }
 
-/** A body that is an event stream, to be written by the test. */
+/** Creates a response body that is an event stream, which the test writes. */
 function streamOf() {
   const stream = new IncomingMessage(new Socket());
   return { stream, event: (data: string) => stream.push(`data: ${data}\n\n`) };

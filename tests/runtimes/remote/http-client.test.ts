@@ -90,7 +90,7 @@ describe('a request', () => {
   });
 
   test('to a server that takes no connection in time is given up', async () => {
-    // It accepts, but never says a word of TLS.
+    // The server accepts connections, but never begins a TLS handshake.
     const mute = net.createServer().listen(0, '127.0.0.1');
     await once(mute, 'listening');
     const address = mute.address();

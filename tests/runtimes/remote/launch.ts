@@ -5,18 +5,18 @@ import { createRemoteRuntime } from '#runtimes/remote';
 export type LaunchOptions = {
   readonly transport?: RemoteTarget['transport'];
   readonly headers?: Readonly<Record<string, string>>;
-  /** What stands behind the address. */
+  /** Query that is appended to the URL. */
   readonly query?: string;
   readonly maxLineBytes?: number;
   readonly maxWaitingBytes?: number;
   readonly connectTimeoutMs?: number;
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
-  /** One that launched something else before; else one of its own. */
+  /** Runtime that launches the server. Default: a new one. */
   readonly runtime?: Runtime;
 };
 
-/** A runtime with waits that suit a test. */
+/** Creates a runtime with short waits for tests. */
 export function createTestRuntime(connectTimeoutMs = 5000): Runtime {
   return createRemoteRuntime(
     { connectTimeoutMs, reconnect: { firstMs: 5, maxMs: 50, attempts: 3 } },
@@ -24,7 +24,6 @@ export function createTestRuntime(connectTimeoutMs = 5000): Runtime {
   );
 }
 
-/** Launches a remote server. */
 export function launchRemote(url: string, options: LaunchOptions = {}): Promise<Instance> {
   const runtime = options.runtime ?? createTestRuntime(options.connectTimeoutMs);
   return runtime.launch(

@@ -62,7 +62,7 @@ describe('a server of the SDK over HTTP of 2026-07-28', () => {
 
   test('answers 400 where the headers are not what it wants, and the hub passes that on', () =>
     opened(async (_, { channel }, heard) => {
-      // No list has passed, so nobody knows what the tool declares.
+      // The hub has read no list of tools, so it does not know which headers the tool declares.
       channel.send(modern(1, 'tools/call', { name: 'count', arguments: { to: 3 } }));
       assert.equal((await errorOf(heard, 1)).code, -32020);
       channel.send(modern(2, 'server/discover', {}, { [metaKeys.protocolVersion]: '2031-01-01' }));
@@ -126,7 +126,7 @@ describe('a server of the SDK over HTTP of 2026-07-28', () => {
       for (let id = 101; id <= 200; id++)
         assert.match(await heard.answer(id), new RegExp(`counted to ${id} "`));
       assert.equal(sent('subscriptions/listen'), 16);
-      // Those that wait are taken back, but for one, which takes the place of the first.
+      // Cancels all waiting subscriptions but number 17, and two open ones, so that 17 is opened.
       for (let id = 18; id <= 70; id++) channel.send(cancel(id));
       channel.send(cancel(1));
       channel.send(cancel(2));

@@ -1,7 +1,7 @@
 import { metaKeys, modernVersion } from '#mcp';
 import { call } from '../../contracts/recorder.ts';
 
-/** A request as a client of 2026-07-28 sends it. */
+/** Returns a request as a client of 2026-07-28 sends it. */
 export const modern = (id: number, method: string, params: object = {}, meta: object = {}) =>
   call(id, method, {
     ...params,
@@ -13,6 +13,6 @@ export const modern = (id: number, method: string, params: object = {}, meta: ob
     },
   });
 
-/** The cancellation of a request. */
+/** Returns the cancellation of a request. */
 export const cancel = (requestId: number) =>
   call(undefined, 'notifications/cancelled', { requestId, reason: 'enough' });

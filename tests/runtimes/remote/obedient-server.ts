@@ -5,14 +5,14 @@ import { serve } from './serve.ts';
 
 type ObedientServer = {
   readonly url: string;
-  /** Resolves once an answer to `echo` has been sent. */
+  /** Resolves when the first answer to `echo` has been sent. */
   readonly answered: Promise<void>;
-  /** Resolves once a client has opened the stream. */
+  /** Resolves when a client has opened the stream. */
   readonly streamed: Promise<void>;
   stop(): Promise<void>;
 };
 
-/** A server over streamable HTTP (`http`) or HTTP with SSE (`sse`) that does what its messages say. */
+/** Starts a server of streamable HTTP (`http`) or HTTP with SSE (`sse`) that executes the commands in its messages. */
 export async function startObedientServer(transport: 'http' | 'sse'): Promise<ObedientServer> {
   const answered = Promise.withResolvers<void>();
   const streamed = Promise.withResolvers<void>();
@@ -28,7 +28,7 @@ export async function startObedientServer(transport: 'http' | 'sse'): Promise<Ob
       return;
     }
     if (request.method === 'DELETE') return void response.writeHead(200).end();
-    // A listener would make the body flow.
+    // Leaves the body unread: a listener would start to read it.
     if (deaf) return;
     const chunks: Buffer[] = await request.toArray();
     const text = Buffer.concat(chunks).toString();

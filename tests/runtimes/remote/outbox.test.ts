@@ -15,12 +15,12 @@ type Post = {
   readonly message: Outgoing;
   readonly signal: AbortSignal;
   readonly sent: () => void;
-  /** Ends the exchange. */
+  /** Ends the HTTP exchange. */
   readonly end: () => void;
   readonly fail: (error: Error) => void;
 };
 
-/** An outbox whose messages are posted to the test. */
+/** Creates an outbox whose messages are posted to the test. */
 function open(maxWaitingBytes = 1000) {
   const clock = createManualClock();
   const posts: Post[] = [];
@@ -149,7 +149,7 @@ describe('waiting bytes', () => {
     const { put, posted, at } = open(first.length + message.length);
     put(first, message, cancel(1));
     at(0).sent();
-    // Taken only where nothing waits.
+    // A message over the limit is accepted only if no other waits, so this shows that the bytes were given back.
     put(Buffer.concat([message, Buffer.alloc(5000, ' ')]));
     assert.deepEqual(posted(), ['notifications/initialized']);
   });

@@ -5,7 +5,7 @@ import { launchRemote } from './launch.ts';
 import { against, errorOf, json } from './scene.ts';
 import { serve } from './serve.ts';
 
-/** None of them looks like a credential: that they are in the entry is all that tells. */
+/** Values that do not look like credentials: the hub recognizes them only because they are in the entry. */
 const headers = { Authorization: 'Bearer plain words-of-mine', 'X-Thing': 'shed-bicycle' };
 const secrets = /plain words-of-mine|shed-bicycle|green-kettle/;
 

@@ -7,14 +7,14 @@ import { type LaunchOptions, launchRemote } from './launch.ts';
 import { serve } from './serve.ts';
 
 type Body = { readonly id?: number; readonly method: string; readonly params?: object };
-/** Handles a request whose body has been read. A GET has an empty method. */
+/** Handles a request whose body has been read. The `method` of a GET is empty. */
 export type Handler = (
   request: http.IncomingMessage,
   response: http.ServerResponse,
   body: Body,
 ) => unknown;
 
-/** An initialised connection, and what has come in on it. */
+/** Initialized connection, and the messages received on it. */
 type Scene = {
   readonly instance: Instance;
   readonly channel: Channel;
@@ -22,7 +22,7 @@ type Scene = {
   readonly url: string;
 };
 
-/** Runs against a server that answers `initialize` well and everything else by `handle`. */
+/** Runs a test against a server that answers `initialize` itself, and every other request by `handle`. */
 export async function against(
   handle: Handler,
   run: (scene: Scene) => Promise<void>,
@@ -51,7 +51,7 @@ export async function against(
   }
 }
 
-/** Answers with JSON. */
+/** Answers with a JSON body. */
 export function json(
   response: http.ServerResponse,
   value: object,
@@ -63,17 +63,17 @@ export function json(
     .end(JSON.stringify(value));
 }
 
-/** Begins to answer with a stream. */
+/** Starts an answer that is an event stream, which stays open. */
 export function stream(response: http.ServerResponse, ...parts: readonly string[]) {
   response.writeHead(200, { 'content-type': 'text/event-stream' });
   for (const part of parts) response.write(part);
 }
 
-/** A result answer. */
+/** Returns the text of an answer with a result. */
 export const answer = (id: number | undefined, result: object) =>
   JSON.stringify({ jsonrpc: '2.0', id, result });
 
-/** The error that a request is answered with. */
+/** Returns the error in the answer to a request. */
 export async function errorOf(heard: Recorder, id: number) {
   const { error } = JSON.parse(await heard.answer(id));
   assert.ok(error, 'it is no error');

@@ -11,9 +11,9 @@ import { z } from 'zod';
 import { type Served, serve } from './serve.ts';
 
 /**
- * A server with three tools: `count` reports progress twice and then answers, `ask` puts a question to
- * the client, as part of the call or (`aside`) of nothing, and `confide` logs a secret and has it
- * sampled, once as many calls as `together` are there.
+ * Creates a server with three tools: `count` reports progress twice and then answers; `ask` sends an elicitation to the
+ * client, related to the call or (`aside`) to no request; `confide` logs a secret and requests sampling with it, once
+ * `together` calls have arrived.
  */
 function createServer(): McpServer {
   const server = new McpServer(
@@ -67,16 +67,16 @@ function createServer(): McpServer {
 }
 
 export type SdkServer = Served & {
-  /** Sends a notification that is about no request. */
+  /** Sends a notification that is related to no request. */
   announce(): Promise<void>;
-  /** Headers of the requests so far. */
+  /** Method and headers of each request so far. */
   readonly requests: readonly {
     readonly method: string;
     readonly headers: Record<string, unknown>;
   }[];
 };
 
-/** The SDK's streamable HTTP server, which answers with JSON or with streams. */
+/** Starts the SDK's streamable HTTP server, which answers with JSON or with streams. */
 export async function startStreamable(enableJsonResponse: boolean): Promise<SdkServer> {
   const server = createServer();
   const transport = new StreamableHTTPServerTransport({
@@ -95,7 +95,7 @@ export async function startStreamable(enableJsonResponse: boolean): Promise<SdkS
   return { ...served, requests, announce: async () => server.sendToolListChanged() };
 }
 
-/** The SDK's server for HTTP with SSE. */
+/** Starts the SDK's server of HTTP with SSE. */
 export async function startLegacy(): Promise<SdkServer> {
   const server = createServer();
   let transport: SSEServerTransport | undefined;
@@ -111,15 +111,15 @@ export async function startLegacy(): Promise<SdkServer> {
 }
 
 type ModernSdkServer = SdkServer & {
-  /** How many calls of `hang` are under way. */
+  /** Returns the number of pending calls of `hang`. */
   readonly hanging: () => number;
-  /** Wants `unit` in another header from now on, and tells nobody. */
+  /** Changes the header in which the tool expects `unit`, without a notification. */
   renameHeader(name: string): void;
 };
 
 /**
- * The SDK's server of 2026-07-28, which refuses every other. Its tool `count` wants `to` and `unit` in
- * headers, `announce` tells those who listen that the tools have changed, and `hang` never answers.
+ * Starts the SDK's server of 2026-07-28 only. Its tool `count` expects `to` and `unit` in headers, `announce` notifies
+ * subscribers that the tools have changed, and `hang` never answers.
  */
 export async function startModern(): Promise<ModernSdkServer> {
   let hanging = 0;
@@ -168,7 +168,7 @@ export async function startModern(): Promise<ModernSdkServer> {
   };
 }
 
-/** Has a request from the network handled by a handler of the Fetch API. */
+/** Handles an HTTP request of Node with a handler of the Fetch API. */
 async function fetchBy(
   handle: (request: Request) => Promise<Response>,
   request: http.IncomingMessage,

@@ -48,14 +48,14 @@ describe.for(kinds)('a server of the SDK over %s', ([, transport, json, start]) 
       const methods = heard.messages.map(message =>
         message.kind === 'answer' ? 'answer' : message.method,
       );
-      // In JSON mode the SDK has nowhere to put the progress of a call.
+      // In JSON mode, the SDK has no stream for the progress of a call.
       if (methods.includes('notifications/progress'))
         assert.deepEqual(methods.slice(-3), [
           'notifications/progress',
           'notifications/progress',
           'answer',
         ]);
-      // The SDK drops what it says before the stream is open, so it is said until it is heard.
+      // The SDK drops notifications until the stream is open, so the test repeats this one until it is received.
       const changed = 'notifications/tools/list_changed';
       await until(() => {
         void server.announce();
@@ -99,7 +99,7 @@ describe.for(kinds)('a server of the SDK over %s', ([, transport, json, start]) 
       channel.send(call(undefined, 'notifications/initialized'));
       await until(() => server.requests.some(({ method }) => method === 'GET'), 'the stream');
       channel.send(call(2, 'tools/call', { name: 'ask', arguments: { aside } }));
-      // In JSON mode the SDK has nowhere to put what belongs to a call.
+      // In JSON mode, the SDK has no stream for messages related to a call.
       if (json && !aside) return;
       await until(() => heard.messages.some(({ kind }) => kind === 'request'), 'the question');
       const question = heard.messages.find(message => message.kind === 'request');

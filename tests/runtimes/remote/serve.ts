@@ -5,17 +5,17 @@ import assert from 'node:assert/strict';
 export type Served = {
   /** Ends in /mcp. */
   readonly url: string;
-  /** Ends every connection too. */
+  /** Stops the server, and closes all its connections. */
   stop(): Promise<void>;
 };
 
-/** An HTTP server on a free port of this machine. */
+/** Starts an HTTP server on a free port of this machine. */
 export async function serve(
   handle: (request: http.IncomingMessage, response: http.ServerResponse) => unknown,
 ): Promise<Served> {
   const server = http.createServer((request, response) => {
     request.on('error', () => {});
-    // A handler that fails breaks the exchange, and the test sees that.
+    // An error of the handler breaks the connection, which fails the test.
     const handled = async () => handle(request, response);
     handled().catch(() => response.destroy());
   });

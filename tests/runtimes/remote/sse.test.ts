@@ -10,7 +10,7 @@ import { type Served, serve } from './serve.ts';
 
 const endpoint = 'event: endpoint\ndata: /messages\n\n';
 
-/** Runs against a server that opens a stream with these events, and answers messages by `post`. */
+/** Runs a test against a server that opens a stream with these events, and answers messages by `post`. */
 async function withServer<T>(
   events: string,
   run: (server: Served, streams: readonly http.ServerResponse[]) => Promise<T>,

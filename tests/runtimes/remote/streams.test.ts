@@ -15,7 +15,7 @@ describe('a stream that breaks', () => {
         taken.push(request.headers['last-event-id']);
         if (taken.length === 1) {
           stream(response, 'id: e2\ndata: {"jsonrpc":"2.0","method":"between"}\n\n');
-          // Broken off, not ended.
+          // Destroys the connection, so that the stream has no proper end.
           return setImmediate(() => response.destroy());
         }
         stream(response, `id: e3\ndata: ${answer(id ?? 1, { resumed: true })}\n\n`);
@@ -53,7 +53,7 @@ describe('a stream that breaks', () => {
     return against(
       (request, response) => {
         if (request.method === 'GET') takenMs.push(performance.now());
-        // Each event counts as a success, so nothing ends the attempts.
+        // Each event counts as a success, so the attempts never end.
         stream(response, `id: e${takenMs.length}\nretry: 0\ndata:\n\n`);
         response.end();
       },

@@ -35,7 +35,7 @@ function open() {
   return {
     warnings,
     learn,
-    /** A page of tools. */
+    /** Reads a page of tools, as of a `tools/list` result. */
     list: (tools: readonly unknown[], params: object = {}) =>
       learn({ result: { tools, nextCursor: 'next' } }, params),
     regionOf: (name: string) =>

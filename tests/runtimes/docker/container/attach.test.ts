@@ -108,7 +108,7 @@ describe('the demultiplexer', () => {
     for (let at = 0; at < message.length; at += frameBytes)
       demux.push(frame(1, message.subarray(at, at + frameBytes)));
     assert.equal(received, message.length - 1);
-    // Joining what is there at each of the 1600 frames would copy 40 GB: half a minute at the least.
+    // Joining all buffered bytes at each of the 1600 frames would copy 40 GB, which takes at least 30 s.
     assert.ok(performance.now() - started < 8_000, `took ${performance.now() - started} ms`);
   });
 });
@@ -135,7 +135,7 @@ function frame(stream: number, payload: Buffer): Buffer {
 
 const filled = (bytes: number, value: number) => Buffer.alloc(bytes, value);
 
-/** Numbers that are the same in each run (Lehmer, 2^31 - 1). */
+/** Returns a generator of numbers that are the same in each run (Lehmer, modulus 2^31 - 1). */
 function generator(seed: number): () => number {
   let state = seed;
   return () => (state = (state * 48_271) % 2_147_483_647);

@@ -19,7 +19,7 @@ const created: Scripted = { status: 201, body: { Id: 'new' } };
 const refuse = (status: number, message: string): Scripted => ({ status, body: { message } });
 const inUse = refuse(409, 'Conflict. The name is in use.');
 
-/** Answers in this order; the last answer stays. */
+/** Returns these answers in order, and then the last one again and again. */
 function inTurn(...answers: readonly Scripted[]) {
   let next = 0;
   return () => answers[Math.min(next++, answers.length - 1)] ?? assert.fail();
@@ -63,7 +63,8 @@ describe('a container', () => {
       'POST /containers/old/wait',
       'POST /containers/create',
     ]);
-    // One that has only exited keeps its name as long as another removal goes on.
+    // Waits for the removal, not the exit: a container that another removal still handles keeps its name after it
+    // exits.
     assert.deepEqual(calls[3]?.query, { condition: 'removed' });
   });
 

@@ -7,7 +7,7 @@ import { createAttachment } from '../../../../hub/runtimes/docker/container/atta
 import { createInstance, exitOf } from '../../../../hub/runtimes/docker/container/instance.ts';
 import { specOf } from '../hub.ts';
 
-/** A container on an engine that stops it when `ended` is called, however long it is waited for. */
+/** Creates a container that never exits in time, and that the engine stops when `ended` is called. */
 function scene() {
   const halted = Promise.withResolvers<void>();
   const socket = new PassThrough();

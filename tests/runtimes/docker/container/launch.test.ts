@@ -42,7 +42,7 @@ async function open(script: Parameters<typeof scriptEngine>[0]) {
     { clock: createManualClock(), log: silent, isAwaited: () => false },
   );
   const { engine } = parts;
-  /** Networks without a forwarder in them. */
+  /** Egress with networks that contain no forwarder. */
   const egress: typeof parts.egress = {
     ...parts.egress,
     async createNetwork() {
@@ -56,7 +56,7 @@ async function open(script: Parameters<typeof scriptEngine>[0]) {
   return {
     ...scene,
     parts: { ...parts, egress },
-    /** With the forwarder. */
+    /** Parts whose networks contain the forwarder. */
     whole: parts,
     changes: () => scene.lines().filter(line => !line.startsWith('GET')),
     [Symbol.asyncDispose]: () => scene[Symbol.asyncDispose](),

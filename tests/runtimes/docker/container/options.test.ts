@@ -22,7 +22,7 @@ const target: DockerTarget = {
 };
 const tmpfs = 'rw,nosuid,nodev,noexec,size=67108864,mode=1777';
 
-/** The body for a target that differs from the strictest in these keys. */
+/** Returns the request body for a target that differs from the strictest one in these keys. */
 function body(
   changes: Partial<DockerTarget> = {},
   env: LaunchSpec['env'] = {},

@@ -15,7 +15,7 @@ const options = {
 };
 const name = 'hub-.egress';
 
-/** Provides the forwarder where a container of this image has its name, and the image was built again since. */
+/** Provides the forwarder when a container of `image` has its name, and the image of that tag was rebuilt since. */
 async function provided(image: string, state: object = {}, hubId = 'id') {
   const info = containerInfo('old', name, { 'io.agenthub.hub': hubId }, state);
   const { tag } = await forwarderImage(imagesDir);

@@ -13,7 +13,7 @@ import { type Scripted, containerInfo, scriptEngine } from '../scripted-engine.t
 const own = 'hub-.egress';
 const removed: Scripted = { status: 404, body: { message: 'network not found' } };
 
-/** The connection to a forwarder that applies each state at once. */
+/** Creates the connection to a forwarder that applies each state at once. */
 function connection(): Duplex {
   return new Duplex({
     read() {},
@@ -29,7 +29,7 @@ function connection(): Duplex {
   });
 }
 
-/** The egress of a hub whose forwarder runs already. */
+/** Creates the egress of a hub whose forwarder is already running. */
 async function open(script: Parameters<typeof scriptEngine>[0] = {}) {
   const { tag } = await forwarderImage(imagesDir);
   const info = containerInfo('forwarder', own, { 'io.agenthub.hub': 'id' });
@@ -55,7 +55,7 @@ async function open(script: Parameters<typeof scriptEngine>[0] = {}) {
           connections.push(opened);
           return opened;
         },
-        /** As while the engine pulls the base image. */
+        /** Builds until aborted, like an engine that pulls the base image. */
         async buildImage(_context, _image, _limits, ending) {
           const output = new PassThrough();
           ending.addEventListener('abort', () => output.destroy(new Error('aborted')));

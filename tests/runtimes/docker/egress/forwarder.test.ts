@@ -9,7 +9,7 @@ import type { Member } from '../../../../hub/runtimes/docker/egress/protocol.ts'
 import { subnetAt } from '../../../../hub/runtimes/docker/egress/subnets.ts';
 import { EngineError } from '../../../../hub/runtimes/docker/engine/errors.ts';
 
-/** The connection to a forwarder that applies each state at once, or ends at the first. */
+/** Creates the connection to a forwarder that applies each state at once, or exits at the first state. */
 function connection(endsAtOnce: boolean): Duplex {
   return new Duplex({
     read() {},
@@ -31,7 +31,7 @@ const memberOf = (server: string, index: number): Member => ({
   network: 'bridge',
 });
 
-/** A forwarder on an engine whose calls are scripted. */
+/** Creates a forwarder on an engine with scripted answers. */
 function open(script: {
   readonly attach?: (times: number) => Duplex;
   readonly connect?: (network: string) => Promise<void>;
@@ -59,13 +59,13 @@ function open(script: {
     },
   });
   return {
-    /** As the egress does it. */
+    /** Adds a server as a member, as the egress does. */
     join: (server: string, index: number): Promise<void> => {
       const member = memberOf(server, index);
       members.set(server, member);
       return forwarder.join(server, member);
     },
-    /** Lets so much time pass, and what is due in it happen. */
+    /** Advances the clock, and waits until the work that is due has been done. */
     pass: async (milliseconds: number): Promise<void> => {
       for (let turns = 0; turns < 10; turns++) await turn();
       clock.advance(milliseconds);

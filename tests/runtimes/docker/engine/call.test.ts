@@ -11,7 +11,7 @@ const open = () => {
   return { clock, ...createCalls(address, clock) };
 };
 
-/** Work that ends with its signal only, as a request of dockerode does. */
+/** Creates work that ends only when its signal aborts, like a request of dockerode. */
 function silence() {
   const begun = Promise.withResolvers<AbortSignal>();
   const work = (_: unknown, signal: AbortSignal) => {

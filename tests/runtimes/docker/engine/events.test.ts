@@ -12,7 +12,7 @@ const line = (action: string, id: string) =>
   `${JSON.stringify({ Type: 'container', Action: action, Actor: { ID: id } })}\n`;
 const turn = () => new Promise(resolve => setImmediate(resolve));
 
-/** An engine whose event streams the test writes, and a clock that it moves. */
+/** Creates an engine whose event streams the test writes, and a clock that the test moves. */
 function scripted(streams: readonly (PassThrough | Error)[]) {
   const delays: number[] = [];
   const timers: (() => void)[] = [];

@@ -10,7 +10,7 @@ export const npm: Wanted = { package: { ecosystem: 'npm', spec: 'zod@4.6.7' } };
 export const pypi: Wanted = { package: { ecosystem: 'pypi', spec: 'mcp-server-time==2026.10.19' } };
 export const image: Wanted = { reference: 'some/image:1' };
 
-/** What an engine that ends every build and pull in this way makes of an image. */
+/** Provides an image on an engine whose builds and pulls end with this output and error. Returns the hub's error. */
 export async function failure(
   wanted: Wanted,
   output: string,
@@ -38,5 +38,5 @@ export async function failure(
   return assert.fail('it was made');
 }
 
-/** How the engine ends a build whose command failed. */
+/** Error with which the engine ends a build whose command failed. */
 export const step = "The command '/bin/sh -c npm install' returned a non-zero code: 1";

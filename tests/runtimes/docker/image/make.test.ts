@@ -11,7 +11,7 @@ import {
 } from '../../../../hub/runtimes/docker/image/make.ts';
 import { type Wanted, failure, image, npm, pypi, step } from './failure.ts';
 
-// Written by npm 11, pip 25 and Docker Engine 28 without a network.
+// Output of npm 11, pip 25 and Docker Engine 28 without a network.
 const pipAway = `WARNING: Retrying (Retry(total=0, connect=None, read=None, redirect=None, status=None)) after connection broken by 'NewConnectionError('<pip._vendor.urllib3.connection.HTTPSConnection object at 0x7f3aa733d160>: Failed to establish a new connection: [Errno -3] Temporary failure in name resolution')': /simple/zodx/
 ERROR: Could not find a version that satisfies the requirement zodx==1 (from versions: none)
 ERROR: No matching distribution found for zodx==1`;

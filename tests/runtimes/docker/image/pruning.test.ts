@@ -8,7 +8,7 @@ type Image = { readonly reference: string; readonly hubs: readonly string[] };
 
 const labels = { 'io.agenthub.managed': 'true', 'io.agenthub.base': 'npm' };
 
-/** An engine with images that hubs use, and containers of the hub `one` that run some of them. */
+/** Creates an engine with images that hubs use, and containers of the hub `one` that run some of them. */
 async function open(images: readonly Image[], running: readonly string[] = []) {
   const tags = new Map(images.map(({ reference }) => [reference, new Set([reference])]));
   const own = (name: string) =>

@@ -4,7 +4,7 @@ import { createImageUsers } from '../../../../hub/runtimes/docker/image/users.ts
 
 const reference = 'agenthub/npm-memory:1';
 
-/** An engine with one image, and the hubs that share it. */
+/** Creates an engine with one image that several hubs share. */
 function open() {
   const tags = new Set([reference]);
   const image = {

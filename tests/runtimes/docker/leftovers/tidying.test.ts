@@ -7,7 +7,7 @@ import {
   removeBuildNetwork,
 } from '../../../../hub/runtimes/docker/leftovers/tidying.ts';
 
-/** An engine that refuses to remove a network so many times. */
+/** Creates an engine that refuses to remove a network the first `times` times. */
 function engineThatRefuses(times: number, words: string) {
   let asked = 0;
   return {
@@ -22,7 +22,7 @@ function engineThatRefuses(times: number, words: string) {
 }
 
 const inUse = 'network net has active endpoints';
-/** Lets what has been resolved go on. */
+/** Waits until the callbacks of resolved promises have run. */
 const turn = () => new Promise(resolve => setImmediate(resolve));
 
 test('a network is removed once the container on it is gone', async () => {
@@ -57,7 +57,9 @@ test('any other refusal is not repeated', async () => {
   assert.equal(engine.asked, 1);
 });
 
-/** Containers of an earlier run: a server that is adopted later, and the forwarder. */
+/**
+ * Creates two containers of an earlier run, a server that is adopted later and the forwarder, and what tidies them up.
+ */
 function leftovers(isAdopting = () => false) {
   const clock = createManualClock();
   const held = new Set<string>();

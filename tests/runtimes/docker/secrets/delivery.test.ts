@@ -26,7 +26,7 @@ const spec: LaunchSpec = {
   secretEnv: ['TOKEN'],
 };
 
-/** An engine on which the shell of an image ends with these codes, one after the other. */
+/** Creates an engine on which the containers that test an image's shell exit with these codes, in order. */
 async function open(...codes: readonly (number | 'removed')[]) {
   const left = [...codes];
   const engine = await scriptEngine({

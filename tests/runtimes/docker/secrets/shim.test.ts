@@ -12,7 +12,7 @@ import { specOf } from '../hub.ts';
 
 const bare = { entrypoint: [], command: [], env: [] };
 
-/** A spec whose variables in `secrets` contain secrets. */
+/** Returns a spec in which the variables in `secrets` are secret. */
 const specWith = (secrets: LaunchSpec['env'], others: LaunchSpec['env'] = {}): LaunchSpec => ({
   ...specOf('files', { command: 'node' }, { ...others, ...secrets }),
   secretEnv: Object.keys(secrets),
@@ -25,7 +25,7 @@ function wrap(spec: LaunchSpec, change: Partial<DockerTarget> = {}, image = {}) 
   return wrapped;
 }
 
-/** What a program behind the shim finds: its environment, and the rest of its input. */
+/** Runs a program behind the shim. Returns its environment, and the rest of its input. */
 function received(spec: LaunchSpec, image = {}): { env: Record<string, string>; input: string } {
   const read =
     'console.log(JSON.stringify({ env: process.env, input: require("node:fs").readFileSync(0, "utf8") }))';
@@ -43,7 +43,7 @@ function received(spec: LaunchSpec, image = {}): { env: Record<string, string>; 
   return JSON.parse(out);
 }
 
-/** All characters but NUL that are one byte of UTF-8, and some of two to four. */
+/** All one-byte UTF-8 characters but NUL, and some of two to four bytes. */
 const characters = `${String.fromCharCode(...Array.from({ length: 127 }, (_, index) => index + 1))}äß€漢字🦊\u0085\u0088`;
 
 describe('a server behind the shim finds its secrets exactly as they are:', () => {
@@ -136,7 +136,7 @@ describe('the shim runs what the container would run without it:', () => {
   });
 });
 
-/** The error names the variable and never shows its value. */
+/** Asserts that `work` throws an error that names the variable and never shows its value. */
 const refuses = (work: () => unknown, variable: string, problem: RegExp) =>
   assert.throws(work, (error: unknown) => {
     assert.ok(error instanceof Error && 'code' in error && 'data' in error && isObject(error.data));

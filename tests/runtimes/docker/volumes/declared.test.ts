@@ -53,7 +53,7 @@ describe('the folders that an image declares', () => {
   });
 });
 
-/** Places of folders on an engine that measures them so, by their names; -1 for what it cannot measure. */
+/** Creates the volumes of these paths on an engine that reports their sizes in bytes; -1 if it cannot measure one. */
 async function scene(sizes: Readonly<Record<string, number>>, existing: readonly string[] = []) {
   const volumes = declaredVolumes(spec, target, { volumes: Object.keys(sizes) });
   const nameAt = (path: string) => `hub-${volumes.find(one => one.target === path)?.name}`;
