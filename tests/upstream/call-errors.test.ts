@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { cancelled, refusedBy, timedOut, tooLong } from '../../hub/upstream/call-errors.ts';
 
-/** The error for an answer with this error. */
+/** Returns the hub's error for a response with this JSON-RPC error. */
 function refusal(error: unknown) {
   const bytes = Buffer.from(JSON.stringify(error));
   const payload = { start: 0, end: bytes.length };

@@ -22,7 +22,7 @@ const connection: ServerConnection = {
   onlyOwner: () => 'none',
 };
 
-/** A client that answers by `reply`, and what it was told. */
+/** Creates an elicitation to a client that answers by `reply`, and records the messages to the client. */
 function open(reply: (asked: ForwardedRequest, id: string) => void = () => {}) {
   const clock = createManualClock();
   const withdrawn: string[] = [];

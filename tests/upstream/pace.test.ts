@@ -3,7 +3,7 @@ import { test } from 'vitest';
 import { createManualClock } from '#helpers/clock';
 import { createPace } from '../../hub/upstream/pace.ts';
 
-/** A pace of ten messages a second, over a channel that only notes whether it is read. */
+/** Creates a pace of ten messages a second, over a channel that only records whether it is paused. */
 function createScene() {
   const clock = createManualClock();
   const closed = Promise.withResolvers<{ readonly reason: string }>();

@@ -9,11 +9,11 @@ import type { ServerRequest, Owner, ServerNotification } from '#upstream';
 import type { Pace } from '../../hub/upstream/pace.ts';
 import { createUpstream } from '../../hub/upstream/upstream.ts';
 
-/** An upstream over a channel of which the test is the other end. */
+/** Creates an upstream over a channel whose other end is the test. */
 function connect(
   options: {
     readonly maxLineBytes?: number;
-    /** How much the server has not read yet. */
+    /** Returns the number of bytes that the server has not read yet. */
     readonly waitingBytes?: () => number;
     readonly tellsWhose?: boolean;
     readonly pace?: Pick<Pace, 'count'>;
@@ -60,12 +60,12 @@ function connect(
     asked,
     logged,
     line,
-    /** What the server was sent, after this turn's writes have gone out. */
+    /** Returns the lines sent to the server since the last call, including those of this turn. */
     async written(): Promise<readonly string[]> {
       await new Promise(resolve => setImmediate(resolve));
       return written.splice(0);
     },
-    /** The server says something in reply to the request with this id. */
+    /** Receives a message of the server that is related to the request with this id. */
     saysAbout(id: number, message: object) {
       const read = readMessage(Buffer.from(JSON.stringify(message)));
       if (read.kind !== 'malformed') receiver?.message(read, String(id));
@@ -81,14 +81,14 @@ function connect(
 
 type Connection = ReturnType<typeof connect>;
 
-/** A client that is asked nothing. */
+/** Creates a client that answers no requests. */
 const newOwner = (hasOpenRequest = false): Owner => ({
   serverRequest() {},
   notification() {},
   hasOpenRequest,
 });
 
-/** Relays a request given as JSON text. */
+/** Relays a request that is given as JSON text. */
 function relay(
   { upstream }: Connection,
   text: string,
@@ -209,7 +209,7 @@ describe('progress', () => {
     connection.says({ jsonrpc: '2.0', id: 1, result: {} });
     await call.answer;
     assert.deepEqual(call.related, []);
-    // One of them may be of a task, whose request is answered.
+    // Progress with an unknown token is passed on, as it may belong to a task whose request is already answered.
     assert.deepEqual(
       connection.notified.map(({ bytes }) => JSON.parse(bytes.toString()).params?.progressToken),
       [...ofNone, undefined],
@@ -365,7 +365,7 @@ describe('a call that is given up', () => {
       connection.saysAbout(id, { jsonrpc: '2.0', method: 'notifications/message', params: {} });
     const owners = notified.map(({ about }) => (typeof about === 'object' ? about.owner : about));
     assert.deepEqual(owners, [ada, 'gone']);
-    // What does not say it may be of the call that is over.
+    // A message that names no request may belong to the cancelled call.
     assert.equal(connection.upstream.onlyCaller(), 'several');
     connection.upstream.fail(new HubError('HUB_SERVER_DOWN', 'over'));
   });
@@ -572,7 +572,7 @@ describe('whose a notification is that names no request', () => {
     for (let round = 0; round < 1_000; round++) connection.upstream.onlyCaller();
     const tookMs = performance.now() - started;
     connection.upstream.fail(new HubError('HUB_SERVER_DOWN', 'over'));
-    // A look at each of them takes some seconds.
+    // A scan of all 20,000 pending calls in each round would take some seconds.
     assert.ok(tookMs < 500, `${tookMs} ms`);
   });
 
