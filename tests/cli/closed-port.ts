@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
 
-/** An address where nothing listens. */
+/** Returns a URL on this machine where nothing listens. */
 export async function closedPort(): Promise<string> {
   const server = createServer();
   await new Promise<void>(resolve => void server.listen(0, '127.0.0.1', resolve));

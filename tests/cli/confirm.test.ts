@@ -15,11 +15,11 @@ import { createNeeds } from './run.ts';
 
 type Answering = {
   readonly values?: Readonly<Record<string, unknown>>;
-  /** What the user types at each question; undefined without a terminal. */
+  /** Answers of the user, in order; undefined without a terminal. */
   readonly answers?: readonly string[];
 };
 
-/** A run of a command, the questions that it asked, and what it wrote to stderr. */
+/** Creates a run of a command, and records its questions and what it writes to stderr. */
 function runWith({ values = {}, answers }: Answering) {
   const asked: string[] = [];
   const stderr = Object.assign(new PassThrough(), answers && { isTTY: true, columns: 200 });

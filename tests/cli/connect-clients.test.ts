@@ -31,7 +31,7 @@ afterAll(async () => {
   await scratch?.[Symbol.asyncDispose]();
 });
 
-/** Connects a client with the real program, and answers with what its file says then. */
+/** Connects a client with the real program. Returns the resulting text of the client's file. */
 async function connected(client: string, file: string): Promise<string> {
   await promisify(execFile)(
     process.execPath,
@@ -57,14 +57,14 @@ async function toolsBy(transport: StdioClientTransport | StreamableHTTPClientTra
   return tools.map(({ name }) => name);
 }
 
-/** What a client makes of a reference to a variable. */
+/** Replaces a reference to ROUTER_TOKEN by its value, as clients do. */
 const filledIn = (text: string) => text.replace(/\$\{(?:env:)?ROUTER_TOKEN\}/, token);
 
 test('Claude Desktop starts what its file says, and has the tools of the hub', async () => {
   const file = '.config/Claude/claude_desktop_config.json';
   const { command, args, env } = JSON.parse(await connected('claude-desktop', file)).mcpServers
     .agenthub;
-  // Programs of the desktop have a search path of their own.
+  // Desktop programs have a PATH of their own.
   const transport = new StdioClientTransport({
     command,
     args,

@@ -24,7 +24,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 const startSecure = () => startHub([], { http: { tls: { certFile, keyFile } } });
 const portOf = ({ url }: { readonly url: string }) => new URL(url).port;
 
-/** Runs connect-stdio, with one message of its client; gives what it said on both of its outputs. */
+/** Runs connect-stdio with one message of its client. Returns its output on stdout and stderr. */
 async function connect(url: string, env: Readonly<Record<string, string>> = {}) {
   const child = spawn(process.execPath, [bin, 'connect-stdio', '--url', url], {
     cwd: folder,

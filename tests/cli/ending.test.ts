@@ -13,11 +13,11 @@ const fixtures = join(root, 'tests', 'fixtures', 'servers');
 type Started = AsyncDisposable & {
   readonly url: string;
   readonly child: ChildProcess;
-  /** The exit code, or the signal that ended it. */
+  /** Resolves with the exit code, or with the signal that ended the process. */
   readonly ended: Promise<number | string | null>;
 };
 
-/** A hub over one server that stays when its input ends, with a log that nobody reads. */
+/** Starts a hub with one server that does not exit at the end of its stdin. Nothing reads the hub's log. */
 async function start(env: Readonly<Record<string, string>> = {}): Promise<Started> {
   const folder = mkdtempSync(join(tmpdir(), 'agenthub-process-'));
   const file = join(folder, 'mcp-servers.json');
@@ -52,7 +52,7 @@ async function start(env: Readonly<Record<string, string>> = {}): Promise<Starte
   };
 }
 
-/** The process of the server behind the hub. */
+/** Returns the pid of the server behind the hub. */
 async function serverPid(hub: Started): Promise<number> {
   const text = JSON.stringify(await getJson(hub, '/servers/echo'));
   return Number(/"pid":(\d+)/.exec(text)?.[1]);
@@ -79,7 +79,7 @@ test.for(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
   },
 );
 
-/** Shared by a test that only looks at it and the one that ends it. */
+/** Hub shared by a test that only reads and the test that stops it. */
 let shared: Started;
 beforeAll(async () => {
   shared = await start();
@@ -100,7 +100,7 @@ test('a signal that arrives twice at once, as under npm, is one', async () => {
 });
 
 test('a log that nobody reads holds neither calls nor the end', { timeout: 60_000 }, async () => {
-  // Nothing reads stderr, whose pipe takes 64 KiB; each call is logged.
+  // Nothing reads stderr, whose pipe holds 64 KiB. The hub logs each call.
   await using hub = await start({ LOG_LEVEL: 'debug' });
   for (let call = 0; call < 50; call++) {
     const answer = await fetch(`${hub.url}/mcp/echo/tools/call`, {
@@ -110,7 +110,7 @@ test('a log that nobody reads holds neither calls nor the end', { timeout: 60_00
     });
     assert.match(await answer.text(), /noisy/);
   }
-  // Forbidden Hosts are logged with what they say.
+  // The hub logs each refused Origin with its value.
   for (let call = 0; call < 300; call++) {
     const answer = await fetch(`${hub.url}/health`, {
       headers: { origin: `http://${'x'.repeat(2_000)}.example` },

@@ -10,7 +10,7 @@ import { temporary } from '../config/editing.ts';
 
 const token = 'a-token-of-16-chars';
 
-/** A locator in a folder that has only what the test puts there. */
+/** Creates a locator in a folder that contains only what the test writes. */
 async function locating(env: Readonly<Record<string, string>> = {}, dotenv = '', config = '{}') {
   const folder = await temporary();
   const file = join(folder.path, 'hub.json');

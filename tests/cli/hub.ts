@@ -6,7 +6,7 @@ import { type TestHub, startHub } from '#helpers/hub';
 import { createInstallHub } from '../installs/hub.ts';
 import { type Fake, type FlatNeeds, type Outcome, run } from './run.ts';
 
-/** A hub with the servers `echo` and `calendar`, which runs during the tests of a file. */
+/** Runs a hub with the servers `echo` and `calendar` during the tests of a file. */
 export function withHub() {
   let hub: TestHub;
   let installing: ReturnType<typeof createInstallHub>;
@@ -27,11 +27,11 @@ export function withHub() {
     get hub() {
       return hub;
     },
-    /** The entries that were installed. */
+    /** Installed entries by server name. */
     get entries() {
       return installing.entries;
     },
-    /** Runs a command line over the hub. */
+    /** Runs a command line against the hub. */
     cli: async (args: readonly string[], fake?: Fake, needs: FlatNeeds = {}): Promise<Outcome> =>
       await run(args, { findHub, ...needs }, fake),
   };
@@ -40,7 +40,7 @@ export function withHub() {
 export const jsonOf = (text: string): unknown => JSON.parse(text);
 export const fieldOf = (value: unknown, key: string) => (isObject(value) ? value[key] : undefined);
 
-/** A server that is no hub, and answers every request alike. */
+/** Starts an HTTP server that is not a hub, and answers every request alike. */
 export async function openOther(status: number, body: string) {
   const server = createServer((_request, response) => response.writeHead(status).end(body));
   server.listen(0, '127.0.0.1');

@@ -4,7 +4,7 @@ import { type LineFormat, entriesIn, formatEntry } from '../../hub/cli/log-lines
 
 const at = '2026-01-31T12:00:00.000Z';
 const plain: LineFormat = { nameWidth: undefined, hasTimes: false };
-/** Shows what is painted, and what passes as foreign text. */
+/** Screen that marks styles with tags, and the escape characters of foreign text with ^. */
 const screen = {
   paint: (style: string, text: string) => `<${style}>${text}</>`,
   foreign: (text: string) => text.replaceAll('\u001b', '^'),

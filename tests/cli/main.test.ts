@@ -18,7 +18,7 @@ afterAll(async () => {
 
 type Ended = { readonly code: number; readonly stdout: string; readonly stderr: string };
 
-/** Runs the real program in an empty folder, with no more environment than it needs. */
+/** Runs the real program in an empty folder, with a minimal environment. */
 async function agenthub(args: readonly string[], env: Record<string, string> = {}): Promise<Ended> {
   const { promise, resolve } = Promise.withResolvers<Ended>();
   const options = {

@@ -15,7 +15,7 @@ const events = (...messages: readonly unknown[]) =>
     body: messages.map(message => `data: ${JSON.stringify(message)}\n\n`),
   });
 
-/** A session with a hub that answers as MCP says, and its own requests as the test says. */
+/** Opens a session with a hub that answers MCP's own requests as specified, and all others by `answer`. */
 async function open(answer: Answering = () => ({}), server?: string) {
   const scripted = createScriptedHub({
     async send({ method, body }) {

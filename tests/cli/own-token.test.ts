@@ -18,7 +18,7 @@ const files = {
   codex: '.codex/config.toml',
 } as const;
 
-/** A hub with clients, the files of a scratch machine, and the command line over both. */
+/** Starts a hub with clients, and returns a command line for it over the files of a scratch machine. */
 async function open(
   configured: Parameters<typeof openScratchClients>[0] = { tokens: 'required' },
   guard: HubOptions['guard'] = {},
@@ -41,7 +41,7 @@ async function open(
     put: async (path: string, text: string) => await machine.put(path, text),
     textOf: async (file: string) => await readFile(join(machine.home, file), 'utf8'),
     run: async (...args: readonly string[]) => await run([...args, '--yes'], needs),
-    /** Whose tokens are in a text: name, or `revoked`. */
+    /** Returns the owner of each token in a text: a client's name, `revoked` or `unknown`. */
     owners(text: string): readonly string[] {
       return Array.from(text.matchAll(/[\w-]{43}/g), ([token]) => {
         const known = clients.find({ digest: digestOf(token) });
@@ -132,7 +132,10 @@ describe('where tokens are required, connect', () => {
 describe('where tokens are required, import --connect', () => {
   const echo = { url: 'http://127.0.0.1:9/mcp' };
 
-  /** Cursor has a server that the hub has too, and the hub knows a token of Cursor that is in another file. */
+  /**
+   * Creates a Cursor config with a server that the hub has too. The hub knows a token of Cursor that is in another
+   * file.
+   */
   async function openImport(entries: Readonly<Record<string, unknown>> = {}) {
     const opened = await open();
     await opened.put('hub.json', JSON.stringify({ servers: { echo } }));

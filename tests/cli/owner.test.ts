@@ -13,7 +13,7 @@ import { createHubClient } from '../../hub/cli/hub-client.ts';
 const signal = AbortSignal.timeout(20_000);
 const composeKey = 'c'.repeat(43);
 
-/** A data folder that a hub holds, which says that it listens there. */
+/** Locks a data folder as a running hub does, and announces in it where the hub listens. */
 async function held(hub: RunningHub) {
   const path = await mkdtemp(join(tmpdir(), 'agenthub-owner-'));
   const data = await openDataDir(path, () => 'abcdef0123456789');
@@ -43,7 +43,7 @@ const options = (dataDirs: readonly string[] = [], more: object = {}) => ({
   ...more,
 });
 
-/** Something that listens, asks for the owner's key, and keeps what it is sent. */
+/** Starts a server that requests the owner's key, and records the credentials it receives. */
 async function squat(host = '127.0.0.1', port = 0) {
   const authorizations: (string | undefined)[] = [];
   const server: Server = createServer(({ headers }, response) => {
@@ -60,7 +60,7 @@ async function squat(host = '127.0.0.1', port = 0) {
   };
 }
 
-/** `docker` on PATH, which writes its words to a file and answers as the hub's compose project does. */
+/** Puts a `docker` on PATH that records its arguments in a file, and answers like the hub's compose project. */
 async function fakeDocker(published: string) {
   const folder = await mkdtemp(join(tmpdir(), 'agenthub-docker-'));
   const words = join(folder, 'words');
@@ -119,7 +119,7 @@ describe("the owner's key", () => {
     const sockets = [`127.0.0.1:${squatter.port}`];
     await using folder = await held({ url, sockets });
     await folder.close();
-    // What a killed hub leaves: the key, and where it listened.
+    // Files that a killed hub leaves: the key, and the announcement of its address.
     await announceRunning(folder.path, { url, sockets });
     const client = createHubClient(
       {

@@ -13,7 +13,7 @@ beforeAll(async () => {
 });
 afterAll(() => hub?.[Symbol.asyncDispose]());
 
-// The hub keeps a connection for longer than a minute.
+// The program must not wait for its connection, which the hub keeps open for over a minute.
 const needsToken = [1, /wants its token: set ROUTER_TOKEN/] as const;
 const needsKey = [
   2,
@@ -33,7 +33,7 @@ test.for([
       env: { PATH: process.env['PATH'] },
       stdio: ['ignore', 'ignore', 'pipe'],
       timeout: 15_000,
-      // Any other it would take for the wish to end.
+      // On any other signal, the program would exit cleanly.
       killSignal: 'SIGKILL',
     });
     let told = '';

@@ -6,22 +6,22 @@ import { systemClock } from '#core';
 
 export type Outcome = { readonly code: number; readonly out: string; readonly err: string };
 
-/** Streams in the place of those of a process. */
+/** Streams that replace those of a process. */
 export type Fake = {
-  /** What stdout and stderr are: pipes, or a terminal of that width. */
+  /** Width of the terminal that stdout and stderr are; undefined if they are pipes. */
   readonly columns?: number;
   readonly input?: string;
   readonly signal?: AbortSignal;
-  /** Told of all that is written to stdout, with the stream. */
+  /** Called with each text that is written to stdout, and the stream. */
   readonly onOut?: (text: string, stdout: PassThrough) => void;
 };
 
-/** Some of what commands need, without its groups. */
+/** Any part of the needs of commands, without its groups. */
 export type FlatNeeds = Partial<CliNeeds & CliNeeds['services'] & CliNeeds['files']>;
 
 const refuse = (what: string) => async () => assert.fail(`nothing asked for ${what}`);
 
-/** What a command needs, all of which fails the test but what is given. */
+/** Returns the needs of commands. Those that `needs` does not contain fail the test when they are used. */
 export const createNeeds = (needs: FlatNeeds): CliNeeds => ({
   version: '1.2.3',
   services: {
@@ -62,7 +62,7 @@ export const createNeeds = (needs: FlatNeeds): CliNeeds => ({
   ...needs,
 });
 
-/** An installation without an engine, over this Ollama. */
+/** Returns an installation without an engine, with this report about Ollama. */
 export const installationOf = (ollama: OllamaReport): Installation => ({
   hubId: undefined,
   dataDir: '/data',
@@ -77,7 +77,7 @@ export const installationOf = (ollama: OllamaReport): Installation => ({
   volumesOf: () => [],
 });
 
-/** Runs a command line in this process, and answers with what it wrote, without the last line break. */
+/** Runs a command line in this process. Returns its exit code and output, without the last line break. */
 export async function run(
   args: readonly string[],
   needs: FlatNeeds = {},
@@ -100,7 +100,7 @@ export async function run(
     args,
     createIo({ stdin, stdout, stderr }, signal, systemClock),
   );
-  // What was written last is on its way through the streams.
+  // The last writes still pass through the streams.
   await new Promise(resolve => setImmediate(resolve));
   return { code, out: out.replace(/\n$/, ''), err: err.replace(/\n$/, '') };
 }

@@ -8,11 +8,11 @@ type Script = {
   readonly headers?: Readonly<Record<string, string>>;
   /** Chunks of the body. */
   readonly body?: readonly (string | Buffer)[];
-  /** The connection breaks after the body. */
+  /** True if the connection breaks after the body. */
   readonly breaks?: boolean;
 };
 
-/** A response as Node gives it, without a connection. */
+/** Returns a response like one of Node's HTTP client, without a connection. */
 export function responseOf({ status = 200, headers = {}, body = [], breaks }: Script) {
   const response = new IncomingMessage(new Socket());
   response.statusCode = status;
@@ -25,7 +25,7 @@ export function responseOf({ status = 200, headers = {}, body = [], breaks }: Sc
 
 type Sent = Parameters<HubClient['send']>[0];
 
-/** A client of a hub that answers as the test says. */
+/** Creates a client of a hub whose answers the test scripts. */
 export function createScriptedHub(parts: Partial<HubClient>) {
   const sent: Sent[] = [];
   const { send, ask } = parts;

@@ -48,7 +48,7 @@ const isThere = (() => {
     execFileSync('systemd-analyze', ['--version'], { stdio: 'ignore' });
     return true;
   } catch {
-    return false; // It is not installed.
+    return false; // `systemd-analyze` is not installed.
   }
 })();
 

@@ -5,7 +5,7 @@ import { test } from 'vitest';
 import { type Fixture, startHub, until } from '#helpers/hub';
 import { type Fake, run } from './run.ts';
 
-/** Holds processes at their start until it is opened. */
+/** Creates a gate that delays the start of Node processes until it is opened. */
 async function createGate() {
   const held = new Set<Socket>();
   let isOpen = false;
@@ -31,14 +31,14 @@ await once(net.connect(${port}, '127.0.0.1').resume(), 'close');`;
   };
 }
 
-/** A hub whose servers begin to start. */
+/** Starts a hub whose servers have only begun to start. */
 async function begin(fixtures: readonly Fixture[]) {
   const hub = await startHub(fixtures, { start: false });
   hub.servers.startAll();
   const findHub = async () => hub.place;
   return {
     call: (args: readonly string[], fake?: Fake) => run(['call', ...args], { findHub }, fake),
-    /** The tools were asked for, and were not there. */
+    /** Resolves when the command has requested the list of tools. */
     looked: () => until(() => hub.activity.list({}, 9).some(isList)),
     [Symbol.asyncDispose]: () => hub[Symbol.asyncDispose](),
   };

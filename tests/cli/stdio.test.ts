@@ -27,10 +27,10 @@ const echo = {
 
 let folder = '';
 let config = '';
-/** Of a hub that says nothing by itself: its server starts at its first call. */
+/** Config of a hub that sends no messages by itself, because its server starts at its first call. */
 let quietConfig = '';
 const token = 'a-token-of-some-length';
-/** Shared by the clients that use a hub which runs. */
+/** Running hub, shared by the tests of clients that connect to one. */
 let running: TestHub;
 beforeAll(async () => {
   running = await startHub([{ name: 'echo' }], { http: { token } });
@@ -46,7 +46,7 @@ afterAll(async () => {
 });
 
 let folders = 0;
-/** The environment of a hub with a data folder of its own. */
+/** Returns the environment of a hub with a new data folder. */
 const environment = (more: Readonly<Record<string, string>> = {}) => ({
   PATH: process.env['PATH'] ?? '',
   HOME: folder,
@@ -58,7 +58,7 @@ const environment = (more: Readonly<Record<string, string>> = {}) => ({
 const clientInfo = { name: 'stdio', version: '1.0.0' };
 const serve = (file = config) => ['serve', '--stdio', '--config', file];
 
-/** The SDK's clients, which start their server themselves. */
+/** Functions that connect the SDK's clients, which start their server themselves. */
 const sdks = {
   async v1(args: readonly string[], env: Record<string, string>) {
     const client = new Client(clientInfo);
@@ -98,7 +98,7 @@ async function connectV2(
   return Object.assign(client, { [Symbol.asyncDispose]: () => client.close() });
 }
 
-/** Where the hub's servers are started, they are listed some moments after the hub is there. */
+/** Lists the tools until those of `echo` are among them, as servers start some moments after the hub. */
 async function listed(client: {
   listTools(): Promise<{ readonly tools: readonly { readonly name: string }[] }>;
 }): Promise<readonly string[]> {
@@ -131,7 +131,7 @@ for (const [name, connect] of Object.entries(sdks)) {
   });
 }
 
-/** The program with pipes to its stdin, stdout and stderr. */
+/** Starts the program with pipes for stdin, stdout and stderr. */
 function start(args: readonly string[], env: Record<string, string> = environment()) {
   const child = spawn(process.execPath, [bin, ...args], { cwd: folder, env });
   let out = '';
@@ -213,17 +213,17 @@ describe('serve --stdio', () => {
     }
     process.kill(pid, 0);
     hub.child.stdin.end(callOf(100_000, 'echo_slow', { ms: 600_000 }));
-    // A client that does not read is found out by the answer.
+    // The hub notices that its client no longer reads when it writes the answer.
     hub.child.stdout.destroy();
     assert.equal(await hub.ended, 0);
     assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' });
   });
 });
 
-/** The lines that are whole. */
+/** Returns the complete lines of the text. */
 const whole = (text: string) => text.slice(0, text.lastIndexOf('\n') + 1);
 
-/** An address of this machine that other machines know too. */
+/** Address of this machine that other machines can reach; undefined if there is none. */
 const ownAddress = Object.values(networkInterfaces())
   .flatMap(found => found ?? [])
   .find(({ family, internal }) => family === 'IPv4' && !internal)?.address;

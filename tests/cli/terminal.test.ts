@@ -41,7 +41,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** Has a server write a line. */
+/** Makes a server write a line to its log. */
 const writeLog = async () =>
   await fetch(`${hub.url}/mcp/calendar/tools/call`, {
     method: 'POST',
@@ -81,17 +81,19 @@ async function end(
 const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
 const lineOf = (args: readonly string[]) => [process.execPath, bin, ...args].map(quoted).join(' ');
 
-/** The real program with pipes for stdin, stdout and stderr. */
+/** Runs the real program with pipes for stdin, stdout and stderr. */
 const inPipe = async (args: readonly string[], env = {}) =>
   await end(process.execPath, [bin, ...args], env);
-/** The same on a pseudo-terminal of util-linux's `script`, 100 columns wide. Both streams are in `out`. */
+/**
+ * Runs the real program on a pseudo-terminal of util-linux's `script`, 100 columns wide. `out` contains both streams.
+ */
 const onTerminal = async (args: readonly string[], env = {}) =>
   await end('script', ['-qec', `stty cols 100; exec ${lineOf(args)}`, '/dev/null'], env);
 
 const hasColour = (text: string) => text.includes('\u001b[3');
-/** To the start of the line, and away with what stood there. */
+/** Moves the cursor to the start of the line, and clears the line. */
 const clearLine = '\r\u001b[K';
-/** What stands there in the end, when lines have been replaced, without colours. */
+/** Returns the lines as they remain after replacements, without colours. */
 const plain = (text: string) =>
   stripVTControlCharacters(
     text
@@ -100,7 +102,7 @@ const plain = (text: string) =>
       .join('\n'),
   ).replaceAll('\r', '');
 
-/** Each command, what it prints first of all, and its exit code. */
+/** Commands, a pattern of their output, and their exit codes. */
 const commands: readonly (readonly [args: readonly string[], expected: RegExp, code: number])[] = [
   [['list'], /^NAME +STATE[^]*^calendar +running +3 +0 /m, 0],
   [['list', '--tools'], /^calendar_list_events +Lists the events/m, 0],
@@ -187,7 +189,7 @@ describe('servers come and go', () => {
 describe('logs -f', () => {
   const line = lineOf(['logs', 'calendar', '-f']);
 
-  /** The exit code of a command line that is over at some time, while the server goes on writing. */
+  /** Returns the exit code of a command line that ends by itself, while a server keeps writing log lines. */
   async function whileWriting(command: string): Promise<number | null> {
     const ended = end('sh', ['-c', command], {});
     let isOver = false;
@@ -234,7 +236,7 @@ describe('completion', () => {
   const hubOf = () => `${quoted(process.execPath)} ${quoted(bin)}`;
 
   test('bash completes commands, servers of the hub and tools', async () => {
-    // A machine that is busy may have no patience left for the hub at first.
+    // On a busy machine, the first completions may time out before the hub answers.
     const script = `
       agenthub() { ${hubOf()} "$@"; }
       source <(agenthub completion bash)

@@ -75,7 +75,7 @@ describe('add and remove', () => {
       };
       const { code, err } = await cli(wanting, undefined, { ask });
       assert.notEqual(code, 0);
-      // The stand-in misses it again: it is not offered a second time.
+      // The fixture lacks the program after the install too, and the command does not offer to install it again.
       assert.deepEqual(asked, ['Install git in its image, and try again? [y/N] ']);
       assert.match(err, /does not find git\. Add "system_packages": \["git"\]/);
     }
@@ -189,7 +189,7 @@ describe('add and remove', () => {
 });
 
 describe('what a server needs', () => {
-  /** Adds a server on a machine with the folder `notes`, and resolves to its entry. */
+  /** Adds a server on a machine with the folder `notes`. Returns the server's entry. */
   async function added(args: readonly string[], answers?: readonly string[]) {
     await using scratch = await openScratch();
     await scratch.put('notes/a.md', '');
@@ -235,7 +235,7 @@ describe('what a server needs', () => {
     await using scratch = await openScratch();
     const noted = async (name: string, ...more: readonly string[]) => {
       const needs = { openClients: async () => scratch.clients };
-      // No fixture has the name, so that nothing is installed.
+      // No fixture has this name, so nothing is installed.
       return (await cli(['add', `${name}@1.0.0`, ...more], undefined, needs)).err;
     };
     assert.match(
@@ -270,7 +270,7 @@ describe('what a server needs', () => {
   });
 
   describe('a key among variables and headers', () => {
-    /** Adds a server with a key, and resolves to its entry and the secrets afterwards. */
+    /** Adds a server with a key. Returns the server's entry and the secrets that exist afterwards. */
     async function withKey(args: readonly string[], answers?: readonly string[]) {
       await using folder = await secretsFolder();
       const secrets = folder.open();
@@ -306,7 +306,7 @@ describe('what a server needs', () => {
         [['-e', 'API_KEY=b', '--keys', 'config'], []],
         [['-e', 'API_KEY=b'], ['n']],
         [['-e', 'API_KEY=b']],
-        // A reference is no key.
+        // A reference to a secret does not count as a key.
         [['-e', 'API_KEY=${secret:API_KEY}', '--allow', 'secret:API_KEY'], []],
       ] as const) {
         const { code, err, valueOf } = await withKey(args, answers);

@@ -16,12 +16,12 @@ const answer = {
   role: 'assistant',
   content: [{ type: 'text', text: 'the answer' }],
 };
-/** Of the message that another client sent next. */
+/** Messages of a later turn, which another client sent. */
 const later = [{ message_id: 'd', role: 'user', content: [] }, ...toolMessages(['later'])];
 
 /**
- * A hub whose agent has called these tools; its event stream tells the first `live` of them, and never ends, or breaks
- * before the answer.
+ * Starts a hub whose agent has called these tools. Its event stream sends the first `live` calls, and then never ends
+ * or, with `isBroken`, breaks before the answer.
  */
 async function openHub(called: readonly string[], live: number, isBroken = false) {
   const told = called.slice(0, live);
@@ -55,7 +55,7 @@ async function openHub(called: readonly string[], live: number, isBroken = false
   assert.ok(typeof bound === 'object' && bound);
   return {
     place: { url: `http://127.0.0.1:${bound.port}`, token: undefined },
-    /** What follows is answered once these lines are printed. */
+    /** Lets the hub continue once `out` contains the lines of all tools that were sent. */
     printed: (out: string) => {
       if (told.every(name => out.includes(`{"q":"${name}"}`))) isTold();
     },

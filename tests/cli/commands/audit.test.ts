@@ -21,7 +21,7 @@ const options = {
   onFailure: 'continue',
 } as const;
 
-/** A data folder with the log of a hub that has stopped. */
+/** Creates a data folder with the audit log of a hub that has stopped. */
 async function stoppedHub() {
   const dataDir = await mkdtemp(join(tmpdir(), 'agenthub-audit-cli-'));
   const clock = createManualClock();

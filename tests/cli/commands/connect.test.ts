@@ -14,7 +14,7 @@ const token = 'planted-token-0123456789';
 const key = 'sk-planted0123456789';
 const text = `{\n  // mine\n  "mcpServers": {\n    "one": {"command": "npx", "args": ["-y", "@a/one@1.0.0"], "env": {"KEY": "${key}"}},\n  },\n}\n`;
 
-/** The command line over the files of a scratch machine. */
+/** Returns the needs of commands over the files of a scratch machine. */
 function needsOf({ clients, home }: Scratch, more: FlatNeeds = {}): FlatNeeds {
   const config = join(home, 'hub.json');
   const options = { env: {}, home };
@@ -31,7 +31,7 @@ function needsOf({ clients, home }: Scratch, more: FlatNeeds = {}): FlatNeeds {
 
 const terminal: Fake = { columns: 100 };
 
-/** A hub that answers every request with this JSON. */
+/** Starts an HTTP server that answers every request with this JSON. */
 async function startAnswering(answer: (request: IncomingMessage) => object) {
   const server = createServer((request, response) => {
     response.setHeader('content-type', 'application/json');
@@ -382,7 +382,7 @@ describe('import', () => {
       written: true,
       backups: [],
       failed: [],
-      // No hub runs there, so the client keeps its server.
+      // No hub runs at the URL, so the client keeps its own server.
       kept: [
         {
           name: 'one',
@@ -409,7 +409,7 @@ describe('import', () => {
 describe('the program itself', () => {
   const bin = join(import.meta.dirname, '../../../bin/agenthub.mjs');
 
-  /** Runs it on a scratch machine: in pipes, or on a pseudo-terminal where something is typed. */
+  /** Runs the program on a scratch machine: with pipes, or on a pseudo-terminal if something is typed. */
   async function agenthub(scratch: Scratch, args: readonly string[], typed?: string) {
     const line = [process.execPath, bin, ...args];
     const [command = '', ...rest] =
@@ -427,7 +427,7 @@ describe('the program itself', () => {
         out += chunk.toString();
         if (typed === undefined || isTyped || !out.includes('[y/N] ')) return;
         isTyped = true;
-        // An end would be typed as well, and may be read before a signal comes.
+        // Keeps stdin open: its end would be typed as Ctrl-D, and might be read before the signal arrives.
         child.stdin.write(typed);
       });
     if (typed === undefined) child.stdin.end();
@@ -452,7 +452,7 @@ describe('the program itself', () => {
 
   test.for([
     ['n\n', 0],
-    // The end of the input, and Ctrl-C.
+    // Ctrl-D (end of the input), and Ctrl-C.
     ['\u0004', 0],
     ['\u0003', 1],
   ] as const)('writes nothing where %j is typed', async ([typed, expected]) => {

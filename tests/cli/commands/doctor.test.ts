@@ -30,7 +30,7 @@ describeWithEngine('doctor', () => {
       DATA_DIR: join(folder, 'data'),
       MCP_SERVERS_CONFIG: join(folder, 'servers.json'),
       DOCKER_HOST: engineHost,
-      // Nothing listens there, whatever runs on this machine.
+      // Nothing listens on port 1, on any machine.
       ROUTER_PORT: '1',
     };
     const ended = promisify(execFile)(process.execPath, [bin, 'doctor', ...args], {

@@ -10,7 +10,7 @@ import { type Scratch, openScratch } from '../../clients/machine.ts';
 
 const bin = join(import.meta.dirname, '../../../bin/agenthub.mjs');
 
-/** What a project asks for that nobody should get unseen. */
+/** Servers of a project with rights that a user must see before an import. */
 const hostile = (home: string) => ({
   files: {
     command: 'docker',
@@ -25,12 +25,12 @@ const entryOf = (text: string, name: string) => JSON.parse(text).servers[name];
 type Run = {
   readonly env?: Readonly<Record<string, string>>;
   readonly folder?: string;
-  /** What is typed at each question, on a pseudo-terminal. */
+  /** Text to type at each question, on a pseudo-terminal. */
   readonly answers?: readonly (readonly [question: RegExp, typed: string])[];
   readonly onQuestion?: (question: number) => Promise<void>;
 };
 
-/** The program itself, on a scratch machine: in pipes, or on a pseudo-terminal where something is typed. */
+/** Runs the program on a scratch machine: with pipes, or on a pseudo-terminal if answers are typed. */
 async function agenthub(scratch: Scratch, args: readonly string[], options: Run = {}) {
   const { env, folder = scratch.machine.folder, answers, onQuestion } = options;
   const line = [process.execPath, bin, ...args];
@@ -71,7 +71,7 @@ async function agenthub(scratch: Scratch, args: readonly string[], options: Run 
   return { code, out, asked };
 }
 
-/** A scratch machine with a project that somebody else has written, and a config of the hub. */
+/** Creates a scratch machine with a project of another author, and a config of the hub. */
 async function openProject() {
   const scratch = await openScratch();
   const project = await scratch.put(
@@ -209,7 +209,7 @@ test('headers and addresses with variables are asked for, and a server that cann
   assert.doesNotMatch(out, /planted/);
 });
 
-/** A server over HTTP of the conformance suite. */
+/** Starts the server of the conformance suite over HTTP. */
 async function listening() {
   const program = join(import.meta.dirname, '../../fixtures/conformance/server.mjs');
   const child = spawn(process.execPath, [program, '--http', '0', '--era', '2025'], {
@@ -225,7 +225,7 @@ async function listening() {
   };
 }
 
-/** Where a command finds the hub and its config. */
+/** Returns the folder and environment with which a command finds the hub and its config. */
 const inHub = (hub: HubProcess) => ({
   folder: dirname(hub.configFile),
   env: {

@@ -39,7 +39,7 @@ describe('init', () => {
         file: path,
       });
       const text = readFileSync(path, 'utf8');
-      // Prose begins with a capital or a quote without a colon behind it.
+      // Uncomments the entries. Lines of prose begin with a capital letter, or with a quoted word without a colon.
       writeFileSync(
         path,
         text.replaceAll(/^( *)(?:\/\/|#) ((?:"\w+": | {2}|\w+:$|\w+: |\}).*)$/gm, '$1$2'),

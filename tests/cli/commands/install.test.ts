@@ -62,7 +62,7 @@ test('asks for what is required, and hides what is secret', async () => {
     return question.startsWith('DATABASE_PASSWORD') ? 'hunter2!' : 'y';
   };
   const { code, err } = await cli(['install', postgres, '--name', 'shop'], { ask });
-  // The config of this test reads no secrets.
+  // The config of this test has no source of secrets.
   assert.deepEqual([code, scene.installing.launched], [2, []]);
   assert.match(err, /secret SHOP_DATABASE_PASSWORD is not set/);
   assert.deepEqual(questions.slice(0, 2), [

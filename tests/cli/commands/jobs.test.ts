@@ -5,7 +5,7 @@ import { startHub, until } from '#helpers/hub';
 import { openOther } from '../hub.ts';
 import { run } from '../run.ts';
 
-/** A hub with a failed job and a running one, and a command line over it. */
+/** Starts a hub with a failed job and a running one, and returns a command line for it. */
 async function openScene() {
   const hub = await startHub([]);
   const begin = (title: string) => {
@@ -28,7 +28,7 @@ async function openScene() {
     changed: (...args: Parameters<typeof changed>) => (streams++, changed(...args)),
   });
   return {
-    /** Streams of events that were opened. */
+    /** Returns the number of event streams that were opened. */
     streams: () => streams,
     running,
     failed,

@@ -153,7 +153,7 @@ test('a server that is called hub is shown by that name', async () => {
 });
 
 describe('without a hub', () => {
-  /** Runs the command against the data folder of a hub that has stopped. */
+  /** Runs a test on the data folder of a hub that has stopped. */
   async function stopped(body: (logs: (...args: string[]) => Promise<Outcome>) => Promise<void>) {
     const dataDir = await mkdtemp(join(tmpdir(), 'agenthub-logs-cli-'));
     try {

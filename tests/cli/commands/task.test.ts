@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import { test } from 'vitest';
 import { run } from '../run.ts';
 
-/** A hub with one task, whose events have no end. */
+/** Starts a hub with one task, whose event stream never ends. */
 async function openHub() {
   const task = { id: 'sum', status: 'implementing', doing: 'implement' };
   const server = createServer((request, response) => {

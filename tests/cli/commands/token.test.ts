@@ -13,7 +13,7 @@ import { type FlatNeeds, run } from '../run.ts';
 
 const config: Config = { servers: [], naming: { separator: '_', maxLength: 46 } };
 
-/** A hub with these clients, and the command line that administers it. */
+/** Starts a hub with these clients, and returns a command line that administers it. */
 async function open(configured: Parameters<typeof openScratchClients>[0] = {}) {
   const scratch = await openScratchClients(configured);
   const clients = await scratch.open();
@@ -32,7 +32,7 @@ async function open(configured: Parameters<typeof openScratchClients>[0] = {}) {
 
 const audit = { hubVersion: '1.2.3', warn: assert.fail };
 
-/** The command line without a running hub, over a data folder. */
+/** Returns the needs of commands for a data folder whose hub does not run. */
 const withoutHub = (folder: string, configured: Partial<Config> = {}): FlatNeeds => ({
   // Nothing listens at the discard port.
   findHub: async () => ({ url: 'http://127.0.0.1:9', token: undefined }),

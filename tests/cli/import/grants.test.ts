@@ -52,7 +52,7 @@ const plan: ImportPlan = {
 
 type Given = {
   readonly values?: Readonly<Record<string, unknown>>;
-  /** What is typed at each question; undefined without a terminal. */
+  /** Answers of the user, in order; undefined without a terminal. */
   readonly answers?: readonly string[];
 };
 

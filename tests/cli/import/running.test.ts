@@ -48,7 +48,7 @@ const createPipe = () =>
     createManualClock(),
   );
 
-/** Why a server does not run; undefined if it does. */
+/** Returns the reason why an imported server does not run; undefined if it runs. */
 async function whyNot(item: ImportItem, answer: object | (() => Promise<unknown>)) {
   const { hub, sent } = createScriptedHub({
     ask: async ({ path }) => {

@@ -4,8 +4,8 @@ const escape = '\u001b';
 const piece = new RegExp(`${escape}\\[([\\d;?]*)([A-Za-z])|([^])`, 'gu');
 
 /**
- * The screen of a terminal, with the sequences that the hub uses. Fails for any other, which a hub must never write.
- * Keeps all rows: `scrolled` are those above the screen.
+ * Creates a terminal screen that understands the control sequences of the hub, and fails for all others, which the hub
+ * must never write. Keeps all rows; those above the screen are `scrolled`.
  */
 export function createEmulator(columns: number, rows: number) {
   let lines: string[] = [''];
@@ -58,7 +58,7 @@ export function createEmulator(columns: number, rows: number) {
     columns,
     rows,
     write,
-    /** All rows without spaces at their ends. */
+    /** Returns all rows, without trailing spaces. */
     text: () => lines.map(line => line.trimEnd()).join('\n'),
   };
 }

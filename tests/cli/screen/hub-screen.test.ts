@@ -11,7 +11,7 @@ import { configOf } from '../../helpers/hub.ts';
 import { createEmulator } from './emulator.ts';
 
 const bare = { paint: (_style: string, text: string) => text };
-/** The screen of a terminal, as the hub has it. */
+/** Terminal on which the hub draws its screen. */
 const stdout = Object.assign(new PassThrough(), { isTTY: true });
 const { foreign } = createIo(
   { stdin: new PassThrough(), stdout, stderr: stdout },
@@ -181,7 +181,7 @@ ${onScreen('  On PATH    by ln -sf /srv/agenthub/bin/agenthub.mjs /usr/local/bin
   test('never writes the control characters of servers', async () => {
     const { screen, text, watch } = createScene(['evil\u001b[2J']);
     watch();
-    // The emulator fails for any sequence that is not the hub's own.
+    // The emulator fails for every control sequence that the hub itself does not use.
     screen.log(stderr('evil\u001b[2J', '\u001b[2J\u001b]0;title\u0007 gone\r\n\u0008'));
     screen.log(JSON.stringify({ level: 'warn', server: 'evil', msg: 'is \u001b[1;1H bad' }));
     assert.match(await text(), / gone/);
