@@ -19,7 +19,7 @@ beforeEach(async () => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/** A watch with real events, and the next change that it reports. */
+/** Creates a watch with file events of the test. `changed` resolves at the next change that the watch reports. */
 async function watching() {
   let next = Promise.withResolvers<void>();
   const armed = Promise.withResolvers<void>();
@@ -47,7 +47,7 @@ async function watching() {
   return {
     watch,
     events,
-    /** The folders that were watched, one for each watch. */
+    /** Watched folders, one for each watch. */
     folders,
     changed: () => next.promise,
     [Symbol.asyncDispose]: () => watch[Symbol.asyncDispose](),

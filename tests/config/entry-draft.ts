@@ -3,7 +3,7 @@ import { pathText } from '../../hub/config/problem.ts';
 import type { EntryDraft } from '../../hub/config/sandbox.ts';
 import { serverSchema } from '../../hub/config/server-schema.ts';
 
-/** A draft of an entry as a file has it, and the problems that are reported of it. */
+/** Returns the draft of an entry as written in a file, and the problems that are reported about it. */
 export function draftOf(written: object, more: Partial<EntryDraft> = {}) {
   const problems: string[] = [];
   const { data: entry, error } = serverSchema.safeParse(written);

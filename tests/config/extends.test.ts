@@ -11,7 +11,7 @@ beforeEach(async () => {
 });
 afterEach(async () => await rm(folder, { recursive: true, force: true }));
 
-/** Writes files by name, objects as JSON, and reads the first of them. */
+/** Writes files by name, objects as JSON, and loads the first of them as the config. */
 async function load(
   files: Readonly<Record<string, string | object>>,
   main = Object.keys(files)[0],

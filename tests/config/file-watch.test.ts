@@ -11,7 +11,7 @@ import { temporary } from './editing.ts';
 
 const options = { quietMs: 200, shorterQuietMs: 2_000, maxQuietWaitMs: 5_000, pollMs: 3_000 };
 
-/** A watch of one file, with time that is moved by hand and events that the test makes. */
+/** Creates a watch of one file, with a manual clock and events that the test fires. */
 async function watching(name = 'hub.json') {
   const folder = await temporary();
   const file = join(folder.path, name);
@@ -53,7 +53,7 @@ describe('the content of a file decides', () => {
     await writeFile(opened.file, 'old');
     opened.event();
     opened.clock.advance(options.quietMs);
-    // Waits for the look that has begun.
+    // Waits for the pending check of the file.
     await opened[Symbol.asyncDispose]();
     assert.equal(opened.changes(), 0);
   });
@@ -82,7 +82,7 @@ describe('the content of a file decides', () => {
 });
 
 describe('a text that has become shorter', () => {
-  /** Lets time pass and what is looked at be looked at. */
+  /** Advances the clock, and waits until pending checks have read the file. */
   async function pass(opened: Awaited<ReturnType<typeof watching>>, milliseconds: number) {
     opened.clock.advance(milliseconds);
     for (let turn = 0; turn < 20; turn++) await readFile(opened.file);
@@ -93,7 +93,7 @@ describe('a text that has become shorter', () => {
     await writeFile(opened.file, 'ol');
     opened.event();
     await pass(opened, options.quietMs);
-    // What comes late, and is of the same text, does not shorten the wait.
+    // Another event for the same text does not shorten the wait.
     opened.event();
     await pass(opened, options.quietMs);
     await pass(opened, options.shorterQuietMs - options.quietMs - 1);
@@ -145,17 +145,17 @@ describe('a text that has become shorter', () => {
 test('where no event comes a look finds it, and waits until it stays as it is', async () => {
   await using opened = await watching();
   const { clock } = opened;
-  // The look after the start, and then the wait for the next one alone.
+  // Runs the check after the start. Then only the timer of the next check is waiting.
   clock.advance(options.quietMs);
   assert.equal(clock.waiting, 1);
-  // A look takes two turns at the disk, which serves in order.
+  // A check reads the disk twice, and the disk serves reads in order.
   for (let turn = 0; turn < 20; turn++) await readFile(opened.file);
   await writeFile(opened.file, 'half');
   clock.advance(options.pollMs);
   await until(() => clock.waiting === 2);
   await writeFile(opened.file, 'half and half');
   clock.advance(options.quietMs);
-  // What it found is another than what woke it: it waits again.
+  // The check found another text than the one that started it, so it waits again.
   await until(() => clock.waiting === 2);
   assert.equal(opened.changes(), 0);
   clock.advance(options.quietMs);

@@ -20,7 +20,7 @@ import { temporary } from './editing.ts';
 const configs = join(import.meta.dirname, '..', '..', 'configs');
 const none = JSON.stringify({ servers: {} });
 
-/** A folder without configs, and what is read there. */
+/** Creates a folder without configs, and returns a function that reads them from it. */
 async function emptyFolder() {
   const folder = await temporary();
   const file = join(folder.path, 'configs', 'mcp-servers.json');

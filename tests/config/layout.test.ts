@@ -7,7 +7,7 @@ import { temporary } from './editing.ts';
 
 const own = './configs/mcp-servers.json';
 
-/** The layout of a working folder with these files beside the folders of a user with those. */
+/** Returns the layout of a working folder with `files`, for a user whose folders contain the files `mine`. */
 async function layoutOf({
   files = [],
   mine = [],

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, test } from 'vitest';
 import { loadConfig } from '#config';
 import { HubError } from '#core';
 
-// A folder of configs and a home, with links in them, and a folder that neither holds.
+// A folder of configs and a home folder with links in them, and a third folder outside both.
 let top = '';
 let folder = '';
 let home = '';
@@ -41,7 +41,7 @@ afterAll(async () => {
   await rm(top, { recursive: true, force: true });
 });
 
-/** The entry as the config has it, or what is wrong with it. */
+/** Loads a config with this entry. Returns its launch settings, or the error message. */
 async function load(entry: object, env: Record<string, string> = {}, at = folder) {
   const file = join(at, 'hub.json');
   await writeFile(file, JSON.stringify({ servers: { one: { args: [], ...entry } } }));

@@ -6,15 +6,15 @@ import { afterAll, beforeAll, describe, test } from 'vitest';
 import { loadConfig } from '#config';
 import { HubError } from '#core';
 
-// Each file in fixtures/configs is an input, a line "----", and what comes of it: the config, or the
-// code and message of the error. UPDATE_GOLDEN=1 writes the second half anew, for a person to read.
+// Each file in fixtures/configs contains an input, a line "----", and the result: the config, or the code and message
+// of the error. UPDATE_GOLDEN=1 rewrites the results, for review by a person.
 const folder = join(import.meta.dirname, '../fixtures/configs');
 const rule = '----\n';
 const env = { TOKEN: 's3cret', EMPTY: '', TWO: '2', CLIENT_TOKEN: 'a-token-of-a-client' };
 
 let scratch = '';
 beforeAll(async () => {
-  // Mounts have their links followed, and some systems keep the temporary folder behind one.
+  // The hub resolves links in mounts, and on some systems the temporary folder is a link.
   scratch = await realpath(await mkdtemp(join(tmpdir(), 'agenthub-config-')));
 });
 afterAll(async () => {
@@ -197,7 +197,7 @@ test('the file that is shipped is right and pins every version', async () => {
   for (const { name, launch, autoStart, description } of servers) {
     assert.equal(autoStart, name !== 'ollama');
     assert.ok(description !== undefined && launch.kind === 'local');
-    // It is of the hub itself.
+    // The entry of the hub's own server has no package.
     if (launch.own === 'ollama-mcp') continue;
     assert.ok(launch.package);
     assert.match(launch.package.spec, /@\d+\.\d+\.\d+$/);

@@ -6,7 +6,7 @@ import { test } from 'vitest';
 import { loadConfig, readSettings } from '#config';
 import { HubError } from '#core';
 
-/** The config that a text makes. */
+/** Loads a text as the config. */
 async function load(text: string, env: Record<string, string> = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'agenthub-manifest-'));
   try {

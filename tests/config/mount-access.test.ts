@@ -18,7 +18,7 @@ describe.skipIf(process.platform !== 'linux')('mountWarnings', () => {
   beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), 'agenthub-mounts-'));
     mkdirSync(join(folder, 'notes'));
-    // Only root may give a folder to somebody else; any other user is not 1000 here, or owns the folder.
+    // Only root can change the owner of a folder. Any other user either is not user 1000, or owns the folder.
     if (process.getuid?.() === 0) chownSync(join(folder, 'notes'), 4_321, 4_321);
     chmodSync(join(folder, 'notes'), 0o755);
   });

@@ -9,7 +9,7 @@ import { type GuardedPlace, loadConfig } from '#config';
 import { HubError } from '#core';
 import { findEngineSocket, findSandboxEscape } from '../../hub/config/mount-guard.ts';
 
-// A home with the files of a person, a hub with its own, and links to both of them.
+// A home with a user's files, a hub with its own files, and links to both.
 let top = '';
 const at = (path: string) => join(top, path);
 
@@ -48,7 +48,7 @@ const ownPlaces = (): readonly GuardedPlace[] => [
   { path: at('code'), what: "the hub's code", kind: 'run' },
 ];
 
-/** What is wrong with an entry; empty where it is valid. */
+/** Returns the problems of an entry; an empty text if it is valid. */
 async function problemOf(entry: object, env: Record<string, string> = {}): Promise<string> {
   const file = at('hub/hub.json');
   const config = { extends: 'base/base.json', servers: { one: { image: 'any:1', ...entry } } };

@@ -7,8 +7,8 @@ test.for(['git', 'ffmpeg', 'g++', 'libssl3', 'python3.13', '7zip', 'libstdc++6']
   name => assert.ok(systemPackageName.safeParse(name).success),
 );
 
-// apt-get takes `name-` for a removal, `name=1` for a version, `name/suite` and `name:arch` for others, and the rest for
-// options, patterns and files.
+// To apt-get, `name-` is a removal, `name=1` a version, `name/suite` and `name:arch` select another package, and the
+// other texts are options, patterns or files.
 test.for([
   '',
   'a',

@@ -9,7 +9,7 @@ async function normalized(entry: object, more: Parameters<typeof draftOf>[1] = {
   return { server: await normalizeServer(draft), problems };
 }
 
-/** What an entry launches; it has no problems. */
+/** Returns the launch settings of an entry. Fails if it has problems. */
 async function launchOf(entry: object) {
   const { server, problems } = await normalized(entry);
   assert.deepEqual(problems, []);

@@ -5,7 +5,7 @@ import { test } from 'vitest';
 import { loadConfig } from '#config';
 import { temporary } from './editing.ts';
 
-/** The origin of a server with this entry, on a machine with these variables. */
+/** Returns the origin of a server with this entry, on a machine with these variables. */
 async function originOf(entry: object, env: Readonly<Record<string, string>>) {
   await using folder = await temporary();
   const file = join(folder.path, 'hub.json');

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { findPackageLine, plainLine } from '../../hub/config/package-line.ts';
 
-/** A line as people write it, with words in single quotes. */
+/** Parses a command line in which words may be in single quotes, and finds the package in it. */
 function read(line: string) {
   const [command = '', ...args] = (line.match(/'[^']*'|\S+/g) ?? []).map(word =>
     word.replaceAll("'", ''),

@@ -22,7 +22,7 @@ describe('paths on this machine', () => {
   ] as const)('%s is %s', async ([path, expected]) => {
     const place = await resolveInside(path, roots);
     if (expected === undefined) assert.ok('refusal' in place && /it leaves/.test(place.refusal));
-    // Nothing of it is there, so there are no links to follow.
+    // The paths do not exist, so the hub finds no links to follow.
     else assert.deepEqual(place, { written: expected, real: expected });
   });
 });

@@ -18,7 +18,7 @@ async function load(content: object) {
   return await loadConfig(file, { env: {}, home: folder });
 }
 
-/** The problem that a config has, without its file and line. */
+/** Returns the problem of a config, without its file and line. */
 async function problemOf(content: object): Promise<string> {
   const error: unknown = await load(content).catch((refused: unknown) => refused);
   assert.ok(error instanceof HubError, 'the config is refused');

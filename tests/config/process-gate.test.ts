@@ -50,13 +50,13 @@ test('a process that appears while the hub runs waits, and the rest of the reloa
     ['boxed', 'auto', true, 'waits'],
     ['fresh', 'process', true, ''],
   ]);
-  // Another command line, or another environment, is another program.
+  // A process with another command line or environment counts as another program.
   for (const changed of [shell('d'), { ...shell('c'), env: { NODE_OPTIONS: '--import=/x' } }])
     assert.deepEqual(await states({ fresh: changed }), [['fresh', 'process', true, 'waits']]);
   assert.deepEqual(await states({ fresh: { ...shell('c'), timeout: 5 } }), [
     ['fresh', 'process', true, ''],
   ]);
-  // What was disabled when the hub started has not run.
+  // A server that was disabled when the hub started has not run yet.
   const off = createProcessGate(await at(folder.path, { one: { ...shell(), enabled: false } }));
   const [one] = off.hold(await at(folder.path, { one: shell() })).servers;
   assert.ok(one?.enabled === false && one.heldBack?.endsWith('agenthub reload --allow one'));

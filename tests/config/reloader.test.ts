@@ -15,7 +15,7 @@ const bad = (message: string, text = message): Reading => ({
   error: new HubError('HUB_CONFIG_INVALID', message),
 });
 
-/** A reloader of one file, which reads what the test says, and tells what came of it. */
+/** Creates a reloader of one file that returns readings of the test, and turns their outcomes into text. */
 function open(firstFiles: readonly FileSnapshot[] = [fileOf('first')]) {
   const { log, logged } = createRecordingLog();
   const clock = createManualClock();
@@ -117,7 +117,7 @@ test('a stop waits for the readings that are under way and asked for', async () 
   let isStopped = false;
   const stopped = at.service.stop().then(() => (isStopped = true));
   first.resolve(good('first'));
-  // All that a reading does after its files are there.
+  // Lets the first reload finish after its files are read.
   await new Promise(resolve => setImmediate(resolve));
   assert.deepEqual([at.reads(), isStopped], [2, false]);
   second.resolve(good('second'));

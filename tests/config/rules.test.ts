@@ -18,7 +18,7 @@ import { temporary } from './editing.ts';
 
 const configs = join(import.meta.dirname, '../../configs');
 
-/** What a text says, as a file of this name. */
+/** Parses a text as a file of rules with this name. */
 const read = (text: string, file = 'rules.json') => readRules(file, { readText: async () => text });
 
 async function need(text: string): Promise<EnhancementRules> {
@@ -26,7 +26,7 @@ async function need(text: string): Promise<EnhancementRules> {
   return rules ?? assert.fail(error?.message);
 }
 
-/** What is wrong with a text, one line for each problem. */
+/** Returns the problems of a text, one per line. */
 async function problemsIn(text: string): Promise<readonly string[]> {
   const { error } = await read(text);
   assert.ok(error, 'it is valid');
@@ -242,7 +242,7 @@ describe('a rules file', () => {
 
 const rulesOf = (model: string) => JSON.stringify({ default: { model } });
 
-/** Rules of a real file, watched with the real clock. */
+/** Watches the rules of a real file, with the real clock. */
 async function watching(text: string | undefined, isRequired = true) {
   const folder = await temporary();
   const file = join(folder.path, 'rules.json');
@@ -278,7 +278,7 @@ describe('rules in force', () => {
     assert.equal(hub.model(), 'a');
     await writeFile(hub.file, rulesOf('b'));
     await until(() => hub.model() === 'b');
-    // As editors write: another file takes the name.
+    // Editors save by renaming a new file to the old name.
     await writeFile(`${hub.file}.new`, rulesOf('c'));
     await rename(`${hub.file}.new`, hub.file);
     await until(() => hub.model() === 'c');

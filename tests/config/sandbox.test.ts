@@ -46,7 +46,7 @@ describe('mounts', () => {
       { mounts: ['/keys:/keys:rw', '/free:/free'], allow_sensitive: true },
       {
         async guard({ written }, how) {
-          // In any order: both paths are resolved at the same time.
+          // A map, because both paths are resolved concurrently and arrive in any order.
           asked.set(written, how);
           return written === '/keys' ? 'it has keys' : undefined;
         },

@@ -174,7 +174,7 @@ test('the process environment goes before .env', () => {
   assert.equal(mergeEnvironment({ ROUTER_PORT: '7000' }, dotenv)['ROUTER_PORT'], '7000');
 });
 
-// Ollama itself reads OLLAMA_HOST, so what it and its clients understand is in people's environment.
+// Ollama itself reads OLLAMA_HOST, so users may have set any form that Ollama and its clients understand.
 test.for([
   ['ollama', undefined, 'http://ollama:11434'],
   ['Ollama.example', '80', 'http://ollama.example:80'],
@@ -338,7 +338,7 @@ test('.env.example names every setting, with its default', async () => {
   const source = (await Promise.all(sources.map(readAll))).join('\n');
   const read = [
     ...source.matchAll(/(?:text|secret|choice|flag|list|address|number)\(\s*'([A-Z_]+)'/g),
-    // Read where they are needed.
+    // These variables are read in the places that need them, by name only.
     ...source.matchAll(/'(AGENTHUB_(?:SECRETS_DIR|PASSPHRASE))'/g),
   ].map(([, name = '']) => name);
   const named = [...example.matchAll(/^#([A-Z][A-Z_]+)=/gm)].map(([, name = '']) => name);

@@ -22,11 +22,11 @@ type Watching = AsyncDisposable & {
   readonly file: string;
   readonly source: ReturnType<typeof createConfigSource>;
   readonly changes: readonly ConfigChange[];
-  /** The messages of the log. */
+  /** Returns the messages of the log. */
   readonly said: () => readonly string[];
-  /** How often the files were read. */
+  /** Returns how often the config was read. */
   readonly reads: () => number;
-  /** Waits until these servers are in force. */
+  /** Waits until the config has these servers. */
   readonly has: (...names: readonly string[]) => Promise<void>;
 };
 
@@ -34,13 +34,15 @@ type Options = {
   readonly pollMs?: number;
   readonly quietMs?: number;
   readonly files?: Readonly<Record<string, string>>;
-  /** Of the config file, in the folder. */
+  /** Name of the config file in the folder. Default: `hub.json`. */
   readonly file?: string;
-  /** Done in the folder before anything is read. */
+  /** Runs in the folder before the first reading. */
   readonly prepare?: (folder: string) => Promise<void>;
 };
 
-/** A source on real files, with the real clock. It looks by itself only where a test says so. */
+/**
+ * Creates a source of real files with the real clock. By default it polls once an hour, so it depends on file events.
+ */
 async function watching(options: Options = {}): Promise<Watching> {
   const { quietMs = 50, pollMs = 3_600_000 } = options;
   const folder = await temporary();
@@ -82,7 +84,7 @@ async function watching(options: Options = {}): Promise<Watching> {
     },
   };
   const source = createConfigSource(first, { read, clock, log }, { quietMs, pollMs });
-  // It looks once by itself after each reading; what comes later it must hear of.
+  // The source checks the files once after each reading. For later changes, it depends on file events.
   const quiet = async () => {
     await until(() => timers <= 1);
     for (let turn = 0; turn < 3; turn++) await readFile(file).catch(() => {});
@@ -206,12 +208,12 @@ describe('however a file is saved, its new content is in force:', () => {
           execFileSync('mount', ['--bind', real, join(folder, 'hub.json')], { stdio: 'pipe' });
           isMounted = true;
         } catch {
-          // Said below, where the test can be skipped.
+          // The test is skipped below.
         }
       },
     });
     if (!isMounted) return skip('this user may not mount');
-    // Lazily, as a look at the file may be under way.
+    // A lazy unmount (-l), as a check of the file may be under way.
     using _ = { [Symbol.dispose]: () => void execFileSync('umount', ['-l', config.file]) };
     await writeFile(real, servers('two'));
     await config.has('two');
@@ -437,7 +439,7 @@ test('a source that is stopped hears nothing, and gives back what it held open',
 }) => {
   skip(process.platform !== 'linux', 'descriptors are counted in /proc');
   const count = () => readdirSync('/proc/self/fd').length;
-  // The first watch of a process opens what all of them share.
+  // The first watch of a process opens a descriptor that all watches share.
   await (await watching())[Symbol.asyncDispose]();
   const before = count();
   const opened = await Promise.all(Array.from({ length: 20 }, async () => await watching()));
@@ -468,12 +470,12 @@ test('YAML that a slow writer has cut at the end of a server takes no server awa
   const pass = async (milliseconds: number) => {
     for (let passedMs = 0; passedMs < milliseconds; passedMs += 100) {
       clock.advance(100);
-      // A look takes two turns at the disk, which serves in order.
+      // A check reads the disk twice, and the disk serves reads in order.
       for (let turn = 0; turn < 5; turn++) await readFile(file);
     }
   };
   const names = () => source.current.servers.map(({ name }) => name).join();
-  // It is read while it is empty, which is refused and no measure for what comes.
+  // An empty file is refused. The length of later texts is not compared with its length.
   await writeFile(file, '');
   assert.equal((await source.reload()).kind, 'refused');
   await writeFile(file, yaml('two'));
@@ -482,7 +484,7 @@ test('YAML that a slow writer has cut at the end of a server takes no server awa
   await writeFile(file, yaml('two', 'one', 'three'));
   await pass(300);
   await until(() => names() === 'two,one,three', names);
-  // One that stays so is meant.
+  // A shorter text is applied once it has stayed the same for long enough.
   await writeFile(file, yaml('one'));
   await pass(6_000);
   await until(() => names() === 'one', names);

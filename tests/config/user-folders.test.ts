@@ -20,7 +20,7 @@ describe('the folders of a user', () => {
       '/d/agenthub',
       '/s/agenthub/hubs',
     ],
-    // The specification has relative paths ignored, and an empty variable counts as not set.
+    // The XDG specification ignores relative paths, and treats an empty variable as not set.
     [
       'freebsd',
       { XDG_CONFIG_HOME: 'c', XDG_DATA_HOME: '', AGENTHUB_HOME: './here' },

@@ -15,7 +15,7 @@ const env = { HOST: 'localhost', EMPTY: '', A_1: 'one', NESTED: '${HOST}', undef
 
 const noSecrets: SecretValues = new Map();
 
-/** One string as the command of a server, which is where variables are filled in. */
+/** Expands the variables in a string, as the command of a server. */
 const expand = (text: string) => expandServer({ command: text }, [], env, noSecrets);
 
 describe('filled in', () => {
@@ -36,7 +36,7 @@ describe('filled in', () => {
     ['$${HOST}', '${HOST}'],
     ['$$${HOST}', '$localhost'],
     ['{"a": "${HOST}"}', '{"a": "localhost"}'],
-    // What a variable holds is a value, not text to look through again.
+    // The value of a variable is not expanded again.
     ['${NESTED}', '${HOST}'],
   ] as const)('%j becomes %j', ([text, expected]) => {
     const { value, problems } = expand(text);
@@ -121,7 +121,7 @@ describe('secrets', () => {
     ['${secret:KEY}', 'hunter2'],
     ['Bearer ${secret:KEY}@${HOST}', 'Bearer hunter2@localhost'],
     ['$${secret:KEY}', '${secret:KEY}'],
-    // A value is not looked through again.
+    // The value of a secret is not expanded again.
     ['${secret:db-pass.1}', '${HOST}$$'],
     ['${secret:NOPE:-fallback}', 'fallback'],
     ['${secret:KEY:-fallback}', 'hunter2'],
@@ -134,7 +134,7 @@ describe('secrets', () => {
   test.for([
     ['${secret:HOST}', 'secret HOST is not set. Run agenthub secret set HOST'],
     ['${secret:LOCKED}', 'secret LOCKED cannot be read: the keychain is locked. Unlock it'],
-    // A default is for a secret that is not set, not for one that cannot be read now.
+    // A default applies to a secret that is not set, not to one that cannot be read.
     ['${secret:LOCKED:-x}', 'secret LOCKED cannot be read: the keychain is locked. Unlock it'],
   ] as const)('%j cannot be read, which is no problem of the file', ([text, fault]) => {
     const { value, problems, secretFaults, unresolved } = expandSecret(text);

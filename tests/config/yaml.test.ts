@@ -15,7 +15,7 @@ function mapOf(text: string): SourceMap {
   return root;
 }
 
-/** The first entry, and the object in it. */
+/** Returns the first entry, and the object that is its value. */
 function groupOf(root: SourceMap): { readonly group: SourceEntry; readonly object: SourceMap } {
   const [group] = root.entries;
   assert.ok(group?.value.kind === 'map');
@@ -69,7 +69,7 @@ describe('is refused with the offset of the fault:', () => {
   });
 
   const nested = (depth: number) => `${'['.repeat(depth)}${']'.repeat(depth)}`;
-  /** 103 values, and 102 for each alias. */
+  /** Returns YAML with 103 values, and 102 more for each alias. */
   const repeated = (aliases: number) =>
     `a: &a [${'1,'.repeat(100)}]\nb: [${'*a,'.repeat(aliases)}]`;
 

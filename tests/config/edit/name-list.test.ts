@@ -4,7 +4,7 @@ import { withNameList } from '../../../hub/config/edit/name-list.ts';
 
 type Edit = { readonly names: readonly string[]; readonly isInherited?: boolean };
 
-/** The text with other names in `tools.deny` of the server `a`. */
+/** Returns the text with other names in `tools.deny` of the server `a`. */
 async function edited(file: 'json' | 'yaml', text: string, { names, isInherited = false }: Edit) {
   const list = { server: 'a', key: 'deny', names, isInherited } as const;
   return await withNameList(text, file, list);

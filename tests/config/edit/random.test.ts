@@ -4,9 +4,9 @@ import { isObject } from '#core';
 import { documentOf, parseText } from '../../../hub/config/document.ts';
 import { editableText } from '../../../hub/config/edit/text.ts';
 
-// Files as nobody writes them: what an edit makes of them is read again and compared.
+// Tests edits of random files: the edited text is parsed again and compared.
 
-/** The same choices in every run. */
+/** Returns random choices that are the same in every run. */
 function createChoices(seed: number) {
   let state = seed;
   const upTo = (count: number) => {

@@ -8,7 +8,7 @@ const entry = { image: 'new:1', args: ['a b', '$$5'], env: { KEY: '- x: "y"' } }
 const editable = async (text: string, file: string) =>
   await editableText(text, /\.ya?ml$/.test(file) ? 'yaml' : 'json');
 
-/** The text with another value for the entry of this name, or without it. */
+/** Returns the text with another value for the entry of this name, or without the entry. */
 async function edited(
   text: string,
   name: string,

@@ -23,7 +23,7 @@ const entry = { image: 'new:1' };
 
 const isRoot = process.getuid?.() === 0;
 
-/** Mounts, or says why a test cannot have it. */
+/** Mounts a file system. Returns undefined if this user may not mount. */
 function mount(...args: readonly string[]): Disposable | undefined {
   try {
     execFileSync('mount', args, { stdio: 'pipe' });
@@ -83,7 +83,9 @@ test('more edits than may wait are refused, to be tried again', async () => {
 });
 
 describe('when somebody else writes the file meanwhile', () => {
-  /** Another program that writes the file right before the hub does, so many times. */
+  /**
+   * Returns a `writeWhole` that another program precedes: it changes the file before each of the first `times` writes.
+   */
   const withOther = (times: number) => {
     let left = times;
     const write: typeof writeWhole = async (file, text, check) => {
@@ -171,7 +173,7 @@ describe('a file that cannot be written stays as it is, with nothing beside it:'
     await using folder = await temporary();
     const file = join(folder.path, 'hub.json');
     await writeFile(file, empty);
-    // Root may write everywhere, so the system's answer is given in its place.
+    // Root may write everywhere, so the test throws the system's error itself.
     const refusing: typeof writeWhole = async () => {
       throw Object.assign(new Error('EACCES: permission denied'), { code: 'EACCES' });
     };
