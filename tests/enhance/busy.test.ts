@@ -15,7 +15,7 @@ import { type RulesChanges, rulesOf } from './rules-of.ts';
 const clients = ['ash', 'birch', 'cedar', 'elm', 'fir', 'hazel', 'larch', 'maple'];
 const subjects = ['the kitchen', 'the garden', 'the cellar', 'the attic'];
 const model = 'llama3.2:3b';
-/** An answer to the prompt of a client has eight lines: it takes 2 s. */
+/** Time that the model takes for each line of its answer, in ms. An answer has eight lines, so it takes 2 s. */
 const stepMs = 250;
 const answer = (asked: Asked): string => {
   const [, subject = ''] = /describe (the [a-z]+(?: of [a-z]+)?)/.exec(promptOf(asked)) ?? [];
@@ -28,7 +28,7 @@ const promptOf = ({ messages }: Asked): string => {
 
 type Done = Enhancement & { readonly client: string };
 
-/** All clients send all their prompts at once. Resolves with the results in the order in which they came. */
+/** Sends all prompts of all clients at once. `done` lists the results in the order of their arrival. */
 function sendAll({ enhancer }: Pick<Scene, 'enhancer'>) {
   const done: Done[] = [];
   const all = clients.flatMap(client =>
@@ -60,17 +60,17 @@ async function openBusy(
   return Object.assign(scene, { clock, rule });
 }
 
-/** Moves the clock whenever the model works, until the condition holds. */
+/** Advances the clock whenever the model works, until the condition holds. */
 async function work(
   scene: Pick<Scene, 'ollama' | 'questions'> & { readonly clock: ManualClock },
   isDone: () => boolean,
 ): Promise<void> {
   const { ollama, clock } = scene;
   for (let seen = 0; !isDone();) {
-    // The answer to a question takes real time, which must not use up its time on this clock.
+    // Answering a question takes real time, which must not count on this clock.
     await until(() => isDone() || (ollama.works > seen && scene.questions === 0), 'work');
     seen = ollama.works;
-    // In halves: a prompt that is too late is returned 250 ms before its time is over.
+    // Two half steps, because a prompt that will be late is returned 250 ms before its time is over.
     for (const _ of [1, 2]) {
       clock.advance(stepMs / 2);
       await new Promise(resolve => setImmediate(resolve));
@@ -81,7 +81,7 @@ async function work(
 const allQueued = ({ models }: Pick<Scene, 'models'>) =>
   until(() => models.metrics().queues[0]?.waiting === 31, '31 prompts in the queue');
 
-/** Each round has one prompt of each client. */
+/** Fails unless each round contains at most one prompt of each client. */
 function assertFair(order: readonly string[]): void {
   for (let round = 0; round < order.length; round += clients.length) {
     const served = order.slice(round, round + clients.length);
@@ -138,7 +138,7 @@ describe('8 clients with 4 prompts each, at once, on a model that takes 2 s for 
     await allQueued(scene);
     await work(scene, () => done.length === 5);
     await scene.ollama.stop();
-    // The rest returns at once: three prompts open the breaker, which refuses the others.
+    // The other prompts return at once: three failures open the breaker, which refuses the rest.
     await all;
     const lost = done.slice(5);
     assert.ok(lost.every(({ source }) => source === 'unchanged'));
@@ -149,7 +149,7 @@ describe('8 clients with 4 prompts each, at once, on a model that takes 2 s for 
     assert.ok(isOpen());
     await scene.ollama.start();
     const backMs = scene.clock.monotonic();
-    // The first probe may still use its time before Ollama was back.
+    // The first probe may have begun before Ollama was back, and then takes its whole time.
     while (isOpen()) {
       scene.clock.advance(2_000);
       await new Promise(resolve => setTimeout(resolve, 20));
@@ -199,13 +199,13 @@ test('calls are grouped by model where Ollama holds only one in memory', async (
   );
   await work(scene, () => done === 8);
   await all;
-  // The hub finds out by the first change of the model, while the next calls are under way.
+  // The hub learns of the limit at the first change of the model, when the next calls are already under way.
   assert.ok(scene.ollama.loads <= 5, `${scene.ollama.loads} loads for 8 prompts`);
 });
 
 const url = process.env['OLLAMA_URL'];
 
-/** An enhancer over it, with a model that it has. */
+/** Opens an enhancer over the Ollama at OLLAMA_URL, with one of its models. */
 async function openReal() {
   const clock = systemClock;
   await using probe = await openScene({ url, clock });
@@ -225,14 +225,14 @@ async function openReal() {
   return { ...scene, clock, rule, chatter };
 }
 
-/** The context with which it holds a model in memory. */
+/** Returns the size of the context with which Ollama holds a model in memory; undefined if it does not. */
 async function contextIn(chatter: string): Promise<unknown> {
   const { models } = await new Ollama({ host: url ?? '' }).ps();
   const found: object = models.find(({ name }) => name === chatter) ?? {};
   return 'context_length' in found ? found.context_length : undefined;
 }
 
-/** Ends what it still does for calls of other tests, which have other contexts. */
+/** Unloads the model, and so ends pending work for calls of other tests, which have other contexts. */
 async function unload(chatter: string): Promise<void> {
   await new Ollama({ host: url ?? '' }).generate({ model: chatter, prompt: '', keep_alive: 0 });
   await vi.waitUntil(async () => (await contextIn(chatter)) === undefined, 60_000);
@@ -272,7 +272,7 @@ describe.skipIf(url === undefined)('a real Ollama, at OLLAMA_URL', () => {
     );
     for (const { enhanced, reason } of done) assert.ok(enhanced || reason);
     assert.equal(scene.breaker.state, 'closed');
-    // A prompt that got no turn left the queue: the turns were shared among the clients.
+    // A prompt that got no turn has left the queue. The others show that the clients shared the turns.
     const served = clients.map(
       client =>
         done.filter(one => one.client === client && one.attempts[0]?.kind !== 'queue').length,

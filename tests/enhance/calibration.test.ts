@@ -8,7 +8,7 @@ import { createTable } from '#store';
 import { type CalibrationPair, createCalibration } from '../../hub/enhance/calibration.ts';
 import shippedPairs from '../../hub/enhance/assets/calibration-pairs.json' with { type: 'json' };
 
-/** Pairs of numbers: their difference is the angle between the vectors, in degrees. */
+/** Pairs of numbers. Their difference is the angle between their vectors, in degrees. */
 const pairs: readonly CalibrationPair[] = [
   { kind: 'same', a: '0', b: '10' },
   { kind: 'trap', a: '0', b: '40' },
@@ -19,7 +19,7 @@ const pairs: readonly CalibrationPair[] = [
 const compare = (_a: string, b: string) =>
   ({ verdict: b.includes('differs') ? 'different' : 'alike', why: '' }) as const;
 const cosine = (degrees: number) => Math.cos((degrees * Math.PI) / 180);
-/** A tenth of the way from the similarity of the worst wrong pair to 1. */
+/** Similarity of the worst wrong pair, plus a tenth of the distance from there to 1. */
 const expected = Number((cosine(40) + 0.1 * (1 - cosine(40))).toFixed(3));
 
 function openCalibration(
@@ -29,13 +29,13 @@ function openCalibration(
   const clock = createManualClock();
   const { log, logged } = createRecordingLog();
   const texts: string[] = [];
-  /** `scale` makes another model of it. */
+  /** Embedding model of the test. Another `scale` makes it another model. */
   const model = {
     digest: 'one',
     scale: 1,
     fails: false,
     isBusy: false,
-    /** Answers come when it is resolved. */
+    /** Delays the answers of the model until it resolves. */
     held: Promise.resolve(),
   };
   const models = {
@@ -55,10 +55,10 @@ function openCalibration(
 }
 type Opened = ReturnType<typeof openCalibration>;
 
-/** Lets all promises that are settled go on. */
+/** Waits until the callbacks of all settled promises have run. */
 const settle = () => new Promise(resolve => setImmediate(resolve));
 
-/** Lets as many pairs be compared. */
+/** Lets the calibration compare `count` more pairs. */
 async function compareMore({ clock }: Opened, count: number): Promise<void> {
   for (let done = 0; done < count; done++) {
     clock.advance(200);

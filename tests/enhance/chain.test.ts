@@ -18,7 +18,7 @@ const infoOf = (name: string, more: Partial<ModelInfo> = {}): ModelInfo => ({
   ...more,
 });
 
-/** What a model does once it is asked. */
+/** Answers a request to a model. */
 type Script = (request: CompletionRequest, signal: AbortSignal) => Promise<string> | string;
 
 const broken =
@@ -29,7 +29,7 @@ const broken =
 
 const silentModel: Script = () => new Promise<never>(() => {});
 
-/** A chain of the models `first` and `second`, over scripts. */
+/** Creates a chain of the models `first` and `second`, which are scripts. */
 function openChain(
   scripts: { readonly first: Script; readonly second?: Script },
   options: RulesChanges & {
@@ -85,7 +85,7 @@ function openChain(
   };
 }
 
-/** Lets all promises that are settled go on. */
+/** Waits until the callbacks of all settled promises have run. */
 const settle = () => new Promise(resolve => setImmediate(resolve));
 
 describe('the time of a prompt', () => {

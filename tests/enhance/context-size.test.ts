@@ -21,6 +21,6 @@ test('all calls of a model have the largest num_ctx of the rules that use it', (
   const sizes = ['small', 'large', 'usual', 'spare', 'judge'].map(model =>
     contextSizeOf(model, rules, 'usual'),
   );
-  // A model of the fallback chain is called by all rules, and a judge that no rule uses by none.
+  // Every rule can call a model of the fallback chain. No rule calls a judge that only judges.
   assert.deepEqual(sizes, [4096, 16_384, 512, 16_384, undefined]);
 });

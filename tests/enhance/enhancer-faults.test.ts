@@ -6,10 +6,10 @@ import { type Fault, busy } from '../doubles/ollama.ts';
 import { openScene } from './enhancer-scene.ts';
 import { quick } from './rules-of.ts';
 
-/** A busy machine is late. */
+/** Time by which a result may be late on a busy machine, in ms. */
 const lateMs = 500;
 
-/** A port at which nobody listens. */
+/** Returns a URL on this machine where nothing listens. */
 async function deadUrl(): Promise<string> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -20,7 +20,7 @@ async function deadUrl(): Promise<string> {
 }
 
 type Kind = string;
-/** A fault of Ollama's answers at a path, what each model is found to do, and what is said of it. */
+/** Faults of Ollama's answers at a path, with the kinds of the failed attempts and the reason in the result. */
 const faults: readonly (readonly [string, string, Fault, readonly Kind[], RegExp])[] = [
   ['hangs before it says what it has', '/api/tags', { kind: 'hang' }, ['timeout'], /within/],
   ['hangs from the first call on', '*', { kind: 'hang' }, ['timeout'], /within 1 s/],
@@ -110,7 +110,7 @@ describe('with an Ollama that', () => {
       );
       assert.match(done.reason ?? '', why);
       assert.ok(done.tookMs < quick.totalMs + lateMs, `${done.tookMs} ms`);
-      // Nothing of it was kept.
+      // No failed answer was cached.
       scene.ollama.heals();
       assert.equal((await scene.exact.stats()).entries, 0);
     },

@@ -18,7 +18,7 @@ describeWithEngine('enhancers that share a Redis', () => {
   beforeAll(async () => void (redis = await startRedis()));
   afterAll(() => redis?.[Symbol.asyncDispose]());
 
-  /** Of caches with one prefix each is that of another hub. */
+  /** Opens a cache in Redis. Each hub opens one; caches of one prefix share their entries. */
   async function openCache(prefix: string, reachMs: number): Promise<ExactCache & AsyncDisposable> {
     const createRedisCache = await loadRedisCache();
     const cache = createRedisCache(
@@ -37,7 +37,7 @@ describeWithEngine('enhancers that share a Redis', () => {
     });
   }
 
-  /** Two hubs over one Ollama, that of the first. */
+  /** Opens two hubs with caches of one prefix, which share the first hub's Ollama. */
   async function openTwo(rule: typeof patient | typeof brief, reachMs = 25) {
     const stack = new AsyncDisposableStack();
     const prefix = `enhancers-${randomUUID()}:`;
@@ -52,7 +52,7 @@ describeWithEngine('enhancers that share a Redis', () => {
   }
 
   test('ask the model once for each hub for 200 equal prompts at the same time', async () => {
-    // A Redis that a busy machine keeps waiting is none: nothing would be kept.
+    // On a busy machine, a short limit would make Redis count as down, and nothing would be cached.
     await using hubs = await openTwo(patient, 5_000);
     const held = Promise.withResolvers<void>();
     hubs.one.ollama.fails('/api/chat', { kind: 'slow', until: held.promise }, 2);
@@ -120,7 +120,7 @@ describeWithEngine('enhancers that share a Redis', () => {
       }
       const away = await hubs.two.enhance('three');
       assert.equal(away.prompt, improvedOf('three'));
-      // Nothing is kept while it is away, and nothing fails.
+      // While Redis is down, nothing is cached, and nothing fails.
       assert.equal((await hubs.two.enhance('three')).source, 'model');
     } finally {
       await redis.start();

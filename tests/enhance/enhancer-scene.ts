@@ -1,4 +1,4 @@
-// Loaded at the first call else, for which a test with short waits would wait.
+// Loads the package early. Otherwise its import at the first call would exceed the short timeouts of tests.
 import 'ollama';
 import { type ExactCache, createMemoryCache } from '#cache';
 import { type Clock, systemClock } from '#core';
@@ -16,14 +16,14 @@ import { type Breaker, createBreaker } from '#resilience';
 import { type OllamaDouble, type OllamaDoubleOptions, startOllama } from '../doubles/ollama.ts';
 import { type RulesChanges, rulesOf } from './rules-of.ts';
 
-/** A signal that nobody aborts. */
+/** Signal that never aborts. */
 export const never = new AbortController().signal;
 
 export const roomy = { maxEntries: 1000, maxBytes: 2 ** 24 } as const;
 
 type SceneOptions = RulesChanges & {
   readonly exact?: ExactCache;
-  /** Another Ollama than the scene's own; undefined is none at all. */
+  /** URL of another Ollama than the scene's own; if undefined, there is no Ollama. */
   readonly url?: string | undefined;
   readonly ollama?: OllamaDoubleOptions;
   readonly semantic?: (models: Models) => SemanticCache;
@@ -31,7 +31,7 @@ type SceneOptions = RulesChanges & {
   readonly clock?: Clock;
 };
 
-/** An enhancer over an Ollama, until disposed. */
+/** Enhancer over an Ollama, until disposed. */
 export type Scene = AsyncDisposable & {
   readonly ollama: OllamaDouble;
   readonly models: Models;
@@ -39,20 +39,22 @@ export type Scene = AsyncDisposable & {
   readonly exact: ExactCache;
   readonly enhancer: Enhancer;
   readonly logged: readonly Logged[];
-  /** Other rules hold from now on. */
+  /** Replaces the rules. */
   follow(changes: RulesChanges): void;
   enhance(
     prompt: string,
     more?: Omit<EnhanceRequest, 'prompt'>,
     signal?: AbortSignal,
   ): Promise<Enhancement>;
-  /** The models that were asked to complete, in order. */
+  /** Returns the models that were asked for completions, in order. */
   asked(): readonly string[];
-  /** Number of requests to Ollama without an answer, besides those for which its models work. */
+  /** Number of unanswered requests to Ollama, besides those for which a model is working. */
   readonly questions: number;
 };
 
-/** The models that an Ollama was asked to complete with, in order; loading one is none. */
+/**
+ * Returns the models that an Ollama was asked for completions, in order. Requests that only load a model do not count.
+ */
 export const askedOf = (ollama: OllamaDouble): readonly string[] =>
   ollama
     .received('/api/chat')

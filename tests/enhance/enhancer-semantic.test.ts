@@ -1,4 +1,4 @@
-// Loaded at the first call else, for which a test with short waits would wait.
+// Loads the package early. Otherwise its import at the first call would exceed the short timeouts of tests.
 import '@qdrant/js-client-rest';
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
@@ -17,17 +17,17 @@ import { type Scene, never, openScene } from './enhancer-scene.ts';
 
 const lateMs = 500;
 const prompt = 'explain how the file config.yaml is parsed';
-/** Other words, so that the exact cache does not find it. */
+/** The same prompt in other words, so that the exact cache does not find it. */
 const reworded = 'describe the way the file config.yaml is parsed';
-/** Nearly all its words, and not the same. */
+/** A prompt with nearly the same words, but another meaning. */
 const otherWay = 'explain how the file config.yaml is not parsed';
 
-/** An enhancer whose prompts may be found by others that mean the same. */
+/** Enhancer with a semantic cache, which finds prompts of the same meaning. */
 type NearScene = Scene & { readonly vectors: Vectors };
 
 type Options = RulesChanges & { readonly vectors?: Vectors };
 
-/** Cosines of the double say nothing of meaning: what is near is up to the guards. */
+/** The cosines of the double say nothing about meaning, so a low threshold leaves the decision to the guards. */
 const near = { threshold: 0.2, cacheMode: 'threshold' } as const;
 
 async function openNear(options: Options = {}): Promise<NearScene> {
@@ -61,7 +61,7 @@ async function openNear(options: Options = {}): Promise<NearScene> {
   return { ...scene, vectors, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }
 
-/** Improves a prompt, and waits until others can find it. */
+/** Improves a prompt, and waits until the semantic cache contains it. */
 async function keep(scene: NearScene, text: string, client?: string): Promise<void> {
   const before = (await scene.vectors.stats()).entries ?? 0;
   assert.equal((await scene.enhance(text, { client })).source, 'model');

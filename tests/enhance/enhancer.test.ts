@@ -11,7 +11,7 @@ import { openScene, roomy } from './enhancer-scene.ts';
 const improved = improvedOf('make it good');
 const patient = { rule: { totalMs: 20_000, firstTokenMs: 10_000, loadMs: 10_000 } } as const;
 
-/** A cache that tells how many have asked it so far. */
+/** Creates a cache that counts its lookups. */
 function countingCache() {
   const exact = createMemoryCache(roomy, { clock: systemClock });
   let asked = 0;
@@ -55,7 +55,7 @@ describe('a prompt', () => {
 
   test('with half a character, as clients cut texts, is improved', async () => {
     await using scene = await openScene();
-    // Ollama reads the half as U+FFFD.
+    // Ollama reads the unpaired surrogate as U+FFFD.
     scene.ollama.says(() => improvedOf('make it good \ufffd'));
     const { prompt, reason } = await scene.enhance('make it good \ud83d');
     assert.deepEqual([prompt, reason], [improvedOf('make it good \ufffd'), undefined]);
@@ -199,7 +199,7 @@ describe('the result of a model', () => {
     await using scene = await openScene();
     await scene.enhance('make it good');
     scene.ollama.add(modelNamed('llama3.2:3b', { digest: 'f'.repeat(64) }));
-    // What is known of models is as of half a minute ago, and a pull makes it known anew.
+    // The hub keeps its list of models for 30 s, and reads it again after a pull.
     await scene.models.pull('phi3:mini', () => {}, AbortSignal.timeout(5_000));
     assert.equal((await scene.enhance('make it good')).source, 'model');
   });

@@ -10,9 +10,12 @@ const verdictOf = (a: string, b: string) => {
   return verdict;
 };
 
-/** Prompts of the tuning half that another prompt resembles. */
+/** Pairs of the tuning half whose prompts are similar, but not the same. */
 const traps = readPairs().filter(({ half, same }) => half === 'tuning' && !same);
-/** Whether a word of a prompt is changed. The short form changes every ninth word, at other places in each prompt. */
+/**
+ * Returns true if the word at this place is changed. The short form changes every ninth word, at other places in each
+ * prompt.
+ */
 const isTried = (place: number) => isLong || place % 9 === 0;
 
 describe('the same are', () => {
@@ -218,7 +221,7 @@ describe('of the prompts of the tuning half', () => {
     for (const [number, prompt] of prompts.entries()) {
       const words = prompt.split(' ');
       for (const [at] of words.entries()) {
-        // Each of the negations at other places.
+        // In the short form, each negation is inserted at other places.
         if (!isTried(number + at + negations.indexOf(negation))) continue;
         const other = words.toSpliced(at, 0, negation).join(' ');
         assert.ok(!isHit(prompt, other), other);
@@ -227,20 +230,20 @@ describe('of the prompts of the tuning half', () => {
   });
 
   test('none is one with two of its names in each other’s place', () => {
-    // "I" and "I'm" are written like names.
+    // "I" and "I'm" start with a capital letter, but are not names.
     const isName = (word = '') =>
       !/^I\b/.test(word) && /[/_.\d]|^\p{Lu}|\p{Ll}\p{Lu}/u.test(word.replace(/\W+$/, ''));
     const swapped = new Set(['and', 'or']);
-    // The order of what is compared does not matter.
+    // The order of compared things does not matter.
     for (const prompt of prompts.filter(text => !text.startsWith('Compare'))) {
       const words = prompt.split(' ');
       for (let i = 1; i < words.length; i++)
         for (let j = i + 1; j < words.length; j++) {
           const [first = '', second = ''] = [words[i], words[j]];
-          // What "and" joins may change places.
+          // Names that "and" or "or" joins may change places.
           const isJoined = j === i + 2 && swapped.has(words[i + 1] ?? '');
           const isOpener = /[.?!:]$/.test(words[i - 1] ?? '') || /[.?!:]$/.test(words[j - 1] ?? '');
-          // "December 24" is "24 December".
+          // "December 24" is the same as "24 December".
           const isDate = j === i + 1 && /^\d+\W?$/.test(second) && /^\p{Lu}\p{Ll}+$/u.test(first);
           if (
             isDate ||

@@ -24,10 +24,10 @@ function openJudgements(
   return { clock, logged, table, judgements, models };
 }
 
-/** Lets all promises that are settled go on. */
+/** Waits until the callbacks of all settled promises have run. */
 const settle = () => new Promise(resolve => setImmediate(resolve));
 
-/** Pairs of one class. */
+/** Returns two prompts about the subject that differ in the same words for each subject. */
 const pairOf = (subject: string) =>
   [`explain how ${subject} works`, `describe the way ${subject} works`] as const;
 

@@ -5,7 +5,7 @@ import { type ModelInfo, ModelFailure } from '#models';
 import { createModelDigests } from '../../hub/enhance/model-digests.ts';
 import { never } from './enhancer-scene.ts';
 
-/** An Ollama that says what a test lets it, or nothing. */
+/** Creates an Ollama whose answers about models the test controls. By default it never answers. */
 function scene() {
   const clock = createManualClock();
   let find: () => Promise<ModelInfo | undefined> = () => new Promise(() => {});

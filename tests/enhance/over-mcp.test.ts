@@ -53,7 +53,7 @@ test('a client of a hub as it is run has its prompts improved, and those in its 
   const editor = await connect('editor');
   const { tools } = await editor.listTools();
   assert.ok(tools.some(({ name }) => name === 'agenthub_enhance_prompt'));
-  // The SDK checks the result by the schema that was listed.
+  // The SDK validates the result against the listed output schema.
   const called = await editor.callTool({
     name: 'agenthub_enhance_prompt',
     arguments: { prompt: 'make it good' },
@@ -81,7 +81,7 @@ test('a client of a hub as it is run has its prompts improved, and those in its 
   const text = improvedOf('Greet Ada warmly.');
   assert.deepEqual(greeted.messages, [{ role: 'user', content: { type: 'text', text } }]);
 
-  // By the header, whatever a client calls itself.
+  // The header determines the client, regardless of its `clientInfo`.
   const other = { name: 'other', version: '1' };
   const headers = { 'X-Client-Name': 'editor' };
   const requestInit = { headers };

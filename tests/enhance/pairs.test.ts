@@ -16,12 +16,12 @@ import {
 import { rulesOf } from './rules-of.ts';
 
 const pairs = readPairs();
-/** The pairs of the first two rounds that were not used in development. */
+/** Pairs of the first two rounds that were not used in development. */
 const frozen = readPairs(['prompt-pairs', 'prompt-pairs-held-out']).filter(
   ({ half }) => half === 'frozen',
 );
 
-/** Prompts of two pairs that are one request indeed. */
+/** Similar prompts of different pairs that do mean the same. */
 const sameByChance = [
   ["What's new in Python 3.12?", 'What are the new features in Python 3.12?'],
   [
@@ -50,11 +50,11 @@ const sameByChance = [
   ],
 ];
 
-/** What the tests of single pairs compare. */
+/** Result of the guards for one pair. */
 type Reading = {
   readonly pair: PromptPair;
   readonly isSame: boolean;
-  /** The canonical forms of both prompts. */
+  /** Canonical forms of both prompts. */
   readonly forms: readonly [string, string];
   readonly keys: readonly [string, string];
 };
@@ -65,7 +65,7 @@ describe('the pairs', () => {
     const rule = createRuleBook(() => rulesOf({ rule: { cacheMode: 'off' } }), 'm').choose();
     const formOf = (text: string) => canonicalOf(text).sequence.join('\n');
     const keyOf = (text: string) => keysOf(rule, 'digest', text).key;
-    // Pair by pair: the guards remember the canonical forms of the latest prompts only.
+    // One pair at a time, because the guards remember only the canonical forms of the latest prompts.
     readings = pairs.map(pair => ({
       pair,
       isSame: verdictOf(pair) === 'same',
@@ -93,7 +93,7 @@ describe('the pairs', () => {
     const shared = [...alike.values()].filter(
       group => new Set(group.map(({ pair }) => pair)).size > 1,
     );
-    // Prompts that stand in two pairs, letter by letter, are no mistake.
+    // Two pairs may contain the same prompt, letter by letter.
     const mistaken = shared
       .map(group => new Set(group.filter(({ same }) => !same).map(({ text }) => text)))
       .filter(({ size }) => size > 1)

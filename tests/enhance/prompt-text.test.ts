@@ -25,7 +25,7 @@ const ruleOf = (systemPrompt: string, num_ctx: number) => ({
   options: { ...defaultRules.default.options, num_ctx },
 });
 
-/** Bytes of what is sent besides the prompt and the system prompt. */
+/** Bytes of the text that is sent in addition to the prompt and the system prompt. */
 const { system: instructions, prompt: delimiters } = frame('', '');
 const padding = (3 - ((instructions.length + delimiters.length) % 3)) % 3;
 const framed = (instructions.length + delimiters.length + padding) / 3;

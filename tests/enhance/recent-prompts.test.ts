@@ -48,7 +48,7 @@ describe('a prompt that came lately', () => {
     await scene.enhance(prompt);
     assert.ok(scene.enhancer.atHand({ prompt }));
     scene.ollama.remove('llama3.2:3b');
-    // What is pulled has Ollama asked again for what it has.
+    // After a pull, the hub reads Ollama's list of models again.
     await scene.models.pull('llama3.2:3b', () => {}, AbortSignal.timeout(5_000));
     assert.equal(scene.enhancer.atHand({ prompt }), undefined);
   });

@@ -7,7 +7,7 @@ export type RulesChanges = {
   readonly fallbackChain?: readonly string[];
 };
 
-/** The rule of most tests: short waits, so that what hangs is over soon. */
+/** Rule of most tests. It has short timeouts, so that hanging calls end soon. */
 export const quick = {
   model: 'llama3.2:3b',
   systemPrompt: 'Improve the prompt.',

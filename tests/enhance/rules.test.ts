@@ -9,7 +9,7 @@ import { type RulesChanges, quick, rulesOf } from './rules-of.ts';
 import { openScene, roomy } from './enhancer-scene.ts';
 
 const prompt = 'rename the file config.yaml to settings.yaml';
-/** The same canonical form. */
+/** Prompt with the same canonical form as `prompt`. */
 const polite = 'Please rename the file config.yaml to settings.yaml, thanks';
 const otherWay = 'rename the file settings.yaml to config.yaml';
 const off = { rule: { cacheMode: 'off' } } as const;
@@ -19,7 +19,7 @@ function canonicalKey(text: string, changes: RulesChanges = off, client?: string
   return keysOf(chosen, 'digest', text).key;
 }
 
-/** Which pairs of prompts share one: pairs.test.ts. */
+/** pairs.test.ts tests which pairs of prompts share a canonical key. */
 describe('the canonical key', () => {
   test('differs between clients and system prompts', () => {
     const keys = [

@@ -1,10 +1,10 @@
 import type { Judge, Judgement } from '../../hub/enhance/judge.ts';
 
-/** A judge whose answers a test gives. */
+/** Judge whose answers a test sets. */
 type ScriptedJudge = Judge & {
-  /** What was asked, in order. */
+  /** Pairs of prompts that the judge was asked about, in order. */
   readonly asked: (readonly [a: string, b: string])[];
-  /** The next answers; a promise makes it wait. */
+  /** Answer to the next questions. A promise delays them. */
   answer: Judgement | Promise<Judgement>;
 };
 

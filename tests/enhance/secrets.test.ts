@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { holdsSecret } from '../../hub/enhance/secrets.ts';
 
-/** Written in pieces, so that no scanner takes this file for a leak. */
+/** Joins the parts of a secret, which is split so that no scanner reports this file as a leak. */
 const made = (...parts: readonly string[]) => parts.join('');
 const long = 'Zk39dLq0Xv7TbN2mRw8YcPf5';
 

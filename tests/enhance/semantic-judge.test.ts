@@ -5,7 +5,7 @@ import { scriptedJudge } from './scripted-judge.ts';
 
 const first = 'How do I undo my last git commit?';
 const reworded = 'Is there a good way to take back my last git commit?';
-/** It differs from `kept` in the same words. */
+/** Two prompts that differ in the same words as `first` and `reworded`. */
 const [kept, likeIt] = [
   'How do I undo my last svn merge?',
   'Is there a good way to take back my last svn merge?',

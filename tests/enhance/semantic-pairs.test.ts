@@ -21,11 +21,11 @@ import {
 } from '../bench/pairs-table.ts';
 import { type OllamaDouble, startOllama } from '../doubles/ollama.ts';
 
-/** The pairs of the first two rounds that were not used in development. */
+/** Pairs of the first two rounds that were not used in development. */
 const frozen = readPairs(['prompt-pairs', 'prompt-pairs-held-out']).filter(
   ({ half }) => half === 'frozen',
 );
-/** Those of them that a cache looks up: the short form takes a sixth. */
+/** Pairs of `frozen` that a cache looks up. The short form takes every sixth pair. */
 const lookedUp = frozen.filter((_, at) => isLong || at % 6 === 0);
 
 const stack = new AsyncDisposableStack();
@@ -53,7 +53,7 @@ beforeAll(async () => {
 });
 afterAll(() => stack.disposeAsync());
 
-/** What the judge is asked about. */
+/** Returns the pair that the judge is asked about. */
 function askedPair(messages: unknown): PromptPair {
   const last: unknown = Array.isArray(messages) ? messages.at(-1) : undefined;
   const content: unknown = isObject(last) ? JSON.parse(String(last['content'])) : undefined;
@@ -64,7 +64,7 @@ const answering = (answer: (same: boolean) => string) =>
   ollama.says(({ messages }) => answer(askedPair(messages).same));
 const truly = (same: boolean) => JSON.stringify({ same });
 
-/** Whatever the embedding model thinks of two prompts, the guards and the judge see them. */
+/** With this threshold, all pairs reach the guards and the judge, whatever the embedding model finds. */
 const anything = { mode: 'verified', threshold: -1 } as const;
 
 describe('of the frozen half', { timeout: 120_000 }, () => {
@@ -84,7 +84,7 @@ describe('of the frozen half', { timeout: 120_000 }, () => {
     assert.deepEqual(malformed.cells, alone.cells);
     assert.equal(percentOf(right, 'traps'), percentOf(alone, 'traps'));
     assert.ok(percentOf(right, 'same meaning') > 2 * 14);
-    // The guards say no to most traps before the judge is asked.
+    // The guards refuse most traps before the judge is asked.
     assert.ok(percentOf(yes, 'traps') <= 10);
     assert.ok(percentOf(wrong, 'traps') <= 10);
   });

@@ -14,12 +14,12 @@ import { createSemanticCache } from '../../hub/enhance/semantic.ts';
 import { never } from './semantic-scene.ts';
 
 const url = process.env['OLLAMA_URL'];
-/** What works in the background does not pause. */
+/** Clock without pauses between the steps of background work. */
 const clock: Clock = { ...systemClock, after: (_delayMs, work) => systemClock.after(0, work) };
 const first = 'How do I undo my last git commit?';
 const reworded = 'How can I undo my last commit in git?';
 const judged = 'Is there a good way to take back my last git commit?';
-/** To these guards `reworded` is alike, and of `judged` they are unsure. */
+/** Guards that find `reworded` alike, and are unsure about `judged`. */
 const compare = (a: string, b: string) => {
   if (a === reworded) return { verdict: 'alike', why: 'explained' } as const;
   return a === judged ? ({ verdict: 'unsure', why: 'other words' } as const) : compareGuarded(a, b);
@@ -40,7 +40,7 @@ async function openReal() {
   const listed = await models.list(never);
   const modelFor = (capability: string) =>
     listed.find(({ capabilities }) => capabilities?.includes(capability))?.name ?? assert.fail();
-  /** A hub with the same files. */
+  /** Opens a cache on the same files, as the next run of a hub does. */
   const open = () => {
     const tableIn = (name: string) =>
       createTable({ file: join(folder, name), maxEntries: 100 }, { log: silent });

@@ -16,17 +16,17 @@ import {
 } from '../../hub/enhance/semantic.ts';
 import { type OllamaDouble, startOllama } from '../doubles/ollama.ts';
 
-/** A signal that nobody aborts. */
+/** Signal that never aborts. */
 export const never = new AbortController().signal;
 
-/** A semantic cache over real vectors and an Ollama without models behind it. */
+/** Semantic cache over real vectors, and an Ollama double without real models. */
 export type SemanticScene = AsyncDisposable & {
   readonly ollama: OllamaDouble;
   readonly models: Models;
   readonly vectors: Vectors;
   readonly clock: ManualClock;
   readonly cache: SemanticCache;
-  /** Another cache over the same vectors and tables. */
+  /** Creates another cache over the same vectors and tables. */
   another(judge?: Judge, options?: Partial<SemanticOptions>): SemanticCache;
   find(prompt: string, lookup?: Partial<Lookup>): ReturnType<SemanticCache['find']>;
   store(
@@ -36,14 +36,14 @@ export type SemanticScene = AsyncDisposable & {
   ): Promise<string | undefined>;
 };
 
-/** Candidates are all that is kept, however little alike, so that nothing but the rest decides. */
+/** Lookup for which every stored prompt is a candidate, however little alike, so that the threshold decides nothing. */
 export const lookup: Lookup = {
   scope: 'scope',
   mode: 'verified',
   threshold: { value: -1, from: 'rule' },
 };
 
-/** Tables in memory. */
+/** Creates tables in memory. */
 export function openTables() {
   const open = () => createTable({ file: undefined, maxEntries: 1_000 }, { log: silent });
   return { thresholds: open(), judgements: open() };
@@ -95,7 +95,7 @@ export async function openSemantic(
   };
 }
 
-/** Time goes on until nothing waits for the judge. */
+/** Advances the clock until no pair waits for the judge. */
 export async function untilIdle({
   cache,
   clock,

@@ -14,7 +14,7 @@ import { never } from './enhancer-scene.ts';
 import { createRuleBook } from '../../hub/enhance/rules.ts';
 import { rulesOf } from './rules-of.ts';
 
-/** A source of caches that find nothing, with the models that each was loaded for. */
+/** Creates a source of caches that find nothing, and records the models for which each cache was loaded. */
 function openSource(first: EnhancementRules) {
   let rules = first;
   const loaded: SemanticModels[] = [];
@@ -102,7 +102,7 @@ describe('the semantic cache', () => {
   });
 });
 
-/** Improves a prompt in a process of its own. Resolves with what that process loaded, and the files it made. */
+/** Improves a prompt in a new process. Returns the modules that the process loaded, and the files it created. */
 async function improveApart(ollama: OllamaDouble, rules: object) {
   const folder = await mkdtemp(join(tmpdir(), 'agenthub-loader-'));
   const rulesFile = join(folder, 'rules.json');

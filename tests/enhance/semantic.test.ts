@@ -147,7 +147,7 @@ describe('a prompt', () => {
   });
 });
 
-/** Guards to which all prompts about the last commit are alike. */
+/** Guards that find all prompts about the last commit alike. */
 const lenient = (a: string, b: string) => {
   const found = compareGuarded(a, b);
   const isAlike = found.verdict === 'unsure' && b.includes('my last git commit');
@@ -157,13 +157,13 @@ const long = `How do I undo my last git commit ${'without losing the changes tha
 const longReworded = long.replace('How do I', 'How can I');
 const guarded = { mode: 'guarded', threshold: undefined } as const;
 
-/** Time goes on until the embedding model of a cache is calibrated. */
+/** Advances the clock until the embedding model of the cache is calibrated. Returns the threshold. */
 async function untilCalibrated({ clock, cache }: Pick<SemanticScene, 'clock' | 'cache'>) {
   for (;;) {
     const { threshold } = (await cache.stats()).calibration;
     if (threshold !== undefined) return threshold;
     clock.advance(200);
-    // Time must not run ahead of the calls that are under way, whose timeouts it counts.
+    // Pending calls need real time, and their timeouts run on this clock, so it must not advance too fast.
     await new Promise(resolve => setTimeout(resolve, 2));
   }
 }

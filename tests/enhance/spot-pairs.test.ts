@@ -6,7 +6,7 @@ import { spotsOf } from '../../hub/enhance/spots.ts';
 
 const spotsIn = (text: string) => spotsOf(canonicalOf(text), true).spots;
 
-/** The words of a prompt with those that they are paired with in another one. */
+/** Returns the words of a prompt with the words of the other prompt that they are paired with. */
 function paired(a: string, b: string) {
   const [spots, others] = [spotsIn(a), spotsIn(b)];
   const [mine, theirs] = [spots, others].map(list => list.map(({ raw }) => raw));

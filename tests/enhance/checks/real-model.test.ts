@@ -7,7 +7,7 @@ import { openScene } from '../enhancer-scene.ts';
 
 const url = process.env['OLLAMA_URL'];
 
-/** Prompts, and what a result must have as written. */
+/** Prompts, each with the words that its improved version must contain unchanged. */
 const details: readonly (readonly [string, ...string[]])[] = [
   ['explain the function parseHeader in src/net/head.ts', 'parseHeader', 'src/net/head.ts'],
   ['summarize https://example.com/a?b=17 in 250 words', 'https://example.com/a?b=17', '250'],
