@@ -70,7 +70,7 @@ describe('an hour', () => {
       spend(90);
       clock.advance(minuteMs);
     }
-    // 270 were spent: two of three have to go.
+    // 270 tokens were spent, so two of the three entries must expire.
     assert.equal(refusal(() => budget.check()).data.retryAfterMs, 58 * minuteMs);
   });
 

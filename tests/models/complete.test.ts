@@ -134,7 +134,7 @@ test('a call after one that was given up gets the time in which Ollama reads tha
   const clock = createManualClock();
   await using ollama = await startOllama({ times: { clock, promptTokenMs: 10 } });
   await using scene = openModels(ollama.url, clock);
-  // Each prompt takes 20 s to read.
+  // The model reads each prompt in 20 s.
   const patience = { firstTokenMs: 21_000, totalMs: 120_000 };
   const long = asking({ system: undefined, prompt: 'a '.repeat(2_000), ...patience });
   const read = async (works: number) => {

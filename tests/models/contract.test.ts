@@ -14,7 +14,7 @@ for (const listsCapabilities of [true, false])
     async open() {
       const ollama = await startOllama({
         listsCapabilities,
-        // Names do not say what a model can do.
+        // Without the default models: the names of those below do not reveal their capabilities.
         models: [],
         observe(exchange) {
           const found = description?.problems(exchange);

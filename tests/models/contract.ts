@@ -3,17 +3,17 @@ import { afterAll, beforeAll, describe, test } from 'vitest';
 import { ModelFailure } from '#models';
 import { type Scene, asking, failureOf, kindOf, never, openModels } from './scene.ts';
 
-/** An Ollama under test: the double or a real one. */
+/** Ollama under test: the double or a real one. */
 type OllamaKind = {
   readonly name: string;
   open(): Promise<AsyncDisposable & { readonly url: string }>;
 };
 
-/** On a CPU a model may need this long, including the time to load it. */
+/** Timeouts in ms. On a CPU, a model may need this long, including the time to load it. */
 const patience = { firstTokenMs: 120_000, totalMs: 240_000 };
 const options = { timeout: 300_000 };
 
-/** The contract of the hub's models, for every kind of Ollama. */
+/** Contract of the hub's models, for every kind of Ollama. */
 export function modelsContract(kind: OllamaKind): void {
   describe(kind.name, () => {
     let scene: Scene;
@@ -109,7 +109,7 @@ export function modelsContract(kind: OllamaKind): void {
       );
       controller.abort();
       assert.equal(await kindOf(given), 'cancelled');
-      // A small model may need more tokens.
+      // A small model may reach the limit of tokens first.
       const ended = await other.then(
         () => 'done',
         (error: unknown) => error instanceof ModelFailure && error.kind,

@@ -19,7 +19,7 @@ const afterCall = [
   { role: 'tool', tool_name: 'weather', content: 'sunny' },
 ];
 
-/** One request for each answer that the double knows. */
+/** One request for each kind of answer of the double. */
 const asks: readonly Ask[] = [
   ['GET', '/api/version'],
   ['GET', '/api/tags'],
@@ -190,7 +190,7 @@ describe('the runners of a double', () => {
     });
     return await response.text();
   };
-  /** Waits for the next step of a runner, and lets it take its time. */
+  /** Waits for the next step of a runner, and advances the clock by its duration. */
   const step = async (ollama: OllamaDouble, works: number, milliseconds: number) => {
     await until(() => ollama.works === works, `step ${works}`);
     clock.advance(milliseconds);

@@ -32,7 +32,7 @@ describe('an embedding', () => {
 
   test('of a text that an Ollama has cut although told not to is too long', async () => {
     await using ollama = await startOllama({ models: [] });
-    // The double reports as many tokens as fit, like Ollama 0.12.5.
+    // The double reports the number of tokens that fit, like Ollama 0.12.5.
     ollama.add(modelNamed('embed-small', { contextLength: 300 }));
     await using scene = openModels(ollama.url);
     const fits = await scene.models.embed('embed-small', 'word '.repeat(250), never);
@@ -50,7 +50,7 @@ function answering(answer: object, running: object = { models: [] }) {
   let isListed = false;
   return openScripted(({ path }) => {
     if (path === '/api/embed') return Response.json(answer);
-    // The first question is the one for the list of models.
+    // The first request of /api/ps is for the list of models, and gets the default answer.
     if (path !== '/api/ps' || !isListed) return void (isListed ||= path === '/api/ps');
     return Response.json(running);
   });

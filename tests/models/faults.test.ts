@@ -257,7 +257,7 @@ describe('giving up', () => {
     ollama.fails('/api/chat', { kind: 'hang' });
     const before = ollama.received('/api/chat').length;
     const calls = [1, 2, 3].map(async () => await kindOf(scene.models.complete(asking(), never)));
-    // One is under way, and two wait in the queue.
+    // One call is under way, and two wait in the queue.
     await until(() => ollama.received('/api/chat').length === before + 1, 'the request');
     await until(() => scene.models.metrics().queues[0]?.waiting === 2, 'the queue');
     await scene.models.stop();

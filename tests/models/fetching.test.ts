@@ -6,7 +6,7 @@ import { createFetching } from '#models';
 import { type OllamaDouble, startOllama } from '../doubles/ollama.ts';
 import { never, openStill } from './scene.ts';
 
-/** A fetcher over an Ollama double with a manual clock, until disposed. */
+/** Opens a fetcher over an Ollama double with a manual clock, until disposed. */
 async function openFetching(ollama: OllamaDouble, first: readonly string[], log = silent) {
   const scene = openStill(ollama.url);
   let wanted = first;
@@ -16,7 +16,7 @@ async function openFetching(ollama: OllamaDouble, first: readonly string[], log 
   return {
     ...scene,
     fetching,
-    /** Advances the clock until the fetcher is idle. */
+    /** Advances the clock until the condition holds. */
     async settled(isSo: () => boolean) {
       await until(() => {
         scene.clock.advance(100);

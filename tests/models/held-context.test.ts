@@ -9,13 +9,13 @@ const request = asking({ model: 'chat', options: { num_ctx: 8192 } });
 const silence = 'chat:latest was silent for 10 s';
 
 type World = {
-  /** The context with which Ollama holds the model. */
+  /** Size of the context with which Ollama holds the model, in tokens. */
   readonly held?: unknown;
-  /** The context that the model was trained with. */
+  /** Size of the context that the model was trained with, in tokens. */
   readonly trained?: unknown;
 };
 
-/** The message of a call that Ollama never answers, where it tells this about the model. */
+/** Returns the error message of a call that Ollama never answers, while it reports this about the model. */
 async function messageOf({ held, trained }: World, { options } = request): Promise<string> {
   const scene = openScripted(({ path }, signal) => {
     if (path === '/api/chat') return hang(signal);

@@ -10,7 +10,7 @@ const embedder = { model: 'nomic-embed-text', use: 'embedding' } as const;
 const judge = { model: 'judge:1', use: 'judge' } as const;
 const fallback = { model: 'phi3:mini', use: 'fallback' } as const;
 
-/** The missing models over an Ollama double with a manual clock, until disposed. */
+/** Watches for missing models over an Ollama double with a manual clock, until disposed. */
 function open(ollama: Pick<OllamaDouble, 'url'>, first: Parameters<typeof createMissingModels>[0]) {
   const scene = openStill(ollama.url);
   const { log, logged } = createRecordingLog();
@@ -69,7 +69,7 @@ describe('models that are missing', () => {
     ollama.remove(embedder.model);
     for (const _ of [1, 2]) await next();
     assert.deepEqual(scene.logged().slice(3), [gone]);
-    // A model that is no longer wanted did not come back.
+    // A model that the rules no longer name is not reported as found.
     scene.want([chatter]);
     await next();
     assert.equal(scene.logged().length, 4);

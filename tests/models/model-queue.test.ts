@@ -15,11 +15,11 @@ function openQueue(options: ModelQueueOptions = {}) {
   const life = new AbortController();
   const needs = { clock, counts, usualMs: () => 2_000, life: life.signal };
   const queue = createModelQueue(options, needs);
-  /** The calls that had their turn, in order. */
+  /** Calls that had their turn, in order. */
   const turns: string[] = [];
   const places = new Map<string, ReturnType<typeof queue.join>>();
   const failures: Promise<ModelFailure>[] = [];
-  /** Joins the call `{client}{number}` of a model. */
+  /** Adds the call `{client}{number}` to the queue of a model. */
   const join = (call: string, model = 'chat', signal = never) => {
     const isEmbedding = model === 'embed';
     const place = queue.join(model, { client: call.slice(0, 1), isEmbedding, endsMs: 30_000 });
@@ -28,7 +28,7 @@ function openQueue(options: ModelQueueOptions = {}) {
     turn.catch(() => failures.push(failureOf(turn)));
     return turn;
   };
-  /** Ends a call, and lets the next one have its turn. */
+  /** Ends a call, and lets the next call have its turn. */
   const end = async (call: string) => {
     places.get(call)?.[Symbol.dispose]();
     await nextTurn();

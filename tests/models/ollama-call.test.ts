@@ -73,7 +73,7 @@ describe('the breaker', () => {
     await using ollama = await startOllama();
     await using scene = openStill(ollama.url);
     await scene.models.list(never);
-    // Each silence makes the next call more patient, until an answer. Its time limit ends it.
+    // Each silence makes the next call more patient, until an answer. The call's own time limit ends it.
     const silent = async (totalMs: number) => {
       ollama.fails('/api/chat', { kind: 'hang' });
       const before = ollama.received('/api/chat').length;
@@ -138,7 +138,7 @@ describe('the breaker', () => {
   });
 });
 
-/** A request that is never answered. `begun` resolves once it is sent. */
+/** Creates a call whose requests are never answered. `begun` resolves when one is sent. */
 function openHanging() {
   const { promise: begun, resolve } = Promise.withResolvers<AbortSignal>();
   const scene = openScripted((_sent, signal) => {

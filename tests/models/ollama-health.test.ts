@@ -41,7 +41,7 @@ describe('the status', () => {
       assert.ok(status.kind === 'down' && status.failure === 'unreachable');
       return /ECONNREFUSED/.test(status.error);
     };
-    // The first request may have used a connection that was just closed; the next cannot.
+    // The first request may have used a connection that was just closed; the next request cannot.
     if (!isRefused()) {
       await until(() => scene.clock.waiting === 1, 'the next look to be due');
       scene.clock.advance(2_000);
@@ -49,7 +49,7 @@ describe('the status', () => {
     }
     await ollama.start();
     await until(() => scene.clock.waiting === 1, 'the next look to be due');
-    // It is looked for more often while it is away.
+    // The hub checks Ollama more often while it is down.
     scene.clock.advance(2_000);
     await until(() => scene.models.status.kind === 'up', 'a sign of life');
     await scene.models.stop();

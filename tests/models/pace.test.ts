@@ -16,7 +16,7 @@ function openPaces() {
 test('patience is that of the rule for a short prompt, and grows with the length', () => {
   const { patience } = openPaces();
   assert.equal(patience(300), 10_000);
-  // 1,000 tokens at 10 ms each, twice.
+  // Twice the time for 1,000 tokens at 10 ms each.
   assert.equal(patience(3_000), 25_000);
 });
 
@@ -26,10 +26,10 @@ test('patience follows what the model was measured to take', () => {
   assert.equal(patience(3_000), 10_000);
   paces.answered('chat', 5_000, figures);
   assert.equal(patience(3_000), 65_000);
-  // The slowest measurement of late counts: a cached beginning of a prompt is read at once.
+  // The slowest recent measurement counts, because a model reads the cached beginning of a prompt at once.
   paces.answered('chat', 5_000, { ...figures, promptMs: 10 });
   assert.equal(Math.round(patience(3_000)), 53_040);
-  // Too few tokens, or no figures, tell nothing.
+  // Answers with too few tokens, or without figures, do not count as measurements.
   paces.answered('chat', 5_000, { ...figures, promptTokens: 2 });
   paces.answered('chat', 5_000, { promptTokens: 900, promptMs: undefined, loadMs: undefined });
   assert.equal(Math.round(patience(3_000)), 53_040);
@@ -46,12 +46,12 @@ test('patience includes the measured time to load a model that another one has d
 
 test('patience allows for prompts that were given up, until a token comes', () => {
   const { clock, paces, patience } = openPaces();
-  // 1,000 tokens take 10 s, of which 4 s are over.
+  // 1,000 tokens take 10 s, of which 4 s have passed.
   paces.abandoned('chat', 3_000, 4_000);
   assert.equal(patience(0), 16_000);
   clock.advance(11_000);
   assert.equal(patience(0), 10_000);
-  // It has taken 5 s instead of 1 s: maybe as long again.
+  // The prompt has taken 5 s instead of 1 s, so it may take another 5 s.
   paces.abandoned('chat', 300, 5_000);
   assert.equal(patience(0), 15_000);
   clock.advance(3_000);

@@ -15,7 +15,7 @@ export type Scene = AsyncDisposable & { readonly models: Models; readonly breake
 
 export const recoveryMs = 30_000;
 
-/** Not started: no request is sent before the test sends one. */
+/** Opens models without starting them, so that they send no requests before the test does. */
 export function openModels(url: string, clock: Clock = systemClock): Scene {
   const breaker = createBreaker({ failureThreshold: 3, recoveryMs, trialMs: 60_000 }, clock);
   const models = createModels({ url }, { clock, log: silent, fetch, breaker });
@@ -29,13 +29,13 @@ export function openModels(url: string, clock: Clock = systemClock): Scene {
   };
 }
 
-/** Models with a manual clock. */
+/** Opens models with a manual clock. */
 export function openStill(url: string): Scene & { readonly clock: ManualClock } {
   const clock = createManualClock();
   return { ...openModels(url, clock), clock };
 }
 
-/** A signal that is never aborted. */
+/** Signal that never aborts. */
 export const never = new AbortController().signal;
 
 export const asking = (made: Partial<CompletionRequest> = {}): CompletionRequest => ({
@@ -60,11 +60,11 @@ export async function failureOf(work: Promise<unknown>): Promise<ModelFailure> {
   throw new Error('it did not fail');
 }
 
-/** The kind of the failure that the work ends with. */
+/** Returns the kind of the failure with which the work ends. */
 export const kindOf = async (work: Promise<unknown>): Promise<FailureKind> =>
   (await failureOf(work)).kind;
 
-/** A gate that lets one line pass each time it is opened. The first line passes at once. */
+/** Creates a gate that lets one line pass each time it is opened. The first line passes at once. */
 export function createGate() {
   let next = Promise.withResolvers<void>();
   return {

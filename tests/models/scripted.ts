@@ -9,18 +9,18 @@ import { createOllamaCaller } from '../../hub/models/ollama-call.ts';
 
 type Sent = { readonly path: string; readonly body: Readonly<Record<string, unknown>> };
 
-/** The answer to a request; undefined for an ordinary one of the lists. */
+/** Answers a request; undefined for the usual answer about the two models. */
 export type Answer = (sent: Sent, signal: AbortSignal) => Promise<Response> | Response | undefined;
 
-/** An answer of JSON lines. */
+/** Returns a response of JSON lines. */
 export const linesOf = (...lines: readonly object[]): Response =>
   new Response(lines.map(line => `${JSON.stringify(line)}\n`).join(''));
 
-/** An answer that never comes. */
+/** Returns a response that never arrives. Rejects when the signal aborts. */
 export const hang = (signal: AbortSignal): Promise<never> =>
   new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
 
-/** Two models, of which none is loaded. */
+/** Returns the lists of two models, of which none is loaded. */
 function listed(path: string): Response {
   const models = [
     { name: 'chat:latest', digest: 'c', size: 1, capabilities: ['completion'] },
@@ -30,11 +30,11 @@ function listed(path: string): Response {
   return path === '/api/tags' ? Response.json({ models }) : new Response('', { status: 404 });
 }
 
-/** What calls to Ollama need, over a scripted `fetch`. */
+/** Returns the needs of calls to Ollama, over a scripted `fetch`. */
 export function openScripted(answer: Answer) {
   const clock: ManualClock = createManualClock();
   const sent: Sent[] = [];
-  /** What the breaker and the health were told. */
+  /** Reports to the breaker and the health check, in order. */
   const told: string[] = [];
   const life = new AbortController();
   const scripted: typeof fetch = async (input, init) => {

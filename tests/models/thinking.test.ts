@@ -13,7 +13,7 @@ const cases: readonly Case[] = [
   ['<think></think>text', 'text', true],
   ['<think>never done', '', true],
   ['<think>only thoughts</think>', '', true],
-  // The model's template opened the thought in the prompt.
+  // The model's template opened the thought in the prompt, so the answer only closes it.
   ['so, let me see</think>text', 'text', true],
   ['write about <think> tags', 'write about <think> tags', false],
   ['put <think>it</think> there', 'put <think>it</think> there', false],

@@ -10,7 +10,7 @@ import { hang, openScripted } from './scripted.ts';
 const call = { model: 'chat', totalMs: 10_000, caller: { client: 'a' } };
 const figures = { promptTokens: undefined, promptMs: undefined, loadMs: undefined };
 
-/** A queue of which the only place is taken. */
+/** Opens a queue whose only place is taken. */
 async function openTaken() {
   const scene = openScripted(() => undefined);
   const release = Promise.withResolvers<void>();
@@ -44,7 +44,7 @@ describe('a call', () => {
     clock.advance(10_000);
     const { kind, message } = await late;
     assert.deepEqual([kind, message], ['queue', 'it waited 10 s for 1 prompt before it']);
-    // The time of the first call is over as well, but its work goes on.
+    // The time of the first call is over too, but its work continues.
     assert.deepEqual(queue.snapshot(), [{ model: 'chat:latest', active: 1, waiting: 0 }]);
     assert.deepEqual(told, before, 'the breaker and the health hear nothing of it');
   });
@@ -105,7 +105,7 @@ test('after a switch of the model Ollama is asked which models it holds', async 
   const made: boolean[] = [];
   for (const model of ['chat', 'chat', 'embed', 'chat'])
     await atTurn({ ...call, model }, never, scene, async ({ isSwitch }) => made.push(isSwitch));
-  // The list of models asks once as well.
+  // One of the requests is for the list of models.
   assert.deepEqual([made, looks()], [[false, false, true, false], 2]);
 });
 

@@ -302,7 +302,7 @@ test('a long history is given the time in which it is read', async () => {
     times: { clock, promptTokenMs: 10 },
   });
   await using scene = openModels(ollama.url, clock);
-  // It takes 20 s to read.
+  // A message that the model reads in 20 s.
   const messages = [
     { role: 'user' as const, content: [{ type: 'text' as const, text: 'a '.repeat(2_000) }] },
   ];

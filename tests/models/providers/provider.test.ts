@@ -33,7 +33,7 @@ const chatting = (made: Partial<ChatRequest> = {}) => ({
   ...made,
 });
 
-/** A provider `work` at a URL, with a key. */
+/** Creates a provider `work` at a URL, with a key. */
 function at(
   url: string,
   { clock = systemClock, key: given = key, keyFault = '', parallel = 8 } = {},
@@ -63,7 +63,7 @@ function at(
   };
 }
 
-/** The failure of a chat with an endpoint that answers so, and what it was sent. */
+/** Returns the failure of a chat with an endpoint that gives this reply. */
 async function failing(reply: OpenAiReply) {
   await using endpoint = await startOpenAi(() => reply);
   using work = at(endpoint.url);
@@ -339,7 +339,7 @@ describe('an error of a provider', () => {
       raw: '',
       headers: { 'retry-after': written },
     }));
-    // At 2025-06-15T15:06:40Z.
+    // The manual clock starts at 2025-06-15T15:06:40Z.
     using work = at(endpoint.url, { clock: createManualClock() });
     const { retryAfterMs } = await failureOf(work.chat());
     assert.equal(retryAfterMs, expected);
@@ -520,6 +520,6 @@ test('a llama-server whose template ignores tools is asked once, and then refuse
   await assert.rejects(work.chat(withTools), cannot);
   const paths = api.received().map(({ path }) => path);
   assert.deepEqual(paths, ['/v1/chat/completions', '/props', '/props']);
-  // Without tools it chats.
+  // The model can still chat without tools.
   assert.deepEqual((await work.chat()).content, [{ type: 'text', text: 'hi' }]);
 });

@@ -4,7 +4,7 @@ import { HubError, type JsonObject, isObject, systemClock } from '#core';
 import { createChats, createContextSizes, createModelCounts, createSampling } from '#models';
 import { never, openModels } from '../scene.ts';
 
-/** A real endpoint, such as llama-server with a small model: OPENAI_URL, OPENAI_KEY, OPENAI_MODEL. */
+/** Real endpoint, such as llama-server with a small model: OPENAI_URL, OPENAI_KEY, OPENAI_MODEL. */
 const { OPENAI_URL: url, OPENAI_KEY: key, OPENAI_MODEL: model = 'model' } = process.env;
 const options = { timeout: 300_000 };
 
@@ -96,7 +96,7 @@ describe.skipIf(url === undefined)('a real OpenAI-compatible endpoint', () => {
   );
 
   test('calls a tool where it must, or says that it did not', options, async () => {
-    // A boolean: a small model may not find the end of a text.
+    // A boolean, because a small model may never end a string.
     const inputSchema = {
       type: 'object',
       properties: { yes: { type: 'boolean' } },
@@ -108,7 +108,7 @@ describe.skipIf(url === undefined)('a real OpenAI-compatible endpoint', () => {
       toolChoice: { mode: 'required' },
       maxTokens: 400,
     });
-    // Not all endpoints know the choice, and models without tools in their template cannot follow it.
+    // Not all endpoints support the choice, and models whose template has no tools cannot follow it.
     const told = await asked.catch((error: unknown) => error);
     if (told instanceof HubError) return assert.match(told.message, /called no tool/);
     const { content, stopReason } = isObject(told) ? told : {};

@@ -8,7 +8,9 @@ import { never } from '../scene.ts';
 
 const call = { provider: 'local', model: 'local/tiny', key: 'sk-1' };
 
-/** Checks an answer of a server, whose /props answers `props`. Returns what was asked. */
+/**
+ * Checks the tool support of a server whose /props returns `props`. Returns the URLs and credentials of the requests.
+ */
 async function check(props: Response | Error, signal = never) {
   const asked: string[] = [];
   await requireToolTemplate('http://127.0.0.1:8080/v1', call, {
@@ -68,7 +70,7 @@ test('properties are read up to a limit, whatever length they announce', async (
       else controller.enqueue(new Uint8Array(64 * 1024).fill(0x20));
     },
   });
-  // As of a compressed answer, whose length is that before it is unpacked.
+  // The length is shorter than the body, as that of a compressed response is.
   await check(new Response(endless, { headers: { 'content-length': '60' } }));
   assert.ok(pieces < 1_000, `${pieces} pieces were read`);
 });

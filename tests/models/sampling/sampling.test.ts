@@ -19,7 +19,7 @@ const params = (made: object = {}) => ({ messages: [hello], maxTokens: 100, ...m
 const agent = { client: 'agent:one', kind: 'agent' } as const;
 const server = { client: 'server:one', kind: 'server' } as const;
 
-/** Sampling over a scripted model, of which `other:7b` is another one. */
+/** Opens sampling over two models that follow the same script. */
 async function open(script: Script, defaultModel: string | undefined = 'scripted:1b') {
   const stack = new AsyncDisposableStack();
   const models = [{ name: 'scripted:1b' }, { name: 'other:7b' }];
