@@ -14,7 +14,7 @@ async function make(clients: NamedClients, name: string): Promise<string> {
   return token;
 }
 
-/** Whose token it is; `revoked`, or `unknown`. */
+/** Returns the name of the client that a token belongs to, `revoked`, or `unknown`. */
 function ownerOf(clients: NamedClients, token: string): string {
   const known = clients.find({ digest: digestOf(token) });
   if (!known) return 'unknown';

@@ -8,14 +8,14 @@ import { createRecordingLog } from '#helpers/hub';
 
 type Configured = Pick<Config, 'clients' | 'tokens'>;
 
-/** A client of the config that has no more than its name. */
+/** Returns a client of the config that has only a name. */
 export const plainClient = (name: string, more: Partial<ClientConfig> = {}): ClientConfig => ({
   name,
   administer: false,
   ...more,
 });
 
-/** A data folder of its own, with a config that the test changes. */
+/** Creates a data folder, and a config that the test changes. */
 export async function openScratchClients(first: Configured = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'agenthub-clients-'));
   const file = join(folder, clientTokensFile);
@@ -32,7 +32,7 @@ export async function openScratchClients(first: Configured = {}) {
     clock,
     open,
     text: async () => await readFile(file, 'utf8'),
-    /** The config says this from now on. */
+    /** Replaces the config. */
     set(changed: Configured): void {
       config = changed;
     },

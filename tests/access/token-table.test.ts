@@ -55,6 +55,6 @@ test('how long a look-up takes says nothing about how much of a token is right',
       times[index]?.push(Number(process.hrtime.bigint() - start));
     }
   const [near = 0, far = 0] = times.map(all => all.toSorted((a, b) => a - b)[all.length >> 1]);
-  // Noise of the machine is less than this; a comparison byte by byte of equal prefixes is not part of it.
+  // Noise of the machine stays below this bound. Tokens are not compared byte by byte, so no equal prefix takes longer.
   assert.ok(Math.abs(near - far) / Math.max(near, far) < 0.5, `${near} ns and ${far} ns`);
 });

@@ -42,7 +42,7 @@ beforeEach(async () => {
 });
 afterEach(async () => await rm(home, { recursive: true }));
 
-/** A run of the hub with the calls of those before. */
+/** Starts a run of the hub, which reads the calls of earlier runs. */
 async function run(given: Partial<typeof usual> & { maxCalls?: number } = {}) {
   const { maxCalls = 100, ...more } = given;
   let options = { ...usual, ...more };

@@ -39,7 +39,7 @@ test('a folder that becomes a link while the workspace is listed is not followed
   await mkdir(join(folder, 'home', 'keys'), { recursive: true });
   await writeFile(join(folder, 'home', 'keys', 'secret'), 'key');
   const listing = createAgentFiles(() => workspace).list('ada');
-  // By then the workspace itself is read, and its last folder is not.
+  // Waits until the workspace itself has been read, but not its last folder.
   for (let turn = 0; turn < 10; turn++) await readdir(workspace);
   renameSync(last, `${folder}/moved`);
   symlinkSync('../home', last);

@@ -9,7 +9,9 @@ import { createAgentMemory } from '../../hub/agents/agent-memory.ts';
 import { createManualClock } from '../helpers/clock.ts';
 import { createRecordingLog } from '../helpers/recording-log.ts';
 
-/** Makes folders in the workspace of an agent whose path is too long for the system, as the agent can from inside of them. */
+/**
+ * Creates nested folders in an agent's workspace whose path is too long for the system, as the agent can from inside.
+ */
 async function createDeep(dataDir: string, clock = createManualClock()) {
   const memory = createAgentMemory(dataDir, { clock, log: createRecordingLog().log });
   const workspace = memory.workspaceOf('ada');

@@ -14,7 +14,7 @@ const tasksOf = async (folder: string) =>
 const sessionOf = async (folder: string, id: string) =>
   JSON.parse(await readFile(join(folder, 'agents', id, 'session.json'), 'utf8'));
 
-/** Waits for something that follows in a few turns of the event loop. */
+/** Waits for a condition that becomes true within a few turns of the event loop. */
 const soon = (check: () => void | Promise<void>) =>
   expect
     .poll(
@@ -83,7 +83,7 @@ test('messages are taken one at a time, and senders take turns', async () => {
     ['b1', 'b'],
   ] as const) {
     sent.push(await agents.send('ada', text, from));
-    // The first one is being worked on before the others come.
+    // The first message is being processed before the others are sent.
     await soon(() => expect(taken).toHaveLength(1));
   }
   expect(sent.map(({ position }) => position)).toEqual([0, 1, 2, 2]);
@@ -258,7 +258,7 @@ test.each(['run', 'end'] as const)(
       const { messageId } = await agents.send('ada', text, 'a');
       await answerTo(agents, 'ada', messageId);
     }
-    // What a kill leaves if it comes before the outcomes are on the disk: each file is synced alone.
+    // State after a kill that comes before the outcomes are on the disk: each file is synced separately.
     const session = await sessionOf(folder, 'ada');
     const queue = join(folder, 'agents.jsonl');
     const lines = (await readFile(queue, 'utf8')).split('\n');
@@ -306,7 +306,7 @@ test('a torn conversation is set aside and said, and never overwritten', async (
   expect(await readFile(join(folder, 'agents', 'ada', aside), 'utf8')).toBe(whole.slice(0, 100));
 });
 
-/** Makes every read of a file fail, as missing permissions do. Resolves with a function that puts the file back. */
+/** Makes every read of a file fail, as missing permissions do. Returns a function that restores the file. */
 async function makeUnreadable(file: string): Promise<() => Promise<void>> {
   await rename(file, `${file}.kept`);
   await symlink(file, file);
@@ -354,7 +354,7 @@ test.each([
   spending.save('ada', [{ at: 1, tokens: 60 }]);
   const file = join(folder, name);
   await soon(async () => expect((await readFile(file)).length).toBeGreaterThan(0));
-  // The last write of a hub that was killed must not come after those of the next one.
+  // The last write of a killed hub must not come after those of the next hub.
   await soon(async () => expect(await tasksOf(folder)).toMatchObject([{ status: 'idle' }]));
   await using second = await first.restarted('end');
   await soon(async () => expect(await tasksOf(folder)).toMatchObject([{ status: 'stopped' }]));
@@ -590,7 +590,7 @@ test('an agent does not begin a message that is being cancelled', async () => {
     if (event.type === 'outcome' && event.messageId === first.messageId)
       void agents.cancel('ada', second.messageId);
   });
-  // The queue is empty before the outcome is on the disk and told.
+  // The queue is empty before the outcome is on the disk and reported.
   await soon(() =>
     expect(outcomes).toEqual([`${first.messageId} answered`, `${second.messageId} cancelled`]),
   );

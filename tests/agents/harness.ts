@@ -14,7 +14,7 @@ import { createBacklog } from '#store';
 import { type ManualClock, createManualClock } from '../helpers/clock.ts';
 import { createRecordingLog } from '../helpers/recording-log.ts';
 
-/** What a container answers to `chat`. */
+/** Turn of an agent, which the script answers. */
 type Turn = {
   readonly agent: string;
   readonly id: string;
@@ -26,13 +26,13 @@ type Turn = {
 };
 type Script = (turn: Turn) => Promise<string> | string;
 
-/** A container in this process. */
+/** Container of an agent, simulated in this process. */
 type Body = {
   containerId: string | undefined;
   readonly calls: string[];
-  /** What it was told with each `chat`: the session and the settings. */
+  /** Session and settings that each `chat` passed to the container. */
   readonly briefings: { readonly session?: unknown; readonly settings?: unknown }[];
-  /** Errors of the next starts. */
+  /** Errors with which the next starts fail. */
   readonly failures: Error[];
   /** Ends the container as if it had been killed. */
   die(): void;
@@ -43,9 +43,9 @@ export type Harness = AsyncDisposable & {
   readonly clock: ManualClock;
   readonly folder: string;
   readonly bodies: ReadonlyMap<string, Body>;
-  /** What the containers of agents save and find of the tokens that they spend. */
+  /** Tokens that the agents have spent, as their containers store them. */
   readonly spending: AgentDesk['spending'];
-  /** Forgets this hub without an end, and opens the next one on its files. Containers go on, or end. */
+  /** Abandons this hub as a kill does, and opens the next one on its files. The containers keep running, or end. */
   restarted(containers: 'run' | 'end'): Promise<Harness>;
 };
 
@@ -57,7 +57,7 @@ export async function openHarness(
   earlier?: {
     readonly folder: string;
     readonly running: ReadonlyMap<string, string>;
-    /** Closes the files of the hub that was forgotten. */
+    /** Closes the files of the abandoned hub. */
     readonly close: () => Promise<void>;
   },
 ): Promise<Harness> {
@@ -67,7 +67,7 @@ export async function openHarness(
   const { log } = createRecordingLog();
   let isKilled = false;
   const forgotten = Promise.withResolvers<never>();
-  forgotten.promise.catch(() => undefined); // No call may wait for it.
+  forgotten.promise.catch(() => undefined); // Handled here, as no call may await it.
   const desks: AgentDesk[] = [];
   const host = (desk: AgentDesk): AgentHost => ({
     open(id) {
@@ -134,7 +134,7 @@ export async function openHarness(
           const known = results.get(messageId) ?? chat(messageId, message);
           results.set(messageId, known);
           const result = await known;
-          // A hub that was killed hears nothing.
+          // A killed hub receives no result.
           return isKilled ? await forgotten.promise : result;
         },
         async stop() {
@@ -184,7 +184,7 @@ export async function openHarness(
       if (isKilled) return;
       await agents.service.stop();
       await earlier?.close();
-      // The last write of a hub that was killed may still come.
+      // The last write of a killed hub may still come.
       await rm(folder, { recursive: true, force: true, maxRetries: 5 });
     },
   };
@@ -220,7 +220,7 @@ const resultOf = (id: string, text: string): JsonObject => ({
   snapshot: { state: id },
 });
 
-/** Resolves when a message has its outcome, with the texts after it and the error. */
+/** Resolves with the texts after `since` and the error, once the message has its outcome. */
 export async function answerTo(agents: Agents, id: string, since: string) {
   const never = new AbortController().signal;
   const { messages, error } = await agents.messages(id, { count: 9, since, waitMs: 1e9 }, never);

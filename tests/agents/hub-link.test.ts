@@ -2,7 +2,7 @@ import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { expect, test } from 'vitest';
 import { createHubLink } from '../../images/agent/source/hub-link.ts';
 
-/** The link of an agent to a hub that reads its requests and may not answer them. */
+/** Connects an agent to a hub that reads its requests, and answers only when the test does. */
 async function linkToHub() {
   const server = new Server({ name: 'agent', version: '1' }, { capabilities: {} });
   const asked: { readonly id: unknown; readonly method: string }[] = [];
@@ -21,7 +21,7 @@ async function linkToHub() {
   return {
     link: createHubLink(server),
     asked,
-    /** Resolves when the agent has sent so many requests. */
+    /** Resolves when the agent has sent `count` requests. */
     untilAsked: async (count: number): Promise<void> => {
       while (asked.length < count) await next.promise;
     },

@@ -82,7 +82,7 @@ test('nobody can take a message before it is on the disk', async () => {
   const accepting = queue.accept('ada', 'one', 'a');
   expect(queue.of('ada')).toEqual([]);
   expect(queue.next('ada')).toBe(undefined);
-  // It has its room already.
+  // The message being written already takes the only place.
   await expect(queue.accept('ada', 'two', 'a')).rejects.toMatchObject({
     code: 'HUB_AGENT_QUEUE_FULL',
   });

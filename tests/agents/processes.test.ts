@@ -8,10 +8,10 @@ import { createProcessTools } from '../../images/agent/source/tools/processes.ts
 const folder = mkdtempSync(join(tmpdir(), 'workspace-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-// As in the image of agents, whose system is Linux.
+// The image of agents is a Linux system, so the tools are tested on Linux only.
 const isThere = process.platform === 'linux' && spawnSync('python3', ['--version']).status === 0;
 
-/** `python_repl` of an agent of its own. */
+/** Returns a function that runs code in the `python_repl` of a new agent. */
 function pythonOf(signal = new AbortController().signal) {
   const tools = createProcessTools(() => 20, folder);
   const repl = tools.find(({ name }) => name === 'python_repl');
@@ -31,7 +31,7 @@ test.runIf(isThere)(
       text: 'is\n42\ndone\n',
       isError: false,
     });
-    // Python and what it has started end here.
+    // Python and the programs it has started end here.
     const over = python('import time; time.sleep(60)');
     ending.abort();
     expect(await over).toMatchObject({ isError: true });

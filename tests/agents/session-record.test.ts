@@ -9,7 +9,7 @@ import { readTurnResult } from '../../hub/agents/turn-result.ts';
 
 const at = new Date(0).toISOString();
 
-/** The turn of a message, which a container has answered with a text of so many characters. */
+/** Returns the turn of a message that a container has answered with `length` characters. */
 const turnOf = (id: string, length: number) =>
   ({
     message: { agent: 'writer', id, from: 'cursor', text: 'write', at: 0, round: 1 },
@@ -29,7 +29,7 @@ const turnOf = (id: string, length: number) =>
     }),
   }) as const;
 
-/** A record whose session is stored nowhere, as a file would hold it. */
+/** Creates a record of a session, and records its writes instead of storing them in a file. */
 function open() {
   const written: Pick<AgentSession, 'usage' | 'lastMessageId'>[] = [];
   const record = createSessionRecord('writer', undefined, {

@@ -47,7 +47,7 @@ async function open(config: Parameters<typeof openScratchClients>[0] = {}) {
     return { id: authorization.ask(read.request), request: read.request };
   }
 
-  /** The form of the exchange after the owner allowed the program this name. */
+  /** Allows a program under a name as the owner does. Returns the form with which the program exchanges its code. */
   function allow(clientId: string, name?: string) {
     const { id, request } = ask(clientId);
     const url = authorization.allow(id, name ?? authorization.suggestName(request), 'owner');
@@ -131,7 +131,7 @@ describe('a login of a program', () => {
     const { id, request } = scene.ask(scene.register());
     assert.match(scene.authorization.whyNot(request, name) ?? '', why);
     assert.throws(() => scene.authorization.allow(id, name, 'owner'), HubError);
-    // The request still waits.
+    // The request is still pending.
     scene.authorization.allow(id, 'free', 'owner');
   });
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { createEmitter } from '#core';
 import { createBodyOnDemand } from '../../../hub/agents/host/body-on-demand.ts';
 
-/** A body on demand, and what was made for it. */
+/** Creates a body on demand, and records the bodies that are created for it. */
 function open() {
   const told: string[] = [];
   const gates: PromiseWithResolvers<void>[] = [];

@@ -15,7 +15,7 @@ async function watch(maxBytes: number) {
     { id: 'ada', folder, maxBytes: () => maxBytes, exceeded: why => reasons.push(why) },
     clock,
   );
-  /** Lets a second pass, and waits until the look is over. */
+  /** Advances the clock by 1 s, and waits until the check of the workspace has ended. */
   async function second(): Promise<void> {
     clock.advance(1_000);
     await expect.poll(() => clock.waiting + reasons.length, { interval: 5 }).toBeGreaterThan(0);
@@ -52,7 +52,7 @@ test('a disposed watch reports nothing', async () => {
   expect(reasons).toEqual([]);
 });
 
-/** Makes a file below so many folders with long names, as an agent can from inside of them. */
+/** Creates a file below `count` folders with long names, as an agent can from inside of them. */
 function writeDeep(folder: string, count: number): void {
   const script = `
     const name = 'd'.repeat(200);
@@ -73,7 +73,7 @@ test.each([
   await second();
   expect(reasons).toMatchObject([{ code: 'HUB_WORKSPACE_FULL' }]);
   expect(reasons[0]?.message.length).toBeLessThan(1_000);
-  // Other than `rm` of Node, it does not name files by their whole path.
+  // `rm` does not use whole paths, which are too long for `rm` of Node.
   execFileSync('rm', ['-rf', folder]);
 });
 
