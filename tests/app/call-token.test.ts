@@ -11,7 +11,7 @@ import { createCallToken } from '../../hub/app/call-token.ts';
 
 type Local = Partial<Omit<LocalLaunch, 'sandbox'>> & { readonly network?: 'none' | 'bridge' };
 
-/** A server in a container without a network, unless said otherwise. */
+/** Returns a server in a container, by default without a network. */
 function serverOf(launch: Local = {}, config: Partial<ServerConfig> = {}): ServerConfig {
   const usual = configOf({ name: 'echo' });
   assert.ok(usual.launch.kind === 'local');
@@ -34,7 +34,7 @@ type Start = {
   readonly auto?: 'docker' | 'process';
 };
 
-/** A hub whose engine and config the test changes. */
+/** Starts a hub whose engine and config the test changes. */
 function start({ servers = [networked], launched, auto = 'docker', ...engine }: Start = {}) {
   const path = mkdtempSync(join(tmpdir(), 'agenthub-token-'));
   const { log, logged } = createRecordingLog();

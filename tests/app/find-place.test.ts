@@ -12,7 +12,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/** One start of a hub over the folder. */
+/** Starts a hub once on the folder. Returns the runtime it chose, and its log line. */
 async function start(healthy: boolean, inContainer = false) {
   const { log, logged } = createRecordingLog();
   const docker = { probe: async () => ({ healthy, detail: 'the engine' }) };

@@ -12,7 +12,7 @@ const id = 'abcdef0123456789';
 const root = join(import.meta.dirname, '..', '..');
 const running = { url: 'http://localhost:9393', sockets: ['127.0.0.1:9393'] };
 
-/** The paths of one user, in working folders that the test names. */
+/** Creates a user's home, and returns the paths of a hub in the working folders that the test names. */
 async function machine(env: Readonly<Record<string, string>> = {}) {
   const temp = await temporary();
   const home = join(temp.path, 'home');
@@ -23,7 +23,7 @@ async function machine(env: Readonly<Record<string, string>> = {}) {
       await mkdir(folder, { recursive: true });
       return createHubPaths({ env, platform: 'linux', home, folder, root, whose });
     },
-    /** Runs a hub with a config and data of its own in a folder. */
+    /** Runs a hub in a folder, with its own config and data. */
     async runIn(name: string) {
       const folder = join(temp.path, name);
       const dataDir = join(folder, 'data');

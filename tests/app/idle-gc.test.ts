@@ -72,7 +72,7 @@ test('collects what nothing refers to', async () => {
   let kept: object | undefined = { bytes: Buffer.alloc(1000) };
   const weak = new WeakRef(kept);
   kept = undefined;
-  // What a WeakRef was asked for is kept until the end of the turn.
+  // An object stays alive until the end of the turn in which its WeakRef was created.
   await new Promise(resolve => setImmediate(resolve));
   await collectGarbage();
   assert.equal(weak.deref(), undefined);

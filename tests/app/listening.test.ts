@@ -9,7 +9,7 @@ import { listeningServices } from '../../hub/app/listening.ts';
 
 const url = 'http://localhost:9090';
 
-/** Starts and stops the services over this data folder. */
+/** Starts the services on this data folder. `stop` stops them. */
 async function startIn(dataFolder: string) {
   const { log, logged } = createRecordingLog();
   const clock = createManualClock();

@@ -11,7 +11,7 @@ import { supervise } from '../servers/scripted.ts';
 
 const textOf = (image: string) => JSON.stringify({ servers: { one: { image } } });
 
-/** A config of which `next` says what comes of it, when that is known. */
+/** Creates a configuration whose changes are applied by `next`, which may resolve later. */
 async function configured(
   file: string,
   home: string,
@@ -43,12 +43,12 @@ test('a reload that finds nothing new waits for what is under way, and tells wha
   const swap = Promise.withResolvers<Applied>();
   const { source, control } = await configured(file, folder.path, () => swap.promise);
   await writeFile(file, textOf('one:2'));
-  // As the watch on the files does it.
+  // The file watch reloads in the same way.
   assert.equal((await source.reload()).kind, 'changed');
   let isAnswered = false;
   const reloads = [control.reload(), control.reload()];
   for (const reload of reloads) void reload.then(() => (isAnswered = true));
-  // By then each has read the files.
+  // By then, each reload has read the files.
   assert.equal((await source.reload()).kind, 'unchanged');
   assert.equal(isAnswered, false);
   const error = new HubError('HUB_SERVER_START_FAILED', 'it has exited');
@@ -68,7 +68,7 @@ test('values of an entry with which its server does not start are taken back', a
   const file = join(folder.path, 'hub.json');
   const text = '{"servers": {"one": {"package": "n@1.0.0"} /* mine */}}';
   await writeFile(file, text);
-  // The second instance does not come up.
+  // The second instance never becomes ready.
   let starts = 0;
   await using scene = supervise({ name: 'one' }, { script: () => ({ isBroken: ++starts === 2 }) });
   scene.server.start();
@@ -78,7 +78,7 @@ test('values of an entry with which its server does not start are taken back', a
   async function apply(): Promise<Applied> {
     written.push(await readFile(file, 'utf8'));
     const config = { ...scene.server.config, description: `${written.length}` };
-    await scene.server.reconfigure(config, true).catch(() => {}); // It is told by `refusedEntry`.
+    await scene.server.reconfigure(config, true).catch(() => {}); // `refusedEntry` reports the error.
     return none;
   }
   const { configFile } = await configured(file, folder.path, apply, [scene.server]);

@@ -16,7 +16,7 @@ import { startQdrant } from '../doubles/qdrant.ts';
 
 const nothingEmbedded = { default: { cache: { mode: 'off' } } };
 
-/** The enhancer of a hub with these rules and settings, whose data is in a folder of its own. */
+/** Opens the enhancer of a hub with these rules and settings, and a data folder of its own. */
 async function open(rules: object, environment: Readonly<Record<string, string>> = {}, data = '') {
   const stack = new AsyncDisposableStack();
   const folder = stack.use(await temporary());
@@ -126,7 +126,7 @@ describe('the semantic cache', () => {
   });
 
   test('does not keep the hub from stopping in order if it is first used meanwhile', async () => {
-    // A Redis that never answers: the hub waits for its end of the connection.
+    // A Redis that never answers: with `allowHalfOpen`, the connection stays open until the hub closes it.
     const redis = createServer({ allowHalfOpen: true }).listen(0, '127.0.0.1');
     await using _redis = { [Symbol.asyncDispose]: async () => void redis.close() };
     await once(redis, 'listening');

@@ -57,18 +57,18 @@ test('with an Ollama tools get vectors, which the data folder keeps; without one
     const embedded = () => ollama.received('/api/embed').length;
     {
       await using hub = open({ OLLAMA_HOST: ollama.url }, folder);
-      // Words answer until the vectors are there.
+      // The search by words answers until the vectors exist.
       assert.deepEqual(await hub.search.find(tools, wanted, never), [0]);
-      // A line for each tool: what is not stored yet would be embedded again.
+      // The file has a line for each tool. Tools that are not stored yet would be embedded again.
       await until(() => embedded() >= 4 && linesOf(file) === tools.length);
     }
     const before = embedded();
     await using again = open({ OLLAMA_HOST: ollama.url }, folder);
     again.search.prepare(tools);
-    // Only the query is embedded, and what has no word of it is found too.
+    // The hub embeds only the query, and also finds the tool that contains no word of it.
     let found = 0;
     let isAsking = false;
-    // One at a time: two that ask at once would both embed the query.
+    // One search at a time: two concurrent searches would both embed the query.
     await until(() => {
       if (isAsking) return false;
       if (found === 2) return true;

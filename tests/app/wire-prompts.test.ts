@@ -18,7 +18,7 @@ afterEach(async () => {
   for (const one of opened.splice(0).toReversed()) await one[Symbol.asyncDispose]();
 });
 
-/** What improves prompts in a hub, as it is put together, by rules in a file of its own. */
+/** Opens the prompts of a hub as the app does, with rules in a file. */
 async function open(rules: object, environment: Readonly<Record<string, string>>) {
   const folder = await mkdtemp(join(tmpdir(), 'agenthub-prompts-'));
   const rulesFile = join(folder, 'rules.json');

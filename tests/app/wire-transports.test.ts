@@ -25,7 +25,7 @@ const principal = (name: string): Principal => ({
   name,
   grants: { administer: false },
 });
-/** A server in a container with a network, which calls the hub where the engine forwards its connections. */
+/** Server in a container with a network, which calls the hub through the engine's forwarder. */
 const networked: ServerConfig = (() => {
   const config = configOf({ name: 'echo' });
   assert.ok(config.launch.kind === 'local');
@@ -46,12 +46,12 @@ type Run = {
   readonly token?: string;
   readonly ownerKey?: string;
   readonly listens?: boolean;
-  /** The servers of the config, behind an engine that forwards connections to this machine. */
+  /** Servers of the config, behind an engine that forwards their connections to this machine. */
   readonly exposed?: readonly ServerConfig[];
   readonly clients?: readonly ClientConfig[];
 };
 
-/** One run of a hub over the folder. */
+/** Starts one run of a hub on the folder. */
 async function start({
   token,
   ownerKey = 'owner-key',
@@ -106,7 +106,7 @@ async function start({
       current.servers = configs;
       changed.fire();
     },
-    /** The config has these clients from now on. */
+    /** Replaces the clients of the config. */
     configure(now: readonly ClientConfig[]): void {
       configured = now;
       refreshed = named.refresh();
@@ -188,7 +188,7 @@ describe('a token for calls', () => {
 });
 
 describe('the connections', () => {
-  /** Opens a connection to each endpoint, and returns those that have ended. */
+  /** Opens a connection to each endpoint. Returns a function that lists the endpoints whose connections have ended. */
   function connectAll({ connections, servers }: Awaited<ReturnType<typeof start>>) {
     const ended: string[] = [];
     for (const endpoint of ['all', servers.get('echo'), servers.get('notes')] as const)
@@ -200,7 +200,7 @@ describe('the connections', () => {
         keepAlive() {},
       });
     return async () => {
-      // The last messages are sent at the end of this turn.
+      // The last messages are sent at the end of this turn of the event loop.
       await new Promise(setImmediate);
       return ended;
     };

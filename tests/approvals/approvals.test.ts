@@ -238,7 +238,7 @@ describe('after the hub was killed', () => {
   );
 
   test('a call is admitted at most once, wherever a write fails', async () => {
-    // Each run fails from another operation of the disk on; then the next run reads what is there.
+    // In each run, all disk operations from number `at` on fail; the next run reads what is on the disk.
     for (let at = 1; at < 14; at++) {
       const disk = createFaultyDisk();
       const first = await openTestApprovals({ disk });

@@ -21,7 +21,7 @@ const events = (at: number) =>
 const approvedByAda = { kind: 'approved', by: 'ada', expiresAt: 200 };
 const deniedByAda = { kind: 'denied', by: 'ada', expiresAt: 200 };
 
-/** The state after each event in time. Absent: unchanged. */
+/** State after each event before the expiry. Events that are not listed change nothing. */
 const table: readonly (readonly [
   ApprovalState,
   { readonly [type in ApprovalEvent['type']]?: object },

@@ -12,7 +12,7 @@ type Options = Partial<ApprovalsConfig> & {
 
 export const lifetimeMs = 600_000;
 
-/** Approvals on a disk in memory, started, with what they recorded. */
+/** Opens and starts approvals on a disk in memory, and collects the audit records they write. */
 export async function openTestApprovals({ clock, disk, ...options }: Options = {}) {
   const recorded: Parameters<ApprovalNeeds['record']>[0][] = [];
   const files = disk ?? createFaultyDisk();

@@ -74,7 +74,7 @@ const without = (line: object, members: readonly string[]) =>
 const messagesOf = async (folder: string) =>
   (await verifyAudit(folder)).problems.map(({ message }) => message);
 
-/** A stopped log with this many lines of calls between its first and its last line. */
+/** Writes a log with `calls` lines of calls between its first and last line, and stops it. */
 async function written(folder: string, calls: number, options: Partial<AuditOptions> = {}) {
   const { audit } = auditIn(folder, options);
   await audit.start();
@@ -272,7 +272,7 @@ describe('the chain', () => {
     await written(temp.folder, 60);
     const texts = await textsOf(temp.folder);
     const linked = texts.flatMap((text, index) => (text.includes('"previous"') ? [index + 1] : []));
-    // The first line is a page of its own. The next page has 16 lines with hashes, and then one for 16.
+    // The first line is a page by itself. The next page has 16 lines with a hash each, then one hash per 16 lines.
     assert.deepEqual(linked, [1, ...Array.from({ length: 16 }, (_, at) => at + 2), 33, 49]);
     const starts = [...linked, texts.length + 1];
     for (const [index] of texts.entries()) {
@@ -316,7 +316,7 @@ describe('the chain', () => {
       String(swapped),
       /^line 40 is missing before line 41,line 40 stands after line 41/,
     );
-    // Without hashes, lines would be of a block that is never checked.
+    // Lines without hashes would form a block that is never checked.
     const bare = await messagesAfter(lines =>
       lines.map((line, index) => (index < 20 ? line : line.replace(/,"previous":"\w+"/, ''))),
     );
@@ -340,7 +340,7 @@ describe('the chain', () => {
     await written(temp.folder, 1);
     assert.deepEqual(await messagesOf(temp.folder), []);
     const linked = (await linesOf(temp.folder)).filter(({ previous }) => previous !== undefined);
-    // The last single line and the 11 after it are blocks of five lines; the others are alone.
+    // The last single line and the 11 after it form blocks of five lines; all other lines are blocks of one.
     assert.equal(linked.length, 1 + 16 + 2 + 3);
   });
 
@@ -526,7 +526,7 @@ test('a page since a time has also the lines before the clock was wrong for a wh
   await using temp = await tempFolder();
   const { audit } = auditIn(temp.folder);
   await audit.start();
-  // By five minutes back, and right again.
+  // The clock jumps back before the third call, and is right again at the fourth.
   for (const minutes of [20, 21, 17, 23])
     audit.recordCall({ ...call, at: call.at + minutes * 60_000, tookMs: 0 }, 'ada', args);
   const { lines } = await audit.list({ since: call.at + 19 * 60_000 }, { limit: 50 });

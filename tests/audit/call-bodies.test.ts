@@ -21,7 +21,7 @@ const rules = [
   { action: 'deny', rule: undefined },
 ] as const;
 
-/** The members of a call, as its line should have them. */
+/** Returns the members that the line of a call should have. */
 function expected(one: AuditedCall, principal: string, args: Buffer | undefined): object {
   const { method, name, server, session, client, at, tookMs, outcome, decision } = one;
   const members = {
@@ -42,7 +42,7 @@ function expected(one: AuditedCall, principal: string, args: Buffer | undefined)
   return JSON.parse(JSON.stringify(members));
 }
 
-/** Numbers below a bound, the same in each run. */
+/** Returns a generator of numbers below a bound, which are the same in each run. */
 function createNumbers(seed: number) {
   let state = seed;
   return (bound: number): number => {

@@ -13,7 +13,7 @@ const call = {
   outcome: 'ok',
 } as const;
 
-/** The line of the call with a number: its session is the number. */
+/** Returns the expected members of a call's line. The number of the call is its session. */
 const shown = (number: number, args: Buffer | undefined) => ({
   session: String(number),
   at: new Date(1_750_000_000_000 + number).toISOString(),

@@ -1,4 +1,4 @@
-/** The hub that the broker's tests act for. */
+/** Hub for which the broker acts in tests. */
 export const owner = {
   hubId: 'testhub0',
   hubName: 'agenthub-broker-test',
@@ -6,7 +6,7 @@ export const owner = {
   dataVolume: 'agenthub-broker-test_hub-data',
 };
 
-/** The body of a container creation as the hub's driver sends it, with some fields replaced. */
+/** Returns the body of a container creation as the hub's driver sends it, with some fields replaced. */
 export function containerBody(host: object = {}, rest: object = {}) {
   return {
     Image: 'node:24-bookworm-slim',

@@ -28,7 +28,7 @@ async function call(options: RequestOptions, body?: string) {
   return { status: answer.statusCode, type, text, message: JSON.parse(text || '{}').message };
 }
 
-/** All that is answered to a request head. */
+/** Sends the head of a request, and returns everything that is answered. */
 async function raw(socketPath: string, head: readonly string[]): Promise<string> {
   const socket = connect({ path: socketPath });
   socket.write([...head, 'Host: x', '', ''].join('\r\n'));
@@ -63,7 +63,7 @@ describe('the socket of the broker', () => {
   test('replaces that of a broker that was killed', async () => {
     await using engine = await startEngine(anEngine);
     const { broker, socketPath } = brokerOf(engine);
-    // A listener removes its socket file by one name only.
+    // A listener removes its socket file by one name only, so the second link remains, as after a kill.
     const killed = createServer().listen(`${socketPath}.killed`);
     await once(killed, 'listening');
     await link(`${socketPath}.killed`, socketPath);
@@ -255,7 +255,7 @@ describe('a client that has gone', () => {
     const closed = new Promise<void>(resolve => asked.on('close', resolve));
     asked.destroy();
     await closed;
-    // Each call comes to the broker, and to the engine, after what was before it.
+    // This call reaches the broker and the engine after all that was sent before it.
     assert.equal((await call({ socketPath, path: '/version' })).status, 200);
     answer.end(inspected);
     await once(answer, 'close');
@@ -264,7 +264,10 @@ describe('a client that has gone', () => {
   });
 
   test('from a creation leaves it counted until the engine has answered', async () => {
-    /** The engine lists no containers, does not say where its data are, and answers a creation late. */
+    /**
+     * Resolves when the engine receives a creation. The engine lists no containers, does not report its data folder,
+     * and answers creations only when the test does.
+     */
     const creating = Promise.withResolvers<ServerResponse>();
     await using engine = await startEngine((asked, answer) => {
       asked.resume();

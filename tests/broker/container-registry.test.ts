@@ -9,7 +9,7 @@ import { owner } from './bodies.ts';
 
 type Made = { readonly name: string; readonly hubId?: string; readonly binds?: readonly Bind[] };
 
-/** An engine double with these containers. */
+/** Returns an engine double with these containers. */
 function engineOf(containers: readonly Made[]) {
   const getJson = async (path: string) => {
     const asked = containers.find(({ name }) => path === `/containers/id-${name}/json`);

@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(root, { recursive: true }));
 
-/** What the engine says of its objects, by path. It knows no others. */
+/** Answers of the engine about its objects, by path. All other paths are unknown to it. */
 const objects: Readonly<Record<string, unknown>> = {
   '/containers/ours/json': { Id: 'c1', Config: { Labels: ours } },
   '/containers/theirs/json': { Id: 'c2', Config: { Labels: theirs } },
@@ -60,7 +60,7 @@ type Call = {
   readonly failing?: string;
 };
 
-/** A gate, and what it has asked for besides the engine's objects. */
+/** Creates a gate, and records what it requests in addition to the engine's objects. */
 function open({ body, more = {}, lock, failing }: Call = {}) {
   const bounds: (number | undefined)[] = [];
   const contexts: (readonly [string, string | undefined])[] = [];
@@ -99,7 +99,7 @@ const admit = (method: string, target: string, call: Call = {}) => open(call).ad
 const create = (call: Call, name = 'new') =>
   admit('POST', `/v1.43/containers/create?name=${hubName}-${name}`, call);
 
-/** The checked body of a creation. */
+/** Returns the `HostConfig` of a creation, as the gate passes it on. */
 const hostOf = ({ body }: Awaited<ReturnType<typeof create>>) =>
   JSON.parse(String(body?.content)).HostConfig;
 

@@ -13,7 +13,7 @@ let user = '';
 beforeAll(() => {
   root = realpathSync(mkdtempSync(join(tmpdir(), 'broker-repository-')));
   mkdirSync(join(root, '.git'));
-  // Root's repositories are opened by no broker.
+  // A broker opens no repository that belongs to root.
   if (process.getuid?.() === 0) chownSync(join(root, '.git'), 1234, 1235);
   const { uid, gid } = statSync(join(root, '.git'));
   user = `${uid}:${gid}`;

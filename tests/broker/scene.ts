@@ -13,7 +13,7 @@ type Options = {
   readonly readBuildContext?: () => Promise<Buffer>;
 };
 
-/** A broker that is not started, in the folder of an engine double. */
+/** Creates a broker in the folder of an engine double, without starting it. */
 export function brokerOf(
   { folder, socketPath: enginePath }: Pick<EngineDouble, 'folder' | 'socketPath'>,
   options: Options = {},
@@ -38,7 +38,7 @@ export function brokerOf(
   return { broker, socketPath };
 }
 
-/** A broker that listens, in front of an engine double. */
+/** Starts a broker in front of an engine double. */
 export async function openBroker(answer: RequestListener, options: Options = {}) {
   const engine = await startEngine(answer, options.upgrade);
   const { broker, socketPath } = brokerOf(engine, options);

@@ -8,7 +8,7 @@ import { owner } from './bodies.ts';
 import { openBroker } from './scene.ts';
 
 test('what a client sends behind the head of an attach, in the same packet, reaches the container', async () => {
-  // One container of the hub, which echoes its input.
+  // The engine has one container of the hub, which echoes its input.
   const Labels = { 'io.agenthub.hub': owner.hubId };
   await using scene = await openBroker(
     (_, answer) => answer.end(JSON.stringify({ Id: 'c0ffee', Config: { Labels } })),

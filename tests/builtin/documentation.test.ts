@@ -7,7 +7,7 @@ import { redactJson, redactText } from '#telemetry';
 import { test } from 'vitest';
 import { createDocumentationServer } from '../../hub/builtin/documentation.ts';
 
-/** A call of the tool, whose job begins with `created.resolve()` and ends when it is cancelled. */
+/** Calls the tool. Its job begins with `created.resolve()`, and ends when it is cancelled. */
 function callTool() {
   const jobs = createJobs({
     clock: createManualClock(),

@@ -14,7 +14,7 @@ const owner: Principal = { kind: 'local', name: 'owner', grants: { administer: t
 const bare = ['list_servers', 'start_server', 'stop_server', 'restart_server', 'server_logs'];
 const managed = bare.map(name => `agenthub_${name}`);
 
-/** A hub whose management tools can be switched. */
+/** Starts a hub whose management tools can be switched on and off. */
 async function startManaged(fixtures: readonly Fixture[], options: HubOptions = {}) {
   const { event: changed, fire } = createEmitter<void>();
   let isOn = true;
@@ -29,7 +29,7 @@ async function startManaged(fixtures: readonly Fixture[], options: HubOptions = 
 
 type Managed = Awaited<ReturnType<typeof startManaged>>;
 
-/** The server `agenthub`, as a endpoint. */
+/** Returns the endpoint of the server `agenthub`. */
 const agenthub = ({ shown }: Managed): Endpoint => shown.get('agenthub');
 
 const eras = [

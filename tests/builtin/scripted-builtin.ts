@@ -10,7 +10,7 @@ import { createBuiltin } from '../../hub/builtin/server.ts';
 
 type Handler = (signal: AbortSignal, progress: (message: string) => void) => Promise<string>;
 
-/** A server of the hub's own with one tool and one resource, and calls of it. */
+/** Creates a built-in server with one tool and one resource, and a client that calls it. */
 export function openBuiltin(handler: Handler = async () => 'done') {
   const clock = createManualClock();
   const { event: changed, fire } = createEmitter<ListKind>();

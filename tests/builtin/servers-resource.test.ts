@@ -72,7 +72,7 @@ describe('the resource of the hub itself', () => {
   });
 });
 
-/** Counts who listens to the state of a server from now on. */
+/** Counts the listeners for the state of a server that are added from now on. */
 function countListeners(server: Server): () => number {
   const { changed } = server;
   let count = 0;

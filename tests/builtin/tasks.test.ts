@@ -18,7 +18,7 @@ function open() {
       return { content: [{ type: 'text', text }], ...(isError && { isError }) };
     },
   });
-  /** A task that the test ends. */
+  /** Begins a task that the test ends. */
   function begin(id: string, wanted: unknown = {}, token?: string, maker: TaskMaker = legacy) {
     const { promise: result, resolve, reject } = Promise.withResolvers<ToolResult>();
     const { event: changed, fire } = createEmitter<undefined>();
@@ -145,7 +145,7 @@ test('a stateless client reads the state and the result by tasks/get, and cancel
   expect(tasks.updateModern({ taskId: 't1', inputResponses: {} }, ada)).toEqual({});
   end('no model', true);
   await vi.waitFor(() =>
-    // It is the result of the tool, which a task completes with.
+    // A tool's result with `isError` completes the task, instead of failing it.
     expect(tasks.getModern({ taskId: 't1' }, ada)).toMatchObject({
       status: 'completed',
       result: { content: [{ type: 'text', text: 'no model' }], isError: true },

@@ -12,7 +12,7 @@ import type {
 import { createBuiltinUpstream } from '../../hub/builtin/upstream.ts';
 import { openBuiltin } from './scripted-builtin.ts';
 
-/** Ends with its signal. */
+/** Work that ends only when its signal aborts. */
 const held = async (signal: AbortSignal): Promise<never> =>
   await new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
 
@@ -110,7 +110,7 @@ describe("a server of the hub's own", () => {
   });
 });
 
-/** The upstream of a server with a tool for all, one for administrators, and a prompt. */
+/** Opens the upstream of a built-in server with a tool for all, a tool for administrators, and a prompt. */
 function openUpstream() {
   const contexts: BuiltinContext[] = [];
   const tool = (name: string, scope: BuiltinTool['scope']): BuiltinTool => ({

@@ -126,12 +126,12 @@ test('a tool with thousands of properties is read in time', () => {
   const numbers = Array.from({ length: 5_000 }, (_, number) => number);
   const made = (refer: (number: number) => string) =>
     Object.fromEntries(numbers.map(number => [`p${number}`, { $ref: refer(number) }]));
-  // The last of a chain leads to nothing, and so do all others then.
+  // Each property refers to the next. The last reference leads nowhere, so none of them is valid.
   const chain = schemaOf(made(number => `#/properties/p${number + 1}`));
   const $defs = Object.fromEntries(numbers.map(number => [`d${number}`, text]));
   const defined = made(number => `#/$defs/d${number}`);
   const alike = schemaOf(defined, Object.keys(defined), { $defs });
-  // The time of the processor: what else the machine does is not counted.
+  // CPU time of this process, so that other load on the machine does not count.
   const started = process.cpuUsage();
   assert.deepEqual(common(chain).inputSchema, schemaOf({}));
   assert.deepEqual(common(alike, structuredClone(alike)).inputSchema, alike);

@@ -52,7 +52,7 @@ async function listed(as = principal): Promise<readonly JsonObject[]> {
 }
 const names = async (as = principal) => (await listed(as)).map(({ name }) => name);
 
-/** The texts of the content of a result, and whether it is an error. */
+/** Calls the fan-out tool. Returns the texts of its result, whether it is an error, and its `_meta`. */
 async function call(args: JsonObject = {}, ending = signal()) {
   const params = { name: 'all', arguments: args };
   const result = await requests().request('tools/call', params, ending);
@@ -224,7 +224,7 @@ test('a fan-out tool without any tool is not offered, and comes and goes with th
   assert.ok(!(await names()).includes('all'));
   configure({ tools: ['three_look', 'two_look'] });
   assert.ok((await names()).includes('all'));
-  // It never calls itself, whatever its tools are called.
+  // A fan-out tool never calls itself, even if its config lists its own name.
   configure({ tools: ['all'] });
   assert.ok(!(await names()).includes('all'));
   configure();
