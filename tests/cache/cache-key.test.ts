@@ -34,7 +34,7 @@ test('different fields never have one key', () => {
     ['1:a;'],
     ['a;'],
     ['a', 'b', 'c'],
-    // The bytes of the one before, without lengths.
+    // This text contains the same bytes as the list before it, apart from the lengths.
     ['a\u623b\u3b00c'],
   ];
   assert.equal(new Set(lists.map(cacheKey)).size, lists.length);

@@ -7,35 +7,35 @@ import { until } from '../contracts/recorder.ts';
 
 type CacheBounds = { readonly maxEntries: number; readonly maxBytes: number };
 
-/** The place of one test: no other one sees what is in it. */
+/** Storage of one test, which no other test uses. */
 type CachePlace = {
-  /** One more hub's cache at the place, which has started and can be reached. */
+  /** Opens another hub's cache on the storage, started and connected. */
   cache(bounds?: CacheBounds): Promise<ExactCache>;
-  /** Lets time go on until all that is kept for `ms` has expired. */
+  /** Advances the time until all entries with a time to live of `ms` have expired. */
   outlive(ms: number): Promise<void>;
 };
 
 type CacheKind = {
   readonly name: string;
-  /** Whether two caches at one place are one. */
+  /** True if all caches on one storage share their entries. */
   readonly isShared: boolean;
   place(): Promise<CachePlace & AsyncDisposable>;
 };
 
-/** Enough for what a test does not mean to bound. */
+/** Bounds that no test exceeds unless it means to. */
 export const wide: CacheBounds = { maxEntries: 10_000, maxBytes: 2 ** 24 };
 export const never = new AbortController().signal;
-/** Kept for longer than any test. */
+/** Options of an entry that outlives every test. */
 export const forLong = { tag: 'editor', ttlMs: 600_000 };
 const replacing = { ...forLong, replaces: true };
 const tagged = (tag: string) => ({ ...forLong, tag });
 
-/** Gives a value at once. */
+/** Returns a fill that gives a value at once. */
 export const giving =
   (value: string, isKept = true): Fill =>
   async () => ({ value, isKept });
 
-/** A fill that counts how often it is called, and gives its value when it is let go. */
+/** Returns a fill that counts its calls, and gives its value after `letGo`. */
 export function heldFill(value = 'filled', isKept = true) {
   const gate = Promise.withResolvers<void>();
   const seen = { calls: 0, aborted: 0 };
@@ -56,14 +56,14 @@ export function heldFill(value = 'filled', isKept = true) {
 
 const refused: Fill = () => assert.fail('it is filled, but it should be there');
 
-/** Fails unless the value is there already. */
+/** Fails unless the cache already contains the value. */
 export async function isHit(cache: ExactCache, key: string, value: string): Promise<Found> {
   const found = await cache.getOrFill(key, forLong, refused, never);
   assert.deepEqual([found.value, found.from], [value, 'hit']);
   return found;
 }
 
-/** Keeps a value, which must not have been there. */
+/** Adds a value to the cache, which must not contain its key yet. */
 export async function keep(
   cache: ExactCache,
   key: string,
@@ -77,7 +77,7 @@ export async function keep(
 export const isThere = async (cache: ExactCache, key: string): Promise<boolean> =>
   (await cache.peek(key)) !== undefined;
 
-/** Waits until the figures are right: what a hub counts by itself reaches others a little later. */
+/** Waits until the statistics contain the expected values, as the counts of one hub reach the others with a delay. */
 export async function counts(cache: ExactCache, expected: Partial<CacheStats>): Promise<void> {
   const deadline = performance.now() + 5_000;
   for (;;) {
@@ -89,7 +89,7 @@ export async function counts(cache: ExactCache, expected: Partial<CacheStats>): 
   }
 }
 
-/** The promises of `ExactCache`, for every kind of it. */
+/** Contract of `ExactCache`, for every kind of it. */
 export function cacheContract(kind: CacheKind): void {
   const at = async (run: (place: CachePlace) => Promise<void>) => {
     await using place = await kind.place();
@@ -416,7 +416,7 @@ export function cacheContract(kind: CacheKind): void {
   });
 }
 
-/** What two hubs at one place are promised. */
+/** Contract of two hubs whose caches share a storage. */
 function sharedPart(at: (run: (place: CachePlace) => Promise<void>) => Promise<void>): void {
   const withTwo = (
     run: (one: ExactCache, other: ExactCache) => Promise<void>,

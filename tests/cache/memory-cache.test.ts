@@ -24,7 +24,7 @@ test('a hit in memory starts no timer and asks nothing of the fill, in one turn'
   let isThere = false;
   const found = cache.getOrFill('a', forLong, () => assert.fail('filled'), never);
   void found.then(() => (isThere = true));
-  // One promise: its value is there after one job of the queue of jobs.
+  // Waits for one microtask: a hit in memory must not take longer.
   await Promise.resolve();
   assert.ok(isThere);
   assert.equal(clock.waiting, 0);

@@ -21,12 +21,15 @@ import {
 import { becomes, newPrefix, pollMs, startHub } from './redis-hub.ts';
 import { openSlowLine } from './slow-line.ts';
 
-/** Long enough for a busy machine, and how much more than it may take. Below what else is waited for. */
+/**
+ * Timeout of Redis, long enough for a busy machine, and the tolerance of measured times, in ms. Both are below the
+ * other waits of the tests.
+ */
 const [reachMs, busyMs] = [300, 500];
-/** The longest time to live. */
+/** Maximum time to live. */
 const yearMs = 31_536_000_000;
 
-/** How long a call takes whose fill takes no time. Its value must not be in the cache. */
+/** Returns how long a call with an instant fill takes, in ms. The cache must not contain the key. */
 async function missMs(cache: ExactCache, key: string): Promise<number> {
   const since = performance.now();
   const { from } = await cache.getOrFill(key, forLong, giving('filled'), never);
@@ -34,7 +37,7 @@ async function missMs(cache: ExactCache, key: string): Promise<number> {
   return performance.now() - since;
 }
 
-/** Fails unless a hundred calls one after the other wait for nothing. */
+/** Fails unless a hundred calls in sequence complete without waiting. */
 async function isAtOnce(cache: ExactCache): Promise<void> {
   const since = performance.now();
   for (let call = 0; call < 100; call++) await missMs(cache, `away ${call}`);
@@ -46,7 +49,7 @@ async function errorOf(cache: ExactCache): Promise<string> {
   return (await cache.stats()).status.error ?? '';
 }
 
-/** Waits until a value is found again, by a cache that is well again. */
+/** Waits until the cache finds a value, and reports no error. */
 async function isFound(cache: ExactCache, key: string): Promise<void> {
   const deadline = performance.now() + 10_000;
   while (!(await isThere(cache, key)) || (await errorOf(cache)) !== '') {
@@ -60,13 +63,13 @@ describeWithEngine('exact caches of two hubs', () => {
   beforeAll(async () => void (redis = await startRedis()));
   afterAll(() => redis?.[Symbol.asyncDispose]());
 
-  /** The name of a value of a cache that has had an entry. */
+  /** Returns the Redis key of a value, for a cache that has already had an entry. */
   async function valueName(prefix: string, key: string): Promise<string> {
     const epoch = await redis.cli('hget', `${prefix}3:counters`, 'epoch');
     return `${prefix}3:value:${epoch}:${key}`;
   }
 
-  /** Redis comes back in any case: the other tests need it. */
+  /** Runs a test without Redis, and starts Redis again even if that fails, as other tests need it. */
   async function withoutRedis<T>(run: () => Promise<T>): Promise<T> {
     await redis.kill();
     try {
@@ -281,7 +284,7 @@ describeWithEngine('exact caches of two hubs', () => {
     assert.equal(names.length, 8);
     for (const name of names) {
       const leftMs = Number(await redis.cli('pttl', name));
-      // Values and forgets end by themselves; the index not before the last value.
+      // Values and records of removals expire by themselves; the index expires not before the last value.
       const leastMs = /:(?:value|forgot):/.test(name) ? 0 : yearMs - 60_000;
       const isBetween = leftMs > leastMs && leftMs <= yearMs + 1_000;
       assert.ok(isBetween || leftMs === -2, `${name} ends in ${leftMs} ms`);
@@ -362,7 +365,7 @@ describeWithEngine('exact caches of two hubs', () => {
     const place = { url: redis.url, prefix: newPrefix() };
     const key = 'e46de6c22a33fec7c90a16d65b5947e4295abdf03f8ba52afa42c6a55e2c63a7';
     const [now, later] = [Date.now(), Date.now() + 600_000];
-    // Each key as the hub of the layout before wrote it.
+    // Keys as a hub with the previous layout writes them.
     for (const [command = '', name = '', ...fields] of [
       ['hset', 'values', key, `${now} ${later} {"kind":"none","reason":"none","attempts":[]}`],
       ['hset', 'facts', key, `100 ${later} "editor"`],
@@ -435,7 +438,7 @@ describeWithEngine('an exact cache in a Redis of its own', () => {
     assert.equal((await filling).value, 'filled');
     assert.equal(await isThere(hub.cache, 'b'), false);
     await isHit(hub.cache, 'a', 'one');
-    // Redis may free a few buffers meanwhile, and write what needs no more room.
+    // Redis may free a few buffers meanwhile, and then still performs writes that need no more memory.
     for (let error = '', attempt = 0; !error.includes('OOM'); error = await errorOf(hub.cache)) {
       assert.ok(attempt++ < 20, `the error is ${JSON.stringify(error)}`);
       await fillUp(1);

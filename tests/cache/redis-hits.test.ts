@@ -127,7 +127,7 @@ describeWithEngine('hits in a Redis of their own', () => {
     await keep(hub.cache, 'a', 'a');
     const { Redis } = await import('ioredis');
     const operator = new Redis(redis.url);
-    // A Redis that was filled up has room again when the buffer of a connection goes.
+    // A limit of one byte, because a Redis that was filled with data has room again when a connection frees its buffer.
     await operator.config('SET', 'maxmemory', '1');
     await assert.rejects(operator.set('b', 'b'), /OOM/);
     for (let call = 0; call < 10; call++) assert.equal((await hub.cache.hit('a'))?.value, 'a');

@@ -7,16 +7,16 @@ import { wide } from './contract.ts';
 
 export type Hub = AsyncDisposable & {
   readonly cache: ExactCache;
-  /** What was logged, with its level. */
+  /** Log lines, with their levels. */
   readonly log: readonly string[];
 };
 
 let prefixes = 0;
-/** The prefix of a cache that no other test has, nor one that ran before on the same Redis. */
+/** Returns a prefix that no other test uses, nor any earlier run on the same Redis. */
 export const newPrefix = (): string => `tested-${process.pid}-${Date.now()}-${++prefixes}:`;
 
 /**
- * A hub's cache, which may not be connected yet. More patient than in earnest: a machine that runs tests
+ * Starts a hub's cache, which may not be connected yet. It waits longer than by default, as a machine that runs tests
  * may be too busy to answer in 25 ms.
  */
 export async function startHub(
@@ -37,10 +37,10 @@ export async function startHub(
   return { cache, log, [Symbol.asyncDispose]: () => cache.stop() };
 }
 
-/** Interval in ms of looks at a cache. One look per turn would send commands to a frozen Redis without end. */
+/** Interval between checks of a cache, in ms. A check in each turn would send endless commands to a frozen Redis. */
 export const pollMs = 2;
 
-/** Waits until caches can be reached, or cannot any more. */
+/** Waits until the caches are connected, or disconnected. */
 export async function becomes(kind: 'up' | 'down', ...hubs: readonly Hub[]): Promise<void> {
   const deadline = performance.now() + 15_000;
   for (const { cache } of hubs)

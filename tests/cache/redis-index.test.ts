@@ -4,7 +4,7 @@ import { isObject } from '#core';
 import { createManualClock } from '#helpers/clock';
 import { createRedisIndex } from '../../hub/cache/redis-index.ts';
 
-/** The words that Redis answers; undefined: no answer. */
+/** Answer of Redis; undefined if it does not answer. */
 type Words = readonly string[] | undefined;
 
 const wordsOf = ({
@@ -17,7 +17,7 @@ const wordsOf = ({
   figures = ['3', '60', '10', '20', '30', '40', '50'],
 } = {}): Words => [status, epoch, time, forgotten, cursor, more, ...figures];
 
-/** An index over a Redis that answers as the test says. */
+/** Creates an index over a Redis whose answers the test scripts. */
 function openIndex(
   answers: (request: Readonly<Record<string, unknown>>) => Words = () => wordsOf(),
 ) {
@@ -33,7 +33,7 @@ function openIndex(
   return { clock, requests, index: createRedisIndex({ tell }, 'channel', clock) };
 }
 
-/** Lets all promises that are settled go on. */
+/** Waits until the callbacks of all settled promises have run. */
 const settle = () => new Promise(resolve => setImmediate(resolve));
 
 describe('counts and uses', () => {

@@ -7,7 +7,7 @@ import { createTaggedFlights } from '../../hub/cache/single-flight.ts';
 
 const filled = (value: string): Found => ({ value, from: 'filled', ageMs: 0 });
 
-/** Flights whose searches end when the test says so. */
+/** Creates flights whose searches the test ends. */
 function openFlights() {
   const joined: Found[] = [];
   const flights = createTaggedFlights(found => joined.push(found));

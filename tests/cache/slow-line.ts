@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { type Socket, connect, createServer } from 'node:net';
 
-/** A line to Redis on which each piece is under way for a while, either way. */
+/** Proxy to Redis that delays each chunk of data in both directions. */
 type SlowLine = AsyncDisposable & {
   readonly url: string;
-  /** For each way; 0 to begin with. */
+  /** Delay of each direction, in ms. Initially 0. */
   delayMs: number;
 };
 

@@ -21,7 +21,7 @@ const signal = new AbortController().signal;
 const maxAgeMs = 600_000;
 const postgres = 'io.github.someone/postgres-mcp';
 
-/** A catalog over a registry, with its answers in a folder. */
+/** Creates a catalog over a registry, whose answers it stores in a folder. */
 function catalogIn(folder: string, url: string, { enabled = true, most = maxAnswers } = {}) {
   const clock = createManualClock();
   const needs = { log: silent, backlog: createBacklog() };
@@ -292,7 +292,7 @@ describe('the request to install a server', () => {
       scene.catalog.requestFor({ server: postgres, option: 0, ...values, env }, signal);
     const first = await ask({ DATABASE_PASSWORD: 'of the first' });
     first[Symbol.dispose]();
-    // Sent again with what the person agrees to, as by the dashboard.
+    // The dashboard sends the request again in this way, with the user's consent.
     const { DATABASE_PASSWORD } = first.request.env;
     const [agreed, twice] = [await ask({ DATABASE_PASSWORD }), await ask({ DATABASE_PASSWORD })];
     twice[Symbol.dispose]();

@@ -8,7 +8,7 @@ import { startRegistry } from '../doubles/mcp-registry.ts';
 import { createInstallHub } from '../installs/hub.ts';
 import { registered } from './servers.ts';
 
-/** A hub with a catalog over a registry, which installs as processes. */
+/** Starts a hub with a catalog over a registry. It installs servers as processes. */
 export async function openCatalogHub({
   isOn = () => true,
 }: { readonly isOn?: () => boolean } = {}) {

@@ -10,7 +10,7 @@ const meta = (updatedAt: string, more: object = {}) => ({
   ...more,
 });
 
-/** Servers as publishers describe them. */
+/** Servers as their publishers describe them. */
 export const registered: readonly Registered[] = [
   {
     server: {
