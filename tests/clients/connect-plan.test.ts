@@ -20,7 +20,7 @@ import { wildJson, wildToml } from './wild-files.ts';
 
 const { readJsonText } = await loadJsonText();
 
-/** Every file of every client. */
+/** All config files of all clients. */
 const places = clientNames.flatMap(client =>
   (['user', 'workspace'] as const).flatMap(scope =>
     configFileOf(client, scope, {
@@ -52,7 +52,7 @@ async function disconnect(place: Place, scratch: Scratch) {
   return { plan, backup: await scratch.clients.carryOut(plan) };
 }
 
-/** Whether a text results from the other by insertions only. */
+/** Returns true if `other` results from `text` by insertions only. */
 function isWithin(text: string, other: string): boolean {
   let at = 0;
   for (const character of text) {
@@ -256,7 +256,7 @@ test.for([
   assert.deepEqual(await scratch.files(), before);
 });
 
-/** An entry in every form of TOML. */
+/** Returns the hub's entry in every form of TOML. */
 const tomlForms = (url: string) => [
   `mcp_servers.agenthub.url = "${url}"\nmcp_servers.agenthub.enabled = false # why\nmodel = "o4"\n`,
   `[mcp_servers]\nagenthub.url = "${url}"\n"agenthub".enabled = false\n\n[other]\nx = 1\n`,
@@ -346,7 +346,7 @@ test('an entry of somebody else comes back into a file that was changed since, t
   await disconnect(cursor, scratch);
   assert.deepEqual(serversIn(cursor, await readFile(file, 'utf8')), { agenthub: mine, two: {} });
 
-  // The user removed the server by hand before the hub was added.
+  // The user removes the server by hand before the hub is added.
   await writeFile(file, '{"mcpServers": {"two": {}}}');
   await connect(cursor, scratch);
   await writeFile(file, (await readFile(file, 'utf8')).replace('"two"', '"six"'));

@@ -3,7 +3,7 @@ import { describe, test } from 'vitest';
 import { type JsonObject, isObject } from '#core';
 import { fitEntry } from '../../hub/clients/fit-entry.ts';
 
-/** Files and folders of a machine with two users: mode, and owner if it is not 1000. */
+/** Files and folders of a machine with two users: mode, and owner (default: 1000). */
 const paths: Readonly<Record<string, readonly [mode: number, owner?: number]>> = {
   '/home/me/notes': [0o755],
   '/home/me/notes/sub': [0o755],

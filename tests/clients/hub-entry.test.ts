@@ -126,7 +126,7 @@ async function scriptAt(...parts: readonly string[]): Promise<string> {
   return script;
 }
 
-/** A script in the cache of npx, for which a user gave these specs. */
+/** Creates a script in the cache of npx, with the manifest of the packages that a user requested. */
 async function inCache(manifest: string): Promise<string> {
   const script = await scriptAt('_npx', 'abc', 'node_modules', 'agenthub', 'bin', 'agenthub.mjs');
   await writeFile(join(home, '_npx', 'abc', 'package.json'), manifest);

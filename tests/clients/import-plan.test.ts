@@ -45,7 +45,7 @@ test('a key that .env could not hold is not taken, and nor is one behind a quote
   }
 });
 
-/** A machine with these servers in Cursor's file, and a config of the hub. */
+/** Creates a machine with these servers in Cursor's file, and a config of the hub. */
 async function withServers(mcpServers: object, servers: object = {}, env = {}) {
   const scratch = await openScratch(env);
   await scratch.put('.cursor/mcp.json', JSON.stringify({ mcpServers }));
@@ -117,7 +117,7 @@ describe('settings that are not allowed', () => {
   });
   const env = { TOKEN: 's3cret', FOLDER: '/srv' };
 
-  /** What becomes of a server of Claude Code if these of its settings are allowed. */
+  /** Imports a server of Claude Code of which only these settings are allowed. Returns the resulting entry. */
   async function tightened(entry: object, ...allowed: readonly string[]) {
     await using scratch = await openScratch(env);
     await scratch.put('.claude.json', JSON.stringify({ mcpServers: { one: entry } }));

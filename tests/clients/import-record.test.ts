@@ -9,7 +9,7 @@ import { type Scratch, hub, openScratch } from './machine.ts';
 
 const client = `{"mcpServers": {"one": {"command": "npx", "args": ["@a/one@1.0.0"], "env": {"KEY": "sk-planted0123456789"}}}}\n`;
 
-/** Clients whose writes fail after the first few, as after a kill or on a full disk. */
+/** Creates clients whose writes fail after the first few, as after a kill or on a full disk. */
 function failingAfter(scratch: Scratch, writes: number) {
   let left = writes;
   return createClients({
@@ -36,8 +36,7 @@ async function prepare(scratch: Scratch) {
   return { config, dotenv: await scratch.put('.env', 'MINE=1\n') };
 }
 
-// Order of the writes: the record, .env, the config, the record again, the client's file, the record with its
-// backup.
+// Order of the writes: the record, .env, the config, the record again, the client's file, the record with its backup.
 test.for([0, 1, 2, 3, 4, 5, 6])(
   'an import that ends after %i writes is undone to the byte',
   async writes => {
@@ -105,7 +104,7 @@ test('imports are undone one after another, the newest first', async () => {
   assert.equal(await clients.undoImport(), undefined);
 });
 
-/** Clients for which another program changes a file just before their write of it. */
+/** Creates clients for which another program changes a file just before they write it. */
 function disturbedAt(scratch: Scratch, file: string, text: string) {
   return createClients({
     machine: scratch.machine,
@@ -158,7 +157,7 @@ test('an import that changes no file leaves no record, so that an undo restores 
   await importAll();
   const again = await importAll();
   assert.deepEqual(again.added, []);
-  // No server runs in the hub yet, so that all of them stay in their files.
+  // No server runs in the hub yet, so all servers stay in the clients' files.
   await again.removeFromClients([]);
   assert.deepEqual((await clients.undoImport())?.added, ['one']);
   assert.deepEqual(await scratch.files(), before);

@@ -12,18 +12,18 @@ import {
 } from '#clients';
 import { writeWhole } from '#store';
 
-/** An empty machine in a temporary folder. */
+/** Empty machine in a temporary folder. */
 export type Scratch = AsyncDisposable & {
   readonly home: string;
   readonly machine: ClientMachine;
   readonly clients: Clients;
-  /** The secrets of the hub. */
+  /** Secrets of the hub. */
   readonly secrets: Map<string, string>;
-  /** The folder for undo records. */
+  /** Folder for undo records. */
   readonly records: string;
-  /** Writes a file. Resolves to its path. */
+  /** Writes a file. Resolves with its path. */
   put(path: string, text: string): Promise<string>;
-  /** The texts of all files, by path relative to the home folder. */
+  /** Returns the texts of all files, by path relative to the home folder. */
   files(): Promise<Readonly<Record<string, string>>>;
 };
 
@@ -32,14 +32,14 @@ export const hub: HubAddress = {
   bridge: { command: '/opt/node/bin/node', args: ['/opt/agenthub/bin/agenthub.mjs'] },
 };
 
-/** The workspace folder, relative to the home folder. */
+/** Workspace folder, relative to the home folder. */
 const workspace = 'work';
 
 export async function openScratch(env: Readonly<Record<string, string>> = {}): Promise<Scratch> {
   const home = await realpath(await mkdtemp(join(tmpdir(), 'agenthub-clients-')));
   const folder = join(home, workspace);
   await mkdir(folder);
-  // Outside the user's folder, which tests compare as a whole.
+  // Outside the user's home, because tests compare the whole home.
   const records = await mkdtemp(join(tmpdir(), 'agenthub-records-'));
   const secrets = new Map<string, string>();
   const machine: ClientMachine = { platform: 'linux', home, folder, env, packages: [] };
@@ -92,10 +92,10 @@ export async function openScratch(env: Readonly<Record<string, string>> = {}): P
   };
 }
 
-/** The files of the user, not those of a workspace. */
+/** Selects the files of the user, not those of a workspace. */
 export const everything = { names: clientNames, scopes: ['user'], paths: [] } as const;
 
-/** Plans to import all that the clients of the user have. */
+/** Plans to import all servers of the user's clients. */
 export async function planOf(scratch: Scratch, files: HubFiles): Promise<ImportPlan> {
   return await scratch.clients.planImport(await scratch.clients.find(everything), files, hub);
 }

@@ -1,4 +1,4 @@
-/** A file as people and programs write it, and the part that must still be there after the hub is added. */
+/** Client file with unusual formatting or content, as people and programs write it. */
 type Wild = {
   readonly what: string;
   readonly text: string;
@@ -6,7 +6,7 @@ type Wild = {
 
 const secret = 'sk-planted0123456789';
 
-/** Unusual JSON files. `group` is the key under which the client keeps its servers. */
+/** Returns unusual JSON files. `group` is the key under which the client keeps its servers. */
 export const wildJson = (group: string): readonly Wild[] => [
   { what: 'nothing in it', text: '' },
   { what: 'white space only', text: ' \n\n' },

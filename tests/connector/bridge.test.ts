@@ -11,9 +11,9 @@ import { type RawClient, talk } from '../contracts/client-transport.ts';
 import { openOverBridge } from '../transports/raw-clients.ts';
 
 const echo = [{ name: 'echo' }];
-/** An address that nobody else is given while no hub is there. */
+/** Returns the address for a first hub, whose port no other program gets while no hub uses it. */
 const kept = async () => ({ http: { port: await freePort() } });
-/** The same address for the hub that comes after another. */
+/** Returns the same address, for the next hub. */
 const at = ({ url }: { readonly url: string }) => ({ http: { port: Number(new URL(url).port) } });
 
 async function join(client: RawClient, capabilities = {}) {
@@ -64,7 +64,7 @@ describe('a client behind connect-stdio, when its hub is restarted,', () => {
     await client.ask(4, 'resources/unsubscribe', { uri: 'echo://picture' });
     await first[Symbol.asyncDispose]();
 
-    // The hub is back before its servers are, which say nothing of themselves yet.
+    // The hub is back before its servers have started, so they announce no lists yet.
     await using second = await startHub(servers, { ...at(first), start: false });
     for (const kind of ['tools', 'prompts', 'resources'])
       await client.told(`notifications/${kind}/list_changed`);
@@ -75,7 +75,7 @@ describe('a client behind connect-stdio, when its hub is restarted,', () => {
     await client.call(6, 'echo_log', { level: 'error', text: 'loud' });
     assert.equal(Object((await client.told('notifications/message'))['params']).data, 'loud');
     const touch = (id: number, uri: string) => client.call(id, 'echo_touch', { uri });
-    // The bridge subscribes when it hears of the resource, which is later than it is there.
+    // The bridge subscribes when the resource is announced, some time after it becomes available.
     for (let id = 100; !JSON.stringify(await touch(id, 'echo://greeting')).includes('told'); id++);
     assert.match(JSON.stringify(await touch(8, 'echo://picture')), /nobody subscribed/);
     const { params } = await client.told('notifications/resources/updated');
@@ -85,7 +85,7 @@ describe('a client behind connect-stdio, when its hub is restarted,', () => {
     const { id } = await client.told(method);
     client.send({ jsonrpc: '2.0', id, result: { model: 'mine' } });
     assert.match(JSON.stringify(await called), /mine/);
-    // The bridge's own requests are not the client's.
+    // The client must not see requests that the bridge sends itself.
     assert.ok(!JSON.stringify(client.received).includes('agenthub-bridge'));
     client.close();
     await until(() => second.router.sessionCount === 0);
@@ -108,7 +108,7 @@ describe('a client behind connect-stdio, when its hub is restarted,', () => {
     const asked = () => client.received.filter(message => message['method'] === method);
     const again = client.call(2, 'ask', given);
     await until(() => asked().length === 2);
-    // Both hubs count from one, and the client must not take one question for the other.
+    // Both hubs number their requests from one, and an answer to the old hub must not reach the new one.
     client.send({ jsonrpc: '2.0', id: old['id'], result: { model: 'old' } });
     client.send({ jsonrpc: '2.0', id: asked()[1]?.['id'], result: { model: 'new' } });
     assert.match(JSON.stringify(await again), /new/);
@@ -214,7 +214,7 @@ describe('connect-stdio', () => {
       const bridged = await openOverBridge(hub, 'echo', 'lines');
       let said = '';
       bridged.output.on('data', (chunk: Buffer) => (said += chunk.toString()));
-      // The server starts meanwhile, and the lists that it changes are told.
+      // The server starts meanwhile, and its new lists are announced.
       const isAnswer = (line: string) => !line.includes('list_changed');
       const lines = () => said.split('\n').slice(0, -1).filter(isAnswer);
       const params = { protocolVersion, capabilities: {}, clientInfo: { name: 'a', version: '1' } };

@@ -104,7 +104,7 @@ describe('a hub that refuses the client', () => {
   });
 });
 
-/** A hub that takes the client, and a link to it. */
+/** Starts a hub that accepts the client, and connects a link to it. */
 async function join() {
   const hub = await listen(() => {});
   const sockets = new WebSocketServer({ server: hub.server });

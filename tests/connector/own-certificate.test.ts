@@ -34,7 +34,7 @@ const run = async (
     input,
   );
 
-/** Runs a line of the documentation in a shell that knows `agenthub`. */
+/** Runs a line of the documentation in a shell where `agenthub` is defined. */
 const runLine = async (line: string, input: string) =>
   await runProgram(
     ['bash', '-c', `agenthub() { '${process.execPath}' '${bin}' "$@"; }; ${line}`],

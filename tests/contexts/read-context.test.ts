@@ -70,7 +70,7 @@ test('links that stay in the folder are taken as links, and no other is followed
   symlinkSync('../..', join(folder, 'above'));
   symlinkSync('none', join(folder, 'dangling'));
   symlinkSync('..', join(folder, 'src/up'));
-  // Leads out by a second link.
+  // This link leads out of the folder by way of another link.
   symlinkSync('above/etc', join(folder, 'twice'));
   const { files, leftOut } = await readContext(folder);
   const links = files.filter(({ link }) => link !== undefined).map(({ path }) => path);
@@ -148,7 +148,7 @@ test('a file, link or folder that vanishes while the folder is read is left out'
     for (const name of names) make(name);
     let isDone = false;
     const reading = readContext(folder).finally(() => (isDone = true));
-    // Editors and tools remove such files at any time: here one after the other, while each is read.
+    // Editors and tools remove files at any time. Here they vanish one by one while the folder is read.
     for (const name of names.toReversed()) {
       if (!isDone) await nextTurn();
       rmSync(join(folder, name), { recursive: true });

@@ -209,7 +209,7 @@ describe('the wait until idle', () => {
   });
 });
 
-/** Work that rejects with an error of its own as soon as its signal aborts. */
+/** Work that rejects with its own error as soon as its signal aborts. */
 function untilItEnds(signal: AbortSignal): Promise<never> {
   const { promise, reject } = Promise.withResolvers<never>();
   signal.addEventListener('abort', () => reject(new Error('cut off')));

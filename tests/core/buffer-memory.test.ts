@@ -3,7 +3,7 @@ import { test } from 'vitest';
 import { freeBuffer, moveToPages } from '#core';
 
 const large = 16 * 1024;
-/** A buffer with an ArrayBuffer of its own. */
+/** Returns a buffer with its own ArrayBuffer. */
 const ownBuffer = (bytes: number) => Buffer.from(new ArrayBuffer(bytes)).fill('x');
 
 test('a large buffer that has its ArrayBuffer for itself is freed', () => {

@@ -32,7 +32,7 @@ describe('the system clock', () => {
       startedAgainAt = systemClock.monotonic();
       refreshed.refresh();
     });
-    // Timers of Node may fire a millisecond early.
+    // Timers of Node may fire one millisecond early.
     assert.ok((await promise) - startedAgainAt >= 19);
   });
 
@@ -45,7 +45,7 @@ describe('the system clock', () => {
 });
 
 describe('a ticker', () => {
-  /** One that works three times, or until it is disposed. */
+  /** Creates a ticker that ticks three times, unless it is disposed before. */
   function create() {
     const clock = createManualClock();
     const at: number[] = [];

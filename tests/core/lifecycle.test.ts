@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type Service, startAll } from '#core';
 import { describe, test } from 'vitest';
 
-/** Services that record their starts and stops in `done`; `broken` fails to start. */
+/** Returns services that record their starts and stops in `done`; `broken` fails to start. */
 function services(done: string[], names: readonly string[], broken?: string): readonly Service[] {
   return names.map(name => ({
     name,

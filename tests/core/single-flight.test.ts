@@ -4,7 +4,7 @@ import { createSingleFlight } from '#core';
 
 const { signal: open } = new AbortController();
 
-/** Work whose end the test decides; `signals` has one for each time that it began. */
+/** Creates work that the test ends. `signals` has one signal for each time the work began. */
 function scripted() {
   const signals: AbortSignal[] = [];
   const ends: PromiseWithResolvers<number>[] = [];
@@ -62,7 +62,7 @@ describe('single flight', () => {
     second.abort(new Error('the second left'));
     await assert.rejects(other, { message: 'the second left' });
     assert.equal(signals[0]?.aborted, true);
-    // Work that is being given up is not joined, and its end does not end the work after it.
+    // A new caller does not join aborted work, and the end of that work does not end the new work.
     const next = flights.join('a', work, open);
     assert.equal(signals.length, 2);
     ends[0]?.reject(new Error('given up'));

@@ -7,7 +7,7 @@ test.each([
   ['a\u{1f600}', 'a\u{1f600}'],
   [Uint8Array.of(65, 0), undefined],
   [Uint8Array.of(0xff, 0xfe), undefined],
-  // The view of a larger buffer.
+  // A view of a larger buffer.
   [new TextEncoder().encode('abcd').subarray(1, 3), 'bc'],
 ])('%o is the text %o', (content, text) => {
   assert.equal(decodeText(typeof content === 'string' ? Buffer.from(content) : content), text);

@@ -4,7 +4,7 @@ import { createWriteBatch } from '#core';
 
 const turn = () => new Promise(setImmediate);
 
-/** A batch over a sink that keeps what it is given, and of which the test says how much it holds. */
+/** Creates a batch over a sink that records its writes, and reports as many unsent bytes as the test sets. */
 function open(options: { readonly frameBytes?: number } = {}) {
   const written: string[] = [];
   const waited: number[] = [];

@@ -22,7 +22,7 @@ import {
 } from '../../../hub/clients/client/file.ts';
 import { temporary } from '../../config/editing.ts';
 
-/** A folder with a file in it. */
+/** Creates a folder with one file in it. */
 async function open(text: string) {
   const folder = await temporary();
   const file = join(folder.path, 'a.json');
