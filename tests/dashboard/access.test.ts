@@ -13,7 +13,7 @@ const nothing: DashboardAccess = {
   revoke: async () => {},
 };
 
-/** The part of the page that is updated, at 90 seconds. */
+/** Returns the updated part of the page, 90 s after the epoch. */
 async function shown(
   control: Partial<DashboardAccess>,
   rules: readonly ShownRule[] = [],
@@ -37,7 +37,7 @@ const remoteServer = (name: string) => ({
   status: { state: name.startsWith('wanting') ? 'needs_login' : 'running' },
 });
 
-/** The texts of the cells of a column, without markup. */
+/** Returns the texts of the cells in a column, without markup. */
 const column = (text: string, title: string) =>
   Array.from(text.matchAll(new RegExp(`data-title="${title}"[^>]*>(.*?)</td>`, 'g')), ([, cell]) =>
     cell?.replaceAll(/<[^>]+>/g, ''),

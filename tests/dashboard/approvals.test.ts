@@ -31,7 +31,7 @@ async function open() {
   };
 }
 
-/** The number in the badge of the navigation; undefined without one. */
+/** Returns the number in the badge of the navigation; undefined if there is no badge. */
 const badgeIn = (text: string) =>
   /id="approvals-badge"[^>]*>\s*<span class="badge warn">(\d+)/.exec(text)?.[1];
 

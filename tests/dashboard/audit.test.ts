@@ -8,7 +8,7 @@ import { requestOf } from './request.ts';
 type Asked = Parameters<DashboardAudit['list']>;
 type Lines = Awaited<ReturnType<DashboardAudit['list']>>['lines'];
 
-/** The page with these lines, and what it asked the log for. */
+/** Returns the page with these lines, and the queries that it sent to the log. */
 async function shown(
   lines: Lines,
   query: Readonly<Record<string, string>> = {},

@@ -18,7 +18,7 @@ let scene: Scene;
 let page: ReturnType<typeof visitor>;
 const app = fastify();
 
-/** The pages alone, over a real enhancer. */
+/** Serves the pages of the dashboard over a real enhancer. */
 beforeAll(async () => {
   hub = await startHub([]);
   scene = await openScene();

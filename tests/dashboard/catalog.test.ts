@@ -8,7 +8,7 @@ import { leadsTo, owner, visitor } from './scene.ts';
 
 const postgres = 'io.github.someone/postgres-mcp';
 const page = `/dashboard/catalog/server?name=${encodeURIComponent(postgres)}`;
-/** A server whose every text tries to be markup. */
+/** Server whose texts all try to inject markup. */
 const evil: Registered = {
   server: {
     name: 'com.evil/box',

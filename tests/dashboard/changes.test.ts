@@ -20,7 +20,7 @@ test('an open page is told which of its parts have changed, each once a second a
       () => names.every(name => eventsIn(stream.text()).includes(name)),
       () => stream.text(),
     );
-  // All at once: one after the other they may take seconds.
+  // In parallel, because in sequence the calls may take seconds.
   await Promise.all(Array.from({ length: 50 }, () => client.call('echo_echo', { text: 'a' })));
   await isTold('activity', 'stats');
   const told = eventsIn(stream.text());
@@ -57,7 +57,7 @@ test('the hub listens to nothing for pages that are closed, and refuses more tha
 });
 
 describe('the changes of a hub', () => {
-  /** An event that knows how many listen to it. */
+  /** Creates an event that counts its listeners. */
   function createCounted() {
     const { event, fire } = createEmitter<undefined>();
     let listeners = 0;
@@ -107,7 +107,7 @@ describe('the changes of a hub', () => {
       agents: { events: agents.event },
       pins: { changed: pins.event },
     });
-    /** Opens a page, and returns the parts of it that have changed since the last call. */
+    /** Opens a page. `told` returns the parts of it that have changed since the last call. */
     const openPage = (server?: string) => {
       const told: string[] = [];
       const page = changes.listen(server, part => void told.push(part));

@@ -32,7 +32,7 @@ afterAll(() => hub?.[Symbol.asyncDispose]());
 
 const newest = (filter: object = {}) => hub.activity.list(filter, 1)[0]?.id ?? assert.fail();
 
-/** Every page that can be opened, whatever is on it. */
+/** Returns the paths of all pages. */
 const paths = () => [
   '/dashboard',
   '/dashboard/servers/calendar',
@@ -101,7 +101,7 @@ describe('every page', () => {
         links.add(link.replaceAll('&amp;', '&').replaceAll('&#39;', "'"));
     }
     assert.ok(links.size > 30, [...links].join(' '));
-    // This hub changes no config, and has no catalog and no audit log: the pages say so.
+    // This hub changes no config, and has no catalog and no audit log, so these pages are absent.
     const absent = new Set<string | undefined>([
       '/dashboard/install',
       '/dashboard/catalog',

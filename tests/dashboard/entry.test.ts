@@ -7,7 +7,7 @@ import { entryOf, sandboxOf } from '../../hub/dashboard/entry.ts';
 const secret = 'a-value-that-nobody-may-see';
 const docker = { backend: 'docker' } as const;
 
-/** A server in a container, as strict as it is unless said otherwise. */
+/** Returns a server in a container, by default with the strictest settings. */
 function contained(
   sandbox: Partial<Sandbox> = {},
   launch: Partial<LocalLaunch> = {},

@@ -7,7 +7,7 @@ import { leadsTo, owner } from './scene.ts';
 
 const secret = 'sk-ant-api03-0123456789abcdefghijklmnopqrstuvwxyz';
 
-/** Installs that end when the test says so. */
+/** Creates installs that the test ends. */
 function createInstalls() {
   const begun: {
     readonly request: InstallRequest;

@@ -4,7 +4,7 @@ import { type DashboardAnswer, type LoginResult, textOf } from '#dashboard';
 import { type LoginOptions, loginPages } from '../../hub/dashboard/login.ts';
 import { requestOf } from './request.ts';
 
-/** The pages over logins with this result. */
+/** Creates the login pages. Each attempt to log in has this result. */
 function open(
   result: LoginResult = { kind: 'in', cookie: 'the-cookie' },
   options: Partial<LoginOptions> = {},

@@ -25,7 +25,7 @@ async function open() {
 const badgeIn = (text: string) =>
   /id="pins-badge"[^>]*>\s*<span class="badge warn">(\d+)/.exec(text)?.[1];
 
-/** The hidden fields and the path of the form with a button. */
+/** Returns the path and the hidden fields of the form with a button. */
 function formOf(text: string, button: string) {
   const forms = [...text.matchAll(/<form method="post" action="([^"]+)".*?<\/form>/gs)];
   const [form, action = ''] =

@@ -5,9 +5,9 @@ import { owner } from './scene.ts';
 
 const serverCount = 50;
 const callCount = 10_000;
-/** What a page may take of the server's time, in milliseconds. */
+/** Maximum time of the hub for a page, in ms. */
 const maxMs = 100;
-/** Of so many loads the quickest counts: others use the machine as well. */
+/** Number of loads of a page. The quickest counts, because other programs use the machine too. */
 const loads = 3;
 
 test(`pages of ${serverCount} servers and ${callCount} calls take less than ${maxMs} ms each, and stay short`, async () => {

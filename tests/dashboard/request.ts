@@ -7,7 +7,7 @@ type Given = Partial<Omit<DashboardRequest, 'query' | 'form' | 'param'>> & {
   readonly params?: Readonly<Record<string, string>>;
 };
 
-/** A request of a visitor, as the routes hand it to a page. */
+/** Returns a request of a visitor, as the routes pass it to a page. */
 export const requestOf = ({
   query = {},
   form = {},

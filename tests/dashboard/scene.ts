@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import type { TestHub } from '#helpers/hub';
 import { type Response, send } from '../transports/raw.ts';
 
-/** A page as it came. */
+/** Response with a page of the dashboard. */
 export type Seen = Pick<Response, 'status' | 'headers'> & { readonly text: string };
 
 type Headers = Readonly<Record<string, string>>;
 
-/** Asks a hub for pages of its dashboard, and sends its forms, as a browser without script does. */
+/** Returns a visitor that requests pages of the dashboard and sends its forms, like a browser without JavaScript. */
 export function visitor({ url }: Pick<TestHub, 'url'>, always: Headers = {}) {
   const ask = async (path: string, sent: Parameters<typeof send>[1] = {}): Promise<Seen> => {
     const answer = await send(`${url}${path}`, sent);
@@ -29,10 +29,10 @@ export function visitor({ url }: Pick<TestHub, 'url'>, always: Headers = {}) {
   };
 }
 
-/** The same as the owner of the hub, by the key. */
+/** Returns a visitor with the owner's key. */
 export const owner = (hub: Pick<TestHub, 'url' | 'ownerHeaders'>) => visitor(hub, hub.ownerHeaders);
 
-/** The way that an answer leads to; fails where it leads nowhere. */
+/** Returns the URL that a response redirects to. Fails if it does not redirect. */
 export function leadsTo({ status, headers }: Seen): string {
   assert.equal(status, 303);
   return headers.location ?? assert.fail('it leads nowhere');

@@ -25,7 +25,7 @@ test('the share of a processor is that between two looks, and unknown before and
   });
 
   clock.advance(10_000);
-  // The engine was not asked anew.
+  // The engine has not measured again, so this reading equals the last one.
   await views.look();
   now = usageOf(3_000);
   await views.look();

@@ -33,7 +33,7 @@ describe('the list of sessions', () => {
     inFlight: 0,
   });
 
-  /** The list, 90 seconds after the sessions were opened; session 1 has had a request 30 seconds ago. */
+  /** Returns the list, 90 s after the sessions were opened. The last request of session 1 was 30 s ago. */
   async function shown(...sessions: readonly Open[]): Promise<string> {
     const last = {
       id: 1,

@@ -19,7 +19,7 @@ async function shown(recent: readonly Slice[], prompts?: Needs['prompts']) {
   return textOf(await statsPartial({ telemetry: { metrics }, ...(prompts && { prompts }) }));
 }
 
-/** The labels at the scale of a chart, from its lower end to its upper. */
+/** Returns the labels of a chart's scale, from bottom to top. */
 const scaleOf = (text: string, title: string) => {
   const [, svg = ''] = new RegExp(`aria-label="${title}([^]*?)</svg>`).exec(text) ?? [];
   return Array.from(svg.matchAll(/text-anchor="end">([^<]*)</g), ([, label]) => label).slice(0, 3);

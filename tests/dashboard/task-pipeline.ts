@@ -4,7 +4,7 @@ import { contractSchema } from '../../hub/tasks/contract.ts';
 
 type Judged = { readonly id: string; readonly verdict: string; readonly notes: string | undefined };
 
-/** A pipeline without models: its tasks are what the test says, and it notes what was asked of it. */
+/** Creates a pipeline without models, whose tasks the test sets. Records the commands that it receives. */
 export function createTestPipeline() {
   const tasks = new Map<string, TaskView>();
   const events = createEmitter<{ readonly task: TaskView; readonly text: string }>();
@@ -94,7 +94,7 @@ const contract = contractSchema.parse({
   budget: { tokens: 50_000 },
 });
 
-/** A task that waits for its judge. */
+/** Task that waits for its judge. */
 export const waiting: TaskView = {
   id: 'add-sum',
   contract,

@@ -51,7 +51,7 @@ describe('what a server asks during a call', () => {
     const form = { question: numberIn(text), action: 'accept' };
     await answer(run, form);
     const next = await shows(run, /second\?/);
-    // The same form again, as by a second click.
+    // Sends the same form again, as a second click does.
     await answer(run, { ...form, action: 'decline' });
     assert.match((await page.get(part(run))).text, /second\?/);
     await answer(run, { question: numberIn(next), action: 'accept', 'arg.name': 'Ada' });

@@ -16,7 +16,7 @@ import {
   useServers,
 } from './scene.ts';
 
-/** As much as a live page may be behind, where it misses an event: it asks by itself every ten seconds. */
+/** Maximum delay of a live page that misses an event, in ms: it polls every 10 s. */
 const liveMs = 12_000;
 
 describeWithBrowser('in the dashboard', () => {
@@ -47,18 +47,18 @@ describeWithBrowser('in the dashboard', () => {
       .getByRole('row')
       .filter({ has: page.getByRole('link', { name: server, exact: true }) });
 
-  /** Marks a page, so that it is seen whether it was loaded again. */
+  /** Marks a page, so that a reload is detected by the missing mark. */
   const mark = async (page: Page) => void (await page.evaluate('window.isTheSamePage = true'));
   const assertSamePage = async (page: Page) =>
     assert.equal(await page.evaluate('window.isTheSamePage'), true, 'the page was loaded again');
 
-  /** Resolves when the page is told what changes. */
+  /** Resolves when the page receives live updates. */
   const becomesLive = async (page: Page) => await page.getByText('Live', { exact: true }).waitFor();
   const shows = async (place: Locator, text: RegExp, timeout = liveMs) =>
     await place.filter({ hasText: text }).first().waitFor({ timeout });
 
   test('a server that is killed is seen without a reload, and is started again', async () => {
-    // Here a problem has a line of its own, so that a new one moves what follows.
+    // At this width, a problem has its own line, so that a new problem moves the content below it.
     const viewport = { width: 1000, height: 720 };
     await dashboard.visit(
       async page => {
@@ -149,7 +149,7 @@ describeWithBrowser('in the dashboard', () => {
       await start?.click();
       await becomes(dashboard.hub, 'notes', 'running');
       await shows(page.getByRole('status'), /starting notes/i);
-      // A part of the page that is loaded just now has no place.
+      // A part of the page that is being loaded has no bounding box.
       await until(places, found => found.every(one => one !== null), 10_000);
       assert.deepEqual(await places(), before, 'the message moves the buttons');
       await page.getByRole('button', { name: 'Dismiss' }).click();

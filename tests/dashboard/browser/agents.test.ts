@@ -11,7 +11,7 @@ import { seriousFindings } from './axe.ts';
 describeWithBrowser('the page of an agent', () => {
   let ollama: OllamaDouble;
   let hub: HubProcess;
-  /** The model goes on when it is called. */
+  /** Lets the model continue. */
   let goOn: () => void = () => undefined;
 
   beforeAll(async () => {
@@ -55,7 +55,7 @@ describeWithBrowser('the page of an agent', () => {
       await page.getByRole('button', { name: 'Send' }).click();
       await page.waitForURL('**/dashboard/agents/researcher');
       const conversation = page.locator('#conversation');
-      // The turn under way: its text and its tool, before the answer is there.
+      // Text and tool of the turn under way, before its answer exists.
       await conversation.getByText('I write it.').waitFor();
       await page.locator('#under-way').getByText('done').waitFor();
       await page.locator('#files').getByRole('link', { name: 'answer.py' }).waitFor();
@@ -66,7 +66,7 @@ describeWithBrowser('the page of an agent', () => {
       await conversation.getByText('shell', { exact: true }).click();
       await page.getByRole('region', { name: 'Result of shell' }).getByText('42').waitFor();
       await page.getByLabel('Message').fill('thanks');
-      // Another client writes meanwhile: the page follows, and what the reader opened stays open.
+      // When another client sends a message, the page follows, and details that the reader opened stay open.
       await fetch(`${hub.url}/agents/researcher/messages`, {
         method: 'POST',
         headers: { ...hub.ownerHeaders, 'content-type': 'application/json' },

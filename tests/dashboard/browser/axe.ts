@@ -4,22 +4,25 @@ import { fileURLToPath } from 'node:url';
 import type { Page } from 'playwright-core';
 import { isObject } from '#core';
 
-/** What would lose the focus when its part of the page is brought up to date: it has no id, or not alone. */
+/**
+ * Script that finds elements that would lose the focus when their part of the page is updated, because they have no
+ * unique id.
+ */
 export const losesFocus = `
   [...document.querySelectorAll('[hx-trigger*=every] :is(a, button, input:not([type=hidden]), select, textarea, summary, [tabindex])')]
     .filter(({ id }) => id === '' || document.querySelectorAll('#' + CSS.escape(id)).length > 1)
     .map(({ outerHTML }) => outerHTML)
 `;
 
-/** Minified: each page has to parse it. */
+/** Minified, because each page has to parse it. */
 const axe = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
 
-/** Rules that count although axe calls them moderate. */
+/** Rules whose findings count although axe calls them moderate. */
 const counting: readonly unknown[] = ['landmark-unique'];
 
 /**
- * What axe finds wrong with a page as it is shown: each finding that is serious or worse, as a line. By all of its
- * rules, or only by that for contrast, which is the one that colours matter to.
+ * Returns axe's serious and critical findings about a page as it is shown, one per line. `rules`: all rules, or only
+ * the contrast rule, the only one that depends on colours.
  */
 export async function seriousFindings(
   page: Page,

@@ -8,7 +8,7 @@ import { openTestApprovals } from '../../approvals/test-approvals.ts';
 import { openTestPins } from '../../definitions/test-pins.ts';
 import { losesFocus, seriousFindings } from './axe.ts';
 
-/** A folder for pictures of the pages, to be looked at. Absent: none are made. */
+/** Folder for screenshots of the pages, for review by a person. If undefined, none are made. */
 const pictures = process.env['AGENTHUB_PICTURES'];
 
 const paths = [
@@ -20,7 +20,7 @@ const paths = [
 
 const longText = 'Writes a note. '.repeat(20);
 
-/** A hub where two calls and four definitions wait for its owner. */
+/** Starts a hub where two calls and four definitions wait for a decision of the owner. */
 async function open() {
   await using stack = new AsyncDisposableStack();
   const { approvals } = await openTestApprovals();

@@ -16,7 +16,7 @@ const echo = {
   auto_start: true,
 };
 
-/** What changes something, or calls a tool: method, path and a body that would be accepted. */
+/** Requests that change something or call a tool: method, path, and a body that the hub would accept. */
 const requests = [
   ['POST', '/servers/echo/stop', ''],
   ['POST', '/servers/echo/restart', ''],
@@ -48,7 +48,9 @@ const pages = [
   '/policy',
 ];
 
-/** A page of another port of localhost, which browsers count to the same site: cookies are sent. */
+/**
+ * Serves a page on another port of localhost. Browsers treat it as the same site, and send cookies with its requests.
+ */
 async function openForeign() {
   const script = await readFile(join(fixtures, 'pages/foreign.js'), 'utf8');
   const server = createServer(({ url }, response) => {
@@ -70,7 +72,7 @@ async function openForeign() {
   };
 }
 
-/** The numbers of the lines of changes and calls. */
+/** Returns the numbers of the audit lines about changes and calls. */
 async function changesOf(hub: HubProcess): Promise<readonly unknown[]> {
   const response = await fetch(`${hub.url}/audit?limit=500`, { headers: hub.ownerHeaders });
   const answer: unknown = await response.json();
@@ -104,7 +106,7 @@ describeWithBrowser('a page of another port of localhost, while its browser is l
         });
         const link: unknown = await made.json();
         await own.goto(`${base}${String(isObject(link) && link['path'])}`);
-        // The page of the link leads there by itself: another address given before that would lose.
+        // The page of the link redirects by itself, which would override an earlier navigation.
         await own.waitForURL(`${base}/dashboard`);
         await own.goto(`${base}/dashboard/access`);
         assert.equal(await own.title(), 'Access \u00b7 AgentHub');

@@ -4,12 +4,12 @@ import { join } from 'node:path';
 import type { HubProcess } from '#helpers/hub-process';
 import { connectAs } from './scene.ts';
 
-/** A folder for the filesystem server, and the entries of published servers, which all run without accounts. */
+/** Creates a folder for the filesystem server, and returns entries of published servers that need no accounts. */
 export async function publishedServers() {
   const folder = await mkdtemp(join(tmpdir(), 'agenthub-healthy-'));
   const notes = join(folder, 'notes');
   await mkdir(notes);
-  // The server runs as a user of its own.
+  // The server runs as another user.
   for (const path of [folder, notes]) await chmod(path, 0o755);
   for (const name of ['plan.md', 'review.md', 'ideas.md'])
     await writeFile(join(notes, name), `# ${name}\n\n${'A line of notes.\n'.repeat(40)}`);
@@ -30,7 +30,7 @@ export async function publishedServers() {
   };
 }
 
-/** Calls of three clients, as many as `rounds` says. All succeed. */
+/** Calls tools as three clients, `rounds` times. All calls succeed. */
 export async function usePublished(hub: Pick<HubProcess, 'url'>, rounds: number): Promise<void> {
   await using claude = await connectAs(hub, 'claude-code', '2.1.0');
   await using cursor = await connectAs(hub, 'cursor', '1.9.2');

@@ -10,16 +10,16 @@ import { serve } from '../../runtimes/remote/serve.ts';
 
 const serverCount = 50;
 const callCount = 10_000;
-/** What a page may take of the server's time, in milliseconds, without the time in which other programs had the processors. */
+/** Maximum time of the hub for a page, in ms, without the time in which other programs used the processors. */
 const maxPageMs = 100;
-/** Of so many loads the quickest counts: others use the machine as well. */
+/** Number of loads of a page. The quickest counts, because other programs use the machine too. */
 const loads = 5;
 const concurrency = 16;
 
-/** The name of each server begins with a zero-filled number, as people name what they have many of. */
+/** Returns the name of a server with a zero-filled number, as people name many servers. */
 const nameOf = (at: number) => `server-${String(at).padStart(2, '0')}`;
 
-/** A server with ten tools that answer at once, which stands for all of them. */
+/** Serves an MCP server with ten tools that answer at once, which all entries share. */
 const serveMany = async () =>
   await serve(async (incoming, response) => {
     if (incoming.method !== 'POST') return void response.writeHead(405).end();
@@ -44,7 +44,7 @@ const results: Readonly<Record<string, object>> = {
   'tools/call': { content: [{ type: 'text', text: 'It is there.' }] },
 };
 
-/** One call after the other on each of a few connections. */
+/** Calls tools on a few connections, one call after the other on each. */
 async function callAll(hub: HubProcess): Promise<void> {
   const agent = new Agent({ keepAlive: true, maxSockets: concurrency });
   let called = 0;
@@ -68,14 +68,14 @@ async function callAll(hub: HubProcess): Promise<void> {
   agent.destroy();
 }
 
-/** The milliseconds that the hub says that it needed for an answer. */
+/** Returns the hub's time for an answer from its Server-Timing header, in ms. */
 function appMs(answer: Response): number {
   const [, ms] = /\bapp;dur=([\d.]+)/.exec(answer.headers.get('server-timing') ?? '') ?? [];
   assert.ok(ms !== undefined, `${answer.url} has no Server-Timing`);
   return Number(ms);
 }
 
-/** How long the main thread of a hub has waited for a processor, in ms; 0 where the system does not tell. */
+/** Returns how long the main thread of a hub has waited for a processor, in ms; 0 if the system does not report it. */
 function delayMs({ pid }: HubProcess): number {
   const file = `/proc/${pid}/schedstat`;
   return existsSync(file) ? Number(readFileSync(file, 'utf8').split(' ')[1]) / 1e6 : 0;

@@ -5,7 +5,7 @@ import { describeWithBrowser } from '#helpers/browser';
 import { losesFocus, seriousFindings } from './axe.ts';
 import { type Dashboard, enhance, openDashboard, useServers } from './scene.ts';
 
-/** Every page, in each state that a server can be shown in. */
+/** Paths of all pages, with servers in every state. */
 const pages = [
   '/dashboard',
   '/dashboard/servers/calendar',
@@ -26,10 +26,10 @@ const pages = [
   '/dashboard/versions',
 ];
 
-/** The first test that wants to know what is on the pages loads all of them. */
+/** Timeout of a test in ms. The first test that needs the content of the pages loads them all. */
 const visitMs = 60_000;
 
-/** The words of states and outcomes that stand on more than one line. */
+/** Script that finds labels of states and outcomes that are broken into several lines. */
 const brokenBadges = `
   [...document.querySelectorAll('.badge')]
     .filter(badge => badge.getClientRects().length > 1)
@@ -48,18 +48,18 @@ describeWithBrowser('the pages of the dashboard', () => {
 
   afterAll(() => dashboard?.[Symbol.asyncDispose]());
 
-  /** What a browser with JavaScript finds on a page. */
+  /** Content of a page in a browser with JavaScript. */
   type Found = {
     readonly headings: number;
     readonly title: string;
     readonly losingFocus: unknown;
     readonly light: readonly string[];
     readonly dark: readonly string[];
-    /** Widths of the page in pixels, by that of its window. */
+    /** Width of the page in pixels, for each width of the window. */
     readonly widths: readonly (readonly [window: number, page: number])[];
     readonly brokenBadges: unknown;
   };
-  /** By path. Each page is loaded once for all tests. */
+  /** Content of the pages by path. Each page is loaded once for all tests. */
   let visited: Promise<ReadonlyMap<string, Found>> | undefined;
   const visitAll = () => (visited ??= findAll());
 
@@ -90,7 +90,7 @@ describeWithBrowser('the pages of the dashboard', () => {
     return { headings, title, losingFocus, light, dark, widths, brokenBadges: broken };
   }
 
-  /** Opens each page, and that of the newest call. */
+  /** Calls `look` for each page, and for the page of the newest call. */
   async function eachPage(page: Page, look: (path: string) => Promise<void>): Promise<void> {
     for (const path of pages) {
       const answer = await page.goto(path);

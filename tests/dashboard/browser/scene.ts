@@ -10,17 +10,20 @@ import { type HubProcess, startHub, states, until } from '#helpers/hub-process';
 import { type OllamaDouble, startOllama } from '../../doubles/ollama.ts';
 import { inContainer, inProcess } from '../../faults/scene.ts';
 
-/** A hub with servers of several states. */
+/** Hub with servers in several states. */
 export type Dashboard = AsyncDisposable & {
   readonly hub: HubProcess;
   readonly ollama: OllamaDouble;
-  /** The container of a server. */
+  /** Returns the container of a server. */
   container(server: string): Docker.Container;
-  /** Calls `look` with a page of its own, of this hub unless another is named; see `visit` for what is an error. */
+  /**
+   * Calls `look` with a new page of this hub, or of another hub if the options name one. `visit` defines which events
+   * count as errors.
+   */
   visit<T>(look: (page: Page) => Promise<T>, options?: Partial<Visit>): Promise<T>;
 };
 
-/** One of each that a person meets: three that run, one that starts on demand, one that cannot be started. */
+/** One server of each kind: three that run, one that starts on demand, and one that cannot start. */
 const servers = {
   calendar: inContainer('calendar.mjs'),
   notes: inContainer('stateful.mjs'),
@@ -29,7 +32,7 @@ const servers = {
   studio: inContainer('studio.mjs'),
 };
 
-/** A server in one argument, so that it needs nothing but the image. */
+/** Source of a server in one argument, so that it needs nothing but the image. */
 export const inlineServer = `
   require('node:readline').createInterface({ input: process.stdin }).on('line', line => {
     const { id, method } = JSON.parse(line);
@@ -41,7 +44,7 @@ export const inlineServer = `
   });
 `.replaceAll(/\s+/g, ' ');
 
-/** The states that these reach. */
+/** States that the servers reach. */
 const usualStates = {
   calendar: 'running',
   notes: 'running',
@@ -57,7 +60,9 @@ type Scenery = {
 
 const usual: Scenery = { servers, states: usualStates, withinMs: 60_000 };
 
-/** The same with processes for the servers that neither fail nor are killed: a restart takes a tenth of the time. */
+/**
+ * The usual servers, as processes unless they fail or are killed. Processes restart ten times as fast as containers.
+ */
 export const mostlyProcesses: Scenery = {
   ...usual,
   servers: {
@@ -68,7 +73,7 @@ export const mostlyProcesses: Scenery = {
   },
 };
 
-/** Resolves when the servers are in their states. */
+/** Opens the dashboard. Resolves when the servers have reached their states. */
 export async function openDashboard(scenery: Scenery = usual): Promise<Dashboard> {
   await using opened = new AsyncDisposableStack();
   const hubName = `dashboard-${randomUUID().slice(0, 8)}`;
@@ -95,7 +100,7 @@ export async function openDashboard(scenery: Scenery = usual): Promise<Dashboard
       await visit(
         {
           baseURL: hub.url,
-          // Of another hub the test logs in itself.
+          // For another hub, the test logs in itself.
           ...(options.baseURL === undefined && { extraHTTPHeaders: hub.ownerHeaders }),
           ...options,
         },
@@ -105,13 +110,13 @@ export async function openDashboard(scenery: Scenery = usual): Promise<Dashboard
   };
 }
 
-/** A client that says who it is. */
+/** Connects a client with this name and version. */
 export async function connectAs(hub: Pick<HubProcess, 'url'>, name: string, version: string) {
   const client = new Client({ name, version });
   const transport = new StreamableHTTPClientTransport(new URL(`${hub.url}/mcp`));
   await client.connect(transport);
   return {
-    /** Calls a tool by its public name, whatever comes of it. */
+    /** Calls a tool by its public name, and ignores errors. */
     async call(tool: string, given: Record<string, unknown> = {}): Promise<void> {
       await client.callTool({ name: tool, arguments: given }).catch(() => undefined);
     },
@@ -122,7 +127,7 @@ export async function connectAs(hub: Pick<HubProcess, 'url'>, name: string, vers
   };
 }
 
-/** Has a prompt improved. */
+/** Improves a prompt. */
 export async function enhance(
   hub: Pick<HubProcess, 'url'>,
   prompt: string,
@@ -136,7 +141,7 @@ export async function enhance(
   assert.equal(answer.status, 200, await answer.text());
 }
 
-/** Calls of two clients to the servers: most go well, some do not. */
+/** Calls tools as two clients. Most calls succeed, some fail. */
 export async function useServers(hub: Pick<HubProcess, 'url'>, rounds: number): Promise<void> {
   await using one = await connectAs(hub, 'claude-code', '2.1.0');
   await using other = await connectAs(hub, 'cursor', '1.9.2');

@@ -16,11 +16,13 @@ import {
   useServers,
 } from './scene.ts';
 
-/** UPDATE_SCREENSHOTS=1 makes those of the documents anew, after use that is long enough for charts to have a shape. */
+/**
+ * UPDATE_SCREENSHOTS=1 renews the screenshots of the documents, after use that is long enough to give charts a shape.
+ */
 const isUpdate = process.env['UPDATE_SCREENSHOTS'] === '1';
 const documents = join(import.meta.dirname, '..', '..', '..', 'docs', 'screenshots');
 const updateMs = 900_000;
-/** As much time as charts show, and the pause between two bursts of calls. */
+/** Time that the charts show, and pause between two bursts of calls, in ms. */
 const useMs = 600_000;
 const pauseMs = 1_500;
 const maxBytes = 200_000;
@@ -32,7 +34,7 @@ type Shot = {
   readonly file: string;
   readonly path: string;
   readonly options: BrowserContextOptions;
-  /** What a person would do before. */
+  /** Actions of a user before the screenshot. */
   readonly prepare?: (page: Page) => Promise<void>;
 };
 
@@ -68,7 +70,7 @@ const shots: readonly Shot[] = [
   { file: 'install.png', path: '/dashboard/install', options: wide },
 ];
 
-/** The picture of the README: a hub all of whose servers run. */
+/** Screenshot of the README: a hub whose servers all run. */
 const readme: Shot = {
   file: 'overview.png',
   path: '/dashboard',
@@ -109,7 +111,7 @@ describeWithBrowser('the pictures in the documents', () => {
     for (let round = 0; round === 0 || performance.now() < until; round++) {
       await useServers(hub, Math.round(3 + 2 * Math.sin(round / 12)));
       if (round % 8 === 0) await enhance(hub, prompts[(round / 8) % prompts.length] ?? '');
-      // Somebody looks: how much of a processor is used shows between two looks.
+      // Opens the dashboard, because it computes the use of processors between two views.
       await fetch(`${hub.url}/dashboard`);
       if (isUpdate) await delay(pauseMs);
     }

@@ -24,7 +24,7 @@ describeWithBrowser('the page of a task', () => {
   });
 
   async function look(see: (page: Page) => Promise<void>, javaScriptEnabled = true) {
-    // The browser finds no other host.
+    // The browser of the tests reaches no host but localhost.
     const baseURL = hub.url.replace('127.0.0.1', 'localhost');
     const options = { baseURL, extraHTTPHeaders: hub.ownerHeaders, javaScriptEnabled };
     await visit(options, see);
