@@ -172,7 +172,7 @@ test('with a lock file that is torn at the start everything of a server that hid
 
 test('a file that is read while it is written does not put back what it said before', async () => {
   const { definitions } = await open();
-  // It takes a while to read.
+  // A definition so large that reading the file takes a while.
   definitions.seen(config, tools({ long: 'x'.repeat(3_000_000) }));
   await definitions.written();
   const pins = definitions.pinsFor(config);

@@ -54,7 +54,7 @@ test('the lock file of a config file is beside it', () => {
 
 test('changes of many writers at the same time are all in the file, in the same order of names', async () => {
   const names = Array.from({ length: 4 }, (_, index) => `server-${index}`);
-  // Each writer tries again when another one was faster.
+  // Each writer tries again if another one was faster.
   const add = async (name: string): Promise<void> =>
     await changeLock(file, pinning(name, 'b', 'a')).then(
       () => undefined,
@@ -75,7 +75,7 @@ test('changes of many writers at the same time are all in the file, in the same 
 test('a change is applied to what another program wrote between the read and the write', async () => {
   let isFirst = true;
   const written = await changeLock(file, lock => {
-    // Another hub writes after this one has read.
+    // Another hub writes after this hub has read the file.
     if (isFirst) writeOther();
     isFirst = false;
     return pinning('mine', 'a')(lock);
@@ -153,7 +153,7 @@ test('definitions are the same whatever the order of their members', () => {
     of('{"description":"d","inputSchema":{"properties":{},"type":"object"},"name":"a"}'),
   );
   assert.notEqual(of('{"description":"d"}'), of('{"description":"d "}'));
-  // Clients that ignore the case of names read these.
+  // Clients that ignore the case of member names read `Description` as `description`.
   assert.notEqual(of('{"description":"d"}'), of('{"description":"d","Description":"e"}'));
   const deep = `{"inputSchema":${'['.repeat(100_000)}${']'.repeat(100_000)}}`;
   assert.notEqual(of(deep), of(`${deep} `));

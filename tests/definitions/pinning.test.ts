@@ -25,7 +25,7 @@ test.each([
   [{ package: '@org/server@latest' }, 'hide'],
   [{ package: '@org/server@1.2.3' }, 'warn'],
   [{ package: 'server@1.2.3-beta.1+build' }, 'warn'],
-  // For npm, these are ranges.
+  // To npm, these versions are ranges.
   [{ package: '@org/server@1.2' }, 'hide'],
   [{ package: '@org/server@1.2.x' }, 'hide'],
   [{ package: 'uvx:server' }, 'hide'],

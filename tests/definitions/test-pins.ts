@@ -19,7 +19,9 @@ const toolsOf = (said: Said) =>
     bytes: Buffer.from(JSON.stringify({ name: key, description })),
   }));
 
-/** Pins of servers that say what a test wants: tools by name with their descriptions. All are pinned at the start. */
+/**
+ * Creates the pins of servers whose tools the test sets, by name with descriptions. All tools are pinned at the start.
+ */
 export async function openTestPins(servers: readonly (readonly [fixture: Fixture, said: Said])[]) {
   const folder = await mkdtemp(join(tmpdir(), 'agenthub-pins-'));
   const clock = createManualClock();
@@ -70,18 +72,18 @@ export async function openTestPins(servers: readonly (readonly [fixture: Fixture
     recorded,
     server: (name: string) =>
       offered.find(({ config }) => config.name === name) ?? assert.fail(name),
-    /** Changes what a server says. */
+    /** Changes the tools and instructions that a server lists. */
     say(name: string, said: Said, instructions?: string): void {
       const server = offered.find(({ config }) => config.name === name);
       if (server) Object.assign(server.state, { tool: toolsOf(said), instructions });
       listed.fire('tool');
     },
-    /** Starts a server again, as it is now. */
+    /** Records the current lists of a server again, as after a restart. */
     see(name: string): void {
       const server = offered.find(({ config }) => config.name === name);
       if (server) definitions.seen(server.config, { ...server.state, prompt: [] });
     },
-    /** Leaves only these servers in the config. */
+    /** Removes all other servers from the config. */
     configure(...names: readonly string[]): void {
       configured = [...names];
       const left = offered.filter(({ config }) => names.includes(config.name));

@@ -13,14 +13,14 @@ import { parseDocumentationRequest } from '../../hub/documentation/request.ts';
 import { linksIn } from './links-in.ts';
 import { type Runner, createScene, git } from '../repositories/harness.ts';
 
-/** A hub without a model. */
+/** Models of a hub that has none. */
 export const noModels: DocumentationModels = {
   defaultModel: async () => undefined,
   contextTokens: async () => undefined,
   chat: async () => '',
 };
 
-/** Jobs that keep their journal in memory. */
+/** Creates jobs that keep their journal in memory. */
 export const createTestJobs = (journal: object[]) =>
   createJobs({
     clock: systemClock,
@@ -42,7 +42,9 @@ type Options = {
   readonly beforeLaunch?: () => void;
 };
 
-/** Documentation of real repositories, which git of this machine reads unless it runs in containers. */
+/**
+ * Creates documentation of real repositories. Git runs as a process on this machine, unless `runsIn` names containers.
+ */
 export function createDocumentationScene({
   models = noModels,
   config = {},
@@ -58,7 +60,9 @@ export function createDocumentationScene({
     { log: silent, backlog: createBacklog() },
   );
 
-  /** Jobs and documentation of one run of a hub. `resumed`: what the run before left in the journal. */
+  /**
+   * Starts the jobs and documentation of one run of a hub. `resumed`: jobs that the journal contains from earlier runs.
+   */
   function start(over: Partial<DocumentationModels> = {}) {
     const jobs = createTestJobs(journal);
     const documentation: Documentation = createDocumentation({
@@ -98,13 +102,13 @@ export function createDocumentationScene({
     store,
     vault,
     ended,
-    /** Runs a request to its end. */
+    /** Runs a request until its job ends. */
     async run(body: object, principal: Principal = caller): Promise<Job> {
       return await ended(
         await hub.documentation.begin(parseDocumentationRequest({ vault, ...body }), principal),
       );
     },
-    /** The notes of a project, by name. */
+    /** Returns the notes of a project by name. */
     notes: (project: string): ReadonlyMap<string, string> => readNotes(join(vault, project)),
     async [Symbol.asyncDispose](): Promise<void> {
       await hub.documentation.service.stop();
@@ -113,7 +117,7 @@ export function createDocumentationScene({
   };
 }
 
-/** The notes in a folder, by name without `.md`. */
+/** Returns the notes in a folder, by name without `.md`. */
 export function readNotes(folder: string): ReadonlyMap<string, string> {
   if (!existsSync(folder)) return new Map();
   return new Map(
@@ -129,7 +133,7 @@ export function resultOf(job: Job): Readonly<Record<string, unknown>> {
   return job.result;
 }
 
-/** Links that lead to no note. */
+/** Returns the links of the notes that lead to no note. */
 export const brokenLinks = (notes: ReadonlyMap<string, string>): readonly string[] =>
   [...notes].flatMap(([name, text]) =>
     linksIn(text)
@@ -137,10 +141,15 @@ export const brokenLinks = (notes: ReadonlyMap<string, string>): readonly string
       .map(target => `${name} -> ${target}`),
   );
 
-/** A path with an extension: comments have addresses such as `db.internal:5432`. */
+/**
+ * Matches a cited path with a line. It needs an extension, as comments contain addresses such as `db.internal:5432`.
+ */
 const citations = /(?<!`)`([^`\n]+\.[a-z]{1,5}):(\d+)`(?!`)/g;
 
-/** Citations of lines that do not exist at HEAD, which is checked out without changes, and the number of all citations. */
+/**
+ * Returns the citations of lines that do not exist at HEAD, and the number of all citations. HEAD must be checked out
+ * without changes.
+ */
 export function checkCitations(repository: string, notes: ReadonlyMap<string, string>) {
   const tracked = new Set(
     git(repository, 'ls-tree', '-r', '--name-only', '-z', 'HEAD').split('\0'),

@@ -1,6 +1,6 @@
 const links = /\[\[([^\]|#^\n]+)(?:[#^][^\]|\n]*)?(?:\|[^\]\n]*)?\]\]/g;
 
-/** The names that the links of a note point to. Text in code is no link. */
+/** Returns the names that the links of a note point to. Links in code do not count. */
 export function linksIn(note: string): readonly string[] {
   const body = note
     .replace(/^---\n[^]*?\n---\n/, '')

@@ -7,10 +7,10 @@ import { git } from '../repositories/harness.ts';
 import { brokenLinks, checkCitations, createDocumentationScene, resultOf } from './harness.ts';
 
 const root = join(import.meta.dirname, '../..');
-/** A busy machine may need minutes for a large repository. */
+/** Timeout of a test in ms. A large repository may take minutes on a busy machine. */
 const timeoutMs = 180_000;
 
-/** Documents a repository twice. Links and citations must exist, and the second run must write nothing. */
+/** Documents a repository twice. Fails if links or citations are broken, or if the second run writes anything. */
 async function documentTwice(repo: string, scene: ReturnType<typeof createDocumentationScene>) {
   const request = { repo_path: repo, project_name: 'project' };
   const owner = { kind: 'local', name: 'owner', grants: { administer: true } } as const;
@@ -24,7 +24,7 @@ async function documentTwice(repo: string, scene: ReturnType<typeof createDocume
   return { result, notes, count };
 }
 
-/** Its tests and documents take most of the time, and show no more than its code does. */
+/** Excludes fastify's tests and documents, which take most of the time and test nothing that its code does not. */
 const isCode = (source: string) => !/[\\/]node_modules[\\/]fastify[\\/](?:test|docs)$/.test(source);
 
 test("fastify's package", { timeout: timeoutMs }, async () => {
@@ -49,7 +49,7 @@ test("fastify's package", { timeout: timeoutMs }, async () => {
   );
 });
 
-/** What the short form documents of this repository: rooms that import each other. */
+/** Paths that the short form documents: two rooms, of which one imports the other. */
 const part = ['README.md', 'package.json', 'hub/core', 'hub/documentation'];
 
 test.skipIf(!existsSync(join(root, '.git')))(
@@ -65,7 +65,7 @@ test.skipIf(!existsSync(join(root, '.git')))(
     }
     const { notes, count } = await documentTwice(repo, scene);
     assert.ok(count > (isLong ? 1_000 : 100), `${count} citations`);
-    // Nearly all rooms import the core, whose arrows are left out then.
+    // Nearly all rooms import the core, so the notes leave out arrows to it.
     const core = isLong ? /Most modules import `hub\/core`/ : /m\d+\["hub\/core"\]/;
     assert.match(notes.get('project - Architecture') ?? '', core);
   },

@@ -18,7 +18,7 @@ async function outlineOf(path: string, text: string): Promise<FileOutline> {
   return outline;
 }
 
-/** One line for each symbol: line, kind, signature and comment. */
+/** Returns one line for each symbol: its line number, kind, signature and comment. */
 const shown = ({ symbols }: FileOutline) =>
   symbols.map(
     ({ line, kind, signature, doc, members = [] }) =>

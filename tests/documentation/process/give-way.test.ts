@@ -6,7 +6,7 @@ import { getPriority } from 'node:os';
 import { test } from 'vitest';
 import { giveWay } from '../../../hub/documentation/process/give-way.ts';
 
-/** Starts a process that leads its session, and waits. */
+/** Starts a process that leads its own session and waits. */
 const start = () =>
   spawn(process.execPath, ['--eval', 'process.stdin.resume()'], {
     detached: true,

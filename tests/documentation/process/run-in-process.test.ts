@@ -32,7 +32,7 @@ test('a cancelled run rejects with the reason once its last request has ended', 
       signal.addEventListener('abort', () => aborted.resolve());
       cancelling.abort(reason);
       await aborted.promise;
-      // Another run takes longer than ending the process of this one.
+      // Another run, because it takes longer than ending the process of this one.
       await assert.rejects(runInProcess(order, {}, never), { code: 'HUB_INTERNAL' });
       hasEnded = true;
     },
@@ -73,7 +73,7 @@ test.each([
 
 test.skipIf(process.platform === 'win32').each([
   ['SIGKILL', 'HUB_INTERNAL'],
-  // V8 ends a process so whose heap is full.
+  // V8 aborts a process whose heap is full.
   ['SIGABRT', 'HUB_REPOSITORY_LIMIT'],
 ])('a run whose process ends by %s fails with %s', async (by, code) => {
   const answers: Answers = {
@@ -94,7 +94,7 @@ test('the process keeps its compiled modules beside those of the hub', async () 
   execFileSync(process.execPath, ['--input-type=module', '--eval', program], {
     env: { NODE_COMPILE_CACHE: cache.path },
   });
-  // One folder for each set of flags.
+  // The cache has one folder for each set of V8 flags.
   const folders = readdirSync(cache.path);
   assert.equal(folders.length, 2);
   for (const folder of folders) assert.ok(readdirSync(join(cache.path, folder)).length > 100);
@@ -104,7 +104,7 @@ test.skipIf(process.platform === 'win32')(
   'the process ends with a hub that is killed',
   async () => {
     const file = new URL('../../../hub/documentation/process/run-in-process.ts', import.meta.url);
-    // Prints the process of its run once that asks for files, which it never gets.
+    // The program prints the process of its run when that asks for files, and never answers.
     const hub = spawn(
       process.execPath,
       [

@@ -18,7 +18,7 @@ const file = (path: string, imports: readonly string[] = [], doc?: string): File
   isParsed: true,
 });
 
-/** A specifier is the folder itself, or a package if it begins with "pkg". */
+/** Resolves a specifier to the folder of that name, or to a package if it begins with "pkg". */
 const resolve = (_file: FileOutline, specifier: string) =>
   specifier.startsWith('pkg')
     ? ({ kind: 'package', name: specifier } as const)

@@ -55,7 +55,7 @@ test('notes are written over TLS with the pinned certificate, and the second run
 
 test.skipIf(!description)('every exchange is as the description of the plugin says', () => {
   const checked = obsidian.exchanges.flatMap(exchange => {
-    // The description has one parameter for a path with its folders.
+    // The OpenAPI description has one parameter for a path including its folders.
     const path = exchange.path.replace(/(?<=^\/vault\/)(.+[^/])$/, encodeURIComponent);
     const problems = description?.problems({ ...exchange, path });
     return problems ? [{ exchange, problems }] : [];
