@@ -17,7 +17,7 @@ const volume: Belonging = { kind: 'volume', name: 'data' };
 const events = { stderr() {}, progress() {} };
 const { signal } = new AbortController();
 
-/** Upkeep over a list of what exists. Discarding `stuck` fails. */
+/** Creates the upkeep of the existing belongings. Discarding `stuck` fails. */
 function createUpkeep(existing: readonly Belonging[], stuck?: Belonging) {
   const discarded: Belonging[] = [];
   const upkeep: Upkeep = {
@@ -32,7 +32,7 @@ function createUpkeep(existing: readonly Belonging[], stuck?: Belonging) {
   return { upkeep, discarded };
 }
 
-/** A launch in a process, or none for a server called `broken`. */
+/** Returns a launch as a process. Throws for a server called `broken`. */
 function specOf({ name }: ServerConfig): LaunchSpec {
   if (name === 'broken') throw new Error('it cannot be launched');
   return {

@@ -4,11 +4,11 @@ import { isObject } from '#core';
 import { parseInstallBody } from '../../hub/installs/install-body.ts';
 import { draftOf } from '../../hub/installs/draft.ts';
 
-/** The draft that a body comes to. */
+/** Returns the draft that results from a request body. */
 const draft = (body: object) => draftOf(parseInstallBody(body));
 const entryOf = (server: object, more: object = {}) => draft({ server, ...more }).entry;
 
-/** As the registry publishes servers (schema of December 2025). */
+/** Server as the registry publishes it (schema of December 2025). */
 const brave = {
   $schema: 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json',
   name: 'io.github.someone/brave-search',
@@ -132,7 +132,7 @@ describe('an entry of the registry becomes an entry of the config', () => {
     const { entry, secrets } = draft({ server, ...given });
     assert.deepEqual(entry['env'], env);
     assert.deepEqual([...secrets], ['env.TICKETS_TOKEN', 'env.TICKETS_DATABASE']);
-    // Whoever takes the variables of the environment for variables is understood.
+    // Values for variables of the environment are also accepted in `variables`.
     const variables = { TICKETS_TOKEN: '${TICKETS_TOKEN}', 'db-password': '${DB_PASSWORD}' };
     assert.deepEqual(entryOf(server, { variables })['env'], env);
     assert.throws(

@@ -22,8 +22,8 @@ import { type Server, createServer, planLaunch } from '#servers';
 const fixtures = join(import.meta.dirname, '../fixtures/servers');
 
 /**
- * What npx would run, without a registry: a package is the fixture of its name, and installs nothing. One
- * called `absent` fails as npm does.
+ * Program that stands for npx, without a registry: it runs the fixture with the package's name, and installs nothing.
+ * The package `absent` fails as in npm.
  */
 const npx = `#!${process.execPath}
 const { spawn } = require('node:child_process');
@@ -52,7 +52,7 @@ if (name === 'no-server') {
 `;
 
 type Override = {
-  /** Runs servers in containers. */
+  /** Runtime that runs servers in containers. */
   readonly docker?: { readonly runtime: Runtime & { readonly upkeep: Upkeep } };
   readonly fetch?: typeof globalThis.fetch;
   readonly add?: InstallsNeeds['configFile']['add'];
@@ -60,7 +60,7 @@ type Override = {
   readonly pinning?: NonNullable<InstallsNeeds['pinning']>;
 };
 
-/** Installs over a config that is kept in memory, with everything else real. */
+/** Creates installs over a config in memory. Everything else is real. */
 export function createInstallHub(override: Override = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'agenthub-install-'));
   const bin = join(folder, 'bin');
@@ -123,7 +123,7 @@ export function createInstallHub(override: Override = {}) {
       rmSync(file);
     }
   }
-  /** Has an entry in the file, and not in force. */
+  /** Writes an entry to the file, without applying it. */
   const write = async (name: string, entry: JsonObject) => {
     entries.set(name, entry);
     const config = await check(name, entry);
@@ -195,7 +195,7 @@ export function createInstallHub(override: Override = {}) {
   };
 }
 
-/** A request for the fixture `echo`, with what differs. */
+/** Returns an install request for the fixture `echo`, with the given differences. */
 export function requestOf(request: Partial<InstallRequest>): InstallRequest {
   return {
     name: undefined,

@@ -5,7 +5,7 @@ import { HubError } from '#core';
 import { parseInstallBody, parseTrialBody } from '../../hub/installs/install-body.ts';
 import { draftOf } from '../../hub/installs/draft.ts';
 
-/** What a body with this key besides is refused with; undefined where it is taken. */
+/** Returns the message that refuses a body with this additional key; undefined if the body is accepted. */
 function refusalOf(key: string): string | undefined {
   try {
     parseInstallBody({ package: 'docker:tool:1', [key]: null });

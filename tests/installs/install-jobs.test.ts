@@ -5,7 +5,7 @@ import { createInstallJobs } from '#installs';
 import type { JobRequest } from '#jobs';
 import { requestOf } from './hub.ts';
 
-/** The title of the job that an install of this is. */
+/** Returns the title of the job that installs this source. */
 function titleOf(source: Parameters<typeof requestOf>[0]['source']): string {
   const begun: string[] = [];
   const open = { id: 'a', report() {}, done() {}, failed() {} };

@@ -9,7 +9,7 @@ import { describe, test } from 'vitest';
 import { HubError, type JsonObject, isObject } from '#core';
 import { createInstallHub } from './hub.ts';
 
-/** What an install fails with. */
+/** Returns the error with which an install fails. */
 async function failureOf(work: Promise<unknown>): Promise<HubError> {
   const error = await work.then(
     () => undefined,
@@ -19,7 +19,7 @@ async function failureOf(work: Promise<unknown>): Promise<HubError> {
   return error;
 }
 
-/** A server that answers every request in one way. */
+/** Starts a server that answers every request alike. */
 async function answering(status: number, body = '', tls?: { key: Buffer; cert: Buffer }) {
   const work = (_: unknown, response: ServerResponse) =>
     void response.writeHead(status, { 'content-type': 'application/json' }).end(body);
@@ -38,7 +38,7 @@ async function answering(status: number, body = '', tls?: { key: Buffer; cert: B
   };
 }
 
-/** The folders that are there of servers. */
+/** Returns the names of the servers that have folders. */
 const leftOf = (hub: ReturnType<typeof createInstallHub>) =>
   existsSync(join(hub.folder, 'servers')) ? readdirSync(join(hub.folder, 'servers')) : [];
 

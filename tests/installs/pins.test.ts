@@ -7,7 +7,7 @@ import { createPins, registriesOf } from '#installs';
 
 type Asked = { readonly url: string; readonly authorization: string | undefined };
 
-/** A registry that answers by path, and 404 to everything else. */
+/** Starts a registry that answers by path, and all other requests with 404. */
 async function registry(answers: Readonly<Record<string, readonly [number, string]>>) {
   const asked: Asked[] = [];
   const server = createServer(({ url = '', headers }, response) => {

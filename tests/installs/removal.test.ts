@@ -10,7 +10,7 @@ const volume: Belonging = { kind: 'volume', name: 'data' };
 const one = configOf({ name: 'one' });
 const two = configOf({ name: 'two' });
 
-/** Removes `one`, whose upkeep has these parts, and tells the steps in order. */
+/** Removes the server `one`, whose upkeep has these parts. Returns the steps in order. */
 async function removal(purge: boolean, parts: Partial<Upkeep> = {}) {
   const steps: string[] = [];
   const upkeep: Upkeep = {

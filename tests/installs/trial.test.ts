@@ -18,7 +18,7 @@ import { configFor } from '../servers/scripted.ts';
 
 type Launch = (events: LaunchEvents, instance: string | undefined) => Promise<Instance>;
 
-/** A trial of a server of the older era whose instances are launched so, or of this one. */
+/** Begins a trial of a server of the older era, with this launch or this instance. */
 function begin(launched: Launch | Answering, config: Partial<ServerConfig> = {}) {
   const clock = createManualClock();
   const cancelling = new AbortController();
@@ -38,7 +38,7 @@ function begin(launched: Launch | Answering, config: Partial<ServerConfig> = {})
     { stderr: line => void stderr.push(line), progress: text => void progress.push(text) },
     cancelling.signal,
   );
-  trial.catch(() => undefined); // Each test awaits it when its time has come.
+  trial.catch(() => undefined); // Each test awaits the trial after moving the clock.
   return { clock, trial, stderr, progress, cancel: () => cancelling.abort(new Error('enough')) };
 }
 

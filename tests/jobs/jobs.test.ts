@@ -31,7 +31,7 @@ function createScene(disk?: ReturnType<typeof createFaultyDisk>) {
     clock,
     logged,
     jobs,
-    /** Why jobs were cancelled. */
+    /** Reasons with which jobs were cancelled. */
     reasons,
     begin: (title = 'Install x') =>
       jobs.begin({
@@ -170,7 +170,7 @@ describe('jobs', () => {
 });
 
 describe('after a restart of the hub', () => {
-  /** The jobs of the next run over a disk. */
+  /** Starts the jobs of the next run of the hub on a disk. */
   async function restarted(disk: ReturnType<typeof createFaultyDisk>) {
     const scene = createScene(disk);
     await scene.jobs.start();
@@ -187,7 +187,7 @@ describe('after a restart of the hub', () => {
     failed.failed(new HubError('HUB_PACKAGE_UNKNOWN', 'no such package'));
     const running = first.begin('three');
     running.report({ step: 'build', text: 'x is installed' });
-    // What was written is on the disk when the journal is idle.
+    // Once the journal is idle, its records are on the disk.
     await new Promise(resolve => setImmediate(resolve));
 
     for (const after of [disk.afterKill(), disk.afterPowerFailure()]) {

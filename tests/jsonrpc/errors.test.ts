@@ -11,7 +11,7 @@ import {
   readMessage,
 } from '#jsonrpc';
 
-/** What clients see: the codes are part of the hub's interface. */
+/** Codes that clients see. They are part of the hub's interface. */
 const pinned = [
   ['HUB_REQUEST_INVALID', -32602],
   ['HUB_NAME_UNKNOWN', -32602],

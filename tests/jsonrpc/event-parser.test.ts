@@ -91,7 +91,7 @@ describe('reading server-sent events', () => {
       return performance.now() - started;
     };
     took(100);
-    // A quadratic reader needs minutes.
+    // A quadratic parser would need minutes.
     assert.ok(took(3200) < 2000);
   });
 });

@@ -7,7 +7,7 @@ type Heard =
   | { oversized: readonly [string, string, number] }
   | { broken: string };
 
-/** What is read of these bytes when they come in pieces of so many bytes. */
+/** Returns what is read of these bytes if they arrive in pieces of `size` bytes. */
 function read(bytes: Buffer, size: number, maxMessageBytes = 1_000_000): readonly Heard[] {
   const heard: Heard[] = [];
   const framing = createFraming(

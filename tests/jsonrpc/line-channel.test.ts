@@ -3,7 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { describe, test } from 'vitest';
 import { type Closed, type Receiver, createLineChannel, rawText } from '#jsonrpc';
 
-/** A channel over a sink that remembers, and what its receiver heard. */
+/** Opens a channel over a recording sink, and records what its receiver gets. */
 function open(options: { readonly maxLineBytes?: number; readonly maxWaitingBytes?: number } = {}) {
   const written: string[] = [];
   const heard: string[] = [];

@@ -5,7 +5,7 @@ import { createRandom, under } from './random-json.ts';
 
 const MiB = 1024 * 1024;
 
-/** A splitter, and what it has handed over. */
+/** Creates a splitter, and records the lines it hands over. */
 function open(maxLineBytes: number) {
   const lines: string[] = [];
   const oversized: { head: string; tail: string; bytes: number }[] = [];
@@ -104,7 +104,7 @@ describe('memory', () => {
     const before = used();
     let most = 0;
     for (let pushed = 0; pushed < 1024 * MiB; pushed += chunk.length) {
-      // The splitter owns what is pushed, and frees it.
+      // A copy, because the splitter owns and frees the buffers that it gets.
       splitter.push(Buffer.from(chunk));
       most = Math.max(most, used() - before);
     }
@@ -130,7 +130,7 @@ describe('memory', () => {
 });
 
 test('a line of 50 MiB in small chunks takes no more than linear time', { timeout: 10_000 }, () => {
-  // Joining all of the line at every chunk, which is quadratic, would take minutes.
+  // Joining the whole line at every chunk, which is quadratic, would take minutes.
   const chunk = Buffer.alloc(4 * 1024, 'x');
   let length = 0;
   const splitter = createLineSplitter(

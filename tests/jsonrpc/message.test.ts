@@ -6,7 +6,7 @@ import { rawText, readMessage, readMessages, valueOf } from '#jsonrpc';
 import { maxDepth } from '../../hub/jsonrpc/scan.ts';
 import { createRandom, mutate, randomJson } from './random-json.ts';
 
-/** A message in few words: what it is, its id as it stands, its method, and its payload. */
+/** Summarizes a message as text: its kind, its id as written, its method and its payload. */
 function brief(text: string): string {
   const message = readMessage(Buffer.from(text));
   const raw = (span: { readonly start: number; readonly end: number } | undefined) =>
@@ -176,7 +176,7 @@ test('is JSON or not as JSON.parse says, and holds the payload that JSON.parse h
       } catch {
         isJson = false;
       }
-      // A batch is JSON, and a matter of readMessages.
+      // A batch counts as JSON; `readMessages` handles batches.
       const message = readMessage(Buffer.from(bytes));
       assert.equal(message.kind !== 'malformed' || message.cause !== 'not_json', isJson, where);
       if (message.kind !== 'answer' || message.failed) continue;

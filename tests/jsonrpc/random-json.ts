@@ -1,4 +1,4 @@
-/** A stream of numbers in [0, 1) that a seed replays (mulberry32). */
+/** Returns a generator of numbers in [0, 1), which repeats for the same seed (mulberry32). */
 export function createRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -9,7 +9,7 @@ export function createRandom(seed: number): () => number {
   };
 }
 
-/** A whole number from 0 to `below - 1`. */
+/** Returns a whole number from 0 to `below - 1`. */
 export function under(random: () => number, below: number): number {
   return Math.floor(random() * below);
 }
@@ -65,7 +65,7 @@ function randomString(random: () => number): string {
   return `"${many(random, () => pick(random, characters))}"`;
 }
 
-/** A valid JSON document of any kind, with white space, escapes and numbers of every form. */
+/** Returns a valid JSON document of any kind, with white space, escapes and numbers of every form. */
 export function randomJson(random: () => number, depth = 4): string {
   const space = () => pick(random, spaces);
   const value = () => space() + randomJson(random, depth - 1) + space();
@@ -84,7 +84,7 @@ export function randomJson(random: () => number, depth = 4): string {
   }
 }
 
-/** Bytes that break JSON where they stand, or nearly. */
+/** Bytes that make JSON invalid at most places. */
 const splinters = [
   ...Array.from('{}[]",:.-+eE0123456789tfnu\\/ \t\n\r\u0000\u001f\u00a0\u000b'),
   'NaN',
@@ -109,7 +109,7 @@ const splinters = [
   '\ufeff',
 ];
 
-/** The bytes with one change: cut off, shortened, lengthened, or with something put in. */
+/** Returns the bytes with one random change: truncated, shortened, extended, or with an insertion. */
 export function mutate(random: () => number, bytes: Buffer): Buffer {
   const at = under(random, bytes.length + 1);
   const splinter = Buffer.from(pick(random, splinters));

@@ -4,13 +4,13 @@ import { describe, test } from 'vitest';
 import { maxDepth, skipSpace, skipValue } from '../../hub/jsonrpc/scan.ts';
 import { createRandom, mutate, randomJson } from './random-json.ts';
 
-/** What the scanner says of a whole document. */
+/** Returns true if the scanner accepts the whole document. */
 function scans(bytes: Buffer): boolean {
   const end = skipValue(bytes, skipSpace(bytes, 0));
   return end >= 0 && skipSpace(bytes, end) === bytes.length;
 }
 
-/** What JSON.parse says of it. */
+/** Returns true if JSON.parse accepts the document. */
 function parses(bytes: Buffer): boolean {
   try {
     JSON.parse(bytes.toString());
@@ -40,7 +40,7 @@ test('accepts and refuses mutated documents as JSON.parse does', () => {
     const document = Buffer.from(randomJson(random));
     for (let mutation = 0; mutation < 10; mutation++) {
       const bytes = mutate(random, document);
-      // UTF-8 is checked for the whole message, before it is scanned.
+      // The whole message is checked for valid UTF-8 before it is scanned.
       if (!isUtf8(bytes)) continue;
       agrees(bytes, `seed ${seed}, mutation ${mutation}`);
       if (scans(bytes)) accepted++;

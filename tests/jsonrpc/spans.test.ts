@@ -18,7 +18,7 @@ const whole = (text: string) => ({
   span: { start: 0, end: Buffer.byteLength(text) },
 });
 
-/** The members or elements of a document as text. */
+/** Returns the members of a document by name, as text. */
 function members(text: string): Record<string, string> | undefined {
   const { bytes, span } = whole(text);
   const found = membersOf(bytes, span);
@@ -173,7 +173,7 @@ describe('replace', () => {
   });
 });
 
-/** An object within a message, and what is to be done to it. */
+/** Returns an object within a message, and functions that edit it. */
 function within(text: string) {
   const bytes = Buffer.from(`{"before":1,"it":${text},"after":2}`);
   const span = membersOf(bytes, { start: 0, end: bytes.length })?.get('it');

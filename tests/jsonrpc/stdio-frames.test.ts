@@ -4,7 +4,7 @@ import { describe, test } from 'vitest';
 import { createManualClock } from '#helpers/clock';
 import { openFrames } from '#jsonrpc';
 
-/** An output that is read when the test says so. */
+/** Creates an output that is read when the test allows it. */
 function heldOutput() {
   const written: string[] = [];
   const releases: (() => void)[] = [];
@@ -34,7 +34,7 @@ function open(output: Writable = new PassThrough(), maxMessageBytes = 100) {
   return { input, output, clock, messages, ends, frames };
 }
 
-/** Lets streams hand on what they have. */
+/** Waits until the streams have passed on their data. */
 const settle = () => new Promise(resolve => setImmediate(resolve));
 const readFrom = (output: Writable) => {
   assert.ok(output instanceof PassThrough);

@@ -23,7 +23,7 @@ afterEach(async () => await rm(folder, { recursive: true }));
 
 const token = 'ghp_abcdefghijklmnopqrstuvwxyz0123';
 
-/** The logs of a run of the hub. `open` reads what earlier runs have left. */
+/** Opens the logs of a run of the hub. `open` reads the logs of earlier runs. */
 async function openLogs(servers: readonly string[] = ['memory'], redact = redactText) {
   const clock = createManualClock();
   const warnings: unknown[] = [];
@@ -144,7 +144,7 @@ describe('the lines of a server', () => {
     assert.deepEqual(textsOf(await read()), expected);
     const file = join(folder, 'servers', 'memory', '000001.jsonl');
     assert.doesNotMatch(await readFile(file, 'utf8'), /ghp_|second line/);
-    // In two writes the first is on the disk before the second comes.
+    // With two writes, the first is on the disk before the second.
     memory.add({ text: 'first line' });
     await memory.write();
     memory.add({ text: 'second line' });
@@ -229,7 +229,7 @@ describe('the lines of a server', () => {
       { servers: ['memory'], isHubWanted: false, back: 0, lines: 10 },
       () => {
         logs.added(line => void told.push(line.text));
-        // Between the cut and the end of the reading.
+        // The line arrives between the cut and the end of the read.
         queueMicrotask(() => logs.server('memory').add({ text: 'late' }));
       },
     );

@@ -6,7 +6,7 @@ import { checkMetadata } from '../../hub/mcp/metadata.ts';
 const version = 'io.modelcontextprotocol/protocolVersion';
 const capabilities = 'io.modelcontextprotocol/clientCapabilities';
 
-/** The version that is found and the error, as its JSON-RPC code and message. */
+/** Checks metadata. Returns the version in it, or the error's JSON-RPC code, message and data. */
 function check(meta: unknown) {
   const bytes = Buffer.from(JSON.stringify(meta));
   const members = membersOf(bytes, { start: 0, end: bytes.length });

@@ -63,7 +63,7 @@ describe('an address that a server names for its login', () => {
 });
 
 describe('a name whose address changes', () => {
-  /** Gives these addresses one after the other. */
+  /** Creates a fetch for which the host resolves to these addresses, in order. */
   const resolving = (url: string, ...addresses: readonly string[]) => {
     const left = [...addresses];
     const resolve = async () => ({ address: left.shift() ?? assert.fail('asked too often') });

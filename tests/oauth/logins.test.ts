@@ -48,7 +48,7 @@ describe('the redirect back', () => {
     await assert.rejects(scene.logins.finish(denied), /access_denied/);
     await assert.rejects(scene.logins.finish(scene.server.grant(second.url)), /not known/);
     assert.equal(scene.server.of('/token').length, 1);
-    // The login before is not touched.
+    // The tokens of the earlier login are unchanged.
     assert.equal(await scene.tokens.current(), 'access-2');
   });
 
@@ -80,7 +80,7 @@ test('of ten logins to a server that begin at once, one can be finished', async 
   const ends = await Promise.allSettled(
     begun.map(({ url }) => scene.logins.finish(scene.server.grant(url))),
   );
-  // PKCE of the double knows the last address only.
+  // The double checks PKCE for the last URL only, so at most one login can succeed.
   assert.ok(ends.filter(({ status }) => status === 'fulfilled').length <= 1);
   await scene.logIn();
   assert.match((await scene.tokens.current()) ?? '', /^access-/);
@@ -130,7 +130,7 @@ test('those who wait for a login hear of its end also while its code is exchange
     return { body: scene.server.tokens() };
   });
   const { url } = await scene.logins.begin('docs');
-  // The browser returns in time.
+  // The browser returns just before the login expires.
   scene.clock.advance(599_999);
   const finished = scene.logins.finish(scene.server.grant(url));
   await asked.promise;
@@ -199,7 +199,7 @@ describe('a server that means harm', () => {
     await using scene = await openScene();
     const { metadata, metadataPath } = scene.server;
     scene.server.answer(metadataPath, () => ({ body: { ...metadata(), authorization_endpoint } }));
-    // The server of the test is on loopback, which may name private addresses.
+    // The server of this test is on loopback, and such a server may name private addresses.
     if (authorization_endpoint.includes('10.0.0.1')) await scene.logins.begin('docs');
     else await assert.rejects(scene.logins.begin('docs'), failed);
   });
@@ -251,7 +251,7 @@ describe('a server that means harm', () => {
     const authorization_servers = [other.server.issuer];
     const body = { resource, authorization_servers, ...changes };
     scene.server.answer(resourcePath, () => ({ body }));
-    const begun = await scene.logins.begin('docs').catch(() => undefined); // Or its own is used (MCP 2025-03-26).
+    const begun = await scene.logins.begin('docs').catch(() => undefined); // Or the server's own is used (MCP 2025-03-26).
     assert.equal(begun && new URL(begun.url).origin, begun && scene.server.issuer);
     assert.deepEqual(other.server.of('/register'), []);
   });
@@ -270,7 +270,7 @@ describe('a server that means harm', () => {
     }));
     await assert.rejects(scene.logins.begin('docs'), /authorization server changed/);
     assert.equal(other.server.of('/token').length, 0);
-    // Somebody who says so is believed.
+    // After a logout, the owner accepts the other authorization server with a new login.
     await scene.logins.logout('docs');
     await scene.logins.begin('docs');
   });

@@ -8,7 +8,7 @@ import {
 } from '../doubles/authorization-server.ts';
 import type { LoginNeeds, OAuthSettings } from '../../hub/oauth/login-types.ts';
 
-/** The logins of a hub to one server, `docs`, by an authorization server of the test. */
+/** Creates the logins of a hub to one server, `docs`, with the authorization server of the test. */
 export async function openScene(settings: OAuthSettings = {}) {
   const server: AuthorizationServer = await startAuthorizationServer();
   const clock = createManualClock();
@@ -17,7 +17,7 @@ export async function openScene(settings: OAuthSettings = {}) {
   const audited: string[] = [];
   const redacted = new Set<string>();
   const place = { url: server.url, isWritable: true };
-  /** Called before each write. */
+  /** Called before each write to the store. */
   const disk = { write: async (): Promise<void> => {} };
   const store: LoginNeeds['store'] = {
     read: async name => stored.get(name),
@@ -32,7 +32,7 @@ export async function openScene(settings: OAuthSettings = {}) {
     },
     redact: (_server, values) => values.forEach(value => redacted.add(value)),
   };
-  /** The same data folder in another run of the hub. */
+  /** Opens the logins of another run of the hub on the same data folder. */
   const open = () =>
     createLogins({
       clock,

@@ -8,7 +8,7 @@ describe('an access token that is about to expire', () => {
   test('is refreshed before the call, once for 50 callers', async () => {
     await using scene = await openScene();
     await scene.logIn();
-    // A lifetime of 1,000 s: it is refreshed in the last minute.
+    // The token lives for 1,000 s, and is refreshed in its last minute.
     scene.clock.advance(1_000_000 - minute - 1);
     assert.equal(await scene.tokens.current(), 'access-2');
     scene.clock.advance(1);
@@ -42,7 +42,7 @@ describe('an access token that is about to expire', () => {
     scene.clock.advance(5_000);
     await scene.tokens.current();
     assert.equal(scene.refreshes().length, 2);
-    // When it has expired, calls fail, and the login stays.
+    // Once the token has expired, calls fail, but the login remains.
     scene.clock.advance(minute);
     await assert.rejects(scene.tokens.current(), { code: 'HUB_REMOTE_UNREACHABLE' });
     assert.equal((await scene.logins.status('docs')).state, 'logged_in');
@@ -152,7 +152,7 @@ describe('a refresh token that is replaced', () => {
 });
 
 describe('while a refresh is under way', () => {
-  /** A refresh that waits at the token endpoint. */
+  /** Begins a refresh that waits at the token endpoint until it is released. */
   async function held(scene: Awaited<ReturnType<typeof openScene>>) {
     const asked = Promise.withResolvers<void>();
     const release = Promise.withResolvers<void>();
@@ -199,7 +199,7 @@ describe('while a refresh is under way', () => {
       await writing.promise;
       if (order === 'while') {
         release.resolve();
-        // Other requests to the same server, so that the answer to the refresh has come.
+        // Other requests to the same server, after which the answer to the refresh has arrived.
         await scene.logins.begin('docs');
       }
       full.reject(new Error('full'));

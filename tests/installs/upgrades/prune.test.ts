@@ -8,7 +8,7 @@ import { packagedConfig } from './packaged.ts';
 
 const systemPackages = ['git'];
 
-/** The images that a prune takes for needed. */
+/** Returns the images that a prune considers needed. */
 async function neededBy(config: ServerConfig): Promise<readonly DockerTarget['image'][]> {
   let found: readonly DockerTarget['image'][] = [];
   await pruneImages(

@@ -3,7 +3,7 @@ import type { HttpNeeds } from '#http';
 
 type Upgrades = NonNullable<HttpNeeds['hub']['upgrades']>;
 
-/** Upgrades that answer as a registry and an engine would have made them, and remember what they were asked. */
+/** Creates upgrades that answer as if a registry and an engine existed, and records the requests. */
 export function createUpgradesStub() {
   const asked: string[] = [];
   const plan = (name: string) => ({

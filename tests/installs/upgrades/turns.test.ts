@@ -12,7 +12,7 @@ function take(
   const told: InstallProgress[] = [];
   const caller = new AbortController();
   const done = turns.take(name, one => told.push(one), caller.signal, work);
-  done.catch(() => {}); // Each test awaits it.
+  done.catch(() => {}); // Each test awaits `done`.
   return { done, told, hangUp: () => caller.abort() };
 }
 

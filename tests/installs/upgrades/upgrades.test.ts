@@ -11,7 +11,7 @@ import { packagedConfig } from './packaged.ts';
 const place = { auto: 'docker', dataDir: '/data' } as const;
 const npm = (version: string) => ({ ecosystem: 'npm', spec: `n@${version}` }) as const;
 
-/** Upgrades of one server over an entry in memory. Its tools change with its version. */
+/** Creates the upgrades of one server whose entry is in memory. Its tools change with its version. */
 function open(override: Partial<UpgradesNeeds> = {}) {
   let entry: JsonObject = { package: 'n@1.0.0' };
   const configWith = (values: JsonObject): ServerConfig => {
