@@ -35,7 +35,7 @@ describe.for(clientKinds)('with a client of %s', kind => {
     ollama.says({
       text: '<think>hm</think>The sky is blue.',
       pieces: ['<think>hm</think>', 'The sky ', 'is blue.'],
-      // Clients of the SDK drop progress that arrives in one piece with the result.
+      // Clients of the SDK drop progress that arrives in one chunk with the result.
       fault: { kind: 'paced', before: async line => await (line === 3 ? isTold : undefined) },
     });
     const { structured, text } = await client.call(

@@ -8,7 +8,7 @@ import { StdioClientTransport as StdioOfV1 } from '@modelcontextprotocol/sdk/cli
 import { StreamableHTTPClientTransport as HttpOfV1 } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { isObject } from '#core';
 
-/** The official clients, and the revision that each speaks. */
+/** Official clients, with the revision that each speaks. */
 export const clientKinds = [
   'SDK v1, 2025-11-25',
   'SDK v2, 2025-11-25',
@@ -16,7 +16,7 @@ export const clientKinds = [
 ] as const;
 type ClientKind = (typeof clientKinds)[number];
 
-/** A URL of streamable HTTP, or the program to start. */
+/** URL of a streamable HTTP server, or a program to start. */
 type RunnerTarget =
   | string
   | { readonly file: string; readonly env?: Readonly<Record<string, string>> };

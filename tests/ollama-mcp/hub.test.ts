@@ -53,7 +53,7 @@ describeWithEngine('ollama-mcp behind a hub', () => {
       ollama.says({
         text: 'blue',
         pieces: ['<think>hm</think>', 'bl', 'ue'],
-        // Clients of the SDK drop progress that arrives in one piece with the result.
+        // Clients of the SDK drop progress that arrives in one chunk with the result.
         fault: { kind: 'paced', before: async line => await (line === 3 ? isTold : undefined) },
       });
       const { structured } = await client.call(
@@ -136,7 +136,7 @@ describeWithEngine('ollama-mcp behind a hub', () => {
       assert.rejects(call, /ollama is gone/),
       docker('docker', ['kill', `${hubName}-ollama`]),
     ]);
-    // What it asked of the hub is given up with it.
+    // The hub cancels the container's request to the model too.
     const isAbandoned = async () => ollama.received('/api/chat').at(-1)?.isAbandoned;
     await until(isAbandoned, isDone => isDone === true, 5_000);
     ollama.says('again');
@@ -212,7 +212,7 @@ describeWithEngine('ollama-mcp behind a hub', () => {
     assert.ok(asked.indexOf('turn b1') < asked.indexOf('turn a3'), asked.join(', '));
   }, 60_000);
 
-  /** Calls `ollama_run` of the server that is a process, by one request of MCP 2026-07-28. */
+  /** Calls `ollama_run` of the server that runs as a process, by one request of MCP 2026-07-28. */
   async function runOnce(prompt: string, headers: object): Promise<void> {
     const version = '2026-07-28';
     const meta = 'io.modelcontextprotocol';

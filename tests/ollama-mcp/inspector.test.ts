@@ -15,7 +15,7 @@ let home: string;
 beforeAll(async () => {
   execFileSync(process.execPath, [join(root, 'scripts', 'build-images.mjs')]);
   home = await mkdtemp(join(tmpdir(), 'agenthub-inspector-'));
-  // Its scripts build a web page, which these tests do not open.
+  // The install scripts build a web page, which these tests do not open.
   const quick = ['--ignore-scripts', '--prefer-offline', '--no-audit', '--no-fund'];
   await run('npm', ['install', ...quick, '--prefix', home, inspector]);
 });

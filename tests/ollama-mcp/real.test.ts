@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Runner, connectRunner } from './clients.ts';
 
-/** A real endpoint, such as llama-server with a small model: OPENAI_URL, OPENAI_MODEL. */
+/** Real endpoint, such as llama-server with a small model: OPENAI_URL, OPENAI_MODEL. */
 const { OPENAI_URL: url = '', OPENAI_MODEL: model = 'model' } = process.env;
 const file = join(import.meta.dirname, '../../images/ollama-mcp/ollama-mcp.mjs');
 

@@ -7,7 +7,7 @@ import { systemClock } from '#core';
 import { createManualClock } from '#helpers/clock';
 import { createDeadlines, createRedisLink } from '#redis';
 
-/** Neither hangs up in the same way: a client may read the reset, or meet it when it writes. */
+/** A server can hang up in two ways. In both, the client may notice it while it reads, or only when it writes. */
 for (const [how, hangUp] of [
   ['resets', 'resetAndDestroy'],
   ['closes', 'destroy'],

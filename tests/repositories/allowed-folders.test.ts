@@ -79,7 +79,7 @@ test('a refusal is the same, whether or not there is something where the caller 
     symlinkSync(target, join(home, 'projects', name));
   const refusal = async (path: string) =>
     (await failureOf(asCaller(path, ['projects']))).replace(join(home, path), 'PATH');
-  // By a link outside the allowed folders, and by links in them.
+  // A link outside the allowed folders; the loop below also uses links inside them.
   symlinkSync('private', join(home, 'outer'));
   for (const [there, ...gone] of [
     ['outer/there', 'outer/gone', 'nowhere/gone'],

@@ -3,7 +3,7 @@ import { createConfigKeyReader } from '../../hub/repositories/config-keys.ts';
 import type { Driver } from '../../hub/repositories/driver.ts';
 import { signal } from './harness.ts';
 
-/** A driver of a folder with these files. Its git lists the lines of its input as keys. */
+/** Creates the driver of a folder with these files. Its git lists the lines of its input as keys. */
 function createDriver(files: Readonly<Record<string, string>>) {
   const listed: string[] = [];
   const answerTo = ({ method, params }: Parameters<Driver['request']>[0]) => {

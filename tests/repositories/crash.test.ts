@@ -20,7 +20,7 @@ import {
 
 const runners: readonly Runner[] = engineAvailable() ? ['docker', 'process'] : ['process'];
 
-/** What is left where an operation was cut off, by how far it came. */
+/** Leftovers of an interrupted operation, from its first step to its last. */
 const remains: readonly (readonly [name: string, spoil: (path: string) => void])[] = [
   ['a branch alone', path => git(path, 'branch', 'agenthub/t')],
   [
@@ -109,7 +109,7 @@ describe.each(runners)('after a kill in a %s', runner => {
     if (!found) throw new Error('it is there');
     await writeInto(found, { 'l.txt': 'more\n' });
     await found.commit({ message: 'More' }, signal);
-    // Locks of the user stay: another git may hold them.
+    // Locks of the user stay, because another git process may hold them.
     writeFileSync(join(path, '.git/index.lock'), '');
     expect(await failureOf(mergeInto(repository, { from: 'agenthub/locked' }))).toContain(
       `If no git process runs there, remove ${path}/.git/index.lock`,

@@ -5,7 +5,7 @@ import { createManualClock } from '#helpers/clock';
 import { createDriver } from '../../hub/repositories/driver.ts';
 import { failureOf } from './harness.ts';
 
-/** A driver that answers each request with a failure of the system. */
+/** Creates a driver that answers each request with an error of the system. */
 function failingDriver(code: string, message: string) {
   const never = Promise.withResolvers<never>().promise;
   let receiver: Receiver | undefined;

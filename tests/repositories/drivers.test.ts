@@ -13,7 +13,7 @@ const specOf = async (root: string): Promise<LaunchSpec> => ({
   maxWaitingBytes: 1,
 });
 
-/** Drivers of instances that do nothing, and the folders whose instances run. */
+/** Creates drivers whose instances do nothing, and records the folders whose instances run. */
 function createScene() {
   const clock = createManualClock();
   const running = new Map<string, (exit: Exit) => void>();

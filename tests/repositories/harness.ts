@@ -19,19 +19,19 @@ import { createProcessRuntime } from '#runtimes/process';
 import { createHub, imagesDir } from '../runtimes/docker/hub.ts';
 import { git, writeFiles } from './git.ts';
 
-/** A signal of tests that cancel nothing. */
+/** Signal for tests that cancel nothing. */
 export const { signal } = new AbortController();
 
 export const anyPath: PathRules = { allowed: [], forbidden: [] };
 
-/** The user of repositories in containers: not root, where the tests may give files away. */
+/** Owner of repositories in containers. Never root, if the tests may change the owner of files. */
 const user = process.getuid?.() === 0 ? 1000 : (process.getuid?.() ?? 0);
 
 export { git, writeFiles };
 
 export type Runner = 'docker' | 'process';
 
-/** Repositories with one runner. Disposing it removes everything. */
+/** Creates repositories with one runner. Disposing of them removes everything. */
 export function createScene(runsIn: Runner, beforeLaunch = () => {}) {
   const hub = createHub();
   const home = realpathSync(mkdtempSync(join(tmpdir(), 'repositories-')));
@@ -41,7 +41,7 @@ export function createScene(runsIn: Runner, beforeLaunch = () => {}) {
   );
   const runtime = runsIn === 'docker' ? hub.runtime : processes;
   let folders: readonly string[] = [home];
-  /** Repositories by their files: the next one with the same files is a copy. */
+  /** Folders of created repositories by their files. The next repository with the same files is a copy. */
   const templates = new Map<string, string>();
   const repositories = createRepositories(
     { runsIn, inContainer: false, imagesDir, folders: () => folders },
@@ -72,7 +72,7 @@ export function createScene(runsIn: Runner, beforeLaunch = () => {}) {
     allow(list: readonly string[]): void {
       folders = list;
     },
-    /** A repository with one commit on `main`. */
+    /** Creates a repository with one commit on `main`. */
     create(files: Readonly<Record<string, string | Uint8Array>> = { 'a.txt': 'one\n' }): string {
       const path = mkdtempSync(join(home, 'repo-'));
       const key = JSON.stringify(files);
@@ -100,7 +100,7 @@ export function createScene(runsIn: Runner, beforeLaunch = () => {}) {
 
 export type Scene = ReturnType<typeof createScene>;
 
-/** The code and the message of a failure. */
+/** Returns the code and message of a failure. */
 export async function failureOf(work: Promise<unknown>): Promise<string> {
   try {
     await work;
@@ -112,7 +112,7 @@ export async function failureOf(work: Promise<unknown>): Promise<string> {
   return 'no failure';
 }
 
-/** What was read of a file: its text, or why there is none. */
+/** Returns the text of a file that was read, or the reason why it has no text. */
 export function textOf(
   file: ReadFile | Awaited<ReturnType<Repository['readFiles']>>[number],
 ): string {
@@ -121,7 +121,7 @@ export function textOf(
   return text ?? `(${file.kind === 'bytes' ? 'binary' : file.kind})`;
 }
 
-/** Writes files by their paths; undefined deletes one. */
+/** Writes files by path; undefined deletes a file. */
 export const writeInto = (
   worktree: Worktree,
   files: Readonly<Record<string, string | undefined>>,
@@ -159,7 +159,7 @@ export async function workOn(
   return worktree;
 }
 
-/** Everything below a folder but the git folder, for comparing it. */
+/** Returns all paths below a folder but those of the git folder, for comparison. */
 export const filesOf = (folder: string): readonly string[] =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter(path => path !== '.git' && !path.startsWith('.git/'))

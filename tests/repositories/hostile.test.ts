@@ -28,7 +28,7 @@ import {
 
 const runners: readonly Runner[] = engineAvailable() ? ['docker', 'process'] : ['process'];
 
-/** Everything that the hub does with a repository, so that a program which git would run has its chance. */
+/** Performs every operation of the hub on a repository, so that every program that git could run gets the chance. */
 async function useAll(repository: Repository): Promise<void> {
   const { head = '' } = await repository.summary(signal);
   await repository.files(head, signal);
@@ -58,7 +58,7 @@ describe.each(runners)('a hostile repository in a %s', runner => {
     await scene?.[Symbol.asyncDispose]();
   });
 
-  /** A repository whose programs leave the file `PWNED`. */
+  /** Creates a repository whose program creates the file `PWNED`. */
   function create(attributes = '') {
     const path = scene.create({
       'a.txt': 'one\n',
@@ -136,7 +136,7 @@ describe.each(runners)('a hostile repository in a %s', runner => {
     scene.giveAway(repo.path);
     const repository = await scene.open(repo.path);
     const failure = await failureOf(useAll(repository));
-    // The filter was asked for, so files of the user are not updated without it.
+    // The filter is required, so files of the user are not updated without it.
     expect(failure).toMatch(
       /^HUB_REPOSITORY_REFUSED: .* has the filter evil, which does not run here/,
     );
@@ -236,7 +236,7 @@ describe.each(runners)('a hostile repository in a %s', runner => {
     );
     await writeInto(worktree, { 'deep/x': 'x' });
     expect(await failureOf(writeInto(worktree, { deep: 'x' }))).toContain('"deep" is a folder');
-    // A link on the disk in the place of a folder of the index.
+    // A symbolic link on the disk in place of a folder of the index.
     renameSync(join(worktree.path, 'deep'), join(worktree.path, 'moved'));
     symlinkSync(outside, join(worktree.path, 'deep'));
     expect(await failureOf(writeInto(worktree, { 'deep/x': 'y' }))).toContain('HUB_PATH_FORBIDDEN');
@@ -292,7 +292,7 @@ describe.each(runners)('a hostile repository in a %s', runner => {
     git(repo.path, '-c', 'advice.addEmbeddedRepo=false', 'add', '--all');
     git(repo.path, 'commit', '--quiet', '--message=module');
     git(module, 'config', 'filter.evil.clean', repo.program);
-    // Git compares what has another time than the index says, and that by the filter.
+    // Git compares files whose time differs from that in the index, and applies the filter to do so.
     writeFiles(module, { 'b.bin': 'two\n' });
     scene.giveAway(repo.path);
     await useAll(await scene.open(repo.path));
@@ -370,7 +370,7 @@ describe.each(runners)('a hostile repository in a %s', runner => {
   });
 });
 
-/** The driver finds these, which is the same for both runners. */
+/** The driver detects these repositories, alike for both runners. */
 describe('a repository that leads out of its folder', () => {
   let scene: Scene;
   beforeAll(() => {

@@ -183,7 +183,7 @@ describe.each(runners)('repositories in a %s', runner => {
       kind: 'dirty',
       paths: ['ignored'],
     });
-    // Changes that git was told to ignore.
+    // The user told git to ignore changes of this file.
     git(path, 'update-index', '--skip-worktree', 'a.txt');
     writeFiles(path, { 'a.txt': 'not committed\n' });
     scene.giveAway(path);
@@ -227,7 +227,7 @@ describe.each(runners)('repositories in a %s', runner => {
 
   test('read the files beside a submodule, which has no content', async () => {
     const other = scene.create({ 'one.txt': '1\n', 'two.txt': '2\n' });
-    // The commit is one of another repository.
+    // The commit belongs to another repository.
     const module = `160000,${'1'.repeat(40)},module`;
     git(other, 'update-index', '--add', '--cacheinfo', module);
     git(other, 'commit', '--quiet', '--message=module');

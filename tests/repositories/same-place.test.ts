@@ -28,7 +28,7 @@ test.runIf(process.platform === 'linux').each(runners)(
     await using folder = await scene.repositories.openFolder(path, caller, signal);
     expect(folder.root).toBe(path);
     expect((await folder.list(signal)).includes('a.txt')).toBe(true);
-    // Created anew, as by another clone.
+    // The repository is replaced by another one, as a new clone does.
     renameSync(path, moved);
     renameSync(other, path);
     await using again = await scene.repositories.openFolder(path, caller, signal);

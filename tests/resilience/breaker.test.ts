@@ -13,7 +13,7 @@ function scene() {
   return { clock, breaker, changes };
 }
 
-/** The permit for a call that must be let through. */
+/** Returns the permit of a call. Fails if the breaker refuses it. */
 function permitOf(breaker: Breaker): Permit {
   const admission = breaker.claim();
   assert.ok(admission.kind === 'permit', `refused for ${JSON.stringify(admission)}`);

@@ -6,7 +6,7 @@ import { type CallAdmission, type CallLimits, createMemoryCallLimiter } from '#r
 function scene() {
   const clock = createManualClock();
   const limiter = createMemoryCallLimiter(clock);
-  /** Enters so often; gives what was admitted, and the last refusal. */
+  /** Enters `count` calls. Returns the admitted ones, and the last refusal. */
   function enter(count: number, limits: CallLimits, key = 'cursor') {
     const all = Array.from({ length: count }, () => limiter.enter(key, limits));
     const admitted = all.filter(one => one.kind === 'admitted');

@@ -12,18 +12,18 @@ import {
   createRedisCallLimiter,
 } from '../../hub/resilience/redis-call-limits.ts';
 
-/** Between the renewals of the leases of a hub with `leaseMs`, and no other delay. */
+/** Duration of the leases of a hub, and interval of their renewals, which no other timer uses, in ms. */
 const [leaseMs, renewalMs] = [1_500, 500];
 
 type Admitted = Extract<CallAdmission, { kind: 'admitted' }>;
 
-/** The clock of a hub with `leaseMs` that sends nothing of its own accord, like a hub that was killed. */
+/** Clock of a hub with `leaseMs` that renews no leases, like a hub that was killed. */
 const silentClock: Clock = {
   ...systemClock,
   after: (ms, work) => systemClock.after(ms === renewalMs ? 2 ** 30 : ms, work),
 };
 
-/** The limits of one hub. */
+/** Starts the limits of one hub. */
 async function startHub(
   url: string,
   options: Partial<RedisCallLimiterOptions> = {},
@@ -94,7 +94,7 @@ describeWithEngine('hubs that share the limits of clients through Redis', () => 
     const { refused } = await two.enter(1, 'rate', limits);
     assert.ok(refused?.kind === 'refused' && refused.by === 'rate');
     assert.ok(refused.retryAfterMs > 300_000 && refused.retryAfterMs <= 360_000);
-    // As if the tenth of the period had passed that brings one token.
+    // Moves the bucket's time back by a tenth of the period, which yields one token.
     const key = 'agenthub:limit:bucket:rate';
     const at = Number(await redis.cli('hget', key, 'at'));
     await redis.cli('hset', key, 'at', String(at - 360_000));
@@ -152,7 +152,7 @@ describeWithEngine('hubs that share the limits of clients through Redis', () => 
     }
     await redis.start();
     await until(() => kinds(one, two) === 'shared,shared');
-    // Both have reported their calls: eight of four.
+    // Both hubs have reported their calls: eight, with a limit of four.
     assert.equal((await one.enter(1, 'gone', limits)).admitted.length, 0);
     for (const call of during.admitted) call.leave();
     for (const call of before.admitted) call.leave();
@@ -206,7 +206,7 @@ describeWithEngine('hubs that share the limits of clients through Redis', () => 
     await using other = await startHub(redis.url);
     const { admitted } = await other.enter(1, 'busy', limits);
     const entered = hub.limiter.enter('busy', limits);
-    // The thread does nothing else for longer than it waits for Redis.
+    // Blocks the thread for longer than the hub waits for Redis.
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500);
     assert.equal((await entered).kind, 'refused');
     assert.equal(admitted.length, 1);
@@ -222,9 +222,9 @@ describeWithRedis('a hub that shares the limits of clients through a real Redis'
     const limits = { maxConcurrentCalls: 600 };
     const { admitted } = await hub.enter(600, 'many', limits);
     clock.advance(5_000);
-    // The renewal of the first 500 is on its way.
+    // The renewal of the first 500 leases is under way.
     admitted.at(-1)?.leave();
-    // Redis answers in order: after these, it has also renewed the rest.
+    // Redis answers in order: after these calls, it has also renewed the other leases.
     for (let round = 0; round < 3; round++) await hub.enter(1, 'round', limits);
     assert.equal((await other.enter(2, 'many', limits)).admitted.length, 1);
   });

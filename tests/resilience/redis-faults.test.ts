@@ -22,15 +22,15 @@ import {
 
 type Hub = AsyncDisposable & {
   readonly sharing: Sharing;
-  /** What was logged, with its level. */
+  /** Log lines, with their levels. */
   readonly log: readonly string[];
-  /** How often it has lost or not got a connection. */
+  /** Returns how often the hub has lost a connection, or failed to open one. */
   attempts(): number;
 };
 
 const password = 'correct-horse-battery';
 
-/** A hub that looks after Redis more often than in earnest, so that tests need not wait as long. */
+/** Starts a hub that checks Redis more often than by default, so that tests wait less. */
 async function startHub(url: string, options: Partial<RedisSharingOptions> = {}): Promise<Hub> {
   const log: string[] = [];
   const write = (level: string) => (fields: object, message: string) =>
@@ -67,7 +67,7 @@ async function isDegraded(...hubs: readonly Hub[]): Promise<void> {
   await until(degraded, 'the loss of Redis to be noticed');
 }
 
-/** The reason why a hub shares nothing, as /health shows it. */
+/** Returns the reason why a hub shares nothing, as /health shows it. */
 function reasonOf({ sharing }: Hub): string {
   return sharing.status.kind === 'degraded' ? sharing.status.reason : '';
 }
@@ -82,7 +82,7 @@ function heapBytes(): number {
   return process.memoryUsage().heapUsed;
 }
 
-/** A trial decided without Redis, and how long it took to be decided. */
+/** Returns how long a trial takes to be decided without Redis, in ms. */
 async function timedTrial(breaker: SharedBreaker): Promise<number> {
   const since = performance.now();
   (await trialOf(breaker)).succeeded();
@@ -149,7 +149,7 @@ describeWithEngine('breakers of two hubs', () => {
     await isDegraded(slow, quick);
     (await trialOf(quickFirst)).failed('the earlier');
     (await trialOf(slowSecond)).failed('the earlier');
-    // Further apart than a message is under way, and until one hub waits a second for its next attempt.
+    // The decisions must be further apart than the latency of a message, and one hub must wait a second to reconnect.
     await until(() => slow.attempts() >= 6, 'long waits between attempts');
     (await trialOf(slowFirst)).succeeded();
     (await trialOf(quickSecond)).succeeded();
@@ -201,7 +201,7 @@ describeWithEngine('breakers of two hubs', () => {
     using a = breakerOf(one.sharing, key, lateMs);
     using b = breakerOf(other.sharing, key, lateMs);
     await isShared(one, other);
-    // As if the message had been lost: what is there is changed without one.
+    // Changes the state without a message, as if the message had been lost.
     const state = `agenthub:breaker:state:${key}`;
     const later = String(Date.now() * 1_000);
     const due = String((Date.now() + lateMs) * 1_000);
@@ -330,7 +330,7 @@ describeWithEngine('breakers of two hubs', () => {
     assert.ok(mostMs <= 500 + soonMs, `it is kept for ${mostMs} ms`);
     a[Symbol.dispose]();
     await hub[Symbol.asyncDispose]();
-    // Gone is -2, never without an end is -1.
+    // `pttl` answers -2 for a key that is gone, and -1 for a key that never expires.
     for (let left = mostMs; left !== -2; left = await leftMs()) assert.ok(left >= 0);
   });
 

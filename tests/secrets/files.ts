@@ -14,7 +14,7 @@ type Wanted = {
   readonly write?: Needs['writeWhole'];
 };
 
-/** A data folder, and the secrets in it. Without `load` the test has no keychain. */
+/** Creates a data folder. `open` opens the secrets in it, without a keychain unless `load` is given. */
 export async function secretsFolder() {
   const folder = await mkdtempDisposable(join(tmpdir(), 'agenthub-secrets-'));
   const { path } = folder;

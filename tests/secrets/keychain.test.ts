@@ -16,7 +16,7 @@ const isInstalled = ['/usr/bin/dbus-run-session', '/usr/bin/gnome-keyring-daemon
 const unlocked = `printf %s "$PASSWORD" | gnome-keyring-daemon --unlock --components=secrets >/dev/null`;
 const locked = 'gnome-keyring-daemon --start --components=secrets >/dev/null';
 
-/** Runs `keychain-user.ts` in a D-Bus session of its own, which ends with it. */
+/** Runs `keychain-user.ts` in its own D-Bus session, which ends with it. */
 async function inSession(folder: string, begin: string, action: string, password = 'right') {
   const env = {
     PATH: process.env['PATH'],
@@ -62,7 +62,7 @@ const suite = () => {
       /^secret KEY cannot be read: the keychain is locked \(.*\): unlock it$/,
     );
     assert.deepEqual(list, ['KEY unreadable']);
-    // The daemon exits with 0 for a wrong password.
+    // The keychain's daemon exits with 0 even if the password is wrong.
     const wrong = await inSession(folder.path, unlocked, 'read', 'wrong');
     assert.match(wrong.read.fault, /the keychain is locked/);
   });

@@ -5,7 +5,7 @@ import { describe, test } from 'vitest';
 import { writeWhole } from '#store';
 import { secretsFolder } from './files.ts';
 
-/** A keychain in memory, which can be locked. */
+/** Creates a keychain in memory, which can be locked. */
 function memoryKeychain() {
   const entries = new Map<string, string>();
   const state = { isLocked: false, loads: 0 };
@@ -100,7 +100,7 @@ describe('sources', () => {
     await assert.rejects(secrets.set('KEY', 'new', 'file'), /the keychain is locked/);
     assert.equal(await readFile(folder.file, 'utf8'), before);
     state.isLocked = false;
-    // A hub that ends after it has removed the entry of the keychain.
+    // A hub that ends after it has removed the entry from the keychain.
     let writes = 0;
     const ended = folder.open({
       load,

@@ -12,13 +12,13 @@ const run = promisify(execFile);
 const writer = join(import.meta.dirname, 'writer.ts');
 
 type Opened = ReturnType<Awaited<ReturnType<typeof secretsFolder>>['open']>;
-/** The value, or why it cannot be read. */
+/** Returns the value of a secret, or the reason why it cannot be read. */
 async function read(secrets: Opened, name = 'KEY'): Promise<string> {
   const found = (await secrets.read([name])).get(name);
   return found === undefined ? '' : 'value' in found ? found.value : found.fault;
 }
 
-/** Decrypts as the format says, without the code under test. */
+/** Decrypts a value by the documented format, without the code under test. */
 function decrypt(key: Buffer, name: string, { nonce, data }: { nonce: string; data: string }) {
   const bytes = Buffer.from(data, 'base64');
   const decipher = createDecipheriv('aes-256-gcm', key, Buffer.from(nonce, 'base64'));

@@ -1,4 +1,4 @@
-// Stores `count` secrets, one after another: node writer.ts FOLDER PREFIX COUNT. Prints a line after each.
+// Stores COUNT secrets, one after another: node writer.ts FOLDER PREFIX COUNT. Prints a line after each.
 import { join } from 'node:path';
 import { systemClock } from '#core';
 import { createSecrets } from '#secrets';

@@ -17,7 +17,7 @@ import { join, relative } from 'node:path';
 import { describe, test } from 'vitest';
 import { announceRunning, findHubId, findRunning, openDataDir, writeWhole } from '#store';
 
-/** A temporary folder, removed when disposed. */
+/** Creates a temporary folder, which is removed when disposed. */
 async function temporary() {
   const path = await mkdtemp(join(tmpdir(), 'agenthub-data-'));
   return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
@@ -159,7 +159,7 @@ describe('the data folder', () => {
       const lock = join(folder.path, 'hub.lock');
       await writeFile(lock, '');
       await chown(folder.path, 65_534, 65_534);
-      // The folder belongs to that user, but the lock in it does not.
+      // The folder belongs to the other user, but the lock in it does not.
       const program = `import { openDataDir } from ${JSON.stringify(join(import.meta.dirname, '../../hub/store/index.ts'))};
       openDataDir(process.argv[1], () => 'abcdef0123456789').then(
         () => process.send('opened'),
@@ -206,7 +206,7 @@ describe('the hub that runs with a data folder', () => {
   test('is not found by what a killed hub has left: another program may have its port', async () => {
     await using folder = await temporary();
     await (await openDataDir(folder.path, newId))[Symbol.asyncDispose]();
-    // The process belongs to this user, but the folder is not locked.
+    // The process in the file belongs to this user, but the folder is not locked.
     await announceRunning(folder.path, hub);
     assert.equal(await findRunning(folder.path), undefined);
     // A hub holds the lock but does not listen yet.

@@ -1,17 +1,17 @@
 import type { JournalDisk } from '#store';
 
-/** A file: what was written to it, and what of that a power failure leaves. */
+/** File with its written bytes, and the part of them that survives a power failure. */
 type Content = { written: Buffer; synced: Buffer };
 
 const fullDisk = () =>
   Object.assign(new Error('ENOSPC: no space left on device'), { code: 'ENOSPC' });
 
-/** A disk in memory that fails at a chosen operation, and tells what each kind of crash leaves on it. */
+/** Creates a disk in memory that fails at a chosen operation, and can show its content after each kind of crash. */
 export function createFaultyDisk(files: Readonly<Record<string, Buffer>> = {}) {
   const names = new Map<string, Content>(
     Object.entries(files).map(([path, bytes]) => [path, { written: bytes, synced: bytes }]),
   );
-  /** The names as a power failure leaves them. */
+  /** Names of files that survive a power failure. */
   let syncedNames = new Map(names);
   let operations = 0;
   let failsAt = Infinity;
@@ -34,7 +34,7 @@ export function createFaultyDisk(files: Readonly<Record<string, Buffer>> = {}) {
       return {
         async write(bytes) {
           const isFailing = operations + 1 >= failsAt && operations + 1 < failsUntil;
-          // A write that fails may have written a part.
+          // A failing write may still have written a part.
           const part = isFailing ? bytes.subarray(0, Math.floor(bytes.length / 2)) : bytes;
           content.written = Buffer.concat([content.written, part]);
           step('write');
@@ -60,19 +60,19 @@ export function createFaultyDisk(files: Readonly<Record<string, Buffer>> = {}) {
   };
   return {
     disk,
-    /** The operations that succeeded. */
+    /** Names of the operations that succeeded. */
     done,
-    /** Fails from this operation on, counted from now; `times` operations, or all. */
+    /** Makes operation number `from`, counted from now, and the following ones fail; `times` of them, or all. */
     fail(from: number, times = Infinity) {
       failsAt = operations + from;
       failsUntil = failsAt + times;
     },
-    /** A disk after the hub was killed: everything written is there. */
+    /** Returns the disk after a kill of the hub: it contains everything written. */
     afterKill: () =>
       createFaultyDisk(
         Object.fromEntries([...names].map(([path, { written }]) => [path, written])),
       ),
-    /** A disk after a power failure: only synced bytes under synced names are there. */
+    /** Returns the disk after a power failure: it contains only synced bytes under synced names. */
     afterPowerFailure: () =>
       createFaultyDisk(
         Object.fromEntries([...syncedNames].map(([path, { synced }]) => [path, synced])),

@@ -13,7 +13,7 @@ const folderOf = () => mkdtempDisposable(join(tmpdir(), 'journal-'));
 
 type Entry = { readonly id: number; readonly text?: string };
 
-/** A journal and the state that its records lead to: the newest `keep` entries. */
+/** Opens a journal and replays its records into a state: the newest `keep` entries. */
 async function opened(
   needs: Partial<JournalNeeds>,
   { file = path, maxBytes = 10_000, keep = 5 } = {},
@@ -207,7 +207,7 @@ describe('a journal that is compacted', () => {
   });
 
   test('loses nothing where the compaction is cut off at any of its steps', async () => {
-    /** A disk with eight records, and the next append compacts. */
+    /** Creates a disk with eight records, whose next append compacts the journal. */
     const filled = async () => {
       const disk = createFaultyDisk();
       const journal = await opened({ disk: disk.disk }, { maxBytes: 200, keep: 3 });
@@ -230,13 +230,13 @@ describe('a journal that is compacted', () => {
       ] as const) {
         const read = (await readAgain(left)).map(one => JSON.stringify(one));
         const has = (id: number) => read.includes(JSON.stringify({ id, text: 'abcd' }));
-        // The old file or the new one, and each has all that counts.
+        // The disk contains the old file or the new one, each with all records that count.
         assert.ok(
           [7, 8].every(has) && (has(6) || has(9)),
           `after ${crash} at ${steps[cutAt - 1]}: ${read.join()}`,
         );
       }
-      // The same hub goes on, and so does the next one.
+      // The same hub can continue, and so can the next one.
       disk.fail(Infinity);
       assert.equal(await add({ id: 10, text: 'abcd' }), true);
       assert.deepEqual(

@@ -8,7 +8,7 @@ import { temporary } from '../config/editing.ts';
 const id = 'abcdef0123456789';
 const running = { url: 'http://localhost:9393', sockets: ['127.0.0.1:9393'] };
 
-/** The notes of one hub with its data folder. */
+/** Creates the note of one hub, and its data folder. */
 async function noted() {
   const folder = await temporary();
   const state = join(folder.path, 'state', 'hubs');
@@ -38,7 +38,7 @@ test('a hub is known with its files while it runs and afterwards', async () => {
   await announceRunning(at.hub.dataDir, running);
   assert.deepEqual(await find(), [id, true, running]);
   await data[Symbol.asyncDispose]();
-  // As a killed hub leaves it.
+  // A killed hub leaves this announcement.
   await announceRunning(at.hub.dataDir, running);
   assert.deepEqual(await find(), [id, false, undefined]);
 });
