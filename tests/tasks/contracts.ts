@@ -1,7 +1,7 @@
 import type { TaskContract } from '../../hub/tasks/contract.ts';
 import { parseContract } from '../../hub/tasks/contract.ts';
 
-/** A contract as a user writes it, with the fields that are required. */
+/** Contract as a user writes it, with only the required fields. */
 export const written = {
   task_id: 'add-sum',
   specification: { requirements: ['sum(a, b) returns a + b'], target_file: 'src/sum.mjs' },

@@ -2,29 +2,32 @@ import { git, writeFiles } from '../repositories/git.ts';
 import type { TaskView } from '../../hub/tasks/task-types.ts';
 import { fileBlock, goodAnswer, goodReview } from './pipeline.ts';
 
-/** What a person, or a program, asks of a task next. Undefined: the path is at its end. */
+/** Command that a user or a program gives next. A path ends when there is none. */
 export type PathCommand = 'setup' | 'run' | 'pass' | 'fail' | 'finalize' | 'cancel' | 'rollback';
 
-/** What a model does: an answer, or `down` for an Ollama that goes once, or `cancel` for a task cancelled meanwhile. */
+/** Answer of a model: a text, `down` if Ollama disappears once, or `cancel` if the task is cancelled meanwhile. */
 type PathAnswer = { readonly text: string } | 'down' | 'cancel';
 
-/** A way of a task through the pipeline, on which the hub is killed at every record of its journal. */
+/** Path of a task through the pipeline, during which the hub is killed at every record of its journal. */
 export type KillPath = {
   readonly contract?: object;
-  /** By the number of calls that the task has counted. */
+  /** Answers by the number of calls that the task has counted. */
   readonly answers: readonly PathAnswer[];
-  /** Outcomes of the acceptance commands, by the attempt. Undefined: the attempt does not come so far. */
+  /** Outcomes of the acceptance commands by attempt; undefined if an attempt does not get that far. */
   readonly gate?: readonly (boolean | undefined)[];
-  /** `path`: the repository. It is asked again after a kill, so what it does may be done twice. */
+  /**
+   * Returns the next command of the task in the repository at `path`. Called again after a kill, so its effects may
+   * occur twice.
+   */
   readonly command: (task: TaskView, path: string) => PathCommand | undefined;
-  /** Events of the journal that the path shares with an earlier one, up to equal states. */
+  /** Events of the journal that the path shares with an earlier path, up to equal states. */
   readonly begins: string;
-  /** Events of the journal after these. */
+  /** Events of the journal after those of `begins`. */
   readonly records: string;
   readonly remains: {
     readonly status: TaskView['status'];
     readonly handoff: string;
-    /** Subjects of the commits of the branch that are not on `main`, newest first. */
+    /** Subjects of the commits on the branch that are not on `main`, newest first. */
     readonly branch: string;
     readonly main?: string;
     readonly worktrees: 1 | 2;
@@ -54,7 +57,7 @@ const critical = JSON.stringify({
   ],
 });
 
-/** Ends where a judge or a person is needed. */
+/** Ends the path where a judge or a person is needed. */
 const untilNeeded: KillPath['command'] = ({ status }) =>
   status === 'proposal'
     ? 'setup'

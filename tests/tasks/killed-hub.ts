@@ -1,6 +1,6 @@
-// One run of a hub that works on a task until it is at the end of a path, or is killed at a record of its journal.
-// Arguments: folder of the hub, repository, folder of images, name of the path, `after` or `before` (whether the hub is
-// killed after a record, or before it is stored), and the number of records that this run makes before.
+// One run of a hub that works on a task until the end of a path, or until it is killed at a record of its journal.
+// Arguments: folder of the hub, repository, folder of images, name of the path, `after` or `before` (whether the kill
+// comes after a record, or before it is stored), and the number of records that this run makes before.
 import { appendFileSync } from 'node:fs';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
@@ -87,7 +87,7 @@ const perform: Readonly<Record<PathCommand, () => Promise<unknown>>> = {
 await start();
 if (tasks.list().length === 0) await tasks.create(path, { ...written, ...way.contract }, owner);
 for (;;) {
-  // Also writes the files of a state that the run before has reached. A halted phase rejects.
+  // Also writes the files of the state that the previous run reached. Rejects if a phase has halted.
   await tasks.settled(id).catch(() => undefined);
   const command = way.command(tasks.get(id), path);
   if (!command) break;

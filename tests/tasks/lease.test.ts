@@ -4,7 +4,7 @@ import { createManualClock } from '#helpers/clock';
 import { test } from 'vitest';
 import { dropOldLease, takeLease } from '../../hub/tasks/lease.ts';
 
-/** A folder in memory. */
+/** Creates a folder in memory. */
 function createFolder() {
   const files = new Map<string, string>();
   return {

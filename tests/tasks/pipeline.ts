@@ -21,7 +21,7 @@ import { written } from './contracts.ts';
 
 export const owner: Principal = { kind: 'local', name: 'owner', grants: { administer: true } };
 
-/** What a scripted model does at one call. */
+/** Answers one call to a scripted model. */
 export type ScriptedCall = (
   run: ModelRun,
   signal: AbortSignal,
@@ -50,7 +50,7 @@ export const fileBlock = (path: string, text: string) => `@@@ FILE ${path}\n${te
 export const goodAnswer = fileBlock('src/sum.mjs', 'export const sum = (a, b) => a + b;\n');
 export const goodReview = JSON.stringify({ passed: true, critical: false, issues: [] });
 
-/** Models that follow a script, call by call. */
+/** Creates models that follow a script, call by call. */
 function createScriptedModels(script: readonly ScriptedCall[]) {
   const runs: ModelRun[] = [];
   let isUp = true;
@@ -76,19 +76,22 @@ function createScriptedModels(script: readonly ScriptedCall[]) {
 
 export type PipelineOptions = {
   readonly script: readonly ScriptedCall[];
-  /** Other models than those of the script. */
+  /** Models that replace those of the script. */
   readonly models?: ModelCalls;
   readonly folder?: string;
   readonly acceptance?: Repositories['runAcceptance'];
   readonly log?: Log;
   readonly hubId?: string;
-  /** Called before and after each record of a task. A promise holds it up, and `false` keeps the record from being stored. */
+  /**
+   * Called before and after each record of a task is stored. A promise delays the record, and `false` keeps it from
+   * being stored.
+   */
   readonly onAppend?: (record: object, isWritten: boolean) => void | false | Promise<void>;
   readonly costOf?: (model: string, tokens: ModelRunResult['tokens']) => number;
   readonly limits?: { readonly maxRunning: number; readonly queue: number };
 };
 
-/** The pipeline of one run of a hub, with scripted models, real git, and journals in a folder. */
+/** Creates the pipeline of one run of a hub, with scripted models, real git, and journals in a folder. */
 export function createPipeline(repositories: Repositories, options: PipelineOptions) {
   const { script, log = silent, onAppend = () => {}, hubId = 'hub-1' } = options;
   const folder = options.folder ?? mkdtempSync(join(tmpdir(), 'tasks-'));
@@ -158,7 +161,7 @@ export function createPipeline(repositories: Repositories, options: PipelineOpti
       await jobs.stop();
       if (options.folder === undefined) await rm(folder, { recursive: true, force: true });
     },
-    /** Writes a contract, and sets it up. */
+    /** Writes a contract, and sets up its task. */
     setUp: async (path: string, changes: object = {}): Promise<TaskView> => {
       await tasks.create(path, { ...written, ...changes }, owner);
       return await tasks.setup(path, owner);
@@ -182,7 +185,7 @@ export async function jobEnded(jobs: ReturnType<typeof createJobs>, id: string):
   await promise;
 }
 
-/** Everything that a task leaves in its repository. */
+/** Returns everything that a task leaves in its repository. */
 export function remainsIn(path: string) {
   const show = (...args: readonly string[]) => git(path, ...args);
   return {
@@ -190,7 +193,7 @@ export function remainsIn(path: string) {
     status: String(
       JSON.parse(readFileSync(join(path, '_handoff/TASK_CONTRACT.json'), 'utf8')).status,
     ),
-    /** Subjects of the branch of the task since `main`, newest first. */
+    /** Subjects of the commits on the task's branch that are not on `main`, newest first. */
     branch: show('log', '--format=%s', 'main..agenthub/add-sum')
       .split('\n')
       .filter(line => line !== ''),
@@ -205,7 +208,7 @@ export function remainsIn(path: string) {
 export const reportOf = (path: string, name: string) =>
   readFileSync(join(path, '_handoff', name), 'utf8');
 
-/** Acceptance without a container: each command passes or fails by its text. */
+/** Returns acceptance without a container. Each run takes the next outcome of the list, and the last one repeats. */
 export const scriptedAcceptance =
   (outcomes: readonly boolean[]) =>
   async ({ commands }: Parameters<Repositories['runAcceptance']>[0]) => {

@@ -10,8 +10,8 @@ import { type Scene, createScene } from '../repositories/harness.ts';
 import { createPipeline, reportOf } from './pipeline.ts';
 
 /**
- * A real endpoint, such as llama-server with a small model: OPENAI_URL, OPENAI_MODEL. The reviewer has another name, which
- * a server of one model takes for its model: OPENAI_REVIEWER.
+ * Real endpoint, such as llama-server with a small model: OPENAI_URL, OPENAI_MODEL. The reviewer needs another name,
+ * OPENAI_REVIEWER, under which a server with one model uses that same model.
  */
 const {
   OPENAI_URL: url = '',

@@ -13,7 +13,7 @@ import { type KillPath, killPaths } from './kill-paths.ts';
 import { remainsIn } from './pipeline.ts';
 
 let scene: Scene;
-/** The hub as one file: it is started for each record, and starts faster than from its sources. */
+/** Bundle of the hub in one file, because it is started for each record, and starts faster than from its sources. */
 let program: string;
 beforeAll(async () => {
   scene = createScene('process');
@@ -28,11 +28,11 @@ beforeAll(async () => {
 });
 afterAll(async () => await scene?.[Symbol.asyncDispose]());
 
-/** More runs than a path has records. */
+/** Limit on the number of runs, above the number of records of any path. */
 const maxRuns = 40;
 const words = (text: string) => text.split(' ');
 
-/** Runs a hub once. Resolves with the signal that ended it, or its exit code. */
+/** Runs a hub once. Returns the signal that ended it, or its exit code. */
 async function runHub(...args: readonly string[]): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
   const env = { ...process.env, NODE_COMPILE_CACHE: join(scene.home, 'program/cache') };
@@ -48,15 +48,15 @@ async function runHub(...args: readonly string[]): Promise<string> {
 }
 
 /**
- * Kills hub after hub at the next record of the journal, until one comes to the end of a path. `spared`: records of the first
- * run that are not its end.
+ * Kills one hub after the other at the next record of the journal, until one reaches the end of a path. `spared`:
+ * number of records that the first run makes before it is killed.
  */
 async function killAtEachRecord(name: string, killing: 'after' | 'before', spared: number) {
   const path = scene.create({ 'README.md': 'A\n' });
   const folder = mkdtempSync(join(tmpdir(), 'killed-'));
   const ends: string[] = [];
   while (ends.at(-1) !== 'exit 0' && ends.length < maxRuns) {
-    // Before its first record, a run would do nothing.
+    // If the kill comes before the first record, a run achieves nothing.
     const first = ends.length === 0 ? spared : killing === 'before' ? 1 : 0;
     ends.push(await runHub(folder, path, imagesDir, name, killing, String(first)));
     assert.match(ends.at(-1) ?? '', /^(?:SIGKILL|exit 0)$/, `${name}, run ${ends.length}`);
@@ -74,7 +74,10 @@ async function killAtEachRecord(name: string, killing: 'after' | 'before', spare
   };
 }
 
-/** A task leaves nothing but what its state has: no lease, no lock, no worktree or part of one, no broken object. */
+/**
+ * Fails unless a task leaves exactly what its state implies: no lease, no lock, no other worktree, whole or partial,
+ * and no broken object.
+ */
 function assertRemains(path: string, { remains }: KillPath): void {
   const found = remainsIn(path);
   assert.deepEqual(
@@ -109,16 +112,16 @@ const limit = { timeout: 240_000 };
 describe.concurrent('a hub that is killed after every record of a task goes on:', () => {
   for (const [name, way] of paths)
     test(name, limit, async () => {
-      // Equal states are killed once, on the first path that has them.
+      // Of several paths with equal states, only the first one has its hub killed in them.
       const begins = way.begins === '' ? [] : words(way.begins);
       const spared = isLong ? 0 : Math.max(0, begins.length - 1);
       const { path, records, asked, gates, kills } = await killAtEachRecord(name, 'after', spared);
       assertRemains(path, way);
       const [created = '', ...rest] = [...begins, ...words(way.records)];
-      // A hub that is killed in "task new" has the files to write at its next start.
+      // A hub that is killed during "task new" writes the files at its next start.
       assert.deepEqual(records, [created, ...(spared === 0 ? ['written'] : []), ...rest]);
       assert.equal(kills, records.length - spared);
-      // No model was asked twice for one answer, and no gate ran twice.
+      // No model was called twice for one answer, and no gate ran twice.
       assert.equal(asked.length, way.answers.length);
       assert.equal(gates, way.gate?.filter(outcome => outcome !== undefined).length ?? 0);
     });

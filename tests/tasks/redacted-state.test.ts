@@ -19,7 +19,7 @@ const gate: GateResult = {
   ],
 };
 
-/** A task in which models, commands and the judge have written secrets wherever they can write. */
+/** Returns a task in which models, commands and the judge have written secrets into every field they can write. */
 const leaky = (changes: Partial<TaskState>): TaskState =>
   preparedState({
     failures: [

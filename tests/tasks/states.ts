@@ -9,7 +9,7 @@ export const stateOf = (changes: Partial<TaskState> = {}): TaskState => ({
   ...changes,
 });
 
-/** A task whose branch exists. */
+/** Returns a task whose branch exists. */
 export const preparedState = (changes: Partial<TaskState> = {}): TaskState =>
   stateOf({
     status: 'pending_implementer',

@@ -40,7 +40,7 @@ afterAll(async () => {
   await scene?.[Symbol.asyncDispose]();
 });
 
-/** A repository, and a pipeline whose models follow a script. */
+/** Creates a repository, and a pipeline whose models follow a script. */
 async function begin(options: PipelineOptions, contract: object = {}) {
   const path = scene.create(files);
   const pipeline = createPipeline(scene.repositories, options);
@@ -469,7 +469,7 @@ test('a spent budget asks a person before the next call', async () => {
   });
 });
 
-/** A model that answers when it is told to or its call is cancelled, and tells when it was called. */
+/** Creates a model that answers when the test allows it or its call is cancelled. `called` resolves at the call. */
 function hanging() {
   const called = Promise.withResolvers<void>();
   const answered = Promise.withResolvers<ScriptedCall>();
@@ -676,7 +676,7 @@ test('wrong commands name the state and what fits; tasks are refused where they 
   );
   scene.allow([]);
   try {
-    // Neither the id nor the repository of a task that the caller may not use.
+    // The error reveals neither the id nor the repository of a task that the caller may not use.
     for (const id of ['add-sum', 'nope'])
       assert.equal(
         await refusal(tasks.begin(id, 'run', caller)),
@@ -774,7 +774,7 @@ test('of tasks that begin at once, no more are taken than may run and wait', asy
   const ids = ['one', 'two', 'three', 'four'];
   for (const id of ids) await pipeline.setUp(scene.create(files), { task_id: id });
   const begun = ids.map(id => pipeline.tasks.begin(id, 'run', owner).then(() => 'begun', codeOf));
-  // Which of them come first depends on the disk: each looks whether its repository is allowed.
+  // The order depends on the disk, because each call checks whether its repository is allowed.
   const outcomes = (await Promise.all(begun)).toSorted();
   assert.deepEqual(outcomes, ['HUB_TASKS_FULL', 'HUB_TASKS_FULL', 'begun', 'begun']);
   await pipeline.stop();
@@ -842,7 +842,7 @@ test('of two tasks that are made at once, a repository gets one, and an id belon
   const create = (path: string, id: string) =>
     pipeline.tasks.create(path, { ...written, task_id: id }, owner).then(({ id }) => id, codeOf);
   const made = [create(one, 'a'), create(one, 'b'), create(two, 'c'), create(two, 'A')];
-  // Nothing is stored before all of them have looked for others.
+  // No task is stored before all of them have checked for existing tasks.
   await setTimeout(500);
   slow.resolve();
   const outcomes = await Promise.all(made);

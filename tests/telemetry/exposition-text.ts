@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 
-/** A metric family as read from the text. */
+/** Metric family, as parsed from the text. */
 type Parsed = {
   readonly type: string;
   readonly help: string;
-  /** By sample name and labels, verbatim, in the order of the text. */
+  /** Values by sample name and labels, verbatim, in the order of the text. */
   readonly samples: ReadonlyMap<string, number>;
 };
 
@@ -15,7 +15,7 @@ const sampleLine = new RegExp(
 );
 
 /**
- * Parses the Prometheus text format 0.0.4 strictly by its description and fails with the line that violates it.
+ * Parses the Prometheus text format 0.0.4 strictly. Fails with the line that violates the format.
  * https://prometheus.io/docs/instrumenting/exposition_formats/
  */
 export function parseExposition(text: string): ReadonlyMap<string, Parsed> {

@@ -7,7 +7,7 @@ const spanId = '00f067aa0ba902b7';
 const valid = `00-${traceId}-${spanId}-01`;
 const request = { requestId: '1', protocolVersion: undefined, beganMs: 5 };
 
-/** Traces with ids that count up; whatever the parent samples is sampled. */
+/** Returns a trace with ids that count up. It is sampled if its parent is. */
 function trace(traceparent?: string, httpTraceparent?: string) {
   let count = 0;
   const hex = (bytes: number) => String(++count).padStart(2 * bytes, '0');

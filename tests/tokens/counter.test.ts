@@ -3,7 +3,7 @@ import { test } from 'vitest';
 import { systemClock } from '#core';
 import { createTokenCounter } from '#tokens';
 
-/** A counter of characters, and the batches that were counted. */
+/** Creates a counter that counts characters, and records its batches. */
 function scripted(outcomes: readonly ('fail' | undefined)[] = []) {
   const batches: (readonly string[])[] = [];
   let running = 0;

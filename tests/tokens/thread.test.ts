@@ -7,11 +7,11 @@ import { countInThread } from '../../hub/tokens/thread.ts';
 
 test('texts are counted as o200k_base does', async () => {
   const { count } = createTokenCounter({ clock: systemClock });
-  // From the published examples of the encoding, and an estimate for what is too long to be counted.
+  // Published examples of the encoding, and a text that is so long that its tokens are only estimated.
   const texts = ['', 'hello world', 'tiktoken is great!', '<|endoftext|>', 'word '.repeat(20_000)];
   const [none, hello, great, special, long = 0] = await count(texts);
   assert.deepEqual([none, hello, great], [0, 2, 6]);
-  // Not the one token that ends a text.
+  // The text is encoded as ordinary text, not as the one special token of that name.
   assert.ok(special !== undefined && special > 1);
   assert.ok(long >= 20_000 && long < 20_100, String(long));
 });

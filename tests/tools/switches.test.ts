@@ -23,7 +23,7 @@ beforeAll(async () => {
 });
 afterAll(() => hub?.[Symbol.asyncDispose]());
 
-/** The switches of the hub, whose counter counts characters; and the lists that they write. */
+/** Creates the switches of the hub with a counter of characters, and records the lists that they write. */
 function open(uncounted?: string) {
   const written: (readonly [string, ToolLists])[] = [];
   const switches = createToolSwitches({

@@ -26,7 +26,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** The meanings of one run of a hub. */
+/** Opens the meanings of one run of a hub. */
 async function open(ollama: OllamaDouble, clock = systemClock) {
   const options = { failureThreshold: 3, recoveryMs: 1_000, trialMs: 1_000 };
   const breaker = createBreaker(options, systemClock);
@@ -87,7 +87,7 @@ test('tools are embedded once, in the background, and compared with queries', as
     'search_query: reads file',
   ]);
 
-  // The next run has them from the disk, and embeds only what has changed.
+  // The next run reads the vectors from the disk, and embeds only changed texts.
   await using again = await open(ollama);
   const changed = [texts[0] ?? assert.fail(), textOf('mail', 'Sends an email.')];
   await again.prepared(changed);

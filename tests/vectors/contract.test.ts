@@ -44,7 +44,7 @@ const given = process.env['QDRANT_URL'];
 if (given === undefined) test.skip('vectors in Qdrant: QDRANT_URL names none', () => {});
 else vectorsContract({ name: `in Qdrant at ${new URL(given).host}`, open: qdrantAt(given) });
 
-/** A deployment that no other test has, nor a hub, and whose collections are dropped in the end. */
+/** Opens a deployment that no other test or hub uses. Its collections are dropped after the tests. */
 function qdrantAt(url: string): Parameters<typeof vectorsContract>[0]['open'] {
   const apiKey = process.env['QDRANT_API_KEY'];
   return async clock => {

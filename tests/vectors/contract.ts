@@ -7,13 +7,13 @@ import { createDice, vectorOf } from './random.ts';
 
 type VectorsKind = {
   readonly name: string;
-  /** One that has started, at a place of its own, and how to open the same place once more after `stop`. */
+  /** Opens and starts vectors in new storage. `again` opens the same storage once more after `stop`. */
   open(
     clock: ManualClock,
   ): Promise<{ readonly vectors: Vectors; readonly again: () => Promise<Vectors> }>;
 };
 
-/** A direction in the plane, by its angle in degrees. */
+/** Returns a direction in the plane, by its angle in degrees. */
 export const at = (degrees: number): Float32Array =>
   Float32Array.of(Math.cos((degrees * Math.PI) / 180), Math.sin((degrees * Math.PI) / 180));
 
@@ -37,7 +37,7 @@ export const isFailure =
 export const roomy = { scope: 'one', maxPerScope: 1_000 } as const;
 const all = { scope: 'one', limit: 1_000, minScore: -2 } as const;
 
-/** Which of the points are found, by their field `name`, the nearest first. */
+/** Returns the field `name` of the points that are found, nearest first. */
 export async function namesIn(
   vectors: Vectors,
   collection = 'docs',
@@ -48,7 +48,7 @@ export async function namesIn(
   return near.map(({ payload }) => payload['name']);
 }
 
-/** The promises of `Vectors`, for every kind of it. */
+/** Contract of `Vectors`, for every kind of it. */
 export function vectorsContract(kind: VectorsKind): void {
   const on = async (
     run: (

@@ -26,7 +26,7 @@ async function newFile(): Promise<string> {
   return join(place, 'vectors.db');
 }
 
-/** One on a file, until the test is over, and what it has warned of. */
+/** Opens vectors on a file until the test ends, and records their warnings. */
 async function openOn(file: string, options: { readonly maxMemoryBytes?: number } = {}) {
   const clock = createManualClock();
   const warnings: string[] = [];
@@ -104,7 +104,7 @@ describe('a file that is damaged is set aside and begun anew', () => {
           assert.ok(isFailure('corrupt')(error), String(error));
           refused++;
           assert.equal((await asideIn(copy)).length, 1);
-          // The line that names the file is enough.
+          // The log line that names the file is enough.
           assert.ok(!opened.warnings.includes('the semantic cache cannot use its file'));
         }
       await opened.vectors.removeTag().catch(() => {});
@@ -130,7 +130,7 @@ describe('a file that is damaged is set aside and begun anew', () => {
     await fill(file, 600, 768);
     await using opened = await openOn(file);
     const asked = vectorOf(createDice(1), 768);
-    // From now on the scope is in memory.
+    // Loads the scope `two` into memory.
     await namesIn(opened.vectors, 'docs', inTwo, asked);
     const bytes = await readFile(file);
     await writeFile(file, randomBytes(bytes.length), { flag: 'r+' });
@@ -294,7 +294,7 @@ test('what a hub has put that was killed is there in the next one', async () => 
   const file = await newFile();
   await using one = await openOn(file);
   await one.vectors.put('docs', pointOf(at(0), { name: 'kept' }), roomy);
-  // As it lies there at that moment, without being closed.
+  // Copies the file as it is at this moment, without closing it.
   const copy = await newFile();
   await writeFile(copy, await readFile(file));
   await writeFile(`${copy}-wal`, await readFile(`${file}-wal`));
@@ -330,7 +330,7 @@ test('a scope that does not fit into memory is read from the file, and as exact'
 
 test('scopes that take turns in too little memory are found exactly, whatever is put and removed', async () => {
   const file = await newFile();
-  // Room for one scope and a half.
+  // Has room for one and a half scopes.
   await using opened = await openOn(file, { maxMemoryBytes: 1_500_000 });
   const { vectors } = opened;
   const dice = createDice(17);
@@ -395,7 +395,7 @@ test('the file does not grow beyond what the bound of its scopes takes', async (
 
 test('ten scopes of 1,000 vectors of 768 are filled, read, asked and emptied in turns below 5 ms', async () => {
   const size = { entries: 10_000, dimensions: 768, scopes: 10 };
-  // The best of what each turn took: others share the machine, and V8 clears up when it likes.
+  // The shortest time of each turn counts, as other programs share the machine, and V8 collects garbage at any time.
   let best: readonly number[] = [];
   let longest = Infinity;
   for (let attempt = 0; attempt < 5 && longest >= 5; attempt++) {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { type StoredVector, createMemory, createNearest } from '../../hub/vectors/memory.ts';
 
-/** Bytes of a vector of two numbers. */
+/** Size of a vector of two numbers, in bytes. */
 const each = 512 + 8;
 const stored = (number: number, vector = [1, 0], expiresAt = 100): StoredVector => ({
   number,
@@ -14,7 +14,7 @@ const chunkOf = (...numbers: readonly number[]) => ({
   upTo: numbers.at(-1) ?? 0,
 });
 
-/** Memory for so many vectors. */
+/** Creates memory with room for `count` vectors. */
 const openMemory = (count: number) => createMemory({ maxBytes: count * each });
 type Memory = ReturnType<typeof createMemory>;
 

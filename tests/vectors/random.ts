@@ -1,6 +1,6 @@
 import { createRandom } from '../jsonrpc/random-json.ts';
 
-/** Gives numbers from -1 to 1, the same ones for the same seed. */
+/** Returns a number from -1 to 1. The numbers repeat for the same seed. */
 export type Dice = () => number;
 
 export function createDice(seed: number): Dice {
@@ -8,11 +8,11 @@ export function createDice(seed: number): Dice {
   return () => 2 * random() - 1;
 }
 
-/** A vector of any direction. */
+/** Returns a vector of any direction. */
 export const vectorOf = (dice: Dice, dimensions: number): Float32Array =>
   Float32Array.from({ length: dimensions }, dice);
 
-/** A UUID. */
+/** Returns a UUID. */
 export function idOf(dice: Dice): string {
   const digits = Array.from({ length: 32 }, () => Math.floor((dice() + 1) * 8).toString(16));
   return digits.join('').replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');

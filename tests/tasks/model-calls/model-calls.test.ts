@@ -9,7 +9,7 @@ import { type OllamaDouble, busy, startOllama } from '../../doubles/ollama.ts';
 
 const model = 'llama3.2:3b';
 const file = '../../../images/ollama-mcp/ollama-mcp.mjs';
-/** Principals and servers of the calls that were answered. */
+/** Principals and servers of the answered calls. */
 const observed: string[] = [];
 
 let ollama: OllamaDouble;
@@ -139,7 +139,7 @@ test('a timeout ends the model first, by the timeout that it is given', async ()
   ollama.says({ text: 'x', fault: { kind: 'hang' } });
   await expect(run({ timeoutMs: 300 })).rejects.toMatchObject({
     code: 'HUB_MODEL_CALL_TIMEOUT',
-    // That of the server, which is told 270 ms.
+    // The message of the server, which gets a timeout of 270 ms.
     message: expect.stringContaining('within 270 ms'),
   });
   written = { server: 'slow' };

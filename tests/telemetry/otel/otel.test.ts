@@ -17,7 +17,7 @@ let receiver: OtlpReceiver;
 let hub: HubProcess;
 let session = '';
 
-/** A request that no SDK would send. */
+/** Posts a request with chosen headers and id, which clients of the SDK would not send. */
 async function post(
   method: string,
   params: object | undefined,
@@ -46,7 +46,7 @@ const spansOf = (id: string): readonly ReceivedSpan[] => {
   return receiver.spans.filter(one => one.traceId === mine?.traceId);
 };
 
-/** Waits for the two spans of a request: the hub's own and the one for the server. */
+/** Waits for the two spans of a request: the hub's own, and the one for the server. */
 const pairOf = async (id: string) =>
   await vi.waitFor(
     () => {

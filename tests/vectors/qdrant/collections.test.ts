@@ -15,7 +15,7 @@ const given = process.env['QDRANT_URL'];
 const places = [['the double', double.url], ...(given === undefined ? [] : [[given, given]])];
 let scenes = 0;
 
-/** A deployment of its own in a Qdrant, and calls of another program there. */
+/** Creates a deployment in a Qdrant, and functions that act on it as another program. */
 function openScene(url: string) {
   const apiKey = process.env['QDRANT_API_KEY'];
   const deployment = `collections-${process.pid}-${Date.now()}-${++scenes}`;
@@ -44,7 +44,7 @@ function openScene(url: string) {
       return vectors;
     },
     deployment,
-    /** A collection that another program makes, with one point. */
+    /** Creates a collection as another program does, with one point. */
     async makeForeign(name: string, vectors: object = { size: 2, distance: 'Cosine' }, id = 1) {
       await send('PUT', name, { vectors });
       const point = { id: idOf(id), vector: [1, 1], payload: { text: 'not of the hub' } };
@@ -69,7 +69,7 @@ function openScene(url: string) {
 }
 
 const idOf = (number: number) => `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`;
-/** The indexes of earlier versions, as they asked for them. */
+/** Indexes as earlier versions of the hub created them. */
 const former = {
   scope: { type: 'keyword', is_tenant: true },
   tag: { type: 'keyword' },

@@ -19,7 +19,7 @@ function openLink(url = qdrant.url) {
 
 const second = { withinMs: 1_000 };
 
-/** The outcome of a call to which the client answers so. */
+/** Returns the outcome of a call to which the client gives this answer. */
 const answering = (answer: () => Promise<{ readonly data: unknown }>) =>
   openLink().link.within(second, ask => ask(() => answer, {}));
 

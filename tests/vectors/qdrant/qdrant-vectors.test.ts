@@ -14,7 +14,7 @@ const all = { scope: 'one', limit: 10, minScore: -2 } as const;
 type Scene = {
   readonly qdrant: QdrantDouble;
   readonly clock: ManualClock;
-  /** One more hub on it. */
+  /** Opens the vectors of another hub on the same Qdrant. */
   readonly hub: (options?: Partial<QdrantOptions>) => Promise<Vectors>;
 };
 
@@ -43,7 +43,7 @@ async function openScene(options: { readonly apiKey?: string } = {}): Promise<Sc
   };
 }
 
-/** What each fault is taken for, and what is told of it. */
+/** Faults, with the kind of failure and the message that they cause. */
 const told: readonly (readonly [QdrantFault, Parameters<typeof isFailure>[0], RegExp])[] = [
   ['fails', 'refused', /127\.0\.0\.1:\d+: 500: Service internal error/],
   ['is_busy', 'full', /429/],
@@ -78,7 +78,7 @@ describe('a Qdrant that', () => {
     const vectors = await hub();
     await vectors.put('docs', pointOf(at(0), { name: 'kept' }), roomy);
     await qdrant.goAway();
-    // The first may still go to a connection that was closed just now, and the next cannot.
+    // The first request may still use a connection that was just closed; the next request cannot.
     for (const why of [/ECONNREFUSED|other side closed|ECONNRESET/, /ECONNREFUSED/])
       await assert.rejects(vectors.near('docs', at(0), all), isFailure('unreachable', why));
     await qdrant.comeBack();
@@ -184,7 +184,7 @@ describe('a Qdrant that', () => {
 
 test.each([
   ['SSH', Buffer.from('SSH-2.0-OpenSSH\r\n')],
-  // SETTINGS and WINDOW_UPDATE of HTTP/2, as 1.19.0 sends them.
+  // SETTINGS and WINDOW_UPDATE frames of HTTP/2, as Qdrant 1.19.0 sends them.
   [
     'the port for gRPC',
     Buffer.from('000012040000000000000400100000000500004000000600004000', 'hex'),
