@@ -67,7 +67,7 @@ export async function openHarness(
   const { log } = createRecordingLog();
   let isKilled = false;
   const forgotten = Promise.withResolvers<never>();
-  forgotten.promise.catch(() => undefined); // Handled here, as no call may await it.
+  forgotten.promise.catch(() => undefined); // Handled, as no call may await `forgotten`.
   const desks: AgentDesk[] = [];
   const host = (desk: AgentDesk): AgentHost => ({
     open(id) {
@@ -184,7 +184,7 @@ export async function openHarness(
       if (isKilled) return;
       await agents.service.stop();
       await earlier?.close();
-      // The last write of a killed hub may still come.
+      // Retries, because a killed hub may still be writing its last record.
       await rm(folder, { recursive: true, force: true, maxRetries: 5 });
     },
   };

@@ -31,7 +31,7 @@ test.runIf(isThere)(
       text: 'is\n42\ndone\n',
       isError: false,
     });
-    // Python and the programs it has started end here.
+    // The abort ends Python and the programs that it started.
     const over = python('import time; time.sleep(60)');
     ending.abort();
     expect(await over).toMatchObject({ isError: true });

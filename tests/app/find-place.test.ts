@@ -12,7 +12,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-/** Starts a hub once on the folder. Returns the runtime it chose, and its log line. */
+/** Finds the place of a hub, as at its start. Returns the runtime that it chose, and its log line. */
 async function start(healthy: boolean, inContainer = false) {
   const { log, logged } = createRecordingLog();
   const docker = { probe: async () => ({ healthy, detail: 'the engine' }) };

@@ -7,7 +7,7 @@ import { systemClock } from '#core';
 import { createLocalOllama } from '../../hub/app/local-ollama.ts';
 import { startOllama } from '../doubles/ollama.ts';
 
-/** Starts a program that answers every request like this at Ollama's address, and records the requests. */
+/** Starts a program in place of Ollama that gives every request this answer, and records the requests. */
 async function startProgram(body: string, status = 200) {
   const asked: string[] = [];
   const server = createServer((request, response) => {

@@ -19,7 +19,7 @@ afterAll(() => rmSync(folder, { recursive: true }));
 beforeEach(() => rmSync(join(folder, 'configs'), { recursive: true, force: true }));
 
 const options = { env: { GITHUB_TOKEN: 'x', DOCS_TOKEN: 'x' }, home: '/home/user' };
-/** Needs of commands without a running hub: nothing listens on port 1. */
+/** Dependencies of commands without a running hub: nothing listens on port 1. */
 const needs: FlatNeeds = {
   findHub: async url => ({ url: url ?? 'http://127.0.0.1:1', token: undefined }),
   findConfigFile: async () => file,

@@ -16,12 +16,12 @@ export type Fake = {
   readonly onOut?: (text: string, stdout: PassThrough) => void;
 };
 
-/** Any part of the needs of commands, without its groups. */
+/** Any of the dependencies of commands, without their groups. */
 export type FlatNeeds = Partial<CliNeeds & CliNeeds['services'] & CliNeeds['files']>;
 
 const refuse = (what: string) => async () => assert.fail(`nothing asked for ${what}`);
 
-/** Returns the needs of commands. Those that `needs` does not contain fail the test when they are used. */
+/** Returns the dependencies of commands. Those that `needs` does not contain fail the test when they are used. */
 export const createNeeds = (needs: FlatNeeds): CliNeeds => ({
   version: '1.2.3',
   services: {

@@ -338,7 +338,7 @@ test('.env.example names every setting, with its default', async () => {
   const source = (await Promise.all(sources.map(readAll))).join('\n');
   const read = [
     ...source.matchAll(/(?:text|secret|choice|flag|list|address|number)\(\s*'([A-Z_]+)'/g),
-    // These variables are read in the places that need them, by name only.
+    // These variables are not read by the functions above, so the pattern finds them by name.
     ...source.matchAll(/'(AGENTHUB_(?:SECRETS_DIR|PASSPHRASE))'/g),
   ].map(([, name = '']) => name);
   const named = [...example.matchAll(/^#([A-Z][A-Z_]+)=/gm)].map(([, name = '']) => name);

@@ -13,7 +13,7 @@ import { parseDocumentationRequest } from '../../hub/documentation/request.ts';
 import { linksIn } from './links-in.ts';
 import { type Runner, createScene, git } from '../repositories/harness.ts';
 
-/** Models of a hub that has none. */
+/** Models of a hub without any: no default model, and empty answers. */
 export const noModels: DocumentationModels = {
   defaultModel: async () => undefined,
   contextTokens: async () => undefined,

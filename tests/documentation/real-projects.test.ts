@@ -49,7 +49,7 @@ test("fastify's package", { timeout: timeoutMs }, async () => {
   );
 });
 
-/** Paths that the short form documents: two rooms, of which one imports the other. */
+/** Paths that the short form documents: two modules, of which one imports the other. */
 const part = ['README.md', 'package.json', 'hub/core', 'hub/documentation'];
 
 test.skipIf(!existsSync(join(root, '.git')))(
@@ -65,7 +65,7 @@ test.skipIf(!existsSync(join(root, '.git')))(
     }
     const { notes, count } = await documentTwice(repo, scene);
     assert.ok(count > (isLong ? 1_000 : 100), `${count} citations`);
-    // Nearly all rooms import the core, so the notes leave out arrows to it.
+    // Nearly all modules import the core, so the notes leave out the arrows to it.
     const core = isLong ? /Most modules import `hub\/core`/ : /m\d+\["hub\/core"\]/;
     assert.match(notes.get('project - Architecture') ?? '', core);
   },

@@ -199,7 +199,7 @@ test('calls are grouped by model where Ollama holds only one in memory', async (
   );
   await work(scene, () => done === 8);
   await all;
-  // The hub learns of the limit at the first change of the model, when the next calls are already under way.
+  // The hub learns that Ollama holds only one model when it first changes the model, with the next calls under way.
   assert.ok(scene.ollama.loads <= 5, `${scene.ollama.loads} loads for 8 prompts`);
 });
 
@@ -225,7 +225,7 @@ async function openReal() {
   return { ...scene, clock, rule, chatter };
 }
 
-/** Returns the size of the context with which Ollama holds a model in memory; undefined if it does not. */
+/** Returns the size of the context with which Ollama holds a model in memory; undefined if the model is not loaded. */
 async function contextIn(chatter: string): Promise<unknown> {
   const { models } = await new Ollama({ host: url ?? '' }).ps();
   const found: object = models.find(({ name }) => name === chatter) ?? {};

@@ -35,7 +35,7 @@ function openCalibration(
     scale: 1,
     fails: false,
     isBusy: false,
-    /** Delays the answers of the model until it resolves. */
+    /** Delays the answers of the model until this promise resolves. */
     held: Promise.resolve(),
   };
   const models = {

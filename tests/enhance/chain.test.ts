@@ -18,7 +18,7 @@ const infoOf = (name: string, more: Partial<ModelInfo> = {}): ModelInfo => ({
   ...more,
 });
 
-/** Answers a request to a model. */
+/** Answers a request as a model does. */
 type Script = (request: CompletionRequest, signal: AbortSignal) => Promise<string> | string;
 
 const broken =

@@ -21,6 +21,6 @@ test('all calls of a model have the largest num_ctx of the rules that use it', (
   const sizes = ['small', 'large', 'usual', 'spare', 'judge'].map(model =>
     contextSizeOf(model, rules, 'usual'),
   );
-  // Every rule can call a model of the fallback chain. No rule calls a judge that only judges.
+  // All rules can call `spare` of the fallback chain, so it gets their largest size. No rule calls `judge`.
   assert.deepEqual(sizes, [4096, 16_384, 512, 16_384, undefined]);
 });

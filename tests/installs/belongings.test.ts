@@ -17,7 +17,7 @@ const volume: Belonging = { kind: 'volume', name: 'data' };
 const events = { stderr() {}, progress() {} };
 const { signal } = new AbortController();
 
-/** Creates the upkeep of the existing belongings. Discarding `stuck` fails. */
+/** Creates the upkeep of a server whose belongings (images, volumes) are `existing`. Discarding `stuck` fails. */
 function createUpkeep(existing: readonly Belonging[], stuck?: Belonging) {
   const discarded: Belonging[] = [];
   const upkeep: Upkeep = {

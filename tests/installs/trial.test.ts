@@ -18,7 +18,7 @@ import { configFor } from '../servers/scripted.ts';
 
 type Launch = (events: LaunchEvents, instance: string | undefined) => Promise<Instance>;
 
-/** Begins a trial of a server of the older era, with this launch or this instance. */
+/** Begins a trial of a legacy server (before MCP 2026-07-28), with this launch or this instance. */
 function begin(launched: Launch | Answering, config: Partial<ServerConfig> = {}) {
   const clock = createManualClock();
   const cancelling = new AbortController();

@@ -229,7 +229,7 @@ describe('the lines of a server', () => {
       { servers: ['memory'], isHubWanted: false, back: 0, lines: 10 },
       () => {
         logs.added(line => void told.push(line.text));
-        // The line arrives between the cut and the end of the read.
+        // Adds a line after the read has determined its last line, and before it has finished.
         queueMicrotask(() => logs.server('memory').add({ text: 'late' }));
       },
     );

@@ -14,7 +14,7 @@ for (const listsCapabilities of [true, false])
     async open() {
       const ollama = await startOllama({
         listsCapabilities,
-        // Without the default models: the names of those below do not reveal their capabilities.
+        // No default models: the names of the models that are added below do not reveal their capabilities.
         models: [],
         observe(exchange) {
           const found = description?.problems(exchange);

@@ -9,7 +9,7 @@ import { createOllamaCaller } from '../../hub/models/ollama-call.ts';
 
 type Sent = { readonly path: string; readonly body: Readonly<Record<string, unknown>> };
 
-/** Answers a request; undefined for the usual answer about the two models. */
+/** Answers a request; undefined selects the usual answer about the two models. */
 export type Answer = (sent: Sent, signal: AbortSignal) => Promise<Response> | Response | undefined;
 
 /** Returns a response of JSON lines. */
@@ -30,7 +30,7 @@ function listed(path: string): Response {
   return path === '/api/tags' ? Response.json({ models }) : new Response('', { status: 404 });
 }
 
-/** Returns the needs of calls to Ollama, over a scripted `fetch`. */
+/** Creates the dependencies of calls to Ollama, over a scripted `fetch`. */
 export function openScripted(answer: Answer) {
   const clock: ManualClock = createManualClock();
   const sent: Sent[] = [];

@@ -251,7 +251,7 @@ describe('a server that means harm', () => {
     const authorization_servers = [other.server.issuer];
     const body = { resource, authorization_servers, ...changes };
     scene.server.answer(resourcePath, () => ({ body }));
-    const begun = await scene.logins.begin('docs').catch(() => undefined); // Or the server's own is used (MCP 2025-03-26).
+    const begun = await scene.logins.begin('docs').catch(() => undefined); // Rejects, or uses the server's own endpoints (MCP 2025-03-26).
     assert.equal(begun && new URL(begun.url).origin, begun && scene.server.issuer);
     assert.deepEqual(other.server.of('/register'), []);
   });

@@ -4,7 +4,7 @@ import { createManualClock } from '#helpers/clock';
 import { backoffMs } from '#core';
 import { type RestartLimit, recordRestart } from '#resilience';
 
-/** Creates an intensity that records restarts on a clock that the test moves. */
+/** Creates a counter of restarts (restart intensity) on a clock that the test moves. */
 function createIntensity(limit: RestartLimit, clock: { monotonic(): number }) {
   let restarts: readonly number[] = [];
   return {

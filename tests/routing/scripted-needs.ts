@@ -13,7 +13,7 @@ import type { MethodNeeds } from '../../hub/routing/methods/method.ts';
 import type { SessionState } from '../../hub/routing/session.ts';
 import { createTasks } from '../../hub/routing/tasks/tasks.ts';
 
-/** Creates the needs of the methods, over scripted servers. Calls end in `relayed` instead of at a server. */
+/** Creates the dependencies of the methods, over scripted servers. Calls end in `relayed` instead of at a server. */
 export function createScriptedNeeds(scripted: readonly { readonly server: Server }[]) {
   const clock = createManualClock();
   const sessions: SessionState[] = [];

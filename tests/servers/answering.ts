@@ -161,7 +161,7 @@ type Given = Partial<Pick<StartNeeds, 'own' | 'events' | 'launching' | 'opened'>
     readonly variant?: string;
   };
 
-/** Returns the needs of a start of one server; `launch` returns its instances. */
+/** Returns the dependencies of a start of one server; `launch` returns its instances. */
 export function startNeedsOf(given: Given): StartNeeds {
   const { clock = systemClock, log = silent, launch, launches } = given;
   const { config = configFor(), signal = never, variant } = given;
@@ -196,6 +196,6 @@ export function startNeedsOf(given: Given): StartNeeds {
   };
 }
 
-/** Starts the server, in the era of the config. */
+/** Starts the server in the era (legacy or modern) of the config. */
 export const startOf = async (server: Answering, given: Partial<Given> = {}): Promise<Started> =>
   await startServer(startNeedsOf({ launch: async () => server, ...given }));

@@ -19,7 +19,7 @@ type Options = {
   readonly digestOf?: (() => string) | undefined;
   readonly own?: Own;
   readonly identityOf?: () => Promise<string | undefined>;
-  /** Promise of each write of a listing. */
+  /** Delays each write of a listing until this promise resolves. */
   readonly written?: Promise<void>;
 };
 

@@ -156,7 +156,7 @@ export function supervise(
     NonNullable<ServerNeeds['launches']> & {
       readonly clock?: Clock;
       readonly script?: (config: ServerConfig) => ScriptedOptions;
-      /** Delays each launch until it resolves. */
+      /** Delays each launch until the promise resolves. */
       readonly gate?: () => Promise<void>;
     } = {},
 ): Scene & AsyncDisposable {

@@ -467,7 +467,7 @@ test('what a server may reach is that of the newest entry, also if that changed 
       gate: () => gate.promise,
       egress: {
         report: () => undefined,
-        // Applies to running instances only.
+        // Applies the egress rules to running instances only.
         async apply({ description }) {
           if (scene.launched.length > 0) reached = description;
         },

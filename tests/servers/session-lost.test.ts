@@ -5,7 +5,7 @@ import { openClient } from '../routing/clients.ts';
 import { json } from '../runtimes/remote/scene.ts';
 import { serve } from '../runtimes/remote/serve.ts';
 
-/** Starts a server that forgets its sessions on `forget`, and then refuses messages of the old one. */
+/** Starts a server that forgets its session on `forget`, and then refuses the messages of that session. */
 async function startForgetful(status: number, message: string) {
   let sessions = 0;
   let known = '';

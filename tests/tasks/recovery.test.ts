@@ -56,7 +56,8 @@ async function killAtEachRecord(name: string, killing: 'after' | 'before', spare
   const folder = mkdtempSync(join(tmpdir(), 'killed-'));
   const ends: string[] = [];
   while (ends.at(-1) !== 'exit 0' && ends.length < maxRuns) {
-    // If the kill comes before the first record, a run achieves nothing.
+    // With kills before a record, each later run makes one record first, because otherwise no run would achieve
+    // anything.
     const first = ends.length === 0 ? spared : killing === 'before' ? 1 : 0;
     ends.push(await runHub(folder, path, imagesDir, name, killing, String(first)));
     assert.match(ends.at(-1) ?? '', /^(?:SIGKILL|exit 0)$/, `${name}, run ${ends.length}`);

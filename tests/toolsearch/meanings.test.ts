@@ -26,7 +26,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** Opens the meanings of one run of a hub. */
+/** Opens the meanings (vectors of tools) of one run of a hub. */
 async function open(ollama: OllamaDouble, clock = systemClock) {
   const options = { failureThreshold: 3, recoveryMs: 1_000, trialMs: 1_000 };
   const breaker = createBreaker(options, systemClock);

@@ -149,7 +149,7 @@ describe.each(Object.entries(transports))(
       others.client.close();
     });
 
-    // A session of streamable HTTP always belongs to the older era.
+    // A session of streamable HTTP always uses a revision before 2026-07-28.
     test.skipIf(name === 'streamable HTTP')(
       'is asked about by input_required in 2026-07-28, and a replay is refused',
       async () => {

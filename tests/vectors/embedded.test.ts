@@ -104,7 +104,7 @@ describe('a file that is damaged is set aside and begun anew', () => {
           assert.ok(isFailure('corrupt')(error), String(error));
           refused++;
           assert.equal((await asideIn(copy)).length, 1);
-          // The log line that names the file is enough.
+          // Only the warning that names the file is logged, not this one too.
           assert.ok(!opened.warnings.includes('the semantic cache cannot use its file'));
         }
       await opened.vectors.removeTag().catch(() => {});

@@ -131,7 +131,7 @@ describe('a login of a program', () => {
     const { id, request } = scene.ask(scene.register());
     assert.match(scene.authorization.whyNot(request, name) ?? '', why);
     assert.throws(() => scene.authorization.allow(id, name, 'owner'), HubError);
-    // The request is still pending.
+    // The refused approval leaves the request pending.
     scene.authorization.allow(id, 'free', 'owner');
   });
 

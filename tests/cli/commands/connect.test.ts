@@ -14,7 +14,7 @@ const token = 'planted-token-0123456789';
 const key = 'sk-planted0123456789';
 const text = `{\n  // mine\n  "mcpServers": {\n    "one": {"command": "npx", "args": ["-y", "@a/one@1.0.0"], "env": {"KEY": "${key}"}},\n  },\n}\n`;
 
-/** Returns the needs of commands over the files of a scratch machine. */
+/** Returns the dependencies of commands, over the files of a scratch machine. */
 function needsOf({ clients, home }: Scratch, more: FlatNeeds = {}): FlatNeeds {
   const config = join(home, 'hub.json');
   const options = { env: {}, home };

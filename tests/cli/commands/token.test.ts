@@ -32,7 +32,7 @@ async function open(configured: Parameters<typeof openScratchClients>[0] = {}) {
 
 const audit = { hubVersion: '1.2.3', warn: assert.fail };
 
-/** Returns the needs of commands for a data folder whose hub does not run. */
+/** Returns the dependencies of commands for a data folder whose hub does not run. */
 const withoutHub = (folder: string, configured: Partial<Config> = {}): FlatNeeds => ({
   // Nothing listens at the discard port.
   findHub: async () => ({ url: 'http://127.0.0.1:9', token: undefined }),

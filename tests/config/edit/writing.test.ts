@@ -83,9 +83,7 @@ test('more edits than may wait are refused, to be tried again', async () => {
 });
 
 describe('when somebody else writes the file meanwhile', () => {
-  /**
-   * Returns a `writeWhole` that another program precedes: it changes the file before each of the first `times` writes.
-   */
+  /** Returns a `writeWhole` that first changes the file as another program does, in each of its first `times` calls. */
   const withOther = (times: number) => {
     let left = times;
     const write: typeof writeWhole = async (file, text, check) => {

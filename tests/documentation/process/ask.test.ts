@@ -3,7 +3,7 @@ import { test } from 'vitest';
 import { isObject, systemClock } from '#core';
 import { askingHub, createAsk } from '../../../hub/documentation/process/ask.ts';
 
-/** Creates the needs of a run, whose requests get these answers. */
+/** Creates the dependencies of a run, whose requests get these answers. */
 function open(values: Readonly<Record<string, unknown>>) {
   let listener: (message: unknown) => void = () => {};
   const ask = createAsk({

@@ -104,7 +104,7 @@ test.skipIf(process.platform === 'win32')(
   'the process ends with a hub that is killed',
   async () => {
     const file = new URL('../../../hub/documentation/process/run-in-process.ts', import.meta.url);
-    // The program prints the process of its run when that asks for files, and never answers.
+    // The program prints the pid of its run's process when that process asks for files, and never answers.
     const hub = spawn(
       process.execPath,
       [

@@ -6,7 +6,10 @@ import { createScriptedServer } from '../scripted-server.ts';
 import { callWith, sessionOf } from '../steps/scripted-call.ts';
 
 describe('a list of a server that passes', () => {
-  /** Returns what the client receives of a result of `tools/list` if the tool `bad` is held. */
+  /**
+   * Returns what the client receives of a result of `tools/list` if the tool `bad` is withheld for a changed
+   * definition.
+   */
   function listed(result: string): string {
     const there = createScriptedServer({ name: 'own' });
     const server = {

@@ -456,7 +456,7 @@ test('what was approved counts for the accepted definition and program of the to
   );
   assert.deepEqual(approvals.list(), []);
 
-  // An approved call is refused while its tool is held, and runs once the changed definition is accepted.
+  // An approved call is refused while a changed definition of its tool is withheld, and runs once that is accepted.
   const run = async (one: Server) =>
     await step({ ...callTo(one, call), confirmed }, () => hubReply(Buffer.from('called')));
   await assert.rejects(run(changing), { code: 'HUB_APPROVAL_NEEDED' });

@@ -71,7 +71,7 @@ describe('of calls at once exactly as many are admitted as the limit says', () =
   afterAll(() => hub?.[Symbol.asyncDispose]());
 
   for (const [name, open] of Object.entries(transports))
-    // A session of streamable HTTP always belongs to the older era.
+    // A session of streamable HTTP always uses a revision before 2026-07-28.
     for (const era of name === 'streamable HTTP' ? eras.slice(0, 1) : eras)
       test(`over ${name} in ${era}, and the places of cancelled ones are free again`, async () => {
         const client = await open(hub);

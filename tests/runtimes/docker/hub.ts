@@ -102,7 +102,7 @@ export function createHub(
     allLeftovers,
     async [Symbol.asyncDispose]() {
       await runtime.stop();
-      // The runtime may still be removing some of them itself.
+      // The runtime may still be removing some containers itself.
       await until('all of it is removed', async () => {
         for (const { Id } of await docker.listContainers({ all: true, filters }))
           await docker.getContainer(Id).remove({ force: true, v: true }).catch(ignore);

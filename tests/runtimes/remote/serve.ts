@@ -3,7 +3,7 @@ import http from 'node:http';
 import assert from 'node:assert/strict';
 
 export type Served = {
-  /** Ends in /mcp. */
+  /** URL that ends in /mcp. */
   readonly url: string;
   /** Stops the server, and closes all its connections. */
   stop(): Promise<void>;

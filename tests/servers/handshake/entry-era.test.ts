@@ -19,7 +19,7 @@ import {
 } from '../answering.ts';
 import { configFor } from '../scripted.ts';
 
-/** Begins a handshake in the era of the entry, with a server that has these answers. */
+/** Begins a handshake in the era (legacy or modern) of the entry, with a server that has these answers. */
 function begin(era: Era, replies: Replies, timeoutMs: number) {
   const clock = createManualClock();
   const server = createAnswering(replies);

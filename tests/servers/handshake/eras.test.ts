@@ -16,7 +16,7 @@ import {
 import { createEras, eraToldBy } from '../../../hub/servers/handshake/eras.ts';
 import { createScriptedServer } from '../../routing/scripted-server.ts';
 
-/** Returns a server that speaks one era or both, and refuses sessions of another era. */
+/** Returns a server that speaks MCP of one era (2025 or 2026) or both, and refuses sessions of another era. */
 const speaks = (era: '2025' | '2026' | 'both', more: Partial<Fixture> = {}): Fixture => ({
   name: `speaks-${era}`,
   file: '../conformance/server.mjs',
@@ -24,9 +24,7 @@ const speaks = (era: '2025' | '2026' | 'both', more: Partial<Fixture> = {}): Fix
   ...more,
 });
 
-/**
- * Creates servers and records their launches. `identity` is that of all instances; only containers have one otherwise.
- */
+/** Creates servers and records their launches. All instances have this `identity`, as if they were containers. */
 function scene(
   fixtures: readonly Fixture[],
   options: { readonly eras?: Eras; readonly identity?: string; readonly log?: Log } = {},

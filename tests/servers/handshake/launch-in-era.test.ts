@@ -21,7 +21,7 @@ import { configFor, supervise } from '../scripted.ts';
 const remote = (transport: 'http' | 'sse') =>
   ({ kind: 'remote', transport, url: 'http://far/mcp', headers: {} }) as const;
 
-/** Returns the identity of the instance that serves the clients of one era. */
+/** Returns the identity of the instance that serves the clients of one era (legacy or modern). */
 const ownOf = (era: Own['era']): Own => ({
   instance: 'shared-era',
   base: supervise().server,

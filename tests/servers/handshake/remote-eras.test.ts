@@ -12,7 +12,7 @@ import { createServers, planLaunch } from '#servers';
 
 const program = join(import.meta.dirname, '../../fixtures/conformance/server.mjs');
 
-/** Starts a server over HTTP that speaks one era or both. */
+/** Starts a server over HTTP that speaks MCP of one era (2025 or 2026) or both. */
 async function listening(era: string) {
   const child = spawn(process.execPath, [program, '--http', '0', '--era', era], {
     stdio: ['ignore', 'ignore', 'pipe'],

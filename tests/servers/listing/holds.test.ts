@@ -8,7 +8,7 @@ import { type DefinitionGuard, createHolds } from '../../../hub/servers/listing/
 const config = configOf({ name: 'calc' });
 const item = (key: string, text = key) => ({ key, bytes: Buffer.from(text) });
 
-/** Creates holds with a guard that holds items and instructions with the text "bad". */
+/** Creates holds, whose guard withholds items and instructions with the text "bad". */
 function open() {
   const changed = createEmitter<readonly string[]>();
   let compared = 0;
