@@ -2,7 +2,7 @@ import type { Decision } from './decision.ts';
 import { compilePatterns } from './patterns.ts';
 import { type Policy, type Use, restrict } from './policy.ts';
 
-/** What an agent may use: tools by patterns of their names on /mcp, and all tools of servers. */
+/** Tools that an agent may use: by patterns of tool names on /mcp, and all tools of the named servers. */
 export type ToolGrants = {
   readonly tools: readonly string[];
   readonly servers: readonly string[];
@@ -16,8 +16,8 @@ const notGranted: Decision = {
 };
 
 /**
- * The policy of an agent: what is not granted is denied, and what is granted is decided by `base`. `isClosed`: servers of
- * which no agent may use anything. Undefined `base`: no config says otherwise.
+ * Returns the policy of an agent: denies what is not granted, and leaves the rest to `base`. `isClosed`: true for
+ * servers that no agent may use. `base` is undefined if the config has no policy.
  */
 export function restrictToGrants(
   { tools, servers }: ToolGrants,

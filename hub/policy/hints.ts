@@ -1,6 +1,6 @@
 import { isObject } from '#core';
 
-/** The hints of MCP about what a tool does. They are claims of its server. */
+/** Annotations of MCP that describe what a tool does. They are claims of its server. */
 export const hintNames = [
   'readOnlyHint',
   'destructiveHint',
@@ -11,8 +11,8 @@ export const hintNames = [
 export type Hints = Readonly<Record<(typeof hintNames)[number], boolean>>;
 
 /**
- * The hints of a tool by its `annotations`, with the defaults of MCP for absent ones: a tool writes, destroys, does
- * more if it is called twice, and reaches other systems. A tool that only reads destroys nothing.
+ * Returns the hints in the `annotations` of a tool, with MCP's defaults for absent hints: a tool writes, is
+ * destructive, is not idempotent, and reaches other systems. A read-only tool is not destructive.
  */
 export function hintsOf(annotations: unknown): Hints {
   const said = isObject(annotations) ? annotations : {};

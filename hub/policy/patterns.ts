@@ -1,10 +1,10 @@
 /** Returns true if a text matches one of several patterns. */
 export type Matches = (text: string) => boolean;
 
-/** `*` in a pattern stands for any characters, also none. All other characters stand for themselves. */
+/** `*` in a pattern matches any number of characters, also none. All other characters match themselves. */
 const isPattern = (text: string): boolean => text.includes('*');
 
-/** Compiles patterns. The time of a match grows with the length of the text only, whatever the pattern. */
+/** Compiles patterns. The time of a match is linear in the length of the text, whatever the pattern. */
 export function compilePatterns(patterns: readonly string[]): Matches {
   if (patterns.includes('*')) return () => true;
   const literals = new Set(patterns.filter(pattern => !isPattern(pattern)));

@@ -12,12 +12,12 @@ type AccessRule = {
   readonly prompts?: readonly string[];
   readonly methods?: readonly string[];
   readonly annotations?: Readonly<Partial<Hints>>;
-  /** A rule that confirms matches only tools. */
+  /** A rule with `confirm` matches only tools. */
   readonly action: 'allow' | 'deny' | 'confirm';
   readonly reason?: string;
 };
 
-/** The tools that a server offers, by its own names. `path`: where the config says so. */
+/** Which tools of a server may be used, by the server's own names. `path`: path of this setting in the config. */
 type ServerTools = {
   readonly path: string;
   readonly allow?: readonly string[];
@@ -29,18 +29,18 @@ export type PolicyConfig = {
   readonly servers: readonly { readonly name: string; readonly tools?: ServerTools }[];
 };
 
-/** What a method is used on. */
+/** The tool, resource, template or prompt that a request uses. */
 export type UsedItem = {
   readonly kind: 'tool' | 'resource' | 'template' | 'prompt';
-  /** The name on `/mcp`; the URI of a resource, the URI template of a template. */
+  /** Name on `/mcp` of a tool or prompt; URI of a resource; URI template of a template. */
   readonly name: string;
-  /** The server's own name. */
+  /** The name or URI that the server itself uses. */
   readonly ownName: string;
-  /** Read only if a rule asks for it. */
+  /** Returns the annotations of the tool. Called only if a rule depends on them. */
   readonly hints: () => Hints;
 };
 
-/** What somebody asks for. */
+/** A request as the policy sees it: its method, its server, and the item that it uses. */
 export type Use = {
   readonly method: string;
   /** Undefined for a method that the hub itself answers. */
@@ -50,7 +50,7 @@ export type Use = {
   readonly isHousekeeping?: boolean;
 };
 
-/** A rule in force, and its decision. */
+/** An active rule, and its decision. */
 export type RuleInForce = {
   readonly path: string;
   readonly rule:
@@ -64,20 +64,20 @@ export const unmatched: Decision = { action: 'allow', rule: undefined };
 
 type Compiled = RuleInForce & { readonly matches: (use: Use, client: string) => boolean };
 
-/** The rules of one config. */
+/** The compiled rules of one config, and how many calls each has decided. */
 export interface Policy {
   readonly rules: readonly RuleInForce[];
-  /** Decides by the rules alone, without a cache. */
+  /** Returns the decision of the first rule that matches. Does not cache it. */
   decide(use: Use, client: string): Decision;
   ruleOf(decision: Decision): RuleInForce | undefined;
-  /** Counts a call that was decided. */
+  /** Counts a call that got this decision. */
   count(decision: Decision): void;
   countOf(decision: Decision): number;
 }
 
 /**
- * A policy that refuses what is not allowed with `refusal`, and leaves all other uses to `base`. Undefined `base`: the config
- * has no policy.
+ * Returns a policy that answers `refusal` to a use that is not allowed, and leaves all other uses to `base`, which is
+ * undefined if the config has no policy.
  */
 export const restrict = (
   base: Policy | undefined,
@@ -91,14 +91,14 @@ export const restrict = (
   countOf: decision => base?.countOf(decision) ?? 0,
 });
 
-/** True if a config decides anything. */
+/** True if the config has rules, or lists of tools of a server. */
 export const hasPolicy = ({ policy = [], servers }: PolicyConfig): boolean =>
   policy.length > 0 ||
   servers.some(({ tools }) => tools?.allow !== undefined || tools?.deny !== undefined);
 
 /**
- * Compiles the rules of a config. The first rule that matches decides; `tools` of the servers come before `policy`, as
- * they hold for everybody. `before`: the policy that this one replaces, whose equal rules keep their counts.
+ * Compiles the rules of a config. The first rule that matches decides. `tools` of a server apply before `policy`, as
+ * they apply to all clients. `before`: the previous policy; equal rules keep its counts.
  */
 export function createPolicy(config: PolicyConfig, before?: Policy): Policy {
   const ofServers = new Map(
@@ -181,7 +181,7 @@ function compileMatchers(rule: AccessRule): Compiled['matches'] {
   function isNamed({ kind, name, ownName }: UsedItem): boolean {
     const matches = kinds[kind];
     if (!matches) return false;
-    // A prefix that makes a URI unique on /mcp must not hide it from a rule.
+    // The hub may put a prefix before a URI to make it unique on /mcp. A rule for the server's URI must still match.
     return matches(name) || (matches === isResource && matches(ownName));
   }
 

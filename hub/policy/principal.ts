@@ -1,12 +1,12 @@
 /** What a principal may do besides making calls. */
 export type Grants = {
-  /** Change the hub and its servers, and read what they were sent. */
+  /** May change the hub and its servers, and read the requests that the servers received. */
   readonly administer: boolean;
 };
 
 /**
- * Who is calling. Decided by the guard or by the transport, never by the message. Principals are constants:
- * a request refers to one and makes none.
+ * The authenticated caller of a request. The guard or the transport determines it, never the message. Principals are
+ * constants: requests share one object, so a request allocates none.
  */
 export type Principal = {
   readonly kind: 'local' | 'client' | 'agent' | 'job';
@@ -14,13 +14,13 @@ export type Principal = {
   readonly name: string;
   readonly grants: Grants;
   /**
-   * The profile through which the principal looks at the servers, by the endpoint that it uses. It says what is listed and
-   * used, not who is calling. Absent: the default profile of the client, if it has one.
+   * Profile that limits the servers and tools that the principal can list and use. It comes from the endpoint, and is
+   * not part of the identity. Absent: the default profile of the client, if the client has one.
    */
   readonly profile?: string;
 };
 
-/** A caller without a token, where calls are open. */
+/** A caller without a token, if calls need none. */
 export const openCaller: Principal = {
   kind: 'local',
   name: 'local',
@@ -29,7 +29,7 @@ export const openCaller: Principal = {
 
 const viewers = new WeakMap<Principal, Map<string, Principal>>();
 
-/** A principal that looks at the servers through a profile, which must exist. One constant for each of them. */
+/** Returns the principal limited to a profile, which must exist. Each pair of principal and profile has one object. */
 export function withProfile(principal: Principal, profile: string | undefined): Principal {
   if (profile === undefined || principal.profile === profile) return principal;
   const known = viewers.get(principal) ?? new Map<string, Principal>();
@@ -41,7 +41,7 @@ export function withProfile(principal: Principal, profile: string | undefined): 
 
 const keys = new WeakMap<Principal, string>();
 
-/** Identifies a principal among all others, as a key of maps. One string for each principal: each call needs it. */
+/** Returns a key for maps that is unique to the principal. The string is cached, as each call needs it. */
 export function principalKey(principal: Principal): string {
   const known = keys.get(principal);
   if (known !== undefined) return known;
@@ -50,10 +50,10 @@ export function principalKey(principal: Principal): string {
   return key;
 }
 
-/** Whether two principals are one caller. What it is granted may have changed between the two. */
+/** True if two principals are the same caller. Their grants may differ. */
 export const isSamePrincipal = (one: Principal, other: Principal): boolean =>
   one === other || (one.kind === other.kind && one.name === other.name);
 
-/** The name of a principal in the policy, the audit log and metrics. Names of clients cannot contain ":". */
+/** Name of a principal in the policy, the audit log and metrics. Names of clients cannot contain ":". */
 export const policyNameOf = ({ kind, name }: Principal): string =>
   kind === 'local' || kind === 'client' ? name : `${kind}:${name}`;

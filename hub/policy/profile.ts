@@ -2,22 +2,22 @@ import type { Decision } from './decision.ts';
 import { compilePatterns } from './patterns.ts';
 import { type Policy, type Use, restrict } from './policy.ts';
 
-/** What a profile shows. All of it if `servers` and `tools` are empty. */
+/** What a profile shows: everything if `servers` and `tools` are empty. */
 export type ProfileRules = {
   readonly name: string;
-  /** Names and patterns of servers, everything of which is shown. */
+  /** Names and patterns of servers that are shown with all that they offer. */
   readonly servers: readonly string[];
-  /** Names and patterns of tools on `/mcp` that are shown as well. */
+  /** Names and patterns of tools on `/mcp` that are shown in addition. */
   readonly tools: readonly string[];
-  /** Names and patterns of tools that are not shown. */
+  /** Names and patterns of tools that are hidden. */
   readonly hiddenTools: readonly string[];
-  /** Set in find mode, which lists no other tools than these. It changes lists, not what may be used. */
+  /** Set in find mode, which lists only the pinned tools. The other tools of the profile can still be used. */
   readonly find?: { readonly pinned: readonly string[] };
 };
 
 /**
- * The policy of a principal that looks through a profile: what the profile leaves out is denied, and the rest is decided
- * by `base`. Undefined rules, those of a profile that was removed, show nothing. Undefined `base`: no config says otherwise.
+ * Returns the policy of a principal with a profile: denies what the profile does not show, and leaves the rest to
+ * `base`. `rules` is undefined for a removed profile, which shows nothing; `base` if the config has no policy.
  */
 export function restrictToProfile(
   name: string,
@@ -44,7 +44,7 @@ function compileProfile({ servers, tools, hiddenTools }: ProfileRules): (use: Us
     if (server === undefined) return true;
     if (item?.kind === 'tool')
       return !isHidden(item.name) && (isServer(server) || isTool(item.name));
-    // Some tools of another server may be shown, whose messages the client then gets.
+    // A profile that lists tools may show some of this server, so the client can use methods without an item.
     return isServer(server) || (item === undefined && (isHousekeeping || tools.length > 0));
   };
 }
