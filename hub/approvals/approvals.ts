@@ -21,7 +21,7 @@ import {
 import { createOpenApprovals } from './open-approvals.ts';
 import { createStandingApprovals } from './standing.ts';
 
-/** A decision, for the audit log. */
+/** A change of an approval, for the audit log. */
 type ApprovalChange = {
   readonly action: string;
   readonly principal: string | undefined;
@@ -33,7 +33,7 @@ type ApprovalChange = {
 export type ApprovalNeeds = {
   readonly clock: Pick<Clock, 'now' | 'after'>;
   readonly log: Log;
-  /** A random id of at least 16 hex digits; dashes are dropped. */
+  /** Returns a random id of at least 16 hex digits. Dashes are ignored. */
   readonly newId: () => string;
   /** Removes secrets from arguments, and returns the text that people are shown. */
   readonly show: (args: string) => string;
@@ -41,15 +41,15 @@ export type ApprovalNeeds = {
   readonly openJournal: (snapshot: () => readonly object[]) => Journal;
 };
 
-/** A call that has to be approved. `args`: its canonical final arguments. */
+/** A call that needs approval. `args`: its canonical arguments as they will be sent to the server. */
 export type AskedCall = ConfirmedCall &
   Pick<Approval, 'rule' | 'reason'> & { readonly args: string };
 
 export type Approvals = ReturnType<typeof createApprovals>;
 
 /**
- * Creates the approvals of calls that a rule wants a person to confirm. They are in a journal: what was approved and not
- * used survives the hub, and a use is on the disk before the call goes to its server.
+ * Creates the approvals of calls that a rule makes a person confirm. They are stored in a journal: an unused approval
+ * survives a restart of the hub, and its use is on disk before the call is sent to its server.
  */
 export function createApprovals(options: () => ApprovalsConfig, needs: ApprovalNeeds) {
   const { clock, newId, record } = needs;
@@ -58,7 +58,7 @@ export function createApprovals(options: () => ApprovalsConfig, needs: ApprovalN
     needs.log.error({ error: messageOf(error) }, 'a change of approvals could not be shown'),
   );
   const settled = createEmitter<string>();
-  /** Writes of approvals that are not finished, by approval id. An approval takes effect when it is on the disk. */
+  /** Unfinished writes of approvals, by approval id. An approval takes effect when it is on disk. */
   const approving = new Map<string, Promise<boolean>>();
   // Compaction drops the oldest records first, so standing approvals come last.
   const journal = needs.openJournal(() => [
@@ -87,7 +87,7 @@ export function createApprovals(options: () => ApprovalsConfig, needs: ApprovalN
     record({ action, principal: by, target: about.id, outcome: 'ok', details });
   }
 
-  /** Applies an event. Resolves with true if the new state is on the disk. An approval that could not be written is undone. */
+  /** Applies an event. Resolves with true if the new state is on disk. An approval that cannot be written is undone. */
   async function apply(approval: Approval, event: ApprovalEvent): Promise<boolean> {
     const { id } = approval;
     const state = next(approval.state, event);
@@ -116,7 +116,7 @@ export function createApprovals(options: () => ApprovalsConfig, needs: ApprovalN
     return await written;
   }
 
-  /** Lets approvals expire whose time is over. */
+  /** Expires approvals whose time is over. */
   function expire(): void {
     const at = clock.now();
     for (const approval of open.all())
@@ -141,7 +141,7 @@ export function createApprovals(options: () => ApprovalsConfig, needs: ApprovalN
     );
   }
 
-  /** Implements `admit`, which is documented where it is returned. */
+  /** See `admit` in the returned object. */
   async function admit(call: ConfirmedCall): Promise<'approved' | 'denied' | undefined> {
     expire();
     if (standing.admits(call)) return 'approved';
@@ -164,7 +164,7 @@ export function createApprovals(options: () => ApprovalsConfig, needs: ApprovalN
   }
 
   return {
-    /** Reads what earlier runs left. */
+    /** Reads the approvals of earlier runs from the journal. */
     async start(): Promise<void> {
       for (const line of await journal.open()) {
         const read = parseRecord(line);
@@ -180,15 +180,15 @@ export function createApprovals(options: () => ApprovalsConfig, needs: ApprovalN
       expire();
     },
     stop: (): Promise<void> => journal.close(),
-    /** Fires after every change. */
+    /** Fires after every change of an approval. */
     changed: changed.event satisfies Event<void>,
-    /** The approvals that are not over, the oldest first. */
+    /** Returns the approvals that are not over, the oldest first. */
     list(): readonly Approval[] {
       expire();
       return open.all();
     },
     standing: (): readonly StandingApproval[] => standing.all(),
-    /** The number of calls that wait for a decision. */
+    /** Number of calls that wait for a decision. */
     get waiting(): number {
       expire();
       return open.all().filter(({ state }) => state.kind === 'pending').length;
@@ -196,18 +196,18 @@ export function createApprovals(options: () => ApprovalsConfig, needs: ApprovalN
     get agentWaitMs(): number {
       return options().agentWaitMs;
     },
-    /** Maximum time between the question about a call and the use of its approval, in milliseconds. */
+    /** Maximum time from the request for an approval to its use, in milliseconds. */
     get wholeLifeMs(): number {
       return 2 * options().lifetimeMs;
     },
     /**
-     * Decides about a call by what a person decided before, and uses up the approval of exactly this call. Undefined if
-     * nobody decided. Rejects with HUB_APPROVAL_STORE_FAILED if the use cannot be written: the call must not go on.
+     * Returns a person's earlier decision about a call, undefined without one, and uses up an approval of exactly this
+     * call. If the use cannot be written, rejects with HUB_APPROVAL_STORE_FAILED: the call must not be sent.
      */
     admit,
     /**
-     * Adds a call to those that wait. With `isShared` the call that waits already is returned, if there is one. Throws
-     * HUB_APPROVALS_FULL.
+     * Adds a call that waits for a decision. With `isShared`, returns an equal waiting call instead, if there is one.
+     * Throws HUB_APPROVALS_FULL.
      */
     async ask({ args, ...call }: AskedCall, isShared: boolean): Promise<Approval> {
       const same = isShared ? open.of(call).find(one => one.state.kind === 'pending') : undefined;
@@ -219,13 +219,13 @@ export function createApprovals(options: () => ApprovalsConfig, needs: ApprovalN
       open.keep(approval);
       const written = append({ approval });
       changed.fire();
-      // Unwritten, it waits in this run only: nothing was approved yet.
+      // If the write fails, the call still waits in this run of the hub: nothing is approved yet.
       await written;
       return approval;
     },
     /**
-     * Waits until a waiting call is decided about or its time is over, at most `maxMs`. Rejects if the signal is
-     * aborted.
+     * Waits until a person has decided about a waiting call or it has expired, at most `maxMs`. Rejects if the signal
+     * is aborted.
      */
     async wait(id: string, signal: AbortSignal, maxMs = Infinity): Promise<void> {
       const { promise, resolve } = Promise.withResolvers<void>();
@@ -237,8 +237,8 @@ export function createApprovals(options: () => ApprovalsConfig, needs: ApprovalN
       await unlessAborted(promise, signal);
     },
     /**
-     * Approves a waiting call once, or its client and tool for good. Throws HUB_APPROVAL_UNKNOWN, and
-     * HUB_APPROVAL_STORE_FAILED if it cannot be written.
+     * Approves a waiting call once, or all calls of its client to its tool. Rejects with HUB_APPROVAL_UNKNOWN,
+     * HUB_APPROVAL_DENIED, or HUB_APPROVAL_STORE_FAILED if it cannot be written.
      */
     async approve(id: string, by: string, isForGood = false): Promise<void> {
       const approval = getPending(id);
@@ -250,14 +250,14 @@ export function createApprovals(options: () => ApprovalsConfig, needs: ApprovalN
       const at = clock.now();
       if (isForGood) {
         await addStanding(approval, by);
-        // Somebody may have denied the call while the standing approval was written.
+        // Another person may have denied the call while the standing approval was written.
         await apply(open.find(id) ?? approval, { type: 'withdraw', at });
         return;
       }
       const event = { type: 'approve', at, by, expiresAt: at + options().lifetimeMs } as const;
       if (!(await apply(approval, event))) throw unwritten();
     },
-    /** Denies a call that waits, or that was approved and not used. Throws like `approve`. */
+    /** Denies a waiting or unused approval. Rejects with HUB_APPROVAL_UNKNOWN or HUB_APPROVAL_STORE_FAILED. */
     async deny(id: string, by: string): Promise<void> {
       const at = clock.now();
       const approval = getPending(id);
@@ -270,24 +270,24 @@ export function createApprovals(options: () => ApprovalsConfig, needs: ApprovalN
       if (!isWritten)
         throw unwritten('the call is denied in this run of the hub only: deny it again');
     },
-    /** Drops a waiting call that is over. */
+    /** Drops a waiting call that was cancelled or has ended. */
     withdraw(id: string): void {
       const approval = open.find(id);
       if (approval) void apply(approval, { type: 'withdraw', at: clock.now() });
     },
-    /** Drops a waiting call whose client's user did not accept it: what the user did instead is audited. */
+    /** Drops a waiting call that the client's user did not accept. `answer`: the user's answer, for the audit log. */
     decline(id: string, by: string, answer: string): void {
       const approval = open.find(id);
       if (approval?.state.kind !== 'pending') return;
       audit('approval_declined', by, approval, { answer });
       void apply(approval, { type: 'withdraw', at: clock.now() });
     },
-    /** Removes a standing approval. Throws like `approve`. */
+    /** Removes a standing approval. Rejects with HUB_APPROVAL_UNKNOWN or HUB_APPROVAL_STORE_FAILED. */
     removeStanding: (id: string, by: string): Promise<void> => standing.remove(id, by),
   };
 }
 
-/** Ids are typed by people. */
+/** Number of hex digits of an approval id. It is short because people type it. */
 const idLength = 8;
 
 const unwritten = (so = 'nothing is approved') =>

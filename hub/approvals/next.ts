@@ -1,4 +1,4 @@
-/** State of an approval. Times are in milliseconds since the epoch. `by`: policy name of who decided. */
+/** State of an approval. Times are in milliseconds since the epoch. `by`: policy name of the principal who decided. */
 export type ApprovalState =
   | { readonly kind: 'pending'; readonly expiresAt: number }
   | { readonly kind: 'approved' | 'denied'; readonly expiresAt: number; readonly by: string }
@@ -10,20 +10,20 @@ export type ApprovalEvent = {
   | {
       readonly type: 'approve' | 'deny';
       readonly by: string;
-      /** End of the decision: of an approval that is not used, and of a denial. */
+      /** When an unused approval or a denial expires, in milliseconds since the epoch. */
       readonly expiresAt: number;
     }
-  /** `use`: a call goes to its server. `withdraw`: the call that asked is over. `look`: only time has passed. */
+  /** `use`: the call is sent to its server. `withdraw`: it ended without a decision. `look`: only time has passed. */
   | { readonly type: 'use' | 'withdraw' | 'look' }
 );
 
-/** True if a state ends an approval: no event changes it. */
+/** True if a state is final. */
 export const isOver = ({ kind }: ApprovalState): boolean =>
   kind === 'used' || kind === 'expired' || kind === 'withdrawn';
 
 /**
- * The state after an event. The same object if the event does not apply, such as the second use. Before any other event,
- * an approval whose time is over expires. An approval that was not used can still be denied.
+ * Returns the state after an event; the same object if the event does not apply, such as a second use. An approval
+ * whose time is over expires, whatever the event. An unused approval can still be denied.
  */
 export function next(state: ApprovalState, event: ApprovalEvent): ApprovalState {
   if (!('expiresAt' in state)) return state;

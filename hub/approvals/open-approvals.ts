@@ -4,11 +4,11 @@ import { type Approval, type ConfirmedCall, callKey } from './records.ts';
 type Bounds = {
   /** Maximum number of approvals that are not over. */
   readonly maxWaiting: number;
-  /** Maximum number of those of one principal. */
+  /** Maximum number of approvals of one principal that are not over. */
   readonly maxWaitingPerClient: number;
 };
 
-/** The approvals that are not over, by id, and how many each principal has. */
+/** Creates the store of approvals that are not over, by id, with their number per principal. */
 export function createOpenApprovals(bounds: () => Bounds) {
   const byId = new Map<string, Approval>();
   const counts = new Map<string, number>();
@@ -23,7 +23,7 @@ export function createOpenApprovals(bounds: () => Bounds) {
     find: (id: string): Approval | undefined => byId.get(id),
     /** All open approvals, the oldest first. */
     all: (): readonly Approval[] => [...byId.values()],
-    /** The approvals of exactly this call. */
+    /** Returns the approvals of exactly this call: same caller, server, tool and arguments. */
     of(call: ConfirmedCall): readonly Approval[] {
       const key = callKey(call);
       return [...byId.values()].filter(one => callKey(one) === key);
@@ -36,7 +36,7 @@ export function createOpenApprovals(bounds: () => Bounds) {
     drop({ id, caller }: Approval): void {
       if (byId.delete(id)) count(caller, -1);
     },
-    /** Throws HUB_APPROVALS_FULL if no other approval of the principal has room. */
+    /** Throws HUB_APPROVALS_FULL if the principal cannot have another approval. */
     checkRoom(caller: string): void {
       const { maxWaiting, maxWaitingPerClient } = bounds();
       const isFull = byId.size >= maxWaiting;

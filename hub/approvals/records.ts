@@ -5,10 +5,10 @@ import type { ApprovalState } from './next.ts';
 export type ConfirmedCall = {
   /** Key of the principal (`principalKey`). */
   readonly caller: string;
-  /** Policy name of the principal. */
+  /** Name of the principal in the policy. */
   readonly client: string;
   readonly server: string;
-  /** Digest of what the server's entry runs: its package, image, command or URL. */
+  /** Digest of the package, image, command or URL in the config entry of the server. */
   readonly entry: string;
   /** The tool's name on /mcp. */
   readonly tool: string;
@@ -20,9 +20,9 @@ export type ConfirmedCall = {
 
 export type Approval = ConfirmedCall & {
   readonly id: string;
-  /** The arguments as people are shown them: redacted and cut. */
+  /** The arguments as people see them: without secrets, and truncated. */
   readonly shown: string;
-  /** Path of the rule in the config, and what it says. */
+  /** Path of the rule in the config that asks for the approval. */
   readonly rule: string | undefined;
   readonly reason: string | undefined;
   readonly createdAt: number;
@@ -36,21 +36,21 @@ export type StandingApproval = Omit<ConfirmedCall, 'hash'> & {
   readonly by: string;
 };
 
-/** A line of the journal. Of the lines about an id, the last one counts. */
+/** A line of the journal. The last line about an id is valid. */
 export type ApprovalRecord =
   | { readonly approval: Approval }
   | { readonly standing: StandingApproval }
   | { readonly removed: string };
 
-/** Identifies the call among all others. */
+/** Returns a key that is equal for equal calls: same caller, server, tool and arguments. */
 export const callKey = ({ caller, server, entry, ownTool, hash }: ConfirmedCall): string =>
   JSON.stringify([caller, server, entry, ownTool, hash]);
 
-/** Identifies the client and the tool. */
+/** Returns a key that is equal for calls of the same client to the same tool. */
 export const toolKey = ({ caller, server, entry, ownTool }: Omit<ConfirmedCall, 'hash'>): string =>
   JSON.stringify([caller, server, entry, ownTool]);
 
-/** Reads a line of the journal. Undefined for a line that is not a whole record: it approves nothing. */
+/** Parses a line of the journal. Returns undefined for an incomplete record, which approves nothing. */
 export function parseRecord(value: unknown): ApprovalRecord | undefined {
   if (!isObject(value)) return undefined;
   if (typeof value['removed'] === 'string') return { removed: value['removed'] };
@@ -96,7 +96,7 @@ function parseStanding(value: unknown): StandingApproval | undefined {
   return call && isText(by) ? { ...call, by } : undefined;
 }
 
-/** Only states that are not over are written. */
+/** Parses a state of an approval. The journal contains only states that are not final. */
 function parseState(value: unknown): ApprovalState | undefined {
   const { kind, expiresAt, by } = isObject(value) ? value : {};
   if (typeof expiresAt !== 'number') return undefined;

@@ -5,13 +5,13 @@ import { type StandingApproval, toolKey } from './records.ts';
 const maxStanding = 1_000;
 
 type Needs = {
-  /** Writes a change. Resolves with whether it is on the disk. */
+  /** Writes a change to the journal. Resolves with true if it is on disk. */
   readonly append: (
     line: { readonly standing: StandingApproval } | { readonly removed: string },
   ) => Promise<boolean>;
-  /** The error for a change that is not on the disk. `so`: what this means for the user. */
+  /** Creates the error for a change that cannot be written. `so`: consequence for the user. */
   readonly unwritten: (so?: string) => HubError;
-  /** Called for each change that a person made. */
+  /** Called after a person has added or removed a standing approval. */
   readonly decided: (
     action: 'standing_approval_added' | 'standing_approval_removed',
     by: string,
@@ -19,29 +19,29 @@ type Needs = {
   ) => void;
 };
 
-/** Keeps standing approvals, one for each client and tool. */
+/** Creates the store of standing approvals, of which each pair of client and tool has at most one. */
 export function createStandingApprovals({ append, unwritten, decided }: Needs) {
   const byTool = new Map<string, StandingApproval>();
-  /** Writes of standing approvals that are not finished. Such an approval admits no call yet. */
+  /** Unfinished writes of standing approvals. An approval that is being written admits no call yet. */
   const writing = new Map<StandingApproval, Promise<boolean>>();
   const find = (id: string) => [...byTool.values()].find(one => one.id === id);
 
   return {
     all: (): readonly StandingApproval[] => [...byTool.values()],
     hasId: (id: string): boolean => find(id) !== undefined,
-    /** True if all calls of this client to this tool are approved. */
+    /** True if a standing approval admits all calls of this client to this tool. */
     admits(call: Parameters<typeof toolKey>[0]): boolean {
       const one = byTool.get(toolKey(call));
       return one !== undefined && !writing.has(one);
     },
-    /** Adds what an earlier run wrote. */
+    /** Adds a standing approval of an earlier run. */
     restore: (one: StandingApproval): void => void byTool.set(toolKey(one), one),
-    /** Drops what an earlier run removed. */
+    /** Drops a standing approval that an earlier run removed. */
     drop(id: string): void {
       const one = find(id);
       if (one) byTool.delete(toolKey(one));
     },
-    /** Adds one, unless the client and tool have one. Throws HUB_APPROVALS_FULL and `unwritten`. */
+    /** Adds a standing approval if no equal one exists. Rejects with HUB_APPROVALS_FULL or the error of `unwritten`. */
     async add(one: StandingApproval): Promise<void> {
       const key = toolKey(one);
       const known = byTool.get(key);
@@ -64,7 +64,7 @@ export function createStandingApprovals({ append, unwritten, decided }: Needs) {
       if (!(await written)) throw unwritten();
       decided('standing_approval_added', one.by, one);
     },
-    /** Removes one. Throws HUB_APPROVAL_UNKNOWN and `unwritten`. */
+    /** Removes a standing approval. Rejects with HUB_APPROVAL_UNKNOWN, or with `unwritten` if it stays on disk. */
     async remove(id: string, by: string): Promise<void> {
       const one = find(id);
       if (!one)
@@ -73,10 +73,11 @@ export function createStandingApprovals({ append, unwritten, decided }: Needs) {
           `no standing approval ${JSON.stringify(id)} exists. "agenthub approvals" lists them`,
         );
       const key = toolKey(one);
-      // Before the record is written: the approval admits no call from now on, and a compaction of the journal leaves it out.
+      // Deleted before the record is written: the approval admits no more calls, and a compaction of the journal omits
+      // it.
       byTool.delete(key);
       if (!(await append({ removed: id }))) {
-        // The next run of the hub would read it, so this one shows it, too.
+        // The next run of the hub would read the approval from the journal, so it stays in this run too.
         if (!byTool.has(key)) byTool.set(key, one);
         throw unwritten('the standing approval stays');
       }
