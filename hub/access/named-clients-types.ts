@@ -2,50 +2,50 @@ import type { Config } from '#config';
 import type { Clock, Log } from '#core';
 import type { Principal } from '#policy';
 
-/** A client by name, as shown to people. Times are in milliseconds since the epoch. */
+/** A named client for lists that people read. Times are in milliseconds since the epoch. */
 export type NamedClient = {
   readonly name: string;
   readonly administer: boolean;
-  /** Where its token comes from; undefined if it has none. */
+  /** Origin of its token; undefined if the client has no token. */
   readonly source: 'config' | 'made' | undefined;
-  /** Undefined for a token of the config. */
+  /** When the token was created; undefined for a token of the config. */
   readonly createdAt: number | undefined;
-  /** When its token ends; absent for a token that does not come from a login (`authorization/`). */
+  /** When the token expires; absent if the token does not come from a login (`authorization/`). */
   readonly expiresAt?: number;
-  /** The last time it was admitted or called in this run of the hub. */
+  /** Time of the client's last request in this run of the hub; undefined if it made none. */
   readonly seenAt: number | undefined;
   readonly calls: number;
-  /** Calls that the policy or its limits refused. */
+  /** Number of calls that the policy or a limit refused. */
   readonly refused: number;
 };
 
 export type CreatedToken = {
   readonly name: string;
-  /** Undefined if the caller made it. */
+  /** The new token; undefined if the caller created it and passed its digest. */
   readonly token: string | undefined;
   readonly createdAt: number;
-  /** True if it replaces a token that worked until now. */
+  /** True if the new token replaces a valid one. */
   readonly replaced: boolean;
 };
 
-/** What a principal opened must end: its token is not valid any more, or calls without a token are not open any more. */
+/** A principal whose sessions must end: its token was revoked, or calls without a token are no longer allowed. */
 export type EndedClient = { readonly principal: Principal; readonly reason: string };
 
 export type NamedClientsOptions = {
-  /** File of the tokens. */
+  /** Path of the file that stores the tokens. */
   readonly file: string;
-  /** `off`: no client administers. */
+  /** `off`: no client may administer the hub. */
   readonly administration: 'on' | 'off';
 };
 
 export type NamedClientsNeeds = {
-  /** The active config. */
+  /** Returns the active config. */
   readonly config: () => Pick<Config, 'clients' | 'tokens'>;
   readonly clock: Pick<Clock, 'now' | 'after'>;
   readonly log: Log;
 };
 
-/** A client and its use. */
+/** A named client with its token, principal and usage. */
 export type Entry = Omit<NamedClient, 'seenAt' | 'calls' | 'refused'> & {
   readonly digest: string | undefined;
   readonly principal: Principal;
@@ -53,7 +53,7 @@ export type Entry = Omit<NamedClient, 'seenAt' | 'calls' | 'refused'> & {
 };
 
 type Usage = {
-  /** 0: never. Always a number: V8 allocates memory for each change of a property that may also be undefined. */
+  /** Time of the last request, in ms since the epoch; 0 if none. Not undefined: V8 would allocate for each change. */
   seenAt: number;
   calls: number;
   refused: number;

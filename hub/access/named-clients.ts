@@ -31,14 +31,14 @@ import {
 
 export type NamedClients = Awaited<ReturnType<typeof openNamedClients>>;
 
-/** Maximum number of clients with a made token. */
+/** Maximum number of clients with a token that the hub created. */
 const maxMade = 1_000;
-/** Delay in ms before an expired token is revoked again after a failure. `find` refuses it meanwhile. */
+/** Delay in ms before a failed revocation of an expired token is repeated. `find` refuses the token meanwhile. */
 const retryMs = 60_000;
 
 /**
- * The clients by name: those of the config, and those whose token was made. Only this process changes the file: it must
- * hold the lock of the data folder. Rejects with HUB_CONFIG_INVALID if the file cannot be used.
+ * Opens the named clients: those of the config, and those with a token that the hub created. Only this process may
+ * change the file: it must hold the lock of the data folder. Rejects with HUB_CONFIG_INVALID if the file is unusable.
  */
 export async function openNamedClients(options: NamedClientsOptions, needs: NamedClientsNeeds) {
   const { file } = options;
@@ -50,7 +50,7 @@ export async function openNamedClients(options: NamedClientsOptions, needs: Name
   let table: TokenTable | undefined;
   let wasRequired: boolean | undefined;
   let expiry: Disposable | undefined;
-  /** The last change, which the next one waits for. */
+  /** The latest change of the file. The next change waits for it. */
   let last: Promise<unknown> = Promise.resolve();
 
   const configured = (): readonly ClientConfig[] => config().clients ?? [];
@@ -61,7 +61,7 @@ export async function openNamedClients(options: NamedClientsOptions, needs: Name
     const digest = client?.tokenDigest ?? made?.digest;
     const isMade = client?.tokenDigest === undefined && made !== undefined;
     const login = isMade ? made.login : undefined;
-    // Nobody typed the token of a login, so it never administers, whatever the config says later.
+    // No person entered the token of a login, so such a client never administers, whatever the config says later.
     const administer = client?.administer === true && options.administration === 'on' && !login;
     const isSame = before?.digest === digest && before?.administer === administer;
     return {
@@ -71,14 +71,14 @@ export async function openNamedClients(options: NamedClientsOptions, needs: Name
       createdAt: isMade ? made.createdAt : undefined,
       ...(login && { expiresAt: login.expiresAt }),
       digest,
-      // One constant for each client, so that to admit a request allocates nothing.
+      // The same principal object until token or grants change, so that admitting a request allocates nothing.
       principal:
         isSame && before ? before.principal : { kind: 'client', name, grants: { administer } },
       usage: before?.usage ?? { seenAt: 0, calls: 0, refused: 0 },
     };
   }
 
-  /** Why the login of a program cannot take this name; undefined if it can. `client`: SHA-256 of its client id, in hex. */
+  /** Returns why a login cannot have this client name; undefined if it can. `client`: SHA-256 of its id, in hex. */
   function whyNotByLogin(name: string, client: string): string | undefined {
     const why = whyNoClientName(name);
     if (why !== undefined) return why;
@@ -91,7 +91,7 @@ export async function openNamedClients(options: NamedClientsOptions, needs: Name
       : `${name} has a token already`;
   }
 
-  /** Puts the config and the stored tokens in force. */
+  /** Applies the config and the stored tokens, and reports the principals whose tokens or grants have changed. */
   function apply(): void {
     const before = entries;
     const clients = new Map(configured().map(client => [client.name, client]));
@@ -113,18 +113,18 @@ export async function openNamedClients(options: NamedClientsOptions, needs: Name
     awaitExpiry();
   }
 
-  /** Revokes the next token that expires, when it does. */
+  /** Starts the timer that revokes the next token to expire. */
   function awaitExpiry(): void {
     expiry?.[Symbol.dispose]();
     expiry = undefined;
     const ends = [...entries.values()].flatMap(({ expiresAt }) => expiresAt ?? []);
     if (ends.length === 0) return;
     const dueMs = Math.min(...ends) - clock.now();
-    // One that is due already could not be stored as revoked.
+    // A token that is already due could not be stored as revoked.
     expiry = clock.after(dueMs > 0 ? dueMs : retryMs, () => void refresh());
   }
 
-  /** Remembers the digests of the config, and those that are gone from it as revoked. */
+  /** Returns the tokens with the digests of the config. Digests that were removed from it become revoked. */
   function withConfig(tokens: StoredTokens): StoredTokens {
     const now = new Map(
       configured().flatMap(({ name, tokenDigest: digest }) =>
@@ -139,10 +139,10 @@ export async function openNamedClients(options: NamedClientsOptions, needs: Name
     return withRevoked({ ...tokens, configured: now }, gone, validIn(now, tokens.made));
   }
 
-  /** Changes the file, then what is in force. Changes do not overlap. */
+  /** Changes the file, then applies the new tokens. Changes run one after the other. */
   function change<T>(edit: (tokens: StoredTokens) => StoredTokens, result: () => T): Promise<T> {
     const done = last.then(async () => {
-      // Another program may have damaged or removed the file. The state in force then stays.
+      // Another program may have damaged or removed the file. The active tokens then stay.
       const before = await readTokens(file);
       const after = withConfig(withoutExpired(edit(before), clock.now()));
       if (after !== before) await writeTokens(file, after);
@@ -154,7 +154,7 @@ export async function openNamedClients(options: NamedClientsOptions, needs: Name
     return done;
   }
 
-  /** Puts a changed config in force, and remembers its tokens and those that have expired. */
+  /** Applies a changed config, and stores its token digests and the expired tokens. */
   async function refresh(): Promise<void> {
     apply();
     try {
@@ -175,25 +175,25 @@ export async function openNamedClients(options: NamedClientsOptions, needs: Name
   );
 
   return {
-    /** Whether the config requires a token for calls. */
+    /** True if the config requires a token for calls. */
     get isRequired() {
       return config().tokens === 'required';
     },
-    /** Whose token this is; undefined for an unknown one. */
+    /** Returns the client of a token; undefined for an unknown token. A revoked token has no principal. */
     find(presented: PresentedToken): KnownToken | undefined {
       const known = table?.find(presented);
       const entry = known?.principal && entries.get(known.name);
       if (!entry) return known;
       const now = clock.now();
-      // The timer may be late, as after the sleep of the machine.
+      // The timer may be late, for example after the machine slept.
       if (entry.expiresAt !== undefined && entry.expiresAt <= now)
         return { name: known.name, principal: undefined };
       entry.usage.seenAt = now;
       return known;
     },
-    /** The principal of a client; undefined if there is none of that name. */
+    /** Returns the principal of a client; undefined if no client has that name. */
     principalOf: (name: string): Principal | undefined => entries.get(name)?.principal,
-    /** Digest of the current token of a client. */
+    /** Returns the digest of a client's current token. */
     digestOf: (name: string): string | undefined => entries.get(name)?.digest,
     list: (): readonly NamedClient[] =>
       Array.from(entries.values(), ({ name, administer, source, createdAt, expiresAt, usage }) => ({
@@ -206,7 +206,7 @@ export async function openNamedClients(options: NamedClientsOptions, needs: Name
         calls: usage.calls,
         refused: usage.refused,
       })),
-    /** Counts a call of a client that was answered now. */
+    /** Counts an answered call of a client. */
     record({ kind, name }: Principal, isRefused: boolean, at: number): void {
       const usage = kind === 'client' ? entries.get(name)?.usage : undefined;
       if (!usage) return;
@@ -215,9 +215,9 @@ export async function openNamedClients(options: NamedClientsOptions, needs: Name
       else usage.calls++;
     },
     /**
-     * Makes the token of a client, or takes the digest of one that the caller made. Replaces the token that the client
-     * has. With a login, the token expires, and replaces only a token of the same login. Rejects with HubError, without a
-     * change.
+     * Creates a token for a client, or stores the digest of a token that the caller created. Replaces the client's
+     * token. A token of a login expires, and replaces only a token of the same login. Rejects with HubError, and then
+     * changes nothing.
      */
     async create(name: string, given?: string, login?: TokenLogin): Promise<CreatedToken> {
       const why = whyNoClientName(name);
@@ -248,7 +248,7 @@ export async function openNamedClients(options: NamedClientsOptions, needs: Name
         () => ({ name, token, createdAt, replaced }),
       );
     },
-    /** Revokes the token of a client; with a digest, only that one. Rejects with HubError, without a change. */
+    /** Revokes a client's token; with `given`, only the one with this digest. A rejection means: nothing changed. */
     async revoke(name: string, given?: string): Promise<void> {
       await change(
         tokens => {

@@ -1,49 +1,49 @@
 import { HubError, isObject, messageOf, tryParseJson } from '#core';
 import { readPrivate, writeWhole } from '#store';
 
-/** The tokens of clients, of which only digests are kept. Digests are SHA-256 in hex. */
+/** Stored tokens of clients: only their digests, which are SHA-256 in hex. */
 export type StoredTokens = {
-  /** Tokens that were made for clients, by name. */
+  /** Tokens that the hub created for clients, by client name. */
   readonly made: ReadonlyMap<string, MadeToken>;
-  /** The digests of the tokens in the config, by name: those that are gone from it count as revoked. */
+  /** Digests of the tokens in the last known config, by client name. One that is removed from it is revoked. */
   readonly configured: ReadonlyMap<string, string>;
-  /** The oldest first. */
+  /** Revoked tokens, the oldest first. */
   readonly revoked: readonly RevokedToken[];
 };
 
 type MadeToken = {
   readonly digest: string;
-  /** In milliseconds since the epoch. */
+  /** When the token was created, in milliseconds since the epoch. */
   readonly createdAt: number;
-  /** Absent: a person made the token. */
+  /** Absent: a person created the token. */
   readonly login?: TokenLogin;
 };
 
 /** The login that a token comes from. */
 export type TokenLogin = {
-  /** SHA-256 of the client id of the program, in hex. */
+  /** SHA-256 of the program's client id, in hex. */
   readonly client: string;
-  /** In milliseconds since the epoch. */
+  /** When the token expires, in milliseconds since the epoch. */
   readonly expiresAt: number;
 };
 
-/** A token that was valid once. The hub refuses it although calls without a token may be open. */
+/** A token that was once valid. The hub refuses it even if it allows calls without a token. */
 type RevokedToken = { readonly name: string; readonly digest: string };
 
-/** File of the tokens, in the data folder. */
+/** Name of the file of tokens in the data folder. */
 export const clientTokensFile = 'client-tokens.json';
 
 export const noTokens: StoredTokens = { made: new Map(), configured: new Map(), revoked: [] };
 
-/** Twice as long as the longest file that the hub writes. */
+/** Maximum size of the file in bytes: twice that of the largest file that the hub writes. */
 const maxFileBytes = 2 ** 20;
-/** Older ones are forgotten. */
+/** Maximum number of revoked tokens in the file. The oldest are dropped. */
 const maxRevoked = 1_000;
 const digestPattern = /^[0-9a-f]{64}$/;
 const remedy =
   'Restore it from a backup, or delete it and make the tokens again with "agenthub token create NAME"';
 
-/** Reads the file. A missing file has no tokens. Rejects with HUB_CONFIG_INVALID for a file that is not whole. */
+/** Reads the tokens. Returns none for a missing file. Rejects with HUB_CONFIG_INVALID for a damaged file. */
 export async function readTokens(file: string): Promise<StoredTokens> {
   let text: string | undefined;
   try {
@@ -81,7 +81,7 @@ export async function writeTokens(file: string, stored: StoredTokens): Promise<v
   }
 }
 
-/** Adds revoked tokens, without those that are valid. */
+/** Adds revoked tokens, except those that are valid. */
 export function withRevoked(
   stored: StoredTokens,
   revoked: readonly RevokedToken[],
@@ -92,11 +92,11 @@ export function withRevoked(
   return { ...stored, revoked: [...unique.values()].slice(-maxRevoked) };
 }
 
-/** Whether a token comes from the login of the program with this client id. */
+/** True if a token comes from a login of the program with this client id. `client`: SHA-256 of the client id. */
 export const isLoginOf = ({ login }: MadeToken, client: string): boolean =>
   login?.client === client;
 
-/** Moves the tokens of logins that have expired to the revoked ones. */
+/** Moves expired tokens of logins to the revoked tokens. */
 export function withoutExpired(stored: StoredTokens, now: number): StoredTokens {
   const due = Array.from(stored.made).filter(([, { login }]) => login && login.expiresAt <= now);
   if (due.length === 0) return stored;
@@ -106,7 +106,7 @@ export function withoutExpired(stored: StoredTokens, now: number): StoredTokens 
   return withRevoked({ ...stored, made }, gone, validIn(stored.configured, made));
 }
 
-/** The revoked tokens, those that are gone from the config, and made ones in whose place the config has another. */
+/** Returns the revoked tokens, those of the last known config, and created tokens that the config replaces. */
 export const revokedOf = (
   { revoked, configured, made }: StoredTokens,
   entries: ReadonlyMap<string, { readonly digest: string | undefined }>,
@@ -118,7 +118,7 @@ export const revokedOf = (
   ),
 ];
 
-/** Whether a digest is that of a token in the config or of a made one. */
+/** Returns a function that is true for the digest of a valid token, of the config or created by the hub. */
 export const validIn = (
   configured: StoredTokens['configured'],
   made: StoredTokens['made'],

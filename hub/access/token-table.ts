@@ -1,20 +1,20 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Principal } from '#policy';
 
-/** A token that the hub knows. */
+/** A valid or revoked token. */
 export type KnownToken = {
-  /** The client whose token it is or was. */
+  /** Name of the client that has or had the token. */
   readonly name: string;
-  /** Undefined: the token was revoked. */
+  /** Undefined if the token was revoked. */
   readonly principal: Principal | undefined;
 };
 
 /**
- * A token that a request presents. It depends on the head of the request alone, so the requests of a connection share one.
- * What was found for it is valid in that table only: a change of tokens makes another table.
+ * A token that a request presents. Requests of a connection with equal heads share one object. `found` caches the
+ * look-up in one table: a change of tokens creates another table.
  */
 export type PresentedToken = {
-  /** SHA-256 of the token. Never changed. */
+  /** SHA-256 of the token. Immutable. */
   readonly digest: Buffer;
   found?: { readonly table: object; readonly token: KnownToken };
 };
@@ -23,12 +23,12 @@ export type TokenTable = NonNullable<ReturnType<typeof createTokenTable>>;
 
 type TokenOwner = {
   readonly name: string;
-  /** SHA-256 in hex; undefined if the client has no token. */
+  /** SHA-256 of the token in hex; undefined if the client has no token. */
   readonly digest: string | undefined;
   readonly principal: Principal;
 };
 
-/** Finds tokens by their digests. Undefined if there are none, so that a hub without clients looks nothing up. */
+/** Creates a table that finds tokens by digest; undefined without tokens, so that calls skip the look-up. */
 export function createTokenTable(
   owners: readonly TokenOwner[],
   revoked: readonly { readonly name: string; readonly digest: string }[],
@@ -39,12 +39,12 @@ export function createTokenTable(
     known.set(keyOf(digest), { ...token, digest });
   };
   for (const { name, digest } of revoked) add(digest, { name, principal: undefined });
-  // A token that was revoked may be valid again.
+  // Valid tokens override revoked ones: a revoked token may be valid again.
   for (const { name, digest, principal } of owners)
     if (digest !== undefined) add(digest, { name, principal });
   if (known.size === 0) return undefined;
   const table = {
-    /** The time depends on the digest only, of which a token reveals nothing. */
+    /** Finds a token by its digest. The time of the look-up reveals nothing about the token, only about its digest. */
     find(presented: PresentedToken): KnownToken | undefined {
       const { digest, found } = presented;
       if (found?.table === table) return found.token;
@@ -57,14 +57,14 @@ export function createTokenTable(
   return table;
 }
 
-/** Digest of a token. */
+/** SHA-256 of a token. */
 export const digestOf = (token: string): Buffer => createHash('sha256').update(token).digest();
 
-/** A new token, and its digest in hex. */
+/** Creates a random token, and returns it with its SHA-256 in hex. */
 export function createToken(): { readonly token: string; readonly digest: string } {
   const token = randomBytes(32).toString('base64url');
   return { token, digest: digestOf(token).toString('hex') };
 }
 
-/** One character for each byte. */
+/** Key for maps: the digest as a string with one character per byte. */
 const keyOf = (digest: Buffer): string => digest.toString('latin1');

@@ -5,25 +5,25 @@ import { digestOf } from '../token-table.ts';
 import { createClientIds, readRegistration } from './login-client.ts';
 import { type LoginRequest, answerAddress, isOfHub, readLoginRequest } from './requests.ts';
 
-/** How long the token of a login works, in milliseconds: 90 days. */
+/** Lifetime of an access token from a login, in milliseconds: 90 days. */
 const loginTokenMs = 90 * 86_400_000;
-/** How long a code may take to its exchange, in milliseconds. */
+/** Lifetime of an authorization code, in milliseconds. */
 const codeMs = 60_000;
-/** How long a person may take to decide, in milliseconds. */
+/** Time that the owner has to allow or deny a login, in milliseconds. */
 const decisionMs = 10 * 60_000;
-/** The oldest is dropped. Only the owner's requests take a place. */
+/** Maximum number of pending login requests. The oldest is dropped. Only requests in the owner's browser are stored. */
 const maxRequests = 20;
-/** The oldest is dropped. Only the owner's decisions make one. */
+/** Maximum number of stored authorization codes. The oldest is dropped. Only a decision of the owner creates a code. */
 const maxCodes = 100;
 
-/** An error answer of OAuth (RFC 6749, section 5.2). */
+/** Error response of OAuth (RFC 6749, section 5.2). */
 type OAuthRefusal = { readonly error: string; readonly error_description: string };
 
-/** What the token endpoint answers (RFC 6749, section 5.1). */
+/** Successful response of the token endpoint (RFC 6749, section 5.1). */
 type Granted = {
   readonly access_token: string;
   readonly token_type: 'Bearer';
-  /** In seconds. */
+  /** Lifetime of the token, in seconds. */
   readonly expires_in: number;
 };
 
@@ -31,7 +31,7 @@ type Code = {
   readonly request: LoginRequest;
   readonly name: string;
   readonly until: number;
-  /** Digest of the token that it was exchanged for, in hex. */
+  /** SHA-256 in hex of the token that the code was exchanged for; undefined for an unused code. */
   readonly used: string | undefined;
 };
 
@@ -41,7 +41,7 @@ type Needs = {
   readonly log: Log;
   readonly audit: (line: {
     readonly action: 'client_login_allowed' | 'client_login_denied' | 'token_created';
-    /** Absent: the program itself. */
+    /** Name of the person who decided. Absent: the program itself did this. */
     readonly principal?: string;
     readonly target: string;
     readonly details: Readonly<Record<string, string>>;
@@ -51,15 +51,15 @@ type Needs = {
 export type HubAuthorization = ReturnType<typeof createAuthorization>;
 
 /**
- * The hub's own authorization server: it lets a program in as a client by name when the owner of the hub says so in a
- * browser (decisions/0042). A login is a code with PKCE S256, which is exchanged once for an opaque token. `secret`: the
- * secret of the hub.
+ * Creates the hub's OAuth authorization server. It gives a program a token as a named client when the owner allows it
+ * in a browser (decisions/0042). The code is bound by PKCE S256 and is exchanged once for an opaque token. `secret`:
+ * the secret of the hub, which signs client ids.
  */
 export function createAuthorization({ secret }: { readonly secret: Buffer }, needs: Needs) {
   const { clients, clock, log, audit } = needs;
   const ids = createClientIds(secret);
   const requests = new Map<string, { readonly request: LoginRequest; readonly until: number }>();
-  /** By their digests, so that the time of a look-up reveals nothing. */
+  /** Authorization codes by their digests, so that the time of a look-up reveals nothing about a code. */
   const codes = new Map<string, Code>();
 
   function pending(id: string): LoginRequest {
@@ -79,7 +79,7 @@ export function createAuthorization({ secret }: { readonly secret: Buffer }, nee
     return code;
   }
 
-  /** A code that comes twice may be stolen, so the token that it gave is revoked (RFC 6749, section 4.1.2). */
+  /** Revokes the token of a code that is used a second time, as the code may be stolen (RFC 6749, section 4.1.2). */
   async function revokeUsed({ name, used }: Code): Promise<void> {
     try {
       await clients.revoke(name, used);
@@ -90,7 +90,7 @@ export function createAuthorization({ secret }: { readonly secret: Buffer }, nee
   }
 
   return {
-    /** Registers a program at the origin of the hub that it uses. Stores nothing. */
+    /** Registers a program (RFC 7591). `issuer`: origin at which the program reaches the hub. Stores nothing. */
     register(body: unknown, issuer: string) {
       const read = readRegistration(body);
       if ('error' in read) return read;
@@ -105,15 +105,15 @@ export function createAuthorization({ secret }: { readonly secret: Buffer }, nee
       };
     },
     read: (query: URLSearchParams) => readLoginRequest(query, id => ids.read(id)),
-    /** Keeps a request for a decision, and returns the id that the decision must have. */
+    /** Stores a login request until the owner decides, and returns the id by which the decision refers to it. */
     ask(request: LoginRequest): string {
       const id = randomBytes(32).toString('base64url');
       setBounded(requests, id, { request, until: clock.monotonic() + decisionMs }, maxRequests);
       return id;
     },
-    /** The request with this id. Throws HUB_REQUEST_INVALID if it does not wait for a decision. */
+    /** Returns a pending login request by its id. Throws HUB_REQUEST_INVALID for an unknown or expired one. */
     pending,
-    /** A name for the program that it can have. */
+    /** Returns a client name that the program can have; empty if none of the tried names is free. */
     suggestName({ client, clientId }: LoginRequest): string {
       const base = nameFrom(client.name);
       const digest = digestOf(clientId).toString('hex');
@@ -123,10 +123,10 @@ export function createAuthorization({ secret }: { readonly secret: Buffer }, nee
       }
       return '';
     },
-    /** Why the program cannot have this name. */
+    /** Returns the reason why the program cannot have this client name; undefined if it can. */
     whyNot: ({ clientId }: LoginRequest, name: string) =>
       clients.whyNotByLogin(name, digestOf(clientId).toString('hex')),
-    /** Lets the program in. Returns the address that tells it. Throws HubError. */
+    /** Allows the login. Returns the redirect address with the authorization code. Throws HubError. */
     allow(id: string, name: string, principal: string): string {
       const request = pending(id);
       const why = clients.whyNotByLogin(name, digestOf(request.clientId).toString('hex'));
@@ -135,7 +135,7 @@ export function createAuthorization({ secret }: { readonly secret: Buffer }, nee
       audit({ action: 'client_login_allowed', principal, target: name, details: claims(request) });
       return answerAddress(request, { code: createCode(request, name) });
     },
-    /** Refuses the program. Returns the address that tells it. Throws HubError. */
+    /** Denies the login. Returns the redirect address with the error. Throws HubError. */
     deny(id: string, principal: string): string {
       const request = pending(id);
       requests.delete(id);
@@ -146,7 +146,7 @@ export function createAuthorization({ secret }: { readonly secret: Buffer }, nee
         error_description: 'The owner of the hub denied it',
       });
     },
-    /** Exchanges a code for a token (RFC 6749, section 4.1.3). A code is used up by any attempt. */
+    /** Exchanges a code for a token (RFC 6749, section 4.1.3). Any attempt uses up the code. */
     async exchange(form: URLSearchParams): Promise<Granted | OAuthRefusal> {
       const twice = [...form.keys()].find(
         name => name !== 'resource' && form.getAll(name).length > 1,
@@ -195,7 +195,7 @@ function whyNotExchanged(
   if (now >= until) return refusal('invalid_grant', 'the code has expired');
   if (form.get('client_id') !== request.clientId)
     return refusal('invalid_grant', 'the code is of another client');
-  // Requests of OAuth 2.1 have none, as PKCE proves more.
+  // OAuth 2.1 omits redirect_uri here, as PKCE replaces this check. OAuth 2.0 clients send it.
   const redirect = form.get('redirect_uri');
   if (redirect !== null && redirect !== request.redirect)
     return refusal('invalid_grant', 'the code was sent to another redirect_uri');
@@ -212,7 +212,7 @@ function isVerifier(verifier: string, challenge: string): boolean {
   return timingSafeEqual(Buffer.from(digest), Buffer.from(challenge));
 }
 
-/** The first part of a name that a program calls itself, as a name of a client: `claude-code` of `Claude Code (hub)`. */
+/** Derives a client name from the name that a program claims: `claude-code` from `Claude Code (hub)`. */
 function nameFrom(claimed: string): string {
   const words = claimed
     .replace(/\(.*/s, '')
@@ -223,7 +223,7 @@ function nameFrom(claimed: string): string {
   return words === '' ? 'program' : words;
 }
 
-/** What the audit log says of a program: its own claims. */
+/** Details about a program for the audit log. The program claims them itself. */
 const claims = ({ client, redirect }: LoginRequest) => ({
   program: client.name,
   redirect: redirect.split('?')[0] ?? '',

@@ -2,9 +2,9 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { isObject, tryParseJson } from '#core';
 import { isLocalRedirect } from './redirects.ts';
 
-/** A program that registered itself (RFC 7591). All of it but `issuer` is its own claim. */
+/** A program that registered itself (RFC 7591). All fields but `issuer` are claims of the program. */
 export type LoginClient = {
-  /** What it calls itself; empty if it has no name. */
+  /** Name that the program gave; empty if it gave none. */
   readonly name: string;
   readonly redirects: readonly string[];
   /** Origin of the hub at which it registered. */
@@ -13,12 +13,12 @@ export type LoginClient = {
 
 const maxNameChars = 80;
 const maxRedirects = 5;
-/** Longer than any id that the hub makes. */
+/** Maximum length of a client id that is parsed. The hub creates only shorter ids. */
 const maxIdChars = 4_096;
 
 /**
- * Ids of programs. An id contains the registration, signed with the secret of the hub: a registration takes no memory, so
- * there is nothing to fill, and nothing that a restart or a revoked login could forget while the program still has its id.
+ * Creates and reads client ids. An id contains the registration, signed with the secret of the hub. So registrations
+ * need no memory that a program could fill, and an id stays valid after a restart of the hub or a revoked login.
  */
 export function createClientIds(secret: Buffer) {
   const sign = (text: string) =>
@@ -28,7 +28,7 @@ export function createClientIds(secret: Buffer) {
       const text = Buffer.from(JSON.stringify([name, issuer, ...redirects])).toString('base64url');
       return `${text}.${sign(text).toString('base64url')}`;
     },
-    /** Undefined for an id that this hub did not make. */
+    /** Returns the registration in a client id; undefined for an id that this hub did not create. */
     read(id: string): LoginClient | undefined {
       const [text = '', signature = '', ...more] = id.length > maxIdChars ? [] : id.split('.');
       const given = Buffer.from(signature, 'base64url');
@@ -44,8 +44,8 @@ export function createClientIds(secret: Buffer) {
 }
 
 /**
- * The name and the redirect addresses in the body of a registration. Only addresses on this machine are kept, as RFC 7591
- * (section 2) allows: clients register some of web services beside them. Returns why nothing can be registered otherwise.
+ * Returns the name and the redirect addresses of a registration request, or an error response. Only addresses on this
+ * machine are registered, as RFC 7591 (section 2) allows: some clients also send addresses of web services.
  */
 export function readRegistration(
   body: unknown,
@@ -62,7 +62,7 @@ export function readRegistration(
   return { name: typeof given === 'string' ? plainText(given) : '', redirects };
 }
 
-/** A text without characters that are invisible or change the direction of others, and of bounded length. */
+/** Removes characters that are invisible or change the text direction, and limits the length. */
 const plainText = (text: string) =>
   text
     .slice(0, maxNameChars * 4)

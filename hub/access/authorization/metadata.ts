@@ -1,4 +1,4 @@
-/** Paths of the authorization server. The decision is a page of the dashboard, whose login it needs. */
+/** Paths of the authorization server. `authorize` is a page of the dashboard, as the decision needs a login there. */
 export const authorizationPaths = {
   resource: '/.well-known/oauth-protected-resource',
   server: '/.well-known/oauth-authorization-server',
@@ -9,14 +9,14 @@ export const authorizationPaths = {
 
 const endpoint = /^\/(?:mcp|sse)(?:\/@?[\w.~-]+)?/;
 
-/** The path of the MCP endpoint that a path belongs to; undefined for a path of none. */
+/** Returns the path of the MCP endpoint that a request path belongs to; undefined if it belongs to none. */
 export function endpointPathOf(path: string): string | undefined {
   const [found] = endpoint.exec(path) ?? [];
   const next = found === undefined ? '' : path.slice(found.length);
   return next === '' || next.startsWith('/') || next.startsWith('?') ? found : undefined;
 }
 
-/** Metadata of an endpoint (RFC 9728). `origin`: that by which the client reaches the hub. */
+/** Returns the metadata of an MCP endpoint (RFC 9728). `origin`: origin at which the client reaches the hub. */
 export const resourceMetadata = (origin: string, path: string) => ({
   resource: `${origin}${path}`,
   authorization_servers: [origin],
@@ -24,7 +24,7 @@ export const resourceMetadata = (origin: string, path: string) => ({
   resource_name: 'AgentHub',
 });
 
-/** Metadata of the authorization server (RFC 8414). */
+/** Returns the metadata of the authorization server (RFC 8414). */
 export const serverMetadata = (origin: string) => ({
   issuer: origin,
   authorization_endpoint: `${browserOrigin(origin)}${authorizationPaths.authorize}`,
@@ -38,6 +38,6 @@ export const serverMetadata = (origin: string) => ({
   authorization_response_iss_parameter_supported: true,
 });
 
-/** Browsers log in to the dashboard at localhost (`agenthub open`), and a cookie is of one host name. */
+/** Replaces a loopback address by localhost: `agenthub open` logs in there, and cookies belong to one host name. */
 const browserOrigin = (origin: string): string =>
   origin.replace(/^(https?:\/\/)(?:127\.0\.0\.1|\[::1\])(?=:|$)/, '$1localhost');

@@ -1,19 +1,19 @@
-/** Longer ones are not registered. */
+/** Maximum length of a redirect address that can be registered. */
 const maxChars = 300;
 
-/** Redirect addresses with a scheme of their own, of clients that register no others. */
+/** Allowed redirect addresses with a private-use scheme. Their clients register only these addresses. */
 const ofApps: ReadonlySet<string> = new Set(['cursor://anysphere.cursor-mcp/oauth/callback']);
 
 /**
- * Whether a program on this machine can have this redirect address: on loopback by http (RFC 8252, section 7.3), or one of
- * the known schemes. Any other address would send the code of a login somewhere else.
+ * True if a program on this machine may register this redirect address: http on loopback (RFC 8252, section 7.3), or a
+ * known private-use scheme. Any other address could send the authorization code to another machine.
  */
 export function isLocalRedirect(address: string): boolean {
   if (address.length > maxChars || !/^[\x21-\x7e]+$/.test(address)) return false;
   return ofApps.has(address) || loopbackUrl(address) !== undefined;
 }
 
-/** Whether an address is a registered one. Loopback addresses may have any port (RFC 8252, section 7.3). */
+/** True if a redirect address is registered. Loopback addresses may have any port (RFC 8252, section 7.3). */
 export const isRegistered = (address: string, registered: readonly string[]): boolean =>
   isLocalRedirect(address) &&
   (registered.includes(address) ||
@@ -24,7 +24,7 @@ export const isRegistered = (address: string, registered: readonly string[]): bo
       );
     }));
 
-/** Whether a host name is this machine, with IPv6 in brackets. */
+/** True for the host name of a loopback address, with IPv6 in brackets. */
 export const isLoopback = (hostname: string): boolean =>
   hostname === 'localhost' || hostname === '[::1]' || /^127(?:\.\d{1,3}){3}$/.test(hostname);
 

@@ -1,21 +1,21 @@
 import type { LoginClient } from './login-client.ts';
 import { isLoopback, isRegistered } from './redirects.ts';
 
-/** A request of a program to be let in, as a browser brings it (RFC 6749, section 4.1.1). */
+/** Authorization request of a program, which a browser sends (RFC 6749, section 4.1.1). */
 export type LoginRequest = {
   readonly clientId: string;
   readonly client: LoginClient;
   readonly redirect: string;
   readonly state: string | undefined;
-  /** SHA-256 of the verifier in base64url (RFC 7636). */
+  /** PKCE challenge: SHA-256 of the verifier in base64url (RFC 7636). */
   readonly challenge: string;
 };
 
 type ReadRequest =
   | { readonly kind: 'asked'; readonly request: LoginRequest }
-  /** Nothing may be sent to its redirect address. */
+  /** The redirect address cannot be trusted, so the error is shown in the browser only. */
   | { readonly kind: 'invalid'; readonly message: string }
-  /** `redirect` tells the program. */
+  /** `redirect`: address that reports the error to the program. */
   | { readonly kind: 'refused'; readonly redirect: string; readonly message: string };
 
 const maxStateChars = 2_048;
@@ -28,7 +28,7 @@ const once = [
   'code_challenge_method',
 ] as const;
 
-/** Reads the query of a request to be let in. */
+/** Parses the query of an authorization request. */
 export function readLoginRequest(
   query: URLSearchParams,
   findClient: (id: string) => LoginClient | undefined,
@@ -65,7 +65,7 @@ export function readLoginRequest(
   return { kind: 'asked', request: { ...request, challenge } };
 }
 
-/** The address at which the program gets an answer, with the issuer (RFC 9207). */
+/** Returns the redirect address with the answer, the state and the issuer (RFC 9207). */
 export function answerAddress(
   { redirect, state, client }: Pick<LoginRequest, 'redirect' | 'state' | 'client'>,
   answer: Readonly<Record<string, string>>,
@@ -81,8 +81,8 @@ export function answerAddress(
 }
 
 /**
- * Whether a resource indicator (RFC 8707) is an endpoint of the hub at this origin. All loopback names are one host: a
- * program may have registered under another of them.
+ * True if a resource indicator (RFC 8707) is an MCP endpoint of the hub at this origin. All loopback names are equal,
+ * as a program may have registered with another of them.
  */
 export function isOfHub(resource: string, issuer: string): boolean {
   const [asked, own] = [URL.parse(resource), URL.parse(issuer)];
