@@ -8,10 +8,10 @@ import { type AuditFilter, type AuditPage, type PageOptions, isDenied, readPage 
 import { type AuditReport, verifyAudit } from './verify.ts';
 import { createWaitingLines } from './waiting-lines.ts';
 
-/** `audit` of the config. */
+/** The section `audit` of the config. */
 export type AuditOptions = FileLimits & {
   readonly enabled: boolean;
-  /** What happens to calls while no line can be written. */
+  /** Whether calls are refused or continue while the audit log cannot be written. */
   readonly onFailure: 'refuse' | 'continue';
 };
 
@@ -22,7 +22,7 @@ export type AuditNeeds = BodyNeeds & {
   readonly hubVersion: string;
 };
 
-/** Whether lines are written, for `/health`. */
+/** State of the audit log for `/health`. `lost`: number of lines that could not be written. */
 export type AuditStatus =
   | { readonly kind: 'off' }
   | { readonly kind: 'up' }
@@ -31,22 +31,22 @@ export type AuditStatus =
 /** The audit log: one line for each call, refusal and administrative change. */
 export type Audit = ReturnType<typeof createAudit>;
 
-/** Time for which lines are gathered into one write, in milliseconds. */
+/** Delay for which lines are collected before they are written, in milliseconds. */
 const gatherMs = 100;
-/** Maximum time after a write until its lines survive a power failure, in milliseconds. */
+/** Maximum time after a write until its lines are synced to disk, in milliseconds. */
 const syncMs = 1_000;
-/** Interval between attempts to write again, in milliseconds. */
+/** Interval of retries after a failed write, in milliseconds. */
 const retryMs = 1_000;
 
-/** Methods that get a line only if they are refused: they use nothing of a server, and clients repeat them. */
+/** Methods that are audited only if they are refused: they use nothing of a server, and clients repeat them often. */
 const unaudited: ReadonlySet<string> = new Set(
   `initialize logging/setLevel ping prompts/list resources/list resources/templates/list server/discover
    tasks/get tasks/list tools/list`.split(/\s+/),
 );
 
 /**
- * Creates the audit log in a folder. Recording a line only queues it. A service of the app: start it first and stop it
- * last. `options` is read at each use, so that a reload applies.
+ * Creates the audit log in a folder. Recording a line only queues it. As a service of the app, it is started first and
+ * stopped last. `options` is read at each use, so that a reload of the config takes effect.
  */
 export function createAudit(folder: string, options: () => AuditOptions, needs: AuditNeeds) {
   const { clock, log } = needs;
@@ -67,12 +67,12 @@ export function createAudit(folder: string, options: () => AuditOptions, needs: 
   let writeDue: Timer | undefined;
   let syncDue: Timer | undefined;
   let isRunning = false;
-  /** Full pages will be written without waiting for further lines. */
+  /** True if a write of the full pages is queued. It does not wait for further lines. */
   let isWriteQueued = false;
-  /** Operations on the files, one after the other. Never rejects. */
+  /** Operations on the files, which run one after the other. Never rejects. */
   let working: Promise<void> = Promise.resolve();
 
-  /** Adds a line after those of the calls before it. */
+  /** Adds a line after the lines of all earlier calls. */
   function add(members: Buffer): void {
     calls.drain();
     addLine(...copyOf(members));
@@ -104,7 +104,7 @@ export function createAudit(folder: string, options: () => AuditOptions, needs: 
 
   const flush = () => (working = working.then(() => writePages(false)));
 
-  /** Never rejects. */
+  /** Writes the queued pages; with `onlyFull`, only the full ones. Never rejects. */
   async function writePages(onlyFull: boolean): Promise<void> {
     if (!onlyFull) calls.drain();
     if (!lines.isChained && lines.unwritten === 0) return;
@@ -121,20 +121,20 @@ export function createAudit(folder: string, options: () => AuditOptions, needs: 
     }
   }
 
-  /** Calls that are refused while no line can be written need room for the lines of those before them. */
+  /** With `refuse`, disk space is reserved for the lines of calls that were answered before the disk became full. */
   const isReserveWanted = () => isOn() && options().onFailure === 'refuse';
 
-  /** Holds the reserve, and repeats a sync that failed. Rejects if the disk has too little room, or fails again. */
+  /** Reserves disk space, and repeats a failed sync. Rejects if the disk is too full, or the sync fails again. */
   async function settle(): Promise<void> {
-    // A hub that ends needs no room for further lines.
+    // A stopping hub needs no space for further lines.
     if (isRunning) await files.reserve.keep(isReserveWanted());
     if (failure === undefined) return;
-    // This does not show that earlier lines are on the disk: Linux reports pages that it lost once (fsync(2)).
+    // A successful sync does not prove that earlier lines are on disk: Linux reports lost pages only once (fsync(2)).
     await files.sync();
     recovered();
   }
 
-  /** Writes a page. Resolves to whether it began a file. */
+  /** Writes a page. Resolves with true if it started a new file. */
   async function append(page: SealedPage): Promise<boolean> {
     const isNew = await files.append(page);
     written.fire(page.bytes.subarray(0, page.length));
@@ -152,7 +152,7 @@ export function createAudit(folder: string, options: () => AuditOptions, needs: 
     lines.continueFrom(end, [...(tornBytes > 0 ? [torn] : []), ...(gap ? [gap] : [])]);
   }
 
-  /** Removes the oldest files. The line that says so is written first, with a page that waits. */
+  /** Removes the oldest files. A line about the removal is written first, with the waiting page. */
   async function removeSurplus(): Promise<void> {
     const { paths, through } = await files.surplus();
     if (paths.length === 0) return;
@@ -195,16 +195,16 @@ export function createAudit(folder: string, options: () => AuditOptions, needs: 
   }
 
   return {
-    /** Tries again first, if the last write failed. */
+    /** Returns the state of the audit log. After a failed write, tries to write first. */
     async status(): Promise<AuditStatus> {
       if (failure !== undefined) await flush();
       if (failure !== undefined) return { kind: 'failing', reason: failure, lost: lines.lost };
       return { kind: isOn() ? 'up' : 'off' };
     },
-    /** Whether calls of this method must be refused now, because their lines cannot be written. */
+    /** True if calls of this method must be refused, because their lines cannot be written. */
     refuses: (method: string): boolean =>
       failure !== undefined && isOn() && options().onFailure === 'refuse' && !unaudited.has(method),
-    /** Queues the line of a call, if it gets one. Copies what it keeps. */
+    /** Queues the line of a call, if its method is audited. Copies the arguments. */
     recordCall(call: AuditedCall, principal: string, args: ArgumentsText | undefined): void {
       if (!isOn() || (unaudited.has(call.method) && !isDenied(call.outcome))) return;
       calls.add(call, principal, args);
@@ -216,9 +216,9 @@ export function createAudit(folder: string, options: () => AuditOptions, needs: 
     recordRefusal: (refusal: AuditedRefusal): void => {
       if (isOn()) add(bodies.refusal(refusal, clock.now()));
     },
-    /** Fires with new lines, once they are written. The buffer is overwritten later. */
+    /** Fires with lines that have been written. The buffer is reused afterwards. */
     written: written.event,
-    /** Lines that match a filter, newest first. */
+    /** Returns lines that match a filter, the newest first. */
     async list(filter: AuditFilter, page: PageOptions): Promise<AuditPage> {
       await flush();
       return await readPage(folder, filter, page);
@@ -227,19 +227,19 @@ export function createAudit(folder: string, options: () => AuditOptions, needs: 
       await flush();
       return await verifyAudit(folder);
     },
-    /** Drops redacted texts, because other secrets are known now. */
+    /** Clears the cache of redacted texts. Call it when the hub learns of other secrets. */
     forgetTexts: () => bodies.forget(),
     async start(): Promise<void> {
       isRunning = true;
       if (isOn()) add(bodies.log('hub_started', clock.now(), { version: needs.hubVersion }));
       await flush();
     },
-    /** Writes what waits, if possible. */
+    /** Writes a line about the stop and all waiting lines, if possible, and closes the files. */
     async stop(): Promise<void> {
       if (isOn()) add(bodies.log('hub_stopped', clock.now(), {}));
       await close();
     },
-    /** As `stop`, without a line about the hub: for a log that was not started. */
+    /** Like `stop`, but without a line about the hub: for a log that was not started. */
     close,
   };
 }

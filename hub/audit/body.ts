@@ -3,26 +3,26 @@ import { createTexts } from './texts.ts';
 
 /** An administrative change. */
 export type AuditedChange = {
-  /** What was done, such as `server_restart`. */
+  /** Name of the action, such as `server_restart`. */
   readonly action: string;
-  /** Policy name of who did it; undefined for the hub itself and for edited files. */
+  /** Policy name of the principal who made the change; undefined for the hub itself and for edited files. */
   readonly principal: string | undefined;
-  /** Name of what was changed, such as a server. */
+  /** Name of the changed object, such as a server. */
   readonly target?: string | undefined;
   readonly outcome: string;
-  /** What changed: names only. Secrets in it are redacted. */
+  /** Names of what changed, without values. Secrets are redacted. */
   readonly details?: object | undefined;
 };
 
 /** A request that was refused before it became a call. */
 export type AuditedRefusal = {
   readonly address: string;
-  /** Absent: the connection was refused before its first request. */
+  /** Absent if the connection was refused before its first request. */
   readonly method?: string | undefined;
   readonly path?: string | undefined;
   readonly status: number;
   readonly reason: string;
-  /** Refused requests since the last line of this kind that have no line of their own. */
+  /** Number of refused requests since the last such line that got no line of their own. */
   readonly unlogged: number;
 };
 
@@ -33,10 +33,10 @@ export type BodyNeeds = {
   };
 };
 
-/** Longer details are left out, in characters. */
+/** Maximum length of the details of a change as JSON, in characters. Longer details are omitted. */
 const maxDetails = 8_192;
 
-/** Creates the functions that write the members of a line, without `seq` and `previous`. */
+/** Creates the functions that write the JSON members of audit lines, except `seq` and `previous`. */
 export function createBodies({ redaction }: BodyNeeds) {
   const texts = createTexts(redaction.text);
   const { member } = texts;
@@ -59,12 +59,12 @@ export function createBodies({ redaction }: BodyNeeds) {
           member('reason', refusal.reason) +
           (refusal.unlogged > 0 ? `,"unlogged_before":${refusal.unlogged}` : ''),
       ),
-    /** A line of the log about itself. */
+    /** Returns the members of a line about the audit log or the hub itself. */
     log: (action: string, at: number, details: object): Buffer =>
       Buffer.from(
         `${timeOf(at)},"kind":"log",${JSON.stringify({ action, ...details }).slice(1, -1)}`,
       ),
-    /** Drops what was redacted, because other secrets are known now. */
+    /** Clears the caches of redacted texts. Call it when the hub learns of other secrets. */
     forget() {
       texts.forget();
       calls.forget();

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { writeMilliseconds, writeShort, writeThree } from '#core';
 import { type Texts, maxText } from './texts.ts';
 
-/** A call that was answered. */
+/** An answered call. */
 export type AuditedCall = {
   readonly method: string;
   readonly name: string | undefined;
@@ -12,17 +12,17 @@ export type AuditedCall = {
   readonly at: number;
   readonly tookMs: number;
   readonly outcome: string;
-  /** One constant for each rule. */
+  /** Decision of the policy. One constant object for each rule, so it is compared by identity. */
   readonly decision?: { readonly action: string; readonly rule: string | undefined };
 };
 
 /**
- * The members of the line of a call as bytes, with those of its client and name, up to the hash of the arguments. Its
- * session and second are those of the line that was written last.
+ * The members of a call's line as bytes, up to the hash of the arguments. Calls with the same client, name and outcome
+ * share it. Its session and time are those of the last line that was written with it.
  */
 export type LineTemplate = {
   bytes: Buffer;
-  /** Length of the members before `session`, in bytes. They are the same in all lines of a template. */
+  /** Number of bytes before the member `session`. They are equal in all lines of the template. */
   readonly sharedBytes: number;
   session: string | undefined;
   second: number;
@@ -36,24 +36,24 @@ type Shared = Pick<AuditedCall, 'method' | 'name' | 'server' | 'client' | 'outco
   readonly template: LineTemplate;
 };
 
-/** Bound of the cache of shared members, which is cleared when full. */
+/** Maximum number of cached templates. The cache is cleared when full. */
 const maxShared = 2_000;
-/** Bound for the hash of the arguments and the duration, in bytes. */
+/** Maximum size of the hash of the arguments and the duration, in bytes. */
 const maxOtherBytes = 128;
 
 const timeMember = '"at":"';
-/** A line begins with its time in UTC, of which the template has the second. */
+/** Offset of the milliseconds. A line begins with its time in UTC; the template contains the time up to the second. */
 const timeEnd = timeMember.length + '2026-01-01T00:00:00.'.length;
 const argumentsMember = ',"arguments_sha256":"';
 const durationMember = Buffer.from(',"duration_ms":');
 const quote = 0x22;
 
 /**
- * Creates the function that writes the members of the line of a call. It writes bytes into the page of the line and no
- * strings, and copies what the call shares with earlier ones: there is a line for each call, while it is answered.
+ * Creates the function that writes the members of a call's line. As each call gets a line while it is answered, the
+ * function writes bytes straight into the page, creates no strings, and copies the members that calls share.
  */
 export function createCallBodies({ member }: Pick<Texts, 'member'>) {
-  /** Shared parts of lines, by principal and then by name. */
+  /** Templates by principal, then by name of the tool, prompt or resource. */
   const shared = new Map<string, Map<string | undefined, Shared>>();
   let sharedCount = 0;
   let last: Shared | undefined;
@@ -71,7 +71,7 @@ export function createCallBodies({ member }: Pick<Texts, 'member'>) {
     const bytes = Buffer.from(text);
     const template = { bytes, sharedBytes: bytes.length, session: undefined, second: 0 };
     const made = { method, name, server, client, outcome, decision, principal, template };
-    // Others keep longer texts than a line has.
+    // A cached entry would keep texts in memory that are longer than those in its line.
     if ([method, name, client].every(one => one === undefined || one.length <= maxText)) keep(made);
     return made;
   }
@@ -92,15 +92,15 @@ export function createCallBodies({ member }: Pick<Texts, 'member'>) {
   }
 
   return {
-    /** `principal` is a policy name. */
+    /** Returns the template for the line of a call. `principal` is a policy name. */
     templateOf: (call: AuditedCall, principal: string): LineTemplate =>
       sharedOf(call, principal).template,
-    /** Bound for the length of what `write` writes, in bytes. */
+    /** Returns the maximum number of bytes that `write` writes for a template. */
     maxBytes(template: LineTemplate, session: string): number {
       if (template.session !== session) setSession(template, session);
       return template.bytes.length + maxOtherBytes;
     },
-    /** Writes the members of a call, and returns the position after them. `args` is the text of the arguments. */
+    /** Writes the members of a call at `start`, and returns the end position. `args`: JSON text of the arguments. */
     write(
       to: Buffer,
       start: number,
@@ -122,7 +122,7 @@ export function createCallBodies({ member }: Pick<Texts, 'member'>) {
         tookMs,
       );
     },
-    /** Drops the cache, because other secrets are known now. */
+    /** Clears the cache of templates. Call it when the hub learns of other secrets. */
     forget,
   };
 }

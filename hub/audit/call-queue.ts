@@ -1,13 +1,13 @@
 import type { AuditedCall, CallBodies, LineTemplate } from './call-bodies.ts';
 import type { WriteMembers } from './pages.ts';
 
-/** Maximum number of waiting calls. More would delay the call that writes their lines. */
+/** Maximum number of waiting calls. A larger queue would delay the call that drains it. */
 const maxCalls = 128;
 const maxArgumentBytes = 64 * 1024;
-/** Longer arguments do not wait: to hash them takes longer than to reach the code that does it. */
+/** Maximum size of arguments that are queued, in bytes. Larger ones are hashed at once, as hashing dominates then. */
 const maxWaitingArguments = 2 * 1024;
 
-/** The text of the arguments of a call, as a part of its message. */
+/** Arguments of a call: a range of bytes in its message. */
 export type ArgumentsText = {
   readonly message: Buffer;
   readonly start: number;
@@ -15,8 +15,8 @@ export type ArgumentsText = {
 };
 
 /**
- * The answered calls whose lines are not made yet, in preallocated arrays. To make many lines at once takes a third of
- * the time, because between two calls the processor has forgotten the code.
+ * Creates the queue of answered calls whose lines are not built yet, in preallocated arrays. Building many lines at
+ * once takes a third of the time, as the code stays in the processor's cache.
  */
 export function createCallQueue(
   bodies: CallBodies,
@@ -29,7 +29,7 @@ export function createCallQueue(
   const argumentBytes = Buffer.allocUnsafeSlow(maxArgumentBytes);
   let count = 0;
   let used = 0;
-  /** The call whose line is being made. */
+  /** Index of the call whose line is being built. */
   let current = 0;
   let template: LineTemplate | undefined;
   const numbersOf = { at: 0, tookMs: 0, session: '' };
@@ -44,7 +44,7 @@ export function createCallQueue(
     return bodies.write(to, start, numbersOf, template, args);
   }
 
-  /** Makes the lines of all waiting calls. */
+  /** Builds the lines of all waiting calls. */
   function drain(): void {
     const waiting = count;
     count = 0;
@@ -56,7 +56,7 @@ export function createCallQueue(
   }
 
   return {
-    /** `principal` is a policy name. Copies what it keeps. */
+    /** Queues a call. `principal` is a policy name. Copies the arguments. */
     add(call: AuditedCall, principal: string, args: ArgumentsText | undefined): void {
       const members = bodies.templateOf(call, principal);
       const length = args ? args.end - args.start : 0;

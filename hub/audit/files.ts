@@ -14,35 +14,35 @@ import type { SealedPage } from './pages.ts';
 import { createReserve } from './reserve.ts';
 
 export type FileLimits = {
-  /** A file that would grow beyond it is followed by another, in bytes. */
+  /** Maximum size of a log file in bytes. The log continues in a new file. */
   readonly maxBytes: number;
-  /** A file whose first line is older is followed by another. */
+  /** Maximum age of the first line of a log file, in milliseconds. The log continues in a new file. */
   readonly maxAgeMs: number;
-  /** Number of files. Older ones are removed. */
+  /** Maximum number of log files. The oldest ones are removed. */
   readonly keep: number;
 };
 
 export type AuditFilesNeeds = {
   readonly clock: Pick<Clock, 'now'>;
   readonly limits: () => FileLimits;
-  /** Makes the names of new files survive a power failure. Never rejects. */
+  /** Syncs a folder, so that the names of new files survive a power failure. Never rejects. */
   readonly syncFolder: (path: string) => Promise<void>;
 };
 
-/** What was found in the folder, for a line that says so. */
+/** End of the log as found in its folder. The caller adds lines about a torn line and missing lines. */
 type LogEnd = {
-  /** The last line, which the next one continues. */
+  /** Position of the last line, at which the log continues. */
   readonly end: Position;
   readonly tornBytes: number;
-  /** Lines that were on the disk and are missing now. Their numbers are not used again. */
+  /** Numbers of lines that were once on disk and are missing now. They are not used again. */
   readonly missing: { readonly from: number; readonly through: number } | undefined;
 };
 
 type Current = { readonly handle: FileHandle; size: number; readonly beganAt: number };
 
 /**
- * The files of the audit log. Not for concurrent use: wait for each operation. After an operation rejected, the next one
- * opens the last file again and cuts off what a failed write left.
+ * Creates the files of the audit log. Not for concurrent use: wait for each operation. After a rejected operation, the
+ * next one reopens the last file and truncates what the failed write left.
  */
 export function createAuditFiles(folder: string, needs: AuditFilesNeeds) {
   const { clock, limits } = needs;
@@ -52,13 +52,13 @@ export function createAuditFiles(folder: string, needs: AuditFilesNeeds) {
   let isDirty = false;
   const reserve = createReserve(reserveFileOf(folder));
 
-  /** Opens the last file, and cuts off a torn line. */
+  /** Opens the last file, and truncates a torn line. */
   async function openEnd(): Promise<LogEnd> {
     await mkdir(folder, { recursive: true, mode: 0o700 });
     head ??= await openHead();
     const { last = beginning, file, tornBytes } = await openLast();
     const stored = await readHead(folder);
-    // A changed last line does not match the next line.
+    // With equal numbers, the stored hash is used: if the last line was changed, it does not match the next line.
     end = stored && stored.seq >= last.seq ? stored : last;
     current = file ?? (await openFile(end.seq + 1));
     const missing = end.seq > last.seq ? { from: last.seq + 1, through: end.seq } : undefined;
@@ -66,12 +66,12 @@ export function createAuditFiles(folder: string, needs: AuditFilesNeeds) {
   }
 
   async function openHead(): Promise<FileHandle> {
-    // A file opened for appending cannot be written at a position.
+    // `write` at a position needs the mode `r+`, which does not create the file.
     await (await open(headFileOf(folder), 'a', 0o600)).close();
     return await open(headFileOf(folder), 'r+');
   }
 
-  /** Opens the last file, and finds the last line. A crash may leave files without one. */
+  /** Opens the last file, and finds the last line of the log. A crash may leave files without complete lines. */
   async function openLast() {
     let file: Current | undefined;
     let tornBytes = 0;
@@ -99,7 +99,7 @@ export function createAuditFiles(folder: string, needs: AuditFilesNeeds) {
     return { handle, size: 0, beganAt: clock.now() };
   }
 
-  /** Closes the file and opens the next one. */
+  /** Closes a file and opens the next one. */
   async function rotate(file: Current): Promise<Current> {
     await sync();
     current = undefined;
@@ -125,7 +125,7 @@ export function createAuditFiles(folder: string, needs: AuditFilesNeeds) {
     return current ?? (await openFile(end.seq + 1));
   }
 
-  /** Writes lines. If it rejects, none of them is in the log. Returns whether it began a file. */
+  /** Writes a page. Resolves with true if it started a new file. If it rejects, no line of the page is in the log. */
   async function write(page: SealedPage): Promise<boolean> {
     const text = page.bytes.subarray(0, page.length);
     let file = current ?? (await openAgain());
@@ -146,12 +146,12 @@ export function createAuditFiles(folder: string, needs: AuditFilesNeeds) {
   }
 
   return {
-    /** Finds the end of the log. Call it first, until it succeeds. */
+    /** Finds the end of the log. Must succeed before anything is appended. */
     open: openEnd,
     reserve,
     /**
-     * Writes lines that continue the log, on a full disk into the reserve. If it rejects, none of them is in the log.
-     * Returns whether it began a file.
+     * Writes a page, and releases the reserve if the disk is full. Resolves with true if it started a new file. If it
+     * rejects, no line of the page is in the log.
      */
     async append(page: SealedPage): Promise<boolean> {
       try {
@@ -161,7 +161,7 @@ export function createAuditFiles(folder: string, needs: AuditFilesNeeds) {
         throw error;
       }
     },
-    /** The files that are too many, and the number of their last line. Remove them once a line says so. */
+    /** Returns the oldest files above the limit, and the number of their last line. Log a line before removing them. */
     async surplus(): Promise<{ readonly paths: readonly string[]; readonly through: number }> {
       const files = await listFiles(folder);
       const paths = files.slice(0, Math.max(0, files.length - limits().keep)).map(one => one.path);
@@ -170,7 +170,7 @@ export function createAuditFiles(folder: string, needs: AuditFilesNeeds) {
     async remove(paths: readonly string[]): Promise<void> {
       for (const path of paths) await rm(path, { force: true });
     },
-    /** Resolves when all lines survive a power failure. */
+    /** Resolves when all written lines are synced to disk. */
     sync,
     async close(): Promise<void> {
       try {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { ignoreMissing, isObject, tryParseJson } from '#core';
 import { type Position, hashOf, maxBlockLines, parseLine } from './chain.ts';
 
-/** A file of the log. Its name holds the number of its first line. */
+/** A file of the audit log. `firstSeq`, the number of its first line, is part of its name. */
 type AuditFile = { readonly path: string; readonly firstSeq: number };
 
 const namePattern = /^audit-(\d{12})\.jsonl$/;
@@ -11,7 +11,7 @@ const namePattern = /^audit-(\d{12})\.jsonl$/;
 export const pathOf = (folder: string, firstSeq: number): string =>
   join(folder, `audit-${String(firstSeq).padStart(12, '0')}.jsonl`);
 
-/** The files of a folder, oldest first. Empty if there is no folder. */
+/** Returns the log files of a folder, the oldest first; none if the folder does not exist. */
 export async function listFiles(folder: string): Promise<readonly AuditFile[]> {
   const names = await readdir(folder).catch(ignoreMissing);
   return (names ?? [])
@@ -23,19 +23,19 @@ export async function listFiles(folder: string): Promise<readonly AuditFile[]> {
 }
 
 /**
- * The file with the position of a line that is on the disk, written after each sync. It shows that lines are missing at
- * the end of the log.
+ * Path of the file with the position of the last synced line, which is written after each sync. A check compares it
+ * with the log to notice lines that are missing at the end.
  */
 export const headFileOf = (folder: string): string => join(folder, 'head');
 
-/** The file that keeps room for lines, see `reserve.ts`. */
+/** Path of the file that reserves disk space, see `reserve.ts`. */
 export const reserveFileOf = (folder: string): string => join(folder, 'reserve');
 
-/** Always of one length, so that it is replaced by one write. */
+/** Returns the text of the head file. Its length is constant, so one write replaces it. */
 export const headText = ({ seq, hash }: Position): string =>
   `{"seq":"${String(seq).padStart(12, '0')}","hash":"${hash}"}\n`;
 
-/** Undefined if there is no head, or it cannot be read. */
+/** Reads the position in the head file; undefined if the file is missing or damaged. */
 export async function readHead(folder: string): Promise<Position | undefined> {
   const text = await readFile(headFileOf(folder), 'utf8').catch(ignoreMissing);
   const value = text === undefined ? undefined : tryParseJson(text);
@@ -47,22 +47,22 @@ export async function readHead(folder: string): Promise<Position | undefined> {
 }
 
 const lineFeed = 0x0a;
-/** No line and no block is longer, in bytes. */
+/** Upper bound for the size of a line or a block, in bytes. */
 const maxLineBytes = 64 * 1024;
 
-/** The end of a file. */
+/** What is known from the end of a log file. */
 type Tail = {
-  /** The last complete line; undefined if the file has none. */
+  /** Position of the last complete line; undefined if the file has none. */
   readonly last: Position | undefined;
-  /** Bytes up to the end of the last complete line. */
+  /** Size of the file up to the end of the last complete line, in bytes. */
   readonly size: number;
-  /** Bytes of a line that was cut off by a crash. */
+  /** Size of an incomplete last line, which a crash leaves, in bytes. */
   readonly tornBytes: number;
-  /** When the first line was written, in ms since the epoch; undefined if the file has none. */
+  /** Time in the first line, in ms since the epoch; undefined if the file has no complete line. */
   readonly beganAt: number | undefined;
 };
 
-/** Reads the end of a file. A last line that is damaged counts with its hash, after `firstSeq`. */
+/** Reads the end of a file. A damaged last line counts with its hash, and with `firstSeq` as its number. */
 export async function readTail(handle: FileHandle, firstSeq: number): Promise<Tail> {
   const { size: all } = await handle.stat();
   const from = Math.max(0, all - 2 * maxLineBytes);
@@ -86,7 +86,7 @@ export async function readTail(handle: FileHandle, firstSeq: number): Promise<Ta
   };
 }
 
-/** Where the last block of these lines begins. The first line may be a part of one. */
+/** Returns the offset of the last block in these lines. The first line may be incomplete. */
 function blockStart(lines: Buffer): number {
   let start = lines.length + 1;
   for (let count = 0; count < maxBlockLines && start > 0; count++) {
@@ -105,10 +105,10 @@ async function readAt(handle: FileHandle, position: number, length: number) {
 
 const chunkBytes = 64 * 1024;
 
-/** The complete lines of a file from its end, in groups: other work goes on between two groups. */
+/** Yields the complete lines of a file from the end, in groups, so that other work can run between two groups. */
 export async function* readBackward(path: string): AsyncGenerator<readonly string[]> {
   const handle = await open(path).catch(ignoreMissing);
-  // A rotation may have removed the file.
+  // The file may have been removed by a rotation.
   if (!handle) return;
   try {
     let at = (await handle.stat()).size;
@@ -129,10 +129,10 @@ export async function* readBackward(path: string): AsyncGenerator<readonly strin
   }
 }
 
-/** A line as bytes; `isTorn` if the file ends before its line feed. */
+/** A line as bytes. `isTorn`: the file ends before its line feed. */
 type RawLine = { readonly bytes: Buffer; readonly isTorn: boolean };
 
-/** The lines of a file from its beginning, in groups. */
+/** Yields the lines of a file from the beginning, in groups. */
 export async function* readForward(path: string): AsyncGenerator<readonly RawLine[]> {
   const handle = await open(path);
   try {

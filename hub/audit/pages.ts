@@ -1,41 +1,41 @@
 import { writeShort, writeWhole } from '#core';
 import { type Position, hashOf, maxBlockLines } from './chain.ts';
 
-/** Lines that wait to be written together. */
+/** A buffer of lines that are written to the file together. */
 type LinePage = {
   readonly bytes: Buffer;
   readonly maxBytes: number;
   length: number;
   /** Number of its first line. */
   readonly firstSeq: number;
-  /** Where its last block begins. */
+  /** Offset of its last block, in bytes. */
   blockAt: number;
   blockLines: number;
-  /** Position of the last line of the page; undefined while lines are added. */
+  /** Position of the last line of the page; undefined while the page is open. */
   last: Position | undefined;
 };
 
 /** Writes the members of a line into a buffer, and returns the position after them. */
 export type WriteMembers = (to: Buffer, at: number) => number;
 
-/** How to write members that exist already, and their length. */
+/** Returns a function that copies finished members of a line, and their length in bytes. */
 export const copyOf = (members: Buffer): readonly [WriteMembers, number] => [
   (to, at) => at + members.copy(to, at),
   members.length,
 ];
 
-/** A page that gets no more lines. */
+/** A page that accepts no more lines. */
 export type SealedPage = Pick<LinePage, 'bytes' | 'length'> & { readonly last: Position };
 
-/** Longer pages cost less for each line, and wait longer. */
+/** Size of a page in bytes. A larger page costs less per line, but its lines wait longer. */
 const maxPageBytes = 256 * 1024;
-/** A block that is longer ends with its line, so that the end of a file tells the last block. */
+/** Size in bytes after which a block ends with the current line, so that the tail of a file contains the last block. */
 const maxBlockBytes = 32 * 1024;
-/** What a page adds to the members of a line, in bytes: `seq`, `previous`, braces and the line feed. */
+/** Maximum number of bytes that a page adds to a line: `seq`, `previous`, braces and the line feed. */
 const maxOwnBytes = 120;
-/** Number of lines of a page that are blocks of their own: at usual rates the check of the log tells which line was changed. */
+/** Number of lines at the start of a page with a block each: at low rates, a check can name the changed line. */
 const singleLines = 16;
-/** Bound of the written pages that are used again. Others burden the garbage collector. */
+/** Maximum number of written pages kept for reuse. More would burden the garbage collector. */
 const maxSpares = 8;
 
 const seqMember = Buffer.from('{"seq":');
@@ -44,26 +44,26 @@ const [quote, comma, brace, lineFeed] = [0x22, 0x2c, 0x7d, 0x0a];
 
 type PagesOptions = {
   readonly maxPages: number;
-  /** A page is at most one file. Read for each page, so that a reload applies. */
+  /** Returns the maximum size of a file, which also bounds a page. Read for each page, so that a reload applies. */
   readonly maxFileBytes: () => number;
 };
 
 /**
- * The lines that wait, chained and as bytes. Thousands of waiting strings would survive the young generation and burden
- * the garbage collector.
+ * Creates the queue of lines to be written, chained and as bytes. Thousands of waiting strings would survive the young
+ * generation and burden the garbage collector.
  */
 export function createPages(end: Position, { maxPages, maxFileBytes }: PagesOptions) {
   const pages: LinePage[] = [];
   const spares: Buffer[] = [];
   let { seq } = end;
-  /** Hash of the block that ended last. */
+  /** Hash of the last finished block. */
   let previous = end.hash;
 
   function endBlock({ bytes, blockAt, length }: LinePage): void {
     previous = hashOf(bytes.subarray(blockAt, length - 1));
   }
 
-  /** Ends a page: the next line begins another one. Only the newest page is open. */
+  /** Closes a page, so that the next line starts another page. Only the newest page is open. */
   function close(page: LinePage): Position {
     if (page.last) return page.last;
     endBlock(page);
@@ -90,7 +90,7 @@ export function createPages(end: Position, { maxPages, maxFileBytes }: PagesOpti
     return made;
   }
 
-  /** Begins a block with the line that is being written, and returns the position after the hash of the block before. */
+  /** Starts a block with the current line: writes the hash of the previous block, and returns the position after it. */
   function beginBlock(page: LinePage, at: number): number {
     if (page.length > 0) endBlock(page);
     page.blockAt = page.length;
@@ -102,7 +102,7 @@ export function createPages(end: Position, { maxPages, maxFileBytes }: PagesOpti
   }
 
   return {
-    /** Adds a line whose members take at most this many bytes. Returns false if there is no room. */
+    /** Adds a line whose members have at most `maxBytes`. Returns false if the queue is full. */
     add(write: WriteMembers, maxBytes: number): boolean {
       const page = pageFor(maxBytes + maxOwnBytes);
       if (!page) return false;
@@ -117,18 +117,18 @@ export function createPages(end: Position, { maxPages, maxFileBytes }: PagesOpti
       page.blockLines++;
       return true;
     },
-    /** Whether a page waits that gets no more lines. */
+    /** True if a full page waits to be written. */
     get hasFullPage(): boolean {
       return pages.length > 1;
     },
-    /** The oldest page, which gets no more lines. With `onlyFull`, not the newest one. */
+    /** Closes and returns the oldest page; undefined if there is none. With `onlyFull`, not the newest page. */
     seal(onlyFull = false): SealedPage | undefined {
       const [page] = pages;
       if (!page || (onlyFull && pages.length === 1)) return undefined;
       const { bytes, length } = page;
       return { bytes, length, last: close(page) };
     },
-    /** Drops the oldest page, which was written. */
+    /** Removes the oldest page, which has been written. */
     drop(): void {
       const page = pages.shift();
       if (page && spares.length < maxSpares) spares.push(page.bytes);
@@ -141,7 +141,7 @@ export function createPages(end: Position, { maxPages, maxFileBytes }: PagesOpti
   };
 }
 
-/** Whether the block ends before the next line. `lines` is the number of lines of the page. */
+/** True if the current line must start a new block. `lines`: number of lines before it in the page. */
 const isLastOfBlock = ({ blockLines, blockAt, length }: LinePage, lines: number): boolean =>
   lines < singleLines || blockLines === maxBlockLines || length - blockAt > maxBlockBytes;
 

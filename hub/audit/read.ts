@@ -9,32 +9,32 @@ export type AuditFilter = {
   readonly server?: string | undefined;
   /** Name of a tool or prompt, or URI of a resource, with `*` for any characters. */
   readonly tool?: string | undefined;
-  /** Only refused calls and requests. */
+  /** Selects only refused calls and requests. */
   readonly isDenied?: boolean;
-  /** Only lines of calls that were answered, and of changes made, since this time, in ms since the epoch. */
+  /** Selects only calls that were answered, and changes that were made, since this time, in ms since the epoch. */
   readonly since?: number | undefined;
 };
 
 export type PageOptions = {
   readonly limit: number;
-  /** Only lines with smaller numbers. */
+  /** Selects only lines with smaller numbers. */
   readonly before?: number | undefined;
 };
 
 export type AuditPage = {
-  /** Newest first. */
+  /** Lines, the newest first. */
   readonly lines: readonly AuditLine[];
-  /** Continues with older lines as `before`; undefined if there are none. */
+  /** Value of `before` for the next page of older lines; undefined if there are none. */
   readonly next: number | undefined;
 };
 
-/** Lines that one page reads at most: it may match few of them. */
+/** Maximum number of lines that are read for one page, as few of them may match. */
 const maxRead = 50_000;
 
-/** Older lines may have later times by this much, because the clock was set in between, in milliseconds. */
+/** Reading stops at a line that is older than the filter by this much, in ms: the clock may have been set back. */
 const clockMarginMs = 3_600_000;
 
-/** Reads lines of the log in a folder, newest first. Lines that cannot be read are left out: `verifyAudit` names them. */
+/** Returns lines of the log in a folder, the newest first. Skips damaged lines, which `verifyAudit` reports. */
 export async function readPage(
   folder: string,
   filter: AuditFilter,
@@ -62,18 +62,18 @@ export async function readPage(
   return { lines, next: undefined };
 }
 
-/** When a line was queued, in ms since the epoch. Lines are in this order, unless the clock was set. */
+/** Time when a line was queued, in ms since the epoch. Lines are in this order, unless the clock was set. */
 const endOf = ({ at, duration_ms: duration }: AuditLine): number =>
   Date.parse(at) + (typeof duration === 'number' ? duration : 0);
 
-/** Whether an outcome says that a call was refused and not tried: by policy, limits or the hub's state. */
+/** True for the outcome of a call that the policy, a limit or the hub's state refused before it was sent. */
 export function isDenied(outcome: string): boolean {
   if (!isCode(outcome)) return false;
   const kind = codes[outcome];
   return kind === 'forbidden' || kind === 'overloaded' || outcome === 'HUB_AUDIT_UNAVAILABLE';
 }
 
-/** A predicate for all fields of a filter except `since`. */
+/** Returns a predicate for all fields of a filter except `since`. */
 export function createMatcher({
   client,
   server,
@@ -91,11 +91,11 @@ export function createMatcher({
 const wasDenied = ({ kind, decision, outcome }: AuditLine): boolean =>
   kind === 'refusal' || decision === 'deny' || (typeof outcome === 'string' && isDenied(outcome));
 
-/** The server of a call, and that of an administrative change. */
+/** Returns the server of a call, or the target of an administrative change. */
 const serverOf = ({ kind, server, target }: AuditLine): unknown =>
   kind === 'change' ? target : server;
 
-/** The names of what a call used: as the client wrote it, and with the server before it. */
+/** Returns the names by which a filter can match a call: as the client wrote it, and with the server as prefix. */
 function namesOf({ name, server }: AuditLine): readonly string[] {
   if (typeof name !== 'string') return [];
   return typeof server === 'string' ? [name, `${server}_${name}`] : [name];

@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { open, rm, stat } from 'node:fs/promises';
 import { errorCodeOf, ignoreMissing } from '#core';
 
-/** More than the lines that can wait when the disk becomes full, in bytes. */
+/** Size of the reserve in bytes. It exceeds the lines that can be waiting when the disk becomes full. */
 export const reserveBytes = 1024 * 1024;
-/** Random, because a file system may store zeros without using room. */
+/** Size of one write of random bytes. Zeros would not do, as a file system may store them without using space. */
 const partBytes = 64 * 1024;
 
 /** Creates the reserve at a path, without its file. Not for concurrent use: wait for each operation. */
@@ -28,11 +28,11 @@ export function createReserve(path: string) {
   }
 
   return {
-    /** Whether the room is held. */
+    /** True while the file occupies the disk space. */
     get isHeld() {
       return isHeld;
     },
-    /** Holds the room, or gives it back if it is not wanted. Rejects if the disk has too little room. */
+    /** Reserves the disk space, or releases it if not wanted. Rejects if the disk is too full. */
     async keep(isWanted: boolean): Promise<void> {
       if (isWanted === isHeld) return;
       if (!isWanted) return await remove();
@@ -45,7 +45,7 @@ export function createReserve(path: string) {
         }
       isHeld = true;
     },
-    /** Gives the room back if the disk is full. Returns whether lines can be written into it. */
+    /** Releases the space if the error says that the disk is full. Resolves with true if a write can be repeated. */
     async releaseAfter(error: unknown): Promise<boolean> {
       const code = errorCodeOf(error);
       if (!isHeld || (code !== 'ENOSPC' && code !== 'EDQUOT')) return false;

@@ -1,14 +1,14 @@
-/** Writes texts of clients as JSON. */
+/** Redacts, truncates and quotes texts of clients for audit lines. */
 export type Texts = ReturnType<typeof createTexts>;
 
-/** Longer texts of clients are cut, in characters. */
+/** Maximum length of a client's text in a line, in characters. Longer texts are truncated. */
 export const maxText = 300;
-/** Longer texts are left out, because they would be searched for secrets for too long, in characters. */
+/** Maximum length of a text that is redacted, in characters. Longer texts take too long, and are omitted. */
 const maxRedacted = 256 * 1024;
-/** Bound of the cache of quoted texts, which is cleared when full. */
+/** Maximum number of cached texts. The cache is cleared when full. */
 const maxTexts = 2_000;
 
-/** Redacts and cuts texts. Caches the results, because redaction costs more than the rest of a line. */
+/** Creates the functions that redact and cut texts. Results are cached: redaction is the costliest part of a line. */
 export function createTexts(redact: (text: string) => string) {
   const known = new Map<string, string>();
 
@@ -16,7 +16,7 @@ export function createTexts(redact: (text: string) => string) {
     const found = known.get(text);
     if (found !== undefined) return found;
     if (text.length > maxRedacted) return `"(${text.length} characters)"`;
-    // Cut after redaction, which finds only whole secrets.
+    // Truncated after redaction, which recognizes only whole secrets.
     const made = JSON.stringify(redact(text).slice(0, maxText));
     if (text.length > maxText) return made;
     if (known.size >= maxTexts) known.clear();
@@ -25,10 +25,10 @@ export function createTexts(redact: (text: string) => string) {
   }
 
   return {
-    /** A member of a line with the comma before it; empty for an absent text. */
+    /** Returns a JSON member with a comma before it; an empty text if the value is undefined. */
     member: (name: string, text: string | undefined): string =>
       text === undefined ? '' : `,"${name}":${quoted(text)}`,
-    /** Drops the cache, because other secrets are known now. */
+    /** Clears the cache. Call it when the hub learns of other secrets. */
     forget: (): void => known.clear(),
   };
 }

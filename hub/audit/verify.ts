@@ -3,31 +3,31 @@ import { basename } from 'node:path';
 import { type Position, beginning, maxBlockLines, parseLine } from './chain.ts';
 import { listFiles, readForward, readHead } from './folder.ts';
 
-/** What the check of the whole log found. */
+/** Result of a check of the whole audit log. */
 export type AuditReport = {
   readonly files: number;
   readonly lines: number;
-  /** The last line and the hash of its block, to compare later or elsewhere; undefined in an empty log. */
+  /** The last line with the hash of its block, for a later comparison; undefined for an empty log. */
   readonly last: (Position & { readonly at: string }) | undefined;
-  /** Removed and changed lines. Empty: the chain is whole. */
+  /** Removed and changed lines. Empty if the hash chain is intact. */
   readonly problems: readonly AuditProblem[];
-  /** The file that ends in the middle of a line, as a crash leaves it. The next run of the hub cuts it off. */
+  /** Name of a file that ends with an incomplete line after a crash. The next run of the hub truncates it. */
   readonly torn: string | undefined;
 };
 
 type AuditProblem = {
   readonly file: string;
-  /** Number of the line in the file, from 1. */
+  /** Number of the line in its file, from 1. */
   readonly line: number;
   readonly message: string;
 };
 
-/** Further problems are counted as one. */
+/** Maximum number of reported problems. All further ones are reported as one. */
 const maxProblems = 20;
 
-/** Checks that no line was changed or removed. Reads every line. */
+/** Checks that no line of the log was changed or removed. Reads all lines. */
 export async function verifyAudit(folder: string): Promise<AuditReport> {
-  // Read first: the running hub writes the head after the lines.
+  // Read before the lines, because a running hub writes the head after the lines.
   const head = await readHead(folder);
   const files = await listFiles(folder);
   const problems: AuditProblem[] = [];
@@ -53,12 +53,12 @@ export async function verifyAudit(folder: string): Promise<AuditReport> {
 
 type Place = { readonly file: string; readonly line: number };
 
-/** Lines whose hash a later line holds. */
+/** Lines that share one hash, which the next block contains. */
 type Block = {
   readonly firstSeq: number;
   readonly hash: Hash;
   lines: number;
-  /** True if a reported problem explains why its hash differs. */
+  /** True if a reported problem already explains a different hash. */
   isBroken: boolean;
 };
 
@@ -70,14 +70,14 @@ function createChecker(head: Position | undefined, report: (problem: AuditProble
   let removedThrough = 0;
   let lines = 0;
 
-  /** Checks the number of a line. Returns whether the line continues the one before. */
+  /** Checks the number of a line, and reports a gap. Returns true if the line follows the previous one. */
   function checkNumber(seq: number, place: Place, firstSeq: number | undefined): boolean {
     const message = missingText(seq, end?.seq, firstSeq);
     if (message !== undefined) report({ ...place, message });
     return message === undefined;
   }
 
-  /** Checks the hash that a line holds of the block before. */
+  /** Checks the hash of the previous block that a line contains. */
   function checkPrevious(seq: number, previous: string, place: Place): void {
     if (!end) {
       if (seq === 1 && previous !== beginning.hash)
@@ -89,7 +89,7 @@ function createChecker(head: Position | undefined, report: (problem: AuditProble
       });
   }
 
-  /** The block of a line, with its text added. */
+  /** Returns the block of a line, with the line added to its hash. */
   function blockOf(bytes: Buffer, seq: number, isFirst: boolean): Block {
     if (end && !isFirst) {
       const { block } = end;
@@ -102,7 +102,7 @@ function createChecker(head: Position | undefined, report: (problem: AuditProble
   }
 
   return {
-    /** `firstSeq`: the number in the name of the file, for its first line. */
+    /** Checks a line. `firstSeq`: the number in the name of the file; undefined except for its first line. */
     check(bytes: Buffer, place: Place, firstSeq: number | undefined): void {
       lines++;
       lastPlace = place;
@@ -146,13 +146,13 @@ function createChecker(head: Position | undefined, report: (problem: AuditProble
   };
 }
 
-/** Whether the next line must have the hash of a block. */
+/** True if the next line must contain the hash of a block. */
 const isUnlinked = (block: Block | undefined): boolean =>
   !block || (block.lines >= maxBlockLines && !block.isBroken);
 
 /**
- * What is missing before a line, or that the line is in the wrong place. `last` is the number of the line before,
- * `firstSeq` the number in the name of the file, for its first line.
+ * Returns a message about lines that are missing before a line, or about its wrong place; undefined if the number is
+ * right. `last`: number of the line before. `firstSeq`: number in the file's name, for its first line.
  */
 function missingText(
   seq: number,
@@ -169,7 +169,7 @@ function missingText(
 
 const hashSoFar = ({ hash }: Block): string => hash.copy().digest('hex');
 
-/** Says that a line was changed, of which only the block is known. */
+/** Returns a message that a line was changed, or one of its block's lines, as only the hash of the block is known. */
 const changedText = ({ seq, block }: { readonly seq: number; readonly block: Block }): string =>
   seq === block.firstSeq
     ? `line ${seq} was changed`

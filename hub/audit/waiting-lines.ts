@@ -5,30 +5,30 @@ import { type Pages, type SealedPage, type WriteMembers, copyOf, createPages } f
 type LogNote = { readonly action: string; readonly details: object };
 
 type Needs = {
-  /** The members of a line about the log itself. */
+  /** Returns the JSON members of a line about the log itself. */
   readonly membersOf: (note: LogNote) => Buffer;
   readonly maxFileBytes: () => number;
 };
 
-/** Bound for lines that wait, in pages of 256 KiB. Further lines are counted only. */
+/** Maximum number of pages of 256 KiB with waiting lines. Further lines are only counted as lost. */
 const maxPages = 16;
-/** Bound for lines that wait until the folder can be opened. */
+/** Maximum number of lines that wait until the folder can be opened. */
 const maxUnchained = 4_096;
 
 /**
- * The lines that wait to be written. They are chained once the end of the chain is known. Lines without room are counted,
- * and a line says how many before the next one.
+ * Creates the queue of lines to be written. They are chained once the end of the log is known. Lines that do not fit
+ * are counted, and a line with their number precedes the next line.
  */
 export function createWaitingLines({ membersOf, maxFileBytes }: Needs) {
-  /** Undefined until the end of the chain is known. */
+  /** Undefined until the end of the log is known. */
   let pages: Pages | undefined;
   let unchained: Buffer[] = [];
-  /** Lines that are not in the log, and are not mentioned in it yet. */
+  /** Number of lost lines that no line in the log reports yet. */
   let lost = 0;
 
   const addTo = (chained: Pages, note: LogNote): boolean => chained.add(...copyOf(membersOf(note)));
 
-  /** Returns false if there is no room. */
+  /** Adds a line to the queue. Returns false if the queue is full. */
   function queue(write: WriteMembers, maxBytes: number): boolean {
     if (!pages) {
       if (unchained.length >= maxUnchained) return false;
@@ -46,9 +46,9 @@ export function createWaitingLines({ membersOf, maxFileBytes }: Needs) {
     add(write: WriteMembers, maxBytes: number): void {
       if (!queue(write, maxBytes)) lost++;
     },
-    /** Returns false if there is no room. */
+    /** Adds a line about the log itself. Returns false if the queue is full. */
     addNote: (note: LogNote): boolean => pages !== undefined && addTo(pages, note),
-    /** Chains the lines to the last line in the files: the notes first, then those that wait. */
+    /** Chains lines to the end of the log: the notes first, then the waiting lines. */
     continueFrom(end: Position, notes: readonly LogNote[]): void {
       pages = createPages(end, { maxPages, maxFileBytes });
       for (const note of notes) addTo(pages, note);
@@ -58,18 +58,18 @@ export function createWaitingLines({ membersOf, maxFileBytes }: Needs) {
     get isChained(): boolean {
       return pages !== undefined;
     },
-    /** Whether a page waits that gets no more lines. */
+    /** True if a full page waits to be written. */
     get hasFullPage(): boolean {
       return pages?.hasFullPage ?? false;
     },
-    /** The oldest page, which gets no more lines. With `onlyFull`, not the newest one. */
+    /** Closes and returns the oldest page; undefined if there is none. With `onlyFull`, not the newest page. */
     seal: (onlyFull = false): SealedPage | undefined => pages?.seal(onlyFull),
-    /** Drops the oldest page, which was written. */
+    /** Removes the oldest page, which has been written. */
     drop: (): void => pages?.drop(),
     get lost(): number {
       return lost;
     },
-    /** Number of lines that are not in the files, with those that were lost. */
+    /** Number of lines that are not in the files, including lost lines. */
     get unwritten(): number {
       return (pages?.lines ?? 0) + unchained.length + lost;
     },
