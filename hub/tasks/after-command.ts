@@ -4,10 +4,10 @@ import { askPerson, ending, newRound } from './task-changes.ts';
 import type { TaskCommand } from './task-events.ts';
 import type { TaskState, TaskStep } from './task-state.ts';
 
-/** Maximum number of times that the judge may send a task back. */
+/** Maximum number of `fail` verdicts of the judge that start another round. The next one asks a person. */
 const maxJudgeFails = 1;
 
-/** The state after a command. Throws HUB_TASK_STATE or HUB_TASK_BUSY for a command that does not fit. */
+/** Returns the state after a command. Throws HUB_TASK_STATE or HUB_TASK_BUSY if the state does not allow it. */
 export function afterCommand(task: TaskState, command: TaskCommand): TaskState {
   requireFitting(task, command);
   const { halted: _, ...rest } = task;

@@ -10,19 +10,19 @@ import type {
   TaskStep,
 } from './task-state.ts';
 
-/** Attempts of a phase. The last strike hands over to a person. */
+/** Maximum number of attempts in a phase. After the last failed attempt, a person is asked. */
 const maxAttempts = 2;
-/** Characters that are kept of the end of an answer that failed. */
+/** Maximum length of the stored end of a failed answer, in characters. */
 const maxOutput = 4_000;
 
-/** The end of an answer, from the start of a line if it has one: half a secret would not be recognized as one. */
+/** Returns the end of an answer, starting at a new line if possible: redaction would not recognize half a secret. */
 export function endOf(answer: string): string {
   if (answer.length <= maxOutput) return answer;
   const end = answer.slice(-maxOutput);
   return end.slice(end.indexOf('\n') + 1);
 }
 
-/** The state after the result of a step. Undefined: the result does not belong to the step under way. */
+/** Returns the state after the result of a step; undefined if the current step cannot have this result. */
 export function afterResult(
   task: TaskState,
   event: TaskResult & { at: number },
@@ -73,9 +73,9 @@ export function afterResult(
     case 'cleaned':
       return step.kind === 'cleaning' ? ended(task) : undefined;
     case 'halted': {
-      // Another hub works in the worktree, and removes it.
+      // Another hub has the lease of the repository. It works in the worktree and removes it.
       if (step.kind === 'cleaning' && event.code === 'task_leased') return ended(task);
-      // What ends a task is tried again at the next start.
+      // The steps of `cleaning` are repeated at the next start of the hub.
       if (step.kind === 'cleaning' || (step.kind === 'idle' && !task.isUnattended))
         return undefined;
       const { code, message } = event;
@@ -97,7 +97,7 @@ function counted(task: TaskState, use: CallUse): TaskState {
       promptTokens: totals.promptTokens + use.promptTokens,
       completionTokens: totals.completionTokens + use.completionTokens,
       workMs: totals.workMs + use.workMs,
-      // Without the digits that a sum of fractions has too many.
+      // Rounds off the excess digits of a floating-point sum.
       cost: Number((totals.cost + (use.cost ?? 0)).toFixed(6)),
     },
   };
@@ -116,7 +116,7 @@ function afterMalformed(
   return strike(task, { phase, cause: 'malformed_output', detail: problem, output: answer, at });
 }
 
-/** The first strike asks again, with what went wrong; the second hands over to a person. */
+/** Records a failed attempt: the first one asks the model again and tells it the problem, the second asks a person. */
 function strike(
   task: TaskState,
   failed: Pick<FailedAttempt, 'phase' | 'detail' | 'output' | 'gate' | 'at'> & {

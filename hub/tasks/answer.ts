@@ -1,4 +1,4 @@
-/** What the implementer wants to do to one file. */
+/** A block of the implementer's answer: writes, edits or deletes one file. */
 export type AnswerBlock =
   | { readonly kind: 'file'; readonly path: string; readonly text: string }
   | { readonly kind: 'edit'; readonly path: string; readonly changes: readonly TextChange[] }
@@ -8,7 +8,7 @@ export type TextChange = { readonly search: string; readonly replace: string };
 
 type AnswerReading =
   | { readonly blocks: readonly AnswerBlock[] }
-  /** Why the answer cannot be used, for the model. */
+  /** Why the answer cannot be used, as a message to the model. */
   | { readonly problem: string };
 
 const maxBlocks = 50;
@@ -19,8 +19,8 @@ const search = '@@@ SEARCH';
 const replace = '@@@ REPLACE';
 
 /**
- * Reads the blocks of an answer, as prompts/implementer.txt asks for them. Pure. Text outside of blocks is ignored, and a
- * code fence around the content of a file is removed.
+ * Parses the blocks of an answer, in the format that prompts/implementer.txt asks for. Pure. Ignores text outside of
+ * blocks, and removes a code fence around the content of a file.
  */
 export function readAnswer(answer: string): AnswerReading {
   const lines = answer.replaceAll('\r\n', '\n').split('\n');
@@ -62,7 +62,7 @@ function readBlock(
     return {
       problem: `the block of ${path} has no line "${end}" before ${JSON.stringify(marker)}`,
     };
-  // Git takes the file for a binary one, and a review is not shown what is in it.
+  // Git treats a file with NUL as binary, and its diff would show the reviewer nothing of its content.
   if (lines.some(line => line.includes('\0')))
     return { problem: `the block of ${path} has a NUL character: leave it out` };
   if (kind === 'DELETE') {
@@ -117,7 +117,7 @@ function readChanges(
   return { kind: 'edit', path, changes };
 }
 
-/** Small models wrap files in a Markdown fence. Files of Markdown keep theirs. */
+/** Removes a Markdown fence around the whole file, which small models add. Markdown files keep it. */
 function withoutFence(path: string, lines: readonly string[]): string {
   const first = lines.findIndex(line => line.trim() !== '');
   const last = lines.findLastIndex(line => line.trim() !== '');

@@ -7,31 +7,31 @@ import type { StallCause, TaskState, TaskStep } from './task-state.ts';
 
 export type AskNeeds = {
   readonly models: ModelCalls;
-  /** What tokens of a model have cost. */
+  /** Returns the cost of a model's tokens. */
   readonly costOf: (model: string, tokens: ModelRunResult['tokens']) => number;
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly log: Log;
-  /** Removes secrets. */
+  /** Removes secrets from a text. */
   readonly redact: (text: string) => string;
 };
 
 type ModelQuestion = {
   readonly prompt: string;
-  /** JSON schema of the answer, if it is JSON. */
+  /** JSON schema of the answer. Undefined: the answer is text. */
   readonly format?: JsonObject;
-  /** Called now and then while the model writes. */
+  /** Called now and then while the model writes its answer. */
   readonly onProgress: (text: string) => void;
 };
 
-/** A longer answer is malformed. In characters. */
+/** Maximum length of an answer in characters. A longer one counts as malformed. */
 const maxAnswer = 512 * 1024;
 const minuteMs = 60_000;
-/** Characters between two reports of progress. */
+/** Number of characters between two progress reports. */
 const progressEvery = 500;
 
 /**
- * Asks the model of a phase. Stalls of the model are results; faults of the infrastructure are thrown, and count as
- * nothing. Asks nothing once the budget is spent.
+ * Asks the model of a phase. Failures of the model are returned as `stalled`; faults of the infrastructure are thrown
+ * and count as no attempt. Does not ask if the budget is spent.
  */
 export async function askModel(
   task: TaskState,
@@ -126,7 +126,7 @@ function resultOf(
   return { type: 'answered', answer: text, use };
 }
 
-/** Which budget is spent; undefined while there is some left. */
+/** Returns which budget is spent; undefined if none is. */
 function spentBudget({ contract, totals }: TaskState): string | undefined {
   const { tokens, minutes } = contract.budget;
   const used = totals.promptTokens + totals.completionTokens;

@@ -4,7 +4,7 @@ import type { TaskResult } from './task-events.ts';
 import { type TaskPlace, baseOf, worktreeOf } from './task-place.ts';
 import type { TaskState } from './task-state.ts';
 
-/** Makes branch and worktree from what is checked out, or finds those that exist. */
+/** Creates the branch and worktree of a task from the checked-out commit, or finds the existing ones. */
 export async function prepareBranch(
   task: TaskState,
   { repository }: TaskPlace,
@@ -30,7 +30,7 @@ export async function prepareBranch(
   return { type: 'prepared', branch, baseBranch, base: found };
 }
 
-/** Merges the branch into its base. A conflict and a dirty base leave everything as it is. */
+/** Merges the branch into its base branch. If they conflict, or the base has uncommitted changes, nothing changes. */
 export async function mergeBranch(
   task: TaskState,
   strategy: MergeRequest['strategy'],
@@ -83,7 +83,7 @@ export async function rollBack(
   return { type: 'rolled_back', commit, files: changes.map(({ path }) => path) };
 }
 
-/** Removes the worktree. The branch stays until somebody deletes it. */
+/** Removes the worktree. The branch is kept. */
 export async function removeWorktree(
   task: TaskState,
   { repository }: TaskPlace,

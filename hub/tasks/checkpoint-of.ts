@@ -1,7 +1,7 @@
 import { HubError } from '#core';
 import type { TaskState } from './task-state.ts';
 
-/** The commit of a checkpoint, by a prefix of it. Default: the one before the last; "base" is the base. */
+/** Finds a checkpoint's commit by a prefix. "base" is the base commit; the default is the last commit but one. */
 export function checkpointOf(
   { base, checkpoints, contract }: TaskState,
   wanted: string | undefined,

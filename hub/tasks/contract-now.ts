@@ -1,7 +1,7 @@
 import type { TaskContract } from './contract.ts';
 import type { TaskState } from './task-state.ts';
 
-/** The contract with what the hub knows, as its file and the faces have it. Pure. */
+/** Returns the contract with the current status and results of the task, as written to its file. Pure. */
 export function contractNow(task: TaskState): TaskContract {
   const { contract, totals, review } = task;
   return {

@@ -2,7 +2,7 @@ import { HubError } from '#core';
 import { acceptanceLimits, pathFault } from '#repositories';
 import { z } from 'zod';
 
-/** States of a task, in their usual order. The last three are off the usual way, or its end. */
+/** States of a task, in their usual order. `human_consultation` and `cancelled` are outside of it. */
 export const taskStatuses = [
   'proposal',
   'pending_implementer',
@@ -13,7 +13,7 @@ export const taskStatuses = [
   'cancelled',
 ] as const;
 
-/** Earlier spellings of states, which are read. */
+/** Earlier names of states, which are still accepted. */
 const spellings = { erik_consultation: 'human_consultation', merged: 'done' } as const;
 const isSpelling = (status: string): status is keyof typeof spellings =>
   Object.hasOwn(spellings, status);
@@ -21,7 +21,7 @@ const isSpelling = (status: string): status is keyof typeof spellings =>
 const maxItems = 100;
 const text = z.string().trim().min(1).max(20_000);
 const path = z.string().trim().min(1).max(1_024);
-/** A file of the repository: it is refused here, before a model has worked on what cannot be written. */
+/** Path of a file in the repository. An invalid one is rejected here, before a model works. */
 const file = path.refine(text => pathFault(text) === undefined, {
   error: ({ input }) => `it ${pathFault(String(input).trim())}`,
 });
@@ -29,7 +29,7 @@ const list = <T extends z.ZodType>(item: T) => z.array(item).max(maxItems);
 const modelName = z.string().trim().min(1).max(200);
 const whole = (least: number, most: number) => z.int().min(least).max(most);
 
-/** Letters that are safe in the name of a branch and of a file on every system. */
+/** Id of a task. Its characters are safe in branch names and file names on every system. */
 const taskId = z
   .string()
   .regex(
@@ -46,7 +46,7 @@ const issue = z.object({
   why: z.string(),
 });
 
-/** What the hub writes about the work. It is read from the journal, so a hand that edits it here changes nothing. */
+/** Results that the hub writes. It reads them from the journal, so a change of them in the file has no effect. */
 const handoff = z
   .object({
     changed_files: z.array(z.string()).default([]),
@@ -75,7 +75,7 @@ const specification = z.strictObject({
   forbidden_paths: list(path).default([]).describe('Patterns of files that must not be changed.'),
 });
 
-/** Has the limits of the gate, so that a contract is refused before a model works on it. */
+/** Acceptance commands, with the limits of `runAcceptance`, so that a bad contract is rejected before a model works. */
 const acceptance = z.strictObject({
   commands: z
     .array(
@@ -127,20 +127,20 @@ export const contractSchema = z.strictObject({
   handoff_data: handoff.default(() => handoff.parse({})),
 });
 
-/** JSON Schema of the contract, the content of configs/task-contract.schema.json. */
+/** Returns the JSON Schema of the contract: the text of configs/task-contract.schema.json. */
 export function contractSchemaText(): string {
   const schema = contractSchema.meta({ title: 'Contract of a task of AgentHub' });
   const json = z.toJSONSchema(schema, { target: 'draft-7', io: 'input' });
   return `${JSON.stringify(json, undefined, 2)}\n`;
 }
 
-/** A contract as its file has it, with all defaults. */
+/** A parsed contract, with all defaults. */
 export type TaskContract = z.output<typeof contractSchema>;
 
 /** Path of the contract in its repository, for messages. */
 export const contractPath = '_handoff/TASK_CONTRACT.json';
 
-/** Parses a contract. Throws HUB_CONTRACT_INVALID, which names each field, its value and the remedy. */
+/** Parses a contract. Throws HUB_CONTRACT_INVALID, which names each invalid field, its value and the remedy. */
 export function parseContract(value: unknown, source = contractPath): TaskContract {
   const parsed = contractSchema.safeParse(value, { reportInput: true });
   if (!parsed.success)
@@ -166,7 +166,7 @@ export function parseContractText(contents: string, source = contractPath): Task
   return parseContract(value, source);
 }
 
-/** The patterns of what the task may write. */
+/** Returns the path patterns that the task may and may not write. */
 export function pathRulesOf({ specification: of }: Pick<TaskContract, 'specification'>) {
   return { allowed: of.allowed_paths ?? [of.target_file], forbidden: of.forbidden_paths };
 }

@@ -4,7 +4,7 @@ import type { TaskPhase } from './task-state.ts';
 export const nameOfPhase = (phase: TaskPhase): string =>
   phase === 'implementer' ? 'implementer' : 'local reviewer';
 
-/** One line for the history. */
+/** Describes an event in one line for the history of the task. */
 export function describeEvent(event: TaskTransition): string {
   switch (event.type) {
     case 'setup':

@@ -1,6 +1,6 @@
 import type { GateResult } from './task-state.ts';
 
-/** The outcome of the gate as Markdown, for models and people. */
+/** Formats the result of the checks as Markdown, for models and people. */
 export function describeGate({ passed, image, commands, faults, secrets }: GateResult): string {
   const lines = [
     passed ? 'All checks passed.' : 'The checks did not pass.',

@@ -1,15 +1,15 @@
 import type { AnswerBlock, TextChange } from './answer.ts';
 
-/** Text of files that exist, by path. */
+/** Texts of existing files, by path. */
 type FileTexts = ReadonlyMap<string, string>;
 
 type AppliedFile = {
   readonly path: string;
-  /** Undefined: the file is deleted. */
+  /** New content; undefined if the file is deleted. */
   readonly content: string | undefined;
 };
 
-/** The contents of files after the blocks of an answer, or why a block does not fit. Pure. */
+/** Returns the contents of files after the blocks of an answer, or the problem of a block that does not fit. Pure. */
 export function applyBlocks(
   blocks: readonly AnswerBlock[],
   texts: FileTexts,

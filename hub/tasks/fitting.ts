@@ -2,7 +2,7 @@ import { HubError } from '#core';
 import type { TaskCommand } from './task-events.ts';
 import type { TaskState } from './task-state.ts';
 
-/** A state that a command fits, besides its step. */
+/** Members of a state that decide which commands are allowed, except the step. */
 type Fitting = Pick<TaskState, 'status' | 'verdict' | 'checkpoints' | 'base'>;
 
 type CommandName =
@@ -34,14 +34,14 @@ const names: readonly CommandName[] = [
   'run',
   'run-implementer',
   'run-local-review',
-  // Once the judge has said pass, it comes before another verdict.
+  // After a `pass` verdict, `finalize` is offered before another verdict.
   'finalize',
   'report-judge',
   'rollback',
   'cancel',
 ];
 
-/** The commands of `agenthub task` that fit a state, in the order of the pipeline. */
+/** Returns the commands of `agenthub task` that a state allows, in the order of the pipeline. */
 export const fittingCommands = (task: Fitting): readonly string[] =>
   names.filter(name => fits[name](task));
 
@@ -56,7 +56,7 @@ function nameOf(command: TaskCommand): CommandName {
   return command.type === 'judge' ? 'report-judge' : command.type;
 }
 
-/** Throws HUB_TASK_BUSY while a step is under way, unless it is cancelled, and HUB_TASK_STATE for a command that does not fit. */
+/** Throws HUB_TASK_BUSY during a step, except for `cancel`, and HUB_TASK_STATE for a command that does not fit. */
 export function requireFitting(task: TaskState, command: TaskCommand): void {
   const name = nameOf(command);
   const { status, step, contract } = task;

@@ -12,10 +12,10 @@ const contractFile = 'TASK_CONTRACT.json';
 const judgeFile = 'JUDGE_REPORT.md';
 const maxContractBytes = 2 ** 20;
 const maxReportBytes = 4 * 2 ** 20;
-/** Bytes of the diff in a report. */
+/** Maximum size of a diff in a report, in bytes. */
 const maxDiffBytes = 512 * 1024;
 
-/** Reads the contract of a repository. Rejects with HUB_TASK_UNKNOWN and HUB_CONTRACT_INVALID. */
+/** Reads the contract of a repository. Rejects with HUB_TASK_UNKNOWN or HUB_CONTRACT_INVALID. */
 export async function readContract(
   { handoff, root }: Repository,
   signal: AbortSignal,
@@ -32,7 +32,7 @@ export async function hasContract({ handoff }: Repository, signal: AbortSignal):
   return (await handoff.read(contractFile, maxContractBytes, signal)) !== undefined;
 }
 
-/** Reads the verdict that a judge wrote. Rejects with HUB_REQUEST_INVALID. */
+/** Reads the judge's verdict from JUDGE_REPORT.md. Rejects with HUB_REQUEST_INVALID if it has none. */
 export async function readJudgement(
   { handoff, root }: Repository,
   signal: AbortSignal,
@@ -54,8 +54,8 @@ export async function readReport(
 }
 
 /**
- * Writes the contract and the reports of a state, and removes those that the state does not have. `redact` removes secrets
- * from what models and commands have written.
+ * Writes the contract and the reports of a state to `_handoff/`, and removes outdated reports. `redact` removes secrets
+ * from texts of models and commands.
  */
 export async function writeHandoff(
   state: TaskState,
@@ -71,14 +71,14 @@ export async function writeHandoff(
   );
   const removed = texts.flatMap(([path, text]) => (text === null ? [path] : []));
   if (removed.length > 0) await repository.handoff.remove(removed, signal);
-  // The contract last: who sees its status finds the report.
+  // The contract is written last: a reader who sees its new status also finds the report.
   await repository.handoff.write(
     [...written, { path: contractFile, content: contractText(task) }],
     signal,
   );
 }
 
-/** The change so far, where a report shows it. */
+/** Returns the diff of the task if a report of the current status shows it. */
 async function diffOf(
   { status, base, checkpoints }: TaskState,
   repository: Repository,

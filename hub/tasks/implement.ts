@@ -15,11 +15,11 @@ import {
 } from './task-place.ts';
 import type { GateResult, TaskState } from './task-state.ts';
 
-/** Bytes of all files that a prompt shows. */
+/** Maximum size of all files in a prompt together, in bytes. */
 const maxSourceBytes = 256 * 1024;
 const maxFileBytes = 2 ** 20;
 
-/** The files that the implementer is shown, as they are on the branch. */
+/** Reads the files that the implementer's prompt contains, from the branch of the task. */
 export async function readSources(
   task: TaskState,
   worktree: Worktree,
@@ -43,7 +43,7 @@ export async function readSources(
   });
 }
 
-/** Applies the answer in the worktree and runs the gate. Leaves no change there unless the gate is passed. */
+/** Applies the answer in the worktree and checks the result. Resets the worktree unless all checks pass. */
 export async function applyAnswer(
   task: TaskState,
   answer: string,
@@ -59,7 +59,7 @@ export async function applyAnswer(
   return result;
 }
 
-/** Commits the checkpoint of the implementer, unless that was done before a kill. */
+/** Commits the checkpoint of the implementer, unless a run that was killed has already committed it. */
 export async function commitAnswer(
   task: TaskState,
   answer: string,
@@ -69,7 +69,7 @@ export async function commitAnswer(
   const worktree = await worktreeOf(task, place, signal);
   let commit = await committedBefore(task, 'implementer', place, worktree, signal);
   if (commit === undefined) {
-    // Written again: between the gate and now, a kill may have lost files, or a person may have changed them.
+    // Writes the answer again: since the checks, a crash may have lost files, or a person may have changed them.
     const stalled = await write(task, answer, worktree, signal);
     if (stalled) return stalled;
     commit = await worktree.commit(
@@ -84,7 +84,7 @@ export async function commitAnswer(
   return { type: 'committed', commit, files: changes.map(({ path }) => path) };
 }
 
-/** Writes what an answer says into a clean worktree. Returns why it cannot, or undefined. */
+/** Writes an answer into a clean worktree. Returns a result only if that fails. */
 async function write(
   task: TaskState,
   answer: string,
@@ -98,7 +98,7 @@ async function write(
   const edited = read.blocks.flatMap(({ kind, path }) => (kind === 'file' ? [] : [path]));
   const rules = pathRulesOf(task.contract);
   const texts = new Map<string, string>();
-  // A path that must not be written is not read either: its content would reach the prompt by the problem.
+  // Forbidden files are not read either, as the message about a problem would show their content to the model.
   if (edited.length > 0) {
     const faults = checkChanges(
       edited.map(path => ({ path, status: 'modified', mode: 'file' })),
@@ -119,7 +119,7 @@ async function write(
   return undefined;
 }
 
-/** Runs the gate on what was written, unless nothing has changed. */
+/** Checks the written files. An answer that changes nothing counts as stalled. */
 async function checkWritten(
   task: TaskState,
   place: TaskPlace,
@@ -146,7 +146,7 @@ const forbidden = (faults: readonly GateResult['faults'][number][]): TaskResult 
   detail: faults.map(({ path, why }) => `${JSON.stringify(path)} ${why}`).join('; '),
 });
 
-/** Paths and secrets of the whole change (`changes`: its files), and then the acceptance commands, which run on a copy. */
+/** Checks paths and secrets of the task's `changes`, then runs the acceptance commands on a copy of the worktree. */
 async function runGate(
   task: TaskState,
   { repository, repositories }: TaskPlace,

@@ -2,8 +2,8 @@ import { HubError } from '#core';
 import type { TaskJudgement } from './task-types.ts';
 
 /**
- * Reads JUDGE_REPORT.md: a line `Verdict: PASS` or `Verdict: FAIL`, and notes in the rest. Throws HUB_REQUEST_INVALID if
- * there is no verdict, or more than one.
+ * Parses JUDGE_REPORT.md: a line `Verdict: PASS` or `Verdict: FAIL`, and notes in the rest. Throws HUB_REQUEST_INVALID
+ * if there is no verdict, or both.
  */
 export function readJudgeReport(text: string): TaskJudgement {
   const line = /^[ \t#>*_-]*verdict[ \t*_]*:[ \t*_]*(pass|fail)(?:ed)?[ \t*_.!]*$/gim;

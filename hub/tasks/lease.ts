@@ -13,9 +13,9 @@ import type { SafeFolder } from '#repositories';
 export type LeaseNeeds = {
   readonly clock: Clock;
   readonly log: Log;
-  /** Identity of this hub, the same in all its runs. */
+  /** Id of this hub, the same in all its runs. */
   readonly hubId: string;
-  /** Identity of this run of the hub. */
+  /** Id of this run of the hub. */
   readonly runId: string;
 };
 
@@ -23,25 +23,25 @@ type LeaseRecord = {
   readonly hub: string;
   readonly run: string;
   readonly task: string;
-  /** Milliseconds since the epoch. */
+  /** Time of the last renewal, in milliseconds since the epoch. */
   readonly beat: number;
 };
 
-/** The right to work on a task in a repository, until it is disposed. */
+/** The exclusive right to work on a task in a repository. Disposing releases it. */
 export interface RepositoryLease extends AsyncDisposable {
-  /** Aborts when another hub has taken the lease, because this one was silent for too long. */
+  /** Aborts when another hub has taken the lease, because this hub did not renew it in time. */
   readonly lost: AbortSignal;
 }
 
 const file = 'task-lease.json';
 const maxBytes = 4_096;
 const beatMs = 5_000;
-/** The owner of a lease that is older is dead. */
+/** Age in ms after which the hub that wrote a lease counts as dead. */
 const deadAfterMs = 30_000;
 
 /**
- * Takes the lease of a repository. Throws HUB_TASK_LEASED while another hub that lives has it. The lease of an earlier run
- * of this hub is taken at once: two runs never have the same data folder.
+ * Takes the lease of a repository. Rejects with HUB_TASK_LEASED while another live hub has it. A lease of an earlier
+ * run of this hub is replaced at once, as two runs never share a data folder.
  */
 export async function takeLease(
   folder: Pick<SafeFolder, 'read' | 'write' | 'create' | 'remove'>,
@@ -57,7 +57,7 @@ export async function takeLease(
   async function isAlive({ beat }: LeaseRecord): Promise<boolean> {
     const ageMs = clock.now() - beat;
     if (ageMs > -deadAfterMs) return ageMs < deadAfterMs;
-    // The clock was set back, so the age means nothing. A living hub writes its lease again within two beats.
+    // The clock was set back, so the age is meaningless. A live hub renews its lease within two beats.
     await sleep(2 * beatMs, { clock, signal });
     signal.throwIfAborted();
     const later = await find();
@@ -74,7 +74,7 @@ export async function takeLease(
       );
     log.info({ task, before: found?.task }, 'takes the lease of a hub that died');
     await folder.remove([file], signal);
-    // If two hubs take the lease at once, only one of them can create the file.
+    // If two hubs replace the lease at once, only one of them can create the file.
     if (!(await folder.create({ path: file, content: content() }, signal)) || !isOurs(await find()))
       throw new HubError(
         'HUB_TASK_LEASED',
@@ -118,14 +118,14 @@ export async function takeLease(
       try {
         if (isOurs(await find())) await folder.remove([file], neverAborted);
       } catch (error) {
-        // The lease expires, and this hub can take it again at once.
+        // The lease expires by itself, and this hub can take it again at once.
         log.debug({ task, error: messageOf(error) }, 'a lease could not be removed');
       }
     },
   };
 }
 
-/** Removes the lease that an earlier run of this hub has left. */
+/** Removes a lease of an earlier run of this hub. */
 export async function dropOldLease(
   folder: Pick<SafeFolder, 'read' | 'remove'>,
   { hubId, runId }: Pick<LeaseNeeds, 'hubId' | 'runId'>,

@@ -11,10 +11,10 @@ import {
 } from './task-place.ts';
 import type { LocalReview, TaskState } from './task-state.ts';
 
-/** Bytes of a diff that a model reviews. */
+/** Maximum size of a diff that a model reviews, in bytes. */
 const maxDiffBytes = 256 * 1024;
 
-/** The change of the whole task, as committed. Rejects with HUB_CONTEXT_FULL if it is too large to be reviewed. */
+/** Returns the committed diff of the whole task. Rejects with HUB_CONTEXT_FULL if it is too large for a review. */
 export async function readChange(
   task: TaskState,
   { repository }: TaskPlace,
@@ -43,7 +43,7 @@ export async function readReviewAnswer(
     : { type: 'reviewed', review: read.review };
 }
 
-/** Commits the checkpoint of the reviewer, which changes no file, unless that was done before a kill. */
+/** Commits the checkpoint of the reviewer, an empty commit, unless a killed run has already committed it. */
 export async function commitReview(
   task: TaskState,
   review: LocalReview,
@@ -54,7 +54,7 @@ export async function commitReview(
   const outcome = review.critical ? 'critical' : review.passed ? 'passed' : 'not passed';
   let commit = await committedBefore(task, 'local_review', place, worktree, signal);
   if (commit === undefined) {
-    // Discards what a person has changed in the worktree since the last checkpoint: the gate has not checked it.
+    // Discards changes by a person since the last checkpoint, as they have not been checked.
     await worktree.reset(lastCommitOf(task), signal);
     commit = await worktree.commit(
       {

@@ -1,7 +1,7 @@
 import type { TaskContract } from './contract.ts';
 import type { TaskState } from './task-state.ts';
 
-/** A task that has only its contract. */
+/** Returns the first state of a task, which has only a contract. */
 export const newTask = ({
   contract,
   repository,

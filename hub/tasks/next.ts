@@ -10,9 +10,9 @@ type NextTask = { readonly task: TaskState; readonly effects: readonly TaskEffec
 const maxHistory = 50;
 
 /**
- * The state after a command or after the result of a step, and what the runner does then. Pure. Throws HUB_TASK_STATE or
- * HUB_TASK_BUSY for a command that does not fit. A result that does not belong to the step under way changes nothing: it
- * is that of a step that was cancelled.
+ * Returns the state after a command or the result of a step, and the effects that the runner performs. Pure. Throws
+ * HUB_TASK_STATE or HUB_TASK_BUSY if the state does not allow a command. Ignores a result that the current step cannot
+ * have: it comes from a cancelled step.
  */
 export function next(task: TaskState, event: TaskTransition): NextTask {
   const changed = isCommand(event) ? afterCommand(task, event) : afterResult(task, event);
@@ -23,7 +23,7 @@ export function next(task: TaskState, event: TaskTransition): NextTask {
   return { task: after, effects: effectsOf(after) };
 }
 
-/** What remains to be done in a state: after a transition, or when the hub was killed in it. */
+/** Returns what the runner has to do in a state, after a transition or after a crash of the hub. */
 export function effectsOf(task: TaskState): readonly TaskEffect[] {
   const { step, status, isUnattended, halted } = task;
   if (step.kind !== 'idle') return [{ type: 'write_handoff' }, { type: 'perform', step }];

@@ -9,12 +9,12 @@ import { type TaskPlace, requireUnmoved, worktreeOf } from './task-place.ts';
 import type { TaskState, TaskStep } from './task-state.ts';
 
 export type PerformNeeds = AskNeeds & {
-  /** How `finalize` merges. */
+  /** Returns how `finalize` merges a branch. */
   readonly strategy: () => 'fast_forward' | 'merge_commit';
 };
 
 /**
- * Performs the step of a task and returns its result. Each step may be begun again after a kill. Faults of the
+ * Performs the current step of a task and returns its result. Each step can be repeated after a crash. Faults of the
  * infrastructure are thrown.
  */
 export async function performStep(

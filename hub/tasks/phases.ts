@@ -1,12 +1,12 @@
 import type { TaskPhase, TaskState, TaskStep } from './task-state.ts';
 
-/** The phase that a status waits for. */
+/** Returns the phase that a task with this status has to run next. */
 export function phaseOf(status: TaskState['status']): TaskPhase | undefined {
   if (status === 'pending_implementer') return 'implementer';
   return status === 'pending_local_review' ? 'local_review' : undefined;
 }
 
-/** The phase of a step that a model is asked in. */
+/** Returns the phase to which a step belongs; undefined if no model is involved. */
 export function phaseIn(step: TaskStep): TaskPhase | undefined {
   switch (step.kind) {
     case 'asking':

@@ -7,7 +7,7 @@ type TemplateName = 'implementer' | 'repair' | 'reviewer' | 'security' | 'syntax
 
 const templates = new Map<TemplateName, string>();
 
-/** A template in `prompts/`, which a build copies beside the code. Read at its first use. */
+/** Reads a template of `prompts/`, which the build copies next to the code. Cached after the first use. */
 function templateOf(name: TemplateName): string {
   const known = templates.get(name);
   if (known !== undefined) return known;
@@ -17,8 +17,8 @@ function templateOf(name: TemplateName): string {
 }
 
 /**
- * Replaces each `{{name}}` once: what a value contains is no placeholder. An absent value leaves no gap. Values stay as they
- * are: a model must be able to copy the lines of a file.
+ * Replaces each `{{name}}` in a template by its value, unchanged: the model must be able to copy lines of files.
+ * Placeholders within a value are not replaced. An empty value leaves no blank lines.
  */
 function fill(name: TemplateName, values: Readonly<Record<string, string>>): string {
   const placeholder = /\{\{(\w+)\}\}/g;
@@ -30,7 +30,7 @@ function fill(name: TemplateName, values: Readonly<Record<string, string>>): str
 
 export type PromptSourceFile = { readonly path: string; readonly text: string | undefined };
 
-/** The prompt of the implementer, with what the judge and the attempts before have said. */
+/** Returns the prompt of the implementer, with the judge's notes and the problem of the last attempt. */
 export function implementerPrompt(task: TaskState, sources: readonly PromptSourceFile[]): string {
   const { contract } = task;
   const rules = pathRulesOf(contract);
@@ -54,7 +54,7 @@ export function reviewerPrompt(task: TaskState, diff: string): string {
   });
 }
 
-/** Asks once more for an answer that could not be read. */
+/** Returns a prompt that asks once more for an answer that could not be parsed. */
 export const repairPrompt = (
   prompt: string,
   { answer, problem }: { readonly answer: string; readonly problem: string },

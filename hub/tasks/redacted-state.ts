@@ -1,8 +1,8 @@
 import type { GateResult, TaskState } from './task-state.ts';
 
 /**
- * A state for people and files: without the secrets in what models, commands and judges have written. Each text is redacted
- * by itself, so that a key that is cut off hides the rest of its own text only. Pure.
+ * Returns a state without the secrets in texts of models, commands and judges. Each text is redacted separately, so
+ * that a truncated key hides only the rest of its own text. Pure.
  */
 export function redactedState(task: TaskState, redact: (text: string) => string): TaskState {
   const { gate, review, judgeNotes, why, halted } = task;

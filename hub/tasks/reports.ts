@@ -2,10 +2,10 @@ import { describeGate } from './describe-gate.ts';
 import type { FailedAttempt, TaskState } from './task-state.ts';
 import type { TaskReportName } from './task-types.ts';
 
-/** Reports that a state has; null removes one. Reports that are not named stay as they are. */
+/** Reports to write, by file name. null removes a report; reports that are absent stay unchanged. */
 type ReportTexts = Readonly<Partial<Record<TaskReportName, string | null>>>;
 
-/** The reports of a state. `diff`: of the whole task, if the state has a branch. Pure. */
+/** Returns the reports of a state. `diff`: diff of the whole task, if the state shows one. Pure. */
 export function reportsOf(task: TaskState, diff: string | undefined): ReportTexts {
   const { status, review } = task;
   switch (status) {
@@ -158,7 +158,7 @@ function howToGoOn({ contract, branch, verdict }: TaskState): string {
   ].join('\n\n');
 }
 
-/** A fence that is longer than each one in the text. */
+/** Returns the text in a Markdown fence that is longer than any run of backticks in the text. */
 function fenced(text: string, language: string): string {
   let longest = 2;
   for (const [ticks] of text.matchAll(/`+/g)) longest = Math.max(longest, ticks.length);

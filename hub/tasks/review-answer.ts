@@ -20,15 +20,15 @@ const reviewSchema = z.object({
   issues: z.array(issueSchema),
 });
 
-/** JSON schema of the review, for models whose answers can be restricted to a schema. */
+/** JSON schema of the review, for models that can restrict their answers to a schema. */
 export function reviewFormat(): JsonObject {
   const { $schema: _, ...schema } = z.toJSONSchema(reviewSchema);
   return z.record(z.string(), z.json()).parse(schema);
 }
 
 /**
- * Reads the answer of the reviewer. Pure. Issues whose quote is not in the diff of their file are dropped and counted. A
- * critical review that quotes no line of the diff cannot be used: it neither passes nor stops the task.
+ * Parses the reviewer's answer. Pure. Drops and counts issues whose quote is not in the diff of their file. A critical
+ * review without a valid quote is a problem: it neither passes nor stops the task.
  */
 export function readReview(
   answer: string,
@@ -76,7 +76,7 @@ function shortened({ line, ...issue }: z.output<typeof issueSchema>): ReviewIssu
   };
 }
 
-/** The object in an answer, which may stand in a Markdown fence or among other text. */
+/** Returns the JSON object in an answer, also from a Markdown fence or surrounding text. */
 function jsonIn(answer: string): unknown {
   const text = answer.trim();
   const whole = tryParseJson(text);
@@ -87,7 +87,7 @@ function jsonIn(answer: string): unknown {
   return isObject(inside) ? inside : undefined;
 }
 
-/** The lines of a unified diff below the paths of their files, without the sign before them. */
+/** Returns the lines of a unified diff by file path, without the leading sign. */
 function linesByFile(diff: string): ReadonlyMap<string, readonly string[]> {
   const files = new Map<string, string[]>();
   let before = '';
@@ -109,14 +109,14 @@ function linesByFile(diff: string): ReadonlyMap<string, readonly string[]> {
   return files;
 }
 
-/** `+++ b/src/a.ts`, or quoted by git: `+++ "b/src/\"a\".ts"`. */
+/** Parses the path in a line such as `+++ b/src/a.ts`, or as quoted by git: `+++ "b/src/\"a\".ts"`. */
 const pathIn = (line: string, prefix: string): string => {
   const name = line.slice(4).replace(/\t.*$/, '');
   const path = /^"(.*)"$/.exec(name)?.[1]?.replaceAll(/\\(["\\])/g, '$1') ?? name;
   return path.startsWith(prefix) ? path.slice(prefix.length) : path;
 };
 
-/** Fewer characters match anywhere. */
+/** Minimum length of a quote in characters. A shorter one matches anywhere. */
 const minQuote = 3;
 const plain = (text: string) => text.replaceAll(/\s+/g, ' ').trim();
 
@@ -127,7 +127,7 @@ function isQuoted(
   const lines = files.get(path.replace(/^(?:\.\/|[ab]\/)/, '')) ?? files.get(path);
   if (!lines) return false;
   const text = plain(lines.join('\n'));
-  // A leading + or - may belong to the diff or to the line itself, such as an item of a YAML list.
+  // A leading + or - may be part of the diff or of the line itself, for example an item of a YAML list.
   const wanted = [quote, quote.replaceAll(/^[+-]/gm, '')].map(plain);
   return wanted.some(one => one.length >= minQuote && text.includes(one));
 }

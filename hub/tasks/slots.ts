@@ -1,13 +1,13 @@
 import { HubError, createFairQueue } from '#core';
 
 export type SlotLimits = {
-  /** Tasks that are worked on at the same time. */
+  /** Maximum number of tasks that run at the same time. */
   readonly maxRunning: number;
-  /** Tasks that wait. */
+  /** Maximum number of tasks that wait to run. */
   readonly queue: number;
 };
 
-/** Places for tasks that are worked on. Owners take turns, and waiting is bounded. */
+/** Creates the slots for running tasks. Owners take turns, and the number of waiting tasks is limited. */
 export function createSlots(limits: () => SlotLimits) {
   const waiting = createFairQueue<() => void>();
   let running = 0;
@@ -24,7 +24,7 @@ export function createSlots(limits: () => SlotLimits) {
 
   return {
     /**
-     * Reserves a place, running or in the queue, until disposed. Dispose it after `take`. Throws HUB_TASKS_FULL if too many
+     * Reserves a slot, running or waiting, until disposed. Dispose it after `take`. Throws HUB_TASKS_FULL if too many
      * tasks wait.
      */
     reserve(): Disposable {
@@ -45,7 +45,7 @@ export function createSlots(limits: () => SlotLimits) {
         },
       };
     },
-    /** Waits for a place. Rejects with the reason of the signal. The caller disposes the result. */
+    /** Waits for a slot. Rejects with the reason of the signal. The caller disposes the slot to release it. */
     async take(owner: string, signal: AbortSignal): Promise<Disposable> {
       signal.throwIfAborted();
       let isReleased = false;

@@ -11,13 +11,13 @@ type Needs = {
   readonly runnerOf: (stored: StoredTask) => TaskRunner;
 };
 
-/** Tasks that are stored. The oldest that have ended are removed first. */
+/** Maximum number of stored tasks. The oldest finished ones are removed first. */
 const maxTasks = 200;
 
 export const hasEnded = ({ state }: TaskRunner) =>
   state.status === 'done' || state.status === 'cancelled';
 
-/** `known`: ids of tasks that the caller may use, oldest first. */
+/** Creates the error for an unknown task id. `known`: ids of tasks that the caller may use, the oldest first. */
 export function unknownTask(id: string, known: readonly string[]): HubError {
   const shown = JSON.stringify(id.slice(0, 70));
   const others = known.slice(-10).join(', ');
@@ -29,7 +29,7 @@ export function unknownTask(id: string, known: readonly string[]): HubError {
   );
 }
 
-/** The tasks of a hub. A repository has at most one that has not ended. */
+/** Creates the list of tasks. A repository has at most one unfinished task. */
 export function createTaskList({ clock, store, runnerOf }: Needs) {
   /** All tasks by id in lower case, the oldest first. */
   const tasks = new Map<string, TaskRunner>();
@@ -54,7 +54,7 @@ export function createTaskList({ clock, store, runnerOf }: Needs) {
   const activeIn = (root: string) =>
     [...tasks.values()].find(task => task.state.repository === root && !hasEnded(task));
 
-  /** Refuses a second task in a repository, and an id that another repository uses. */
+  /** Throws if the repository has an unfinished task, or the id belongs to a task of another repository. */
   function requireFree(root: string, id: string): void {
     const active = activeIn(root)?.state;
     if (active && active.contract.task_id.toLowerCase() !== id.toLowerCase())
@@ -66,7 +66,7 @@ export function createTaskList({ clock, store, runnerOf }: Needs) {
     if (other && (other.state.repository !== root || hasEnded(other)))
       throw new HubError(
         'HUB_TASK_EXISTS',
-        // The caller may not be allowed to see the other repository.
+        // The message omits the path, as the caller may not be allowed to see the other repository.
         `task_id: ${JSON.stringify(id)} is the id of a task in ${other.state.repository === root ? root : 'another repository'} that is ${other.state.status}. Choose another`,
       );
   }
@@ -105,25 +105,25 @@ export function createTaskList({ clock, store, runnerOf }: Needs) {
   }
 
   /**
-   * The task of a contract in a repository: a new one, unless there is one that has not ended. Calls run one at a time:
-   * two at once would not find each other's task.
+   * Returns the unfinished task of a contract, or creates a task. Calls run one at a time, because concurrent calls
+   * would not see each other's task.
    */
   function add(...of: Parameters<typeof addNow>): ReturnType<typeof addNow> {
     const added = last.then(() => addNow(...of));
-    last = added.catch(() => undefined); // Its caller gets the error.
+    last = added.catch(() => undefined); // The caller of `add` gets the error.
     return added;
   }
 
   return {
-    /** Oldest first. */
+    /** All tasks, the oldest first. */
     all: (): readonly TaskRunner[] => [...tasks.values()],
     find,
-    /** Throws HUB_TASK_UNKNOWN. */
+    /** Returns a task. Throws HUB_TASK_UNKNOWN. */
     get,
     activeIn,
     requireFree,
     add,
-    /** Reads the tasks that are stored. */
+    /** Reads the stored tasks. */
     async load(): Promise<void> {
       const stored = await store.load();
       for (const one of stored.toSorted((a, b) => a.state.createdAt - b.state.createdAt))

@@ -2,13 +2,13 @@ import type { Repositories, Repository, Worktree } from '#repositories';
 import { HubError } from '#core';
 import type { TaskCheckpoint, TaskPhase, TaskState } from './task-state.ts';
 
-/** Where a step of a task works. */
+/** The repository in which a step of a task works. */
 export type TaskPlace = {
   readonly repositories: Pick<Repositories, 'runAcceptance'>;
   readonly repository: Repository;
 };
 
-/** The commit that the next phase builds on. Throws HUB_TASK_STATE for a task that was not set up. */
+/** Returns the commit on which the next phase builds. Throws HUB_TASK_STATE if the task was not set up. */
 export function lastCommitOf({ checkpoints, base, contract }: TaskState): string {
   const commit = checkpoints.at(-1)?.commit ?? base;
   if (commit !== undefined) return commit;
@@ -23,7 +23,7 @@ export function baseOf({ base, contract }: TaskState): string {
   throw new HubError('HUB_TASK_STATE', `task ${contract.task_id} has no base yet: set it up first`);
 }
 
-/** The worktree of a task, which is made again if somebody has removed it. */
+/** Returns the worktree of a task, and creates it again if it was removed. */
 export async function worktreeOf(
   task: TaskState,
   { repository }: TaskPlace,
@@ -35,8 +35,8 @@ export async function worktreeOf(
 }
 
 /**
- * Throws HUB_TASK_STATE if the branch is not where the task has left it: the next phase would discard what another hub or a
- * person has committed.
+ * Throws HUB_TASK_STATE if the branch is not at the task's last commit: the next phase would discard commits of another
+ * hub or a person.
  */
 export async function requireUnmoved(
   task: TaskState,
@@ -54,7 +54,7 @@ export async function requireUnmoved(
   );
 }
 
-/** Trailers of the checkpoint that a phase makes. They find it again after a kill. */
+/** Trailers of a checkpoint commit. By them, the commit is found after a crash. */
 export const trailersOf = (task: TaskState, phase: TaskPhase) => ({
   Task: task.contract.task_id,
   Phase: phase,
@@ -66,7 +66,7 @@ export const trailersOf = (task: TaskState, phase: TaskPhase) => ({
 
 const checkpointNumber = (checkpoints: readonly TaskCheckpoint[]) => String(checkpoints.length + 1);
 
-/** The checkpoint of a phase that was committed before a kill, but not recorded. */
+/** Finds a checkpoint of a phase that was committed before a crash, but not recorded in the task. */
 export async function committedBefore(
   task: TaskState,
   phase: TaskPhase,

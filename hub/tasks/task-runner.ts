@@ -29,27 +29,27 @@ export type RunnerNeeds = {
   readonly log: Log;
 };
 
-/** A task, and the work on it. */
+/** A task, and the runner that performs its steps. */
 export interface TaskRunner {
   readonly state: TaskState;
   readonly changed: Event<TaskTransition>;
   /**
-   * Applies a command: rejects with HUB_TASK_STATE or HUB_TASK_BUSY. Resolves once it is stored; the work goes on. `job`:
-   * of a command that begins a phase.
+   * Applies a command. Rejects with HUB_TASK_STATE or HUB_TASK_BUSY. Resolves when the new state is stored; the steps
+   * run afterwards. `job`: job of a command that starts a phase.
    */
   dispatch(command: TaskCommand, job?: OpenJob): Promise<void>;
-  /** Resolves when no step is under way. Rejects with the fault that ended the last one. */
+  /** Resolves when no step is running. Rejects with the fault that ended the last one. */
   settled(): Promise<void>;
-  /** Ends the phase of a job and keeps the state, as a cancelled job does. The phase may be about to begin. */
+  /** Stops the phase of a job and keeps the status of the task. The phase may not have started yet. */
   interrupt(job: string, reason: HubError): void;
-  /** Goes on where a kill cut the work off, and writes what is missing in the repository. */
+  /** Continues a step that a crash interrupted, and writes missing files in the repository. */
   recover(job: OpenJob | undefined): void;
-  /** Ends the work without a trace: the next run of the hub goes on with it. */
+  /** Stops without changing the state: the next run of the hub continues the step. */
   stop(): Promise<void>;
   remove(): Promise<void>;
 }
 
-/** The principal of the pipeline. Who may name a repository was checked by the command. */
+/** Principal that opens repositories for steps. Whether the user may use a repository was checked by the command. */
 const pipeline: Principal = { kind: 'job', name: 'tasks', grants: { administer: true } };
 
 export function createTaskRunner(stored: StoredTask, needs: RunnerNeeds): TaskRunner {
@@ -58,15 +58,15 @@ export function createTaskRunner(stored: StoredTask, needs: RunnerNeeds): TaskRu
   const id = stored.state.contract.task_id;
   const fields = { task: id };
   const stopping = new AbortController();
-  /** Cancels the step under way. */
+  /** Cancels the current step. */
   let current: AbortController | undefined;
   let work: Promise<void> | undefined;
-  /** A command came while work was under way. */
+  /** True if a command arrived during a step. */
   let isAsked = false;
   let job: OpenJob | undefined;
   let interrupted: { readonly job: string; readonly reason: HubError } | undefined;
   let fault: HubError | undefined;
-  /** Status and attempts that the files in the repository have. */
+  /** Status and attempt numbers of the last state that was written to the repository. */
   let written: string | undefined;
 
   async function apply(event: TaskCommand | TaskResult): Promise<void> {
@@ -79,7 +79,7 @@ export function createTaskRunner(stored: StoredTask, needs: RunnerNeeds): TaskRu
     log.info({ ...fields, status: task.status, step: task.step.kind }, describeEvent(transition));
     const isStored = await stored.save(event.type);
     if (!isStored && isCommand(transition) && stored.state === task) {
-      // No work follows a command that is not stored, so its step would never end.
+      // No work follows a command that is not stored: its step would never end.
       stored.state = before;
       stored.isWritten = isWritten;
     } else fire(transition);
@@ -90,10 +90,10 @@ export function createTaskRunner(stored: StoredTask, needs: RunnerNeeds): TaskRu
       );
   }
 
-  /** Performs what the state asks for, until it asks for nothing. */
+  /** Performs the step of the state, and the steps that follow from it. */
   async function perform(signal: AbortSignal): Promise<void> {
     const { principal: owner, step, isUnattended } = stored.state;
-    // An unattended task asks a model as soon as its branch is prepared, within this work.
+    // An unattended task asks a model right after its branch is prepared, with the same slot.
     using _slot = phaseIn(step) || isUnattended ? await slots.take(owner, signal) : undefined;
     await using repository = await repositories.open(stored.state.repository, pipeline, signal);
     let lease: RepositoryLease | undefined;
@@ -134,16 +134,16 @@ export function createTaskRunner(stored: StoredTask, needs: RunnerNeeds): TaskRu
     const result = await performStep(state, place, report, needs.perform, scope.signal);
     if (result.type === 'merged' && stored.state.status === 'cancelled')
       log.warn({ ...fields, commit: result.commit }, 'the task was merged before it was cancelled');
-    // The result of a step that was cancelled, or that another hub does again, does not count.
+    // Discards the result of a cancelled step, or of a step that another hub performs.
     scope.signal.throwIfAborted();
     await apply(result);
   }
 
-  /** A repository that cannot be written now is written at the next transition, or at the next start. */
+  /** Writes the files of the state to `_handoff/`. A failed write is repeated at the next transition or start. */
   async function project(repository: Repository): Promise<void> {
     if (stored.isWritten) return;
     const { state } = stored;
-    // Within an attempt, only counts change: they are written at its end.
+    // Within an attempt only counters change. They are written at its end.
     const attempt = `${state.status} ${state.attempt} ${state.reviewAttempt}`;
     if (state.step.kind !== 'idle' && attempt === written) return;
     try {
@@ -185,14 +185,14 @@ export function createTaskRunner(stored: StoredTask, needs: RunnerNeeds): TaskRu
       fault = undefined;
       current = new AbortController();
       using scope = createAbortScope([current.signal, stopping.signal]);
-      // A cancelled task still removes its worktree.
+      // Not for a cancelled task, which still has to remove its worktree.
       if (interrupted && interrupted.job === job?.id && stored.state.status !== 'cancelled')
         current.abort(interrupted.reason);
       try {
         await perform(scope.signal);
       } catch (error) {
         if (stopping.signal.aborted) break;
-        // A cancelled task still removes its worktree.
+        // A command has cancelled the step: continue with its own, such as to remove the worktree.
         if (isAsked) continue;
         await halt(error);
         await projectAfterHalt();
@@ -215,7 +215,7 @@ export function createTaskRunner(stored: StoredTask, needs: RunnerNeeds): TaskRu
     }
   }
 
-  /** Ends the job of the phase. `state`: the state in which its work ended. */
+  /** Ends the job of the phase. The defaults: status, attempt and step of the current state. */
   function endJob({ status, attempt, step } = stored.state): void {
     const open = job;
     job = undefined;
@@ -243,7 +243,7 @@ export function createTaskRunner(stored: StoredTask, needs: RunnerNeeds): TaskRu
     async dispatch(command, open) {
       const before = stored.state;
       await apply(command);
-      // An idle task may still be writing its files, with the job of the phase before.
+      // An idle task may still write its files, with the job of the previous phase.
       if (open) endJob(before);
       if (open) job = open;
       isAsked = true;
@@ -267,7 +267,7 @@ export function createTaskRunner(stored: StoredTask, needs: RunnerNeeds): TaskRu
     },
     async stop() {
       stopping.abort(new HubError('HUB_SHUTTING_DOWN', 'the hub is stopping'));
-      await work?.catch(() => undefined); // It was logged.
+      await work?.catch(() => undefined); // The error was logged.
       await stored.close();
     },
     remove: () => stored.remove(),

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { contractSchema, taskStatuses } from './contract.ts';
 
-/** Phases in which a model works. Each ends in a checkpoint. */
+/** Phases in which a model works. Each ends with a checkpoint. */
 const taskPhases = ['implementer', 'local_review'] as const;
 const phase = z.enum(taskPhases);
 export type TaskPhase = z.output<typeof phase>;
 
-/** Why an attempt of a model came to nothing. Each is a strike. */
+/** Reasons why an attempt of a model failed. */
 const stallCauses = [
   'empty_output',
   'malformed_output',
@@ -33,16 +33,16 @@ const command = z.object({
 const gate = z
   .object({
     passed: z.boolean(),
-    /** Undefined: the contract has no acceptance. */
+    /** Image of the acceptance commands. Undefined: the contract has none. */
     image: z.string().optional(),
     commands: z.array(command),
-    /** Paths that must not be changed, and why. */
+    /** Changed paths that the task must not change, and why. */
     faults: z.array(z.object({ path: z.string(), why: z.string() })),
     /** Secrets in added lines, without their values. */
     secrets: z.array(z.object({ path: z.string(), line: z.number(), what: z.string() })),
   })
   .readonly();
-/** Outcome of the checks before the review. */
+/** Result of the checks before the review. */
 export type GateResult = z.output<typeof gate>;
 
 const reviewIssue = z
@@ -62,7 +62,7 @@ const review = z
     passed: z.boolean(),
     critical: z.boolean(),
     issues: z.array(reviewIssue).readonly(),
-    /** Number of issues whose quote is not in the diff. */
+    /** Number of issues that were dropped because their quote is not in the diff. */
     dropped: z.number(),
   })
   .readonly();
@@ -73,9 +73,9 @@ const failure = z
     phase,
     attempt: z.number(),
     cause,
-    /** What went wrong, for the model and for people. */
+    /** Description of the failure, for the model and for people. */
     detail: z.string(),
-    /** The end of the answer. Empty if there was none. */
+    /** End of the answer. Empty if there was none. */
     output: z.string(),
     gate: gate.optional(),
     at: z.number(),
@@ -95,33 +95,33 @@ const checkpoint = z
   .readonly();
 export type TaskCheckpoint = z.output<typeof checkpoint>;
 
-/** Tokens and time that the task has used in all its phases. */
+/** Calls, tokens, time and cost of all phases of a task. */
 const totals = z
   .object({
     calls: z.number(),
     promptTokens: z.number(),
     completionTokens: z.number(),
-    /** Time of models and gates, in ms. */
+    /** Time that models and checks took, in ms. */
     workMs: z.number(),
-    /** Cost of the calls to models with a price. Local models cost 0. */
+    /** Cost of calls to models with a price. Local models cost 0. */
     cost: z.number(),
   })
   .readonly();
-/** What went wrong with an answer that is asked for once more, in the same attempt. */
+/** An answer that could not be parsed, and its problem. The model is asked once more in the same attempt. */
 const repair = z.object({ answer: z.string(), problem: z.string() }).readonly();
 
-/** Work of the hub that is under way, or that a kill cut off. Each is safe to begin again. */
+/** Current step of a task. Each can be repeated after a crash. */
 const step = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('idle') }),
-  /** Makes branch and worktree. */
+  /** Creates the branch and the worktree. */
   z.object({ kind: z.literal('preparing') }),
   /** Asks a model. */
   z.object({ kind: z.literal('asking'), phase, repair: repair.optional() }),
   /** Applies the answer of the implementer in the worktree, and checks the result. */
   z.object({ kind: z.literal('applying'), answer: z.string(), repaired: z.boolean() }),
-  /** Commits what has passed the gate. */
+  /** Commits the answer that has passed the checks. */
   z.object({ kind: z.literal('committing'), answer: z.string(), gate }),
-  /** Reads the answer of the reviewer. */
+  /** Parses the answer of the reviewer. */
   z.object({ kind: z.literal('reading'), answer: z.string(), repaired: z.boolean() }),
   /** Commits the checkpoint of the review. */
   z.object({ kind: z.literal('recording'), review }),
@@ -137,50 +137,50 @@ const note = z.object({ at: z.number(), status: z.enum(taskStatuses), text: z.st
 const state = z
   .object({
     contract: contractSchema,
-    /** Top folder of the repository: an absolute path. */
+    /** Absolute path of the top folder of the repository. */
     repository: z.string(),
-    /** Who made the task, by the name in the policy. */
+    /** Policy name of the principal who created the task. */
     principal: z.string(),
     status: z.enum(taskStatuses),
     step,
-    /** The job of the step, unless it is idle. */
+    /** Id of the job that runs the step. Undefined for an idle task. */
     job: z.string().optional(),
-    /** Goes on with the next phase by itself until a person is needed. */
+    /** True if the task continues with the next phase by itself until a person is needed. */
     isUnattended: z.boolean(),
     attempt: z.number(),
     reviewAttempt: z.number(),
-    /** Tokens of the phase that is under way. */
+    /** Tokens used in the current phase. */
     phaseTokens: z.number(),
-    /** Of this round: since the task was set up, or the judge sent it back. Oldest first. */
+    /** Failed attempts since the task was set up or the judge sent it back, the oldest first. */
     failures: z.array(failure).readonly(),
     branch: z.string().optional(),
     baseBranch: z.string().optional(),
-    /** The commit of the base branch from which the task began. */
+    /** Commit of the base branch from which the task's branch started. */
     base: z.string().optional(),
     checkpoints: z.array(checkpoint).readonly(),
     changedFiles: z.array(z.string()).readonly(),
     gate: gate.optional(),
     review: review.optional(),
-    /** Number of times that the judge said fail. */
+    /** Number of `fail` verdicts of the judge. */
     judgeFails: z.number(),
     verdict: z.enum(['pass', 'fail']).optional(),
     judgeNotes: z.string().optional(),
     merged: z.string().optional(),
-    /** A fault of the infrastructure that ended the last phase. It changed nothing. */
+    /** Fault of the infrastructure that ended the last phase. It counts as no attempt. */
     halted: z.object({ code: z.string(), message: z.string() }).readonly().optional(),
-    /** Why a person is needed. */
+    /** Reason why a person is needed. */
     why: z.string().optional(),
     totals,
     createdAt: z.number(),
     updatedAt: z.number(),
-    /** The newest events, oldest first. */
+    /** The newest events, the oldest first. */
     history: z.array(note).readonly(),
   })
   .readonly();
 
-/** Everything the hub knows about a task. It is stored whole with each event. */
+/** The state of a task, which is stored as a whole after each event. */
 export type TaskState = z.output<typeof state>;
 
-/** Parses a stored state. Undefined for a value that is none. */
+/** Parses a stored state; undefined if it is invalid. */
 export const parseTaskState = (value: unknown): TaskState | undefined =>
   state.safeParse(value).data;

@@ -1,7 +1,7 @@
 import { type Log, isObject } from '#core';
 import { type TaskState, parseTaskState } from './task-state.ts';
 
-/** An append-only file of records: see store/journal.ts. */
+/** An append-only file of records. See store/journal.ts. */
 export interface TaskJournal {
   open(): Promise<readonly unknown[]>;
   append(record: object): Promise<boolean>;
@@ -10,30 +10,30 @@ export interface TaskJournal {
 
 export type TaskStoreNeeds = {
   readonly log: Log;
-  /** Names of the journals in the folder of tasks. */
+  /** Returns the names of the journals in the folder of tasks. */
   readonly listJournals: () => Promise<readonly string[]>;
-  /** `snapshot`: the records that a compaction keeps. */
+  /** Opens a journal. `snapshot` returns the records that a compaction keeps. */
   readonly openJournal: (name: string, snapshot: () => readonly object[]) => TaskJournal;
-  /** Removes a journal that was closed. */
+  /** Removes a closed journal. */
   readonly removeJournal: (name: string) => Promise<void>;
 };
 
-/** A task whose states are stored. The journal is the truth: what is in the repository is written from it. */
+/** A task with its journal. The journal is authoritative: the files in the repository are written from it. */
 export interface StoredTask {
   state: TaskState;
-  /** Whether the repository has the files of the state. */
+  /** True if the files in the repository are those of the current state. */
   isWritten: boolean;
-  /** `event`: what led to the state, or `writtenEvent`. Resolves with false if the state could not be stored. */
+  /** Stores the state. `event`: its cause, or `writtenEvent`. Resolves with false if it could not be stored. */
   save(event: string): Promise<boolean>;
   close(): Promise<void>;
-  /** Removes the journal. */
+  /** Closes and removes the journal. */
   remove(): Promise<void>;
 }
 
-/** Names of journals have no case, because some file systems have none. */
+/** Returns the journal name of a task in lower case, as some file systems ignore case. */
 const nameOf = (id: string) => `${id.toLowerCase()}.jsonl`;
 
-/** Event of the record that the repository has the files of a state. */
+/** Event of a record which says that the files in the repository are those of the state. */
 export const writtenEvent = 'written';
 
 export function createTaskStore(needs: TaskStoreNeeds) {
@@ -59,7 +59,7 @@ export function createTaskStore(needs: TaskStoreNeeds) {
   }
 
   return {
-    /** Creates the journal of a new task. Nothing is written before the first `save`. */
+    /** Creates the journal of a new task. Its file is written by the first `save`. */
     async create(state: TaskState): Promise<StoredTask> {
       const name = nameOf(state.contract.task_id);
       const journal = needs.openJournal(name, () => [snapshotOf(task)]);
@@ -67,7 +67,7 @@ export function createTaskStore(needs: TaskStoreNeeds) {
       await journal.open();
       return task;
     },
-    /** The tasks of earlier runs. A journal without a readable state is kept, and logged. */
+    /** Reads the tasks of earlier runs. A journal without a readable state is kept and logged. */
     async load(): Promise<readonly StoredTask[]> {
       const tasks: StoredTask[] = [];
       for (const name of await needs.listJournals()) {

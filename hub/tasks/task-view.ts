@@ -4,13 +4,13 @@ import { redactedState } from './redacted-state.ts';
 import type { TaskState } from './task-state.ts';
 import type { TaskView } from './task-types.ts';
 
-/** What ends a task cannot be cancelled any more. */
+/** Returns the allowed commands. During `cleaning`, the task has ended and cannot be cancelled. */
 function commandsOf(task: TaskState): readonly string[] {
   if (task.step.kind === 'idle') return fittingCommands(task);
   return task.step.kind === 'cleaning' ? [] : ['cancel'];
 }
 
-/** A state as people see it. `redact` removes secrets from what models and commands have written. */
+/** Returns the view of a task for people and programs. `redact` removes secrets from texts of models and commands. */
 export function viewOf(state: TaskState, redact: (text: string) => string): TaskView {
   const task = redactedState(state, redact);
   const { step, isUnattended: _u, phaseTokens: _p, ...rest } = task;

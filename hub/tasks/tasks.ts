@@ -17,7 +17,7 @@ import { viewOf } from './task-view.ts';
 type TasksNeeds = {
   readonly clock: Clock;
   readonly log: Log;
-  /** Removes secrets. */
+  /** Removes secrets from a text. */
   readonly redact: (text: string) => string;
   readonly repositories: Repositories;
   readonly jobs: Pick<Jobs, 'begin' | 'onResume'>;
@@ -27,7 +27,7 @@ type TasksNeeds = {
 };
 
 type TasksOptions = {
-  /** Limits of the config that is in force. */
+  /** Limits of the active config. */
   readonly limits: () => SlotLimits;
   readonly strategy: RunnerNeeds['perform']['strategy'];
   readonly costOf: RunnerNeeds['perform']['costOf'];
@@ -36,16 +36,16 @@ type TasksOptions = {
 /** Kind of the jobs of tasks. */
 const jobKind = 'task';
 const maxDiffBytes = 2 ** 20;
-/** The pipeline itself. Who may name a repository was checked by the command before. */
+/** Principal of the pipeline itself. Whether the user may use a repository was checked by the command. */
 const pipeline: Principal = { kind: 'job', name: 'tasks', grants: { administer: true } };
 
-/** Creates the task pipeline, whose tasks are read when its service starts. */
+/** Creates the task pipeline. Its service reads the stored tasks when it starts. */
 export function createTasks(options: TasksOptions, needs: TasksNeeds): TaskPipeline {
   const { clock, redact, repositories, jobs } = needs;
   const log = needs.log.child({ part: 'tasks' });
   const { event: events, fire } = createEmitter<TaskEvent>();
   const slots = createSlots(options.limits);
-  /** Jobs of the run before, until the tasks are read. */
+  /** Jobs of the previous run, by id, until the stored tasks are read. */
   const resumed = new Map<string, OpenJob>();
 
   jobs.onResume(jobKind, (job: Job, open) => {
@@ -105,7 +105,7 @@ export function createTasks(options: TasksOptions, needs: TasksNeeds): TaskPipel
     return visible;
   }
 
-  /** The task of an id. For a caller that may not use its repository, it does not exist. */
+  /** Returns a task. For a principal that may not use its repository, the task is unknown. */
   async function requireVisible(id: string, principal: Principal): Promise<TaskRunner> {
     const task = tasks.find(id);
     if (task && (await mayUse(task, principal))) return task;
@@ -115,7 +115,7 @@ export function createTasks(options: TasksOptions, needs: TasksNeeds): TaskPipel
     );
   }
 
-  /** As `requireVisible`. Rejects also if the repository cannot be used now. */
+  /** Like `requireVisible`, but also rejects if the repository cannot be used now. */
   async function requireTask(id: string, principal: Principal): Promise<TaskRunner> {
     const task = await requireVisible(id, principal);
     await repositories.requireAllowed(task.state.repository, principal);
@@ -168,8 +168,8 @@ export function createTasks(options: TasksOptions, needs: TasksNeeds): TaskPipel
     async setup(path, principal) {
       return await withRepository(path, principal, async repository => {
         const active = tasks.activeIn(repository.root);
-        // After a kill, its files may not be written yet.
-        if (active?.state.step.kind === 'idle') await active.settled().catch(() => undefined); // It was logged.
+        // After a crash, the files of the task may not be written yet.
+        if (active?.state.step.kind === 'idle') await active.settled().catch(() => undefined); // The error was logged.
         const contract = await readContract(repository, neverAborted);
         const known = tasks.find(contract.task_id);
         if (!known && !['proposal', 'pending_implementer'].includes(contract.status))
@@ -186,7 +186,7 @@ export function createTasks(options: TasksOptions, needs: TasksNeeds): TaskPipel
     async begin(id, kind, principal) {
       const task = await requireTask(id, principal);
       requireFitting(task.state, { type: 'begin', kind, job: '' });
-      // Held until the state is stored and the work has its slot.
+      // Reserved until the state is stored and the work has its slot.
       using _promised = slots.reserve();
       const open = jobs.begin({
         kind: jobKind,
@@ -260,9 +260,9 @@ export function createTasks(options: TasksOptions, needs: TasksNeeds): TaskPipel
     events,
   };
 
-  /** A contract that the hub does not know may be somebody's work: it is not overwritten. */
+  /** Throws if the repository has a contract of an unknown task: it may be a person's work, so it stays. */
   async function refuseOther(repository: Repository): Promise<void> {
-    const found = await readContract(repository, neverAborted).catch(() => undefined); // An unreadable one is refused as well.
+    const found = await readContract(repository, neverAborted).catch(() => undefined); // An unreadable contract is refused as well.
     const known = found && tasks.find(found.task_id);
     if (known && hasEnded(known)) return;
     throw new HubError(

@@ -1,10 +1,10 @@
 import { type Code, HubError } from '#core';
 
-/** Errors of the hub by what they mean for a task. Any other one means that the config names the wrong thing. */
+/** Error codes of the hub, mapped to their codes for a task. All others mean that the config names a wrong server. */
 const meanings: { readonly [code: string]: Code } = {
   HUB_CALL_TIMEOUT: 'HUB_MODEL_CALL_TIMEOUT',
   HUB_SERVER_DOWN: 'HUB_MODEL_CALL_CRASHED',
-  // Nothing can be called for now, whatever is asked.
+  // Errors that affect every call for now, whatever the prompt.
   HUB_BREAKER_OPEN: 'HUB_OLLAMA_UNAVAILABLE',
   HUB_ENGINE_REFUSED: 'HUB_OLLAMA_UNAVAILABLE',
   HUB_ENGINE_UNREACHABLE: 'HUB_OLLAMA_UNAVAILABLE',
@@ -18,7 +18,7 @@ const meanings: { readonly [code: string]: Code } = {
   HUB_SERVER_START_FAILED: 'HUB_OLLAMA_UNAVAILABLE',
   HUB_SERVER_STOPPED: 'HUB_OLLAMA_UNAVAILABLE',
   HUB_SHUTTING_DOWN: 'HUB_OLLAMA_UNAVAILABLE',
-  // The following errors keep their codes.
+  // Errors that keep their codes.
   HUB_AUDIT_UNAVAILABLE: 'HUB_AUDIT_UNAVAILABLE',
   HUB_CALL_CANCELLED: 'HUB_CALL_CANCELLED',
   HUB_MODEL_CALL_PROTOCOL: 'HUB_MODEL_CALL_PROTOCOL',
@@ -26,10 +26,10 @@ const meanings: { readonly [code: string]: Code } = {
   HUB_POLICY_DENIED: 'HUB_POLICY_DENIED',
 };
 
-/** The error of a call that failed in the router, or because its server did not start. */
+/** Converts the error of a call that failed in the router, or because its server did not start. */
 export function callErrorOf(error: unknown, server: string): unknown {
   if (!(error instanceof HubError)) return error;
-  // An error that came as an answer has its code in the data.
+  // An error response of the server has its code in the data.
   const told = error.code === 'HUB_SERVER_PROTOCOL' ? error.data['code'] : error.code;
   const code = meanings[String(told)] ?? 'HUB_MODEL_CALL_PROTOCOL';
   if (code === error.code) return error;

@@ -3,8 +3,8 @@ import type { JsonObject } from '#core';
 /** Calls models through the MCP server that `tasks.server` of the config names. */
 export interface ModelCalls {
   /**
-   * Resolves if models can be called now. Rejects with HUB_OLLAMA_UNAVAILABLE, which says what to do, with
-   * HUB_MODEL_UNKNOWN if one of `models` is missing, or as `run` does. `job` makes the request, if it is given.
+   * Resolves if models can be called. Rejects with HUB_OLLAMA_UNAVAILABLE, whose message gives the remedy, with
+   * HUB_MODEL_UNKNOWN if one of `models` is missing, or like `run`. `job`: id of the task that makes the request.
    */
   check(
     signal: AbortSignal,
@@ -25,29 +25,29 @@ export interface ModelCalls {
 }
 
 export type ModelRun = {
-  /** Id of the task: the call is made as the principal `job:<id>`. */
+  /** Id of the task. The call is made as the principal `job:<id>`. */
   readonly job: string;
   readonly model: string;
   readonly prompt: string;
   readonly system?: string | undefined;
-  /** JSON schema of the answer. */
+  /** JSON schema of the answer. Undefined: the answer is text. */
   readonly format?: JsonObject | undefined;
   /** Options of the model, such as `temperature`. */
   readonly options?: Readonly<Record<string, number | string | boolean>> | undefined;
-  /** Not more than `tasks.timeout_seconds`, which is the default. */
+  /** Timeout in ms, at most `tasks.timeout_seconds`, which is the default. */
   readonly timeoutMs?: number | undefined;
-  /** Called with each new piece of text, without thoughts. */
+  /** Called with each new piece of the answer, without the model's thinking. */
   readonly onProgress?: ((text: string) => void) | undefined;
 };
 
 export type ModelRunResult = {
-  /** Without thoughts. Empty if the model said nothing else. */
+  /** The answer without the model's thinking. Empty if there is nothing else. */
   readonly text: string;
   readonly model: string;
   readonly tokens: { readonly prompt: number; readonly completion: number };
   readonly durationMs: number;
-  /** `length`: the answer is cut off at the limit of its tokens. */
+  /** `length`: the answer reached the limit of tokens and is incomplete. */
   readonly doneReason: 'stop' | 'length';
-  /** The model thought, and said nothing. */
+  /** True if the model's thinking was its only output. */
   readonly thinkingOnly: boolean;
 };

@@ -16,7 +16,7 @@ import type { ModelCalls } from './model-calls-types.ts';
 import { listContent, readContent, runContent } from './tool-results.ts';
 
 type ModelCallNeeds = {
-  /** The config in force. */
+  /** Returns the section `tasks` of the active config. */
   readonly config: () => TasksConfig;
   readonly servers: Pick<Servers, 'find'>;
   readonly router: Pick<Router, 'openSessionless'>;
@@ -25,12 +25,12 @@ type ModelCallNeeds = {
 
 const listMs = 20_000;
 const second = 1_000;
-/** The server ends a call so much earlier than the hub, if the call has time for it. */
+/** Time in ms by which the server ends a call before the hub's timeout, if the call has time for it. */
 const marginMs = 5_000;
 
-/** Creates the calls of models by tasks: each through the router, as the principal of its job. */
+/** Creates the functions by which tasks call models through the router, as the principal of their job. */
 export function createModelCalls({ config, servers, router, clock }: ModelCallNeeds): ModelCalls {
-  /** The server of the config, once it runs. Its start is no part of the duration of a call. */
+  /** Resolves with the server of the config when it runs. The start does not count towards the timeout of a call. */
   async function ready(signal: AbortSignal): Promise<Server> {
     const { server: name } = config();
     const server = servers.find(name);
@@ -50,7 +50,7 @@ export function createModelCalls({ config, servers, router, clock }: ModelCallNe
     return server;
   }
 
-  /** Calls a tool. Rejects with one of the errors of `ModelCalls`. */
+  /** Calls a tool of the server. Rejects with the errors of `ModelCalls`. */
   async function call(
     job: string,
     { tool, args }: { readonly tool: string; readonly args: (limitMs: number) => JsonObject },
@@ -150,7 +150,7 @@ export function createModelCalls({ config, servers, router, clock }: ModelCallNe
         };
       } catch (error) {
         if (signal.aborted) throw cancelled(signal);
-        // An answer breaks off because its server has ended, or for a reason of its own.
+        // A cut-off answer may mean that its server is down: then this check rejects with that error.
         if (error instanceof HubError && error.data['kind'] === 'cut_off')
           await check(signal, { job });
         throw error;
@@ -159,7 +159,7 @@ export function createModelCalls({ config, servers, router, clock }: ModelCallNe
   };
 }
 
-/** The source of a model: the provider that its name begins with, or Ollama. */
+/** Returns the source of a model: the provider in its name, or Ollama. */
 function sourceOf(model: string, unavailable: readonly { readonly source: string }[]): string {
   const [first = ''] = model.split('/', 1);
   const isProvider = model.includes('/') && unavailable.some(({ source }) => source === first);

@@ -3,7 +3,7 @@ import { type Code, HubError, type JsonObject, isObject } from '#core';
 
 const count = z.int().min(0);
 
-/** `structuredContent` of `ollama_run`, as far as tasks use it. */
+/** Members of the `structuredContent` of `ollama_run` that tasks use. */
 export const runContent = z.object({
   text: z.string(),
   model: z.string(),
@@ -13,7 +13,7 @@ export const runContent = z.object({
   thinking_only: z.boolean().default(false),
 });
 
-/** `structuredContent` of `ollama_list_models`, as far as tasks use it. */
+/** Members of the `structuredContent` of `ollama_list_models` that tasks use. */
 export const listContent = z.object({
   models: z.array(z.object({ name: z.string() })),
   unavailable: z.array(z.object({ source: z.string(), message: z.string() })).default([]),
@@ -35,10 +35,10 @@ const codes: { readonly [code: string]: Code } = {
   context_full: 'HUB_CONTEXT_FULL',
 };
 
-/** The tool that gave a result. */
+/** Names of the called tool and its server, for error messages. */
 type CalledTool = { readonly server: string; readonly tool: string };
 
-/** Reads the content of a result. Throws the error of a failed call, or HUB_MODEL_CALL_PROTOCOL. */
+/** Parses the content of a tool result. Throws the error of a failed call, or HUB_MODEL_CALL_PROTOCOL. */
 export function readContent<T extends z.ZodType>(
   result: JsonObject,
   schema: T,
@@ -57,7 +57,7 @@ export function readContent<T extends z.ZodType>(
   );
 }
 
-/** A failure that the tool tells. `data.kind` is the code of ollama-mcp; other servers have none. */
+/** Returns the error of a failed tool call. `data.kind` is the code of ollama-mcp; other servers give none. */
 function toolErrorOf({ content, _meta: meta }: JsonObject, { server, tool }: CalledTool): HubError {
   const told = toolError.safeParse(isObject(meta) ? meta['agenthub/error'] : undefined).data;
   if (told) {
