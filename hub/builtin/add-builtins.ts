@@ -13,24 +13,24 @@ import { createBuiltin } from './server.ts';
 import { createServersResource } from './servers-resource.ts';
 import { type TasksServerNeeds, createTasksServer } from './task-pipeline.ts';
 
-/** Whether the management tools are offered: `"management_tools"` of the config. */
+/** The setting `"management_tools"` of the config: whether the management tools are offered. */
 export type Management = {
   readonly isOn: () => boolean;
   readonly changed: Event<unknown>;
-  /** Records what a tool changed in the audit log. Absent: nothing is audited. */
+  /** Records a change that a tool made in the audit log. Absent: nothing is recorded. */
   readonly record?: (change: AuditedChange) => void;
 };
 
 type AddBuiltinsNeeds = {
   readonly clock: Clock;
   readonly hubVersion: string;
-  /** Absent: the hub improves no prompts. */
+  /** Absent: the hub offers no prompt enhancement. */
   readonly prompts?: PromptSource;
-  /** Absent: the hub cannot be managed over MCP. */
+  /** Absent: the hub has no management tools. */
   readonly management?: Management;
   /** Absent: the hub has no agents. */
   readonly agents?: Pick<AgentsServerNeeds, 'agents' | 'isOn' | 'changed'>;
-  /** Absent: the hub documents no repositories. */
+  /** Absent: the hub cannot document repositories. */
   readonly documentation?: DocumentationServerNeeds;
   /** Absent: the hub has no task pipeline. */
   readonly tasks?: Pick<TasksServerNeeds, 'tasks' | 'jobs' | 'isOn' | 'changed'>;
@@ -39,8 +39,8 @@ type AddBuiltinsNeeds = {
 };
 
 /**
- * The servers of the config with those of the hub's own before them: `all` for calls, and `shown` for people, who are
- * shown the hub's own servers that offer tools. Either finds all of them by name.
+ * Adds the built-in servers before the servers of the config. `all` is for calls. `shown` is for people, and lists only
+ * built-in servers that offer tools. In both, each server can be found by name.
  */
 export function addBuiltins(
   servers: Servers,
@@ -87,14 +87,14 @@ export function addBuiltins(
   return { all: join(servers, builtins, () => true), shown };
 }
 
-/** The server `agenthub`: it improves prompts, shows the servers of the hub, and manages them for its owner. */
+/** Creates the server `agenthub`, which improves prompts, and shows and manages the servers of the hub. */
 function createAgentHub(
   servers: Servers,
   shown: () => Servers,
   { clock, prompts, management }: AddBuiltinsNeeds,
 ): BuiltinServer {
   const { event: changed, fire } = createEmitter<ListKind>();
-  // Made for the first list that has them.
+  // Created when they are listed for the first time.
   let enhancing: { readonly tool: BuiltinTool; readonly prompt: BuiltinPrompt } | undefined;
   let managing: readonly BuiltinTool[] | undefined;
   let isManaged = management?.isOn() === true;

@@ -1,14 +1,14 @@
 import type { AgentMessage, Agents } from '#agents';
 import type { BuiltinResource } from './builtin-server.ts';
 
-/** Maximum number of messages that are read at once. */
+/** Maximum number of messages in one response. */
 export const maxMessages = 100;
-/** The address of an agent's conversation. */
+/** URI of an agent's conversation. */
 export const uriOf = (id: string) => `agent://${id}/messages`;
 export const idIn = (uri: string) => uri.slice('agent://'.length, -'/messages'.length);
 const mimeType = 'application/json';
 
-/** `agent://{id}/messages`: the conversation, which can be subscribed to. */
+/** Creates the resource `agent://{id}/messages`: an agent's conversation, to which clients can subscribe. */
 export function conversationOf(id: string, agents: Agents): BuiltinResource {
   const uri = uriOf(id);
   return {
@@ -38,7 +38,7 @@ export function conversationOf(id: string, agents: Agents): BuiltinResource {
   };
 }
 
-/** A message with its text only. */
+/** Returns a message with only its text. */
 export const shown = ({ role, content }: AgentMessage) => ({
   role,
   content: content.flatMap(part => (part.type === 'text' ? [part.text] : [])).join('\n'),

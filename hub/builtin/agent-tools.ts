@@ -15,7 +15,7 @@ const agentId = z
 const known = z.string().describe('Id of the agent, as in list_agents.');
 const readOnly = { readOnlyHint: true, openWorldHint: false };
 
-/** Creates the tools of the server `agents`. `record` gets what those of the owner have changed. */
+/** Creates the tools of the server `agents`. `record` gets the changes made by the owner's tools, for the audit log. */
 export const createAgentTools = (agents: Agents, record: Recorder): readonly BuiltinTool[] => [
   ...callerTools(agents),
   ...ownerTools(agents, record),
@@ -196,7 +196,7 @@ function ownerTools(agents: Agents, record: Recorder): readonly BuiltinTool[] {
   ];
 }
 
-/** Tells a client that waits what the agent does. */
+/** Reports what the agent does as progress of the call. */
 function reportProgress(agents: Agents, id: string, progress: (message: string) => void) {
   let last: string | undefined;
   return agents.events(({ agent, event }) => {

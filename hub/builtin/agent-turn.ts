@@ -4,7 +4,7 @@ import type { BuiltinTask } from './builtin-server.ts';
 
 type Outcome = Extract<AgentEvent, { type: 'outcome' }>;
 
-/** Sends a message to an agent. The task ends with the message, and its result is the answer. Rejects as `send` does. */
+/** Sends a message to an agent as an MCP task, whose result is the agent's answer. Rejects like `Agents.send`. */
 export async function beginTurn(
   agents: Pick<Agents, 'cancel' | 'events' | 'list' | 'messages' | 'send'>,
   { id, message, from }: { readonly id: string; readonly message: string; readonly from: string },
@@ -13,7 +13,7 @@ export async function beginTurn(
   const { promise: ended, resolve } = Promise.withResolvers<Outcome>();
   const early = new Map<string, Outcome>();
   let take = (outcome: Outcome) => void early.set(outcome.messageId, outcome);
-  // Heard from before the message is sent: its outcome may come before its id is known here.
+  // Subscribed before the message is sent: the outcome may arrive before the id of the message is known.
   const heard = agents.events(({ agent, event }) => {
     if (agent !== id) return;
     if (event.type === 'view') fire(undefined);

@@ -9,13 +9,13 @@ import { whenTurned } from './when-turned.ts';
 
 export type AgentsServerNeeds = {
   readonly agents: Agents;
-  /** Whether a model is there for them. Without one, or without Docker, clients are not offered agents. */
+  /** True if Docker and a model for agents are available. Otherwise no tools are listed. */
   readonly isOn: () => boolean;
   readonly changed: Event<unknown>;
   readonly record?: (change: AuditedChange) => void;
 };
 
-/** The server `agents`: clients hand work to agents, and read what they say. */
+/** Creates the server `agents`, by which clients send work to agents and read their answers. */
 export function createAgentsServer(needs: AgentsServerNeeds): BuiltinServer {
   const { agents, isOn } = needs;
   const { event: changed, fire } = createEmitter<ListKind>();

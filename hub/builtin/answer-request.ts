@@ -13,7 +13,7 @@ import type {
 } from './builtin-server.ts';
 import type { createBuiltinTasks } from './tasks.ts';
 
-/** What the server says of itself, in either era. */
+/** Capabilities and name of the server, as declared in both eras. */
 export type Identity = {
   readonly capabilities: object;
   readonly serverInfo: { readonly name: string; readonly version: string };
@@ -22,23 +22,23 @@ export type Identity = {
 type BuiltinRequest = {
   readonly method: string;
   readonly params: { readonly [name: string]: unknown };
-  /** The name that the client used for the item, on whichever endpoint. */
+  /** Name of the item in the client's request, which depends on the endpoint. */
   readonly publicName: string | undefined;
   readonly context: BuiltinContext;
   readonly isModern: boolean;
-  /** As JSON text. */
+  /** The token as JSON text. */
   readonly progressToken: string | undefined;
 };
 
 type Tasks = ReturnType<typeof createBuiltinTasks>;
 
-/** Whether a principal is listed an item and may use it. */
+/** True if a principal may list and use an item of this scope. */
 const isAllowed = (scope: 'call' | 'administer', principal: Principal | undefined): boolean =>
   scope === 'call' || principal?.grants.administer === true;
 
 /**
- * The result of a request, without the members that only modern results have. Rejects with HubError for an error
- * answer.
+ * Returns the result of a request, without `resultType`, which only modern results have. Rejects with HubError for an
+ * error response.
  */
 export async function answerRequest(
   server: BuiltinServer,
@@ -72,9 +72,9 @@ export async function answerRequest(
       return listed('template', []);
     case 'tools/call': {
       const tool = server.tools().find(({ name }) => name === params['name']);
-      // Unknown, not forbidden: what a principal may not use does not exist for it.
+      // Unknown, not forbidden: tools that a principal may not use are hidden from it.
       if (!tool || !isAllowed(tool.scope, context.principal)) throw unknown('tool', publicName);
-      // MCP 2026-07-28 ignores `task` (SEP-2663).
+      // MCP 2026-07-28 ignores the parameter `task` (SEP-2663).
       const ofModern = knowsTasks(params) ? {} : undefined;
       const wanted = isModern ? ofModern : params['task'];
       if (tool.begin && wanted !== undefined) {
@@ -127,7 +127,7 @@ type TaskMethod = (
   principal: string | undefined,
 ) => object | Promise<object>;
 
-/** The tasks of MCP 2025-11-25. */
+/** Methods for tasks of MCP 2025-11-25. */
 const taskMethods = new Map<string, TaskMethod>([
   ['tasks/get', (tasks, params) => tasks.get(params)],
   ['tasks/result', (tasks, params) => tasks.result(params)],
@@ -135,7 +135,7 @@ const taskMethods = new Map<string, TaskMethod>([
   ['tasks/list', tasks => tasks.list()],
 ]);
 
-/** The tasks extension of MCP 2026-07-28. */
+/** Methods of the tasks extension of MCP 2026-07-28. */
 const modernTaskMethods = new Map<string, TaskMethod>([
   ['tasks/get', (tasks, ...of) => tasks.getModern(...of)],
   ['tasks/update', (tasks, ...of) => tasks.updateModern(...of)],
@@ -144,17 +144,17 @@ const modernTaskMethods = new Map<string, TaskMethod>([
 
 const keyOf = ({ principal }: BuiltinContext) => principal && principalKey(principal);
 
-/** Whether a stateless client takes a task in place of a result. */
+/** True if a stateless client declares that it accepts a task instead of a result. */
 function knowsTasks({ _meta: meta }: BuiltinRequest['params']): boolean {
   const capabilities = isObject(meta) ? meta[metaKeys.clientCapabilities] : undefined;
   const extensions = isObject(capabilities) ? capabilities['extensions'] : undefined;
   return isObject(extensions) && tasksExtension in extensions;
 }
 
-/** Members of MCP 2026-07-28: clients must ask again. */
+/** Members of results in MCP 2026-07-28 that forbid caching. */
 const notCached = { ttlMs: 0, cacheScope: 'private' } as const;
 
-/** Removes from a result what clients of 2025-11-25 and older do not know. */
+/** Removes the caching members, which clients of MCP 2025-11-25 and older do not know. */
 export function asLegacyResult(result: object): object {
   const { ttlMs: _ttl, cacheScope: _scope, ...rest } = { ...notCached, ...result };
   return rest;
@@ -179,7 +179,7 @@ async function callTool(
   }
 }
 
-/** The result of a task. Rejects if it was cancelled, or failed by a bug. */
+/** Resolves with the result of a task. Rejects if the task was cancelled or failed because of a bug. */
 export async function asResult(result: Promise<ToolResult>): Promise<object> {
   try {
     return described(await result);
@@ -199,7 +199,7 @@ function described(result: ToolResult | ForeignResult) {
   };
 }
 
-/** A model can correct its call by the text of a tool error; a protocol error it may never see. */
+/** A tool error, as its text lets a model correct the call. Models may never see protocol errors. */
 const asToolError = ({ message }: HubError) => ({
   content: [{ type: 'text', text: message }],
   isError: true,
@@ -211,7 +211,7 @@ const unknown = (kind: ListKind, name: string | undefined) =>
     `no ${kind} is called ${JSON.stringify(name)}. Its server may not have been started yet: "agenthub list" shows their states`,
   );
 
-/** The params of a message, which is an object with or without them. */
+/** Returns the `params` of a message; an empty object if it has none. */
 export function paramsOf(message: unknown): BuiltinRequest['params'] {
   const params = isObject(message) ? message['params'] : undefined;
   return isObject(params) ? params : {};

@@ -4,68 +4,68 @@ import type { ListKind } from '#servers';
 import type { ElicitationAnswer, ElicitationQuestion } from '#upstream';
 import { z } from 'zod';
 
-/** An MCP server in this process: listed, called, limited, observed and shown like any other. */
+/** An MCP server in the hub's process. It is listed, called, limited, observed and shown like any other. */
 export interface BuiltinServer {
   readonly name: string;
   readonly description: string;
-  /** What is offered now; `changed` fires with the list that differs. */
+  /** Returns the current tools. `changed` fires with the kind of a list that changes. */
   readonly tools: () => readonly BuiltinTool[];
   readonly prompts: () => readonly BuiltinPrompt[];
   readonly resources: readonly BuiltinResource[];
   readonly changed: Event<ListKind>;
-  /** Whether tools of it can be called as tasks. */
+  /** True if clients may call some of its tools as tasks. */
   readonly hasTasks?: boolean;
 }
 
-/** Who made a request, and how its handler reports back. */
+/** The caller of a request, and the means to report back to it. */
 export type BuiltinContext = {
   readonly principal: Principal | undefined;
-  /** The name that the client gave itself. */
+  /** Name in the client's `clientInfo`. */
   readonly client: string | undefined;
-  /** Aborted when the client cancels the request, or when its time is up. */
+  /** Aborted when the client cancels the request, or at its timeout. */
   readonly signal: AbortSignal;
-  /** Sends a progress notification if the client asked for them. */
+  /** Sends a progress notification if the client requested progress. */
   readonly progress: (message: string) => void;
   /**
-   * Asks the user of the client, and resolves with undefined if the client cannot. Rejections must not be caught, and
-   * nothing may be done before: the call of a stateless client ends here, and begins again with the answer.
+   * Asks the client's user; undefined if the client cannot. Do not catch its rejection, and change nothing before it:
+   * the call of a stateless client ends here, and is repeated with the answer.
    */
   readonly elicit: (question: ElicitationQuestion) => Promise<ElicitationAnswer | undefined>;
 };
 
 export type BuiltinItem = {
   readonly name: string;
-  /** Name on the endpoint of all servers. Default: made from the names of server and item, as for any server. */
+  /** Name on the endpoint of all servers. Default: derived from the names of the server and the item. */
   readonly publicName?: string;
-  /** The item as a list has it, as JSON text. */
+  /** Definition of the item in lists, as JSON text. */
   readonly description: string;
 };
 
 export type BuiltinTool = BuiltinItem & {
-  /** Public names of the tools that it calls. It is listed only for clients for which one of them is listed. */
+  /** Public names of the tools that this tool calls. The tool is listed only if the client may see one of them. */
   readonly calls?: readonly string[];
-  /** `administer`: to principals without that grant, the tool does not exist. */
+  /** `administer`: the tool is hidden from principals without that grant. */
   readonly scope: 'call' | 'administer';
-  /** Rejects with HubError, which the client gets as a tool error. */
+  /** Calls the tool. Rejects with HubError, which the client gets as a tool error. */
   readonly call: (args: unknown, context: BuiltinContext) => Promise<ToolResult | ForeignResult>;
-  /** Begins the work as a task. Rejects with HubError. Absent: the tool makes no tasks. */
+  /** Starts the tool as a task. Rejects with HubError. Absent: the tool cannot be called as a task. */
   readonly begin?: (args: unknown, context: BuiltinContext) => Promise<BuiltinTask>;
 };
 
 export type ToolResult = {
   readonly text: string;
   readonly structured: JsonObject;
-  /** The text says why the tool failed. */
+  /** True if the tool failed. The text gives the reason. */
   readonly isError?: boolean;
 };
 
-/** A result whose text is its JSON. */
+/** Returns a result whose text is the JSON of its structured content. */
 export const structuredResult = (structured: JsonObject): ToolResult => ({
   text: JSON.stringify(structured),
   structured,
 });
 
-/** A result with the content blocks of other tools. */
+/** A result with content blocks from other tools. */
 export type ForeignResult = {
   readonly content: readonly JsonObject[];
   readonly structuredContent?: JsonObject;
@@ -73,20 +73,20 @@ export type ForeignResult = {
   readonly _meta?: JsonObject;
 };
 
-/** Work of a tool that goes on after its call was answered. */
+/** Work of a tool that continues after its call was answered with a task. */
 export type BuiltinTask = {
   readonly id: string;
-  /** What it does now, for people. */
+  /** Returns the current activity in words for people. */
   readonly doing: () => string | undefined;
   /** Fires when `doing` may have changed. */
   readonly changed: Event<unknown>;
-  /** Rejects with HubError if it failed, with HUB_CALL_CANCELLED if it was cancelled. */
+  /** Rejects with HubError if the task failed, and with HUB_CALL_CANCELLED if it was cancelled. */
   readonly result: Promise<ToolResult>;
   readonly cancel: () => Promise<unknown>;
 };
 
 export type BuiltinPrompt = BuiltinItem & {
-  /** Rejects with HubError. */
+  /** Returns the prompt. Rejects with HubError. */
   readonly get: (args: unknown, context: BuiltinContext) => Promise<PromptResult>;
 };
 
@@ -94,11 +94,11 @@ type PromptResult = { readonly description: string; readonly text: string };
 
 export type BuiltinResource = {
   readonly uri: string;
-  /** The resource as a list has it, as JSON text. */
+  /** Definition of the resource in lists, as JSON text. */
   readonly description: string;
   readonly mimeType: string;
   readonly read: () => string | Promise<string>;
-  /** Calls `changed` when `read` returns something else, until disposed. */
+  /** Calls `changed` when the content of the resource has changed, until disposed. */
   readonly watch: (changed: () => void) => Disposable;
 };
 
@@ -108,7 +108,7 @@ type Definition<Args> = Pick<BuiltinItem, 'name' | 'publicName'> & {
   readonly args: z.ZodType<Args>;
 };
 
-/** A tool whose handler gets checked arguments. */
+/** Defines a tool. Its handler gets parsed and validated arguments. */
 export function defineTool<Args>({
   args: schema,
   handler,
@@ -146,7 +146,7 @@ export function defineTool<Args>({
   };
 }
 
-/** A prompt whose handler gets checked arguments. */
+/** Defines a prompt. Its handler gets parsed and validated arguments. */
 export function definePrompt<Args>({
   args: schema,
   handler,
@@ -169,7 +169,7 @@ export function describeArguments(schema: z.ZodType): object {
   return described;
 }
 
-/** Checks the arguments of a call. Throws HUB_REQUEST_INVALID, which names each field, its value and the remedy. */
+/** Parses the arguments of a call. Throws HUB_REQUEST_INVALID, which names each field, its value and the remedy. */
 export function parseArguments<Args>(schema: z.ZodType<Args>, given: unknown): Args {
   const parsed = schema.safeParse(given ?? {}, { reportInput: true });
   if (parsed.success) return parsed.data;

@@ -18,12 +18,12 @@ import { whenTurned } from './when-turned.ts';
 export type DocumentationServerNeeds = {
   readonly documentation: Documentation;
   readonly jobs: Pick<Jobs, 'changed' | 'get' | 'cancel'>;
-  /** Whether the config names repositories or vaults. Without them, clients are not offered the tool. */
+  /** True if the config names repositories or vaults. Otherwise the tool is not listed. */
   readonly isOn: () => boolean;
   readonly changed: Event<unknown>;
 };
 
-/** The server `documentation`: it documents repositories as notes of Obsidian. */
+/** Creates the server `documentation`, which documents repositories as Obsidian notes. */
 export function createDocumentationServer(needs: DocumentationServerNeeds): BuiltinServer {
   const { documentation, jobs, isOn } = needs;
   const { event: changed, fire } = createEmitter<ListKind>();
@@ -53,7 +53,7 @@ export function createDocumentationServer(needs: DocumentationServerNeeds): Buil
   };
 }
 
-/** Waits for the end of a job. A cancelled call cancels it. */
+/** Waits until a job ends. If the call is cancelled, the job is cancelled. */
 async function follow(
   id: string,
   jobs: DocumentationServerNeeds['jobs'],
@@ -69,11 +69,11 @@ async function follow(
     if (text !== undefined && text !== last) progress(text);
     last = text;
   };
-  // Its end resolves the promise.
+  // The cancelled job fires `changed`, which resolves the promise.
   const cancel = () => void jobs.cancel(id);
   using _heard = jobs.changed(look);
   signal.addEventListener('abort', cancel, { once: true });
-  // The call may have been cancelled while its job was created: then no event follows.
+  // A call that was cancelled before the listener was added fires no event.
   if (signal.aborted) cancel();
   try {
     look();

@@ -18,7 +18,7 @@ const args = z.strictObject({
     .describe(described),
 });
 
-/** The tool by which models improve prompts. */
+/** Creates the tool `enhance_prompt`, which improves prompts for models. */
 export const createEnhanceTool = (source: PromptSource): BuiltinTool =>
   defineTool({
     name: 'enhance_prompt',
@@ -36,7 +36,7 @@ export const createEnhanceTool = (source: PromptSource): BuiltinTool =>
     },
   });
 
-/** The same as a prompt, which people choose. */
+/** Creates the MCP prompt that improves prompts for people, who choose it in their client. */
 export const createEnhancePrompt = (source: PromptSource): BuiltinPrompt =>
   definePrompt({
     name: reservedNames.prompt[0],
@@ -64,7 +64,7 @@ const enhance = (
 /** Minimum number of characters between two progress notifications about a model's output. */
 const stepLength = 200;
 
-/** Reports the steps of a model as progress. */
+/** Returns a function that reports the steps of a model as progress. */
 function createSteps(progress: (message: string) => void): (step: PromptStep) => void {
   let written = 0;
   let reported = 0;

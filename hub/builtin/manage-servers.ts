@@ -11,12 +11,12 @@ const maxLines = 1_000;
 
 const readOnly = { readOnlyHint: true, openWorldHint: false };
 
-/** The tools by which the owner's clients administer servers (spec 5.5). */
+/** Creates the tools by which clients with the administer grant manage servers (spec 5.5). */
 export function createManagementTools(
   servers: () => Pick<Servers, 'all' | 'get'>,
   record: (change: AuditedChange) => void = () => {},
 ): readonly BuiltinTool[] {
-  /** A tool that changes one server and returns its state. */
+  /** Creates a tool that changes one server and returns its state. */
   const action = (
     verb: 'start' | 'stop' | 'restart',
     description: string,

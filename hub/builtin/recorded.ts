@@ -5,7 +5,7 @@ import type { BuiltinContext } from './builtin-server.ts';
 
 export type Recorder = (change: AuditedChange) => void;
 
-/** Runs work of a tool for administration, and records what it changed or why it failed. */
+/** Runs the work of an administrative tool, and records its success or error code in the audit log. */
 export async function recorded<T>(
   record: Recorder,
   { action, target }: Pick<AuditedChange, 'action' | 'target'>,

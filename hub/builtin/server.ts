@@ -22,7 +22,7 @@ type BuiltinNeeds = {
   readonly hubVersion: string;
 };
 
-/** Longest call, in milliseconds. Handlers that wait for models or servers have shorter limits of their own. */
+/** Timeout of a call, in milliseconds. Handlers that wait for models or servers have shorter limits of their own. */
 const callTimeoutMs = 10 * 60_000;
 
 const usualCapabilities = {
@@ -35,8 +35,8 @@ const usualCapabilities = {
 const never: Event<never> = () => ({ [Symbol.dispose]() {} });
 
 /**
- * A server of the hub's own as the hub knows all servers. It always runs, speaks both eras, and cannot be stopped.
- * `nameOf` returns its name, which changes when the config gets an entry of that name.
+ * Wraps a built-in server as a `Server`. It always runs, speaks both eras, and cannot be stopped. `nameOf` returns its
+ * name, which changes if the config gets an entry of that name.
  */
 export function createBuiltin(
   builtin: BuiltinServer,
@@ -74,7 +74,7 @@ export function createBuiltin(
     notify('notifications/resources/updated', JSON.stringify({ uri }));
   }
 
-  /** `params`: JSON text. */
+  /** Sends a notification. `params` is JSON text. */
   function notify(method: string, params: string): void {
     const text = `{"jsonrpc":"2.0","method":${JSON.stringify(method)},"params":${params}}`;
     notifyBytes(Buffer.from(text));
@@ -209,7 +209,7 @@ function runningOf(
   };
 }
 
-/** There is no process, and no channel to it. */
+/** A placeholder, as a built-in server has no process and no channel. */
 const instance: Instance = {
   about: { process: 'hub' },
   channel: { listen() {}, send() {}, closed: new Promise(() => {}), close() {} },

@@ -2,11 +2,11 @@ import { type Clock, type JsonObject, createTicker } from '#core';
 import type { Server, Servers } from '#servers';
 import type { BuiltinResource } from './builtin-server.ts';
 
-/** Delay between a change and its notification, in milliseconds: a server that starts changes several times. */
+/** Delay between a change and its notification, in milliseconds. A server changes several times while it starts. */
 const changeDelayMs = 500;
 const mimeType = 'application/json';
 
-/** `hub://servers`: the servers of the hub and their states (spec 5.5). */
+/** Creates the resource `hub://servers`: the servers of the hub and their states (spec 5.5). */
 export function createServersResource(
   servers: Pick<Servers, 'all' | 'changed' | 'removed' | 'instances'>,
   snapshot: () => JsonObject,

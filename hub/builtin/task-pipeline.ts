@@ -20,7 +20,7 @@ import { whenTurned } from './when-turned.ts';
 export type TasksServerNeeds = {
   readonly tasks: TaskPipeline;
   readonly jobs: Pick<Jobs, 'cancel' | 'changed' | 'get'>;
-  /** Whether clients are offered the tools. */
+  /** True if the tools are listed. */
   readonly isOn: () => boolean;
   readonly changed: Event<unknown>;
   readonly record?: (change: AuditedChange) => void;
@@ -32,7 +32,7 @@ const readOnly = { readOnlyHint: true, openWorldHint: false };
 const changes = { readOnlyHint: false, destructiveHint: false, openWorldHint: false };
 const destructive = { readOnlyHint: false, destructiveHint: true, openWorldHint: false };
 
-/** The server `tasks`: clients hand contracts to the task pipeline, and follow the work. */
+/** Creates the server `tasks`, by which clients submit contracts to the task pipeline and follow its work. */
 export function createTasksServer(needs: TasksServerNeeds): BuiltinServer {
   const { isOn } = needs;
   const { event: changed, fire } = createEmitter<ListKind>();
@@ -49,7 +49,7 @@ export function createTasksServer(needs: TasksServerNeeds): BuiltinServer {
   };
 }
 
-/** What a client needs to know of a task. Reports have the rest. */
+/** Returns the members of a task that a client needs. Details are in the reports. */
 const briefly = ({
   id: name,
   status,
@@ -80,7 +80,7 @@ const createTools = (needs: TasksServerNeeds): readonly BuiltinTool[] => [
   ...ownerTools(needs),
 ];
 
-/** Begins a phase, and waits for its end with progress if the client asked for that. */
+/** Starts a phase. With `wait`, waits for its end and reports progress. */
 async function work(
   tasks: TaskPipeline,
   {
@@ -99,7 +99,7 @@ async function work(
   const giveUp = () => reject(signal.reason);
   signal.addEventListener('abort', giveUp);
   try {
-    const settled = tasks.settled(name).catch(() => undefined); // A fault is in the answer.
+    const settled = tasks.settled(name).catch(() => undefined); // The response contains the fault.
     await Promise.race([settled, given]);
   } finally {
     signal.removeEventListener('abort', giveUp);
@@ -107,7 +107,7 @@ async function work(
   return structuredResult({ ...briefly(tasks.get(name)), job });
 }
 
-/** The tools of clients that may call. */
+/** Creates the tools for every client that may make calls. */
 function callerTools({ tasks, jobs }: TasksServerNeeds): readonly BuiltinTool[] {
   return [
     defineTool({
@@ -219,7 +219,7 @@ function callerTools({ tasks, jobs }: TasksServerNeeds): readonly BuiltinTool[] 
   ];
 }
 
-/** The tools of clients that administer the hub. What they change is recorded. */
+/** Creates the tools for clients with the administer grant. Their changes are recorded in the audit log. */
 function ownerTools({ tasks, record = () => {} }: TasksServerNeeds): readonly BuiltinTool[] {
   const change = async (
     action: string,

@@ -13,8 +13,8 @@ type Needs = {
 type Run = { readonly id: string; readonly kind: TaskRunKind; readonly principal: Principal };
 
 /**
- * Lets the models work on a task of the pipeline. The task of MCP ends with the job, and its cancellation is that of the
- * job: the task of the pipeline stays where it was. Rejects as `begin` does.
+ * Runs phases of a pipeline task as an MCP task. The MCP task ends with the job, and cancelling it cancels the job: the
+ * pipeline task keeps its status. Rejects like `TaskPipeline.begin`.
  */
 export async function beginTaskRun(
   { tasks, jobs, resultOf }: Needs,

@@ -13,17 +13,17 @@ type Entry = {
   status: Status;
   updatedAt: number;
   message: string | undefined;
-  /** The result of `tools/call`. Never rejects. */
+  /** Result of `tools/call`, or a tool error. Never rejects. */
   outcome: Promise<object>;
-  /** The result of `tools/call` of an ended task, or the error that it ended with. */
+  /** Result or error of an ended task; undefined while the task works, and after a cancellation. */
   ended: { readonly result: object } | { readonly error: object } | undefined;
 };
 
-/** The client that a task is made for. */
+/** The client for which a task was created. */
 export type TaskMaker = {
-  /** It knows the tasks extension of MCP 2026-07-28. Others know the tasks of MCP 2025-11-25. */
+  /** True for the tasks extension of MCP 2026-07-28, false for the tasks of MCP 2025-11-25. */
   readonly isModern: boolean;
-  /** Key of its principal. */
+  /** Key of the client's principal. */
   readonly principal: string | undefined;
 };
 
@@ -33,7 +33,7 @@ type Needs = {
   readonly clock: Pick<Clock, 'after' | 'now'>;
   /** Sends a notification to the client of a task. `params` is JSON text. */
   readonly notify: (method: string, params: string) => void;
-  /** The result of a call that failed. Rejects with an error that is no result. */
+  /** Converts a tool's failure into a result. Rejects if the error cannot be a result. */
   readonly asResult: (result: Promise<ToolResult>) => Promise<object>;
 };
 
@@ -43,8 +43,8 @@ const longestMs = 24 * hourMs;
 const pollMs = 1_000;
 
 /**
- * The tasks of one of the hub's own servers: of MCP 2025-11-25, "Tasks", and of the tasks extension of MCP 2026-07-28. The
- * router shows clients with a session only their own.
+ * Creates the MCP tasks of a built-in server: those of MCP 2025-11-25, "Tasks", and of the tasks extension of MCP
+ * 2026-07-28. The router shows each client with a session only its own tasks.
  */
 export function createBuiltinTasks({ clock, notify, asResult }: Needs) {
   const all = new Map<string, Entry>();
@@ -61,7 +61,7 @@ export function createBuiltinTasks({ clock, notify, asResult }: Needs) {
     ttl: entry.ttlMs,
     pollInterval: pollMs,
   });
-  /** As the tasks extension has it. */
+  /** Describes a task in the format of the tasks extension. */
   const describeModern = (entry: Entry) => ({
     ...common(entry),
     ttlMs: entry.ttlMs,
@@ -77,7 +77,7 @@ export function createBuiltinTasks({ clock, notify, asResult }: Needs) {
     else notify('notifications/tasks/status', JSON.stringify(describe(entry)));
   }
 
-  /** Keeps an ended task for its time, from its creation on. */
+  /** Removes an ended task when its ttl, which counts from its creation, is over. */
   function expire(entry: Entry): void {
     const leftMs = Math.max(0, entry.createdAt + entry.ttlMs - clock.now());
     clock.after(leftMs, () => void all.delete(entry.task.id));
@@ -92,7 +92,7 @@ export function createBuiltinTasks({ clock, notify, asResult }: Needs) {
       tell(entry, 'working', doing);
       if (progressToken === undefined) return;
       const related = JSON.stringify({ [metaKeys.relatedTask]: { taskId: task.id } });
-      // The token's own text: a number beyond 2^53 must come back as it was.
+      // Inserted as JSON text: parsing would change a number beyond 2^53.
       const params = `{"progressToken":${progressToken},"progress":${++progress},"message":${JSON.stringify(doing)},"_meta":${related}}`;
       notify('notifications/progress', params);
     });
@@ -124,14 +124,14 @@ export function createBuiltinTasks({ clock, notify, asResult }: Needs) {
     );
   }
 
-  /** The task of a stateless client. To another principal it does not exist. */
+  /** Returns the task of a stateless client. Throws as for an unknown task if another principal created it. */
   function requireOwn(params: Params, principal: string | undefined): Entry {
     const entry = require(params, true);
     return entry.maker.principal === principal ? entry : require({ taskId: undefined }, true);
   }
 
   return {
-    /** Throws HUB_SERVER_BUSY if too many tasks work, and HUB_REQUEST_INVALID for a wrong `task`. */
+    /** Throws HUB_SERVER_BUSY if too many tasks are running, and HUB_REQUEST_INVALID for an invalid `task`. */
     check(wanted: unknown): void {
       readTtl(wanted);
       for (const [id, { status }] of all)
@@ -142,7 +142,7 @@ export function createBuiltinTasks({ clock, notify, asResult }: Needs) {
           `${maxTasks} tasks work, as many as the hub takes. Call without "task", or later`,
         );
     },
-    /** Begins to follow a task, and returns the result of the call that made it. */
+    /** Adds a task, and returns the result for the call that created it. */
     add(
       task: BuiltinTask,
       wanted: unknown,
@@ -172,13 +172,13 @@ export function createBuiltinTasks({ clock, notify, asResult }: Needs) {
     list: (): object => ({
       tasks: [...all.values()].filter(({ maker }) => !maker.isModern).map(describe),
     }),
-    /** The result of the call, when the task has ended. */
+    /** Resolves with the result of the call when the task has ended. */
     async result(params: Params): Promise<object> {
       const { task, outcome } = require(params, false);
       const related = { [metaKeys.relatedTask]: { taskId: task.id } };
       return { ...(await outcome), _meta: related };
     },
-    /** Rejects with HUB_REQUEST_INVALID for a task that has ended. */
+    /** Cancels a task. Rejects with HUB_REQUEST_INVALID if the task has ended. */
     async cancel(params: Params): Promise<object> {
       const entry = require(params, false);
       if (entry.status !== 'working')
@@ -193,13 +193,13 @@ export function createBuiltinTasks({ clock, notify, asResult }: Needs) {
     },
     getModern: (params: Params, principal: string | undefined): object =>
       describeModern(requireOwn(params, principal)),
-    /** Acknowledges the wish. A task that has ended stays as it is. */
+    /** Cancels a task, and acknowledges the request. A task that has ended stays unchanged. */
     async cancelModern(params: Params, principal: string | undefined): Promise<object> {
       const entry = requireOwn(params, principal);
       if (entry.status === 'working') await entry.task.cancel();
       return {};
     },
-    /** No task of the hub's own servers asks for input, so there is nothing to update. */
+    /** Validates the task only: tasks of built-in servers never ask for input. */
     updateModern(params: Params, principal: string | undefined): object {
       requireOwn(params, principal);
       return {};
@@ -207,11 +207,11 @@ export function createBuiltinTasks({ clock, notify, asResult }: Needs) {
   };
 }
 
-/** A result that says why a tool failed is the result of a completed task, as the tasks extension has it. */
+/** Returns the status. In the tasks extension, a task whose tool returned an error is completed. */
 const statusOf = ({ status, maker, ended }: Entry): Status =>
   maker.isModern && ended && 'result' in ended ? 'completed' : status;
 
-/** Time in which a task is kept, in milliseconds. Throws HUB_REQUEST_INVALID. */
+/** Returns how long to keep a task, in milliseconds. Throws HUB_REQUEST_INVALID. */
 function readTtl(wanted: unknown): number {
   const ttl = isObject(wanted) ? wanted['ttl'] : undefined;
   if (!isObject(wanted) || (ttl !== undefined && (typeof ttl !== 'number' || !(ttl >= 0))))

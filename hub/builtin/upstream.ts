@@ -19,7 +19,7 @@ import {
 import type { BuiltinContext, BuiltinServer } from './builtin-server.ts';
 import { createBuiltinTasks } from './tasks.ts';
 
-/** Answers requests in this process, in the era of each request: no bridge stands between. */
+/** Creates an upstream that answers requests in this process, in the era of each request and without a bridge. */
 export function createBuiltinUpstream(
   server: BuiltinServer,
   identity: Identity,
@@ -43,7 +43,7 @@ export function createBuiltinUpstream(
       const { method } = request;
       const asked = membersOf(request.bytes, request.params);
       const publicName = stringAt(request.bytes, asked?.get('name'));
-      // Fan-out tools pass the arguments on.
+      // Parsed without loss of numbers, as fan-out tools pass the arguments on.
       const params = paramsOf(parseExactly(splice(request.bytes, edits).toString()));
       const meta = isObject(params['_meta']) ? params['_meta'] : {};
       const isModern = metaKeys.protocolVersion in meta;
@@ -89,7 +89,7 @@ export function createBuiltinUpstream(
             return answered(readAnswer(encodeResult(id, JSON.stringify(text))), number);
           },
           (error: unknown) => {
-            // Anything else is a bug, which the router logs.
+            // Any other error is a bug, which the router logs.
             throw error instanceof HubError ? failed(error) : error;
           },
         )
@@ -143,15 +143,15 @@ export function createBuiltinUpstream(
   };
 }
 
-/** The name in the `clientInfo` of a request or of a session. */
+/** Returns the name in the `clientInfo` of a request or session. */
 function clientNameIn(clientInfo: unknown): string | undefined {
   const name = isObject(clientInfo) ? clientInfo['name'] : undefined;
   return typeof name === 'string' ? name : undefined;
 }
 
 /**
- * Numbers the notifications: MCP requires that progress increases, and that it ends with the request, which handlers may
- * outlive.
+ * Returns a function that sends numbered progress notifications. MCP requires that progress increases, and that no
+ * notification follows the response, after which a handler may still run.
  */
 function createProgress(
   { responseStream, progressToken }: Caller,
@@ -163,7 +163,7 @@ function createProgress(
     if (isOver()) return;
     responseStream.send(
       Buffer.from(
-        // The token's own text: a number beyond 2^53 must come back as it was.
+        // Inserted as JSON text: parsing would change a number beyond 2^53.
         `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":${progressToken},"progress":${++progress},"message":${JSON.stringify(message)}}}`,
       ),
     );

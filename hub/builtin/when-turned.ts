@@ -2,11 +2,11 @@ import type { Event } from '#core';
 
 type Switch = {
   readonly isOn: () => boolean;
-  /** Fires when it may have been turned on or off. */
+  /** Fires when `isOn` may have changed. */
   readonly changed: Event<unknown>;
 };
 
-/** Calls `turned` whenever something is turned on or off. */
+/** Calls `turned` whenever `isOn` changes. */
 export function whenTurned({ isOn, changed }: Switch, turned: () => void): void {
   let wasOn = isOn();
   changed(() => {

@@ -10,35 +10,35 @@ import {
 import type { PrincipalRequests } from '#routing';
 import type { ForeignResult } from '../builtin-server.ts';
 
-/** A call of several tools. */
+/** A call of a fan-out tool, which calls several tools. */
 type FanOutCall = Pick<FanOutConfig, 'name' | 'merge' | 'timeoutMs'> & {
   /** Public names of the tools to call. */
   readonly tools: readonly string[];
-  /** The others of the config, and why they are not called. */
+  /** Tools of the config that are not called, and why. */
   readonly notCalled: readonly Failure[];
   readonly args: JsonObject;
 };
 
 type Failure = { readonly tool: string; readonly error: string };
 type Success = { readonly tool: string; readonly result: JsonObject };
-/** `denied`: the caller may not use the tool, and is not told of it. */
+/** Outcome of one tool. `denied`: the caller may not use the tool, and must not learn that it exists. */
 type Outcome = Success | Failure | 'denied';
 
 type Needs = {
-  /** As the caller. */
+  /** Sends requests as the caller. */
   readonly requests: Pick<PrincipalRequests, 'request'>;
   readonly clock: Pick<Clock, 'after'>;
-  /** Aborted when the caller cancels. */
+  /** Aborted when the caller cancels the call. */
   readonly signal: AbortSignal;
   readonly progress: (message: string) => void;
 };
 
-/** Maximum length of an error that the result names, in characters. */
+/** Maximum length of a tool's error in the result, in characters. */
 const maxError = 500;
 
 /**
- * Calls the tools and merges their results. The result names the tools that failed; it is an error if none succeeded. Throws
- * HUB_NAME_UNKNOWN if the caller may use none of them.
+ * Calls the tools and merges their results. The result names the tools that failed, and is an error if none succeeded.
+ * Rejects with HUB_NAME_UNKNOWN if the caller may use none of them.
  */
 export async function callTools(call: FanOutCall, needs: Needs): Promise<ForeignResult> {
   const outcomes = await merges[call.merge](call, needs);

@@ -1,19 +1,19 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type JsonObject, isJsonObject, isObject } from '#core';
 
-/** A tool, and the schema of its arguments as its server wrote it. */
+/** A tool and the schema of its arguments, as its server sent it. */
 type ToolSchema = { readonly name: string; readonly inputSchema: unknown };
 
 type CommonSchema = {
   readonly inputSchema: JsonObject;
-  /** Tools that require arguments which the others do not have, and what these are. */
+  /** Tools that cannot be called, and their required arguments that are not common to all tools. */
   readonly unusable: ReadonlyMap<string, readonly string[]>;
 };
 
 /**
- * The schema of the arguments that tools have in common: properties of one name that accept the same values. A property
- * is required if one of the tools requires it. The first tool decides: a tool that requires something which those before
- * it do not have is left out.
+ * Returns the schema of the arguments that all tools have in common: properties with equal names that accept equal
+ * values. A property is required if one tool requires it. Order matters: a tool that requires an argument which the
+ * tools before it lack is left out.
  */
 export function commonSchema(tools: readonly ToolSchema[]): CommonSchema {
   const unusable = new Map<string, readonly string[]>();
@@ -45,11 +45,11 @@ export function commonSchema(tools: readonly ToolSchema[]): CommonSchema {
 type Parts = {
   readonly properties: ReadonlyMap<string, unknown>;
   readonly required: readonly string[];
-  /** The members `$defs` and `definitions`, to which references lead. */
+  /** The members `$defs` and `definitions`, which references point to. */
   readonly definitions: JsonObject;
 };
 
-/** `definitions` was the name before draft 2019-09 of JSON Schema. */
+/** `definitions` is the name of `$defs` before draft 2019-09 of JSON Schema. */
 const definitionKeys = ['$defs', 'definitions'] as const;
 
 function partsOf(schema: unknown): Parts {
@@ -67,7 +67,7 @@ function partsOf(schema: unknown): Parts {
   };
 }
 
-/** The properties of the first tool that all other tools have, without those whose references would lead to nothing. */
+/** Returns the properties of the first tool that all others have too, without unresolvable references. */
 function commonOf([first, ...others]: readonly Parts[]): ReadonlyMap<string, JsonObject> {
   const found = new Map<string, JsonObject>();
   const isDefinedAlike = others.every(({ definitions }) =>
@@ -85,7 +85,7 @@ function commonOf([first, ...others]: readonly Parts[]): ReadonlyMap<string, Jso
   return found;
 }
 
-/** Removes the properties with references that lead to nothing, and those that refer to a removed one, in linear time. */
+/** Removes properties with unresolvable references, then those that refer to a removed one. Runs in linear time. */
 function removeDangling(properties: Map<string, JsonObject>): void {
   const referring = new Map<string, string[]>();
   const dangling: string[] = [];
@@ -102,13 +102,13 @@ function removeDangling(properties: Map<string, JsonObject>): void {
     if (properties.delete(key)) for (const other of referring.get(key) ?? []) dangling.push(other);
 }
 
-/** True for a reference to a definition, or out of the schema. */
+/** True for a reference to a definition, or to another document. */
 const leadsSomewhere = (reference: string): boolean =>
   !reference.startsWith('#') || /^#\/(?:\$defs|definitions)\//.test(reference);
 
 const words = new Set(['title', 'description', 'examples', '$comment']);
 
-/** A schema of a property without what does not change the values that it accepts. */
+/** Returns the schema of a property without its texts, which do not affect the accepted values. */
 const withoutWords = (schema: unknown): unknown =>
   isObject(schema)
     ? Object.fromEntries(Object.entries(schema).filter(([key]) => !words.has(key)))

@@ -17,7 +17,7 @@ import { callTools } from './call-tools.ts';
 import { commonSchema } from './common-schema.ts';
 
 export type FanOutNeeds = {
-  /** The fan-out tools of the config. */
+  /** Returns the fan-out tools of the config. */
   readonly configs: () => readonly FanOutConfig[];
   /** Fires when the config has changed. */
   readonly changed: Event<unknown>;
@@ -25,22 +25,22 @@ export type FanOutNeeds = {
   readonly log: Pick<Log, 'warn'>;
 };
 
-/** The router, as fan-out tools use it. */
+/** Methods of the router that fan-out tools use. */
 type FanOutRouter = Pick<
   Router,
   'mayHearOfTool' | 'openSessionless' | 'shownTools' | 'toolsChanged'
 >;
 
-/** The server `fan_out`. It offers no tools before it is connected to the router. */
+/** The server `fan_out`. It offers no tools until it is connected to the router. */
 export type FanOutServer = BuiltinServer & { connect(router: FanOutRouter): void };
 
-/** A tool that is called, as its server describes it. */
+/** Name and definition of a tool that a fan-out tool calls. */
 type CalledTool = {
   readonly name: string;
   readonly definition: { readonly [key: string]: unknown };
 };
 
-/** The server `fan_out`: each of its tools calls several tools of servers as its caller, and merges their results. */
+/** Creates the server `fan_out`. Its tools call several tools for their caller, and merge the results. */
 export function createFanOutServer({ configs, changed, clock, log }: FanOutNeeds): FanOutServer {
   const { event, fire } = createEmitter<ListKind>();
   let router: FanOutRouter | undefined;
@@ -119,7 +119,7 @@ export function createFanOutServer({ configs, changed, clock, log }: FanOutNeeds
   };
 }
 
-/** The tools that servers offer, by their public names, without those that wait for a person or fan out themselves. */
+/** Returns the tools of servers by public name, without fan-out tools and tools held for approval. */
 function offeredBy(
   { shownTools }: FanOutRouter,
   own: ReadonlySet<string>,
@@ -157,7 +157,7 @@ function describe(
   return typeof said === 'string' ? `${own} ${first?.name}: ${said}` : own;
 }
 
-/** What is true of all tools, or of one of them where that is the more careful claim. */
+/** Returns the hints that are safe for a call of all tools: for each hint, the most careful claim of a tool. */
 function annotationsOf(tools: readonly CalledTool[]): Hints {
   const hints = tools.map(({ definition }) => hintsOf(definition['annotations']));
   return {
