@@ -4,7 +4,7 @@ import type { Belonging, LaunchEvents, LaunchSpec, Target, Upkeep } from '#runti
 import { withoutSecretFaults } from '#servers';
 import type { Table } from '#store';
 
-/** Something of a removed server that is still there, such as a volume, and the reason. */
+/** An image, volume or folder that a removal has left in place, and the reason. */
 type Left = Belonging & { readonly why: string };
 
 export type BelongingsNeeds = {
@@ -16,7 +16,7 @@ export type BelongingsNeeds = {
 /** The images, volumes and folders of one server. */
 export type Belongings = ReturnType<typeof belongingsOf>;
 
-/** Returns the belongings of a server; empty if its runtime keeps nothing for servers. Throws HubError as `specOf` does. */
+/** Returns the belongings of a server; none if its runtime keeps nothing. Throws HubError like `specOf`. */
 export function belongingsOf(config: ServerConfig, needs: BelongingsNeeds) {
   const spec = needs.specOf(config);
   const { kind } = spec.target;
@@ -27,7 +27,7 @@ export function belongingsOf(config: ServerConfig, needs: BelongingsNeeds) {
     list: async () => (await upkeep?.belongings(spec)) ?? [],
     /** Lists all belongings that the server may have. Throws HubError if they cannot be determined. */
     candidates: async () => (await upkeep?.candidates(spec)) ?? [],
-    /** Removes the belongings one by one. Never rejects. */
+    /** Removes belongings one by one. Never rejects: `left` lists those that could not be removed. */
     async discard(those: readonly Belonging[]) {
       const removed: Belonging[] = [];
       const left: Left[] = [];
@@ -41,7 +41,7 @@ export function belongingsOf(config: ServerConfig, needs: BelongingsNeeds) {
       }
       return { removed, left };
     },
-    /** See `Upkeep.prepare` of the runtime. */
+    /** Prepares the start of the server, such as by building its image. See `Upkeep.prepare` of the runtime. */
     prepare: async (events: LaunchEvents, signal: AbortSignal) =>
       (await upkeep?.prepare(spec, events, signal)) ?? {},
   };
@@ -71,7 +71,7 @@ async function candidatesIfAny(
   try {
     belongings = belongingsOf(withoutSecretFaults(config), needs);
   } catch (error) {
-    // Whether its volumes are the same is not known. Images can be built again.
+    // It is unknown whether both servers share a volume, so the error stands. A shared image would only be rebuilt.
     if (config.launch.kind === 'local' && config.launch.sandbox.volumes.length > 0) throw error;
     return [];
   }
@@ -108,9 +108,9 @@ export function createUnfinished(needs: UnfinishedNeeds) {
     async begin(kind: Belongings['kind'], those: readonly Belonging[]): Promise<void> {
       for (const one of those) await table?.put(keyOf(one), kind);
     },
-    /** Deletes the records of belongings that are removed or belong to an entry now. Never rejects. */
+    /** Deletes the records of belongings that were removed or belong to a config entry now. Never rejects. */
     end,
-    /** Removes the recorded belongings that no entry has. Those that it cannot remove stay recorded. Never rejects. */
+    /** Removes the recorded belongings that no config entry has. If that fails, they stay recorded. Never rejects. */
     async clear(): Promise<void> {
       for (const [key, kind] of (await table?.entries()) ?? []) {
         const one = belongingOf(key);

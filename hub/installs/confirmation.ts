@@ -5,7 +5,7 @@ import type { InstallEntry } from './request.ts';
 /** A setting that the request must confirm by name before the entry is installed. */
 export type Unconfirmed = { readonly name: string; readonly message: string };
 
-/** Returns the settings of an entry that need confirmation. `others` are the servers in the file. Pure. */
+/** Returns the settings of an entry that need confirmation. `others`: all servers in the config file. Pure. */
 export const confirmationsFor = (
   entry: InstallEntry,
   config: ServerConfig,
@@ -15,7 +15,7 @@ export const confirmationsFor = (
     .filter(({ needsConfirmation }) => needsConfirmation)
     .map(({ name, message }) => ({ name, message }));
 
-/** Throws HUB_CONFIRMATION_NEEDED unless `confirmed` names exactly these: an extra name expects another entry. */
+/** Throws HUB_CONFIRMATION_NEEDED unless `confirmed` names exactly these settings: an extra one is an error too. */
 export function requireConfirmed(
   server: string,
   loosenings: readonly Unconfirmed[],

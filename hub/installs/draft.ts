@@ -8,7 +8,7 @@ import { nameOfRegistered, parseSource } from './source.ts';
 const invalid = (message: string, data: { readonly [key: string]: readonly string[] } = {}) =>
   new HubError('HUB_REQUEST_INVALID', message, { data });
 
-/** Returns the entry for a request. Pure. Throws HUB_REQUEST_INVALID, which names the field. */
+/** Returns the config entry for a request. Pure. Throws HUB_REQUEST_INVALID, which names the invalid field. */
 export function draftOf(request: InstallRequest): Draft {
   const { source, rest, args, env, headers, transport, variables } = request;
   if ('server' in source) {
@@ -38,7 +38,7 @@ const usualHosts = new Map([
   ['oci', ['docker.io', 'ghcr.io', 'quay.io', 'gcr.io', 'mcr.microsoft.com']],
 ]);
 
-/** Uses the first package or remote address that the hub fully supports. Throws HUB_REQUEST_INVALID with all reasons. */
+/** Returns the entry for the first package or remote that the hub supports. Throws HUB_REQUEST_INVALID. */
 function draftOfServerJson(json: ServerJson, given: InstallRequest): Draft {
   const { transport } = given;
   const packages = transport === undefined || transport === 'stdio' ? (json.packages ?? []) : [];
@@ -77,7 +77,7 @@ function draft({ name, description }: ServerJson, { missing, entry, secrets }: P
   };
 }
 
-/** Formats the missing values as members of a request: JSON without the outer braces. */
+/** Formats the missing values as JSON members of a request, without the outer braces. */
 function howToGive(missing: FilledInputs['missing']): string {
   const members = missing.map(({ path, isSecret }) => {
     const [group = '', ...keys] = path.split('.');
@@ -125,7 +125,7 @@ export function refusalOf(
 const hostOf = ({ registryBaseUrl }: ServerPackage) =>
   registryBaseUrl === undefined ? undefined : URL.parse(registryBaseUrl)?.host;
 
-/** Options of `docker run` and `npx` that only request what the hub does by default. */
+/** Options of `docker run` and `npx` that only request what the hub does anyway. */
 const harmless = ['-y', '--yes', '-q', '--quiet', '-i', '--interactive', '--rm', '--init', 'run'];
 const mountOptions = ['--mount', '-v', '--volume'];
 const networkOptions = ['--network', '--net'];

@@ -2,25 +2,25 @@ import type { LocalLaunch, ServerConfig } from '#config';
 import { HubError, isSecretName } from '#core';
 import type { InstallStep } from './request.ts';
 
-/** The name of an environment variable in a program's output before it exits. */
+/** Matches the name of an environment variable in the output of a program that failed to start. */
 const variable = /\b([A-Z][A-Z0-9]*_[A-Z0-9_]*[A-Z0-9])\b/;
 const wanting = /required|missing|must|not set|no value|environment|provide|undefined|needs?\b/i;
 const cutOff =
   /\bENOTFOUND|EAI_AGAIN|ENETUNREACH|ECONNREFUSED|getaddrinfo|name resolution|Network is unreachable/i;
 
-/** What Python says of a server that was written for mcp 1 and got mcp 2. */
+/** Python errors of a server that was written for version 1 of the package mcp, but runs with version 2. */
 const newerMcp =
   /cannot import name '\w+' from 'mcp\.|No module named 'mcp\.|'(?:Server|FastMCP)' object has no attribute/;
 
 type Context = {
   readonly isNetworkless: boolean;
-  /** It was tried out as a process, without a sandbox. */
+  /** True if the trial ran as a process, without a sandbox. */
   readonly isProcess?: boolean;
-  /** What was installed; undefined where it is not known yet. */
+  /** What was installed. Undefined if that is not known yet. */
   readonly launch?: ServerConfig['launch'] | undefined;
 };
 
-/** Returns the error of an install for the user, with a remedy. An error that is not a HubError is a bug and is kept. */
+/** Returns an install's error with a remedy. An error that is not a HubError is a bug, and is returned as it is. */
 export function failureAt(
   step: InstallStep,
   error: unknown,
@@ -49,7 +49,7 @@ function remedyOf(
     case 'HUB_REMOTE_UNREACHABLE':
       return remoteRemedyOf(data['status'], message);
     case 'HUB_SERVER_START_FAILED': {
-      // Its message has the remedy.
+      // The message of this error already contains the remedy.
       if (data['system_packages'] !== undefined) return undefined;
       const lost =
         isProcess && launch?.kind === 'local'
@@ -87,7 +87,7 @@ function variableRemedyOf(name: string): string {
   return `It seems to need a key: store it with "agenthub secret set ${name}", and add "env": {"${name}": "${reference}"} (agenthub add -e ${name}='${reference}')`;
 }
 
-/** Adds the command that shows by hand what went wrong, and runs nothing of the package. */
+/** Adds a command by which the user can look into the problem, and which runs no code of the package. */
 function withCommand(remedy: string | undefined, launch: Context['launch']): string | undefined {
   const command = launch?.kind === 'local' ? commandFor(launch) : undefined;
   if (command === undefined) return remedy;

@@ -1,14 +1,14 @@
 import { HubError } from '#core';
 import type { Argument, Input, NamedInput } from './server-json.ts';
 
-/** A value that the request must supply. `path` is its place in the request. */
+/** A value that is missing in the request. `path` tells where to add it. */
 type Missing = {
   readonly path: string;
   readonly description: string;
   readonly isSecret: boolean;
 };
 
-/** The missing and the secret values of a server's inputs. */
+/** The missing and the secret values among the inputs of a server. */
 export type FilledInputs = {
   readonly missing: readonly Missing[];
   /** Paths of secret values in the entry, such as `env.API_KEY`. */
@@ -26,7 +26,7 @@ export function createFilling(variables: Readonly<Record<string, string>>) {
   const missing: Missing[] = [];
   const secrets: string[] = [];
 
-  /** Returns the caller's value, or else the publisher's default. */
+  /** Returns the caller's value; otherwise the publisher's default. Records a missing required value. */
   function chosen(path: string, key: string | undefined, input: Input): string | undefined {
     const given = key !== undefined && Object.hasOwn(variables, key) ? variables[key] : undefined;
     if (given === undefined) {
@@ -46,7 +46,7 @@ export function createFilling(variables: Readonly<Record<string, string>>) {
     const text = input.value.split(placeholder).map((part, index) => {
       if (index % 2 === 0) return literal(part);
       const variable = input.variables?.[part];
-      // Braces around an unknown name are literal text.
+      // An unknown name in braces is literal text.
       if (!variable) return literal(`{${part}}`);
       const at = `variables.${part}`;
       const value =
@@ -62,7 +62,7 @@ export function createFilling(variables: Readonly<Record<string, string>>) {
   const filled: FilledInputs = { missing, secrets };
   return {
     fill: (path: string, input: Input) => fill(path, input),
-    /** Returns variables or headers; the caller's values win. Some callers put them into `variables` instead. */
+    /** Returns variables or headers. Values of the caller win; they may also be in `variables`. */
     named(
       part: 'env' | 'headers',
       inputs: readonly NamedInput[],
@@ -106,7 +106,7 @@ export function createFilling(variables: Readonly<Record<string, string>>) {
 const isSame = (part: 'env' | 'headers', one: string, other: string) =>
   part === 'headers' ? one.toLowerCase() === other.toLowerCase() : one === other;
 
-/** Escapes a text in which the config would expand variables. */
+/** Escapes a text for the config, which expands `${NAME}`. */
 export const literal = (text: string) => text.replaceAll('$', '$$$$');
 
 function refuseOther(path: string, given: string, { choices, isSecret }: Input): void {

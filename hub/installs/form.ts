@@ -8,9 +8,9 @@ import type {
   ServerTransport,
 } from './server-json.ts';
 
-/** A value that the user of a server may or must give. */
+/** A form field for a value that the user may or must give to install a server. */
 export type FormField = {
-  /** The member of a request that takes the value, such as `env.API_KEY` or `variables.project`. */
+  /** Member of the install request for the value, such as `env.API_KEY` or `variables.project`. */
   readonly path: string;
   readonly label: string;
   readonly description: string;
@@ -22,28 +22,28 @@ export type FormField = {
   readonly choices: readonly string[];
 };
 
-/** One way to run a server of a registry: a package, or an address. */
+/** One way to run a server of a registry: a package, or a remote address. */
 export type InstallOption = {
   readonly kind: 'npm' | 'pypi' | 'oci' | 'remote' | 'other';
-  /** The package as in entries, or the address. */
+  /** The package in the notation of config entries, or the address. */
   readonly what: string;
-  /** Why it cannot be installed; undefined if it can. */
+  /** Reason why this option cannot be installed; undefined if it can. */
   readonly refusal: string | undefined;
   readonly fields: readonly FormField[];
-  /** It asks for folders of this machine, or for a network. */
+  /** What the user has to grant: folders of this machine, or a network. */
   readonly wants: readonly ('mounts' | 'network')[];
-  /** The server with this package or address alone. */
+  /** The server.json with this package or address only. */
   readonly server: ServerJson;
 };
 
-/** The ways to run a server, packages first, with what each asks for. Pure. */
+/** Returns the ways to run a server, packages first, with their form fields. Pure. */
 export function installOptionsOf(server: ServerJson): readonly InstallOption[] {
   const { packages = [], remotes = [], ...rest } = server;
   return [
     ...packages.map((one): InstallOption => ({
       kind: kindOf(one.registryType),
       what: packageText(one),
-      // Folders and networks are the user's to give.
+      // Assumed as granted here, as only the user can grant folders and a network.
       refusal: refusalOf(one, { rest: { mounts: [], network: 'none' } }),
       fields: fieldsOfPackage(one),
       wants: wantsOf(one),
@@ -107,7 +107,7 @@ const unique = (fields: readonly FormField[]) => [
   ...new Map(fields.map(one => [one.path, one])).values(),
 ];
 
-/** A value that the publisher fixed leaves only its own variables to the user. */
+/** Returns the fields of an input. Of a value that the publisher fixed, only its variables are fields. */
 const fieldsOfNamed = (part: 'env' | 'headers', input: NamedInput) =>
   input.value === undefined
     ? [field(`${part}.${input.name}`, input.name, input)]

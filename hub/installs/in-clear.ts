@@ -2,10 +2,10 @@ import { isObject, mentionsSecret } from '#core';
 import { redactText } from '#telemetry';
 import type { InstallEntry } from './request.ts';
 
-/** References such as `${NAME}` and `${secret:NAME}`. A reference with a default also contains text. */
+/** Matches references such as `${NAME}` and `${secret:NAME}`. A reference with a default also contains plain text. */
 const reference = /\$\{[^{}]*\}/g;
 
-/** Returns the paths of secrets in clear, such as `env.API_KEY`. `known` are those that the publisher marks. Pure. */
+/** Returns the paths of plain-text secrets, such as `env.API_KEY`. `known`: secrets marked by the publisher. Pure. */
 export function findInClear(entry: InstallEntry, known: ReadonlySet<string>): readonly string[] {
   const found: string[] = [];
   const look = (path: string, name: string, value: unknown) => {

@@ -10,7 +10,7 @@ const body = z
   .object({
     package: text.min(1).optional(),
     server: serverJson.optional(),
-    /** In the registry's answer it stands beside "server". */
+    /** Metadata next to "server" in responses of the registry. Ignored. */
     _meta: z.unknown().optional(),
     name: text.optional(),
     transport: z.enum(['stdio', 'http', 'sse']).optional(),
@@ -22,7 +22,7 @@ const body = z
   })
   .catchall(z.json('write what JSON can hold'));
 
-/** Keys of a config entry that an install replaces, with the replacement. */
+/** Keys of a config entry that an install does not accept, with what to write instead. */
 const saidOtherwise = new Map([
   ['image', 'write "package": "docker:" with the image behind it'],
   ['url', 'write the address as "package"'],
@@ -31,7 +31,7 @@ const saidOtherwise = new Map([
   ['disabled', 'an install starts the server once: switch it off in the config afterwards'],
 ]);
 const ownKeys = Object.keys(body.shape);
-/** Keys of a config entry that are passed on unchanged; the config validates them. */
+/** Keys of a config entry that an install copies unchanged. The config validates them. */
 const handedOn = entryKeys.filter(key => !ownKeys.includes(key) && !saidOtherwise.has(key));
 
 /** Parses the body of `POST /servers/install`. Throws HUB_REQUEST_INVALID that names each invalid field. */
@@ -126,7 +126,7 @@ function sentence(issue: z.core.$ZodIssue): string {
   }
 }
 
-/** The registry's first schema (July 2025) had keys with underscores. */
+/** Keys of the registry's first schema (July 2025), which used underscores, and their current names. */
 const older = new Map([
   ['registry_type', 'registryType'],
   ['registry_base_url', 'registryBaseUrl'],
@@ -140,7 +140,7 @@ const older = new Map([
   ['transport_type', 'type'],
 ]);
 
-/** Deeper than any server.json. */
+/** Maximum nesting depth for renaming keys. No server.json is deeper. */
 const maxDepth = 8;
 
 function renamed(value: unknown, depth: number): unknown {

@@ -4,7 +4,7 @@ import type { Installed } from './installed.ts';
 import type { Installs } from './installs.ts';
 import type { InstallRequest, InstallProgress } from './request.ts';
 
-/** Installs that run as jobs: listed, cancellable, and known to the next run of the hub. */
+/** Runs installs as jobs: they are listed, can be cancelled, and are known to the next run of the hub. */
 export type InstallJobs = ReturnType<typeof createInstallJobs>;
 
 type Needs = {
@@ -13,7 +13,7 @@ type Needs = {
 };
 
 export const installKind = 'install';
-/** `begin` refuses further installs while this many are running. */
+/** Maximum number of running installs. `begin` refuses more. */
 const maxRunning = 20;
 
 export function createInstallJobs({ installs, jobs }: Needs) {
@@ -24,7 +24,7 @@ export function createInstallJobs({ installs, jobs }: Needs) {
   }
 
   return {
-    /** Installs a server for a caller that waits. A request that the `validate` step refuses leaves no job. */
+    /** Installs a server while the caller waits. A request that fails in the step `validate` creates no job. */
     async install(
       request: InstallRequest,
       principal: string,
@@ -50,7 +50,7 @@ export function createInstallJobs({ installs, jobs }: Needs) {
         throw error;
       }
     },
-    /** Starts an install in the background, as a job. `over` resolves when it ends. Throws HUB_INSTALLS_FULL. */
+    /** Starts an install as a job. `over` resolves when it ends. Throws HUB_INSTALLS_FULL. */
     begin(
       request: InstallRequest,
       principal: string,
@@ -80,7 +80,7 @@ const resultOf = ({ name, warnings }: Installed) => ({
   warnings: Array.isArray(warnings) ? warnings.map(String) : [],
 });
 
-/** Every caller of the hub can read the title, so it omits the user, password and query of an address. */
+/** Returns the title of the job. As every caller can read it, it omits user, password and query of an address. */
 function titleOf({ source }: InstallRequest): string {
   const what = 'server' in source ? source.server.name : source.package.trim();
   return `Install ${what.replace(/(https?:\/\/)(?:[^\s/?#]*@)?([^\s?#]*)\S*/gi, '$1$2')}`;

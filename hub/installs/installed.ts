@@ -6,7 +6,7 @@ import type { InstallEntry } from './request.ts';
 /** The result of an install: the chosen values, the server's description and lists, and warnings. */
 export type Installed = JsonObject & { readonly name: string };
 
-/** Describes an installed server by its entry, its config and what its trial found. */
+/** Describes an installed server by its entry, its config, and what its trial found out. */
 export function describe(
   name: string,
   entry: InstallEntry,

@@ -28,16 +28,16 @@ import type {
 import { createSteps } from './steps.ts';
 import type { Trial } from './trial.ts';
 
-/** Installs and removes servers. Its start removes what an install left that was killed with the hub. */
+/** Installs and removes servers. `start` removes what installs left when an earlier run of the hub was killed. */
 export type Installs = ReturnType<typeof createInstalls>;
 
 export type InstallsNeeds = RemovalNeeds &
   UnfinishedNeeds & {
     readonly pins: Pins;
     readonly configFile: {
-      /** Reads an entry as the config loader does. Throws HUB_CONFIG_INVALID, or HUB_REQUEST_INVALID if unused. */
+      /** Parses an entry like the config loader. Rejects with HUB_CONFIG_INVALID or HUB_REQUEST_INVALID. */
       readonly check: (name: string, entry: InstallEntry) => Promise<ServerConfig>;
-      /** Writes an entry. Resolves when the entry is in force. */
+      /** Writes an entry to the config file. Resolves when the entry is active. */
       readonly add: (name: string, entry: InstallEntry) => Promise<void>;
     };
     /** Starts a server once under its own instance name, and stops it. */
@@ -46,26 +46,26 @@ export type InstallsNeeds = RemovalNeeds &
       events: LaunchEvents,
       signal: AbortSignal,
     ) => Promise<Trial>;
-    /** Pins the definitions, and describes what is pinned and what is suspicious in it. Absent: nothing is pinned. */
+    /** Pins definitions and describes them, with suspicious findings. Absent: nothing is pinned. */
     readonly pinning?: Pick<DefinitionPins, 'preview' | 'seen'>;
   };
 
 type How = readonly [tell: (progress: InstallProgress) => void, caller: AbortSignal];
 
-/** Creates the installs. Each runs one step at a time. Concurrent installs do not affect each other. */
+/** Creates the installs. Each runs step by step; concurrent installs do not affect each other. */
 export function createInstalls(needs: InstallsNeeds) {
   const { configFile } = needs;
   const log = needs.log.child({ part: 'installs' });
   const places = createPlaces(() => configFile.configs().map(({ name }) => name));
   const ending = new AbortController();
   const underway = new Set<Promise<unknown>>();
-  /** Configs of running installs that may have created something already. */
+  /** Configs of running installs that may already have created images, volumes or folders. */
   const begun = new Set<ServerConfig>();
   const unfinished = createUnfinished(needs);
-  /** Resolves when the leftovers of an earlier run have been removed, or their removal has failed. */
+  /** Resolves when the leftovers of earlier runs are removed, or their removal has failed. */
   let cleared: Promise<void> = Promise.resolve();
 
-  /** `isTrial`: writes no entry, and keeps only the image, which the next start removes if no entry has it by then. */
+  /** Installs a draft. `isTrial`: writes no entry and keeps the image, which the next start removes if it is unused. */
   async function install(
     draft: Draft,
     request: Pick<InstallRequest, 'name' | 'confirm'> & { readonly isTrial: boolean },
@@ -102,12 +102,12 @@ export function createInstalls(needs: InstallsNeeds) {
         await remove('image');
       } else {
         begin('write', 'it works: its entry is written');
-        // The install cannot be cancelled after this point: the file is written as a whole or not at all.
+        // From here on, the install cannot be cancelled: the file is written as a whole or not at all.
         await configFile.add(name, pinned);
         undo.move();
         begun.delete(chosen);
         await unfinished.end(made);
-        // The first start may be weeks later. It is compared with what the person was shown.
+        // Pinned now, as the person saw this listing. The first start, perhaps weeks later, is compared with it.
         needs.pinning?.seen(chosen, offer);
         await needs.listings?.keep(chosen, listing);
         await needs.servers.find(name)?.recall();
@@ -159,8 +159,8 @@ export function createInstalls(needs: InstallsNeeds) {
   }
 
   /**
-   * Returns the belongings that an install may create, and a function that removes those of no other server, except
-   * those of one kind, which stay recorded.
+   * Returns the belongings that an install may create, and a function that removes those that no other server has. It
+   * keeps belongings of the given kind, which stay recorded.
    */
   async function undoOf(config: ServerConfig, belongings: Belongings) {
     const before = new Set((await belongings.list()).map(keyOf));
@@ -191,7 +191,7 @@ export function createInstalls(needs: InstallsNeeds) {
     ...[...begun].filter(other => other !== config),
   ];
 
-  /** Does work that `stop` waits for. Throws HUB_SHUTTING_DOWN if the hub is stopping already. */
+  /** Runs work for which `stop` waits. Rejects with HUB_SHUTTING_DOWN if the hub is stopping. */
   async function run<T>(name: string | undefined, work: () => Promise<T>): Promise<T> {
     if (ending.signal.aborted) throw stopping(name ?? 'the server');
     const working = work();
@@ -202,7 +202,7 @@ export function createInstalls(needs: InstallsNeeds) {
   }
 
   return {
-    /** Returns the settings that `confirm` must name. Starts nothing. Throws HubError for a request that is not valid. */
+    /** Returns the settings that `confirm` must name. Starts nothing. Rejects with HubError for an invalid request. */
     review: (request: InstallRequest): Promise<readonly Unconfirmed[]> =>
       run(request.name, async () => {
         const draft = draftOf(request);
@@ -210,29 +210,29 @@ export function createInstalls(needs: InstallsNeeds) {
         return (await check(place.name, draft.entry)).unconfirmed;
       }),
     /**
-     * Validates, resolves, builds, tries out and writes an entry, and returns the result. All or nothing: if it throws
-     * HubError, or the signal aborts before the entry is written, nothing is left behind. Throws
-     * HUB_CONFIRMATION_NEEDED before any work starts if the request does not confirm what the entry asks for.
+     * Validates, resolves, builds, tries out and writes an entry, and returns the result. If it rejects with HubError,
+     * or the signal aborts before the entry is written, nothing is left behind. Rejects with HUB_CONFIRMATION_NEEDED
+     * before it starts if the request does not confirm what the entry asks for.
      */
     install: (request: InstallRequest, ...how: How): Promise<Installed> =>
       run(request.name, async () =>
         install(draftOf(request), { ...request, isTrial: false }, ...how),
       ),
     /**
-     * Does what `install` does but writes nothing, and returns the same with the chosen version. Keeps the image for a
-     * caller that adds the entry itself: the next start of the hub removes it if no entry has it by then.
+     * Like `install`, but writes no entry. The result contains the chosen version. Keeps the image for a caller that
+     * adds the entry itself: the next start of the hub removes it unless an entry uses it.
      */
     trial: ({ name, entry, confirm }: TrialRequest, ...how: How): Promise<Installed> =>
       run(name, async () =>
         install({ name, entry, secrets: new Set() }, { name, confirm, isTrial: true }, ...how),
       ),
     /**
-     * Stops a server and removes its entry. With `purge`, also removes its image and its volumes if they belong to the
-     * hub and to no other server. Returns the lists `removed` and `left`. Throws HUB_SERVER_UNKNOWN.
+     * Stops a server and removes its entry. With `purge`, also removes its image and its volumes, if they belong to the
+     * hub and to no other server. Returns the lists `removed` and `left`. Rejects with HUB_SERVER_UNKNOWN.
      */
     remove: (name: string, { purge }: { readonly purge: boolean }): Promise<JsonObject> =>
       run(name, () => removeServer(name, purge, places, othersThan, { ...needs, log })),
-    /** Configs of running installs, which may have created something already. */
+    /** Returns the configs of running installs that may already have created something. */
     installing: (): readonly ServerConfig[] => [...begun],
     async start(): Promise<void> {
       if (!ending.signal.aborted) cleared = run(undefined, () => unfinished.clear());

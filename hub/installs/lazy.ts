@@ -4,10 +4,10 @@ import type { InstallEntry, InstallRequest, TrialRequest } from './request.ts';
 import type { tryServer as tryNow } from './trial.ts';
 import type { Upgrades, UpgradesNeeds } from './upgrades/upgrades.ts';
 
-/** Maximum number of recorded belongings of running installs: four concurrent installs have a few volumes each. */
+/** Maximum number of recorded belongings. Four concurrent installs have a few volumes each. */
 export const maxUnfinished = 1_000;
 
-/** Creates installs whose code is loaded on first use: most hubs run for weeks without an install. */
+/** Creates installs whose code is loaded on first use, as most hubs run for weeks without an install. */
 export function createLazyInstalls(needs: InstallsNeeds): Installs {
   let loaded: Promise<Installs> | undefined;
   let now: Installs | undefined;
@@ -36,7 +36,7 @@ export function createLazyInstalls(needs: InstallsNeeds): Installs {
     install: async (...wanted) => await (await use()).install(...wanted),
     trial: async (...wanted) => await (await use()).trial(...wanted),
     remove: async (...wanted) => await (await use()).remove(...wanted),
-    // Without an install there is nothing to load.
+    // Code that is not loaded runs no install.
     installing: () => now?.installing() ?? [],
   };
 }
@@ -69,7 +69,7 @@ export function createLazyUpgrades(needs: UpgradesNeeds): Upgrades {
   };
 }
 
-/** Returns the entry for a request and the name that it would get. Installs nothing. */
+/** Returns the config entry for a request, and the server's name. Installs nothing. */
 export async function draftLazily(
   request: InstallRequest,
   isTaken: (name: string) => boolean,
@@ -98,7 +98,7 @@ export async function readTrialBody(given: unknown): Promise<TrialRequest> {
   return parseTrialBody(given);
 }
 
-/** The ways to run the server of a request, with what each asks for; empty for a package. */
+/** Returns the ways to run the server of a request, with their form fields; none for a package. */
 export async function readInstallOptions({
   source,
 }: InstallRequest): Promise<readonly InstallOption[]> {

@@ -1,7 +1,7 @@
 import { isObject } from '#core';
 import type { Argument, ServerPackage } from './server-json.ts';
 
-/** The programs that run packages of a registry. */
+/** Programs that run packages, by type of registry. */
 const runners: Readonly<Record<string, readonly string[]>> = {
   npm: ['npx', 'bunx', 'bun', 'pnpm', 'pnpx', 'yarn', 'npm', 'node'],
   pypi: ['uvx', 'uv', 'pipx', 'pip', 'python', 'python3'],
@@ -11,8 +11,8 @@ const runners: Readonly<Record<string, readonly string[]>> = {
 const mountOptions = ['--mount', '-v', '--volume'];
 
 /**
- * Why a package of a server.json is not installed whatever its user says: control characters, a runner that does not run
- * it, folders of this machine that its publisher chose, or an image without a version. Undefined: nothing is odd.
+ * Returns why a package of a server.json is refused whatever the user says: control characters, a runner of another
+ * ecosystem, a host folder chosen by the publisher, or an image without a version. Undefined if none applies.
  */
 export function oddityOf(one: ServerPackage): string | undefined {
   const { registryType, runtimeHint, runtimeArguments = [], identifier, version } = one;
@@ -34,7 +34,7 @@ function hasVersion(identifier: string, version: string | undefined): boolean {
   return identifier.includes('@sha256:') || (tag !== undefined && tag !== 'latest');
 }
 
-/** The folder of this machine that an option of `docker run` names, unless the user fills it in. */
+/** Returns the host folder in an option of `docker run`; undefined if there is none, or the user chooses it. */
 function folderIn({ type, name, value = '' }: Argument): string | undefined {
   const [, own, inline = ''] =
     /^(--?[\w-]+)(?:[= ](.*))?$/s.exec(type === 'named' ? (name ?? '') : value) ?? [];
@@ -44,13 +44,13 @@ function folderIn({ type, name, value = '' }: Argument): string | undefined {
   return /^[/~.$\\]|^[a-z]:\\/i.test(source) ? source : undefined;
 }
 
-/** Control characters, and those that no one sees or that change the direction of a text. */
+/** Matches control characters, invisible characters, and characters that change the text direction. */
 const control = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
-/** Texts for people. They are shown without control characters. */
+/** Members with texts for people, which may have control characters: they are removed for display. */
 const described = new Set(['description', 'placeholder', 'title']);
 const maxDepth = 12;
 
-/** The path of the first text with control or bidirectional characters. */
+/** Returns the path of the first text with control or bidirectional characters. */
 function controlIn(value: unknown, path: readonly string[]): string | undefined {
   if (typeof value === 'string') return control.test(value) ? path.join('.') : undefined;
   if (path.length > maxDepth) return path.join('.');

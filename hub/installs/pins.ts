@@ -10,14 +10,14 @@ import {
 } from '#core';
 import { specForms } from './upgrades/versions.ts';
 
-/** The addresses of the registries that the installers use. */
+/** Addresses of the registries that installers use. */
 type Registries = {
   readonly npm: string;
-  /** An index as pip and uv accept it. Its address ends in `/simple`. */
+  /** A Python index as pip and uv accept it, ending in `/simple`. */
   readonly pypi: string;
 };
 
-/** Finds the current version of a package that specifies none. */
+/** Finds the exact version of a package that is given without one. */
 export type Pins = ReturnType<typeof createPins>;
 
 type Needs = {
@@ -29,11 +29,11 @@ const defaults: Registries = {
   npm: 'https://registry.npmjs.org',
   pypi: 'https://pypi.org/simple',
 };
-/** Timeout for a registry's answer, in ms. */
+/** Timeout for a registry's response, in ms. */
 const askMs = 20_000;
 /** Timeout for a registry that is only queried for a hint, in ms. */
 const hintMs = 3_000;
-/** Maximum size of an answer, in bytes. The index data of a package with many releases is several megabytes. */
+/** Maximum size of a response, in bytes. Metadata of a package with many releases has several megabytes. */
 const maxAnswerBytes = 32 * 2 ** 20;
 const shownCharacters = 300;
 
@@ -44,7 +44,7 @@ const exactVersions: Readonly<Record<Ecosystem, RegExp>> = {
   pypi: /^\d[\w.!+-]*$/,
 };
 
-/** Returns the registries that an environment names, as npm, pip and uv read it, or the public ones. */
+/** Returns the registries in the environment variables of npm, pip and uv; by default the public ones. */
 export function registriesOf(
   environment: Readonly<Record<string, string | undefined>>,
 ): Registries {
@@ -115,13 +115,13 @@ export function createPins(registries: Registries, needs: Needs) {
     return { ecosystem, spec: `${name}${isNpm ? '@' : '=='}${version}` };
   }
 
-  /** Returns the key of the other registry's package of that name, if it answers soon. Never rejects. */
+  /** Returns the key of a package with this name in the other registry, if it responds soon. Never rejects. */
   async function findElsewhere(
     { ecosystem, spec }: PackageSpec,
     signal: AbortSignal,
   ): Promise<string | undefined> {
     const name = specForms[ecosystem].exec(spec)?.[1] ?? '';
-    // PyPI has no scopes, and npm names have no capitals.
+    // PyPI has no scopes, and npm names have no capital letters.
     if (!/^[a-z0-9][a-z0-9._-]*$/i.test(name)) return undefined;
     const other: PackageSpec =
       ecosystem === 'npm'
@@ -137,7 +137,7 @@ export function createPins(registries: Registries, needs: Needs) {
   }
 
   return {
-    /** Returns the package with its exact version. Throws HUB_PACKAGE_UNKNOWN, HUB_REGISTRY_UNREACHABLE and HUB_REQUEST_INVALID. */
+    /** Pins the exact version. Rejects with HUB_PACKAGE_UNKNOWN, HUB_REGISTRY_UNREACHABLE or HUB_REQUEST_INVALID. */
     async pin(source: PackageSpec, signal: AbortSignal): Promise<PackageSpec> {
       try {
         return await pinned(source, signal);
@@ -155,7 +155,7 @@ export function createPins(registries: Registries, needs: Needs) {
   };
 }
 
-/** The version without the "v" that PEP 440 allows. Throws HUB_REQUEST_INVALID if it is not exact: PyPI has no tags. */
+/** Returns the version without the "v" of PEP 440. Throws HUB_REQUEST_INVALID if it is inexact: PyPI has no tags. */
 function bareVersion(wanted: string): string {
   const version = wanted.replace(/^v/i, '');
   if (exactVersions.pypi.test(version)) return version;
@@ -165,7 +165,7 @@ function bareVersion(wanted: string): string {
   );
 }
 
-/** Formats a package as the `package` key of an entry. */
+/** Returns a package in the notation of the key `package` in config entries. */
 export const packageKeyOf = ({ ecosystem, spec }: PackageSpec) =>
   ecosystem === 'npm' ? spec : `uvx:${spec}`;
 

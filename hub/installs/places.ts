@@ -1,12 +1,12 @@
 import { HubError } from '#core';
 import { freeName } from './source.ts';
 
-/** Each install may build an image and starts a server, so more at once would slow down all of them. */
+/** Maximum number of concurrent installs. Each may build an image and start a server, so more would slow down all. */
 const maxAtOnce = 4;
 
 export type Places = ReturnType<typeof createPlaces>;
 
-/** Reserves names for installs, up to a maximum, and removals. `names` are those of the config in force. */
+/** Reserves names for installs, up to a maximum, and for removals. `names` returns the names in the active config. */
 export function createPlaces(names: () => readonly string[]) {
   const installed = new Set<string>();
   const removed = new Set<string>();
@@ -18,7 +18,7 @@ export function createPlaces(names: () => readonly string[]) {
   }
 
   return {
-    /** Reserves `wanted`, or a free name like `derived`. Throws HUB_SERVER_EXISTS and HUB_INSTALLS_FULL. */
+    /** Reserves `wanted`, or a free name derived from `derived`. Throws HUB_SERVER_EXISTS or HUB_INSTALLS_FULL. */
     take(wanted: string | undefined, derived: string) {
       if (installed.size >= maxAtOnce)
         throw new HubError(
@@ -37,7 +37,7 @@ export function createPlaces(names: () => readonly string[]) {
         { data: { server: shown } },
       );
     },
-    /** Reserves the name of a server to remove, without a limit: removals are cheap. Throws HUB_SERVER_EXISTS. */
+    /** Reserves the name of a server that is removed, without a limit: removals are cheap. Throws HUB_SERVER_EXISTS. */
     takeKnown(name: string) {
       if (isTaken(name)) throw busy(name);
       return reserve(name, removed);

@@ -8,23 +8,23 @@ import type { Places } from './places.ts';
 export type RemovalNeeds = BelongingsNeeds & {
   readonly log: Log;
   readonly configFile: {
-    /** Removes an entry. Resolves when nothing of the server is running. */
+    /** Removes an entry. Resolves when nothing of the server runs anymore. */
     readonly remove: (name: string) => Promise<void>;
-    /** All servers in the file, including those of other tags. */
+    /** Returns all servers in the file, also those that `--tags` excludes. */
     readonly configs: () => readonly ServerConfig[];
   };
-  /** Lists of servers, for clients that connect before the first start. Absent: they are not saved. */
+  /** Stores the lists of servers for clients that connect before the first start. Absent: lists are not stored. */
   readonly listings?: {
     readonly keep: (config: ServerConfig, listing: Listing) => Promise<void>;
     readonly forget: (name: string) => Promise<void>;
   };
   /** Drops the pinned definitions of a server. Absent: nothing is pinned. */
   readonly pinning?: { readonly forget: (name: string) => void };
-  /** The servers in force. */
+  /** Active servers. */
   readonly servers: { readonly all: readonly Server[]; find(name: string): Server | undefined };
 };
 
-/** The config of a server. Throws HUB_SERVER_UNKNOWN. */
+/** Returns the config of a server. Throws HUB_SERVER_UNKNOWN. */
 export function requireConfig(name: string, configs: readonly ServerConfig[]): ServerConfig {
   const found = configs.find(config => config.name === name);
   if (found) return found;
@@ -35,7 +35,7 @@ export function requireConfig(name: string, configs: readonly ServerConfig[]): S
   );
 }
 
-/** Removes a server: its entry first, so that a hub killed in between does not start it again. Reports what is left. */
+/** Removes a server, its entry first: a hub that is killed in between will not start the server again. */
 export async function removeServer(
   name: string,
   purge: boolean,
@@ -52,7 +52,7 @@ export async function removeServer(
   let own: readonly Belonging[] = [];
   if (purge)
     try {
-      // With `--tags`, only some servers of the file are in force.
+      // With `--tags`, only some servers of the file are active.
       const config = server?.config ?? entry;
       belongings = belongingsOf(config, needs);
       const split = await ownOf(await belongings.list(), othersThan(config), needs);

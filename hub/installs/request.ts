@@ -3,30 +3,30 @@ import type { ServerJson } from './server-json.ts';
 
 /** A caller's request to install a server. */
 export type InstallRequest = {
-  /** If undefined, the hub derives a name from the source that no other server has. */
+  /** Name of the new server. Undefined: the hub derives a free name from the source. */
   readonly name: string | undefined;
-  /** A package, an image or an address as text, or the server's entry in the official registry. */
+  /** A package, an image or an address as text, or the server.json of a registry. */
   readonly source: { readonly package: string } | { readonly server: ServerJson };
   readonly transport: 'stdio' | 'http' | 'sse' | undefined;
-  /** True for an entry of a registry, which only a container may run. */
+  /** True for a server of a registry, which may run only in a container. */
   readonly isForeign?: boolean;
-  /** Values for `{name}` in the registry entry, and for its arguments and variables. */
+  /** Values for `{name}` placeholders in a server.json, and for its arguments and variables. */
   readonly variables: Readonly<Record<string, string>>;
   readonly args: readonly string[] | undefined;
   readonly env: Readonly<Record<string, string>>;
   readonly headers: Readonly<Record<string, string>>;
-  /** The names of the sandbox loosenings that the caller accepts: exactly those that the entry has. */
+  /** Names of the relaxed sandbox settings that the caller accepts. They must be exactly those of the entry. */
   readonly confirm: readonly string[];
-  /** The other keys of an entry, as the file will contain them. */
+  /** Other keys of the config entry, which are copied unchanged. */
   readonly rest: JsonObject;
 };
 
 /** A request to start a server once, without adding it. */
 export type TrialRequest = {
   readonly name: string;
-  /** As the config file would contain it. */
+  /** The entry as it would be in the config file. */
   readonly entry: InstallEntry;
-  /** As in an install. */
+  /** Names of the relaxed sandbox settings that the caller accepts, as in `InstallRequest`. */
   readonly confirm: readonly string[];
 };
 
@@ -35,16 +35,16 @@ export type InstallStep = 'validate' | 'resolve' | 'build' | 'pull' | 'trial' | 
 
 export type InstallProgress = { readonly step: InstallStep; readonly text: string };
 
-/** The entry for the file that follows from a request. */
+/** The config entry that results from a request. */
 export type Draft = {
-  /** The name of the server if the request gives none. */
+  /** Name of the server if the request gives none. */
   readonly name: string;
   readonly entry: InstallEntry;
-  /** True if only a container, or a machine elsewhere, may run it. */
+  /** True if the server may run only in a container or on a remote machine. */
   readonly isForeign?: boolean;
-  /** Paths of entry values that the publisher marks as secret, such as `env.API_KEY`. */
+  /** Paths of values that the publisher marks as secret, such as `env.API_KEY`. */
   readonly secrets: ReadonlySet<string>;
 };
 
-/** A server in a config file. Its strings may contain `${NAME}`. */
+/** The entry of a server in the config file. Its strings may contain `${NAME}`. */
 export type InstallEntry = { readonly [key: string]: Json };

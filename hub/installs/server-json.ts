@@ -40,7 +40,7 @@ const packaged = z.object({
   packageArguments: z.array(argument).max(100).optional(),
   environmentVariables: z.array(namedInput).max(100).optional(),
 });
-/** A server in the official registry. Unknown keys are ignored: publishers add their own, and the schema grows. */
+/** The server.json of the official registry. Unknown keys are ignored: publishers add some, and the schema grows. */
 export const serverJson = z.object({
   name: z.string().min(1),
   title: text.optional(),
@@ -53,7 +53,7 @@ export const serverJson = z.object({
 export type ServerJson = z.output<typeof serverJson>;
 export type ServerPackage = z.output<typeof packaged>;
 export type ServerTransport = z.output<typeof transport>;
-/** A value that the publisher of a server fixes or leaves to the user. A fixed one may have `{name}` placeholders. */
+/** An input of a server: fixed by its publisher, perhaps with `{name}` placeholders, or left to the user. */
 export type Input = z.output<typeof inputWithVariables>;
 export type NamedInput = z.output<typeof namedInput>;
 export type Argument = z.output<typeof argument>;

@@ -1,6 +1,6 @@
 import { HubError } from '#core';
 
-/** The source of an install, in the form of the `package` key or the `url` key of an entry. */
+/** Parsed source of an install, in the form of the key `package` or `url` of an entry. */
 type Source =
   | { readonly kind: 'package' | 'image'; readonly package: string; readonly name: string }
   | { readonly kind: 'url'; readonly url: string; readonly name: string };
@@ -9,11 +9,11 @@ const maxName = 32;
 const forms =
   'write "@org/server@1.2.3" or "npm:name" (npm), "uvx:name==1.0" or "pypi:name" (PyPI), "docker:image:tag" (an image) or "https://host/mcp" (a server that runs elsewhere)';
 
-/** Parses a source and suggests a name. The config check validates the text again. Throws HUB_REQUEST_INVALID. */
+/** Parses a source and suggests a name. The entry's check validates the rest. Throws HUB_REQUEST_INVALID. */
 export function parseSource(written: string): Source {
   const text = written.trim();
   if (/^https?:\/\//i.test(text)) {
-    // The check of the entry validates references to environment variables.
+    // References to variables are validated later, with the entry.
     const url = URL.parse(text.replaceAll(/\$\{[^{}]*\}/g, 'variable'));
     if (!url) throw unreadable(written);
     return { kind: 'url', url: text, name: nameOfHost(url.hostname) };
@@ -27,7 +27,7 @@ export function parseSource(written: string): Source {
     case 'pypi':
       return { kind: 'package', package: `uvx:${rest}`, name: nameOfPackage(rest) };
     default:
-      // A path with slashes is not an npm package, and most likely an image.
+      // A path with slashes is not an npm package. Most likely an image is meant.
       if (!rest.startsWith('@') && rest.includes('/')) throw unreadable(written);
       return { kind: 'package', package: rest, name: nameOfPackage(rest) };
   }
@@ -53,26 +53,26 @@ function nameOfPackage(spec: string): string {
 
 function nameOfImage(reference: string): string {
   const [last = '', above] = (reference.split('@')[0] ?? '').split('/').toReversed();
-  // A registry host does not identify the maker of the image.
+  // The host of a registry does not identify the maker of the image.
   const maker = above !== undefined && /[.:]/.test(above) ? undefined : above;
   return telling(last.split(':')[0] ?? '', maker);
 }
 
-/** True if the name would fit any MCP server. */
+/** True for a name that could be that of any MCP server. */
 const isGeneral = (text: string) => /^(?:mcp|servers?)(?:[-_.](?:mcp|servers?))*$/i.test(text);
 
-/** Shortens `@playwright/mcp` to `playwright`: if a name is general, the maker's name says more. */
+/** Shortens `@playwright/mcp` to `playwright`: instead of a general name, the maker's name is used. */
 const telling = (name: string, maker: string | undefined) =>
   bare(isGeneral(name) && maker ? maker : name);
 
-/** Shortens `mcp.example.com` to `example`, the part that names the owner. */
+/** Shortens `mcp.example.com` to `example`, the part that identifies the owner. */
 function nameOfHost(host: string): string {
   if (/^[\d.]+$|^\[/.test(host)) return 'remote';
   const parts = host.split('.');
   return bare(parts.at(-2) ?? parts[0] ?? '');
 }
 
-/** Removes the words that fit any MCP server, and the characters that a server's name cannot have. */
+/** Removes words such as `mcp` and `server`, and characters that are not allowed in a server's name. */
 function bare(text: string): string {
   const clean = text.toLowerCase().replaceAll(/[^a-z0-9_-]+/g, '-');
   const short = clean
@@ -82,7 +82,7 @@ function bare(text: string): string {
   return short.slice(0, maxName) || 'server';
 }
 
-/** Returns the name, or the first free name with a number appended. Returns undefined if there is none. */
+/** Returns the name, or the name with the first number that makes it free; undefined if there is none. */
 export function freeName(name: string, isTaken: (name: string) => boolean): string | undefined {
   for (let number = 1; number < 100; number += 1) {
     const suffix = number === 1 ? '' : `-${number}`;

@@ -1,11 +1,11 @@
 import type { LaunchEvents } from '#runtimes';
 import type { InstallProgress, InstallStep } from './request.ts';
 
-/** The last lines of installers and servers that a failure shows, and their length. */
+/** Maximum number and length of the output lines that an error shows. The last lines are shown. */
 const shownLines = 30;
 const shownCharacters = 500;
 
-/** Reports the steps of an install or of a change of a version, and keeps the output for its failure. */
+/** Reports the steps of an install or upgrade, and collects output for its error. */
 export function createSteps(
   first: InstallStep,
   tell: (progress: InstallProgress) => void,
@@ -26,7 +26,7 @@ export function createSteps(
     /** The last lines of output. */
     output,
     say,
-    /** Begins a step. Throws the reason of the signal once it aborts. */
+    /** Starts a step. Throws the reason of the signal if it is aborted. */
     begin: (next: InstallStep, text: string): void => {
       signal.throwIfAborted();
       step = next;

@@ -16,15 +16,15 @@ import {
   startServer,
 } from '#servers';
 
-/** A server's description of itself and its lists, from one start. */
+/** Result of a trial start: the server's lists and its description of itself. */
 export type Trial = Awaited<ReturnType<typeof tryServer>>;
 
 type Needs = Pick<ServerNeeds, 'clock' | 'log' | 'random' | 'hubVersion' | 'eras' | 'launch'>;
 
-/** Distinguishes this instance from all others of the server. */
+/** Name of the instance, which distinguishes it from all others of the server. */
 const instanceName = 'trial';
 
-/** Starts a server once, reads its lists and stops it. Throws HubError, with the end of its output. */
+/** Starts a server once, reads its lists and stops it. Rejects with HubError, with the end of its output. */
 export async function tryServer(
   config: ServerConfig,
   needs: Needs,
@@ -36,7 +36,7 @@ export async function tryServer(
   const gone = (how: string, cause: unknown) =>
     goneError(name, how, lastWordsOf(stderr, false), cause);
   const log = needs.log.child({ server: name, instance: instanceName });
-  /** Stdout text that is not MCP. It is the main clue if a program is not an MCP server. */
+  /** Text on stdout that is not MCP: the main clue that a program is not an MCP server. */
   const strays: string[] = [];
   const heard = (text: string) => {
     if (strays.length < maxStrays) strays.push(text);
@@ -90,10 +90,10 @@ export async function tryServer(
   }
 }
 
-/** Tracks the instances of one trial. None of them outlives the trial. */
+/** Tracks all instances of a trial, so that none outlives it. */
 function createCrew(launchOne: Needs['launch'], heard: (text: string) => void) {
   const launches = new Set<Promise<Instance>>();
-  /** Instances whose channel has no receiver yet. */
+  /** Instances on whose channel nothing listens yet. */
   const unheard = new Set<Instance>();
 
   async function launch(...wanted: Parameters<Needs['launch']>): Promise<Instance> {
@@ -103,7 +103,7 @@ function createCrew(launchOne: Needs['launch'], heard: (text: string) => void) {
     return overhear(await launching);
   }
 
-  /** Wraps an instance so that `heard` also gets the text that it writes besides messages, for any receiver. */
+  /** Wraps an instance so that `heard` gets the text on its stdout that is not MCP, whichever receiver listens. */
   function overhear(instance: Instance): Instance {
     const { channel } = instance;
     unheard.add(instance);
@@ -127,7 +127,7 @@ function createCrew(launchOne: Needs['launch'], heard: (text: string) => void) {
 
   return {
     launch,
-    /** Stops all instances. Resolves when none is left, including those of abandoned launches. */
+    /** Stops all instances. Resolves when none is left, including those of aborted launches. */
     async dismiss(): Promise<void> {
       const launched = await Promise.allSettled(launches);
       for (const { channel } of unheard)
@@ -143,7 +143,7 @@ const noClient = () =>
 
 const maxStrays = 10;
 const maxStrayCharacters = 200;
-/** Maximum number of names per list in the result: a server may list thousands. */
+/** Maximum number of names per list in the result, as a server may list thousands. */
 const maxNames = 100;
 
 const memberOf = {

@@ -1,12 +1,12 @@
 import type { ServerConfig } from '#config';
 import { volumesOf } from '#servers';
 
-/** The suffix of the volumes that a trial uses in place of those of the server. */
+/** Suffix of the volumes that a trial uses instead of the server's. */
 const suffix = '.trial';
 
 /**
- * The config with which a new version is tried out while the old one runs: with empty volumes of its own instead of the
- * server's, and mounts that it can only read. Nothing that the old version works on is written by two at once.
+ * Returns the config for a trial of a new version while the old one runs. It has empty volumes of its own and read-only
+ * mounts, so that two versions never write to the same data.
  */
 export function besideOf(config: ServerConfig): ServerConfig {
   const { launch } = config;
@@ -19,5 +19,5 @@ export function besideOf(config: ServerConfig): ServerConfig {
   return { ...config, launch: { ...launch, sandbox: { ...launch.sandbox, volumes, mounts } } };
 }
 
-/** True for the name of a volume that was created for a trial. */
+/** True for a volume that was created for a trial. */
 export const isOfTrial = (name: string): boolean => name.endsWith(suffix);

@@ -4,7 +4,7 @@ import { HubError, type JsonObject } from '#core';
 import { packageKeyOf } from '../pins.ts';
 import { splitSpec } from './versions.ts';
 
-/** The values of an entry that name another version of its package. Throws HUB_CONFIG_CONFLICT if it has none. */
+/** Returns the values of an entry that another package version changes. Throws HUB_CONFIG_CONFLICT without one. */
 export function valuesFor(
   server: string,
   entry: JsonObject,
@@ -27,7 +27,7 @@ export function valuesFor(
 
 const separators = { npm: ['@'], pypi: ['==', '@'] } as const;
 
-/** True for an argument that is the package, with or without a version, also behind `--from=`. */
+/** True for an argument that is the package, with or without a version, also after an option such as `--from=`. */
 function namesPackage(arg: string, from: PackageSpec): boolean {
   const { name } = splitSpec(from);
   const word = arg.replace(/^--?[\w-]+=/, '');
@@ -45,8 +45,8 @@ function replaced(arg: string, from: PackageSpec, to: PackageSpec): string {
 }
 
 /**
- * Throws HUB_CONFIG_CONFLICT unless the changed entry differs from the entry by its package only: a version in a variable,
- * for example, cannot be changed this way.
+ * Throws HUB_CONFIG_CONFLICT if the changed entry differs in more than the package. For example, a version in a
+ * variable cannot be changed this way.
  */
 export function requireOnlyPackage(before: ServerConfig, after: ServerConfig, to: PackageSpec) {
   const { launch } = after;
@@ -60,7 +60,7 @@ export function requireOnlyPackage(before: ServerConfig, after: ServerConfig, to
   );
 }
 
-/** What the launch is besides its package. A line of another launcher contains the version as well. */
+/** Returns the launch settings without the package, and without `written`, which also contains the version. */
 const withoutPackage = ({ launch }: LocalConfig) => ({
   ...launch,
   package: undefined,

@@ -3,24 +3,24 @@ import { HubError, type JsonObject, messageOf } from '#core';
 import type { Pins } from '../pins.ts';
 import { compareVersions, splitSpec } from './versions.ts';
 
-/** The version of a server's package, and the newest one. */
+/** Current and newest version of a server's package. */
 type PackageState = JsonObject & {
   readonly name: string;
-  /** `unpinned`: the entry names no exact version. `unknown`: the registry did not say. */
+  /** `unpinned`: the entry has no exact version. `unknown`: the registry did not tell the newest one. */
   readonly state: 'outdated' | 'current' | 'unpinned' | 'unknown';
   readonly package: string;
   readonly current: string | null;
   readonly newest: string | null;
 };
 
-/** Registries that are asked at the same time. */
+/** Maximum number of concurrent requests to registries. */
 const maxAtOnce = 6;
 
-/** The package of a config; undefined for images, remote servers and commands. */
+/** Returns the package of a config; undefined for images, remote servers and commands. */
 export const packageOf = ({ launch }: ServerConfig): PackageSpec | undefined =>
   launch.kind === 'local' && launch.own === undefined ? launch.package : undefined;
 
-/** Asks the registries for the newest versions of the packages of servers, in their order. */
+/** Queries the registries for the newest package versions, and returns the states in the order of the configs. */
 export async function findOutdated(
   configs: readonly ServerConfig[],
   pins: Pick<Pins, 'pin'>,

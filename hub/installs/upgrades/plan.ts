@@ -6,20 +6,20 @@ import { packageKeyOf } from '../pins.ts';
 import type { InstallEntry } from '../request.ts';
 import type { Trial } from '../trial.ts';
 
-/** What another version of a server's package changes. */
+/** Describes what another version of a server's package changes. */
 export type UpgradePlan = JsonObject & {
   readonly name: string;
-  /** Packages as in entries. */
+  /** Packages in the notation of config entries. */
   readonly from: string;
   readonly to: string;
-  /** Identifies what is shown here. An upgrade that accepts it refuses anything else. */
+  /** Digest of the plan's content. An upgrade with `accept` set to it refuses any other plan. */
   readonly digest: string;
   readonly is_changed: boolean;
 };
 
 type Version = { readonly entry: InstallEntry; readonly config: ServerConfig };
 
-/** What an upgrade changes, for people. Pure. */
+/** Describes what an upgrade changes, for people. Pure. */
 export function describePlan(
   { from, to }: Readonly<Record<'from' | 'to', PackageSpec>>,
   before: Version,
@@ -51,7 +51,7 @@ export function describePlan(
   };
 }
 
-/** What the server may do beyond the default sandbox, before and after. */
+/** Returns the permissions beyond the default sandbox before and after an upgrade. */
 function permissionsOf(before: Version, after: Version) {
   const namesOf = ({ entry, config }: Version) =>
     findLoosenings(entry, config).map(({ name }) => name);
@@ -64,7 +64,7 @@ function permissionsOf(before: Version, after: Version) {
   };
 }
 
-/** Throws HUB_CONFIRMATION_NEEDED or HUB_DEFINITION_STALE unless the changes of a plan are accepted. */
+/** Throws HUB_CONFIRMATION_NEEDED for a plan that is not accepted, HUB_DEFINITION_STALE if another one was. */
 export function requireAccepted(plan: UpgradePlan, accept: string | undefined): void {
   const { name, to, digest } = plan;
   if (accept === digest || (accept === undefined && !plan.is_changed)) return;

@@ -3,7 +3,7 @@ import type { DockerTarget, ImagePruning } from '#runtimes';
 import { withoutSecretFaults } from '#servers';
 import { packageOf } from './outdated.ts';
 
-/** The images that the hub builds of its own folders. They are always needed. */
+/** Images that the hub builds from its own folders. They are always needed. */
 const ownImages: readonly DockerTarget['image'][] = [
   { context: 'agent' },
   { context: 'git' },
@@ -12,13 +12,13 @@ const ownImages: readonly DockerTarget['image'][] = [
 
 type Needs = {
   readonly images: ImagePruning;
-  /** The target of a config. Throws HubError if it cannot be launched. */
+  /** Returns the launch target of a config. Throws HubError if the config cannot be launched. */
   readonly specOf: (config: ServerConfig) => {
     readonly target: { readonly kind: string } | DockerTarget;
   };
 };
 
-/** Removes the images of this hub that none of the configs needs. Rejects with HubError if there is no engine. */
+/** Removes the hub's images that no config needs. Rejects with HubError without an engine. */
 export async function pruneImages(
   configs: readonly ServerConfig[],
   { isDry }: { readonly isDry: boolean },
@@ -30,11 +30,11 @@ export async function pruneImages(
 
 function imageOf(config: ServerConfig, specOf: Needs['specOf']): readonly DockerTarget['image'][] {
   try {
-    // A server that lacks a secret needs its image later.
+    // The image is needed even while the server lacks a secret.
     const { target } = specOf(withoutSecretFaults(config));
     if ('image' in target) return [target.image];
   } catch {
-    // So does one that cannot be launched now for another reason.
+    // The image is also needed if the config cannot be launched for another reason.
   }
   const source = packageOf(config);
   return source ? [{ package: source }] : [];

@@ -2,23 +2,23 @@ import { isObject, tryParseJson } from '#core';
 import { type ServerPins, lockText, parseLock } from '#definitions';
 import type { Table } from '#store';
 
-/** What a rollback of one upgrade restores. */
+/** What the rollback of one upgrade restores. */
 export type RollbackStep = {
-  /** Packages as in entries. */
+  /** Packages before and after the upgrade, in the notation of config entries. */
   readonly from: string;
   readonly to: string;
-  /** Milliseconds since the epoch. */
+  /** Time of the upgrade, in milliseconds since the epoch. */
   readonly at: number;
-  /** The accepted definitions of `from`; undefined if they were not pinned. */
+  /** Accepted definitions of version `from`; undefined if they were not pinned. */
   readonly pins: ServerPins | undefined;
 };
 
 /** Maximum number of servers whose upgrades are remembered. */
 export const maxRollbacks = 1_000;
-/** Maximum number of upgrades in a row that can be rolled back. */
+/** Maximum number of consecutive upgrades of a server that can be rolled back. */
 const maxSteps = 3;
 
-/** The upgrades that can be rolled back, in a file of the data folder. */
+/** Stores the upgrades that can be rolled back, in a file of the data folder. */
 export function createRollbacks(table: Table) {
   async function stepsOf(server: string): Promise<readonly RollbackStep[]> {
     const text = await table.find(server);
@@ -32,7 +32,7 @@ export function createRollbacks(table: Table) {
       : table.put(server, JSON.stringify(steps.map(step => stored(server, step))));
 
   return {
-    /** The steps back from a package of a server, the nearest first. Those of other versions are left out. */
+    /** Returns the rollback steps from the current package, the nearest first, without those of other versions. */
     async chain(server: string, current: string): Promise<readonly RollbackStep[]> {
       const steps = (await stepsOf(server)).toReversed();
       const chain: RollbackStep[] = [];
@@ -44,7 +44,7 @@ export function createRollbacks(table: Table) {
       }
       return chain;
     },
-    /** Adds a step. Returns a function that takes it away again. */
+    /** Adds a step. Resolves with a function that removes it again. */
     async add(server: string, step: RollbackStep): Promise<() => Promise<void>> {
       const before = await stepsOf(server);
       await write(server, [...before, step].slice(-maxSteps));
@@ -75,6 +75,6 @@ function pinsIn(server: string, lock: string): ServerPins | undefined {
   try {
     return parseLock(lock, 'rollbacks.json').get(server);
   } catch {
-    return undefined; // The file was edited: the definitions are pinned anew.
+    return undefined; // The file was edited, so the definitions are pinned again.
   }
 }

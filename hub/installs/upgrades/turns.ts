@@ -4,23 +4,23 @@ import { failureAt } from '../failure.ts';
 import type { InstallProgress, InstallStep } from '../request.ts';
 import { createSteps } from '../steps.ts';
 
-/** What a change of a version reports, and when it has to end. */
+/** How the change of a version reports its steps, and the signal that ends it. */
 export type Work = {
   readonly begin: (step: InstallStep, text: string) => void;
   readonly events: LaunchEvents;
   readonly signal: AbortSignal;
 };
 
-/** Each change builds an image and starts a server, so more at once would slow down all of them. */
+/** Maximum number of concurrent changes. Each builds an image and starts a server, so more would slow down all. */
 const maxAtOnce = 4;
 
-/** Does one change of a server's version at a time. */
+/** Creates the turns, which run one change of a server's version at a time. */
 export function createTurns() {
   const ending = new AbortController();
   const underway = new Map<string, Promise<unknown>>();
 
   return {
-    /** Does the work of a server. Rejects with HUB_CONFIG_CONFLICT, HUB_INSTALLS_FULL and HUB_SHUTTING_DOWN. */
+    /** Runs the change of a server. Rejects with HUB_CONFIG_CONFLICT, HUB_INSTALLS_FULL or HUB_SHUTTING_DOWN. */
     async take<T>(
       name: string,
       tell: (progress: InstallProgress) => void,

@@ -19,7 +19,7 @@ import { type RollbackStep, createRollbacks } from './rollbacks.ts';
 import { type Work, createTurns } from './turns.ts';
 import { compareVersions, splitSpec, withVersion } from './versions.ts';
 
-/** Changes the versions of servers, and removes the images that this leaves. */
+/** Changes the versions of servers, and removes images that are no longer needed. */
 export type Upgrades = ReturnType<typeof createUpgrades>;
 
 export type UpgradesNeeds = Pick<
@@ -28,43 +28,43 @@ export type UpgradesNeeds = Pick<
 > & {
   readonly belongings: BelongingsNeeds;
   readonly configFile: {
-    /** All servers in the file, including those of other tags. */
+    /** Returns all servers in the file, also those that `--tags` excludes. */
     readonly configs: () => readonly ServerConfig[];
-    /** The entry of a server as the file has it; undefined if it is in another file. */
+    /** Returns a server's entry from the config file; undefined if the entry is in another file. */
     readonly find: (name: string) => Promise<JsonObject | undefined>;
-    /** The config with other values of an entry, without writing. Throws HubError. */
+    /** Returns the config with changed values of an entry, without writing it. Rejects with HubError. */
     readonly preview: (name: string, values: JsonObject) => Promise<ServerConfig>;
     /**
-     * Writes values of an entry. Resolves when they are in force. If the server does not start with them, rejects with
-     * HUB_SERVER_START_FAILED and leaves the file as it was.
+     * Writes values of an entry. Resolves when they are active. If the server does not start with them, rejects with
+     * HUB_SERVER_START_FAILED and restores the file.
      */
     readonly set: (name: string, values: JsonObject) => Promise<void>;
   };
-  /** Absent: definitions are not compared and not pinned. */
+  /** Compares and pins definitions. Absent: they are neither compared nor pinned. */
   readonly pinning?: Pick<DefinitionPins, 'compare' | 'accepted' | 'accept'>;
   readonly rollbacks: { readonly table: Table; readonly clock: Pick<Clock, 'now'> };
-  /** Absent: there is no Docker engine, and so there are no images. */
+  /** Absent: there is no Docker engine, so there are no images. */
   readonly images?: {
     readonly pruning: ImagePruning;
-    /** Configs of running installs, whose images are needed. */
+    /** Returns the configs of running installs, whose images are needed. */
     readonly installing: () => readonly ServerConfig[];
   };
 };
 
 type Request = {
   readonly name: string;
-  /** An exact version. Undefined: the newest one. */
+  /** Exact version. Undefined: the newest one. */
   readonly version?: string | undefined;
 };
 
-/** A version that was tried out. */
+/** Result of the trial of a version. */
 type Tried = {
   readonly config: ServerConfig;
   readonly next: ServerConfig;
   readonly values: JsonObject;
   readonly trial: Trial;
   readonly plan: UpgradePlan;
-  /** The pins if the plan is accepted; undefined if definitions are not pinned. */
+  /** Pins to store if the plan is accepted; undefined if definitions are not pinned. */
   readonly pins: RollbackStep['pins'];
 };
 
@@ -73,10 +73,10 @@ export function createUpgrades(needs: UpgradesNeeds) {
   const log = needs.log.child({ part: 'upgrades' });
   const rollbacks = createRollbacks(needs.rollbacks.table);
   const turns = createTurns();
-  /** Configs of versions on trial, by server. A request that is refused does not change them. */
+  /** Configs of versions in trial, by server. */
   const tried = new Map<string, ServerConfig>();
 
-  /** The config and the package of a server. Throws HUB_SERVER_UNKNOWN and HUB_REQUEST_INVALID. */
+  /** Returns a server's config and package. Throws HUB_SERVER_UNKNOWN, or HUB_REQUEST_INVALID without a package. */
   function packaged(name: string) {
     const config = requireConfig(name, configFile.configs());
     const source = packageOf(config);
@@ -131,12 +131,12 @@ export function createUpgrades(needs: UpgradesNeeds) {
     }
   }
 
-  /** Puts the version that was tried out in the place of the running one. */
+  /** Replaces the running version by the one that was tried out. */
   async function swap({ config, next, values, trial }: Tried, pins: RollbackStep['pins']) {
     const { name } = config;
     async function write(): Promise<void> {
       await configFile.set(name, values);
-      // Before the pins: the last lists of a server that does not run are those of the old version.
+      // Stored before the pins: without a running server, its last lists are those of the old version.
       await needs.listings?.keep(next, trial.listing);
       await needs.servers.find(name)?.recall();
     }
@@ -202,7 +202,7 @@ export function createUpgrades(needs: UpgradesNeeds) {
     return { name, from: step.to, to: step.from };
   }
 
-  /** Every config whose image must stay: of the file, in force, of running work, and of rollbacks. */
+  /** Returns every config whose image is needed: in the file, active, of running work, and for rollbacks. */
   async function configsInUse(
     installing: readonly ServerConfig[],
   ): Promise<readonly ServerConfig[]> {
@@ -228,12 +228,12 @@ export function createUpgrades(needs: UpgradesNeeds) {
   }
 
   return {
-    /** The versions of the packages of all servers. An unreachable registry makes a state `unknown`. */
+    /** Returns the package versions of all servers. If a registry is unreachable, the state is `unknown`. */
     outdated: (signal: AbortSignal) => findOutdated(configFile.configs(), needs.pins, signal),
     /**
-     * Tries another version out and, unless `isDry`, puts it in the place of the running one: calls in flight end on the
-     * old one. Rejects with HUB_CONFIRMATION_NEEDED if it changes something that `accept` does not name by its digest,
-     * and with HUB_DEFINITION_STALE if it is something else than that.
+     * Tries out another version and, unless `isDry`, replaces the running one: calls in flight end on the old version.
+     * Rejects with HUB_CONFIRMATION_NEEDED if there are changes without `accept`, and with HUB_DEFINITION_STALE if
+     * `accept` is the digest of another plan.
      */
     upgrade: (
       request: Parameters<typeof upgrade>[0],
@@ -243,17 +243,17 @@ export function createUpgrades(needs: UpgradesNeeds) {
       turns.take(request.name, tell, signal, work =>
         upgrade(request, work).finally(() => tried.delete(request.name)),
       ),
-    /** The package that a rollback of a server returns to, as in entries; undefined without one. */
+    /** Returns the package that a rollback would restore, in the notation of entries; undefined if there is none. */
     async earlier(name: string): Promise<string | undefined> {
       const [step] = await rollbacks.chain(name, packageKeyOf(packaged(name).source));
       return step?.from;
     },
-    /** Returns to the version before the last upgrade, with its accepted definitions. */
+    /** Restores the version before the last upgrade, with its accepted definitions. */
     rollback: (name: string, tell: (progress: InstallProgress) => void, signal: AbortSignal) =>
       turns.take(name, tell, signal, work =>
         rollback(name, work).finally(() => tried.delete(name)),
       ),
-    /** Removes the images of this hub that no entry and no rollback needs. Rejects with HubError without an engine. */
+    /** Removes the hub's images that no entry and no rollback needs. Rejects with HubError without an engine. */
     async prune(options: { readonly isDry: boolean }) {
       const { images } = needs;
       if (!images) return { removed: [], left: [] };
@@ -265,7 +265,7 @@ export function createUpgrades(needs: UpgradesNeeds) {
   };
 }
 
-/** The notation of the registry for a package of an entry. */
+/** Returns a package in the notation of its registry, from that of an entry. */
 const specIn = (key: string) => key.replace(/^uvx:/, '');
 
 function requireOther(

@@ -1,27 +1,27 @@
 import type { PackageSpec } from '#config';
 
-/** The name of a package and its version, in its spec. */
+/** Patterns that split a package spec into name and version. */
 export const specForms: Readonly<Record<PackageSpec['ecosystem'], RegExp>> = {
   npm: /^((?:@[^/]+\/)?[^@]+)(?:@(.+))?$/,
   pypi: /^([^=]+)(?:==(.+))?$/,
 };
 
-/** The name of a package, and its exact version; undefined if the entry leaves the version open. */
+/** Returns the name of a package and its exact version; undefined if the entry leaves the version open. */
 export function splitSpec({ ecosystem, spec }: PackageSpec) {
   const [, name = spec, wanted] = specForms[ecosystem].exec(spec) ?? [];
   const isExact = wanted !== undefined && /^(?:\d+!)?\d+(?:\.\d+)+[\w.+-]*$/.test(wanted);
   return { name, version: isExact ? wanted : undefined };
 }
 
-/** The package with another version. */
+/** Returns the package with another version. */
 export const withVersion = (source: PackageSpec, version: string): PackageSpec => ({
   ...source,
   spec: `${splitSpec(source).name}${source.ecosystem === 'npm' ? '@' : '=='}${version}`,
 });
 
 /**
- * Compares exact versions of npm (Semantic Versioning) or PyPI (PEP 440): negative if `one` is older. Pre-releases come
- * before their release, a higher epoch ("1!2.0") after all versions of a lower one, and what follows "+" does not count.
+ * Compares exact versions of npm (Semantic Versioning) or PyPI (PEP 440): negative if `one` is older. Pre-releases
+ * precede their release, a higher epoch ("1!2.0") follows all versions of a lower one, and text after "+" is ignored.
  */
 export function compareVersions(one: string, other: string): number {
   const [a, b] = [partsOf(one), partsOf(other)];
@@ -44,7 +44,7 @@ function partsOf(version: string) {
   };
 }
 
-/** -1 for a pre-release, 0 for a release, 1 for a post-release of PyPI. */
+/** Returns -1 for a pre-release, 0 for a release, 1 for a post-release of PyPI. */
 function stageOf(rest: string): number {
   if (rest === '') return 0;
   return /^[.-]?post/i.test(rest) ? 1 : -1;
