@@ -13,21 +13,21 @@ import { createPayloadRing, noPayload } from './payload-ring.ts';
 
 type ActivityOptions = {
   readonly maxCalls: number;
-  /** Limit for the messages of all calls together, in bytes. */
+  /** Maximum size of the stored messages of all calls together, in bytes. */
   readonly maxPayloadBytes: number;
-  /** Limit for each request and for each reply, in bytes. Longer messages are cut. */
+  /** Maximum stored size of a request, and of a reply, in bytes. Longer messages are truncated. */
   readonly maxKeptBytes: number;
 };
 
-/** Calls of earlier runs of the hub. */
+/** Reads stored calls of earlier runs of the hub. */
 type EarlierCalls = {
-  /** The id of the newest of them; 0 without any. */
+  /** Id of the newest stored call; 0 if there is none. */
   readonly lastId: number;
-  /** Reads at most this many, the newest, in any order. Never rejects. */
+  /** Reads the newest calls, at most `most`, in any order. Never rejects. */
   read(most: number): Promise<readonly CallSummary[]>;
 };
 
-/** The newest calls, in memory. */
+/** Keeps the newest calls in memory. */
 export type Activity = ReturnType<typeof createActivity>;
 
 const none: EarlierCalls = { lastId: 0, read: async () => [] };
@@ -39,7 +39,7 @@ const none: EarlierCalls = { lastId: 0, read: async () => [] };
 export function createActivity(
   { maxCalls, maxPayloadBytes, maxKeptBytes }: ActivityOptions,
   needs: {
-    /** Removes secrets when a call is read: from JSON values, and from texts, which may be cut off anywhere. */
+    /** Removes secrets when a call is read: `json` from JSON values, `text` from texts, which may be truncated. */
     readonly redaction: {
       text(text: string): string;
       json(value: unknown): unknown;
@@ -74,7 +74,7 @@ export function createActivity(
     const calls = await earlier.read(maxCalls);
     if (calls.length > 0) columns.allocate();
     for (const call of calls)
-      // Calls of this run may have taken the slots of the oldest.
+      // Calls of this run may already occupy the slots of the oldest stored calls.
       if (call.id < firstId && call.id > lastId - maxCalls)
         columns.write(
           slotOf(call.id),
@@ -87,13 +87,13 @@ export function createActivity(
   }
 
   return {
-    /** The id of the newest call; 0 before the first call. */
+    /** Id of the newest call; 0 before the first call. */
     get lastId(): number {
       return lastId;
     },
     /**
-     * Resolves when the lists contain the calls of earlier runs too, which the first caller has read: a hub that nobody
-     * looks at does not pay for them.
+     * Resolves when the lists also contain calls of earlier runs. They are read at the first call of `restored`, so
+     * that a hub whose activity is never viewed does not read them.
      */
     restored: (): Promise<void> => (restored ??= restore()),
     record(call: CallRecord): void {
@@ -109,7 +109,7 @@ export function createActivity(
       );
       fire(undefined);
     },
-    /** The calls that match the filter, the newest first, at most `limit` of them. */
+    /** Returns the newest calls that match a filter, the newest first, at most `limit`. */
     list(filter: ActivityFilter, limit: number): readonly CallSummary[] {
       const matches = matcherOf(filter);
       const from = Math.min(lastId, (filter.before ?? Infinity) - 1);
@@ -123,8 +123,8 @@ export function createActivity(
       return found;
     },
     /**
-     * Passes the calls of this run after an id to a function, the oldest first, at most `limit` of them. Their names are not
-     * redacted. Returns the id of the last.
+     * Passes this run's calls after an id to a function, the oldest first, at most `limit`, with unredacted names.
+     * Returns the id of the last one.
      */
     visit(after: number, limit: number, visitor: (call: CallSummary) => void): number {
       const from = Math.max(after, lastId - maxCalls, firstId - 1) + 1;
@@ -132,7 +132,7 @@ export function createActivity(
       for (let id = from; id <= to; id++) visitor(columns.read(slotOf(id)));
       return Math.max(after, to);
     },
-    /** One call with its messages, as far as they are still stored. Undefined if the call is no longer stored. */
+    /** Returns a call with its messages, if they are still stored; undefined if the call is no longer stored. */
     find(id: number): CallDetail | undefined {
       const isStored = id > 0 && id <= lastId && id > lastId - maxCalls;
       if (!isStored || !columns.has(slotOf(id), id)) return undefined;
@@ -144,7 +144,7 @@ export function createActivity(
         reply: messages && payloadOf(messages.second, call.replyBytes),
       };
     },
-    /** Fires on each call. It runs on the hot path: listeners must only note that something changed. */
+    /** Fires on each call, on the hot path: listeners may only note that something has changed. */
     changed,
   };
 }

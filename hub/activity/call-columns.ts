@@ -4,7 +4,7 @@ import type { PayloadRange } from './payload-ring.ts';
 
 type Stored = Omit<CallRecord, 'request' | 'reply'>;
 
-/** Stored calls by slot number, in one array for each field. Writing a call allocates no objects. */
+/** Stores calls by slot number, in one array per field. Writing a call allocates no objects. */
 export function createCallColumns(count: number) {
   const numbers = () => new Float64Array(count);
   const lengths = () => new Uint32Array(count);
@@ -49,7 +49,7 @@ export function createCallColumns(count: number) {
       clients[slot] = call.client;
       outcomes[slot] = call.outcome;
     },
-    /** Allocates all slots, so that calls can be written in any order: a gap would make an array slow. */
+    /** Fills all slots, so that calls can be written in any order: gaps make an array slow. */
     allocate(): void {
       for (let slot = methods.length; slot < count; slot++) {
         methods.push('');
@@ -60,7 +60,7 @@ export function createCallColumns(count: number) {
         outcomes.push('');
       }
     },
-    /** Whether the slot contains the call with this id. */
+    /** True if the slot contains the call with this id. */
     has: (slot: number, id: number): boolean => ids[slot] === id,
     read: (slot: number): CallSummary => ({
       id: ids[slot] ?? 0,
@@ -84,23 +84,23 @@ export function createCallColumns(count: number) {
   };
 }
 
-/** Above this many strings all are dropped: clients choose the names, so the set needs a bound. */
+/** Maximum number of shared strings; then all are dropped. Clients choose the names, so their number needs a limit. */
 const maxStrings = 2_000;
-/** Longer texts are cut, in characters: a data URI may contain a whole document. */
+/** Maximum length of a stored name in characters. Longer names are truncated: a data URI may contain a document. */
 const maxInternedLength = 300;
 
-/** Shares one string among equal texts, so that a thousand calls of one tool store its name once. */
+/** Returns one string for equal texts, so that a thousand calls of one tool store its name once. */
 function createInterner() {
   const known = new Map<string, string>();
   let last = '';
   return {
     intern(text: string): string {
-      // Consecutive calls mostly have the same name.
+      // Consecutive calls usually have the same name.
       if (text === last) return last;
       const found = known.get(text);
       if (found !== undefined) return (last = found);
       if (known.size >= maxStrings) known.clear();
-      // A copy through a Buffer, because a slice would keep the whole original string in memory.
+      // Copied through a Buffer, as a slice would keep the whole original string in memory.
       const stored =
         text.length > maxInternedLength
           ? Buffer.from(`${text.slice(0, maxInternedLength)}…`).toString()

@@ -2,26 +2,26 @@ import { appendFile, mkdir, open, readFile, rename, rm, stat } from 'node:fs/pro
 import { join } from 'node:path';
 import { ignoreMissing } from '#core';
 
-/** Bytes of the end of a file that are read to find its last lines. */
+/** Number of bytes at the end of a file that are read to find its last lines. */
 const tailBytes = 16 * 1024;
 
-/** Creates the two files in a folder, which the first write creates. Not for concurrent use. */
+/** Creates the two files of calls in a folder, which the first write creates. Not for concurrent use. */
 export function createCallFiles(folder: string) {
   const current = join(folder, 'calls.jsonl');
   const old = join(folder, 'calls.old.jsonl');
-  /** Undefined before the first write, and after one that failed: the file may end in a torn line then. */
+  /** Undefined before the first write and after a failed one, when the file may end with an incomplete line. */
   let written: { bytes: number } | undefined;
 
   async function begin(): Promise<{ bytes: number }> {
     await mkdir(folder, { recursive: true, mode: 0o700 });
     const bytes = (await stat(current).catch(ignoreMissing))?.size ?? 0;
-    // Ends a torn line.
+    // Terminates an incomplete line.
     if (bytes > 0) await appendFile(current, '\n');
     return { bytes };
   }
 
   return {
-    /** Adds lines. Rejects if they cannot be written. A file never exceeds `maxFileBytes` by more than one write. */
+    /** Appends lines. Rejects if they cannot be written. A file exceeds `maxFileBytes` only if one write is larger. */
     async append(lines: Buffer, maxFileBytes: number): Promise<void> {
       const file = written ?? (await begin());
       written = undefined;
@@ -33,18 +33,18 @@ export function createCallFiles(folder: string) {
       file.bytes += lines.length;
       written = file;
     },
-    /** The last lines, oldest first, of the newer file that has some. The first of them may be cut. */
+    /** Reads the last lines of the newest file that has any, the oldest first. The first line may be incomplete. */
     async lastLines(): Promise<readonly string[]> {
       return linesOf((await tailOf(current)) || (await tailOf(old)));
     },
-    /** All lines, oldest first. */
+    /** Reads all lines, the oldest first. */
     async lines(): Promise<readonly string[]> {
       const texts = [old, current].map(
         async file => (await readFile(file, 'utf8').catch(ignoreMissing)) ?? '',
       );
       return (await Promise.all(texts)).flatMap(linesOf);
     },
-    /** Removes files that were last written before this time. */
+    /** Removes files whose last write was before this time, in ms since the epoch. */
     async removeBefore(time: number): Promise<void> {
       for (const file of [old, current]) {
         const stats = await stat(file).catch(ignoreMissing);
@@ -60,7 +60,7 @@ export function createCallFiles(folder: string) {
 
 const linesOf = (text: string): readonly string[] => text.split('\n').filter(line => line !== '');
 
-/** The end of a file. Empty without one. */
+/** Reads the end of a file; empty if the file does not exist. */
 async function tailOf(path: string): Promise<string> {
   const file = await open(path).catch(ignoreMissing);
   if (!file) return '';

@@ -2,7 +2,7 @@ import { Buffer } from 'node:buffer';
 import { tryParseJson, writeMilliseconds, writeShort, writeWhole } from '#core';
 import type { CallSummary } from './call.ts';
 
-/** Room for about 500 usual lines, in bytes. */
+/** Initial size of the buffer, for about 500 lines, in bytes. */
 const usualBytes = 64 * 1024;
 /** Maximum size of the numbers and commas of a line, in bytes. */
 const maxOtherBytes = 160;
@@ -11,8 +11,8 @@ const [comma, open, close, lineFeed] = [0x2c, 0x5b, 0x5d, 0x0a];
 const noText = Buffer.from('null');
 
 /**
- * Creates a buffer of lines. A line is a list of JSON, because names of members would be repeated in each. It is written as
- * bytes: a hub under load writes thousands of calls each second, whose strings would burden the garbage collector.
+ * Creates a buffer of lines. A line is a JSON array, which does not repeat member names. Lines are written as bytes: a
+ * busy hub writes thousands of calls each second, whose strings would burden the garbage collector.
  */
 export function createCallLines(redact: (text: string) => string) {
   const redacted = createQuoted(redact);
@@ -75,7 +75,7 @@ export function createCallLines(redact: (text: string) => string) {
       bytes[used++] = close;
       bytes[used++] = lineFeed;
     },
-    /** The lines since the last call of it. They are overwritten by the next ones. */
+    /** Returns the lines since the previous `take`. Later lines overwrite them. */
     take(): Buffer {
       const lines = bytes.subarray(0, used);
       used = 0;
@@ -84,7 +84,7 @@ export function createCallLines(redact: (text: string) => string) {
   };
 }
 
-/** Quotes each text once: consecutive calls mostly have the same name and client. */
+/** Returns a function that quotes texts and caches the results, as calls mostly share names and clients. */
 function createQuoted(convert: (text: string) => string) {
   const known = new Map<string, Buffer>();
   return (text: string | undefined): Buffer => {
@@ -95,7 +95,7 @@ function createQuoted(convert: (text: string) => string) {
   };
 }
 
-/** Undefined for a line that is torn, or was not written by `CallLines`. */
+/** Parses a line; undefined if the line is incomplete or not a call. */
 export function parseCall(line: string): CallSummary | undefined {
   const values = tryParseJson(line);
   if (!Array.isArray(values)) return undefined;
@@ -131,10 +131,10 @@ export function parseCall(line: string): CallSummary | undefined {
   };
 }
 
-/** The largest id that pages can address. Above it, a number in a damaged file would exhaust the ids. */
+/** Upper bound for ids, so that a number in a damaged file cannot exhaust the ids. */
 const maxId = 1e14;
 const isId = (value: unknown): value is number => Number.isSafeInteger(value) && isIn(value, maxId);
-/** Dates up to the year 2255, and times and sizes far above those of calls. */
+/** True for a number in the range of dates up to the year 2255, which far exceeds the times and sizes of calls. */
 const isNumber = (value: unknown): value is number =>
   typeof value === 'number' && value >= 0 && value < Number.MAX_SAFE_INTEGER / 1000;
 const isIn = (value: unknown, most: number) => Number(value) > 0 && Number(value) < most;

@@ -5,9 +5,9 @@ import { createCallLines, parseCall } from './call-line.ts';
 import type { CallSummary } from './call.ts';
 
 type CallStoreOptions = {
-  /** False: calls are in memory only, and those of earlier runs are removed. */
+  /** False: calls are kept in memory only, and stored calls are removed. */
   readonly store: boolean;
-  /** Limit of the files together, in bytes. */
+  /** Maximum size of both files together, in bytes. */
   readonly maxBytes: number;
   readonly maxAgeMs: number;
 };
@@ -15,18 +15,18 @@ type CallStoreOptions = {
 type Needs = {
   readonly clock: Pick<Clock, 'now' | 'after'>;
   readonly redact: (text: string) => string;
-  /** Tells once that calls cannot be read or written, until they can be again. */
+  /** Reports that calls cannot be read or written: once, until this works again. */
   readonly warn: (error: unknown) => void;
-  /** Tells how many lines were not calls. */
+  /** Reports the number of lines that could not be parsed. */
   readonly skipped: (lines: number) => void;
 };
 
-/** Interval of writes, in ms: a killed hub loses the calls since the last one. */
+/** Interval of writes, in ms. If the hub is killed, the calls since the last write are lost. */
 const writeMs = 1_000;
-/** Number of calls that are written at once. Between two such writes the hub does other work. */
+/** Maximum number of calls per write. Other work can run between two writes. */
 const maxBatch = 500;
 
-/** Creates the store of calls in a folder of its own. `open` it first, then `follow` the calls of this run. */
+/** Creates the store of calls in a folder of its own. Call `open` first, then `follow` for the calls of this run. */
 export function createCallStore(folder: string, options: () => CallStoreOptions, needs: Needs) {
   const { clock, warn } = needs;
   const files = createCallFiles(folder);
@@ -40,7 +40,7 @@ export function createCallStore(folder: string, options: () => CallStoreOptions,
     return false;
   });
 
-  /** Work on the files, one piece after the other. A failure is told once. */
+  /** Runs operations on the files one after the other. Reports consecutive failures once. */
   function queue(work: () => Promise<void>): Promise<void> {
     busy = busy.then(work).then(
       () => void (isFailing = false),
@@ -63,7 +63,7 @@ export function createCallStore(folder: string, options: () => CallStoreOptions,
         lines.add(call),
       );
       if (writtenId === followed.writtenId) return;
-      // A write that fails is not repeated: it may have written some of the calls.
+      // A failed write is not repeated, as it may have written some of the calls.
       followed.writtenId = writtenId;
       await files.append(lines.take(), maxBytes / 2);
     }
@@ -71,7 +71,7 @@ export function createCallStore(folder: string, options: () => CallStoreOptions,
 
   return {
     start: async (): Promise<void> => {},
-    /** Removes calls that are too old. Resolves to the newest call and session of earlier runs; 0 without any. */
+    /** Removes files that are too old. Resolves with the ids of the newest call and session of earlier runs, or 0. */
     async open(): Promise<{ readonly lastId: number; readonly lastSession: number }> {
       let calls: readonly CallSummary[] = [];
       await queue(async () => {
@@ -82,7 +82,7 @@ export function createCallStore(folder: string, options: () => CallStoreOptions,
       const sessions = calls.map(({ session }) => Number(session)).filter(Number.isSafeInteger);
       return { lastId: calls.at(-1)?.id ?? 0, lastSession: Math.max(0, ...sessions) };
     },
-    /** Reads calls of earlier runs, the newest, oldest first. Empty if the files cannot be read. */
+    /** Reads the newest calls of earlier runs, the oldest first. Returns none if the files cannot be read. */
     async read(most: number): Promise<readonly CallSummary[]> {
       const after = clock.now() - options().maxAgeMs;
       let found: readonly CallSummary[] = [];
@@ -94,12 +94,12 @@ export function createCallStore(folder: string, options: () => CallStoreOptions,
       });
       return found;
     },
-    /** Writes the calls of this run from now on. */
+    /** Starts to write the calls of this run. */
     follow(activity: Activity): void {
       followed = { activity, writtenId: activity.lastId };
       activity.changed(() => due.start());
     },
-    /** Applies changed options. Calls that were made while they were not stored are never written. */
+    /** Applies changed options. Calls from the time when storing was off are never written. */
     async apply(): Promise<void> {
       const wasStored = isStored;
       isStored = options().store;

@@ -1,25 +1,25 @@
-/** The bytes of a message, in one piece or several. */
+/** A message as bytes, in one or several pieces. */
 export type Bytes = Buffer | readonly Buffer[];
 
 export type CallSummary = {
-  /** Increases with each recorded call. */
+  /** Number of the call. Later calls have larger numbers. */
   readonly id: number;
   /** When the request arrived, in milliseconds since the epoch. */
   readonly at: number;
   readonly method: string;
-  /** The name of the tool or prompt, or the URI of the resource. */
+  /** Name of the tool or prompt, or URI of the resource. */
   readonly name: string | undefined;
-  /** Undefined if the hub answered without a server. */
+  /** Undefined if the hub itself answered. */
   readonly server: string | undefined;
   readonly session: string;
   readonly client: string | undefined;
-  /** From arrival to answer, in milliseconds, with fractions. */
+  /** Time from the arrival of the request to its answer, in milliseconds, with fractions. */
   readonly tookMs: number;
-  /** The part of `tookMs` during which a server had the request. */
+  /** Part of `tookMs` in which the server had the request. */
   readonly serverMs: number;
   /** `ok`, `tool_error`, `error`, or a HubError code. */
   readonly outcome: string;
-  /** Full lengths of the messages in bytes, even where less is stored. */
+  /** Full sizes of the messages in bytes, even if less is stored. */
   readonly requestBytes: number;
   readonly replyBytes: number;
 };
@@ -47,15 +47,15 @@ export type CallRecord = Omit<CallSummary, 'id' | 'requestBytes' | 'replyBytes'>
 export type ActivityFilter = {
   readonly server?: string;
   readonly method?: string;
-  /** Milliseconds since the epoch: only calls that began later. */
+  /** Selects calls that began after this time, in milliseconds since the epoch. */
   readonly since?: number;
-  /** The name of a tool or prompt, or the URI of a resource, exactly as the client wrote it. */
+  /** Name of the tool or prompt, or URI of the resource, exactly as in the client's request. */
   readonly tool?: string;
   readonly client?: string;
   readonly session?: string;
-  /** An outcome, or `failed` for every outcome except `ok`. */
+  /** An outcome, or `failed` for all outcomes except `ok`. */
   readonly outcome?: string;
-  /** Matches calls that have this text in their method, name, server, client or outcome, in any case of letters. */
+  /** Text that must occur in the method, name, server, client or outcome. Case-insensitive. */
   readonly text?: string;
   readonly before?: number;
   readonly after?: number;

@@ -1,20 +1,20 @@
 import { Buffer } from 'node:buffer';
 import type { Bytes } from './call.ts';
 
-/** Position of two adjacent beginnings in the ring. */
+/** Position of the stored beginnings of a call's two messages, which are adjacent in the ring. */
 export type PayloadRange = {
-  /** Offset of the first byte, counted over all rounds of the ring. */
+  /** Offset of the first byte, counted continuously across all rounds of the ring. */
   readonly from: number;
   readonly firstBytes: number;
   readonly secondBytes: number;
 };
 
-/** Position of the messages of a call whose messages are not stored. */
+/** Position that stands for messages that are not stored. */
 export const noPayload: PayloadRange = { from: -1, firstBytes: 0, secondBytes: 0 };
 
-/** The beginnings of the newest messages, in a ring that overwrites its oldest bytes: recording allocates nothing. */
+/** Creates a ring that stores the beginnings of the newest messages over the oldest ones, without allocations. */
 export function createPayloadRing(maxBytes: number, maxKeptBytes: number) {
-  // The system commits these pages only when they are first written.
+  // The operating system commits these pages only when they are written.
   const ring = Buffer.alloc(Math.max(maxBytes, 2 * maxKeptBytes));
   let written = 0;
 
@@ -26,10 +26,10 @@ export function createPayloadRing(maxBytes: number, maxKeptBytes: number) {
   }
 
   return {
-    /** Copies the beginning of both messages into the ring and returns their position. */
+    /** Copies the beginnings of both messages into the ring, and returns their position. */
     write(first: Bytes, second: Bytes): PayloadRange {
       const left = ring.length - (written % ring.length);
-      // A message is never split: if both might not fit before the end, they go to the start.
+      // Messages never wrap around: if both might not fit before the end of the ring, they go to its start.
       if (left < 2 * maxKeptBytes) written += left;
       const from = written;
       const at = from % ring.length;
@@ -38,7 +38,7 @@ export function createPayloadRing(maxBytes: number, maxKeptBytes: number) {
       written += firstBytes + secondBytes;
       return { from, firstBytes, secondBytes };
     },
-    /** The two beginnings at a position; undefined once newer messages have overwritten them. */
+    /** Returns the stored beginnings at a position; undefined if newer messages have overwritten them. */
     read({ from, firstBytes, secondBytes }: PayloadRange) {
       if (from < 0 || written - from > ring.length) return undefined;
       const at = from % ring.length;
