@@ -9,23 +9,23 @@ import {
 import type { NamedDefinition } from './flags.ts';
 import type { DefinitionPin, ServerPins } from './lock.ts';
 
-/** `new`: the server did not have the item when it was pinned. `rejected`: a person rejected this definition. */
+/** `new`: the item had no pin. `changed`: it differs from its pin. `rejected`: a person rejected this definition. */
 type DefinitionState = 'new' | 'changed' | 'rejected';
 
-/** A definition that is not the pinned one. */
+/** A definition that differs from its pin. */
 export type Deviation = NamedDefinition & {
   readonly state: DefinitionState;
-  /** The pinned definition; undefined if there is none. */
+  /** The pinned definition; undefined if none is pinned. */
   readonly before: Definition | undefined;
 };
 
 type OfferedItem = { readonly key: string; readonly bytes: Buffer };
 
-/** What a server says now. */
+/** The current definitions of a server. */
 export type Offer = {
   readonly tool: readonly OfferedItem[];
   readonly prompt: readonly OfferedItem[];
-  /** Undefined if it has none, or is not running. */
+  /** Undefined if the server has none, or is not running. */
   readonly instructions: string | undefined;
 };
 
@@ -46,7 +46,7 @@ export function definitionsIn({ instructions, ...lists }: Offer): readonly Named
   return [...listed, { kind: 'instructions', name: '', definition }];
 }
 
-/** Pins of definitions that are accepted as they are. */
+/** Returns pins that accept these definitions. */
 export function pinsOf(entry: string, definitions: readonly NamedDefinition[]): ServerPins {
   const of = (kind: PinnedKind) =>
     new Map(
@@ -60,7 +60,7 @@ export function pinsOf(entry: string, definitions: readonly NamedDefinition[]): 
   };
 }
 
-/** False as long as the server had neither tools nor prompts: some servers list them only once they are connected. */
+/** True if tools or prompts are pinned. Pins without any do not count: some servers list theirs only later. */
 export const hasPinned = ({ pins }: ServerPins): boolean => pins.tool.size + pins.prompt.size > 0;
 
 export function deviationsOf(
@@ -78,17 +78,17 @@ export function deviationsOf(
   });
 }
 
-/** A copy that can be changed. */
+/** Returns a mutable copy of pins. */
 export const copyPins = (pins: ServerPins['pins']) => ({
   tool: new Map(pins.tool),
   prompt: new Map(pins.prompt),
   instructions: new Map(pins.instructions),
 });
 
-/** Maximum number of rejected definitions of one item. */
+/** Maximum number of stored rejected definitions per item. */
 const maxRejected = 20;
 
-/** The pins after a person accepted or rejected definitions. */
+/** Returns the pins after a person has accepted or rejected definitions. */
 export function decide(
   server: ServerPins,
   verdict: 'accept' | 'reject',

@@ -2,17 +2,17 @@ import { diff } from 'node:util';
 import type { DefinitionMembers } from './definition.ts';
 import { visible } from './visible.ts';
 
-/** A line of the difference between two definitions. Unseen characters are shown as their codes. */
+/** A line of the diff between two definitions. Invisible characters are shown as codes. */
 export type DefinitionLine = { readonly sign: '-' | '+' | ' '; readonly text: string };
 
-/** Maximum number of lines of a definition that are compared, from the first that differs on. */
+/** Maximum number of lines of a definition that are compared, starting at the first difference. */
 const maxLines = 2_000;
-/** Unchanged lines around a change. */
+/** Number of unchanged lines shown around a change. */
 const contextLines = 3;
-/** Pieces of at most 2,000 characters: longer lines are continued on the next ones. */
+/** Splits lines into pieces of at most 2,000 characters, which are shown as lines. */
 const pieces = /.{1,2000}/gsu;
 
-/** The difference between two definitions; an absent one has no lines. A last line says how many lines are not shown. */
+/** Returns the diff of two definitions; an absent one has no lines. A last line gives the number of omitted lines. */
 export function diffDefinitions(
   before: DefinitionMembers | undefined,
   after: DefinitionMembers | undefined,
@@ -20,7 +20,7 @@ export function diffDefinitions(
   const [old, now] = withoutEnds(linesOf(before), linesOf(after));
   const compared = diff(old.slice(0, maxLines), now.slice(0, maxLines));
   const lines = compared.map(([operation, text]): DefinitionLine => ({
-    // In the result of Node, 1 stands for a line of the first value only.
+    // In results of Node's `diff`, 1 marks a line of the first value only.
     sign: operation === 0 ? ' ' : operation === 1 ? '-' : '+',
     text: visible(text),
   }));
@@ -35,7 +35,7 @@ export function diffDefinitions(
   ];
 }
 
-/** Leaves out equal lines at both ends, but for the context of the first and the last change. */
+/** Removes equal lines at both ends, except the context of the first and last change. */
 function withoutEnds(before: readonly string[], after: readonly string[]) {
   const start = Math.max(0, countEqual(before, after) - contextLines);
   const [old, now] = [before.slice(start), after.slice(start)];
@@ -43,7 +43,7 @@ function withoutEnds(before: readonly string[], after: readonly string[]) {
   return [old.slice(0, old.length - end), now.slice(0, now.length - end)] as const;
 }
 
-/** The number of equal lines at the start. */
+/** Counts the equal lines at the start. */
 function countEqual(some: readonly string[], others: readonly string[]): number {
   const first = some.findIndex((line, index) => line !== others[index]);
   return first < 0 ? some.length : first;

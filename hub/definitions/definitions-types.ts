@@ -1,18 +1,18 @@
 import type { PinnedKind } from './definition.ts';
 
-/** A decision of the hub or of a person, for the audit log. */
+/** An event about pinned definitions, for the audit log. */
 export type DefinitionEvent = {
   readonly action: 'definition_deviates' | 'definitions_pinned';
   readonly server: string;
   readonly details: Readonly<Record<string, string | number>>;
 };
 
-/** Which deviations of a server a person decides about. */
+/** The deviations of a server that a person accepts or rejects. */
 export type DefinitionChoice = {
-  /** A tool or prompt, or `instructions`. Absent: all. */
+  /** Name of a tool or prompt, or `instructions`. Absent: all deviations. */
   readonly name?: string | undefined;
-  /** Selects one kind if a tool and a prompt have the same name. */
+  /** Selects a kind if a tool and a prompt have the same name. */
   readonly kind?: PinnedKind | undefined;
-  /** Hashes of the definitions that the person saw. Absent: those of now. */
+  /** Hashes of the definitions that the person saw. Absent: the current ones. */
   readonly hashes?: readonly string[] | undefined;
 };

@@ -18,33 +18,33 @@ import { type LockChange, changeLock, readLock } from './lock-file.ts';
 import { pinningOf } from './pinning.ts';
 import { visible } from './visible.ts';
 
-/** The pinned definitions of all servers, and what deviates from them. */
+/** The pinned definitions of all servers, and deviations from them. */
 export type Definitions = ReturnType<typeof createDefinitions>;
 
 type Needs = {
   readonly clock: Pick<Clock, 'monotonic'>;
   readonly log: Log;
-  /** Called for each deviation when it is seen first, and for each server that is pinned. */
+  /** Called when a deviation is first seen, and when a server is pinned. */
   readonly record?: (event: DefinitionEvent) => void;
 };
 
-/** Time after the first sight of a server in which its further tools are pinned too: some servers add theirs one by one. */
+/** Time in ms after a server is first pinned in which new items are pinned too: some servers add tools one by one. */
 const firstSightMs = 10_000;
-/** Maximum number of deviations that are remembered as told. */
+/** Maximum number of deviations that are remembered as reported. */
 const maxTold = 10_000;
 
-/** Compares the definitions of servers with those in a lock file. `load` reads the file first. */
+/** Creates the comparison of servers' definitions with a lock file, which `load` must read first. */
 export function createDefinitions(file: string, { clock, log, record }: Needs) {
   const changed = createEmitter<readonly string[]>();
   let lock: Lock = new Map();
-  /** Why the file is not used, and whether its content was known before. */
+  /** Why the lock file cannot be used. */
   let fault: HubError | undefined;
   let isKnown = false;
-  /** Changes that are not in the file yet. */
+  /** Changes that are not written to the file yet. */
   let pending: readonly LockChange[] = [];
   let writing: Promise<unknown> = Promise.resolve();
   const firstSights = new Map<string, number>();
-  /** Pins that servers get when they are seen with another entry, by name. */
+  /** Pins that a server gets when it is seen with the config entry of these pins, by server name. */
   const expected = new Map<string, ServerPins>();
   const told = new Set<string>();
 
@@ -68,14 +68,14 @@ export function createDefinitions(file: string, { clock, log, record }: Needs) {
     fault = error;
   }
 
-  /** Runs reads and writes of the file one at a time: a read during a write could restore the previous pins. */
+  /** Runs reads and writes of the file one at a time. A read during a write could restore the previous pins. */
   function inTurn(work: () => Promise<void>): Promise<void> {
     const done = writing.then(work);
-    writing = done.catch(() => undefined); // Its caller gets the error.
+    writing = done.catch(() => undefined); // The caller of `inTurn` gets the error.
     return done;
   }
 
-  /** Writes what is pending. Rejects with the errors of `changeLock`; the changes stay pending then. */
+  /** Writes pending changes. Rejects like `changeLock`, and the changes then stay pending. */
   const write = (): Promise<void> =>
     inTurn(async () => {
       const changes = pending;
@@ -89,7 +89,7 @@ export function createDefinitions(file: string, { clock, log, record }: Needs) {
       use(pending.reduce((one, change) => change(one), written));
     });
 
-  /** Reads the file and applies it. Rejects with HUB_LOCK_INVALID. */
+  /** Reads and applies the file. Rejects with HUB_LOCK_INVALID. */
   const read = (): Promise<void> =>
     inTurn(async () => {
       const now = await readLock(file);
@@ -116,7 +116,7 @@ export function createDefinitions(file: string, { clock, log, record }: Needs) {
     });
   }
 
-  /** Pins the definitions of a server, unless another hub has pinned it meanwhile. */
+  /** Pins the definitions of a server, unless another hub has pinned them meanwhile. */
   function pin(config: ServerConfig, definitions: readonly NamedDefinition[]): void {
     const { name } = config;
     const entry = entryDigestFor(config);
@@ -137,7 +137,7 @@ export function createDefinitions(file: string, { clock, log, record }: Needs) {
     record?.({ action: 'definitions_pinned', server: name, details });
   }
 
-  /** Adds items that a server lists shortly after it was seen first. */
+  /** Pins items that a server adds shortly after it was first pinned. */
   function pinMore(config: ServerConfig, definitions: readonly NamedDefinition[]): void {
     const entry = entryDigestFor(config);
     writeSoon(now => {
@@ -166,7 +166,7 @@ export function createDefinitions(file: string, { clock, log, record }: Needs) {
     record?.({ action: 'definition_deviates', server: config.name, details });
   }
 
-  /** What deviates in some items, of a server that was seen before. */
+  /** Returns the deviations of a pinned server; none for a server that is not pinned. */
   function compare(config: ServerConfig, offer: Offer): readonly Deviation[] {
     const pins = pinsFor(config);
     return pins && hasPinned(pins) ? deviationsOf(pins, definitionsIn(offer)) : [];
@@ -174,28 +174,28 @@ export function createDefinitions(file: string, { clock, log, record }: Needs) {
 
   return {
     file,
-    /** Fires with the names of servers whose pins changed. */
+    /** Fires with the names of servers whose pins have changed. */
     changed: changed.event,
     get fault() {
       return fault;
     },
     pinsFor,
-    /** The servers that have pins. */
+    /** Returns the names of pinned servers. */
     names: (): readonly string[] => [...lock.keys()],
-    /** Drops the pins of a server that was removed. If it is added again, it is pinned anew. */
+    /** Deletes the pins of a removed server. If the server is added again, it is pinned again. */
     forget(name: string): void {
       firstSights.delete(name);
       if (lock.has(name)) writeSoon(now => new Map([...now].filter(([server]) => server !== name)));
     },
-    /** Until it is disposed, a server that is seen with the entry of these pins gets them. */
+    /** Until disposed, a server that is seen with the config entry of these pins gets these pins. */
     expect(name: string, pins: ServerPins): Disposable {
       expected.set(name, pins);
       return { [Symbol.dispose]: () => void expected.delete(name) };
     },
-    /** Pins what a person accepted for a server. Resolves when it is in the file, and rejects like `decide`. */
+    /** Stores pins that a person accepted. Resolves when they are in the file, and rejects like `decide`. */
     set: (name: string, pins: ServerPins): Promise<void> =>
       applyNow(now => new Map(now).set(name, pins)),
-    /** Reads the file again. Never rejects: what was known before stays in force if the file is invalid. */
+    /** Reads the file again. Never rejects: if the file is invalid, the previous pins stay active. */
     async load(): Promise<void> {
       try {
         await read();
@@ -204,7 +204,7 @@ export function createDefinitions(file: string, { clock, log, record }: Needs) {
         failed(error);
       }
     },
-    /** Pins a server that is seen first, or whose entry changed. */
+    /** Pins a server that is seen for the first time, or whose config entry has changed. */
     seen(config: ServerConfig, offer: Offer): void {
       if (pinningOf(config) === 'off' || (fault && !isKnown)) return;
       const pins = pinsFor(config);
@@ -219,7 +219,7 @@ export function createDefinitions(file: string, { clock, log, record }: Needs) {
       const more = deviationsOf(pins, definitionsIn(offer)).filter(({ state }) => state === 'new');
       if (more.length > 0) pinMore(config, more);
     },
-    /** Items that are neither listed nor may be used, by name. */
+    /** Returns the items that are hidden from lists and whose calls are refused. */
     heldIn(
       config: ServerConfig,
       offer: Offer,
@@ -234,7 +234,7 @@ export function createDefinitions(file: string, { clock, log, record }: Needs) {
       for (const deviation of deviations) tell(config, deviation);
       return mode === 'hide' ? deviations : deviations.filter(({ state }) => state === 'rejected');
     },
-    /** True if some definitions of the server could be held. */
+    /** True if items of the server may be hidden. */
     mayHold: (config: ServerConfig): boolean => {
       const mode = pinningOf(config);
       if (mode !== 'warn') return mode === 'hide';
@@ -246,8 +246,8 @@ export function createDefinitions(file: string, { clock, log, record }: Needs) {
     },
     deviations: compare,
     /**
-     * Accepts or rejects what deviates, and resolves with it when it is in the file. Rejects with HUB_NAME_UNKNOWN if
-     * nothing of that name deviates, HUB_DEFINITION_STALE if it is not what the person saw, and the errors of the file.
+     * Accepts or rejects deviations, and resolves with them when they are stored. Rejects with HUB_NAME_UNKNOWN if no
+     * such item deviates, HUB_DEFINITION_STALE if the person saw another one, or a file error.
      */
     async decide(
       verdict: 'accept' | 'reject',
@@ -283,17 +283,17 @@ export function createDefinitions(file: string, { clock, log, record }: Needs) {
       await applyNow(change);
       return chosen;
     },
-    /** Resolves when everything is written, or cannot be. */
+    /** Resolves when all writes have succeeded or failed. */
     written: (): Promise<void> => writing.then(() => undefined),
   };
 
-  /** Like `apply`, but the change is dropped if it cannot be written: the person is told, and may repeat it. */
+  /** Like `apply`, but drops a change that cannot be written: the person gets the error, and may try again. */
   async function applyNow(change: LockChange): Promise<void> {
     try {
       await apply(change);
     } catch (error) {
       pending = pending.filter(one => one !== change);
-      await read().catch(() => undefined); // The error of the write is thrown here.
+      await read().catch(() => undefined); // The error of the write is thrown instead.
       throw error;
     }
   }

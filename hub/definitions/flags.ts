@@ -2,27 +2,27 @@ import { stringsIn } from '#core';
 import type { Definition, PinnedKind } from './definition.ts';
 import { unseenIn, visible } from './visible.ts';
 
-/** Something in a definition that a person should look at. */
+/** A suspicious finding in a definition, for a person to check. */
 export type DefinitionFlag = {
   readonly kind: PinnedKind;
-  /** As the server wrote it. Empty for instructions. */
+  /** Name of the item as the server wrote it. Empty for instructions. */
   readonly name: string;
   readonly flag: 'invisible_characters' | 'names_other_tool';
-  /** A sentence without invisible characters. */
+  /** Description of the finding, without invisible characters. */
   readonly text: string;
 };
 
-/** A definition under its name. */
+/** A definition with its kind and name. */
 export type NamedDefinition = {
   readonly kind: PinnedKind;
   readonly name: string;
   readonly definition: Definition;
 };
 
-/** Maximum number of findings in one text. */
+/** Maximum number of characters or tools that a finding names. */
 const maxNamed = 5;
 
-/** What is suspicious in the definitions of a server. `others`: servers by the names of the tools of all other servers. */
+/** Returns suspicious findings in a server's definitions. `others`: tools of all other servers, with the server. */
 export function flagsOf(
   definitions: readonly NamedDefinition[],
   others: ReadonlyMap<string, string>,
@@ -56,7 +56,7 @@ export function flagsOf(
   });
 }
 
-/** Words such as `send_email` or `sendEmail`. A plain word counts only in quotes: many tools are called "search". */
+/** Words such as `send_email` or `sendEmail`. Other words count only in quotes: many tools are called "search". */
 const compound = /^(?:\w+[_.-]\w[\w.-]*|[a-z\d]+[A-Z]\w*)$/;
 
 function toolsIn(text: string, others: ReadonlyMap<string, string>): readonly string[] {

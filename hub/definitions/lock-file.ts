@@ -5,30 +5,30 @@ import { HubError, errorCodeOf, messageOf } from '#core';
 import { writeWhole } from '#store';
 import { type Lock, lockInvalid, lockText, parseLock } from './lock.ts';
 
-/** A change of the pins. Pure: it is applied again if another program has written the file meanwhile. */
+/** A change of the pins. Pure, as it is applied again if another program has written the file meanwhile. */
 export type LockChange = (lock: Lock) => Lock;
 
-/** Maximum size of the file: it is read as a whole, also by the thread that answers calls. */
+/** Maximum size of the file in bytes. The file is read as a whole, also by the thread that answers calls. */
 const maxFileBytes = 256 * 2 ** 20;
-/** Attempts per write. */
+/** Maximum number of attempts to write a change. */
 const attempts = 5;
 
-/** Thrown by the check before the rename if the file is not the one that was read. */
+/** Thrown before the rename if another program has changed the file since it was read. */
 class Overtaken extends Error {}
 
-/** The lock file beside a config file: `mcp-servers.lock.json` beside `mcp-servers.json`. */
+/** Returns the lock file of a config file: `mcp-servers.lock.json` next to `mcp-servers.json`. */
 export const lockFileOf = (configFile: string): string => {
   const { dir, name } = parse(configFile);
   return join(dir, `${name}.lock.json`);
 };
 
-/** Follows links. Rejects if there is nothing. */
+/** Returns size and type of a file. Follows links. Rejects if the file does not exist. */
 async function kindOf(file: string) {
   const stats = await stat(file);
   return { size: stats.size, isFile: stats.isFile() };
 }
 
-/** The text of the file; undefined if there is none. Rejects with HUB_LOCK_INVALID if it cannot be read. */
+/** Reads the file; undefined if it does not exist. Rejects with HUB_LOCK_INVALID if it cannot be read. */
 async function readLockText(file: string): Promise<string | undefined> {
   try {
     const { size, isFile } = await kindOf(file);
@@ -47,16 +47,16 @@ async function readLockText(file: string): Promise<string | undefined> {
   }
 }
 
-/** The pins in a file; none if there is no file. Rejects with HUB_LOCK_INVALID. */
+/** Reads the pins in a file; none if the file does not exist. Rejects with HUB_LOCK_INVALID. */
 export async function readLock(file: string): Promise<Lock> {
   const text = await readLockText(file);
   return text === undefined ? new Map() : parseLock(text, file);
 }
 
 /**
- * Applies a change to what the file contains now, and writes it as a whole unless another program has written it since
- * it was read: then the change is applied to that. Resolves with the pins in the file. Rejects with HUB_LOCK_INVALID,
- * HUB_CONFIG_UNWRITABLE, or HUB_CONFIG_CONFLICT if others write all the time.
+ * Applies a change to the current file and replaces the file. If another program has written it meanwhile, the change
+ * is applied to the new content. Resolves with the pins in the file. Rejects with HUB_LOCK_INVALID,
+ * HUB_CONFIG_UNWRITABLE, or HUB_CONFIG_CONFLICT after too many attempts.
  */
 export async function changeLock(file: string, change: LockChange): Promise<Lock> {
   for (let attempt = 1; ; attempt++) {
@@ -65,7 +65,7 @@ export async function changeLock(file: string, change: LockChange): Promise<Lock
     const text = lockText(lock);
     if (text === before || (before === undefined && lock.size === 0)) return lock;
     try {
-      // The folder of the shipped config may be missing in the working folder.
+      // The folder of a bundled config may not exist in the working folder.
       await mkdir(dirname(file), { recursive: true });
       await writeWhole(file, text, async () => {
         if ((await readLockText(file)) !== before) throw new Overtaken();

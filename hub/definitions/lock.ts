@@ -6,30 +6,30 @@ import {
   definitionWith,
 } from './definition.ts';
 
-/** What is known of one item. */
+/** Accepted and rejected definitions of one item. */
 export type DefinitionPin = {
   /** Absent if no definition of the item was accepted. */
   readonly accepted?: Definition;
-  /** Hashes of definitions that a person rejected, oldest first. */
+  /** Hashes of definitions that a person rejected, the oldest first. */
   readonly rejected?: readonly string[];
 };
 
 /** The pins of one server. */
 export type ServerPins = {
-  /** Digest of the entry's package, image, command or URL. Another one is pinned anew. */
+  /** Digest of the package, image, command or URL in the config entry. If it changes, the server is pinned again. */
   readonly entry: string;
   readonly pins: Readonly<Record<PinnedKind, ReadonlyMap<string, DefinitionPin>>>;
 };
 
-/** The content of a lock file: pins by server. */
+/** The content of a lock file: pins by server name. */
 export type Lock = ReadonlyMap<string, ServerPins>;
 
-/** Maximum size of the stored definitions of one server, in characters. Of longer ones only the hash is stored. */
+/** Maximum size of the stored definitions of one server, in characters. Above it, only hashes are stored. */
 const maxStored = 4_000_000;
 
 const version = 1;
 
-/** The text of a lock file, the same for the same pins. */
+/** Returns the text of a lock file. Equal pins give equal texts. */
 export function lockText(lock: Lock): string {
   const servers = sortedEntries(lock).map(([name, server]) => [name, serverJson(server)]);
   return `${JSON.stringify({ version, servers: Object.fromEntries(servers) }, undefined, 2)}\n`;
@@ -60,7 +60,7 @@ function serverJson({ entry, pins }: ServerPins): object {
 const sortedEntries = <T>(map: ReadonlyMap<string, T>): readonly (readonly [string, T])[] =>
   [...map].sort(([one], [other]) => (one < other ? -1 : 1));
 
-/** Reads a lock file. Throws HUB_LOCK_INVALID, with the place in the file and the remedy. */
+/** Parses a lock file. Throws HUB_LOCK_INVALID, with the position in the file and the remedy. */
 export function parseLock(text: string, file: string): Lock {
   let value: unknown;
   try {
@@ -132,6 +132,6 @@ function hashIn(definition: DefinitionMembers): string | undefined {
   try {
     return definitionWith(definition).hash;
   } catch {
-    return undefined; // Nested too deeply, so the hub has not written it.
+    return undefined; // Too deeply nested to have been written by the hub.
   }
 }

@@ -1,11 +1,12 @@
 import type { ServerConfig } from '#config';
 
-/** What happens to a definition that changed. `off`: nothing is compared. */
+/** How deviating definitions are treated: reported only, hidden, or with `off` not even compared. */
 type PinningMode = 'warn' | 'hide' | 'off';
 
 /**
- * The mode of a server. Default: `hide` for remote servers and packages without an exact version, whose program can
- * change without a change of the config; else `warn`. The hub's own servers change with the hub: `off`.
+ * Returns the mode of a server. Default: `hide` for remote servers and packages without an exact version, whose
+ * programs can change without a change of the config; otherwise `warn`. The hub's own servers are `off`, as they change
+ * with the hub.
  */
 export function pinningOf({ pinning, launch }: ServerConfig): PinningMode {
   if (launch.kind === 'remote') return pinning ?? 'hide';
@@ -15,8 +16,8 @@ export function pinningOf({ pinning, launch }: ServerConfig): PinningMode {
 }
 
 /**
- * True for `name@1.2.3` and `name==1.2`, false for a name alone, for a tag such as `name@latest`, and for `name@1.2` and
- * `name@1.2.x`, by which npm installs the newest version that begins so.
+ * True for `name@1.2.3` and `name==1.2`. False without a version, for a tag such as `name@latest`, and for `name@1.2`
+ * and `name@1.2.x`, for which npm installs the newest matching version.
  */
 const isExact = (spec: string) =>
   /.@\d+\.\d+\.\d+(?:[-+][\w.+-]*)?$|==(?:\d+!)?\d+(?:\.\d+)+[\w.+-]*$/.test(spec);

@@ -10,7 +10,7 @@ import { type DefinitionFlag, flagsOf } from './flags.ts';
 import { pinningOf } from './pinning.ts';
 import { visible } from './visible.ts';
 
-/** A server whose definitions are shown to a person. */
+/** A server as needed to show its pins. */
 type PinnedServer = {
   readonly config: ServerConfig;
   readonly isBuiltin?: boolean;
@@ -21,28 +21,28 @@ type PinnedServer = {
   readonly listed: Event<string>;
 };
 
-/** The pins as people see and change them. */
+/** Shows pins to people, and applies their decisions. */
 export type DefinitionPins = ReturnType<typeof createPins>;
 
-/** What is pinned of a server, and what deviates from it. */
+/** Pins of a server, and its deviations from them. */
 export type PinReport = ReturnType<DefinitionPins['reportOf']>;
 
-/** The definitions of another version of a server. */
+/** Comparison with the definitions of another version of a server. */
 export type DefinitionComparison = {
-  /** False if the hub has not seen what the server offered until now. */
+  /** False if the hub has never seen the current definitions of the server. */
   readonly isKnown: boolean;
   readonly changes: readonly DefinitionChange[];
-  /** One for each definition of the new version: equal lists are equal offers. */
+  /** One hash for each definition of the new version. Equal lists mean equal definitions. */
   readonly hashes: readonly string[];
   readonly flags: readonly JsonObject[];
-  /** The pins if a person accepts the changes. Undefined: definitions are not pinned. */
+  /** The new pins if a person accepts the changes. Undefined: definitions are not pinned. */
   readonly pins: ServerPins | undefined;
 };
 
 type Needs = {
   readonly definitions: Definitions;
   readonly servers: { readonly all: readonly PinnedServer[]; readonly changed: Event<undefined> };
-  /** The names of all servers in the config, including those that this run leaves out by their tags. */
+  /** Returns the names of all servers in the config, also those that `--tags` excludes in this run. */
   readonly configured: () => readonly string[];
   readonly clock: Pick<Clock, 'after'>;
   readonly log: Log;
@@ -50,7 +50,7 @@ type Needs = {
   readonly redact: (text: string) => string;
 };
 
-/** Delay in ms after which new lists are searched for suspicious texts, once for all that are read meanwhile. */
+/** Delay in ms after which new lists are searched for suspicious texts. One search covers all lists until then. */
 const searchAfterMs = 1_000;
 /** Maximum number of findings that are remembered as logged. */
 const maxTold = 10_000;
@@ -61,12 +61,12 @@ const offerOf = ({ listing, running }: PinnedServer): Offer => ({
   instructions: running?.serverInfo.instructions,
 });
 
-/** Reports on pins, takes the decisions of people, and logs suspicious texts. */
+/** Creates the reports on pins, which also apply people's decisions and log suspicious texts. */
 export function createPins({ definitions, servers, configured, clock, log, redact }: Needs) {
   const told = new Set<string>();
   let soon: Disposable | undefined;
   const pinned = () => servers.all.filter(server => !server.isBuiltin);
-  /** What deviated at last, and what it was computed from: pages ask for it often, and lists may be long. */
+  /** Cached deviations and the values that they were computed from: pages need them often, and lists may be long. */
   const computed = new WeakMap<
     PinnedServer,
     { readonly from: readonly unknown[]; readonly deviations: readonly Deviation[] }
@@ -105,7 +105,7 @@ export function createPins({ definitions, servers, configured, clock, log, redac
 
   function flagsIn(name: string, offer: Offer): readonly DefinitionFlag[] {
     const own = definitionsIn(offer);
-    // There may be thousands of servers that never started.
+    // Skips servers without definitions: there may be thousands that never started.
     if (own.length === 0) return [];
     const others = new Map(
       servers.all.flatMap(other =>
@@ -181,15 +181,15 @@ export function createPins({ definitions, servers, configured, clock, log, redac
 
   return {
     file: definitions.file,
-    /** Why the lock file is not used; undefined if it is. */
+    /** Returns why the lock file is not used; undefined if it is used. */
     fault: () => definitions.fault?.message,
     reports: () => pinned().map(reportOf),
-    /** Throws HUB_SERVER_UNKNOWN. */
+    /** Returns the report on a server. Throws HUB_SERVER_UNKNOWN. */
     report: (name: string) => reportOf(find(name)),
     reportOf,
-    /** Fires with the names of servers whose pins changed. What servers say changes by their `listed`. */
+    /** Fires with the names of servers whose pins have changed. Changed lists are reported by the servers' `listed`. */
     changed: definitions.changed,
-    /** The number of definitions that wait for a decision. */
+    /** Number of definitions that wait for a decision. */
     get waiting(): number {
       return pinned().reduce(
         (sum, server) =>
@@ -197,15 +197,15 @@ export function createPins({ definitions, servers, configured, clock, log, redac
         0,
       );
     },
-    /** Servers that have pins but no entry in the config any more. */
+    /** Returns servers that have pins, but no entry in the config. */
     orphans(): readonly string[] {
       const known = new Set([...configured(), ...pinned().map(({ config }) => config.name)]);
       return definitions.names().filter(name => !known.has(name));
     },
     forget: (name: string): void => definitions.forget(name),
-    /** Pins what a server offered in its trial, unless it is pinned already. */
+    /** Pins the definitions that a server had in its trial, unless the server is already pinned. */
     seen: (config: ServerConfig, offer: Offer): void => definitions.seen(config, offer),
-    /** What is pinned of a server that is about to be added. */
+    /** Describes what would be pinned of a server that is about to be added. */
     preview(config: ServerConfig, offer: Offer): JsonObject {
       return {
         pinning: pinningOf(config),
@@ -215,7 +215,7 @@ export function createPins({ definitions, servers, configured, clock, log, redac
         flags: flagsIn(config.name, offer).map(shownFlag),
       };
     },
-    /** What another version of a server changes, compared with what is accepted or, without pins, with what it lists. */
+    /** Compares another version of a server with its accepted definitions or, without pins, with its current lists. */
     compare(before: ServerConfig, after: ServerConfig, offer: Offer): DefinitionComparison {
       const pins = definitions.pinsFor(before);
       const server = pinned().find(({ config }) => config.name === before.name);
@@ -235,9 +235,9 @@ export function createPins({ definitions, servers, configured, clock, log, redac
           pinningOf(after) === 'off' ? undefined : pinsAfter(pins, entryDigestFor(after), offered),
       };
     },
-    /** The accepted definitions of a server, as `accept` takes them; undefined if it has none. */
+    /** Returns the accepted definitions of a server, for `accept`; undefined if it has none. */
     accepted: (config: ServerConfig): ServerPins | undefined => definitions.pinsFor(config),
-    /** While `work` runs, a server that is seen with the entry of these pins gets them; after it, the server has them. */
+    /** Runs `work`, during which a server with the config entry of these pins gets them. Stores the pins afterwards. */
     async accept(config: ServerConfig, pins: ServerPins, work: () => Promise<void>): Promise<void> {
       const { name } = config;
       const before = definitions.pinsFor(config);
@@ -245,7 +245,7 @@ export function createPins({ definitions, servers, configured, clock, log, redac
         using _ = definitions.expect(name, pins);
         await work();
       } catch (error) {
-        if (before) await definitions.set(name, before).catch(() => undefined); // The server is pinned anew then.
+        if (before) await definitions.set(name, before).catch(() => undefined); // If this fails, the server is pinned again.
         throw error;
       }
       await definitions.set(name, pins).catch((error: unknown) => {
@@ -257,7 +257,7 @@ export function createPins({ definitions, servers, configured, clock, log, redac
       });
     },
     /**
-     * Accepts or rejects what deviates at a server. Resolves with the names once it is in the lock file. Rejects like
+     * Accepts or rejects deviations of a server. Resolves with the names when they are in the lock file. Rejects like
      * `Definitions.decide`.
      */
     async decide(

@@ -4,10 +4,10 @@ import { type DefinitionLine, diffDefinitions } from './definition-diff.ts';
 import type { NamedDefinition } from './flags.ts';
 import type { DefinitionPin, ServerPins } from './lock.ts';
 
-/** A definition that another version of a server adds, changes or no longer has. */
+/** A definition that another version of a server adds, changes or removes. */
 export type DefinitionChange = {
   readonly kind: NamedDefinition['kind'];
-  /** `instructions` for the instructions of the server. */
+  /** Name of the item; `instructions` for the server's instructions. */
   readonly name: string;
   readonly change: 'added' | 'changed' | 'removed';
   readonly diff: readonly DefinitionLine[];
@@ -15,10 +15,7 @@ export type DefinitionChange = {
 
 const keyOf = ({ kind, name }: Pick<NamedDefinition, 'kind' | 'name'>) => `${kind} ${name}`;
 
-/**
- * The accepted definitions of a server. Pins of items that it no longer lists are left out, if `listed` says what it
- * lists.
- */
+/** Returns the accepted definitions of a server. Omits items that are not in `listed`, unless `listed` is empty. */
 export function acceptedIn(
   { pins }: ServerPins,
   listed: readonly NamedDefinition[],
@@ -33,7 +30,7 @@ export function acceptedIn(
   );
 }
 
-/** The differences between two versions, in the order of the new one; what is gone comes last. */
+/** Returns the differences between two versions in the order of the new one, with removed items at the end. */
 export function changesBetween(
   before: readonly NamedDefinition[],
   after: readonly NamedDefinition[],
@@ -54,7 +51,7 @@ export function changesBetween(
   return [...changed, ...removed];
 }
 
-/** The pins of a new version whose definitions a person accepted. What was rejected before stays rejected. */
+/** Returns the pins of a new version that a person accepted. Definitions that were rejected before stay rejected. */
 export function pinsAfter(
   before: ServerPins | undefined,
   entry: string,

@@ -1,11 +1,11 @@
 /**
- * Characters that are not seen, or that change the order of what is seen: controls, format characters, fillers,
- * variation selectors, lone surrogates, private use.
+ * Matches characters that are invisible or change the text direction: control and format characters, fillers, variation
+ * selectors, lone surrogates, private use.
  */
 const unseen =
   /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\u2028\u2029\u115f\u1160\u3164\uffa0]|\u034f|\u17b4|\u17b5|\p{Variation_Selector}/gu;
 
-/** Emoji use these two: a joiner between two pictures, and the selector of their colour form. */
+/** Matches two invisible characters in emoji: the joiner of two pictures, and the selector of their color form. */
 const ofEmoji =
   /(?<=[\p{Extended_Pictographic}\ufe0f\p{Emoji_Modifier}])\u200d(?=\p{Extended_Pictographic})|(?<=\p{Emoji})\ufe0f/gu;
 
@@ -14,7 +14,7 @@ const isLayout = (character: string) => character === '\n' || character === '\t'
 const codeOf = (character: string) =>
   `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
 
-/** The text with each unseen character as its code, such as `<U+200B>`. Line breaks and tabs too, unless they are kept. */
+/** Replaces invisible characters by codes such as `<U+200B>`, with `keepsLines` except line breaks and tabs. */
 export function visible(text: string, keepsLines = false): string {
   const emoji = new Set([...text.matchAll(ofEmoji)].map(({ index }) => index));
   return text.replaceAll(unseen, (character, index: number) =>
@@ -22,7 +22,7 @@ export function visible(text: string, keepsLines = false): string {
   );
 }
 
-/** The codes of the unseen characters in a text, each once. Line breaks and tabs do not count. */
+/** Returns the codes of the invisible characters in a text, each once. Ignores line breaks and tabs. */
 export function unseenIn(text: string): readonly string[] {
   const plain = text.replaceAll(ofEmoji, '').replaceAll('\r\n', '\n');
   const found = [...plain.matchAll(unseen)].map(([character]) => character);
