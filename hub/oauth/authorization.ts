@@ -8,24 +8,24 @@ import type { Fetch } from './bounded-fetch.ts';
 import type { LoginTarget } from './login-types.ts';
 import type { StoredLogin } from './stored-login.ts';
 
-/** Loaded with the first login: the official client costs memory that most hubs do not need (decisions/0007). */
+/** Imported at the first login: the official client takes memory that most hubs do not need (decisions/0007). */
 const loadClient = async () => await import('@modelcontextprotocol/client');
 
 type AuthorizationOptions = {
   readonly target: LoginTarget;
   readonly redirectUrl: string;
-  /** Binds the redirect to this authorization. */
+  /** Random value that ties the redirect to this authorization. */
   readonly state: string;
   readonly resourceMetadataUrl: string | undefined;
   readonly scope: string | undefined;
-  /** The registration of an earlier login, which is used again with the same issuer. */
+  /** Stored login, whose registration is reused with the same issuer. */
   readonly known: StoredLogin | undefined;
   readonly fetch: Fetch;
-  /** Rejects for addresses that the server may not name. */
+  /** Rejects for an address to which the server must not send the hub or the browser. */
   readonly checkAddress: (url: URL) => Promise<unknown>;
 };
 
-/** An authorization that waits for its code. */
+/** A started authorization. `finish` exchanges the code of the redirect for tokens. */
 export type Authorization = {
   readonly url: string;
   readonly finish: (code: string, issuer: string | undefined) => Promise<StoredLogin>;
@@ -49,7 +49,7 @@ export async function beginAuthorization(options: AuthorizationOptions): Promise
   });
   const { authorizationUrl } = memory.found;
   if (authorizationUrl === undefined) throw new TypeError('the client asked for no authorization');
-  // The browser is a way to this machine as well.
+  // Checked because the browser, too, can reach services on this machine.
   await checkAddress(authorizationUrl);
   return {
     url: authorizationUrl.href,
@@ -64,7 +64,7 @@ export async function beginAuthorization(options: AuthorizationOptions): Promise
   };
 }
 
-/** The state of one authorization, as the official client stores it. */
+/** Creates the state of one authorization, with the provider through which the official client stores it. */
 function createMemory(options: AuthorizationOptions) {
   const { target, redirectUrl, state, known } = options;
   const { clientId, clientSecret, clientMetadataUrl } = target.settings;
@@ -95,7 +95,7 @@ function createMemory(options: AuthorizationOptions) {
     return known && isUsable ? { ...known.client, issuer: known.issuer } : undefined;
   }
 
-  /** A configured secret stays with the authorization server that got it first: a server may name another one later. */
+  /** Throws if a configured secret would be sent to another authorization server than the first that got it. */
   function requireIssuer(issuer: string | undefined): void {
     if (known === undefined || issuer === undefined || known.issuer === issuer) return;
     if (known.client.client_id !== clientId) return;
@@ -148,27 +148,27 @@ function createMemory(options: AuthorizationOptions) {
   };
 }
 
-/** A registration may be limited to the scopes that it was made with (RFC 7591, 2). */
+/** True if a registration covers these scopes: it may be limited to its original scopes (RFC 7591, 2). */
 function mayRequest({ scope: registered }: StoredLogin['client'], scope: string | undefined) {
   if (typeof registered !== 'string' || scope === undefined) return true;
   const allowed = new Set(registered.split(' '));
   return scope.split(' ').every(one => allowed.has(one));
 }
 
-/** Without `scope` in the response, the granted scopes are the requested ones (RFC 6749, 5.1). */
+/** Returns the requested scopes, which are granted if the response has no `scope` (RFC 6749, 5.1). */
 const scopeOf = ({ scope }: AuthorizationOptions) => (scope === undefined ? {} : { scope });
 
 type Refreshed =
   | { readonly kind: 'tokens'; readonly tokens: NonNullable<StoredLogin['tokens']> }
-  /** The authorization server ended the login: only a person can begin another one. */
+  /** The authorization server ended the login. Only a person can log in again. */
   | {
       readonly kind: 'ended';
       readonly why: string;
-      /** The registration of the hub cannot be used any more. */
+      /** True if the hub's registration is no longer valid. */
       readonly isClientRefused?: boolean;
     };
 
-/** Exchanges the refresh token. Rejects if the authorization server gives no answer. */
+/** Exchanges the refresh token. Rejects if the authorization server does not give a valid answer. */
 export async function refreshTokens(login: StoredLogin, fetch: Fetch): Promise<Refreshed> {
   const client = await loadClient();
   const refreshToken = login.tokens?.refresh_token;
@@ -197,20 +197,20 @@ export async function refreshTokens(login: StoredLogin, fetch: Fetch): Promise<R
     };
   } catch (error) {
     const isFinal = error instanceof client.OAuthError && finalErrors.has(error.code);
-    // A refresh token is given up only for an error that says so: a proxy or a limit may answer with any other.
+    // Only these errors end the login: a proxy or rate limit may return others for a valid refresh token.
     if (!isFinal || status === 429 || status >= 500) throw error;
     const why = `${error.code}: ${error.message}`;
     return { kind: 'ended', why, isClientRefused: clientErrors.has(error.code) };
   }
 }
 
-/** Errors of the token endpoint that concern the hub's registration (RFC 6749, 5.2). */
+/** Errors of the token endpoint about the hub's registration (RFC 6749, 5.2). */
 const clientErrors: ReadonlySet<string> = new Set(['invalid_client', 'unauthorized_client']);
 /** True for an error of the token endpoint after which the hub must register again. */
 export const isClientRefused = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && clientErrors.has(String(error.code));
 
-/** Errors after which the refresh token is of no use (RFC 6749, 5.2; RFC 8707, 2). */
+/** Errors after which the refresh token is useless (RFC 6749, 5.2; RFC 8707, 2). */
 const finalErrors: ReadonlySet<string> = new Set([
   ...clientErrors,
   'invalid_grant',
@@ -219,7 +219,7 @@ const finalErrors: ReadonlySet<string> = new Set([
   'unsupported_grant_type',
 ]);
 
-/** Revokes the tokens of a login (RFC 7009). False if the authorization server has no way to, or refuses. */
+/** Revokes the tokens of a login (RFC 7009). Resolves with false if that is unsupported or refused. */
 export async function revokeTokens(login: StoredLogin, fetch: Fetch): Promise<boolean> {
   const { discoverAuthorizationServerMetadata, selectClientAuthMethod } = await loadClient();
   const { tokens, client } = login;
@@ -231,7 +231,7 @@ export async function revokeTokens(login: StoredLogin, fetch: Fetch): Promise<bo
   const supported = metadata?.token_endpoint_auth_methods_supported ?? [];
   const method = selectClientAuthMethod(client, supported);
   let isRevoked = true;
-  // The refresh token first: it could make others.
+  // The refresh token first, as it could create further access tokens.
   for (const [hint, token] of [
     ['refresh_token', tokens.refresh_token],
     ['access_token', tokens.access_token],
@@ -245,7 +245,7 @@ export async function revokeTokens(login: StoredLogin, fetch: Fetch): Promise<bo
   return isRevoked;
 }
 
-/** Client authentication (RFC 6749, 2.3.1). */
+/** Returns headers and body with client authentication (RFC 6749, 2.3.1). */
 function authenticated(
   method: string,
   { client_id: id, client_secret: secret = '' }: StoredLogin['client'],

@@ -4,19 +4,20 @@ import { type Clock, HubError, http, https, messageOf, withoutSecrets } from '#c
 
 export type Fetch = (url: string | URL, init?: RequestInit) => Promise<Response>;
 
-/** Metadata and token responses are small. */
+/** Maximum size of a response in bytes. Metadata and token responses are small. */
 export const maxAnswerBytes = 262_144;
 const timeoutMs = 15_000;
 
 type Home = { readonly name: string; readonly url: string };
 
-/** Finds an address of a host name. */
+/** Resolves a host name to an IP address. */
 type Resolve = (host: string) => Promise<{ readonly address: string }>;
 
 type Needs = { readonly clock: Clock; readonly resolve?: Resolve };
 
 /**
- * A fetch for the addresses that `createAddressCheck` allows. Follows no redirect. Rejects with HUB_LOGIN_FAILED.
+ * Creates a fetch that connects only to addresses which `createAddressCheck` allows, and follows no redirects. Rejects
+ * with HUB_LOGIN_FAILED.
  */
 export function createBoundedFetch(home: Home, { clock, resolve }: Needs): Fetch {
   const checkAddress = createAddressCheck(home, resolve);
@@ -35,9 +36,9 @@ const failedAt =
     new HubError('HUB_LOGIN_FAILED', `${server}: ${message}`, { cause, data: { server } });
 
 /**
- * A check of the addresses that a remote server and its authorization server name. Requires https, but for loopback;
- * allows private addresses only if the server itself has one, and loopback only if its URL names it. Resolves with the
- * IP address. Rejects with HUB_LOGIN_FAILED.
+ * Creates a check of the URLs that a remote server and its authorization server name. Requires https except on
+ * loopback. Allows private addresses only if the server itself has one, and loopback only if the server's URL is
+ * loopback. Resolves with the IP address. Rejects with HUB_LOGIN_FAILED.
  */
 export function createAddressCheck(
   at: Home,
@@ -87,7 +88,7 @@ async function addressOfHost(
   }
 }
 
-/** Connects to the address that was checked: a name may have another one a moment later. */
+/** Sends a request to the checked IP address: the host name may resolve to another address a moment later. */
 async function request(
   url: URL,
   init: RequestInit,
@@ -163,7 +164,7 @@ function kindOfLiteral(name: string): AddressKind | undefined {
 async function kindOfHost(name: string, resolve: Resolve): Promise<AddressKind> {
   const literal = kindOfLiteral(name);
   if (literal) return literal;
-  const found = await resolve(name).catch(() => undefined); // It was reached before; unknown is not private.
+  const found = await resolve(name).catch(() => undefined); // The host was reached before. If unknown, it does not count as private.
   return found ? kindOfAddress(found.address) : 'refused';
 }
 
@@ -171,7 +172,7 @@ function createAddressLists() {
   return {
     loopback: listOf('127.0.0.0/8', '::1/128'),
     privates: listOf('10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', 'fc00::/7'),
-    /** Unspecified, link-local and site-local (metadata services), multicast, reserved, and IPv4 wrapped in IPv6. */
+    /** Unspecified, link-local and site-local (metadata services), multicast, reserved, and IPv4 embedded in IPv6. */
     never: listOf(
       '0.0.0.0/8',
       '169.254.0.0/16',
@@ -198,10 +199,10 @@ function listOf(...subnets: readonly string[]): BlockList {
   return list;
 }
 
-/** Created with the first address: most hubs have no login to a remote server. */
+/** Created at first use, as most hubs have no login to a remote server. */
 let lists: ReturnType<typeof createAddressLists> | undefined;
 
-/** What an address reaches. */
+/** Classifies an IP address. */
 export function kindOfAddress(address: string): AddressKind {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
   if (mapped !== undefined) return kindOfAddress(mapped);

@@ -10,9 +10,9 @@ import { createAddressCheck, createBoundedFetch } from './bounded-fetch.ts';
 import type { LoginNeeds, LoginTarget, ServerLogins } from './login-types.ts';
 import { type ServerLogin, createServerLogin, shortened } from './server-login.ts';
 
-/** Path of the page of the dashboard that finishes logins. */
+/** Path of the dashboard's page that finishes logins. */
 const callbackPath = '/dashboard/oauth/callback';
-/** Time in ms that a login waits for its browser. */
+/** Time in ms after which a login that was not finished in the browser fails. */
 const waitMs = 600_000;
 
 type Pending = {
@@ -23,14 +23,14 @@ type Pending = {
   readonly timer: Disposable;
 };
 
-/** Creates the logins of one hub. There is at most one that waits per server; a new one replaces it. */
+/** Creates the logins of a hub. Each server has at most one waiting login; a new one replaces it. */
 export function createLogins(needs: LoginNeeds): ServerLogins {
   const { clock, log, audit } = needs;
   const loggedIn = createEmitter<string>();
   const changed = createEmitter<string>();
   const servers = new Map<string, ServerLogin>();
   const pending = new Map<string, Pending>();
-  /** Logins whose code is being exchanged. */
+  /** Logins whose authorization code is being exchanged. */
   const finishing = new Set<Pending>();
   const finishingOf = (server: string) => [...finishing].filter(one => one.server === server);
 
@@ -73,11 +73,11 @@ export function createLogins(needs: LoginNeeds): ServerLogins {
       throw failed(server, 'this hub does not listen, so that no browser can return to it');
     const login = loginOf(server);
     const checkAddress = createAddressCheck(target);
-    // The tokens of the login are sent to this URL.
+    // Checked because the tokens of the login are sent to this URL.
     await checkAddress(new URL(target.url));
     const known = await login.current();
     const { resourceMetadataUrl, scope } = login.challenge;
-    // The granted scopes are kept when a request lacked others.
+    // If a request lacked scopes, the new login also requests those that were granted before.
     const granted = login.missing === undefined ? undefined : known?.tokens?.scope;
     return await beginAuthorization({
       target,
@@ -103,7 +103,7 @@ export function createLogins(needs: LoginNeeds): ServerLogins {
       const before = pending.get(server);
       if (before) end(before, failed(server, 'another login was begun'));
       const outcome = Promise.withResolvers<void>();
-      outcome.promise.catch(() => undefined); // Those who wait get the error.
+      outcome.promise.catch(() => undefined); // Callers of `done` get the error.
       const timer = clock.after(waitMs, () =>
         end(begun, failed(server, `nobody finished it within ${waitMs / 60_000} minutes`)),
       );
@@ -127,7 +127,7 @@ export function createLogins(needs: LoginNeeds): ServerLogins {
           'this login is not known: it was used already, replaced by another one, or is older than ten minutes. Begin a new one',
         );
       const { server, authorization } = one;
-      // Each state is used once, whatever comes of it.
+      // A state is valid once, whatever the result.
       pending.delete(server);
       one.timer[Symbol.dispose]();
       finishing.add(one);
@@ -158,7 +158,7 @@ export function createLogins(needs: LoginNeeds): ServerLogins {
         end(one, loggedOut(server));
       const login = loginOf(server);
       const stored = await login.current();
-      // Forgotten before it is revoked: a login that is finished meanwhile must stay.
+      // Deleted before it is revoked, so that a login that finishes meanwhile is not deleted.
       await login.forget();
       const isRevoked = await revoked(stored, target);
       return { wasLoggedIn: stored?.tokens !== undefined, isRevoked };
@@ -182,7 +182,7 @@ export function createLogins(needs: LoginNeeds): ServerLogins {
     },
   };
 
-  /** Never rejects: whoever waits for the login must hear of its end. */
+  /** Deletes a registration. Never rejects, so that callers of `done` get the error of the login. */
   async function forgetClient(server: string): Promise<void> {
     try {
       await loginOf(server).forget();

@@ -4,17 +4,17 @@ import { createBoundedFetch } from './bounded-fetch.ts';
 import type { AccessTokens, Challenge, LoginNeeds, LoginTarget } from './login-types.ts';
 import { type StoredLogin, loginText, parseLogin, secretsOf } from './stored-login.ts';
 
-/** A token is refreshed so long before it expires, but at most a tenth of its lifetime before. In ms. */
+/** Time before its expiry at which a token is refreshed, in ms; at most a tenth of its lifetime. */
 const earlyMs = 60_000;
-/** Minimum interval between attempts to refresh while the authorization server does not answer, in ms. */
+/** Minimum interval between refresh attempts while the authorization server does not respond, in ms. */
 const retryMs = 5_000;
 
-/** Longest lifetime that is counted, in ms: ten years. Later times would be no dates. */
+/** Maximum lifetime of a token, in ms: ten years. A later expiry could exceed the range of dates. */
 const maxLifetimeMs = 315_360_000_000;
 
 type Needs = Pick<LoginNeeds, 'clock' | 'log' | 'store' | 'audit'> & {
   readonly target: () => LoginTarget | undefined;
-  /** Called when the status has changed. */
+  /** Called when the status of the login has changed. */
   readonly changed: () => void;
 };
 
@@ -26,7 +26,7 @@ export function createServerLogin(server: string, needs: Needs) {
   const secretName = `.oauth-${server}`;
   let reading: Promise<StoredLogin | undefined> | undefined;
   let refreshing: Promise<StoredLogin> | undefined;
-  /** The write of a login or logout in progress. Never rejects. */
+  /** The running write of a login or logout. Never rejects. */
   let changing: Promise<unknown> = Promise.resolve();
   let retryAtMs = 0;
   let challenge: Challenge = {};
@@ -45,7 +45,7 @@ export function createServerLogin(server: string, needs: Needs) {
     return login;
   }
 
-  /** The login for the current URL: tokens are for one server only. */
+  /** Resolves with the login for the server's current URL, as tokens must not be sent to another one. */
   async function current(): Promise<StoredLogin | undefined> {
     reading ??= read();
     const login = await reading.catch((error: unknown) => {
@@ -56,7 +56,7 @@ export function createServerLogin(server: string, needs: Needs) {
   }
 
   async function keep(login: StoredLogin | undefined): Promise<void> {
-    await reading?.catch(() => undefined); // The read before has told its own caller; its text is replaced.
+    await reading?.catch(() => undefined); // The first caller of `read` got its error. Its text is replaced here.
     reading = Promise.resolve(login);
     await write(login);
   }
@@ -69,9 +69,9 @@ export function createServerLogin(server: string, needs: Needs) {
     changed();
   }
 
-  /** Like `keep`, but restores the previous login if the write fails. That one may be newer than the stored one. */
+  /** Like `keep`, but restores the previous login, which may be newer than the stored one, if the write fails. */
   async function change(login: StoredLogin | undefined): Promise<void> {
-    await reading?.catch(() => undefined); // As above.
+    await reading?.catch(() => undefined); // As in `keep`: the first caller of `read` got the error.
     const before = reading;
     const after = Promise.resolve(login);
     reading = after;
@@ -79,17 +79,17 @@ export function createServerLogin(server: string, needs: Needs) {
       if (reading === after) reading = before;
       throw error;
     });
-    changing = written.catch(() => undefined); // The caller gets the error.
+    changing = written.catch(() => undefined); // The caller of `change` gets the error.
     await written;
   }
 
-  /** Keeps the registration, unless it is refused: the next login uses it again. */
+  /** Deletes the tokens. Keeps the registration for the next login, unless it was refused. */
   async function dropTokens(login: StoredLogin, isClientRefused = false): Promise<void> {
     const { tokens: _, expiresAt: _at, lifetimeMs: _ms, ...rest } = login;
     await keep(isClientRefused ? undefined : rest);
   }
 
-  /** Keeps refreshed tokens in memory when they cannot be stored: the old refresh token may be spent. */
+  /** Stores refreshed tokens. If that fails, keeps them in memory: the old refresh token may already be used up. */
   async function keepRefreshed(login: StoredLogin): Promise<void> {
     try {
       await keep(login);
@@ -116,7 +116,7 @@ export function createServerLogin(server: string, needs: Needs) {
       throw unanswered(messageOf(cause), cause);
     }
     await changing;
-    // Meanwhile somebody logged out or in again: that stays.
+    // A person logged out or in meanwhile. That login stays.
     if ((await current()) !== login) {
       const now = await current();
       if (now?.tokens) return now;
@@ -160,7 +160,7 @@ export function createServerLogin(server: string, needs: Needs) {
         return (await refresh(login)).tokens?.access_token;
       } catch (error) {
         const isOut = error instanceof HubError && error.code === 'HUB_REMOTE_UNREACHABLE';
-        // It is still valid, as far as this clock knows.
+        // The token is still valid by the hub's clock.
         if (isOut && now < expiresAt) return login.tokens.access_token;
         throw error;
       }
@@ -169,7 +169,7 @@ export function createServerLogin(server: string, needs: Needs) {
       challenge = heard;
       const login = await current();
       const token = login?.tokens?.access_token;
-      // Another caller has renewed it meanwhile.
+      // Another caller has refreshed the token meanwhile.
       if (token !== undefined && token !== refused) return token;
       if (!login || token === undefined) throw required('wants a login');
       if (login.tokens?.refresh_token === undefined) throw required('refuses its access token');
@@ -213,7 +213,7 @@ export function createServerLogin(server: string, needs: Needs) {
   };
 }
 
-/** Counts from the response: the clock of the authorization server does not matter. */
+/** Adds the expiry, counted from the time of the response, as the authorization server's clock may differ. */
 function withExpiry(login: StoredLogin, now: number): StoredLogin {
   const { expiresAt: _at, lifetimeMs: _ms, ...rest } = login;
   const seconds = Number(login.tokens?.['expires_in']);
@@ -224,7 +224,7 @@ function withExpiry(login: StoredLogin, now: number): StoredLogin {
 
 const maxQuoted = 300;
 
-/** A text of another party, for a message. */
+/** Shortens a text of another party for an error message, to one line without control characters. */
 export function shortened(text: string): string {
   const line = text.replace(/[\p{Cc}\p{Cf}\s]+/gu, ' ').trim();
   return line.length > maxQuoted ? `${line.slice(0, maxQuoted)}...` : line;

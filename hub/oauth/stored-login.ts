@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { tryParseJson } from '#core';
 
-/** Version 1 of the stored text. */
+/** Version 1 of the format of a stored login. */
 const format = z.object({
   version: z.literal(1),
-  /** URL of the server that the tokens are for. */
+  /** URL of the server for which the tokens are valid. */
   url: z.string(),
   redirectUrl: z.string(),
-  /** Where its metadata is found. */
+  /** URL at which the metadata of the authorization server is found. */
   authorizationServer: z.string(),
   issuer: z.string(),
   resource: z.string().optional(),
@@ -20,22 +20,22 @@ const format = z.object({
       scope: z.string().optional(),
     })
     .optional(),
-  /** Milliseconds since the epoch. */
+  /** When the access token expires, in milliseconds since the epoch. */
   expiresAt: z.number().optional(),
-  /** Lifetime of the access token in ms, as of its response. */
+  /** Lifetime of the access token in ms, as in the token response. */
   lifetimeMs: z.number().optional(),
 });
 
-/** A registration of the hub at an authorization server, with the tokens that it has there. */
+/** The hub's registration at an authorization server, with its tokens. */
 export type StoredLogin = z.infer<typeof format>;
 
-/** Undefined for a text of another version, or that is damaged. */
+/** Parses a stored login; undefined if it has another version or is damaged. */
 export const parseLogin = (text: string): StoredLogin | undefined =>
   format.safeParse(tryParseJson(text)).data;
 
 export const loginText = (login: StoredLogin): string => JSON.stringify(login);
 
-/** The values that must not be displayed. */
+/** Returns the values that must be redacted. */
 export function secretsOf({ client, tokens }: StoredLogin): readonly string[] {
   const { client_secret: secret } = client;
   const values = [secret, tokens?.access_token, tokens?.refresh_token];
