@@ -11,7 +11,7 @@ const error = z
   .readonly()
   .catch({ code: 'HUB_INTERNAL', message: '' });
 
-/** Why a job did not succeed. */
+/** Error of a job that did not succeed. */
 export type JobError = z.output<typeof error>;
 
 const facts = z.object({
@@ -20,9 +20,9 @@ const facts = z.object({
   /** Title for people, such as `Install @org/server`. */
   title: z.string(),
   principal: z.string(),
-  /** Milliseconds since the epoch. */
+  /** Start of the job, in milliseconds since the epoch. */
   startedAt: z.number(),
-  /** The current step. Written by the hub: contains no output of servers or installers. */
+  /** The current step. Its text comes from the hub, and contains no output of servers or installers. */
   progress: line.optional().catch(undefined),
 });
 
@@ -40,10 +40,10 @@ const job = z.discriminatedUnion('state', [
   }),
 ]);
 
-/** Work that outlives its request. `interrupted`: the hub stopped meanwhile; `endedAt` is undefined if it was killed. */
+/** Work that outlives its request. `interrupted`: the hub stopped; then `endedAt` is undefined if it was killed. */
 export type Job = Readonly<z.output<typeof job>>;
 
 export type JobState = Job['state'];
 
-/** Parses a record of the journal. Returns undefined for a value that is not a job. */
+/** Parses a record of the journal; undefined if the value is not a job. */
 export const parseJob = (value: unknown): Job | undefined => job.safeParse(value).data;

@@ -12,10 +12,10 @@ export type JobRequest = {
   readonly cancel: Cancel;
 };
 
-/** Stops the work, which must then end the job with an error. May be called several times. */
+/** Cancels the work, which must then end the job with an error. May be called several times. */
 type Cancel = (reason: HubError) => void;
 
-/** Continues the work of a job. Must not throw: a failure ends the job by `open.failed`. */
+/** Continues the work of a job of an earlier run. Must not throw: to fail, it calls `open.failed`. */
 type Resume = (job: Job, open: OpenJob) => Cancel;
 
 /** Handle for the code that does the work of a job. Calls after the end have no effect. */
@@ -25,8 +25,9 @@ export interface OpenJob {
   report(line: JobLine): void;
   done(result: Readonly<Record<string, unknown>>): void;
   /**
-   * The state after HUB_CALL_CANCELLED is `cancelled`, after HUB_SHUTTING_DOWN `interrupted`, and after all other errors
-   * `failed`. HUB_SHUTTING_DOWN does not end a job of a resumable kind: the next run of the hub resumes it.
+   * Ends the job with an error. The state is `cancelled` after HUB_CALL_CANCELLED, `interrupted` after
+   * HUB_SHUTTING_DOWN, otherwise `failed`. HUB_SHUTTING_DOWN does not end a job of a resumable kind: the next run of
+   * the hub resumes it.
    */
   failed(error: unknown): void;
 }
@@ -34,7 +35,7 @@ export interface OpenJob {
 export type JobsNeeds = ShownNeeds & {
   readonly clock: Clock;
   readonly newId: () => string;
-  /** Stores jobs for the next run of the hub; `snapshot` returns the current ones. Absent: jobs are not stored. */
+  /** Opens the journal that stores jobs for the next run; `snapshot` returns the current ones. Absent: no storage. */
   readonly openJournal?: (snapshot: () => readonly object[]) => JobJournal;
 };
 
@@ -63,7 +64,7 @@ export function createJobs(needs: JobsNeeds) {
   const { event: changed, fire } = createEmitter<void>();
   /** All jobs by id, the oldest first. */
   const jobs = new Map<string, JobRecord>();
-  /** How jobs are resumed, by kind. */
+  /** Functions that resume jobs of an earlier run, by kind of job. */
   const resumes = new Map<string, Resume>();
   const journal = needs.openJournal?.(() => [...jobs.values()].map(({ job }) => job));
 
@@ -137,14 +138,14 @@ export function createJobs(needs: JobsNeeds) {
   }
 
   return {
-    /** Fires after each line and each change of state. */
+    /** Fires after each output line and each change of a job's state. */
     changed,
     /** All stored jobs, newest first. */
     list: (): readonly Job[] => [...jobs.values()].map(({ job }) => job).reverse(),
     find: (id: string): Job | undefined => jobs.get(id)?.job,
-    /** Throws HUB_JOB_UNKNOWN. */
+    /** Returns a job. Throws HUB_JOB_UNKNOWN. */
     get: (id: string): Job => get(id).job,
-    /** The newest output lines, of this run of the hub. Only for the owner: servers and installers wrote them. */
+    /** Returns the newest output lines in this run of the hub. Owner only: they come from servers and installers. */
     linesOf: (id: string): readonly JobLine[] => [...(jobs.get(id)?.lines ?? [])],
     /** Creates a running job. The caller does the work, reports its progress and must end it. */
     begin({ kind, title, principal, cancel }: JobRequest): OpenJob {
@@ -161,7 +162,7 @@ export function createJobs(needs: JobsNeeds) {
       save(record, job);
       return openJob(record);
     },
-    /** Makes a kind resumable: `start` passes each unfinished job of the kind to `resume`. Call it before `start`. */
+    /** Makes a kind of job resumable: `start` passes each unfinished job to `resume`. Call this before `start`. */
     onResume: (kind: string, resume: Resume): void => void resumes.set(kind, resume),
     /** Cancels a job and waits up to 5 s for its end; slow work may still run then. Rejects with HUB_JOB_UNKNOWN. */
     async cancel(id: string): Promise<Job> {
@@ -172,7 +173,7 @@ export function createJobs(needs: JobsNeeds) {
       }
       return record.job;
     },
-    /** Reads the jobs of earlier runs. Unfinished ones are resumed, or `interrupted` if their kind cannot be. */
+    /** Reads the jobs of earlier runs. Resumes unfinished ones, or marks them `interrupted` if not resumable. */
     async start(): Promise<void> {
       const read = new Map<string, Job>();
       for (const record of (await journal?.open()) ?? []) {

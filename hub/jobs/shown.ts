@@ -12,10 +12,10 @@ export type ShownNeeds = {
 const maxTitleLength = 200;
 const maxLineLength = 500;
 const maxMessageLength = 4_000;
-/** In characters of JSON. A longer result is omitted. */
+/** Maximum length of a result as JSON, in characters. A longer result is omitted. */
 const maxResultLength = 8_000;
 
-/** Removes secrets from the texts of jobs and limits their length. */
+/** Creates the functions that remove secrets from the texts of jobs and limit their length. */
 export function createShown({ log, redaction }: ShownNeeds) {
   const cut = (text: string, length: number) => redaction.text(text).slice(0, length);
   return {
@@ -26,7 +26,7 @@ export function createShown({ log, redaction }: ShownNeeds) {
       const shown = redaction.json(result);
       return isObject(shown) ? shown : {};
     },
-    /** An error that is not a HubError is a bug: it is logged in full, and the job refers to the log. */
+    /** Converts an error. One that is not a HubError is a bug: it is logged in full, and the job refers to the log. */
     error(id: string, error: unknown): JobError {
       if (error instanceof HubError)
         return { code: error.code, message: cut(error.message, maxMessageLength) };
