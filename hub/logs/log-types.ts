@@ -1,48 +1,48 @@
-/** One line of a log, or the beginning or end of a run. */
+/** A line of a log, or the start or end of a run. */
 export type LogLine = {
-  /** Milliseconds since the epoch. */
+  /** Time of the line, in milliseconds since the epoch. */
   readonly at: number;
-  /** Number of the run, which counts up. */
+  /** Number of the run, increasing by one. */
   readonly run: number;
   readonly text: string;
-  /** The hub wrote it about the server, such as the output of a build. */
+  /** True if the hub wrote the line about the server, such as output of an image build. */
   readonly isHubs?: boolean;
-  /** The instance of a session that wrote it. Absent: the one that all clients share. */
+  /** Name of the session's instance that wrote the line. Absent: the instance that all clients share. */
   readonly instance?: string;
   /** Level of a line of the hub's own log. */
   readonly level?: string;
-  /** `text` says how the run ended, or is empty. */
+  /** Start or end of a run. At an end, `text` is its reason, or empty. */
   readonly event?: 'began' | 'ended';
 };
 
-/** A line without the number of its run. */
+/** A line to be added, without the number of its run. */
 export type NewLine = Omit<LogLine, 'run' | 'event'>;
 
-/** A run of a server, or of the hub. */
+/** A run of a server or of the hub. */
 export type LogRun = {
   readonly run: number;
   readonly beganAt: number;
-  /** Undefined while it runs, and if the hub was killed. */
+  /** Undefined while the run continues, or if the hub was killed during it. */
   readonly endedAt: number | undefined;
-  /** How it ended. */
+  /** Reason why the run ended. */
   readonly how: string | undefined;
 };
 
 export type LogBounds = {
-  /** Number of runs that are kept of each source, the current one included. */
+  /** Maximum number of stored runs per source, including the current one. */
   readonly maxRuns: number;
-  /** A run is kept in two files of at most this size each, in bytes; the older one is dropped. */
+  /** Maximum size of a file, in bytes. A run has at most two files; then the older one is dropped. */
   readonly maxFileBytes: number;
   /**
-   * Maximum characters of lines that wait for the next write, with an overhead for each line. Above it the oldest are
-   * dropped and counted.
+   * Maximum number of characters that wait for the next write, with an overhead per line. Above it, the oldest lines
+   * are dropped and counted.
    */
   readonly maxWaiting: number;
   /** Interval of writes, in ms. */
   readonly writeMs: number;
 };
 
-/** At most 2 MiB for each server, and 256 KiB a second. */
+/** Default limits: at most 2 MiB per server, and 256 KiB per second. */
 export const usualBounds: LogBounds = {
   maxRuns: 8,
   maxFileBytes: 128 * 1024,

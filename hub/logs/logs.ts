@@ -9,38 +9,38 @@ import {
   storedServers,
 } from './stored-logs.ts';
 
-/** The logs of all servers and of the hub, by runs, on the disk within bounds. */
+/** The logs of all servers and of the hub by run, stored on disk within limits. */
 export type Logs = Omit<Service, 'start'> & {
-  /** Reads which runs are stored, and removes logs of servers that have been gone for a week. Await it first. */
+  /** Finds the stored runs, and removes logs of servers that left the config a week ago. Call this first. */
   open(servers: readonly string[]): Promise<void>;
   server(name: string): SourceLog;
   readonly hub: SourceLog;
-  /** Lines as they are added, unredacted. */
+  /** Fires with each added line, unredacted. */
   readonly added: Event<SourceLine>;
   /**
-   * Merged by time, oldest first. Redacted. Rejects if a file cannot be read. `cut` is called for each source: lines that
-   * are added later are not among those read.
+   * Reads redacted lines of several sources, merged by time, the oldest first. Rejects if a file cannot be read. `cut`
+   * is called for each source: lines added after it are not included.
    */
   read(
     query: RunLogQuery,
     cut?: (server: string | undefined) => void,
   ): Promise<readonly SourceLine[]>;
-  /** The stored runs of a server, or of the hub, newest first. */
+  /** Returns the stored runs of a server, or of the hub, the newest first. */
   runs(server: string | undefined): Promise<readonly LogRun[]>;
-  /** Removes what is stored of a server. Never rejects. */
+  /** Deletes the stored log of a server. Never rejects. */
   forget(server: string): Promise<void>;
 };
 
 type Needs = {
   readonly clock: Pick<Clock, 'now' | 'after'>;
   readonly redact: (text: string) => string;
-  /** Tells once that lines cannot be written, until they can be again. */
+  /** Reports once that lines cannot be written, until writing works again. */
   readonly warn: (error: unknown) => void;
 };
 
 const goneMs = 7 * 24 * 3_600_000;
 
-/** `folder` is created by the first line. Only one hub may use it. */
+/** Creates the logs in `folder`, which the first line creates. Only one hub may use the folder. */
 export function createLogs(folder: string, needs: Needs, bounds: LogBounds = usualBounds): Logs {
   const { clock } = needs;
   const filesOf = (server: string | undefined) => runFilesOf(folder, server, bounds);
@@ -126,7 +126,7 @@ export function createLogs(folder: string, needs: Needs, bounds: LogBounds = usu
     async stop() {
       due[Symbol.dispose]();
       sources.get(undefined)?.end('the hub was stopped');
-      // All sources: one whose write has begun is no longer in `unwritten`.
+      // Writes all sources, as one whose write has started is no longer in `unwritten`.
       await Promise.all(Array.from(sources.values(), source => source.write()));
     },
   };

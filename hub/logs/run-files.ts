@@ -3,24 +3,24 @@ import { join } from 'node:path';
 import { ignoreMissing, isObject, tryParseJson } from '#core';
 import type { LogBounds, LogLine } from './log-types.ts';
 
-/** Files of one source: `000007.jsonl` is the end of run 7, and `000007.old.jsonl` what stands before it. */
+/** Log files of one source. `000007.jsonl` has the newest lines of run 7, `000007.old.jsonl` the lines before. */
 export type RunFiles = ReturnType<typeof createRunFiles>;
 
-/** A run that is written to, with the size of its newest file. */
+/** The run that is being written, with the size of its newest file in bytes. */
 type RunSize = { readonly run: number; readonly bytes: number };
 
 const suffix = '.jsonl';
 const oldSuffix = '.old.jsonl';
 const digits = 6;
 
-/** Creates the files of runs in a folder, which the first write creates. Not for concurrent writes. */
+/** Creates the log files of a source in a folder, which the first write creates. Not for concurrent writes. */
 export function createRunFiles(folder: string, { maxRuns, maxFileBytes }: LogBounds) {
   const fileOf = (run: number, end = suffix) =>
     join(folder, `${String(run).padStart(digits, '0')}${end}`);
-  /** Undefined before the first write, and after one that failed. */
+  /** Undefined before the first write, and after a failed one. */
   let written: RunSize | undefined;
 
-  /** Numbers of the stored runs, oldest first. */
+  /** Returns the numbers of the stored runs, the oldest first. */
   async function runs(): Promise<readonly number[]> {
     const names = await readdir(folder).catch(ignoreMissing);
     const numbers = (names ?? []).flatMap(name => {
@@ -44,7 +44,7 @@ export function createRunFiles(folder: string, { maxRuns, maxFileBytes }: LogBou
   async function openRun(run: number): Promise<RunSize> {
     await mkdir(folder, { recursive: true, mode: 0o700 });
     const bytes = await bytesOf(run);
-    // Ends a torn line.
+    // Terminates an incomplete line.
     if (bytes > 0) await appendFile(fileOf(run), '\n');
     return { run, bytes };
   }
@@ -60,26 +60,26 @@ export function createRunFiles(folder: string, { maxRuns, maxFileBytes }: LogBou
 
   return {
     runs,
-    /** Adds lines of one run. Rejects if they cannot be written. */
+    /** Appends lines of one run. Rejects if they cannot be written. */
     async append(run: number, lines: readonly LogLine[]): Promise<void> {
       for (const text of textsOf(lines, maxFileBytes)) {
         const known = written?.run === run ? written : await openRun(run);
-        // If this fails, the file may end in a torn line.
+        // After a failure, the file may end with an incomplete line.
         written = undefined;
-        // The folder may have been removed meanwhile.
+        // The folder may have been removed since the last write.
         written =
           (await appendText(known, text).catch(ignoreMissing)) ??
           (await appendText(await openRun(run), text));
       }
     },
-    /** The lines of a run, oldest first. Empty if it is not stored. A torn line is left out. */
+    /** Reads the lines of a run, the oldest first; none if the run is not stored. Skips incomplete lines. */
     async read(run: number): Promise<readonly LogLine[]> {
       const parts = await Promise.all(
         [oldSuffix, suffix].map(end => readFile(fileOf(run, end), 'utf8').catch(ignoreMissing)),
       );
       return parts.flatMap(text => (text ?? '').split('\n')).flatMap(text => lineOf(run, text));
     },
-    /** Time of the last write in milliseconds since the epoch; of an empty folder, when it was made. */
+    /** Time of the last write in milliseconds since the epoch. Without files, the time of the folder. */
     async lastWrite(): Promise<number> {
       const paths = [folder, ...(await runs()).map(run => fileOf(run))];
       const found = await Promise.all(paths.map(path => stat(path).catch(ignoreMissing)));
@@ -89,14 +89,14 @@ export function createRunFiles(folder: string, { maxRuns, maxFileBytes }: LogBou
   };
 }
 
-/** The records of lines in texts that each fit into a file. A record that is longer is a text of its own. */
+/** Returns the records of lines as texts that each fit into a file. A longer record is a text of its own. */
 function textsOf(lines: readonly LogLine[], maxBytes: number): readonly string[] {
   const texts: string[] = [];
   let text = '';
   let bytes = 0;
   for (const line of lines) {
     const record = `${JSON.stringify(recordOf(line))}\n`;
-    // Escapes and characters beyond ASCII take up to six bytes each.
+    // Measured in bytes: escapes and characters beyond ASCII take up to six bytes each.
     const more = Buffer.byteLength(record);
     if (bytes > 0 && bytes + more > maxBytes) {
       texts.push(text);
@@ -109,7 +109,7 @@ function textsOf(lines: readonly LogLine[], maxBytes: number): readonly string[]
   return text === '' ? texts : [...texts, text];
 }
 
-/** Short keys, as they are repeated in each line. */
+/** Returns the record of a line. Its keys are short, because each line repeats them. */
 const recordOf = ({ at, text, isHubs, instance, level, event }: LogLine) => ({
   t: at,
   s: text,

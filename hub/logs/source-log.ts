@@ -2,23 +2,23 @@ import type { Clock } from '#core';
 import type { LogBounds, LogLine, LogRun, NewLine } from './log-types.ts';
 import type { RunFiles } from './run-files.ts';
 
-/** The log of one source: a server, or the hub. Adding never blocks and never fails. */
+/** The log of one source: a server or the hub. Adding a line never blocks and never fails. */
 export type SourceLog = ReturnType<typeof createSourceLog>;
 
 type SourceLogNeeds = {
   readonly clock: Pick<Clock, 'now'>;
-  /** Applied to the lines of one write together, since a secret may have several lines. */
+  /** Redacts the lines of one write together, as a secret may span several lines. */
   readonly redact: (text: string) => string;
   readonly bounds: LogBounds;
-  /** Called for each line as it is added, unredacted. */
+  /** Called with each line when it is added, unredacted. */
   readonly added: (line: LogLine) => void;
-  /** Schedules a call of `write`. */
+  /** Requests that `write` is called soon. */
   readonly pending: () => void;
   readonly failed: (error: unknown) => void;
   readonly written: () => void;
 };
 
-/** `last`: number of the newest stored run, or 0. */
+/** Creates the log of a source. `last`: number of its newest stored run, or 0. */
 export function createSourceLog(files: RunFiles, last: number, needs: SourceLogNeeds) {
   const { clock, bounds } = needs;
   let run = last;
@@ -72,7 +72,7 @@ export function createSourceLog(files: RunFiles, last: number, needs: SourceLogN
     }
   }
 
-  /** Writes what waits. Resolves when it is written, or could not be. */
+  /** Writes the waiting lines. Resolves when they are written, or the write has failed. */
   function write(): Promise<void> {
     writing = writing.then(writeNow);
     return writing;
@@ -81,7 +81,7 @@ export function createSourceLog(files: RunFiles, last: number, needs: SourceLogN
   return {
     /** Begins a run. */
     begin,
-    /** Continues the newest run: its program outlived the hub, or the connection to it. */
+    /** Continues the newest run, if its program, or the hub's connection to it, has outlived a restart of the hub. */
     resume(): void {
       if (run === 0) begin();
       hasBegun = true;
@@ -91,39 +91,39 @@ export function createSourceLog(files: RunFiles, last: number, needs: SourceLogN
       if (!hasBegun) begin();
       for (const part of text.split('\n')) push({ at: clock.now(), run, ...line, text: part });
     },
-    /** Ends the run. `how` is a sentence without its full stop, or empty. */
+    /** Ends the run. `how`: the reason, as a sentence without its full stop, or empty. */
     end(how: string): void {
       if (!hasBegun || hasEnded) return;
       hasEnded = true;
       push({ at: clock.now(), run, text: how, event: 'ended' });
     },
     write,
-    /** Number of the newest run; 0 without one. */
+    /** Number of the newest run; 0 if there is none. */
     get run() {
       return run;
     },
     /**
-     * The lines of a run, oldest first. `back` counts from the newest run, which is 0. Lines that are added after `cut`
-     * was called are not among them.
+     * Reads the lines of a run, the oldest first. `back` counts from the newest run, which is 0. Lines that are added
+     * after the call of `cut` are not included.
      */
     async read(back: number, cut: () => void = () => {}): Promise<readonly LogLine[]> {
       const found = writing.then(async () => {
         cut();
-        // Another run may begin while lines are written.
+        // Another run may start while lines are written.
         const newest = run;
         await writeNow();
         const before = async () => (await files.runs()).filter(one => one < newest).at(-back);
         const wanted = back === 0 ? newest : await before();
-        // Redacted again, as a secret may have lines in two writes.
+        // Redacted again, as a secret may span lines of two writes.
         return wanted === undefined ? [] : redacted(await files.read(wanted), needs.redact);
       });
       writing = found.then(
         () => undefined,
-        () => undefined, // The caller gets the error.
+        () => undefined, // The caller of `read` gets the error.
       );
       return await found;
     },
-    /** The stored runs, newest first. */
+    /** Returns the stored runs, the newest first. */
     async runs(): Promise<readonly LogRun[]> {
       await write();
       const numbers = await files.runs();
@@ -138,7 +138,7 @@ export function createSourceLog(files: RunFiles, last: number, needs: SourceLogN
   };
 }
 
-/** Characters that each line counts beside its text, so that a flood of lines of one character is bounded, too. */
+/** Number of characters that each line counts in addition to its text, so that a flood of short lines is bounded. */
 const lineOverhead = 16;
 
 const sizeOf = ({ text }: LogLine) => text.length + lineOverhead;
@@ -152,7 +152,7 @@ function runOf(lines: readonly LogLine[]): readonly LogRun[] {
   return [{ run: first.run, beganAt: first.at, endedAt: end?.at, how: end?.text }];
 }
 
-/** Groups of consecutive lines of one run. */
+/** Groups consecutive lines of the same run. */
 function byRun(lines: readonly LogLine[]): readonly [LogLine, ...LogLine[]][] {
   const groups: [LogLine, ...LogLine[]][] = [];
   for (const line of lines) {
@@ -163,7 +163,7 @@ function byRun(lines: readonly LogLine[]): readonly [LogLine, ...LogLine[]][] {
   return groups;
 }
 
-/** Redacts lines together. If that joins lines, a secret had several, and stands in the first of them. */
+/** Redacts lines together. A secret that spans several lines is replaced by a mark in the first of them. */
 function redacted(lines: readonly LogLine[], redact: (text: string) => string): readonly LogLine[] {
   const texts = lines.map(({ text }) => text);
   const joined = texts.join('\n');
@@ -175,7 +175,7 @@ function redacted(lines: readonly LogLine[], redact: (text: string) => string): 
   return redactedApart(lines, parts, redact);
 }
 
-/** Keeps the lines before and after a removed secret as they are, and replaces those between. */
+/** Keeps the lines before and after a removed secret, and replaces those in between. */
 function redactedApart(
   lines: readonly LogLine[],
   parts: readonly string[],
@@ -197,7 +197,7 @@ function redactedApart(
   ];
 }
 
-/** A line of the hub or the server in the place of another, or of a mark. */
+/** Returns a line with another text, and without its event. */
 const withText = ({ at, run, isHubs, instance, level }: LogLine, text: string): LogLine => ({
   at,
   run,
