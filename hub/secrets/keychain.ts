@@ -1,18 +1,18 @@
 import { type Clock, messageOf, within } from '#core';
 
-/** The result of an access to the keychain. `why` says why it cannot be used. */
+/** Result of an access to the keychain. `why`: the reason why the keychain cannot be used. */
 type Access<Result> =
   | { readonly state: 'usable'; readonly result: Result }
   | { readonly state: 'locked' | 'absent'; readonly why: string };
 
-/** One entry of a keychain, as `@napi-rs/keyring` offers it. */
+/** An entry of the keychain, as in the API of `@napi-rs/keyring`. */
 type KeychainEntry = {
   getPassword(signal: AbortSignal): Promise<string | null>;
   setPassword(password: string, signal: AbortSignal): Promise<void>;
   deleteCredential(signal: AbortSignal): Promise<boolean>;
 };
 
-/** The part of `@napi-rs/keyring` that is used. */
+/** The part of the API of `@napi-rs/keyring` that is used here. */
 type Keyring = {
   readonly AsyncEntry: new (
     service: string,
@@ -23,18 +23,18 @@ type Keyring = {
 
 export type KeychainNeeds = {
   readonly clock: Clock;
-  /** Loads the library. Called at the first access. */
+  /** Imports the library. Called at the first access. */
   readonly load: () => Promise<Keyring>;
 };
 
-/** Installed only where it has a binary for the platform. */
+/** Rejects on platforms for which the library has no binary, as it is not installed there. */
 export const loadKeyring = async (): Promise<Keyring> => await import('@napi-rs/keyring');
 
-/** Time limit in ms of one access: the system may ask its user to unlock the keychain. */
+/** Timeout of an access in ms. The system may ask its user to unlock the keychain meanwhile. */
 const accessMs = 30_000;
 const probeName = '.probe';
 
-/** Creates access to the entries of one service in the operating system's Keychain, Credential Manager or Secret Service. */
+/** Creates access to entries in the Keychain, Credential Manager or Secret Service of the operating system. */
 export function createKeychain({ clock, load }: KeychainNeeds) {
   async function access<T>(
     service: string,
@@ -43,13 +43,13 @@ export function createKeychain({ clock, load }: KeychainNeeds) {
   ): Promise<Access<T>> {
     try {
       const { AsyncEntry } = await load();
-      // Without a store, Linux would fall back to the keyring of the kernel, which does not survive a restart.
+      // Without this option, Linux falls back to the kernel keyring, which does not survive a reboot.
       const entry = new AsyncEntry(service, name, { linux: { store: 'secret-service' } });
       const work = async (signal: AbortSignal) => await use(entry, signal);
       return { state: 'usable', result: await within(accessMs, { clock }, work) };
     } catch (error) {
       const why = messageOf(error);
-      // The library reports every failure with one code.
+      // The library has one code for all failures, so the message is searched.
       return /\b(?:un)?lock|prompt|no answer within/i.test(why)
         ? { state: 'locked', why: `the keychain is locked (${why}): unlock it` }
         : { state: 'absent', why: `there is no usable keychain (${why})` };
@@ -57,14 +57,14 @@ export function createKeychain({ clock, load }: KeychainNeeds) {
   }
 
   return {
-    /** The result is null if there is no such entry. */
+    /** Reads an entry. The result is null if there is no such entry. */
     get: async (service: string, name: string) =>
       await access(service, name, (entry, signal) => entry.getPassword(signal)),
     set: async (service: string, name: string, value: string) =>
       await access(service, name, (entry, signal) => entry.setPassword(value, signal)),
     remove: async (service: string, name: string) =>
       await access(service, name, (entry, signal) => entry.deleteCredential(signal)),
-    /** Writes, reads and removes an entry: some keychains show only then that they are locked. */
+    /** Writes, reads and deletes a test entry: some keychains show only then that they are locked. */
     probe: async (service: string) =>
       await access(service, probeName, async (entry, signal) => {
         await entry.setPassword(probeName, signal);

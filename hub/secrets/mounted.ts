@@ -2,15 +2,15 @@ import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errorCodeOf, messageOf } from '#core';
 
-/** A secret in a file of its own: `value`, or `why` it cannot be read. */
+/** A secret in a file: its `value`, or `why` the file cannot be read. */
 type MountedSecret = { readonly file: string } & (
   | { readonly value: string }
   | { readonly why: string }
 );
 
 /**
- * Secrets that the machine provides as files: `NAME` in a folder (Docker mounts secrets in `/run/secrets`), or the file
- * that the variable `NAME_FILE` names. One line break at the end is not part of the value.
+ * Reads secrets that the machine provides as files: `NAME` in a folder (Docker mounts secrets in `/run/secrets`), or
+ * the file named by the variable `NAME_FILE`. Ignores one line break at the end.
  */
 export function createMountedSecrets(
   folder: string,
@@ -28,7 +28,7 @@ export function createMountedSecrets(
   }
 
   return {
-    /** Undefined if there is no such file. */
+    /** Reads a secret; undefined if it has no file. */
     async find(name: string): Promise<MountedSecret | undefined> {
       const mounted = await read(join(folder, name));
       if (mounted) return mounted;
@@ -38,9 +38,9 @@ export function createMountedSecrets(
       const missing = `${name}_FILE names ${file}, and there is no such file`;
       return (await read(file)) ?? { file, why: missing };
     },
-    /** Names in the folder; empty if it cannot be listed. */
+    /** Returns the file names in the folder; none if it cannot be listed. */
     async names(): Promise<readonly string[]> {
-      const entries = await readdir(folder, { withFileTypes: true }).catch(() => []); // Most machines have none.
+      const entries = await readdir(folder, { withFileTypes: true }).catch(() => []); // Most machines do not have this folder.
       return entries.filter(entry => !entry.isDirectory()).map(({ name }) => name);
     },
   };

@@ -3,37 +3,37 @@ import { type KeychainNeeds, createKeychain } from './keychain.ts';
 import { createMountedSecrets } from './mounted.ts';
 import { type VaultContent, type VaultNeeds, createVault } from './vault.ts';
 
-/** A secret's value, or why it cannot be read: a sentence that names it, with the remedy. */
+/** The value of a secret, or a message that names the secret, the reason why it is unreadable, and the remedy. */
 type SecretReading = { readonly value: string } | { readonly fault: string };
 
-/** Stores that secrets can be written to. */
+/** Stores to which secrets can be written. */
 type SecretStore = 'keychain' | 'file';
 
 type Found = { readonly source: SecretSource } & SecretReading;
 
-/** `mounted`: a file that the machine provides. */
+/** Where a secret comes from. `mounted`: a file that the machine provides. */
 type SecretSource = 'mounted' | SecretStore;
 
 /** A place in the config that refers to a secret. */
 type SecretUse = {
   readonly secret: string;
-  /** Undefined outside of servers. */
+  /** Name of the server; undefined if the reference is outside of a server entry. */
   readonly server?: string;
   readonly path: string;
-  /** The config has a value for the case that the secret is not set. */
+  /** True if the config has a default for an unset secret. */
   readonly hasDefault?: boolean;
 };
 
-/** Where a secret was stored. `why`: why not in the keychain, unless the file was wanted. */
+/** Where a secret was stored. `why`: why the keychain could not be used, unless the caller chose the file. */
 type Stored = { readonly store: SecretStore; readonly why: string | undefined };
 
-/** One secret, without its value. */
+/** Status of a secret, without its value. */
 export type SecretStatus = {
   readonly name: string;
   readonly state: 'readable' | 'unreadable' | 'missing';
-  /** Absent if it is missing. */
+  /** Absent if the secret is not set. */
   readonly source?: SecretSource;
-  /** Why it cannot be read. */
+  /** Reason why the secret cannot be read. */
   readonly reason?: string;
   readonly used_by: readonly Omit<SecretUse, 'secret' | 'hasDefault'>[];
 };
@@ -41,18 +41,18 @@ export type SecretStatus = {
 type SecretsOptions = {
   /** Folder of mounted secrets. */
   readonly mountedFolder: string;
-  /** Reads the environment, which contains the variables `NAME_FILE`. */
+  /** Reads the environment variables, which may include `NAME_FILE`. */
   readonly readEnvironment: () => Promise<Readonly<Record<string, string | undefined>>>;
 };
 
-/** Values of earlier configs are kept too, because logs may be older than the last reload. */
+/** Maximum number of values for redaction. Values of earlier configs are kept, as logs may be older than a reload. */
 const maxKnown = 2_000;
 const namePattern = /^[A-Za-z0-9_][\w.-]{0,127}$/;
 
 /** The secrets of one data folder. */
 export type Secrets = ReturnType<typeof createSecrets>;
 
-/** Creates the access to secrets. Sources in order: mounted files, the keychain, the encrypted file. */
+/** Creates access to secrets. Searches mounted files first, then the keychain, then the encrypted file. */
 export function createSecrets(
   { mountedFolder, readEnvironment }: SecretsOptions,
   needs: VaultNeeds & KeychainNeeds,
@@ -61,9 +61,9 @@ export function createSecrets(
   const vault = createVault(needs);
   const keychain = createKeychain(needs);
   let known: readonly string[] = [];
-  /** Values of the hub itself: the last and those before, which may still be in use. They take no place in `known`. */
+  /** Secret values of the hub by purpose, current and previous ones, as both may be in use. Not part of `known`. */
   const ofHub = new Map<string, readonly [now: readonly string[], before: readonly string[]]>();
-  /** All of them. Undefined after a change. */
+  /** Cache of all known values. Undefined after a change. */
   let shown: readonly string[] | undefined;
 
   const failed = (name: string, source: SecretSource, why: string): Found => ({
@@ -87,7 +87,7 @@ export function createSecrets(
     }
   }
 
-  /** Finds secrets by name. Undefined for each that is not set. */
+  /** Reads secrets by name; undefined for each that is not set. */
   async function findAll(names: readonly string[]) {
     let content: ReturnType<typeof vault.read> | undefined;
     const find = async (name: string): Promise<Found | undefined> => {
@@ -103,7 +103,7 @@ export function createSecrets(
       }
     };
     const found = new Map<string, Found | undefined>();
-    // One after another: a locked keychain asks its user once.
+    // Sequentially, so that a locked keychain asks its user only once.
     for (const name of names) found.set(name, await find(name));
     remember([...found.values()]);
     return found;
@@ -128,11 +128,11 @@ export function createSecrets(
       const found = await findAll(names);
       return new Map(Array.from(found).flatMap(([name, one]) => (one ? [[name, one]] : [])));
     },
-    /** Every value that was read, for redaction. The array changes with its content. */
+    /** Returns all values that were read, for redaction. A new array after each change. */
     known: (): readonly string[] => (shown ??= [...new Set([...ofHub.values()].flat(2)), ...known]),
-    /** All secrets that are set or used. Never rejects because of one of them. */
+    /** Lists all secrets that are set or used. An unreadable secret does not make it reject. */
     async list(uses: readonly SecretUse[]): Promise<readonly SecretStatus[]> {
-      const content = await vault.read().catch(() => undefined); // Reported by the secrets that are used.
+      const content = await vault.read().catch(() => undefined); // The error is reported for each secret that is used.
       const stored = content ? [...content.keychain, ...Object.keys(content.secrets)] : [];
       const used = uses.map(({ secret }) => secret);
       const names = new Set([...used, ...(await mounted.names()), ...stored].filter(isName));
@@ -151,16 +151,16 @@ export function createSecrets(
         };
       });
     },
-    /** Stores a secret, by default in the keychain if it can be used. Returns where, and why not in the keychain. */
+    /** Stores a secret, by default in the keychain. Returns the store, and why it is not the keychain. */
     async set(name: string, value: string, wanted?: SecretStore): Promise<Stored> {
       requireName(name);
       return await store(name, value, wanted);
     },
-    /** Throws HUB_USAGE unless a secret can have the name. */
+    /** Throws HUB_USAGE if the name is not allowed for a secret. */
     requireName,
     /**
-     * Removes a secret from keychain and file. Returns false if neither contains it. Throws HUB_CONFIG_INVALID if the
-     * keychain has it and cannot be used.
+     * Deletes a secret from the keychain and the file. Resolves with false if neither has it. Rejects with
+     * HUB_CONFIG_INVALID if the keychain has it but cannot be used.
      */
     async remove(name: string): Promise<boolean> {
       requireName(name);
@@ -172,9 +172,9 @@ export function createSecrets(
         );
       });
     },
-    /** Secrets of the hub itself. Their names start with ".", so that no config and no command can name them. */
+    /** Secrets of the hub itself. Their names start with ".", so that configs and commands cannot name them. */
     own: {
-      /** Undefined if it is not set. Throws HUB_CONFIG_INVALID if it cannot be read. */
+      /** Reads a secret; undefined if it is not set. Rejects with HUB_CONFIG_INVALID if it cannot be read. */
       async read(name: string): Promise<string | undefined> {
         const found = await findStored(requireOwnName(name), await vault.read());
         if (found && 'fault' in found) throw new HubError('HUB_CONFIG_INVALID', found.fault);
@@ -186,7 +186,7 @@ export function createSecrets(
       async remove(name: string): Promise<void> {
         await removeStored(requireOwnName(name));
       },
-      /** Adds values to `known`, in place of those that were added for this purpose before the last time. */
+      /** Redacts these values from now on, and still those of the previous call for the same purpose. */
       remember: (purpose: string, values: readonly string[]): void => {
         const [last = []] = ofHub.get(purpose) ?? [];
         if (values.length === last.length && values.every(value => last.includes(value))) return;
@@ -206,11 +206,11 @@ export function createSecrets(
         return { content: await keep(content, name, value), result: { store: 'keychain', why } };
       const sealed = await vault.seal(content, name, value);
       if (content.keychain.includes(name)) {
-        // The file first: if the process ends in between, the keychain or the file still has the secret.
+        // Written to the file first, so that the keychain or the file has the secret if the process ends in between.
         await save(sealed);
-        // The keychain is read first: an older value there would hide this one.
+        // Deleted from the keychain, which takes precedence: an older value there would hide this one.
         await removeFromKeychain(content, name).catch(async (error: unknown) => {
-          await save(content).catch(() => undefined); // If this fails too, the value of the keychain is read.
+          await save(content).catch(() => undefined); // If this fails too, the value in the keychain stays valid.
           throw error;
         });
       }
@@ -233,7 +233,7 @@ export function createSecrets(
     });
   }
 
-  /** Writes a secret to the keychain. */
+  /** Writes a secret to the keychain, and returns the content with its name. */
   async function keep(content: VaultContent, name: string, value: string): Promise<VaultContent> {
     const written = await keychain.set(serviceOf(content), name, value);
     if (written.state !== 'usable') throw new HubError('HUB_CONFIG_INVALID', written.why);
@@ -241,7 +241,7 @@ export function createSecrets(
     return { ...content, secrets, keychain: [...new Set([...content.keychain, name])] };
   }
 
-  /** `ifAbsent` gets the reason if there is no keychain. */
+  /** Deletes a secret from the keychain. `ifAbsent` is called with the reason if there is no keychain. */
   async function removeFromKeychain(
     content: VaultContent,
     name: string,
@@ -261,10 +261,10 @@ const statusOf = (found: Found) =>
 
 const serviceOf = ({ scope }: { readonly scope: string }) => `agenthub-${scope}`;
 
-/** `__proto__` cannot be a key of the file: it would be stored, and not be read again. */
+/** True if a name is allowed. `__proto__` cannot be a key in the file: it could be written, but not read back. */
 const isName = (name: string) => namePattern.test(name) && name !== '__proto__';
 
-/** Such names never reach `isName`, so they are not listed either. */
+/** Returns the name of a secret of the hub. `isName` is false for such names, so they are not listed. */
 function requireOwnName(name: string): string {
   if (/^\.[\w.-]{1,127}$/.test(name)) return name;
   throw new TypeError(`${JSON.stringify(name)} is not the name of a secret of the hub`);

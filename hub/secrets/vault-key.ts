@@ -3,18 +3,18 @@ import { lstat, readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { HubError, errorCodeOf } from '#core';
 
-/** Parameters of scrypt, which are part of the format. Takes 32 MB of memory. */
+/** Parameters of scrypt, which are part of the file format. They require 32 MB of memory. */
 const scryptCost = { N: 32_768, r: 8, p: 3 } as const;
 
-/** How the key of a vault is obtained. */
+/** Where the key of the encrypted file comes from. */
 type KeySource =
   | { readonly kind: 'file' }
-  /** `salt` in base64. */
+  /** `salt` is base64. */
   | { readonly kind: 'passphrase'; readonly salt: string };
 
 export type VaultKeyNeeds = {
   readonly keyFile: string;
-  /** Undefined: the key is in `keyFile`. */
+  /** Resolves with the passphrase. Undefined: the key is in `keyFile`. */
   readonly readPassphrase: () => Promise<string | undefined>;
   readonly writeWhole: (file: string, text: string) => Promise<void>;
 };
@@ -28,9 +28,9 @@ const derive = promisify<
   Buffer
 >(scrypt);
 
-/** Creates the access to the key of a vault: in a file of this user, or derived from a passphrase. */
+/** Creates access to the key of the encrypted file: in a private file, or derived from a passphrase. */
 export function createVaultKey({ keyFile, readPassphrase, writeWhole }: VaultKeyNeeds) {
-  /** The last key that was derived: that takes a tenth of a second. */
+  /** The last derived key. Cached, because deriving it takes 0.1 s. */
   let derived: { readonly from: string; readonly key: Buffer } | undefined;
 
   async function fromPassphrase(salt: string): Promise<Buffer> {
@@ -56,10 +56,10 @@ export function createVaultKey({ keyFile, readPassphrase, writeWhole }: VaultKey
   }
 
   return {
-    /** Throws HUB_CONFIG_INVALID if the key is missing, or if other users can read its file. */
+    /** Returns the key. Rejects with HUB_CONFIG_INVALID if the key is missing, or other users can read its file. */
     open: async (source: KeySource) =>
       source.kind === 'file' ? await fromFile() : await fromPassphrase(source.salt),
-    /** Chooses the source of a new vault, and creates the key file. Keeps a key file that exists. */
+    /** Chooses the key source of a new encrypted file, and creates the key file unless it exists. */
     async create(): Promise<KeySource> {
       if ((await readPassphrase()) !== undefined)
         return { kind: 'passphrase', salt: randomBytes(16).toString('base64') };
@@ -79,7 +79,7 @@ const isPresent = async (file: string) =>
     () => false,
   );
 
-/** Windows has no modes here: the permissions of the folder protect the file. */
+/** Checks that only this user can read the key file. Skipped on Windows, where the folder's permissions protect it. */
 async function checkPermissions(file: string): Promise<void> {
   const stats = await lstat(file).catch((cause: unknown) => {
     if (errorCodeOf(cause) !== 'ENOENT') throw cause;

@@ -7,15 +7,15 @@ import { HubError, errorCodeOf, messageOf, tryParseJson } from '#core';
 import { type VaultKeyNeeds, createVaultKey } from './vault-key.ts';
 
 const base64 = z.base64();
-/** AES-256-GCM: `nonce` has 12 bytes, `data` ends with the tag of 16 bytes. The name is additional data. */
+/** A secret in AES-256-GCM: `nonce` has 12 bytes, `data` ends with the 16-byte tag. Its name is additional data. */
 const sealed = z.strictObject({ nonce: base64, data: base64 });
 
-/** Version 1 of the file. A change of the format needs another version. */
+/** Version 1 of the file format. Any change of the format needs another version. */
 const format = z.strictObject({
   version: z.literal(1),
-  /** Tells the entries of this file from those of others in the keychain. */
+  /** Distinguishes the keychain entries of this file from those of other files. */
   scope: z.string().regex(/^[0-9a-f]{16}$/),
-  /** Names of the secrets in the keychain, which cannot be listed. */
+  /** Names of the secrets in the keychain, which has no list function. */
   keychain: z.array(z.string()),
   /** Undefined until a secret is stored in the file. */
   key: z
@@ -27,17 +27,17 @@ const format = z.strictObject({
   secrets: z.record(z.string(), sealed),
 });
 
-/** The content of the file. */
+/** The content of the encrypted file. */
 export type VaultContent = Readonly<z.output<typeof format>>;
 
 export type VaultNeeds = VaultKeyNeeds & {
-  /** Secrets file. The lock file is beside it. */
+  /** Path of the encrypted file. Its lock file is next to it. */
   readonly file: string;
 };
 
 /**
- * Computes the new content, and a result for the caller. `save` writes content at once, for a step that must survive if
- * the process ends before the change is complete.
+ * Returns the new content and a result for the caller. `save` writes intermediate content that must survive if the
+ * process ends early.
  */
 type Change<T> = (
   content: VaultContent,
@@ -46,10 +46,10 @@ type Change<T> = (
 
 const algorithm = 'aes-256-gcm';
 const tagBytes = 16;
-/** Time in ms that a writer waits for another one. */
+/** Maximum time in ms that a writer waits for another one. */
 const lockMs = 10_000;
 
-/** Creates the access to the encrypted file of secrets. */
+/** Creates access to the encrypted file of secrets. */
 export function createVault(needs: VaultNeeds) {
   const { file, writeWhole } = needs;
   const vaultKey = createVaultKey(needs);
@@ -73,7 +73,7 @@ export function createVault(needs: VaultNeeds) {
     );
   }
 
-  /** The lock is a SQLite transaction: the system releases it however the process ends. */
+  /** Runs a change under a lock, a SQLite transaction: the system releases it however the process ends. */
   async function underLock<T>(change: Change<T>): Promise<T> {
     await mkdir(dirname(file), { recursive: true, mode: 0o700 });
     using _lock = await lockFile(`${file}.lock`);
@@ -86,9 +86,9 @@ export function createVault(needs: VaultNeeds) {
   }
 
   return {
-    /** Throws HUB_CONFIG_INVALID for a damaged file. */
+    /** Reads the file. Rejects with HUB_CONFIG_INVALID if the file is damaged. */
     read,
-    /** Throws HUB_CONFIG_INVALID if the key is not available, or if the secret was changed. */
+    /** Decrypts a secret. Rejects with HUB_CONFIG_INVALID if the key is unavailable, or the secret was modified. */
     async open({ key, secrets }: VaultContent, name: string): Promise<string> {
       const entry = secrets[name];
       if (!entry || !key) throw invalid(`${file} does not contain ${name} and its key`);
@@ -103,7 +103,7 @@ export function createVault(needs: VaultNeeds) {
         );
       }
     },
-    /** The content with a secret. Throws HUB_CONFIG_INVALID if its other secrets have another key. */
+    /** Returns the content with an added secret. Rejects with HUB_CONFIG_INVALID if other secrets have another key. */
     async seal(content: VaultContent, name: string, value: string): Promise<VaultContent> {
       const key = content.key ?? (await vaultKey.create());
       const bytes = await vaultKey.open(key);
@@ -115,17 +115,17 @@ export function createVault(needs: VaultNeeds) {
       const secrets = { ...content.secrets, [name]: encrypt(bytes, name, value) };
       return { ...content, key, secrets };
     },
-    /** Changes the file. Changes run one after another, in all processes. */
+    /** Changes the file. Changes run one after the other, across all processes. */
     async change<T>(apply: Change<T>): Promise<T> {
       const result = last.then(async () => await underLock(apply));
-      last = result.catch(() => undefined); // Its caller gets the error.
+      last = result.catch(() => undefined); // The caller of `change` gets the error.
       return await result;
     },
   };
 }
 
 async function lockFile(file: string): Promise<DatabaseSync> {
-  // Private: anyone who may read the file may also lock it.
+  // Private, because any user who can read the file could also lock it.
   await (await open(file, 'a', 0o600)).close();
   using undo = new DisposableStack();
   const lock = undo.use(new DatabaseSync(file, { timeout: lockMs }));
@@ -164,7 +164,7 @@ function isDecryptable(key: Buffer, name: string, entry: z.output<typeof sealed>
     decrypt(key, name, entry);
     return true;
   } catch {
-    return false; // Another key, or changed.
+    return false; // Another key, or the data was modified.
   }
 }
 
