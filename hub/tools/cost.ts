@@ -1,8 +1,8 @@
 import { isObject, tryParseJson } from '#core';
 
 /**
- * The part of a tool's definition that clients pass to their models, as JSON: the name, the description and the schema
- * of the arguments. Clients keep annotations, titles, output schemas and `_meta` to themselves.
+ * Returns the part of a tool's definition that clients pass to their models, as JSON: the name, the description and the
+ * input schema. Models do not see annotations, titles, output schemas and `_meta`.
  */
 export function textForModel(definition: Buffer): string {
   const tool = tryParseJson(definition.toString());

@@ -6,45 +6,44 @@ import type { Server } from '#servers';
 import type { TokenCounter } from '#tokens';
 import { textForModel } from './cost.ts';
 
-/** A tool of a server, and whether clients are offered it. */
+/** A tool of a server, and whether clients see it. */
 type ToolState = {
-  /** The server's own name. */
+  /** Name of the tool at its server. */
   readonly name: string;
-  /** The name on `/mcp`. */
+  /** Name of the tool on `/mcp`. */
   readonly publicName: string;
-  /** False if `tools` of the config hides it from everybody. */
+  /** False if `tools` in the config hides the tool from all clients. */
   readonly isEnabled: boolean;
-  /** The list that hides it, such as `servers.files.tools.deny`. */
+  /** Path of the list that hides the tool, such as `servers.files.tools.deny`. */
   readonly hiddenBy: string | undefined;
-  /** Its definition was changed and not accepted: it is hidden until then. */
+  /** True if the tool is hidden because its changed definition has not been accepted. */
   readonly isHeld: boolean;
-  /** What its definition costs a model, in tokens; undefined if that could not be counted. */
+  /** Size of the definition in tokens of a model; undefined if it could not be counted. */
   readonly tokens: number | undefined;
 };
 
 export type ToolStates = {
   readonly server: string;
-  /** The tokens of all tools that clients are offered; undefined if one of them could not be counted. */
+  /** Sum of the tokens of all tools that clients see; undefined if one of them could not be counted. */
   readonly tokens: number | undefined;
   readonly tools: readonly ToolState[];
 };
 
-/** Tools by the server's own names. */
+/** Tools to enable and to disable, by their names at the server. */
 type ToolChange = {
   readonly enable: readonly string[];
   readonly disable: readonly string[];
 };
 
-/** Which tools the servers offer, what these cost, and the switches that turn them on and off. */
+/** Lists the tools of servers with their token costs, and enables and disables tools. */
 export interface ToolSwitches {
   list(): Promise<readonly ToolStates[]>;
-  /** Throws HUB_SERVER_UNKNOWN. */
+  /** Returns the tools of a server. Rejects with HUB_SERVER_UNKNOWN. */
   of(server: string): Promise<ToolStates>;
   /**
-   * Writes `tools.deny` of a server into the config file, and resolves when the change is in force. Rejects with
-   * HUB_SERVER_UNKNOWN, with HUB_NAME_UNKNOWN for a tool that the server does not have, with HUB_REQUEST_INVALID for a
-   * server of the hub's own, and with HUB_CONFIG_CONFLICT if a pattern hides a tool to enable, or like the other edits
-   * of the config file.
+   * Writes `tools.deny` of a server into the config file. Resolves when the change is active. Rejects with
+   * HUB_SERVER_UNKNOWN, HUB_NAME_UNKNOWN for a tool that the server does not have, HUB_REQUEST_INVALID for a built-in
+   * server, HUB_CONFIG_CONFLICT if a pattern hides a tool to enable, or like other edits of the config file.
    */
   change(server: string, change: ToolChange): Promise<ToolStates>;
 }
@@ -53,11 +52,11 @@ type Needs = {
   readonly servers: { readonly all: readonly Server[]; get(name: string): Server };
   readonly shownTools: () => ReadonlyMap<Server, readonly ShownTool[]>;
   readonly counter: TokenCounter;
-  /** Writes the lists of a server, and resolves when they are in force. */
+  /** Writes the `tools` lists of a server. Resolves when they are active. */
   readonly changeTools: (server: string, next: NextTools) => Promise<void>;
 };
 
-/** Creates the switches of all tools. */
+/** Creates the functions that list, enable and disable tools. */
 export function createToolSwitches(needs: Needs): ToolSwitches {
   const { servers, shownTools, counter, changeTools } = needs;
 
@@ -127,7 +126,7 @@ const sumOf = (tools: readonly ToolState[]): number | undefined =>
     0,
   );
 
-/** Throws HUB_NAME_UNKNOWN for a tool that is not in the list of the server, as far as that is known. */
+/** Throws HUB_NAME_UNKNOWN for a tool that the server does not list. Skipped if its list is unknown or empty. */
 function requireKnown({ config, listing }: Server, tools: readonly string[]): void {
   const known = new Set([
     ...listing.tool.map(({ key }) => key),
@@ -143,7 +142,7 @@ function requireKnown({ config, listing }: Server, tools: readonly string[]): vo
   );
 }
 
-/** The lists with these tools on and off. Throws HUB_CONFIG_CONFLICT if a pattern hides a tool to enable. */
+/** Returns the lists with these tools enabled and disabled. Throws HUB_CONFIG_CONFLICT if a pattern prevents it. */
 function nextLists(
   server: string,
   { allow, deny = [] }: Partial<ToolSettings> = {},
