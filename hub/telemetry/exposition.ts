@@ -1,7 +1,7 @@
-/** All samples of one metric at one moment. */
+/** A metric with its current samples. */
 export type MetricFamily = {
   readonly name: string;
-  /** One sentence, shown as `# HELP`. */
+  /** Description in one sentence, shown as `# HELP`. */
   readonly help: string;
 } & (
   | { readonly type: 'counter' | 'gauge'; readonly samples: readonly Sample[] }
@@ -13,9 +13,9 @@ export type Sample = { readonly labels: MetricLabels; readonly value: number };
 
 type Histogram = {
   readonly labels: MetricLabels;
-  /** Upper bounds of the buckets, ascending, without the last bucket, which has no bound. */
+  /** Upper bounds of the buckets, ascending, without that of the last bucket, which has none. */
   readonly bounds: readonly number[];
-  /** Observations in each bucket, not cumulative; the last entry counts those above all bounds. */
+  /** Number of observations in each bucket, not cumulative. The last one counts values above all bounds. */
   readonly counts: ArrayLike<number>;
   readonly sum: number;
 };
@@ -23,7 +23,7 @@ type Histogram = {
 /** Content type of the text that `exposition` returns. */
 export const expositionType = 'text/plain; version=0.0.4; charset=utf-8';
 
-/** Formats metric families in the Prometheus text format 0.0.4. Families without samples are left out. */
+/** Formats metrics in the Prometheus text format 0.0.4. Omits metrics without samples. */
 export function exposition(families: readonly MetricFamily[]): string {
   return families
     .map(family => {
@@ -61,7 +61,7 @@ function sampleLine(name: string, labels: MetricLabels, value: number): string {
 const escapeLabel = (text: string) =>
   text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n');
 
-/** Formats a number as Go's ParseFloat reads it. */
+/** Formats a number for Go's ParseFloat, which Prometheus uses. */
 function formatNumber(value: number): string {
   if (value === Infinity) return '+Inf';
   return value === -Infinity ? '-Inf' : String(value);

@@ -1,4 +1,4 @@
-/** Upper bounds of the buckets in seconds. They start at 25 µs: the hub adds far less than a millisecond. */
+/** Upper bounds of the buckets in seconds. They start at 25 µs, as the hub adds far less than a millisecond. */
 export const boundsSeconds: readonly number[] = [
   0.000_025, 0.000_05, 0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1,
   0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
@@ -6,10 +6,10 @@ export const boundsSeconds: readonly number[] = [
 
 const boundsMs = boundsSeconds.map(seconds => seconds * 1000);
 
-/** One bucket for each bound, and a last one for everything above. */
+/** Number of buckets: one for each bound, and the last one for larger values. */
 const bucketCount = boundsMs.length + 1;
 
-/** Index of the bucket for a value: the first whose bound is not below it. By default for milliseconds. */
+/** Returns the index of a value's bucket: the first whose bound is not below the value. Default bounds: in ms. */
 export function bucketOf(value: number, bounds = boundsMs): number {
   let low = 0;
   let high = bounds.length;
@@ -21,7 +21,7 @@ export function bucketOf(value: number, bounds = boundsMs): number {
   return low;
 }
 
-/** Observations in each bucket, and their sum. */
+/** Number of observations in each bucket, and the sum of all observed values. */
 export type Times = { readonly buckets: Float64Array; sum: number };
 
 export const newTimes = (bounds = boundsMs): Times => ({
@@ -38,8 +38,8 @@ export function addTime(times: Times, value: number, bounds = boundsMs): number 
 }
 
 /**
- * Estimates a quantile in milliseconds (`share` is from 0 to 1) by linear interpolation within a bucket, as
- * Prometheus does. The highest bound if it lies above all bounds, and undefined without observations.
+ * Estimates a quantile in milliseconds (`share` is from 0 to 1) by linear interpolation within a bucket, like
+ * Prometheus. Returns the highest bound for values above it, and undefined without observations.
  */
 export function quantileMs(counts: Float64Array | Uint32Array, share: number): number | undefined {
   let count = 0;
@@ -65,9 +65,9 @@ export const day = { intervalMs: 300_000, intervalCount: 288 } as const;
 
 type Intervals = { readonly intervalMs: number; readonly intervalCount: number };
 
-/** Call totals of the last time, in intervals. */
+/** Creates counters of recent calls per time interval. */
 export function createRecentCalls({ intervalMs, intervalCount }: Intervals = halfHour) {
-  /** `number`: of the interval that the slot holds, counted since the epoch. */
+  /** `number`: number of the interval that the slot counts, starting at the epoch. */
   const slots = Array.from({ length: intervalCount }, () => ({
     number: -1,
     calls: 0,
@@ -91,7 +91,7 @@ export function createRecentCalls({ intervalMs, intervalCount }: Intervals = hal
       if (isError) slot.errors++;
       slot.buckets[bucket] = (slot.buckets[bucket] ?? 0) + 1;
     },
-    /** All intervals up to `now` (ms since the epoch), the oldest first, including those without calls. */
+    /** Returns all intervals up to `now` (ms since the epoch), the oldest first, including those without calls. */
     intervals(now: number) {
       const next = Math.floor(now / intervalMs) + 1;
       return Array.from({ length: intervalCount }, (_, index) => {
@@ -103,7 +103,7 @@ export function createRecentCalls({ intervalMs, intervalCount }: Intervals = hal
           at: number * intervalMs,
           calls: current?.calls ?? 0,
           errors: current?.errors ?? 0,
-          /** Undefined without calls. */
+          /** Median duration in ms. Undefined without calls. */
           p50Ms: current && quantileMs(current.buckets, 0.5),
           p99Ms: current && quantileMs(current.buckets, 0.99),
         };

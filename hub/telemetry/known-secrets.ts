@@ -10,22 +10,22 @@ type LaunchConfig = {
   readonly oauth?: { readonly client_secret?: string };
 };
 
-/** Sources of secrets that do not change while the hub runs. */
+/** Sources of secrets that are fixed while the hub runs. */
 type HubSecrets = {
-  /** Environment variables that config files may refer to. Those with a secret-sounding name count. */
+  /** Environment variables to which config files may refer. Variables with a secret-sounding name count as secrets. */
   readonly variables: Readonly<Record<string, string | undefined>>;
-  /** Settings of the hub: tokens, and URLs that may contain a password. */
+  /** Secret settings of the hub: tokens, and URLs that may contain a password. */
   readonly settings: readonly (string | undefined)[];
-  /** Values that were read for `${secret:NAME}`. The array changes with its content. */
+  /** Returns the values that were read for `${secret:NAME}`. A new array after each change. */
   readonly read?: () => readonly string[];
 };
 
-/** Values of earlier configs are kept too, because logs and calls may be older than the last reload. */
+/** Maximum number of values. Those of earlier configs are kept, as logs and calls may be older than a reload. */
 const maxKnown = 2_000;
 
 /**
- * The values that must never be shown. Caches them by the array that `read` returns, which must change with the
- * configs.
+ * Returns a function that returns all values to redact. It caches them as long as `read` returns the same array, so
+ * `read` must return another array when the configs change.
  */
 export function createKnownSecrets(
   read: () => readonly { readonly launch: LaunchConfig }[],
@@ -49,14 +49,14 @@ export function createKnownSecrets(
   };
 }
 
-/** Plain settings: paths, URLs, numbers and words. Redacting them, unless their name is secret, would garble errors. */
+/** Plain settings: paths, URLs, numbers and words. Redacted only under a secret name, else errors become unreadable. */
 const ordinary =
   /^(?:[./~][^\s]*|[A-Za-z]:[\\/][^\s]*|(?:https?|wss?):\/\/[^\s@?]*|[\d.,:]+|[A-Za-z]{1,15}|[a-z]{1,15}(?:[-_][a-z]{1,15}){0,5}|[a-z]{2}_[A-Z]{2}\.UTF-8)$/;
 
-/** A variable or header inside an argument, as in `-e API_KEY=value` and `--header 'X-Api-Key: value'`. */
+/** Matches a variable or header in an argument, as in `-e API_KEY=value` and `--header 'X-Api-Key: value'`. */
 const assignment = /^([\w.-]{1,100})(?:=|:\s*)([^]+)$/;
 
-/** Set by the shell to its current and previous folder; never secret. */
+/** Variables that the shell sets to its current and previous folder. They are never secret. */
 const folderNames: readonly string[] = ['PWD', 'OLDPWD'];
 
 function secretsIn(
@@ -100,7 +100,7 @@ function addPasswordsOf(text: string | undefined, add: (value: string) => void):
   try {
     add(decodeURIComponent(url.password));
   } catch {
-    // Not valid percent-encoding: the raw form is already added.
+    // The percent-encoding is invalid. The raw form has already been added.
   }
   for (const [name, value] of url.searchParams)
     if (isSecretName(name) || name === 'key') add(value);

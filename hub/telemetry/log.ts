@@ -4,11 +4,11 @@ import { type Redaction, redactFields, shapesOnly } from './redact.ts';
 
 type LogOptions = {
   readonly level: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'silent';
-  /** `json` writes one object per line, `pretty` is for people. */
+  /** `json` writes one object per line. `pretty` is for reading in a terminal. */
   readonly format: 'json' | 'pretty';
 };
 
-/** Bound for lines not yet read, in bytes. Above it lines are dropped and counted. */
+/** Maximum size of buffered lines, in bytes. Further lines are dropped and counted. */
 const maxWaitingBytes = 4 * 1024 * 1024;
 const closeMs = 1_000;
 
@@ -29,9 +29,9 @@ export async function openLog(
   const log = createLog(options, { write }, redaction);
   return {
     log,
-    /** Each line as JSON, redacted. */
+    /** Fires with each line as redacted JSON. */
     written: written.event,
-    /** Flushes pending lines for at most one second, in case the reader has stopped reading. */
+    /** Flushes buffered lines for at most one second, as the reader may have stopped reading. */
     async close() {
       const { promise, resolve } = Promise.withResolvers<void>();
       using _timer = clock.after(closeMs, resolve);
@@ -53,7 +53,7 @@ function terminalLines(dest: number): Lines {
   };
 }
 
-/** Node writes to a pipe asynchronously, but buffers without a bound; this drops lines above the bound. */
+/** Drops lines above the limit: Node writes to a pipe asynchronously, but buffers without a limit. */
 function pipeLines(stream: NodeJS.WriteStream): Lines {
   let lost = 0;
   return {

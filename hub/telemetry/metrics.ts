@@ -13,13 +13,13 @@ import { createToolCalls } from './tool-calls.ts';
 /** The measurements of one answered request. */
 export type MeasuredCall = {
   readonly method: string;
-  /** The name of the tool or prompt, or the URI of the resource. */
+  /** Name of the tool or prompt, or URI of the resource. */
   readonly name?: string | undefined;
-  /** Undefined if the hub answered without a server. */
+  /** Undefined if the hub itself answered. */
   readonly server: string | undefined;
   /** When the request arrived, in milliseconds since the epoch. */
   readonly at: number;
-  /** From arrival to answer, in milliseconds, with fractions. */
+  /** Time from the arrival of the request to its answer, in milliseconds, with fractions. */
   readonly tookMs: number;
   readonly serverMs: number;
   /** `ok`, `tool_error`, `error`, or a HubError code. */
@@ -30,29 +30,29 @@ export type Metrics = ReturnType<typeof createMetrics>;
 
 type Needs = {
   readonly clock: { now(): number };
-  /** The names of all configured servers. The series of other servers are dropped. */
+  /** Returns the names of all configured servers. Series of other servers are dropped. */
   readonly servers: () => readonly string[];
 };
 
-/** Bound for servers with series of their own. Calls to further servers count under the empty name. */
+/** Maximum number of servers with series of their own. Calls to further servers count under the empty name. */
 export const maxServers = 1_000;
 
-/** Methods with a label of their own. All others count as `other`, because clients choose the method. */
+/** Methods with their own label value. Others count as `other`, as clients can send any method. */
 const knownMethods: ReadonlySet<string> = new Set(
   `completion/complete initialize logging/setLevel ping prompts/get prompts/list resources/list
    resources/read resources/subscribe resources/templates/list resources/unsubscribe server/discover
    tasks/cancel tasks/get tasks/list tasks/result tasks/update tools/call tools/list`.split(/\s+/),
 );
 
-/** The empty server name: requests that the hub answered itself. */
+/** Server label of requests that the hub answered itself. */
 const hubItself = '';
 
 type Cell = { readonly method: string; readonly outcome: string; count: number };
 
 type Series = {
-  /** Cells by method and outcome. Both sets are bounded. */
+  /** Counters by method and outcome. The numbers of methods and outcomes are limited. */
   readonly counts: Map<string, Map<string, Cell>>;
-  /** The cell counted last, because consecutive calls mostly share it. */
+  /** The counter used last, as consecutive calls usually have the same one. */
   last: Cell | undefined;
   readonly duration: Times;
   readonly overhead: Times;
@@ -99,7 +99,7 @@ export function createMetrics({ clock, servers }: Needs) {
     });
 
   return {
-    /** `client` is the policy name of the principal. */
+    /** Records a call. `client` is the policy name of the principal. */
     record(call: MeasuredCall, client: string): void {
       const { method, server, at, tookMs, serverMs, outcome } = call;
       toolCalls.record(call, client);
@@ -116,7 +116,7 @@ export function createMetrics({ clock, servers }: Needs) {
       recent.record(at + tookMs, bucket, isError(outcome));
       today.record(at + tookMs, bucket, isError(outcome));
     },
-    /** The current values, as metric families. */
+    /** Returns the current values of all metrics. */
     families(): readonly MetricFamily[] {
       dropRemovedServers();
       return [
@@ -145,11 +145,11 @@ export function createMetrics({ clock, servers }: Needs) {
       dropRemovedServers();
       const named = [...byServer].filter(([server]) => server !== hubItself);
       return {
-        /** Totals by server name, only of servers that have been called. */
+        /** Totals by server name, for servers that have been called. */
         servers: new Map(named.map(([server, series]) => [server, totals(series)])),
-        /** All calls sent to servers in the last half hour, in intervals of ten seconds, the oldest first. */
+        /** Calls to servers in the last half hour, in intervals of ten seconds, the oldest first. */
         recent: recent.intervals(clock.now()),
-        /** The same of the last day, in intervals of five minutes. */
+        /** Calls to servers in the last day, in intervals of five minutes, the oldest first. */
         day: today.intervals(clock.now()),
       };
     },
@@ -167,7 +167,7 @@ function cellOf({ counts }: Series, method: string, outcome: string): Cell {
   return cell;
 }
 
-/** Totals of one server since it was configured or the hub started. */
+/** Returns the totals of one server since it was configured or the hub started. */
 function totals({ counts, duration, overhead }: Series) {
   let [calls, errors, toolErrors] = [0, 0, 0];
   for (const outcomes of counts.values())
@@ -178,10 +178,10 @@ function totals({ counts, duration, overhead }: Series) {
     }
   return {
     calls,
-    /** Calls that ended with an error. Errors that a tool reports in its result are counted in `toolErrors`. */
+    /** Number of calls that ended with an error. Errors in the result of a tool are in `toolErrors`. */
     errors,
     toolErrors,
-    /** Estimated from histogram buckets. Undefined before the first call. */
+    /** Median duration in ms, estimated from the histogram. Undefined before the first call. */
     p50Ms: quantileMs(duration.buckets, 0.5),
     p95Ms: quantileMs(duration.buckets, 0.95),
     p99Ms: quantileMs(duration.buckets, 0.99),

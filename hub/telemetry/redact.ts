@@ -14,11 +14,11 @@ import {
 
 type RedactText = (text: string) => string;
 
-/** Removes secrets from texts and JSON values, for people and logs. Never send the results to a server. */
+/** Removes secrets from texts and JSON values for people and logs. Never send the results to a server. */
 export type Redaction = {
-  /** Redacts what looks like a credential, and the known secret values. */
+  /** Redacts text that looks like a credential, and known secret values. */
   readonly text: RedactText;
-  /** Redacts every string in a JSON value as `text` does, and every value under a secret-sounding key. */
+  /** Redacts every string in a JSON value like `text`, and every value under a secret-sounding key. */
   readonly json: (value: unknown) => unknown;
 };
 
@@ -26,14 +26,14 @@ export type Redaction = {
 const redacted = '[redacted]';
 const tooDeep = '[too deep]';
 
-/** Shorter values are not redacted, in characters: they would match in ordinary text. */
+/** Minimum length of a known secret that is redacted, in characters. Shorter values would match in ordinary text. */
 export const minKnownLength = 8;
 /**
- * Longer forms are searched for one by one, in characters: V8 compiles regular expressions of long texts slowly, and
- * refuses one of some hundred KB with an error that quotes it.
+ * Maximum length of a secret in the combined pattern, in characters. Longer ones are searched one by one: V8 compiles
+ * long patterns slowly, and rejects one of some hundred KB with an error that quotes it.
  */
 const maxPatternLength = 1_000;
-/** Maximum nesting depth that is inspected; messages of servers have the same limit. */
+/** Maximum nesting depth that is redacted. Messages of servers have the same limit. */
 const maxDepth = 64;
 
 const redactionBy = (text: RedactText): Redaction => ({
@@ -41,13 +41,13 @@ const redactionBy = (text: RedactText): Redaction => ({
   json: value => redactValue(value, text, maxDepth),
 });
 
-/** Redaction by shape only, where no secret values are known. */
+/** Redacts only by shape, if no secret values are known. */
 export const shapesOnly = redactionBy(redactText);
 export const redactJson = shapesOnly.json;
 
 /**
- * Creates a redaction that also removes known secret values, including a value that a cut-off text ends in. `values`
- * must return the same array until the values change: the search pattern is cached by it.
+ * Creates a redaction that also removes known secret values, including one that is truncated at the end of the text.
+ * `values` must return the same array until the values change, as the search pattern is cached by the array.
  */
 export function createRedaction(values: () => readonly string[]): Redaction {
   let prepared: ReturnType<typeof prepare> | undefined;
@@ -58,7 +58,7 @@ export function createRedaction(values: () => readonly string[]): Redaction {
   });
 }
 
-/** Redacts the fields of a log line. Deeply nested values are replaced by `[too deep]`. */
+/** Redacts the fields of a log line. Replaces deeply nested values by `[too deep]`. */
 export const redactFields = (fields: object, { text }: Redaction): Record<string, unknown> =>
   redactMembers(fields, text, maxLogDepth);
 
@@ -66,7 +66,7 @@ const maxLogDepth = 6;
 
 function prepare(values: readonly string[]) {
   const forms = new Set(values.flatMap(encodingsOf).filter(form => form.length >= minKnownLength));
-  // Longest first: of two forms with the same beginning the longer must match.
+  // Longest first: of two forms with the same beginning, the longer one must match.
   const ordered = [...forms].sort((a, b) => b.length - a.length);
   if (ordered.length === 0) return { values, remove: (text: string) => text };
   const long = ordered.filter(form => form.length > maxPatternLength).flatMap(withLowerCase);
@@ -79,7 +79,7 @@ function prepare(values: readonly string[]) {
   return { values, remove };
 }
 
-/** A form, and the same with percent-encoded digits in lower case. */
+/** Returns a form, also with its percent-encoded digits in lower case. */
 const withLowerCase = (form: string): readonly string[] => [
   ...new Set([form, form.replaceAll(/%[A-F\d]{2}/g, code => code.toLowerCase())]),
 ];
@@ -90,12 +90,12 @@ const escapeForm = (form: string) =>
     .replaceAll(/[$()*+./?[\\\]^{|}-]/g, '\\$&')
     .replaceAll(/%[A-F\d]{2}/g, code => `(?:${code}|${code.toLowerCase()})`);
 
-/** Redacts the beginning of a known value at the end of a text that was cut off there. */
+/** Redacts the beginning of a known secret at the end of a text that was truncated within the secret. */
 function redactCutEnd(text: string, forms: readonly string[]): string {
   for (const form of forms) {
     const beginning = form.slice(0, minKnownLength);
     let at = text.indexOf(beginning, Math.max(0, text.length - form.length + 1));
-    // The beginning may occur before the value without the rest, and again inside the value.
+    // The beginning may also occur elsewhere without the rest, and again inside the secret.
     while (at >= 0 && !form.startsWith(text.slice(at))) at = text.indexOf(beginning, at + 1);
     if (at >= 0) return text.slice(0, at) + redacted;
   }
@@ -116,7 +116,7 @@ function redactValue(value: unknown, text: RedactText, depth: number): unknown {
 
 function redactMembers(members: object, text: RedactText, depth: number): Record<string, unknown> {
   const entries = Object.entries(members);
-  // In `{ name, value }` pairs of headers and variables, one member names the other.
+  // In a `{ name, value }` pair of headers or variables, `name` tells if `value` is secret.
   const named = entries.find(([key]) => key === 'name' || key === 'key')?.[1];
   const isSecretPair = typeof named === 'string' && isSecretName(named);
   return Object.fromEntries(
@@ -129,7 +129,7 @@ function redactMembers(members: object, text: RedactText, depth: number): Record
   );
 }
 
-/** In command arguments, a secret follows the option that names it. */
+/** Redacts command arguments: a secret follows the option that names it. */
 function redactItems(items: readonly unknown[], text: RedactText, depth: number) {
   return items.map((item, index) => {
     const before: unknown = items[index - 1];
@@ -140,31 +140,31 @@ function redactItems(items: readonly unknown[], text: RedactText, depth: number)
   });
 }
 
-/** A JSON member with a secret-sounding name, also where the text is cut off in its value. */
+/** Matches a JSON member with a secret-sounding name, also if the text is truncated within its value. */
 const member = new RegExp(
   String.raw`("${secretName}"\s{0,4}:\s{0,4})(?:"(?:[^"\\]|\\[^])*"?|\d[\d.]*)`,
   'gi',
 );
-/** The same within a JSON string (escaped quotes). */
+/** Matches such a member in JSON that is itself in a JSON string, with escaped quotes. */
 const innerMember = new RegExp(
   String.raw`(\\"${secretName}\\"\s{0,4}:\s{0,4}\\")(?:[^"\\]|\\\\\\?[^]|\\[^"\\])+`,
   'gi',
 );
-/** `name = value` on a line of its own; the value is the rest of the line. */
+/** Matches `name = value` on a line of its own. The value extends to the end of the line. */
 const line = new RegExp(
   String.raw`^([ \t]{0,16}(?:export[ \t]+)?${secretName}[ \t]{1,4}=[ \t]{1,4})(?!\[redacted\])([^\s"'\x60=>][^\n]{2,})$`,
   'gim',
 );
-/** A command-line option and its value, such as `--token value`. */
+/** Matches a command-line option and its value, such as `--token value`. */
 const option = new RegExp(
   String.raw`((?:^|\s)--?[\w-]{0,60}?(?:${secretWords})\s{1,4})(?!-)[^\s"']{4,}`,
   'gi',
 );
 
-/** Cheap check: most texts contain no secret-sounding word, so the patterns below are skipped. */
+/** Matches any secret-sounding word. Most texts have none, so the more expensive patterns are skipped. */
 const anyName = new RegExp(secretWords, 'i');
 
-/** Redacts everything that looks like a credential. Takes time linear in the length of the text. */
+/** Redacts everything that looks like a credential, in time linear in the length of the text. */
 export function redactText(text: string): string {
   let shown = text.replace(credential, redacted);
   for (const pattern of introducedCredentials) shown = shown.replace(pattern, `$1${redacted}`);
@@ -189,8 +189,8 @@ export function redactText(text: string): string {
 }
 
 /**
- * Whether an assigned value is a secret. In `NAME=value` every value is. With spaces around `=` it may be code,
- * and after a colon it may be prose, so an unquoted value there must contain a digit.
+ * True if an assigned value is a secret. In `NAME=value`, every value is. With spaces around `=` it may be code, and
+ * after a colon prose, so an unquoted value must then contain a digit.
  */
 function isSecretValue(operator: string, quoted?: string, bare?: string): boolean {
   if (quoted !== undefined) return !isPlaceholder(quoted);
@@ -200,10 +200,10 @@ function isSecretValue(operator: string, quoted?: string, bare?: string): boolea
   return bare.length >= 6 && /\d/.test(bare) && !isPlaceholder(bare);
 }
 
-/** The forms in which a known secret may appear: plain, by line, JSON-escaped, percent-encoded and in base64. */
+/** Returns the forms in which a known secret may appear: plain, by line, JSON-escaped, percent-encoded and base64. */
 function encodingsOf(value: string): readonly string[] {
   const lines = value.includes('\n') ? value.split(/\r?\n/).map(line => line.trim()) : [];
-  // The credential itself follows a scheme such as "Bearer" or "Basic".
+  // The credential follows a scheme such as "Bearer" or "Basic".
   const words = /^\S+ \S+$/.test(value) ? value.split(' ') : [];
   const parts = [value, value.trim(), ...words, ...lines].flatMap(form => [
     form,
@@ -213,7 +213,7 @@ function encodingsOf(value: string): readonly string[] {
   return [...parts, ...base64Of(value), ...(value === value.trim() ? [] : base64Of(value.trim()))];
 }
 
-/** Percent-encoded by encodeURIComponent, by stricter encoders, and as form data. */
+/** Returns a text percent-encoded by encodeURIComponent, by stricter encoders, and as form data. */
 function percentEncoded(text: string): readonly string[] {
   if (!text.isWellFormed()) return [];
   const plain = encodeURIComponent(text);
@@ -225,14 +225,14 @@ function percentEncoded(text: string): readonly string[] {
 }
 
 /**
- * The base64 characters that depend on this text alone, for its three possible offsets in a group of three bytes; in
- * both alphabets of RFC 4648 and percent-encoded.
+ * Returns the base64 characters that depend on this text alone, for each of its three possible offsets in a group of
+ * three bytes, in both alphabets of RFC 4648, and percent-encoded.
  */
 function base64Of(text: string): readonly string[] {
   const bytes = Buffer.from(text);
   const fragments = [0, 1, 2].map(before => {
     const encoded = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64url');
-    // Some bits of the first and last character belong to the surrounding bytes.
+    // The first and last character also contain bits of the surrounding bytes.
     const first = Math.ceil((before * 8) / 6);
     const last = Math.floor(((before + bytes.length) * 8) / 6);
     return encoded.slice(first, last);

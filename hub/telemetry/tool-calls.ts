@@ -1,6 +1,6 @@
 import type { MetricFamily } from './exposition.ts';
 
-/** A call as labels need it. */
+/** Members of a call that are used as labels. */
 type LabelledCall = {
   readonly method: string;
   readonly server: string | undefined;
@@ -8,16 +8,16 @@ type LabelledCall = {
   readonly outcome: string;
 };
 
-/** Bound for the series of tools. Calls beyond it count under `other`: clients choose names of tools. */
+/** Maximum number of series of tools. Further calls count under `other`, as clients choose tool names. */
 export const maxToolSeries = 1_000;
 
-/** Label of the series that counts the tools without a series of their own. */
+/** Label value of the series for all tools without series of their own. */
 const other = 'other';
 
-/** Names of tools (MCP 2025-11-25, server/tools). Others get no label of their own. */
+/** Matches tool names (MCP 2025-11-25, server/tools). Other names are counted as `other`. */
 const toolName = /^[\w./-]{1,128}$/;
 
-/** The tool of a call, as a label; undefined if it is no call of a tool at a server. */
+/** Returns the tool of a call as a label; undefined if the call is not one of a tool at a server. */
 export const toolOf = ({ method, server, name }: LabelledCall): string | undefined =>
   method !== 'tools/call' || server === undefined || name === undefined
     ? undefined
@@ -33,7 +33,7 @@ type Cell = {
   count: number;
 };
 
-/** Counts calls of tools by client, server, tool and outcome. */
+/** Counts tool calls by client, server, tool and outcome. */
 export function createToolCalls() {
   const cells = new Map<string, Cell>();
   let last: Cell | undefined;
@@ -48,7 +48,7 @@ export function createToolCalls() {
   }
 
   return {
-    /** `client` is the policy name of the principal. */
+    /** Counts a call. `client` is the policy name of the principal. */
     record(call: LabelledCall, client: string): void {
       if (last && isOf(last, call, client)) {
         last.count++;
@@ -65,7 +65,7 @@ export function createToolCalls() {
       type: 'counter',
       samples: Array.from(cells.values(), ({ count, ...labels }) => ({ labels, value: count })),
     }),
-    /** Drops the series of servers that are gone. */
+    /** Drops the series of servers that are not in the set. */
     keep(servers: ReadonlySet<string>): void {
       for (const [key, { server }] of cells)
         if (server !== other && !servers.has(server)) cells.delete(key);
@@ -74,7 +74,7 @@ export function createToolCalls() {
   };
 }
 
-/** Consecutive calls are mostly of one cell. */
+/** True if a call belongs to this counter, as consecutive calls usually share one. */
 const isOf = (cell: Cell, { method, server, name, outcome }: LabelledCall, client: string) =>
   cell.tool === name &&
   cell.client === client &&

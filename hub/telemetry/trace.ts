@@ -1,30 +1,30 @@
-/** Trace context of one client request, and when it was sent to a server. */
+/** Trace context of a client request, and when the request was sent to a server. */
 export type Trace = {
-  /** 32 hexadecimal digits. */
+  /** Trace id: 32 hexadecimal digits. */
   readonly traceId: string;
-  /** The client's span, 16 hexadecimal digits. Undefined if the trace begins at the hub. */
+  /** Id of the client's span: 16 hexadecimal digits. Undefined if the trace starts at the hub. */
   readonly parentId: string | undefined;
   /** The `traceparent` header of the HTTP request, if the message itself names another parent. */
   readonly linked: Traceparent | undefined;
   /** Span ids of the hub's SERVER span and of its CLIENT span for the call to a server. */
   readonly serverSpanId: string;
   readonly clientSpanId: string;
-  /** The `traceparent` sent to the server, with the CLIENT span as parent. */
+  /** The `traceparent` sent to the server. Its parent is the CLIENT span. */
   readonly traceparent: string;
   readonly isSampled: boolean;
   /** The client's request id, as JSON text. */
   readonly requestId: string;
   readonly protocolVersion: string | undefined;
-  /** When the request arrived and when it was first sent to a server, in ms on the monotonic clock. */
+  /** When the request arrived, and when it was first sent to a server, in ms on the monotonic clock. */
   readonly beganMs: number;
   sentMs: number | undefined;
-  /** The code of the JSON-RPC error in the answer. Undefined for a result. */
+  /** Code of the JSON-RPC error in the response. Undefined for a result. */
   rpcCode: number | undefined;
 };
 
-/** The trace-related parts of a request, taken where the request is read. */
+/** Members of a request for its trace, collected where the request is parsed. */
 type TracedRequest = Pick<Trace, 'requestId' | 'protocolVersion' | 'beganMs'> & {
-  /** The `traceparent` in `params._meta`, and the one in the HTTP headers. */
+  /** The `traceparent` in `params._meta`. `httpTraceparent` is that of the HTTP headers. */
   readonly traceparent: string | undefined;
   readonly httpTraceparent: string | undefined;
 };
@@ -32,16 +32,16 @@ type TracedRequest = Pick<Trace, 'requestId' | 'protocolVersion' | 'beganMs'> & 
 /** Creates the trace context of a request. */
 export type Tracer = (request: TracedRequest) => Trace;
 
-/** The used parts of a W3C Trace Context `traceparent`. */
+/** Parsed members of a W3C Trace Context `traceparent`. */
 type Traceparent = Readonly<NonNullable<ReturnType<typeof parseTraceparent>>>;
 
-/** Decides whether a trace is exported. `parent` is undefined if the trace begins at the hub. */
+/** Returns true if a trace is exported. `parent` is undefined if the trace starts at the hub. */
 export type Sampling = (traceId: string, parent: Traceparent | undefined) => boolean;
 
 const traceparentPattern =
   /^(?!ff)([\da-f]{2})-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-([\da-f]{2})(-.*)?$/;
 
-/** Undefined for an invalid `traceparent`: the request then begins a new trace. */
+/** Parses a `traceparent`; undefined if it is invalid: the request then starts a new trace. */
 function parseTraceparent(text: string | undefined) {
   const [, version, traceId, spanId, flags = '', more] = traceparentPattern.exec(text ?? '') ?? [];
   if (traceId === undefined || spanId === undefined) return undefined;
@@ -49,7 +49,7 @@ function parseTraceparent(text: string | undefined) {
   return { traceId, spanId, isSampled: (parseInt(flags, 16) & 1) === 1 };
 }
 
-/** Creates a source of random hexadecimal ids, which draws random bytes in blocks of 4 KB. */
+/** Creates a generator of random hexadecimal ids, which fetches random bytes in blocks of 4 KB. */
 export function createHex(fill: (bytes: Buffer) => void): (bytes: number) => string {
   const pool = Buffer.alloc(4096);
   let at = pool.length;
@@ -63,7 +63,7 @@ export function createHex(fill: (bytes: Buffer) => void): (bytes: number) => str
   };
 }
 
-/** Creates a tracer. `hex(n)` must return n random bytes as hexadecimal digits. */
+/** Creates a tracer. `hex(n)` returns n random bytes as hexadecimal digits. */
 export function createTracer(sampling: Sampling, hex: (bytes: number) => string): Tracer {
   return ({ traceparent, httpTraceparent, requestId, protocolVersion, beganMs }) => {
     const fromMessage = parseTraceparent(traceparent);

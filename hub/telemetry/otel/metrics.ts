@@ -17,15 +17,15 @@ type Needs = {
   readonly clock: { now(): number };
 };
 
-/** Bucket bounds in seconds: those of the semantic conventions, and finer ones for the time that the hub takes. */
+/** Upper bounds of the buckets in seconds: those of the semantic conventions, and finer ones for the hub's own time. */
 const bounds = [
   0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10,
   30, 60, 120, 300,
 ];
 
 /**
- * Above this many kinds of requests, new ones are counted without principal and tool, and above twice as many as
- * `_OTHER`: clients choose methods and names.
+ * Maximum number of label sets with principal and tool. Further requests are counted without both, and above twice as
+ * many sets as `_OTHER`: clients choose methods and names.
  */
 const maxKinds = 1_000;
 
@@ -81,7 +81,7 @@ export function createOperations() {
   });
 
   return {
-    /** Allocates only for the first request of a kind. */
+    /** Records a request. Allocates only for the first request with the same labels. */
     record: (operation: MeasuredCall, principal: string): void => {
       const { served, sent } = kindOf(operation, principal);
       addTime(served, operation.tookMs / 1000, bounds);
@@ -97,7 +97,7 @@ const labelsOf = (method: string, server: string | undefined, outcome: string): 
   ...(outcome !== 'ok' && { 'error.type': outcome === 'error' ? '_OTHER' : outcome }),
 });
 
-/** Adapts the hub's metric families to OpenTelemetry. Its enums are written as numbers, to not load the package here. */
+/** Converts the hub's metrics to OpenTelemetry. Enum values are numbers, so that the package is not loaded here. */
 export function createMetricProducer(
   families: () => Promise<readonly MetricFamily[]>,
   { resource, scope, clock }: Needs,
@@ -148,6 +148,6 @@ function metricOf(
     : { ...base, dataPointType: dataPointTypes.gauge, dataPoints };
 }
 
-/** The unit in UCUM notation, as OpenTelemetry requires. */
+/** Returns the unit of a metric in UCUM notation, as OpenTelemetry requires. */
 const unitOf = (name: string) =>
   /duration|seconds/.test(name) ? 's' : /bytes/.test(name) ? 'By' : '';

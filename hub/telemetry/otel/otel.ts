@@ -8,13 +8,13 @@ import { type FinishedCall, createSpans } from './spans.ts';
 
 /** Endpoints and settings of the OTLP export. */
 export type OtlpOptions = {
-  /** Undefined if no traces are sent. */
+  /** Endpoint for traces; undefined if traces are not sent. */
   readonly tracesUrl: string | undefined;
-  /** Undefined if no metrics are sent. */
+  /** Endpoint for metrics; undefined if metrics are not sent. */
   readonly metricsUrl: string | undefined;
   readonly headers: Readonly<Record<string, string>>;
   readonly timeoutMs: number;
-  /** Interval between metric exports, and how long spans are batched. */
+  /** Interval of metric exports, in milliseconds. `gatherMs`: how long spans are batched. */
   readonly intervalMs: number;
   readonly gatherMs: number;
   readonly sampler: {
@@ -30,19 +30,19 @@ export type OtlpNeeds = {
   readonly log: Log;
   /** Fills the buffer with random bytes. */
   readonly fill: (bytes: Buffer) => void;
-  /** Reads all metric families of the hub. */
+  /** Returns all metrics of the hub. */
   readonly families: () => Promise<readonly MetricFamily[]>;
   readonly redaction: Redaction;
-  /** The version of the hub. */
+  /** Version of the hub. */
   readonly version: string;
 };
 
-/** How long a stopping hub waits for the last export, in ms. */
+/** Time that a stopping hub waits for the last export, in ms. */
 const stopMs = 2_000;
 /** Minimum interval between warnings about the export, in ms. */
 const warningIntervalMs = 60_000;
 
-/** Creates the OTLP exporter and loads its packages. A slow or failing endpoint never blocks or ends the hub. */
+/** Creates the OTLP exporter and imports its packages. A slow or failing endpoint never blocks or stops the hub. */
 export async function createOtlpExporter(options: OtlpOptions, needs: OtlpNeeds) {
   const { clock, log } = needs;
   const [api, core, { resourceFromAttributes }] = await Promise.all([
@@ -120,9 +120,9 @@ export async function createOtlpExporter(options: OtlpOptions, needs: OtlpNeeds)
   }
 
   return {
-    /** Undefined if no traces are sent. */
+    /** Undefined if traces are not sent. */
     tracer: spans?.tracer,
-    /** Records an answered request. `principal` is a policy name. Returns at once: spans wait in a bounded queue. */
+    /** Records an answered request. `principal` is a policy name. Returns at once: spans wait in a limited queue. */
     record(call: FinishedCall, principal: string): void {
       spans?.record(call, principal);
       meters?.record(call, principal);

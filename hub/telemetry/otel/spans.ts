@@ -5,7 +5,7 @@ import type { MeasuredCall } from '../metrics.ts';
 import type { Redaction } from '../redact.ts';
 import type { Trace } from '../trace.ts';
 
-/** The parts of an answered request that spans use. Arguments and results are not among them. */
+/** Members of an answered request that spans use. They exclude arguments and results. */
 export type FinishedCall = MeasuredCall & {
   readonly session: string;
   readonly client: string | undefined;
@@ -18,25 +18,26 @@ type Needs = {
   readonly redaction: Redaction;
 };
 
-/** Values of OpenTelemetry's enums, as numbers: importing the enums would load the package. */
+/** Values of OpenTelemetry's enums as numbers, as importing the enums would load the package. */
 const serverKind = 1;
 const clientKind = 2;
 const unset = { code: 0 } as const;
 const failure = { code: 2 } as const;
 
-/** Bound of the cache of redacted names, which is cleared when full. */
+/** Maximum number of cached redacted names. The cache is cleared when full. */
 const maxNames = 1_000;
 
 /**
- * Creates the spans of a finished request: kind SERVER and, if a server had it, kind CLIENT. Their ids were assigned
- * when it arrived, so the hot path creates no spans. Attributes follow the semantic conventions for MCP.
+ * Creates a function that emits the spans of a finished request: one of kind SERVER and, if a server had the request,
+ * one of kind CLIENT. Their ids were assigned on arrival, so the hot path creates no spans. Attributes follow the
+ * semantic conventions for MCP.
  */
 export function createSpans(
   emit: (span: ReadableSpan) => void,
   { resource, scope, redaction }: Needs,
 ) {
   const names = new Map<string, string>();
-  /** Redacts a name that a client chose, with a cache. */
+  /** Redacts a name that a client chose. Caches the results. */
   function redacted(name: string): string {
     let text = names.get(name);
     if (text === undefined) {
@@ -120,14 +121,14 @@ export function createSpans(
   };
 }
 
-/** The attribute for the name in a request of this method. */
+/** Returns the attribute key for the name in a request with this method. */
 function nameKey(method: string): string {
   if (method === 'tools/call') return 'gen_ai.tool.name';
   if (method === 'prompts/get') return 'gen_ai.prompt.name';
   return method.startsWith('resources/') ? 'mcp.resource.uri' : 'agenthub.target';
 }
 
-/** Removes the quotes of a string id. Numbers have none. */
+/** Removes the quotes of a string id. Numeric ids have none. */
 const unquoted = (id: string) => (id.startsWith('"') ? id.slice(1, -1) : id);
 
 /** Converts milliseconds to seconds and nanoseconds. */
