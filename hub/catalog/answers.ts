@@ -2,26 +2,26 @@ import { hash } from 'node:crypto';
 import { isObject, tryParseJson } from '#core';
 import type { Folder, Table } from '#store';
 
-/** Maximum number of stored answers of registries. */
+/** Maximum number of stored responses of registries. */
 export const maxAnswers = 300;
 
-/** An answer of a registry. */
+/** A stored response of a registry. */
 export type StoredAnswer = {
   readonly body: unknown;
   readonly etag: string | undefined;
-  /** When the registry last said that it is current, in milliseconds since the epoch. */
+  /** When the registry last confirmed the response, in milliseconds since the epoch. */
   readonly at: number;
 };
 
 type Needs = {
-  /** Time and ETag of each answer, by URL. The oldest is dropped above `maxAnswers`. */
+  /** Time and ETag of each response, by URL. Above `maxAnswers`, the oldest is dropped. */
   readonly index: Table;
-  /** The bodies. */
+  /** Folder with the bodies of the responses. */
   readonly bodies: Folder;
   readonly maxAnswers: number;
 };
 
-/** The answers of registries on disk. */
+/** Stores responses of registries on disk. */
 export type StoredAnswers = ReturnType<typeof createStoredAnswers>;
 
 export function createStoredAnswers({ index, bodies, maxAnswers }: Needs) {
@@ -50,10 +50,10 @@ export function createStoredAnswers({ index, bodies, maxAnswers }: Needs) {
       await bodies.write(nameOf(url), JSON.stringify(body));
       await putAbout(url, about);
     },
-    /** Records that an answer is still current. */
+    /** Records that the registry has confirmed a stored response. */
     renew: async (url: string, about: Omit<StoredAnswer, 'body'>): Promise<void> =>
       void (await putAbout(url, about)),
-    /** All answers whose URLs begin with `prefix`, the newest first. */
+    /** Returns all stored responses whose URLs start with `prefix`, the newest first. */
     async all(prefix: string): Promise<readonly StoredAnswer[]> {
       const urls = (await index.entries())
         .map(([url]) => url)

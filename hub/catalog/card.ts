@@ -1,14 +1,14 @@
 import { isObject } from '#core';
 import { visible } from '#definitions';
 
-/** What the list of the catalog shows of a server. All texts are bounded and have no control characters. */
+/** A server as shown in the list of the catalog. All texts have a maximum length and no control characters. */
 export type CatalogCard = {
-  /** As the registry has it: the request for the server needs it unchanged. */
+  /** Unchanged name in the registry, as requests for the server need it. */
   readonly name: string;
   readonly title: string;
   readonly description: string;
   readonly version: string;
-  /** The owner of the namespace, such as `example.com` or `someone (GitHub)`. */
+  /** Owner of the namespace, such as `example.com` or `someone (GitHub)`. */
   readonly publisher: string;
   readonly kinds: readonly string[];
   readonly status: 'active' | 'deprecated' | 'deleted';
@@ -16,17 +16,17 @@ export type CatalogCard = {
   readonly updatedAt: string | undefined;
   readonly repository: string | undefined;
   readonly website: string | undefined;
-  /** Stars or downloads, if the registry says so. The official one does not. */
+  /** Stars or downloads, if the registry gives them. The official registry does not. */
   readonly popularity: { readonly of: 'stars' | 'downloads'; readonly count: number } | undefined;
 };
 
 const official = 'io.modelcontextprotocol.registry/official';
-/** Names of the API: one slash, and characters that need no escape but the slash. */
+/** Matches names of the registry's API: one slash, and otherwise only characters that need no escaping in URLs. */
 const namePattern = /^[a-zA-Z0-9.-]{1,150}\/[a-zA-Z0-9._-]{1,100}$/;
 const maxDescription = 300;
 const maxTitle = 100;
 
-/** The card of an item of a list, `{"server", "_meta"}`; undefined if it is none that could be requested again. */
+/** Returns the card of a list item `{"server", "_meta"}`; undefined if name or version are invalid. */
 export function cardOf(item: unknown): CatalogCard | undefined {
   const { server, _meta: meta } = isObject(item) ? item : {};
   if (!isObject(server)) return undefined;
@@ -51,7 +51,7 @@ export function cardOf(item: unknown): CatalogCard | undefined {
   };
 }
 
-/** Foreign text on one line, with codes for unseen characters. */
+/** Returns a text of a publisher on one line, with codes in place of invisible characters. */
 function textOf(value: unknown, most: number): string {
   if (typeof value !== 'string') return '';
   const line = value
@@ -83,7 +83,7 @@ function timeOf(value: unknown): string | undefined {
   return Number.isFinite(time) ? new Date(time).toISOString() : undefined;
 }
 
-/** An address that a page may link to. */
+/** Returns a URL if a page may link to it: only http and https. */
 function linkOf(value: unknown): string | undefined {
   const url = typeof value === 'string' && value.length <= 500 ? URL.parse(value) : null;
   return url?.protocol === 'https:' || url?.protocol === 'http:' ? url.href : undefined;
@@ -95,7 +95,7 @@ const popular = [
 ] as const;
 const maxDepth = 3;
 
-/** Registries besides the official one put such numbers into their own part of `_meta`. */
+/** Returns the stars or downloads in `_meta`, where registries other than the official one put them. */
 function popularityIn(meta: unknown, depth: number): CatalogCard['popularity'] {
   if (!isObject(meta) || depth > maxDepth) return undefined;
   for (const [of, pattern] of popular)

@@ -12,7 +12,7 @@ import { type CatalogCard, cardOf } from './card.ts';
 import { type CatalogSource, createRegistry } from './registry.ts';
 import { type SecretStores, keepSecrets } from './secret-values.ts';
 
-/** Servers per page. */
+/** Number of servers per page. */
 const pageSize = 30;
 const maxWords = 100;
 
@@ -28,7 +28,7 @@ export type CatalogNeeds = {
 
 type CatalogPage = {
   readonly servers: readonly CatalogCard[];
-  /** For the next page; undefined on the last one, and if the registry was not reached. */
+  /** Cursor of the next page; undefined on the last page, and if the registry was not reached. */
   readonly next: string | undefined;
   readonly source: CatalogSource;
 };
@@ -45,7 +45,7 @@ export type ServerCatalog = ReturnType<typeof createCatalog>;
 export function createCatalog(needs: CatalogNeeds) {
   const answers = createStoredAnswers({ ...needs, maxAnswers });
   const registry = createRegistry({ ...needs, answers });
-  /** Names of the secrets of requests that are not disposed, with the number of these requests. */
+  /** Secrets of requests that are not disposed yet: the number of these requests by secret name. */
   const reserved = new Map<string, number>();
 
   function reserve(name: string): Disposable {
@@ -59,7 +59,7 @@ export function createCatalog(needs: CatalogNeeds) {
     };
   }
 
-  /** Throws HUB_REQUEST_INVALID if the catalog is off. */
+  /** Returns the catalog's config. Throws HUB_REQUEST_INVALID if the catalog is off. */
   function settings(): CatalogConfig {
     const config = needs.config() ?? readCatalog(undefined);
     if (config.enabled) return config;
@@ -69,7 +69,7 @@ export function createCatalog(needs: CatalogNeeds) {
     );
   }
 
-  /** Searches what is stored of earlier answers. */
+  /** Searches stored responses. Throws the given error if there are none. */
   async function searchStored(config: CatalogConfig, words: readonly string[], error: HubError) {
     const pages = await registry.stored(config, '/v0.1/servers?');
     const cards = new Map<string, CatalogCard>();
@@ -87,7 +87,7 @@ export function createCatalog(needs: CatalogNeeds) {
     return { servers: servers.slice(0, pageSize), next: undefined, source };
   }
 
-  /** Returns a server, in a version or the newest. Rejects with HUB_NAME_UNKNOWN and HUB_REGISTRY_UNREACHABLE. */
+  /** Returns a server, by default its newest version. Rejects with HUB_NAME_UNKNOWN or HUB_REGISTRY_UNREACHABLE. */
   async function get(
     name: string,
     version: string | undefined,
@@ -102,7 +102,7 @@ export function createCatalog(needs: CatalogNeeds) {
         'HUB_NAME_UNKNOWN',
         `${config.url} has no server ${JSON.stringify(name.slice(0, 200))}${version === undefined ? '' : ` in version ${JSON.stringify(version.slice(0, 60))}`}. "agenthub search WORDS" finds names`,
       );
-    // The server.json is validated as one that a caller sends.
+    // The server.json of the registry is validated like one from a caller.
     const server = isObject(found.body) ? found.body['server'] : undefined;
     const options = await readInstallOptions(await readInstallBody({ server }));
     return { card, options, source: found.source };
@@ -110,7 +110,7 @@ export function createCatalog(needs: CatalogNeeds) {
 
   return {
     isOn: (): boolean => (needs.config() ?? readCatalog(undefined)).enabled,
-    /** Searches by words in names, titles and descriptions. Rejects with HUB_REGISTRY_UNREACHABLE without any answer. */
+    /** Searches words in names, titles and descriptions. Rejects with HUB_REGISTRY_UNREACHABLE without any data. */
     async search(
       query: string,
       cursor: string | undefined,
@@ -122,7 +122,7 @@ export function createCatalog(needs: CatalogNeeds) {
         .toLowerCase()
         .split(/\s+/)
         .filter(word => word !== '');
-      // The registry compares one text with names. The other words are compared here.
+      // The registry searches one text in names. All words are compared here.
       const longest = words.toSorted((one, other) => other.length - one.length)[0];
       const asked = new URLSearchParams({
         ...(longest !== undefined && { search: longest }),
@@ -147,9 +147,10 @@ export function createCatalog(needs: CatalogNeeds) {
     },
     get,
     /**
-     * Returns the request to install a server, and stores the secrets among its values first: the config file refers to
-     * them. `body`: as of `POST /catalog/install`. Reserves the names of these secrets until the request is disposed. Dispose it
-     * after the install: until then the config does not refer to them. Rejects with HUB_REQUEST_INVALID, and with the errors of `get`.
+     * Returns the request to install a server. First stores the secrets among its values, to which the config file will
+     * refer. `body`: as in `POST /catalog/install`. Reserves the names of the secrets until the request is disposed,
+     * which must be after the install: only then does the config refer to them. Rejects with HUB_REQUEST_INVALID, or
+     * like `get`.
      */
     async requestFor(body: unknown, signal: AbortSignal): Promise<CatalogRequest> {
       const { server, version, option: wanted, ...rest } = isObject(body) ? body : {};
@@ -171,7 +172,7 @@ export function createCatalog(needs: CatalogNeeds) {
         add: name => void undo.use(reserve(name)),
       });
       const request = await readInstallBody({ ...kept.body, server: option.server });
-      // Whoever types a secret for a server agrees that the server reads it.
+      // A user who enters a secret for a server has agreed that the server reads it.
       const confirm = [
         ...new Set([...request.confirm, ...kept.stored.map(one => `secret:${one}`)]),
       ];
@@ -185,10 +186,10 @@ export function createCatalog(needs: CatalogNeeds) {
   };
 }
 
-/** A request to install a server of the catalog. Disposed when the install is over. */
+/** A request to install a server of the catalog. Dispose it after the install. */
 type CatalogRequest = Disposable & {
   readonly request: InstallRequest;
-  /** What was asked, with references in place of the secrets. */
+  /** The caller's request, with references in place of secret values. */
   readonly body: JsonObject;
   /** Names of the secrets that were stored. */
   readonly stored: readonly string[];
@@ -212,7 +213,7 @@ function matches({ name, title, description }: CatalogCard, words: readonly stri
   return words.every(word => text.includes(word));
 }
 
-/** The option of this number, or the first that can be installed. Throws HUB_REQUEST_INVALID with the reasons. */
+/** Returns the option with this index, or the first installable one. Throws HUB_REQUEST_INVALID if there is none. */
 function chosenOf({ card, options }: CatalogServer, wanted: unknown): InstallOption {
   if (wanted !== undefined) {
     const chosen = typeof wanted === 'number' ? options[wanted] : undefined;

@@ -3,7 +3,7 @@ import type { ServerCatalog, CatalogNeeds } from './catalog.ts';
 
 export type { ServerCatalog, CatalogNeeds } from './catalog.ts';
 
-/** Creates the catalog. Its code is loaded on first use: most hubs run for weeks without it. */
+/** Creates a catalog whose code is loaded on first use, as most hubs run for weeks without it. */
 export function createLazyCatalog(needs: CatalogNeeds): ServerCatalog {
   let loaded: Promise<ServerCatalog> | undefined;
 

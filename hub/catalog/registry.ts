@@ -2,14 +2,14 @@ import type { CatalogConfig } from '#config';
 import { type Clock, HubError, createAbortScope, messageOf, readText, tryParseJson } from '#core';
 import type { StoredAnswer, StoredAnswers } from './answers.ts';
 
-/** Where an answer came from. */
+/** Where a response came from. */
 export type CatalogSource = {
   readonly url: string;
-  /** `cache`: the registry was not asked, or did not answer. */
+  /** `cache`: the registry was not queried, or did not respond. */
   readonly from: 'registry' | 'cache';
-  /** When the registry gave the answer, in milliseconds since the epoch. */
+  /** When the registry gave the response, in milliseconds since the epoch. */
   readonly at: number;
-  /** Why the registry was not reached; undefined if it was, or was not asked. */
+  /** Why the registry could not be reached; undefined if it responded or was not queried. */
   readonly problem: string | undefined;
 };
 
@@ -21,14 +21,14 @@ type Needs = {
 };
 
 const timeoutMs = 10_000;
-/** Maximum size of an answer in bytes. A page of a hundred servers has a few hundred kilobytes. */
+/** Maximum size of a response in bytes. A page of a hundred servers has a few hundred kilobytes. */
 const maxBytes = 4 * 2 ** 20;
 
 export function createRegistry({ clock, fetch, answers, version }: Needs) {
   async function ask(url: string, known: StoredAnswer | undefined, caller: AbortSignal) {
     using timed = createAbortScope([caller], { clock, limitMs: timeoutMs });
     const response = await fetch(url, {
-      // A redirect could lead to an address that nobody configured.
+      // A redirect could lead to an address that is not configured.
       redirect: 'error',
       signal: timed.signal,
       headers: {
@@ -41,7 +41,7 @@ export function createRegistry({ clock, fetch, answers, version }: Needs) {
     return { status: response.status, etag: response.headers.get('etag') ?? undefined, text };
   }
 
-  /** Stores and returns the new answer. Undefined: the registry has nothing there. Throws Error if it fails. */
+  /** Queries the registry, and stores and returns the response; undefined for 404. Throws Error if this fails. */
   async function refresh(
     url: string,
     known: StoredAnswer | undefined,
@@ -64,8 +64,9 @@ export function createRegistry({ clock, fetch, answers, version }: Needs) {
 
   return {
     /**
-     * Returns the answer for a path, from the cache if that is young enough or the registry cannot be reached; undefined
-     * if the registry has nothing there. Rejects with HUB_REGISTRY_UNREACHABLE if there is no answer at all.
+     * Returns the response for a path: from the cache if that is recent enough or the registry cannot be reached.
+     * Undefined if the registry has nothing there. Rejects with HUB_REGISTRY_UNREACHABLE if there is no response at
+     * all.
      */
     async get(
       { url: base, maxAgeMs }: CatalogConfig,
@@ -96,12 +97,12 @@ export function createRegistry({ clock, fetch, answers, version }: Needs) {
         );
       }
     },
-    /** All stored answers below a path, the newest first. */
+    /** Returns all stored responses below a path, the newest first. */
     stored: async ({ url }: CatalogConfig, path: string) => await answers.all(`${url}${path}`),
   };
 }
 
-/** The message of fetch is "fetch failed"; its cause says why. */
+/** Returns the reason of a failed request. Errors of fetch say only "fetch failed"; the reason is in their cause. */
 function problemOf(error: unknown): string {
   const cause = error instanceof Error ? error.cause : undefined;
   return messageOf(cause instanceof Error ? cause : error).slice(0, 300);

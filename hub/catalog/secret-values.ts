@@ -3,13 +3,13 @@ import type { FormField, InstallOption } from '#installs';
 
 /** Where secrets are stored. */
 export type SecretStores = {
-  /** Stores the value of a secret of this name. */
+  /** Stores a secret's value under a name. */
   readonly set: (name: string, value: string) => Promise<unknown>;
-  /** References to secrets in the config. Undefined if there are none. */
+  /** Returns the references to secrets in the config; undefined if there are none. */
   readonly uses: () => readonly { readonly secret: string }[] | undefined;
 };
 
-/** Names of the secrets of unfinished installs. */
+/** Names of secrets that unfinished installs use. */
 type ReservedNames = {
   readonly has: (name: string) => boolean;
   readonly add: (name: string) => void;
@@ -20,8 +20,9 @@ const maxName = 128;
 
 /**
  * Stores the values of fields that the publisher marks as secret, and returns the body with references in their place.
- * A value that already refers to a secret or to a variable stays. Stores secrets under names that no server uses and no
- * other install has reserved, and reserves them, as well as those that are referred to. Rejects with HUB_REQUEST_INVALID.
+ * A value that already refers to a secret or variable stays. Each secret gets a name that no server uses and no other
+ * install has reserved. Reserves these names, and those of secrets that values refer to. Rejects with
+ * HUB_REQUEST_INVALID.
  */
 export async function keepSecrets(
   { fields, server }: InstallOption,
@@ -31,7 +32,7 @@ export async function keepSecrets(
 ): Promise<{ readonly body: JsonObject; readonly stored: readonly string[] }> {
   const kept = new Map<string, unknown>(Object.entries(body));
   const stored: string[] = [];
-  // Asked for each name: another install may end meanwhile, and its server uses its secrets from then on.
+  // Read again for each name: another install may end meanwhile, and its server then uses its secrets.
   const isTaken = (name: string) =>
     reserved.has(name) || (secrets.uses()?.some(({ secret }) => secret === name) ?? false);
   for (const field of fields.filter(({ isSecret }) => isSecret)) {
@@ -58,7 +59,7 @@ const nameIn = (body: { readonly [key: string]: unknown }, registered: string) =
     ? body['name']
     : registered.slice(registered.lastIndexOf('/') + 1);
 
-/** `github` and `API_KEY` become `GITHUB_API_KEY`; a key that begins with the name stays. */
+/** Names a secret: `GITHUB_API_KEY` for `github` and `API_KEY`. A key with the server's name as prefix is kept. */
 function secretNameFor(server: string, { path }: Pick<FormField, 'path'>): string {
   const upper = (text: string) =>
     text
@@ -71,7 +72,7 @@ function secretNameFor(server: string, { path }: Pick<FormField, 'path'>): strin
   return (name || 'SECRET').slice(0, maxName);
 }
 
-/** The name if it is free, else the name with the first free number, such as `TOKEN_2`. */
+/** Returns the name if it is free; otherwise the name with the first free number, such as `TOKEN_2`. */
 function freeName(name: string, isTaken: (name: string) => boolean): string {
   let free = name;
   for (let number = 2; isTaken(free); number++) {
