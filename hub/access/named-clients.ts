@@ -78,7 +78,7 @@ export async function openNamedClients(options: NamedClientsOptions, needs: Name
     };
   }
 
-  /** Returns why a login cannot have this client name; undefined if it can. `client`: SHA-256 of its id, in hex. */
+  /** Returns why a login cannot have this name; undefined if it can. `client`: SHA-256 of the client id, in hex. */
   function whyNotByLogin(name: string, client: string): string | undefined {
     const why = whyNoClientName(name);
     if (why !== undefined) return why;
@@ -150,7 +150,7 @@ export async function openNamedClients(options: NamedClientsOptions, needs: Name
       apply();
       return result();
     });
-    last = done.catch(() => undefined); // The caller reports it.
+    last = done.catch(() => undefined); // The caller of `change` gets the error.
     return done;
   }
 

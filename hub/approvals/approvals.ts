@@ -141,7 +141,7 @@ export function createApprovals(options: () => ApprovalsConfig, needs: ApprovalN
     );
   }
 
-  /** See `admit` in the returned object. */
+  /** Returns a person's earlier decision about a call. See `admit` in the returned object. */
   async function admit(call: ConfirmedCall): Promise<'approved' | 'denied' | undefined> {
     expire();
     if (standing.admits(call)) return 'approved';
@@ -207,7 +207,7 @@ export function createApprovals(options: () => ApprovalsConfig, needs: ApprovalN
     admit,
     /**
      * Adds a call that waits for a decision. With `isShared`, returns an equal waiting call instead, if there is one.
-     * Throws HUB_APPROVALS_FULL.
+     * Rejects with HUB_APPROVALS_FULL.
      */
     async ask({ args, ...call }: AskedCall, isShared: boolean): Promise<Approval> {
       const same = isShared ? open.of(call).find(one => one.state.kind === 'pending') : undefined;

@@ -27,8 +27,8 @@ export type BuiltinContext = {
   /** Sends a progress notification if the client requested progress. */
   readonly progress: (message: string) => void;
   /**
-   * Asks the client's user; undefined if the client cannot. Do not catch its rejection, and change nothing before it:
-   * the call of a stateless client ends here, and is repeated with the answer.
+   * Asks the client's user. Resolves with undefined if the client cannot. Do not catch its rejection, and change
+   * nothing before it: the call of a stateless client ends here, and is repeated with the answer.
    */
   readonly elicit: (question: ElicitationQuestion) => Promise<ElicitationAnswer | undefined>;
 };

@@ -69,7 +69,7 @@ export function createCatalog(needs: CatalogNeeds) {
     );
   }
 
-  /** Searches stored responses. Throws the given error if there are none. */
+  /** Searches stored responses. Rejects with the given error if there are none. */
   async function searchStored(config: CatalogConfig, words: readonly string[], error: HubError) {
     const pages = await registry.stored(config, '/v0.1/servers?');
     const cards = new Map<string, CatalogCard>();

@@ -41,7 +41,7 @@ export function createRegistry({ clock, fetch, answers, version }: Needs) {
     return { status: response.status, etag: response.headers.get('etag') ?? undefined, text };
   }
 
-  /** Queries the registry, and stores and returns the response; undefined for 404. Throws Error if this fails. */
+  /** Queries the registry, and stores and returns the response; undefined for 404. Rejects with Error if this fails. */
   async function refresh(
     url: string,
     known: StoredAnswer | undefined,

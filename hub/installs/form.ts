@@ -43,7 +43,7 @@ export function installOptionsOf(server: ServerJson): readonly InstallOption[] {
     ...packages.map((one): InstallOption => ({
       kind: kindOf(one.registryType),
       what: packageText(one),
-      // Assumed as granted here, as only the user can grant folders and a network.
+      // The user has not been asked for folders and a network yet, so both count as given.
       refusal: refusalOf(one, { rest: { mounts: [], network: 'none' } }),
       fields: fieldsOfPackage(one),
       wants: wantsOf(one),

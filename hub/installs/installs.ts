@@ -232,7 +232,7 @@ export function createInstalls(needs: InstallsNeeds) {
      */
     remove: (name: string, { purge }: { readonly purge: boolean }): Promise<JsonObject> =>
       run(name, () => removeServer(name, purge, places, othersThan, { ...needs, log })),
-    /** Returns the configs of running installs that may already have created something. */
+    /** Returns the configs of running installs that may already have created images, volumes or folders. */
     installing: (): readonly ServerConfig[] => [...begun],
     async start(): Promise<void> {
       if (!ending.signal.aborted) cleared = run(undefined, () => unfinished.clear());

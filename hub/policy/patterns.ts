@@ -4,7 +4,7 @@ export type Matches = (text: string) => boolean;
 /** `*` in a pattern matches any number of characters, also none. All other characters match themselves. */
 const isPattern = (text: string): boolean => text.includes('*');
 
-/** Compiles patterns. The time of a match is linear in the length of the text, whatever the pattern. */
+/** Compiles patterns without backtracking: the time of a match grows only with the length of the text. */
 export function compilePatterns(patterns: readonly string[]): Matches {
   if (patterns.includes('*')) return () => true;
   const literals = new Set(patterns.filter(pattern => !isPattern(pattern)));

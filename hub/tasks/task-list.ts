@@ -54,7 +54,7 @@ export function createTaskList({ clock, store, runnerOf }: Needs) {
   const activeIn = (root: string) =>
     [...tasks.values()].find(task => task.state.repository === root && !hasEnded(task));
 
-  /** Throws if the repository has an unfinished task, or the id belongs to a task of another repository. */
+  /** Throws HUB_TASK_EXISTS for a second unfinished task in a repository, and for an id that another task has. */
   function requireFree(root: string, id: string): void {
     const active = activeIn(root)?.state;
     if (active && active.contract.task_id.toLowerCase() !== id.toLowerCase())

@@ -35,8 +35,8 @@ export async function worktreeOf(
 }
 
 /**
- * Throws HUB_TASK_STATE if the branch is not at the task's last commit: the next phase would discard commits of another
- * hub or a person.
+ * Rejects with HUB_TASK_STATE if the branch is not at the task's last commit: the next phase would discard commits of
+ * another hub or a person.
  */
 export async function requireUnmoved(
   task: TaskState,

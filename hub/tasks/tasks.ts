@@ -260,7 +260,7 @@ export function createTasks(options: TasksOptions, needs: TasksNeeds): TaskPipel
     events,
   };
 
-  /** Throws if the repository has a contract of an unknown task: it may be a person's work, so it stays. */
+  /** Rejects if the repository has a contract of an unknown task: it may be a person's work, so it stays. */
   async function refuseOther(repository: Repository): Promise<void> {
     const found = await readContract(repository, neverAborted).catch(() => undefined); // An unreadable contract is refused as well.
     const known = found && tasks.find(found.task_id);

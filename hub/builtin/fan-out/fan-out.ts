@@ -119,7 +119,7 @@ export function createFanOutServer({ configs, changed, clock, log }: FanOutNeeds
   };
 }
 
-/** Returns the tools of servers by public name, without fan-out tools and tools held for approval. */
+/** Returns the tools of servers by public name, without fan-out tools and tools that wait for approval. */
 function offeredBy(
   { shownTools }: FanOutRouter,
   own: ReadonlySet<string>,
