@@ -37,7 +37,7 @@ const maxTold = 10_000;
 export function createDefinitions(file: string, { clock, log, record }: Needs) {
   const changed = createEmitter<readonly string[]>();
   let lock: Lock = new Map();
-  /** Why the lock file cannot be used. */
+  /** Why the lock file is not used. `isKnown`: true if its content was read before. */
   let fault: HubError | undefined;
   let isKnown = false;
   /** Changes that are not written to the file yet. */
