@@ -17,8 +17,8 @@ export type AuditedCall = {
 };
 
 /**
- * The members of a call's line as bytes, up to the hash of the arguments. Calls with the same client, name and outcome
- * share it. Its session and time are those of the last line that was written with it.
+ * The members of a call's line as bytes, up to the hash of the arguments. Calls that differ only in session, time and
+ * arguments share it. Its session and time are those of the last line that was written with it.
  */
 export type LineTemplate = {
   bytes: Buffer;

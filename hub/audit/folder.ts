@@ -50,7 +50,7 @@ const lineFeed = 0x0a;
 /** Upper bound for the size of a line or a block, in bytes. */
 const maxLineBytes = 64 * 1024;
 
-/** What is known from the end of a log file. */
+/** Result of reading the end of a log file. */
 type Tail = {
   /** Position of the last complete line; undefined if the file has none. */
   readonly last: Position | undefined;
