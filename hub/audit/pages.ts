@@ -33,7 +33,7 @@ const maxPageBytes = 256 * 1024;
 const maxBlockBytes = 32 * 1024;
 /** Maximum number of bytes that a page adds to a line: `seq`, `previous`, braces and the line feed. */
 const maxOwnBytes = 120;
-/** Number of lines at the start of a page with a block each: at low rates, a check can name the changed line. */
+/** Number of lines at the start of a page with a block each: at usual rates, a check can name the changed line. */
 const singleLines = 16;
 /** Maximum number of written pages kept for reuse. More would burden the garbage collector. */
 const maxSpares = 8;
