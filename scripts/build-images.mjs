@@ -1,5 +1,5 @@
-// Bundles the programs of images/agent and images/ollama-mcp into one file each, which starts in a fifth of the time.
-// Run by prepare.mjs for the clone, and before `npm pack`.
+// Bundles the programs of images/agent and images/ollama-mcp into one file each, which starts five times as fast. Run
+// by prepare.mjs in a clone, and before `npm pack`.
 import { createHash } from 'node:crypto';
 import { readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -7,7 +7,7 @@ import { rolldown } from 'rolldown';
 
 const root = path.dirname(import.meta.dirname);
 
-/** `shared`: folders of the hub whose code is in the bundle too. */
+/** Programs to bundle. `shared`: folders of the hub from which the bundle may contain code. */
 const programs = [
   { folder: 'images/agent', output: 'agent.mjs', shared: [] },
   {
@@ -17,7 +17,10 @@ const programs = [
   },
 ];
 
-/** Packages of which the programs use nothing: model providers, because the hub has the models, exporters and validators. */
+/**
+ * Packages that are imported but not used, and replaced by stubs: model providers, because the hub provides the models,
+ * exporters and validators.
+ */
 const unused =
   /^(@aws-sdk\/|@smithy\/|openai|@anthropic-ai\/|@google\/genai|@ai-sdk\/|@a2a-js\/|express|ajv(-formats)?($|\/)|@opentelemetry\/(sdk|exporter|resources))/;
 const stub =
@@ -61,7 +64,7 @@ async function build({ folder, output, shared }) {
   }
 }
 
-/** The digest of the sources and of the versions of all packages. It is the first line of a bundle. */
+/** Returns a digest of the sources, package-lock.json and this script. It is the first line of a bundle. */
 function digestOf(folders) {
   const files = folders.flatMap(folder =>
     readdirSync(path.join(root, folder), { recursive: true, withFileTypes: true })

@@ -1,5 +1,5 @@
-// Makes dist/: the hub as few files of JavaScript. A start links them in less time than the sources, and they run under
-// node_modules, where Node strips no types. Run by prepare.mjs for the clone, and before `npm pack`.
+// Builds dist/: the hub bundled into a few JavaScript files. They load faster than the sources, and run under
+// node_modules, where Node strips no types. Run by prepare.mjs in a clone, and before `npm pack`.
 import {
   globSync,
   mkdirSync,
@@ -22,7 +22,9 @@ const record = path.basename(recordOf(root));
 const ignore = '.npmignore';
 /** Packages that consist of many small files and are loaded at every start. All others are loaded from node_modules. */
 const bundled = ['jsonc-parser', 'zod'];
-/** Number of builds whose files are kept: a running hub loads some of its files on first use, even after later builds. */
+/**
+ * Number of builds whose files are kept: a running hub loads some of its files on first use, even after later builds.
+ */
 const keptBuilds = 10;
 const draftPrefix = '.draft-';
 const maxDraftMs = 60 * 60_000;
@@ -30,12 +32,12 @@ const maxDraftMs = 60 * 60_000;
 mkdirSync(dist, { recursive: true });
 const draft = mkdtempSync(path.join(dist, draftPrefix));
 try {
-  // Before the sources are read: a file that is saved during the build is not in it.
+  // Read the times before the sources: a file that is saved during the build then makes the build out of date.
   const sources = timesOf(root, sourcesOf(root));
   const files = { ...assets(), ...licences(), ...(await chunks()) };
   const names = Object.keys(files);
   const builds = [names, ...earlierBuilds(names)].slice(0, keptBuilds);
-  // npm packs neither other builds nor the record.
+  // npm must pack neither the files of other builds nor the record.
   files[ignore] = ['/*', ...topsOf(names).map(name => `!/${name}`), ''].join('\n');
   for (const [name, content] of Object.entries(files)) put(name, content);
   put(record, JSON.stringify({ sources, output: timesOf(dist, names), builds }));
@@ -44,7 +46,10 @@ try {
   rmSync(draft, { recursive: true, force: true });
 }
 
-/** The code by file names. The names contain hashes of the content, except that of the entry, which comes last. */
+/**
+ * Resolves with the code by file name. File names contain a hash of the content, except that of the entry, which is the
+ * last one.
+ */
 async function chunks() {
   const manifest = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
   const { dependencies, optionalDependencies } = manifest;
@@ -55,7 +60,7 @@ async function chunks() {
     cwd: root,
     input: path.join(root, 'hub', 'main.ts'),
     platform: 'node',
-    // jsonc-parser has a UMD build as 'main', whose parts cannot be found in a bundle.
+    // The "main" of jsonc-parser is a UMD build, whose requires cannot be resolved in a bundle.
     resolve: { mainFields: ['module', 'main'] },
     tsconfig: false,
     external: id => id.startsWith('node:') || external.includes(packageOf(id)),
@@ -70,7 +75,7 @@ async function chunks() {
     const packages = moduleIds.map(id => id.split(/[\\/]node_modules[\\/]/)[1]).filter(Boolean);
     const foreign = packages.find(inside => !bundled.includes(packageOf(inside)));
     if (foreign) throw new Error(`${foreign} would be bundled, and is no dependency`);
-    // The entry runs until the hub ends: a file that imports it would wait for that.
+    // The entry runs until the hub ends: a chunk that imports the entry would wait until then.
     if (imports.includes(entry)) throw new Error(`${fileName} imports ${entry}`);
   }
   return Object.fromEntries(
@@ -79,8 +84,8 @@ async function chunks() {
 }
 
 /**
- * The code with escapes for characters outside of Latin-1, which occur only in strings and regular expressions. V8 keeps
- * each source in memory, and one such character makes it use two bytes for every character of the file.
+ * Escapes characters outside Latin-1, which occur only in strings and regular expressions. V8 keeps each source in
+ * memory, and uses two bytes for every character of a file that contains one outside Latin-1.
  */
 function latin1Of(code) {
   return code.replaceAll(
@@ -89,7 +94,10 @@ function latin1Of(code) {
   );
 }
 
-/** The files that pages load, and the prompts of tasks. They are beside the code, which looks for them there. */
+/**
+ * Returns the assets of pages and the prompts of tasks, by their paths in dist/. The code loads them relative to
+ * itself.
+ */
 function assets() {
   const found = globSync('hub/*/{assets,prompts}/*', { cwd: root });
   return Object.fromEntries(
@@ -109,7 +117,7 @@ function licences() {
   );
 }
 
-/** The files of earlier builds, newest first. None if the record is missing or unreadable. */
+/** Returns the file names of each earlier build, newest first. Empty if the record is missing or unreadable. */
 function earlierBuilds(names) {
   try {
     const { builds } = JSON.parse(readFileSync(recordOf(root), 'utf8'));
@@ -119,13 +127,13 @@ function earlierBuilds(names) {
   }
 }
 
-/** Writes a file completely or not at all. Leaves an equal file alone: the record of its build contains its time. */
+/** Writes a file atomically. Does not write an equal file again: the record of its build contains the file's time. */
 function put(name, content) {
   const file = path.join(dist, name);
   try {
     if (readFileSync(file).equals(Buffer.from(content))) return;
   } catch {
-    // It is new.
+    // The file does not exist yet.
   }
   mkdirSync(path.dirname(file), { recursive: true });
   const written = path.join(draft, path.basename(name));
@@ -133,7 +141,7 @@ function put(name, content) {
   renameSync(written, file);
 }
 
-/** Removes files that belong to no kept build, and folders that killed builds left. */
+/** Removes files that belong to no kept build, and draft folders of killed builds. */
 function prune(kept) {
   const isDraft = name =>
     name.startsWith(draftPrefix) &&
@@ -143,12 +151,12 @@ function prune(kept) {
       rmSync(path.join(dist, name), { recursive: true, force: true });
 }
 
-/** The names in dist/ itself. */
+/** Returns the first segments of paths: the entries of dist/ itself. */
 function topsOf(names) {
   return [...new Set(names.map(name => name.split('/')[0]))];
 }
 
-/** `zod` of `zod/v4`, `@opentelemetry/api` of itself. */
+/** Returns the package of an import path: `zod` for `zod/v4`, `@opentelemetry/api` for itself. */
 function packageOf(id) {
   return /^(?:@[^\\/]+[\\/])?[^\\/]+/.exec(id)?.[0];
 }

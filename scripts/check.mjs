@@ -1,5 +1,5 @@
-// Checks types, lint rules and formatting at the same time. Prints the findings of each in turn, and exits with 1 if
-// there are any.
+// Checks types, lint rules and formatting at the same time. Prints the output of each checker, and exits with 1 if one
+// fails.
 import { execFile } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
@@ -11,7 +11,7 @@ const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 function succeeds(program, ...args) {
   const windows = process.platform === 'win32';
   const command = path.join(root, 'node_modules', '.bin', windows ? `${program}.cmd` : program);
-  // Both type checkers are written in Go. Collecting its garbage less often saves a fifth of their time, for little memory.
+  // tsc and oxlint check types in Go. Less frequent garbage collection saves a fifth of their time, for little memory.
   const env = { GOGC: '400', ...process.env };
   const options = { cwd: root, env, maxBuffer: 64 * 2 ** 20, shell: windows };
   return new Promise(resolve => {
@@ -24,7 +24,7 @@ function succeeds(program, ...args) {
   });
 }
 
-/** Number of type checkers, by default 4. Each repeats a part of the work, so more than there are processors cost time. */
+/** Threads of tsc, by default 4. Each thread repeats a part of the work, so more threads than processors cost time. */
 const checkers = Math.min(4, availableParallelism());
 const checks = [
   succeeds('tsc', '-p', '.', '--checkers', String(checkers)),

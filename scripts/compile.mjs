@@ -1,6 +1,5 @@
-// Compiles the hub into the cache from which bin/agenthub.mjs starts it: the build, or without one the sources. Modules
-// that are loaded on first use, such as those of an install, would otherwise be compiled at that moment, while all
-// clients wait.
+// Compiles the hub (its build, otherwise its sources) into the compile cache that bin/agenthub.mjs uses. Otherwise
+// modules that are loaded on first use, such as those of an install, would be compiled while all clients wait.
 import { existsSync, globSync, readdirSync, rmSync } from 'node:fs';
 import module from 'node:module';
 import path from 'node:path';
@@ -9,7 +8,9 @@ import { findBuild } from '../bin/build.mjs';
 
 const root = path.dirname(import.meta.dirname);
 const cache = path.join(root, 'node_modules', '.cache', 'agenthub');
-/** Maximum number of files in the cache before it is cleared. A hub has 800; those of earlier builds are never removed. */
+/**
+ * Maximum number of files in the cache before it is cleared. A hub has 800; files of earlier builds stay until then.
+ */
 const maxCached = 5_000;
 
 if (existsSync(cache) && readdirSync(cache, { recursive: true }).length > maxCached)

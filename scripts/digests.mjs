@@ -1,5 +1,5 @@
 // Records the digests of the images that Dockerfiles and compose files name, for a release: `node scripts/digests.mjs`
-// pulls each and writes its digest to images/digests.json. With --check it compares them instead; with --list it prints
+// pulls each image and writes its digest to images/digests.json. --check compares the digests instead; --list prints
 // the names of the images.
 import { execFileSync } from 'node:child_process';
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
@@ -10,7 +10,7 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const record = join(root, 'images', 'digests.json');
 const read = path => readFileSync(join(root, path), 'utf8');
 
-/** The images that a Dockerfile begins with. Not those of its own earlier stages. */
+/** Returns the base images of a Dockerfile, without the names of its own stages. */
 function basesOf(dockerfile) {
   const text = read(dockerfile);
   const stages = [...text.matchAll(/^FROM .* AS (\S+)$/gm)].map(match => match[1]);
@@ -19,7 +19,7 @@ function basesOf(dockerfile) {
     .filter(name => !stages.includes(name));
 }
 
-/** Every image that is named, but for those that are built from these files. */
+/** Returns the names of all images in Dockerfiles and compose files, except those that are built from them. */
 function images() {
   const dockerfiles = readdirSync(join(root, 'images'), { withFileTypes: true })
     .filter(entry => entry.isDirectory())

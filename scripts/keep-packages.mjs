@@ -1,6 +1,6 @@
-// `node keep-packages.mjs NAME...`: removes all other development packages from the package.json of the working folder, so
-// that `npm ci` installs only these, in the versions of package-lock.json. Run where the hub's image is built, which
-// needs few of them.
+// `node keep-packages.mjs NAME...`: removes all other development packages from package.json in the working folder, so
+// that `npm ci` installs only these, in the versions of package-lock.json. Run by images/hub/Dockerfile, because a
+// build of the image needs few of them.
 import { readFileSync, writeFileSync } from 'node:fs';
 
 const names = process.argv.slice(2);

@@ -1,7 +1,6 @@
-// Runs before `npm start`, `npm test`, `npm run check` and `npm run bench`, on whatever Node (>= 20) the
-// machine has and with no dependency of its own: installs what package-lock.json says when it is
-// not there, makes sure that the Node which runs the hub is new enough, and builds the hub where its
-// sources have changed. With all in place it reads three files, looks at the times of others, and is done.
+// Runs before `npm start`, `npm test`, `npm run check` and `npm run bench`, on any Node >= 20 and without dependencies:
+// installs the packages of package-lock.json if any is missing, checks that the Node for the hub is new enough, and
+// builds the hub if its sources have changed. If nothing is to do, it reads three files and the times of the others.
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -11,17 +10,17 @@ import { findBuild } from '../bin/build.mjs';
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const ownNodeFolder = path.join(root, 'node_modules', 'node');
 const requiredNodeMajor = 24;
-/** In the folder that it guards: processes may have different folders for temporary files. */
+/** Path of the lock file. It is not in the folder of temporary files, which may differ between processes. */
 const lock = path.join(root, '.prepare.lock');
 /** Interval in ms at which the holder of the lock renews it. */
 const renewMs = 5_000;
-/** Age in ms above which the process that made a lock has died. */
+/** Age in ms above which a lock is stale: the process that created it has died. */
 const staleMs = 30_000;
 const waitForOtherMs = 10 * 60_000;
-/** Interval in ms at which a step that goes on says so. */
+/** Interval in ms at which the duration of a running step is printed. */
 const tellMs = 4_000;
 
-// The image brings its own Node and was installed when it was built.
+// The hub's image contains Node and the installed packages.
 if (process.env.AGENTHUB_IN_CONTAINER === undefined) await prepare();
 
 async function prepare() {
@@ -41,7 +40,7 @@ async function prepare() {
 }
 
 function isPrepared() {
-  // An install deletes what was compiled, and leaves what was built.
+  // `npm ci` deletes the compile cache in node_modules, but not dist/ and the programs in images/.
   const compiled = path.join(root, 'node_modules', '.cache', 'agenthub');
   const programs = ['agent', 'ollama-mcp'].map(name =>
     path.join(root, 'images', name, `${name}.mjs`),
@@ -53,7 +52,7 @@ function isPrepared() {
   );
 }
 
-/** Builds and compiles the hub. It runs without either, from its sources. */
+/** Builds and compiles the hub. If that fails, the hub runs from its sources. */
 async function build() {
   const node = majorOf(process.version) >= requiredNodeMajor ? process.execPath : ownNode();
   console.error('Building the hub, once.');
@@ -72,7 +71,9 @@ async function build() {
   await run('compile.mjs');
 }
 
-/** Runs a program, and says every few seconds that it goes on and for how long. Never rejects. */
+/**
+ * Runs a program, and prints its duration every few seconds. Resolves with its status, signal or error; never rejects.
+ */
 async function runStep(step, command, args, options) {
   const began = Date.now();
   const timer = setInterval(() => {
@@ -89,7 +90,7 @@ async function runStep(step, command, args, options) {
   }
 }
 
-/** Runs `work` while no other process prepares this folder. One that has died does not renew its lock. */
+/** Runs `work` with the lock, for which it waits. A lock that its process does not renew any more is removed. */
 async function alone(work) {
   const deadline = Date.now() + waitForOtherMs;
   let said = false;
@@ -109,7 +110,7 @@ async function alone(work) {
   clearInterval(renewal);
 }
 
-/** True if this process holds the lock now, or cannot write to the folder, and so cannot prepare it. */
+/** Returns true if this process now holds the lock, or needs none because it cannot write to the folder. */
 function takeLock() {
   try {
     writeFileSync(lock, '', { flag: 'wx' });
@@ -121,7 +122,9 @@ function takeLock() {
   }
 }
 
-/** 0 if there is no lock any more. Not judged by the id of a process: containers and earlier boots have the same ones. */
+/**
+ * Returns the age of the lock; 0 if there is none. A process id would prove nothing: containers and boots reuse ids.
+ */
 function lockAgeMs() {
   try {
     return Date.now() - statSync(lock).mtimeMs;
@@ -134,7 +137,7 @@ function renewLock() {
   try {
     utimesSync(lock, new Date(), new Date());
   } catch {
-    // A folder that cannot be written has no lock.
+    // If the folder is not writable, there is no lock file.
   }
 }
 
@@ -143,8 +146,8 @@ async function install() {
   if (missing === undefined) return;
   console.error(`Installing dependencies from package-lock.json (${missing}).`);
   const { command, args } = npm();
-  // npm deletes node_modules first, so neither it nor what it starts may run on the Node in there.
-  // No warnings: npm judges packages by the Node that it runs on itself, and they run on another.
+  // npm deletes node_modules first, so neither npm nor its child processes may run on the Node in node_modules.
+  // Warnings are disabled: npm checks packages against the Node that runs npm, but another Node runs the packages.
   const result = await runStep('installing', command, [...args, 'ci', '--loglevel=error'], {
     cwd: root,
     stdio: 'inherit',
@@ -163,7 +166,7 @@ async function install() {
   if (still !== undefined) fail(`"npm ci" reported success, but ${still}.`);
 }
 
-/** The npm that runs this script, by the Node it runs on; the one on the PATH when run by hand. */
+/** Returns the npm that runs this script, with its Node; the npm on the PATH if the script is run by hand. */
 function npm() {
   const { npm_execpath: script, npm_node_execpath: node } = process.env;
   const usable = script?.endsWith('.js') && node !== undefined && existsSync(node);
@@ -180,7 +183,7 @@ function isOurs(file) {
   return path.resolve(file).startsWith(path.join(root, 'node_modules') + path.sep);
 }
 
-/** Why an install is needed, in words that end a sentence; undefined when it is not. */
+/** Returns why an install is needed, such as "node_modules/zod is missing"; undefined if none is needed. */
 function whatIsMissing() {
   const missing = missingPackage();
   if (missing !== undefined || runsOnNewEnoughNode()) return missing;
@@ -188,7 +191,7 @@ function whatIsMissing() {
 }
 
 function missingPackage() {
-  // npm writes this file at the end of an install, so a broken one leaves none or an older one.
+  // npm writes this file at the end of an install, so after a failed install the file is missing or old.
   const installed = packages(path.join(root, 'node_modules', '.package-lock.json'));
   if (installed === undefined) return 'node_modules is missing or unfinished';
   const wanted = packages(path.join(root, 'package-lock.json'));
@@ -215,13 +218,18 @@ function packages(file) {
   }
 }
 
-/** True for an optional package that names this platform: without it the install is another machine's. */
+/**
+ * True if an optional package is for this platform. If it is missing, node_modules was installed on another platform.
+ */
 function isForThisMachine(entry) {
   if (entry.os === undefined || entry.cpu === undefined || entry.libc !== undefined) return false;
   return entry.os.includes(process.platform) && entry.cpu.includes(process.arch);
 }
 
-/** npm puts node_modules/.bin first on the PATH of its scripts, so the Node in there runs the hub. */
+/**
+ * True if this Node or the one in node_modules is new enough. npm puts node_modules/.bin first on the PATH of its
+ * scripts, so the Node in node_modules runs the hub.
+ */
 function runsOnNewEnoughNode() {
   if (majorOf(process.version) >= requiredNodeMajor) return true;
   if (!existsSync(ownNode())) return false;
@@ -233,7 +241,7 @@ function runsOnNewEnoughNode() {
   }
 }
 
-/** The Node that comes in as a dependency, where it is there. */
+/** Returns the path of the Node that the package `node` installs. */
 function ownNode() {
   return path.join(ownNodeFolder, 'bin', process.platform === 'win32' ? 'node.exe' : 'node');
 }

@@ -1,5 +1,5 @@
-// Writes docs/reference.md: every key of the config, from its schema. Run by hand after a change of configs/hub.schema.json;
-// a test fails while the two differ. `--print` writes to stdout.
+// Writes docs/reference.md: every key of the config, from its schema. Run it after a change of configs/hub.schema.json:
+// a test fails if docs/reference.md is out of date. `--print` writes to stdout.
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
@@ -9,7 +9,7 @@ Every key of the config file, from its schema ([configs/hub.schema.json](../conf
 config, with examples: [configure.md](configure.md).
 `;
 
-/** The page for a JSON schema whose servers are described by \`definitions.server\`. */
+/** Returns the page for a JSON schema whose servers are described by `definitions.server`. */
 function referenceOf(schema) {
   const { server } = schema.definitions;
   const keys = Object.entries(schema.properties).filter(([key]) => key !== '$schema');
@@ -33,7 +33,7 @@ function section([key, schema], definitions) {
   return [...lines, ''];
 }
 
-/** A row for each key inside of an object, however deep. */
+/** Returns a table row for each key in an object, at any depth. */
 function rowsOf(schema, prefix, definitions) {
   if (schema.$ref) return [];
   const inside = Object.entries(schema.properties ?? {}).flatMap(([key, value]) => {
@@ -54,7 +54,7 @@ function rowsOf(schema, prefix, definitions) {
 
 const isSchema = value => typeof value === 'object' && value !== null;
 
-/** The description of a value as text of Markdown, and what the schema itself says about it. */
+/** Returns the description of a value as Markdown, with its allowed values, limits and default from the schema. */
 function textOf(schema) {
   const description = (schema.description ?? '')
     .replaceAll(/[*<[]/g, String.raw`\$&`)

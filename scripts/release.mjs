@@ -1,6 +1,6 @@
-// npm run release [-- --out FOLDER --folder FOLDER --no-image]: makes what is handed to users, and checks it: the npm
-// package, a compose file that needs no clone, and the image that it names. The package is installed into an empty folder
-// (--folder, otherwise a temporary one) with an empty home, and its hub must answer. Publishes nothing.
+// npm run release [-- --out FOLDER --folder FOLDER --no-image]: builds and checks a release: the npm package, a compose
+// file that needs no clone, and the image in that file. The package is installed into an empty folder (--folder,
+// otherwise a temporary folder) with an empty home, and its hub must answer. Publishes nothing.
 import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -21,7 +21,7 @@ const out = path.resolve(values.out);
 const { version } = JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8'));
 const image = `agenthub:${version}`;
 const answerMs = 60_000;
-/** Files of the package that users edit would carry their keys. */
+/** Files in configs/ that the package may contain. Other config files may contain keys of users. */
 const allowedConfigs = /^configs\/[\w-]+\.(?:default|schema)\.json$/;
 
 mkdirSync(out, { recursive: true });
@@ -39,7 +39,7 @@ try {
   rmSync(scratch, { recursive: true, force: true });
 }
 
-/** The compose file with the image instead of its build, and the config in a folder beside it. */
+/** Writes the compose file of the release, with an image instead of a build, and with ./config as the config folder. */
 function writeCompose() {
   const document = parseDocument(readFileSync(path.join(root, 'docker-compose.yml'), 'utf8'));
   if (document.getIn(['x-hub', 'image']) !== image)
@@ -57,10 +57,10 @@ function writeCompose() {
   return file;
 }
 
-/** Makes the npm package, and checks that no file of a user is in it. */
+/** Makes the npm package and returns its path. Throws if the package contains config files of a user. */
 function pack() {
   const text = run('npm', ['pack', '--json', '--pack-destination', out]);
-  // What its scripts print comes first.
+  // The output of the package's scripts precedes the JSON.
   const [{ filename, files }] = JSON.parse(text.slice(text.search(/^\[$/m)));
   const foreign = files
     .map(({ path: name }) => name)
@@ -69,7 +69,10 @@ function pack() {
   return path.join(out, filename);
 }
 
-/** Installs the package, and starts its hub as a user would who has nothing of it yet. */
+/**
+ * Installs the package and starts its hub as a new user would. Rejects if a version is wrong or the hub does not
+ * answer.
+ */
 async function tryOut(archive) {
   const folder = values.folder ?? path.join(scratch, 'folder');
   const home = path.join(scratch, 'home');
@@ -90,7 +93,7 @@ async function tryOut(archive) {
   await new Promise(resolve => child.once('close', resolve));
 }
 
-/** The environment of an account that has never had a hub. No image is built for its servers. */
+/** Returns the environment of a new user. Its Docker engine does not exist, so that no images of servers are built. */
 function environmentOf(home) {
   const kept = Object.entries(process.env).filter(
     ([name]) =>
@@ -106,7 +109,7 @@ function environmentOf(home) {
   };
 }
 
-/** Resolves with the address that a hub prints. */
+/** Resolves with the address that a hub prints. Rejects if the hub exits or prints none in time. */
 async function addressOf(child) {
   let output = '';
   const { promise, resolve, reject } = Promise.withResolvers();
