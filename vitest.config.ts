@@ -2,47 +2,50 @@ import { totalmem } from 'node:os';
 import { configDefaults, defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
-/** Whole hubs, containers, and programs that are measured. */
+/** Tests that start whole hubs or containers, or that measure programs. */
 const systems = ['tests/{faults,fuzz,house,soak,system}/**/*.test.ts'];
-/** Not beside containers, each of which changes the networks of the machine: Chromium then drops what it is loading. */
+/** Tests in Chromium. Each start of a container changes the host's networks, and Chromium then aborts its requests. */
 const pages = [
   'tests/dashboard/browser/**/*.test.ts',
   'tests/dashboard/catalog.test.ts',
   'tests/system/{logins,program-logins}.test.ts',
 ];
-/** It counts the modules that a process loads, so it needs a process of its own. */
+/** Tests that count the modules that a process loads, and so need a process of their own. */
 const ownProcess = ['tests/http/listen.test.ts'];
 /**
- * What these find out depends on the time that things take, or on the memory of the machine: each has a core for
- * itself. Most compare the time of calls with that of a control beside them, which a busy machine delays as well.
+ * Tests that measure durations or the memory of the machine: each gets a core of its own. Most compare the duration of
+ * calls with that of concurrent control calls, which a busy machine delays as well.
  */
 const twoAtATime = [
   'tests/faults/{breaker,clock,config,disk,redis,server}.test.ts',
   'tests/resilience/redis-faults.test.ts',
   'tests/system/idle-memory.test.ts',
 ];
-/** It shows pages and starts containers itself. */
+/** Tests that both load pages in Chromium and start containers, and so run alone. */
 const alone = ['tests/system/package-upgrade.test.ts'];
 /**
- * A real Ollama, where one is given, serves one test file at a time. One whose model two files use with different
- * contexts at once can stop answering until the model has been idle for its keep_alive (seen with 0.24).
+ * True if tests use a real Ollama. It serves one test file at a time: if two files use a model with different context
+ * sizes at once, Ollama can stop answering until the model has been idle for its keep_alive (seen with 0.24).
  */
 const hasRealOllama = process.env['OLLAMA_URL'] !== undefined;
 /**
- * More than a small machine has cores, as these tests wait for a third of their time or more. A test process and what it
- * starts take up to 3 GiB.
+ * Maximum number of test processes. It may exceed the number of cores, because tests wait for at least a third of their
+ * time. A test process and its child processes take up to 3 GiB.
  */
 const atATime = hasRealOllama
   ? 1
   : Math.max(1, Math.min(4, Math.floor(totalmem() / (3 * 2 ** 30))));
 const timeouts = { testTimeout: 30_000, hookTimeout: 300_000 };
-/** A hub that a fault makes late is late again; what the machine did is not. Both times count for the timeout. */
+/**
+ * Retries a late test once: a fault of the hub makes it late again, a busy machine probably does not. The timeout
+ * covers both attempts.
+ */
 const late = {
   retry: { count: 1, condition: /the neighbour's p99 was|a refused call took/ },
   testTimeout: 2 * timeouts.testTimeout,
 };
 
-/** The files that take longest, the longest first. Begun late, one would keep a single worker busy at the end. */
+/** The slowest test files, slowest first. If one started late, the other workers would be idle at the end. */
 const longest = [
   'system/compose',
   'system/docker-images',
@@ -145,8 +148,8 @@ const longest = [
 ].map(name => `/tests/${name}.test.ts`);
 
 /**
- * The longest files first, project by project: a process takes files of one project only. Within the others, Vitest's
- * own order begins with the largest.
+ * Runs the slowest files of each project first: a process runs files of one project only. Files that are not in
+ * `longest` stay in Vitest's own order, which begins with the largest.
  */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -160,7 +163,7 @@ class LongestFirst extends BaseSequencer {
 
 export default defineConfig({
   test: {
-    // Node loads the modules itself, as it does for users: a third of the time of loading is saved.
+    // Node loads the modules itself, as for users, which reduces the time to load them by a third.
     experimental: { viteModuleRunner: false, nodeLoader: false },
     sequence: { sequencer: LongestFirst },
     globalSetup: ['tests/helpers/global-setup.ts'],
@@ -170,7 +173,7 @@ export default defineConfig({
           name: 'rooms',
           include: ['tests/**/*.test.ts'],
           exclude: [...configDefaults.exclude, ...systems, ...pages, ...ownProcess, ...twoAtATime],
-          // One process for many files: loading the modules again for each took a third of the time.
+          // A process runs many files: a process per file spent a third of the time on loading modules.
           isolate: false,
           maxWorkers: atATime,
           sequence: { groupOrder: 0 },
@@ -182,10 +185,10 @@ export default defineConfig({
           name: 'systems',
           include: systems,
           exclude: [...configDefaults.exclude, ...pages, ...twoAtATime, ...alone],
-          // As above: a process for each file cost about 1 s of CPU.
+          // A process runs many files: a process per file costs about 1 s of CPU time.
           isolate: false,
           maxWorkers: atATime,
-          // With the rooms, so that no process waits for the last of them.
+          // In the same group as the project `rooms`, so that no process idles until its last file ends.
           sequence: { groupOrder: 0 },
           ...timeouts,
         },

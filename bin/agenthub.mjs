@@ -9,7 +9,7 @@ import { join } from 'node:path';
 const requiredNodeMajor = 24;
 
 if (Number(process.version.slice(1).split('.')[0]) < requiredNodeMajor) {
-  // A clone brings its own: a link to this file on the PATH works whatever Node the machine has.
+  // A clone contains a Node in node_modules, so a link to this file on the PATH works with any Node on the machine.
   const own = join(import.meta.dirname, '..', 'node_modules', 'node', 'bin', 'node');
   if (existsSync(own)) {
     const child = spawn(own, [import.meta.filename, ...process.argv.slice(2)], {
@@ -28,20 +28,20 @@ if (Number(process.version.slice(1).split('.')[0]) < requiredNodeMajor) {
   process.exit(1);
 }
 
-// The cache keeps the sources compiled and stripped of their types: a start from it takes half the
-// time and 25 MB less, because the type stripper is never loaded. It must be on before the first import.
+// The compile cache contains the modules compiled and without types: a start from it takes half the time and 25 MB
+// less memory, because the type stripper is not loaded. The cache must be enabled before the first import.
 const root = join(import.meta.dirname, '..');
 const { FAILED } = module.constants.compileCacheStatus;
 const { status } = module.enableCompileCache(join(root, 'node_modules', '.cache', 'agenthub'));
-// Installed for all users of the machine, by another: in the user's own folder, as code in a shared one such as
-// that for temporary files could be somebody else's.
+// If another user installed the package, its folder is not writable: the cache is in the user's own folder. In a
+// shared folder, such as that of temporary files, others could place code in the cache.
 if (status === FAILED)
   module.enableCompileCache(
     join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'agenthub'),
   );
 
-// A clone runs what was built of its sources, until one is edited. The npm package has no sources, as Node strips no
-// types under node_modules.
+// A clone runs its build in dist/ until a source is edited. The npm package has no sources, as Node strips no types
+// under node_modules.
 const isClone = existsSync(join(root, 'hub', 'main.ts'));
 const isBuilt = !isClone || (await import('./build.mjs')).findBuild(root) !== undefined;
 await import(isBuilt ? '../dist/main.js' : '../hub/main.ts');

@@ -1,18 +1,18 @@
-// Finds out whether dist/ of a clone is what scripts/build.mjs would make of its sources now. An edit must never be
-// ignored, and a copied file may have an older time than the build. So the times of all files must be those of the
-// build; otherwise the hub runs from its sources.
+// Checks whether dist/ of a clone is up to date with its sources. An edit must never be ignored, and a copied file may
+// be older than the build. So the time of each file must equal the one in the record of the build (scripts/build.mjs);
+// otherwise the hub runs from its sources.
 import { readFileSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** What the content of dist/ depends on, besides the files in hub/. */
+/** Files and folders on which the content of dist/ depends, besides the files in hub/. */
 const others = ['hub', 'package.json', 'package-lock.json', 'scripts/build.mjs'];
 
 /** The file in which a build records the times of its sources and of its output. */
 export const recordOf = root => join(root, 'dist', 'build.json');
 
 /**
- * The record of the build; its `output` has the files in dist/. Undefined if a source or a file of the build was
- * changed, added or removed since. Takes 4 ms.
+ * Returns the record of the build, whose `output` lists the files in dist/. Undefined if a source or a file in dist/
+ * was changed, added or removed since the build. Takes 4 ms.
  */
 export function findBuild(root) {
   try {
@@ -24,9 +24,11 @@ export function findBuild(root) {
   }
 }
 
-/** The paths of all sources of the build. Folders are among them, because adding or removing a file changes their time. */
+/**
+ * Returns the paths of all sources of the build, including folders: adding or removing a file changes a folder's time.
+ */
 export function sourcesOf(root) {
-  // The programs of agents and of ollama-mcp are not in dist/, but made with it (scripts/prepare.mjs).
+  // The programs of agents and of ollama-mcp are not in dist/, but scripts/prepare.mjs builds them together with it.
   const programs = ['agent', 'ollama-mcp'].map(name => join('images', name, 'source'));
   const inside = ['hub', ...programs].flatMap(folder =>
     readdirSync(join(root, folder), { recursive: true }).map(file => join(folder, file)),
@@ -34,7 +36,7 @@ export function sourcesOf(root) {
   return [...others, ...inside.filter(file => !file.endsWith('.md'))];
 }
 
-/** The times at which files or their attributes changed last. The time of their content is not used: programs can set it. */
+/** Returns the ctime of each file by its path. The mtime is not used, because programs can set it. */
 export function timesOf(folder, files) {
   return Object.fromEntries(files.map(file => [file, changedAt(folder, file)]));
 }
