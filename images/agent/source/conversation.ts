@@ -2,12 +2,12 @@ import { type JSONValue, Message, type MessageData } from '@strands-agents/sdk';
 import { z } from 'zod';
 import type { AgentContent, AgentMessage } from './types.ts';
 
-/** The newest messages, which a summary keeps as they are. */
+/** Number of newest messages that a summary does not replace. */
 const keptMessages = 6;
-/** A conversation is summarised above this share of the context. */
+/** Share of the model's context above which a conversation is summarised. */
 const fullShare = 0.6;
 const usualContextTokens = 8_192;
-/** Characters of a token, on average. */
+/** Average number of characters per token. */
 const charsPerToken = 4;
 
 const snapshotSchema = z.object({ version: z.literal(1), messages: z.array(z.looseObject({})) });
@@ -15,11 +15,11 @@ const snapshotSchema = z.object({ version: z.literal(1), messages: z.array(z.loo
 export const textMessage = (role: 'user' | 'assistant', text: string): Message =>
   Message.fromMessageData({ role, content: [{ text }] });
 
-/** The state from which another container goes on. */
+/** Returns the messages as JSON, from which a new container of the agent can continue the conversation. */
 export const snapshotOf = (messages: readonly Message[]): JSONValue =>
   JSON.parse(JSON.stringify({ version: 1, messages }));
 
-/** The messages for the model, of a snapshot, or of a conversation if there is none that can be read. */
+/** Returns the messages for the model, from a snapshot, or from the conversation if the snapshot cannot be read. */
 export function restoreMessages(
   snapshot: unknown,
   conversation: readonly AgentMessage[],
@@ -29,13 +29,13 @@ export function restoreMessages(
     if (data)
       return data.messages.map(one => Message.fromMessageData(one as unknown as MessageData)); // Checked by the call.
   } catch {
-    // A snapshot of another version: the text of the conversation is used.
+    // The snapshot is of another version: use the text of the conversation.
   }
   const messages: Message[] = [];
   for (const { role, content } of conversation) {
     const text = content.flatMap(part => (part.type === 'text' ? [part.text] : [])).join('\n');
     if (role === 'tool' || text === '') continue;
-    // A question that has no answer is followed by another one.
+    // Keep the roles alternating: insert a placeholder between two messages of the same role.
     if (messages.at(-1)?.role === role) messages.push(unanswered(role));
     messages.push(textMessage(role, text));
   }
@@ -46,7 +46,7 @@ export function restoreMessages(
 const unanswered = (role: 'user' | 'assistant') =>
   textMessage(role === 'user' ? 'assistant' : 'user', '(This message had no answer.)');
 
-/** Messages of the runtime in the notation of the hub. */
+/** Converts messages of the agent runtime to the format of the hub. */
 export function describeMessages(
   id: string,
   messages: readonly Message[],
@@ -73,8 +73,8 @@ export function describeMessages(
 }
 
 /**
- * Replaces the older part of a long conversation by a summary, which `summarise` writes. Returns the messages unchanged if
- * they fit.
+ * Replaces the older part of a long conversation by a summary, which `summarise` writes. Returns the messages unchanged
+ * if they fit into the model's context.
  */
 export async function compact(
   messages: readonly Message[],
@@ -97,7 +97,7 @@ export async function compact(
   ];
 }
 
-/** The first message to keep: one of the user with text, so that no tool call loses its result. */
+/** Returns the index of the first message to keep: a text of the user, so that no tool call loses its result. */
 function cutOf(messages: readonly Message[]): number {
   for (let at = Math.max(0, messages.length - keptMessages); at > 0; at--) {
     const message = messages[at];

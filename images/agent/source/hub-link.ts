@@ -1,7 +1,7 @@
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { z } from 'zod';
 
-/** An error of the hub. */
+/** An error response of the hub, or a failure of a turn. `code` is an error code of the hub. */
 export class HubFailure extends Error {
   override readonly name = 'HubFailure';
   readonly code: string;
@@ -43,7 +43,9 @@ const toolResult = z.looseObject({
 });
 export type ToolResult = z.output<typeof toolResult>;
 
-/** The hub bounds its answers; these only end what the hub has forgotten. */
+/**
+ * Timeouts in ms of requests to the hub. They only end requests that the hub has lost: the hub has shorter timeouts.
+ */
 const completionMs = 30 * 60_000;
 const toolMs = 15 * 60_000;
 const listMs = 60_000;
@@ -54,9 +56,9 @@ export const wasRestarted = new HubFailure(
   false,
 );
 
-/** Requests to the hub, over the connection on which the hub sends its own. */
+/** Creates the client for requests to the hub, which uses the MCP connection on which the hub sends its requests. */
 export function createHubLink(server: Server) {
-  /** Aborted when the hub was restarted and has lost the requests. */
+  /** Aborted when the hub was restarted and so has lost the requests of the agent. */
   let connection = new AbortController();
 
   async function ask<T extends z.ZodType>(
@@ -85,7 +87,7 @@ export function createHubLink(server: Server) {
     }
   }
 
-  /** Asks again if the hub was restarted before it answered. Only for requests without effects. */
+  /** Sends a request again if the hub was restarted before it answered. Only for requests without side effects. */
   async function askUntilHeard<T>(
     signal: AbortSignal,
     request: (heard: AbortSignal) => Promise<T>,
@@ -101,7 +103,7 @@ export function createHubLink(server: Server) {
   }
 
   return {
-    /** The hub was restarted: completions and lists are asked for again, and tools fail. */
+    /** Call this after a restart of the hub: completions and lists are requested again, and tool calls fail. */
     reconnected(): void {
       const before = connection;
       connection = new AbortController();
@@ -112,7 +114,7 @@ export function createHubLink(server: Server) {
         ask('sampling/createMessage', params, completion, {
           timeout: completionMs,
           signal: heard,
-          // Asks for progress, by which the hub shows the text as it comes.
+          // Requests progress notifications, so that the hub shows the text while the model writes it.
           onprogress: () => undefined,
         }),
       ),

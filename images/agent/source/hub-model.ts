@@ -10,7 +10,7 @@ import {
 import { HubFailure, type HubLink } from './hub-link.ts';
 import type { Usage } from './types.ts';
 
-/** Retries of a refusal that may pass. */
+/** Delays in ms before the retries of a request that failed with a retryable error. */
 const retryMs = [1_000, 2_000, 4_000];
 const usualOutputTokens = 4_096;
 const cutNote = '[The answer was cut off at its maximum length.]';
@@ -19,17 +19,20 @@ type Options = {
   readonly link: HubLink;
   readonly model: string | undefined;
   readonly maxTokens: number | undefined;
-  /** Ends with the turn. */
+  /** Aborted when the turn is cancelled. */
   readonly signal: AbortSignal;
 };
 
-/** The models of the hub, as a model of the runtime. Asks by sampling/createMessage (MCP 2025-11-25). */
+/**
+ * Makes the hub's models usable by the agent runtime: sends sampling/createMessage requests (MCP 2025-11-25) to the
+ * hub.
+ */
 export class HubModel extends Model<BaseModelConfig> {
   readonly #options: Options;
   readonly usage: Usage = { input_tokens: 0, output_tokens: 0, model_calls: 0 };
-  /** The model that answered last. */
+  /** Name of the model that answered last. */
   answeredBy: string | undefined;
-  /** Why the last request failed: the runtime wraps errors. */
+  /** Error of the last request, if it failed. Stored here because the runtime wraps errors. */
   failure: HubFailure | undefined;
   /** Called with the name of each tool that the model calls, before the runtime looks for it. */
   calling: ((name: string) => void) | undefined;
@@ -45,7 +48,7 @@ export class HubModel extends Model<BaseModelConfig> {
     return { modelId: this.#options.model ?? 'default' };
   }
 
-  /** The text of an answer to a prompt without tools. */
+  /** Resolves with the model's answer to a prompt without tools, as text. */
   async ask(system: string, text: string): Promise<string> {
     const messages = [{ role: 'user', content: [{ type: 'text', text }] }];
     const content = await this.#complete({ systemPrompt: system, messages, tools: [] });
@@ -91,7 +94,7 @@ export class HubModel extends Model<BaseModelConfig> {
       }
       yield { type: 'modelContentBlockStopEvent' };
     }
-    // By the content: an answer with tool calls is never the last.
+    // The stop reason depends on the content only: after an answer with tool calls the turn continues.
     const stopReason = content.some(({ type }) => type === 'tool_use') ? 'toolUse' : 'endTurn';
     yield { type: 'modelMessageStopEvent', stopReason };
   }
@@ -152,7 +155,7 @@ function readBlock(block: {
   return [];
 }
 
-/** A message in the notation of MCP. */
+/** Converts a message of the agent runtime to a sampling message of MCP. */
 function written({ role, content }: Message) {
   return {
     role,

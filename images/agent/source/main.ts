@@ -29,7 +29,7 @@ const inputs = {
   chat: z.object({
     message_id: z.string(),
     message: z.string().optional(),
-    /** Of the agent before this message; null for a new one. */
+    /** The conversation before this message; null for a new agent. */
     session: z
       .object({ messages: z.array(message), snapshot: z.unknown() })
       .nullable()
@@ -47,7 +47,7 @@ const server = new Server(
   { name: 'agenthub-agent', version: '1.0.0' },
   {
     capabilities: { tools: {} },
-    // The agent asks no user anything. The default validator takes a tenth of the boot.
+    // The agent sends no elicitations, so it needs no validator. The default one takes a tenth of the start-up time.
     jsonSchemaValidator: {
       getValidator() {
         throw new TypeError('the agent elicits nothing');

@@ -18,20 +18,20 @@ const generalPrompt = `You are a capable assistant that works in its own Linux c
 const summaryPrompt =
   'Summarise this conversation between a user and an assistant with tools. Keep facts, decisions, names of files, open questions and what the user wants. At most 400 words.';
 
-/** What the runtime accepts as a name. It answers other names with an error itself. */
+/** Names of tools that the agent runtime accepts. The runtime answers calls of other names with an error. */
 const isToolName = /^[\w-]{1,64}$/;
 
-/** Longer results of tools are cut for the model. */
+/** Maximum length of a tool result for the model, in characters. Longer results are cut. */
 const maxResultChars = 16_000;
 
 type Current = { readonly id: string; readonly controller: AbortController };
 
-/** The runtime: an agent of @strands-agents/sdk for each turn, on the messages of the turns before. */
+/** Creates the engine of the agent. Each turn runs in a new Agent of @strands-agents/sdk, with the messages so far. */
 export function createStrandsEngine(link: HubLink, first: Settings) {
   let settings = first;
-  /** What the model gets. Older parts may be a summary. */
+  /** Messages for the model. A summary may have replaced older messages. */
   let messages: readonly Message[] = [];
-  /** The conversation as a whole. */
+  /** All messages of the conversation. */
   let conversation: AgentMessage[] = [];
   let unhanded: AgentMessage[] = [];
   let current: Current | undefined;
@@ -50,7 +50,7 @@ export function createStrandsEngine(link: HubLink, first: Settings) {
     ];
   }
 
-  /** Runs a turn. Rejects if it fails. */
+  /** Runs a turn and resolves with the answer of the model. Rejects if the turn fails or is cancelled. */
   async function run(message: string, model: HubModel, agents: Agent[], signal: AbortSignal) {
     const own = ownTools();
     const listed = listHubTools(link, own, signal);
@@ -65,10 +65,10 @@ export function createStrandsEngine(link: HubLink, first: Settings) {
       tools: own.map(tool => runtimeTool(tool, signal)),
       printer: false,
     });
-    // They arrive while the agent is made.
+    // The hub lists its tools while the agent is created.
     for (const tool of await listed) agent.toolRegistry.add(runtimeTool(tool, signal));
     agents.push(agent);
-    // The hub refuses what it does not offer, and records that.
+    // Adds a tool that is called but not listed: the hub then refuses the call and records it.
     model.calling = name => {
       const { toolRegistry } = agent;
       if (toolRegistry.get(name) || !isToolName.test(name)) return;
@@ -112,7 +112,7 @@ export function createStrandsEngine(link: HubLink, first: Settings) {
       let error: { code: string; message: string } | undefined;
       let status: TurnResult['status'] = 'answered';
       try {
-        // A model or a tool that ignores the end of the turn must not hold it up.
+        // A model or a tool that ignores the abort signal must not delay the end of the turn.
         text = await Promise.race([run(message, model, agents, signal), aborted.promise]);
       } catch (cause) {
         status = signal.aborted ? 'cancelled' : 'failed';
@@ -123,7 +123,7 @@ export function createStrandsEngine(link: HubLink, first: Settings) {
       }
       const at = new Date().toISOString();
       const all = agents[0]?.messages ?? [];
-      // A summary may have replaced older messages, so the turn begins with its own message.
+      // Finds the turn by its message: a summary may have replaced older messages, so earlier indexes are not valid.
       const start = agents.length > 0 ? all.findLastIndex(one => isQuestion(one, message)) : -1;
       const added = start === -1 ? [] : all.slice(start);
       const described = describeMessages(
@@ -167,11 +167,11 @@ export function createStrandsEngine(link: HubLink, first: Settings) {
 
   return {
     ...engine,
-    /** The hub has the messages of the last result. */
+    /** Call this when the hub has received the messages of the last result: later results omit them. */
     handedOver(): void {
       unhanded = [];
     },
-    /** Takes the settings, and the session if the agent has no conversation yet: its own is at least as new. */
+    /** Applies the settings, and restores the session unless the agent has a conversation: that is at least as new. */
     brief({ settings: wanted, session }: Briefing): void {
       if (wanted) settings = wanted;
       if (!session || conversation.length > 0) return;
@@ -186,7 +186,7 @@ export type StrandsEngine = ReturnType<typeof createStrandsEngine>;
 function runtimeTool({ name, description, inputSchema, call }: AgentTool, signal: AbortSignal) {
   return new FunctionTool({
     name,
-    // The runtime refuses an empty one.
+    // The agent runtime rejects an empty description.
     description: description || name,
     inputSchema,
     async callback(input: unknown): Promise<string> {
@@ -210,7 +210,7 @@ const textOf = (message: Message | undefined): string =>
     .join('\n')
     .trim();
 
-/** What a turn has done before it ended, so that the model does not do it twice. */
+/** Returns a note of the tools that a failed turn has called, so that the model does not call them twice. */
 function calledIn(messages: readonly Message[]): string {
   const names = messages.flatMap(({ content }) =>
     content.flatMap(block => (block.type === 'toolUseBlock' ? [block.name] : [])),

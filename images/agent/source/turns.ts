@@ -1,7 +1,7 @@
 import type { StrandsEngine } from './strands-engine.ts';
 import type { Briefing, TurnResult } from './types.ts';
 
-/** Takes messages one after another, from the hub and from the HTTP API. */
+/** Queue of messages from the hub and from the HTTP API. The engine works on one message at a time. */
 export type Turns = ReturnType<typeof createTurns>;
 
 export function createTurns(engine: StrandsEngine, reconnected: () => void) {
@@ -10,7 +10,7 @@ export function createTurns(engine: StrandsEngine, reconnected: () => void) {
     string,
     { readonly result: Promise<TurnResult>; readonly ending: AbortController }
   >();
-  /** The newest result, which the hub may ask for again. */
+  /** Newest result for the hub, which may request it again. */
   let finished: TurnResult | undefined;
 
   return {
@@ -18,14 +18,14 @@ export function createTurns(engine: StrandsEngine, reconnected: () => void) {
       return Math.max(0, waiting.size - (engine.health().status === 'working' ? 1 : 0));
     },
     /**
-     * Queues a message, or joins the work on it. `fromHub`: what the hub tells with it, for a message that is new; the
-     * result is handed over to the hub. Undefined: the message is of the HTTP API.
+     * Queues a message and resolves with its result. A message that is already queued or running is not queued again.
+     * `fromHub`: settings and session from the hub. Undefined for messages of the HTTP API.
      */
     chat(id: string, message: string | undefined, fromHub?: Briefing): Promise<TurnResult> {
       if (finished?.message_id === id) return Promise.resolve(finished);
       const known = waiting.get(id);
       if (known) {
-        // Only a hub that was restarted asks twice. It has lost what the agent had asked it.
+        // A hub sends a message twice only after a restart, and has then lost the requests of the agent.
         reconnected();
         return known.result;
       }

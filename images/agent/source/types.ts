@@ -1,10 +1,10 @@
 import type { JSONValue } from '@strands-agents/sdk';
 
-/** A message of the conversation, in the notation of the hub. */
+/** A message of the conversation, in the format of the hub. */
 export type AgentMessage = {
   readonly message_id: string;
   readonly role: 'user' | 'assistant' | 'tool';
-  /** ISO 8601. */
+  /** Time of the message, in ISO 8601. */
   readonly at: string;
   readonly content: readonly AgentContent[];
 };
@@ -26,60 +26,60 @@ export type AgentContent =
 
 export type Usage = { input_tokens: number; output_tokens: number; model_calls: number };
 
-/** What the hub has set for this agent. */
+/** Settings of the agent, which the hub sends. */
 export type Settings = {
   readonly model?: string | undefined;
   readonly system?: string | undefined;
   readonly steps_per_turn: number;
   readonly max_output_tokens?: number | undefined;
-  /** Size of the model's context. Undefined: unknown. */
+  /** Size of the model's context in tokens. Undefined if unknown. */
   readonly context_tokens?: number | undefined;
   readonly load_tool: boolean;
   readonly use_agent: readonly string[];
   readonly shell_seconds?: number | undefined;
 };
 
-/** The conversation of the agent, in an earlier container. */
+/** The conversation of the agent from an earlier container. */
 export type Session = { readonly messages: readonly AgentMessage[]; readonly snapshot?: unknown };
 
-/** What the hub tells the agent with a message. */
+/** Settings and conversation that the hub sends with a message to the agent. */
 export type Briefing = {
-  /** Undefined: those before. */
+  /** Undefined if the earlier settings still apply. */
   readonly settings: Settings | undefined;
-  /** Null for a new agent, undefined if the agent has it. */
+  /** The conversation so far: null for a new agent, undefined if the agent already has it. */
   readonly session: Session | null | undefined;
 };
 
-/** How a turn has ended. */
+/** Result of a turn: the work of the agent on one message. */
 export type TurnResult = {
   readonly message_id: string;
   readonly status: 'answered' | 'failed' | 'cancelled';
   readonly text: string;
   readonly error?: { readonly code: string; readonly message: string };
-  /** Messages that were not handed over yet. */
+  /** Messages of the conversation that the hub has not received yet. */
   readonly messages: readonly AgentMessage[];
   readonly usage: Usage;
   readonly model: string | null;
   readonly snapshot: JSONValue;
 };
 
-/** The runtime of the agent. Another one can take its place. */
+/** Interface of the agent runtime, which hides the library that runs the agent. */
 export interface Engine {
-  /** Works on a message, one at a time. Never rejects: a failed turn is a result. */
+  /** Runs a turn for a message. Call it for one message at a time. Never rejects: a failed turn is a result. */
   chat(messageId: string, message: string, signal: AbortSignal): Promise<TurnResult>;
-  /** The newest messages, oldest first. */
+  /** Returns the `count` newest messages, oldest first. */
   history(count: number): readonly AgentMessage[];
   health(): { readonly status: 'idle' | 'working'; readonly message_id?: string };
-  /** Ends the turn of a message. False if it is not being worked on. */
+  /** Cancels the turn of a message. Returns false if the turn is not running. */
   cancel(messageId: string): boolean;
 }
 
-/** A tool as the model sees it. */
+/** A tool of the agent, with the name, description and schema that the model receives. */
 export type AgentTool = {
   readonly name: string;
   readonly description: string;
   readonly inputSchema: { readonly [key: string]: JSONValue };
-  /** Rejects with an error whose message is for the model. */
+  /** Runs the tool. Rejects with an error whose message is for the model. */
   readonly call: (input: unknown, signal: AbortSignal) => Promise<ToolOutput>;
 };
 

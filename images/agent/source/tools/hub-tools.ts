@@ -9,12 +9,12 @@ import { ToolError, inWorkspace, workspace } from './workspace.ts';
 
 const maxNameChars = 64;
 
-/** A name that the runtime accepts. */
+/** Converts the name of a tool to one that the agent runtime accepts. */
 const usableName = (name: string) => name.replaceAll(/[^\w-]/g, '_').slice(0, maxNameChars);
-/** The runtime takes names that differ in these two only for one. */
+/** Returns a key for comparing names: the agent runtime treats `-` and `_` in names of tools as equal. */
 const keyOf = (name: string) => name.replaceAll('-', '_');
 
-/** The tools of the hub that are granted to the agent. Tools with a name that is taken are left out. */
+/** Lists the tools of the hub that the agent may use, without tools whose name another tool of the agent has. */
 export async function listHubTools(
   link: HubLink,
   own: readonly AgentTool[],
@@ -26,14 +26,14 @@ export async function listHubTools(
     const shown = usableName(name);
     if (taken.has(keyOf(shown))) continue;
     taken.add(keyOf(shown));
-    // It comes from parsed JSON.
+    // The schema is JSON, because it was parsed from a JSON-RPC response.
     const schema = inputSchema as AgentTool['inputSchema'];
     tools.push({ ...hubTool(link, name, description, schema), name: shown });
   }
   return tools;
 }
 
-/** A tool that the hub calls. */
+/** Creates a tool of the agent that calls a tool of the hub. */
 export const hubTool = (
   link: HubLink,
   name: string,
@@ -46,7 +46,7 @@ export const hubTool = (
   call: async (input, ending) => outputOf(await link.call(name, input, ending)),
 });
 
-/** Asks another agent, through the hub. */
+/** Creates the tool `use_agent`, which sends a message to another agent through the hub. */
 export const createUseAgent = (link: HubLink, agents: readonly string[]): AgentTool =>
   defineTool(
     'use_agent',
@@ -72,8 +72,9 @@ const loadedSchema = z.strictObject({
 });
 
 /**
- * `load_tool`: makes a tool of a Python file in /workspace/tools. Its first line is a comment with JSON: name, description,
- * parameters with a description each. It is run with the input as JSON on its stdin, by the tool `run`.
+ * Creates the tool `load_tool`, which makes a tool of a Python file in /workspace/tools. The first line of the file is
+ * a comment with JSON: name, description, and parameters with a description each. The tool `run` runs the file, with
+ * the input as JSON on its stdin.
  */
 export function createLoadTool(run: AgentTool, added: (tool: AgentTool) => void): AgentTool {
   return defineTool(

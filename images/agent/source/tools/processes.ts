@@ -7,7 +7,9 @@ import { ToolError, workspace } from './workspace.ts';
 const maxOutputBytes = 64 * 1024;
 const usualSeconds = 120;
 
-/** The proxy by which a container with a granted network reaches it. Absent without a network. */
+/**
+ * Environment variables of the HTTP proxy, through which the container reaches its network. Empty without a network.
+ */
 const proxy = Object.fromEntries(
   ['HTTP_PROXY', 'HTTPS_PROXY', 'NO_PROXY', 'NODE_USE_ENV_PROXY'].flatMap(name => {
     const value = process.env[name];
@@ -16,13 +18,13 @@ const proxy = Object.fromEntries(
   }),
 );
 
-/** What models are told of the network. */
+/** Sentence about the network in the descriptions of tools, for the model. */
 export const networkNote =
   'HTTPS_PROXY' in proxy
     ? 'The network is reached through the proxy of HTTPS_PROXY, and only as far as it is granted.'
     : 'There is no network.';
 
-/** The environment of every process: nothing of the agent's own but the proxy. */
+/** Environment of every child process. Of the agent's own environment it contains the proxy only. */
 const environment = {
   ...proxy,
   PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
@@ -33,22 +35,22 @@ const environment = {
 };
 
 /**
- * Starts a process that the kernel ends before the agent when the memory of the container is full; whatever it starts inherits
- * this (proc(5), oom_score_adj).
+ * Arguments of sh that start a process which the kernel kills before the agent when the container runs out of memory.
+ * Child processes inherit this (proc(5), oom_score_adj).
  */
 const expendable = ['-c', 'echo 1000 > /proc/self/oom_score_adj; exec "$@"', 'sh'] as const;
 
-/** Kills a process with all that it has started. */
+/** Kills the process group of a child process. */
 function killGroup({ pid }: ChildProcess): void {
   if (pid === undefined) return;
   try {
     process.kill(-pid, 'SIGKILL');
   } catch {
-    // It has ended.
+    // The process group has already ended.
   }
 }
 
-/** Output up to a bound. */
+/** Creates a buffer for the output of a process, which keeps the first `maxOutputBytes` bytes. */
 function createOutput() {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -64,7 +66,7 @@ function createOutput() {
   };
 }
 
-/** Runs a command line in a folder. Its whole process group ends at the bound, and when the turn is cancelled. */
+/** Runs a command line in a folder. Kills its process group after `seconds`, and when the turn is cancelled. */
 async function runShell(folder: string, command: string, seconds: number, signal: AbortSignal) {
   const output = createOutput();
   const child = spawn('/bin/sh', [...expendable, '/bin/bash', '-c', command], {
@@ -78,7 +80,7 @@ async function runShell(folder: string, command: string, seconds: number, signal
   child.stderr.on('data', (chunk: Buffer) => output.add(chunk));
   child.once('error', error => resolve(`cannot be started: ${error.message}`));
   child.once('exit', (code, by) => {
-    // What it left in the background keeps the pipes open.
+    // Background processes of the command would keep the pipes open.
     killGroup(child);
     setTimeout(() => resolve(by ? `ended by ${by}` : `exit code ${code}`), 20);
   });
@@ -102,8 +104,8 @@ async function runShell(folder: string, command: string, seconds: number, signal
 }
 
 /**
- * Reads programs from stdin, one JSON string per line, and runs them in one namespace. What they start has neither this stdin
- * nor this stdout: it writes into a file in memory, which is read after the program.
+ * Python program that reads programs from stdin, one JSON string per line, and runs them in one namespace. Their child
+ * processes do not inherit its stdin and stdout: they write to a file in memory, which is read after each program.
  */
 const replServer = `
 import ast, contextlib, io, json, os, sys, traceback
@@ -140,10 +142,12 @@ for line in calls:
     out.flush()
 `;
 
-/** A Python process in a folder, which keeps its variables until it fails to answer in time. */
+/**
+ * Creates a function that runs code in a Python process, whose variables remain until a call times out or is cancelled.
+ */
 function createPython(folder: string) {
   let child: ReturnType<typeof start> | undefined;
-  /** The last call. Calls run one at a time: answers have no id, and the runtime makes the calls of a step at once. */
+  /** Result of the last call. Calls run one at a time: answers have no id, and the runtime makes calls concurrently. */
   let last: Promise<unknown> = Promise.resolve();
 
   function start() {
@@ -167,7 +171,7 @@ function createPython(folder: string) {
     child = undefined;
   }
 
-  /** Never rejects. */
+  /** Runs code in the Python process, and resolves with its output or an error text. Never rejects. */
   async function run(code: string, seconds: number, signal: AbortSignal) {
     if (signal.aborted) return { text: 'it was cancelled', isError: true };
     const running = (child ??= start());
@@ -213,7 +217,7 @@ function createPython(folder: string) {
   };
 }
 
-/** `shell` and `python_repl`, which run in a folder. `seconds`: how long a call may take. */
+/** Creates the tools `shell` and `python_repl`, which run in a folder. `seconds` returns the timeout of a call. */
 export function createProcessTools(
   seconds: () => number | undefined,
   folder = workspace,

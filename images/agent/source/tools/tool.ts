@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { AgentTool, ToolOutput } from '../types.ts';
 import { ToolError } from './workspace.ts';
 
-/** Makes a tool whose input is checked. The message of a wrong one names the member, its value and what it must be. */
+/** Creates a tool that validates its input. The ToolError for invalid input names the wrong member and the schema. */
 export function defineTool<T extends z.ZodObject>(
   name: string,
   description: string,

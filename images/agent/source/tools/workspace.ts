@@ -2,22 +2,22 @@ import { constants } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 
-/** The only folder that the agent works in. */
+/** Folder of the agent's files. Its file tools access no other folder. */
 export const workspace = '/workspace';
 
-/** An error whose message tells the model what to do. */
+/** An error of a tool, whose message tells the model what to do. */
 export class ToolError extends Error {
   override readonly name = 'ToolError';
 }
 
 /**
- * The real path of something in the workspace, which may not exist yet. Throws ToolError for a path that leads out of the
- * workspace, also by a symbolic link.
+ * Resolves with the real path of a file or folder in the workspace, which may not exist yet. Rejects with ToolError if
+ * the path leads out of the workspace, also by a symbolic link.
  */
 export async function inWorkspace(given: string): Promise<string> {
   const wanted = path.resolve(workspace, given);
   if (!isInside(wanted)) throw outside(given);
-  // The nearest folder that exists decides where the rest will be.
+  // The path may not exist: resolve the links of its nearest existing parent.
   for (let folder = wanted; ; folder = path.dirname(folder)) {
     try {
       const real = await realpath(folder);
@@ -50,7 +50,7 @@ const reasons: Readonly<Record<string, string>> = {
   EDQUOT: 'cannot be written: no space is left',
 };
 
-/** An error of the system for the model. */
+/** Converts a system error to a ToolError with a message for the model. Returns other errors unchanged. */
 function readable(given: string, error: unknown): unknown {
   const reason = reasons[codeOf(error) ?? ''];
   return reason === undefined ? error : new ToolError(`path: ${JSON.stringify(given)} ${reason}`);
@@ -79,7 +79,7 @@ async function withFile<T>(
   }
 }
 
-/** Longer files must be read in parts. */
+/** Maximum size in bytes of a file that can be read as a whole. */
 const maxReadBytes = 1024 * 1024;
 
 export const readText = (given: string): Promise<string> =>
@@ -99,7 +99,7 @@ export const writeText = (given: string, text: string): Promise<void> =>
     async file => await file.writeFile(text),
   );
 
-/** The entries of a folder, folders with a `/` at the end. */
+/** Resolves with the sorted names in a folder, folders with a trailing `/`; undefined if it is not a folder. */
 export async function listFolder(given: string): Promise<readonly string[] | undefined> {
   const real = await inWorkspace(given);
   try {
