@@ -1,4 +1,4 @@
-// The process: reads the lists from stdin, listens, and reports on stdout.
+// Entry point of the egress forwarder: reads the allow lists of the servers from stdin, and reports traffic on stdout.
 import { createInterface } from 'node:readline';
 import { createOutside } from './outside.mjs';
 import { createProxy } from './proxy.mjs';
@@ -19,16 +19,19 @@ const proxy = createProxy({
   outside,
   reports,
   countServers: () => state.servers.size,
-  /** Both addresses must match: a container answers for all its addresses on every network. */
+  /**
+   * Returns the server of a connection by the addresses of both ends. The local one must match too: the forwarder's
+   * container accepts connections to each of its addresses on every network.
+   */
   findServer(peer = '', local = '') {
     const server = state.servers.get(plain(peer));
     return server?.self === plain(local) ? server : undefined;
   },
 });
-/** The listeners for targets, by port. */
+/** Listeners for targets of raw TCP connections, by port. */
 const listeners = new Map();
 
-/** An IPv4 address that a socket for both families shows in IPv6 notation. */
+/** Removes the IPv6 prefix of an IPv4 address, which dual-stack sockets report. */
 const plain = address => address.replace(/^::ffff:/, '');
 
 const listening = (server, port) => {
@@ -38,7 +41,7 @@ const listening = (server, port) => {
   return promise;
 };
 
-/** Applies the whole state. Ends connections that it does not allow. */
+/** Replaces the state by the one in a message of the hub. Closes connections that it does not allow. */
 async function apply({ apply: number, servers, pool, hub }) {
   state.pool = poolOf(pool);
   state.hub = hub;
@@ -63,7 +66,7 @@ async function apply({ apply: number, servers, pool, hub }) {
 
 await listening(proxy.http, proxyPort);
 await outside.learnHost();
-// The first process of a container ignores SIGTERM without a handler.
+// Without a handler, SIGTERM has no effect on PID 1 of a container.
 process.on('SIGTERM', () => process.exit(0));
 for await (const line of createInterface({ input: process.stdin }))
   if (line !== '') await apply(JSON.parse(line));

@@ -1,4 +1,4 @@
-// Connections to the outside, each checked against the list of its server.
+// Opens connections to targets outside, each checked against the allow list of its server.
 import { Resolver } from 'node:dns/promises';
 import { readFileSync } from 'node:fs';
 import { connect, isIPv6 } from 'node:net';
@@ -7,13 +7,13 @@ import { findEntry, nameOf, problemOf } from './rules.mjs';
 
 const dnsMs = 3_000;
 const connectMs = 10_000;
-/** Maximum age in ms of the own addresses: to read them takes as long as there are networks. */
+/** Maximum age in ms of the cached own addresses. The time to read them grows with the number of networks. */
 const placesMs = 1_000;
 const maxAddresses = 4;
-/** Names that engines give to the machine they run on. */
+/** Host names that Docker engines give to their host. */
 const hostNames = ['host.docker.internal', 'gateway.docker.internal'];
 
-/** A target that must not be reached, or could not be. `status` is that of HTTP. */
+/** Error for a target that is not allowed or not reachable. `status` is the HTTP status of the response. */
 export class Refused extends Error {
   constructor(status, message) {
     super(message);
@@ -22,15 +22,15 @@ export class Refused extends Error {
 }
 
 export function createOutside(state, reports) {
-  // Not the system's resolver: that uses one of few threads per name, which one server could hold.
+  // Not dns.lookup: it blocks one of few threads per name, so one server could delay all others.
   const resolver = new Resolver({ timeout: dnsMs, tries: 2 });
   let hostAddresses = new Set();
-  /** The open connections, each with what it was allowed as. */
+  /** Open connections, each with the server, name and port for which it was allowed. */
   const opened = new Set();
 
   let places;
   let readAt = -placesMs;
-  /** Read again after every change of networks, which the hub tells, and after some time. */
+  /** Returns the forwarder's own addresses, cached for `placesMs` or until the hub sends new lists. */
   const ownPlaces = () => {
     const now = performance.now();
     if (now - readAt < placesMs) return places;
@@ -47,13 +47,16 @@ export function createOutside(state, reports) {
     return found.flatMap(one => one.value ?? []);
   };
 
-  /** True if the current list of a server has the target. Another server may have got its address. */
+  /** True if the current list of a server allows the target. False also if another server now has its address. */
   function isAllowed({ name: server, peer }, name, port) {
     const current = state.servers.get(peer);
     return current?.name === server && findEntry(current.allow, name, port) !== undefined;
   }
 
-  /** Opens a connection for a server, paused if it has `onread`. Throws Refused, after it was reported. */
+  /**
+   * Opens a connection for a server, paused if `onread` is given. Rejects with Refused if the target is not allowed,
+   * which is reported to the hub, or not reachable.
+   */
   async function open(server, host, port, onread) {
     const name = nameOf(host);
     const target = `${host}:${port}`;
@@ -77,7 +80,7 @@ export function createOutside(state, reports) {
     const [first] = addresses;
     if (good.length === 0) block(`leads to ${first}, which ${problemOf(first, port, about)}`);
     const socket = await dialFirst(good.slice(0, maxAddresses), { port, onread }, target);
-    // The list may have changed while the name was looked up and the connection opened.
+    // The list may have changed during the DNS lookup and the connect.
     if (!isAllowed(server, name, port)) {
       socket.destroy();
       block(`is not in "network.allow" of the server ${server.name}`);
@@ -91,13 +94,13 @@ export function createOutside(state, reports) {
 
   return {
     open,
-    /** Ends the connections that the current lists do not allow any more. */
+    /** Closes the connections that the current lists no longer allow. */
     recheck() {
       readAt = -placesMs;
       for (const { server, name, port, socket } of opened)
         if (!isAllowed(server, name, port)) socket.destroy();
     },
-    /** Finds out under which addresses the machine is known here. */
+    /** Resolves the names of the host, whose addresses only exact entries of a list allow. */
     async learnHost() {
       hostAddresses = new Set((await Promise.all(hostNames.map(addressesOf))).flat());
     },
@@ -137,7 +140,7 @@ function dial(host, { port, onread }) {
   return promise;
 }
 
-/** The addresses of the forwarder, whether it has a public one of IPv6, and the addresses of its gateways. */
+/** Returns the addresses of the forwarder, whether one is a public IPv6 address, and the addresses of its gateways. */
 function readPlaces() {
   const own = Object.values(networkInterfaces()).flat();
   return {
@@ -149,7 +152,7 @@ function readPlaces() {
   };
 }
 
-/** The gateways of the routes, which are addresses of the engine's machine. The kernel writes them in its byte order. */
+/** Returns the gateways of the routes, which are addresses of the host. The kernel prints them in host byte order. */
 function readGateways() {
   const lines = readFileSync('/proc/net/route', 'utf8').split('\n').slice(1);
   const hex = lines

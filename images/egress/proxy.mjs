@@ -1,38 +1,42 @@
-// The three ways to the outside: CONNECT, plain HTTP, and TCP to targets that a list names exactly.
+// The proxy of servers: HTTP CONNECT, plain HTTP requests, and raw TCP to targets that an allow list names exactly.
 import { createServer as createHttp, request as requestHttp } from 'node:http';
 import { createServer as createTcp } from 'node:net';
 import { Refused } from './outside.mjs';
 import { createRelay, idleMs } from './relay.mjs';
 import { nameInside } from './rules.mjs';
 
-/** Time for the head of a request, or for the first bytes that tell the target. */
+/** Timeout in ms for the headers of a request, and for the first bytes of a TCP connection, which name the target. */
 const headMs = 20_000;
-/** Maximum number of connections of all servers, and of one. The first is divided evenly among the servers. */
+/**
+ * Maximum number of connections of all servers, divided evenly among them; the next two lines bound a single server.
+ */
 const maxConnections = 2048;
 const maxPerServer = 128;
 const minPerServer = 8;
-/** Every connection ends after this time, whatever it is for. */
+/** Maximum lifetime of a connection in ms. */
 const totalMs = 24 * 60 * 60_000;
-/** Maximum number of requests that wait for answers on one connection. */
+/** Maximum number of pipelined requests that wait for their response on one connection. */
 const maxPipelined = 16;
-/** Time in ms for which a server that has sent more gets no connection: they are parsed before any of them is answered. */
+/**
+ * Time in ms for which a server gets no connection after too many pipelined requests, all of which Node parses at once.
+ */
 const pausedMs = 10_000;
 const maxHelloBytes = 16 * 1024;
-/** Small, because thousands of connections may each hold this much. */
+/** Buffer limit of a socket in bytes. It is small, because thousands of connections may each buffer this much. */
 const highWaterMark = 16 * 1024;
 const noBytes = Buffer.alloc(0);
 const hops = new Set(['connection', 'keep-alive', 'expect', 'host', 'te', 'trailer', 'upgrade']);
 
 export function createProxy({ findServer, countServers, outside, reports }) {
-  /** The connections of each server. */
+  /** Open connections, by the name of their server. */
   const connections = new Map();
-  /** Time until which a server gets no connection, as of `performance.now`. */
+  /** Time of `performance.now` until which a server gets no connection, by the name of the server. */
   const pausedUntil = new Map();
-  /** Number of requests that wait for answers, by connection. */
+  /** Number of requests that wait for their response, by connection. */
   const unanswered = new WeakMap();
   const relay = createRelay(name => connections.has(name));
 
-  /** Counts a connection of a server until it closes. False if there are too many. */
+  /** Counts a connection of a server until it closes. Returns false if the server has too many. */
   function take(socket, server) {
     const most = Math.max(
       minPerServer,
@@ -62,7 +66,7 @@ export function createProxy({ findServer, countServers, outside, reports }) {
     return false;
   }
 
-  /** Counts a request until it is answered. False if its connection, or its server, has no right to another. */
+  /** Counts a request until it is answered. Returns false, and closes connections, if too many wait for a response. */
   function countRequest({ socket }, response) {
     if (socket.destroyed) return false;
     const count = (unanswered.get(socket) ?? 0) + 1;
@@ -83,7 +87,10 @@ export function createProxy({ findServer, countServers, outside, reports }) {
     return false;
   }
 
-  /** The server of an accepted connection. Undefined, and the connection is closed, if there is none or it has too many. */
+  /**
+   * Returns the server of an accepted connection. Closes the connection and returns undefined if no server has it, or
+   * if the server is paused or has too many.
+   */
   function admit(socket) {
     socket.on('error', () => {});
     const server = findServer(socket.remoteAddress, socket.localAddress);
@@ -92,7 +99,9 @@ export function createProxy({ findServer, countServers, outside, reports }) {
     return undefined;
   }
 
-  /** Connects a client with its target, which gets these bytes first. */
+  /**
+   * Connects a client to its target and relays bytes. `head`: bytes of the client that are sent to the target first.
+   */
   async function connect(server, client, { host, port, head, opened }) {
     await relay.takeTurn(server);
     const receiver = relay.createReceiver();
@@ -110,7 +119,7 @@ export function createProxy({ findServer, countServers, outside, reports }) {
     keepAliveTimeout: 60_000,
   });
   http.on('connection', socket => void admit(socket));
-  // Found again for each request: a list may have changed.
+  // Looks up the server for each request again, because its list may have changed.
   const tunnel = async (request, client, head) => {
     try {
       const server = serverOf(client);
@@ -170,7 +179,7 @@ export function createProxy({ findServer, countServers, outside, reports }) {
     sent.on('upgrade', () => reject(new Refused(502, `${url.host} changes the protocol`)));
     sent.on('response', answer => {
       try {
-        // Without the words of the target for its status: they may contain anything.
+        // Omits the status text of the target, which may contain anything.
         response.writeHead(answer.statusCode, passed(answer));
       } catch (error) {
         return void reject(new Refused(502, `${url.host} answers invalidly: ${error.message}`));
@@ -186,7 +195,7 @@ export function createProxy({ findServer, countServers, outside, reports }) {
     await promise;
   }
 
-  /** Listens for targets that are reached under their own names, on the port of the target. */
+  /** Creates the TCP server for targets on a port. Servers connect to it under the names of the targets. */
   const createTargetServer = port =>
     createTcp(
       { allowHalfOpen: true, noDelay: true, highWaterMark },
@@ -225,7 +234,7 @@ export function createProxy({ findServer, countServers, outside, reports }) {
   return { http, createTargetServer };
 }
 
-/** The name at the start of a connection, and what was read for it. Rejects if there is none in time. */
+/** Reads the name of the target from the first bytes of a connection. Rejects if there is none in time. */
 function readName(client) {
   const { promise, resolve, reject } = Promise.withResolvers();
   let head = Buffer.alloc(0);
@@ -250,7 +259,7 @@ function authorityOf(text) {
   return { host, port: Number(port) };
 }
 
-/** Header fields without those of a single connection. */
+/** Returns the header fields without hop-by-hop fields. */
 function passed({ rawHeaders, headers }) {
   const named = new Set((headers.connection ?? '').toLowerCase().split(/\s*,\s*/));
   const fields = [];
@@ -265,7 +274,7 @@ function passed({ rawHeaders, headers }) {
 const headersOf = message =>
   `Content-Type: text/plain\r\nContent-Length: ${Buffer.byteLength(message) + 1}\r\nConnection: close\r\n`;
 
-/** What a client is told. A bug ends the forwarder, which the hub starts again. */
+/** Returns status and message for the client. For a bug it also ends the forwarder, which the hub then restarts. */
 function told(error) {
   if (error instanceof Refused)
     return { status: error.status, message: `AgentHub: ${error.message}` };

@@ -1,27 +1,27 @@
-// Passes bytes on, in turns and within a rate, so that a busy connection of one server does not delay those of others.
+// Relays bytes, in turns and rate-limited, so that a busy connection of one server does not delay those of others.
 
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** A connection without a byte in either direction ends after this time. */
+/** Idle timeout of a connection, in ms. */
 export const idleMs = 15 * 60_000;
 /** Maximum rate of a server, in bytes per millisecond: 50 MB per second. */
 const maxRate = 50_000;
-/** Time in ms by which a server may be ahead of its rate. */
+/** Burst of the rate limit: time in ms by which a server may be ahead of its rate. */
 const aheadMs = 5;
-/** What a request counts in the rate, as bytes: a request a millisecond takes about a third of a core. */
+/** Cost of a request in the rate limit, in bytes: one request per millisecond takes about a third of a core. */
 const requestBytes = maxRate;
-/** As much as Node reads at once. A connection takes memory only for what it has read. */
+/** Size of a receive buffer in bytes, equal to the maximum that Node reads at once. */
 const bufferBytes = 64 * 1024;
 /** Maximum number of unused buffers that are kept for later connections. */
 const maxSpareBuffers = 32;
 
-/** `isOpen` tells whether a server has a connection: the rate of others is not remembered. */
+/** `isOpen`: whether a server has a connection. The relay stores no rate of servers without one. */
 export function createRelay(isOpen) {
-  /** Time until which each server has used its rate, as of `performance.now`. */
+  /** Time of `performance.now` until which a server has used its rate, by the name of the server. */
   const usedUntil = new Map();
   const spareBuffers = [];
 
-  /** Time in ms until a server may go on, after these bytes. */
+  /** Counts bytes of a server in its rate, and returns the time in ms until the server may send more. */
   function useRate({ name }, bytes) {
     const now = performance.now();
     const until = Math.max(now, usedUntil.get(name) ?? 0) + bytes / maxRate;
@@ -29,19 +29,19 @@ export function createRelay(isOpen) {
     return until - now;
   }
 
-  /** The next turn of the event loop at the earliest: `pipe` reads up to two megabytes from a busy connection in one. */
+  /** Resumes a stream, at the earliest in the next turn of the event loop: `pipe` would read up to 2 MB in one turn. */
   const resumeInTime = (stream, waitMs) => {
     const resume = () => stream.resume();
     if (waitMs > aheadMs) setTimeout(resume, waitMs);
     else setImmediate(resume);
   };
 
-  /** Passes the bytes of one stream on to another. */
+  /** Relays the bytes of one stream to another, within the rate of the server. */
   function pass(server, from, to) {
     from.on('data', chunk => {
       const waitMs = useRate(server, chunk.length);
       const hasRoom = to.write(chunk);
-      // A smaller chunk is all that has arrived: others have their turn before the next one.
+      // A chunk smaller than the buffer is all that has arrived, so no pause is needed for other connections.
       if (hasRoom && waitMs <= aheadMs && chunk.length < bufferBytes) return;
       from.pause();
       if (hasRoom) resumeInTime(from, waitMs);
@@ -52,16 +52,16 @@ export function createRelay(isOpen) {
   }
 
   /**
-   * The receiving half of a connection to a target. It reads into one buffer, which is read into again when its bytes are
-   * written: a new one for each chunk would keep the garbage collector busy.
+   * Creates the receiving half of a connection to a target. It reads into one buffer, and reuses the buffer when its
+   * bytes are written: a new buffer for each chunk would cost garbage collection.
    */
   function createReceiver() {
     const buffer = spareBuffers.pop() ?? Buffer.allocUnsafeSlow(bufferBytes);
     let receive = () => {};
     return {
-      /** The option `onread` of a socket. */
+      /** Option `onread` for the socket of the target. */
       onread: { buffer, callback: bytes => receive(bytes) },
-      /** Passes on what the target, which is paused, sends. */
+      /** Resumes the paused target, and relays its bytes to the client. */
       pass(server, target, client) {
         let waitMs = 0;
         let isWriting = false;
@@ -97,12 +97,12 @@ export function createRelay(isOpen) {
   return {
     pass,
     createReceiver,
-    /** Resolves when it is the turn of a server to make another request. */
+    /** Resolves when the rate of a server allows another request. */
     async takeTurn(server) {
       const waitMs = useRate(server, requestBytes);
       if (waitMs > aheadMs) await sleep(waitMs);
     },
-    /** Joins the connection of a client and that to its target, until one of them closes. */
+    /** Relays bytes between a client and its target in both directions, until one of them closes. */
     join(server, client, { target, receiver }) {
       for (const [one, other] of [
         [client, target],
@@ -115,7 +115,7 @@ export function createRelay(isOpen) {
       pass(server, client, target);
       receiver.pass(server, target, client);
     },
-    /** Forgets the rate of a server without a connection. */
+    /** Removes the stored rate of a server, when its last connection closes. */
     forget: name => void usedUntil.delete(name),
   };
 }

@@ -1,7 +1,7 @@
-// Counts what was allowed and blocked, and reports it in intervals: a server that asks without end fills no log.
+// Counts allowed and blocked connections, and reports the counts in intervals, so that a server cannot flood the log.
 
 const intervalMs = 200;
-/** Maximum number of distinct targets of a server in one report. The others are counted together. */
+/** Maximum number of distinct targets of a server in one report. Further targets are counted together. */
 const maxTargets = 50;
 const maxTargetLength = 300;
 

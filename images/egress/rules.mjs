@@ -1,12 +1,12 @@
-// What a server may reach: names by its list, and addresses by what they are.
+// Decides what a server may connect to: names by its allow list, and IP addresses by their kind, such as private.
 import { BlockList, isIPv4 } from 'node:net';
 
 const label = '[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?';
 const names = new RegExp(`^${label}(?:\\.${label})*$`);
-/** A host that ends like this is an address to many programs, in decimal, octal or hexadecimal. */
+/** Matches hosts whose last label is a number, which many programs parse as an IPv4 address. */
 const numbers = /(?:^|\.)(?:\d+|0x[0-9a-f]*)$/;
 
-/** The name in lower case. Undefined for everything else, above all addresses in any notation. */
+/** Returns a host name in lower case; undefined if the text is no host name, such as an IP address in any notation. */
 export function nameOf(text) {
   const name = text.toLowerCase().replace(/\.$/, '');
   return name.length <= 253 && names.test(name) && !numbers.test(name) ? name : undefined;
@@ -17,7 +17,9 @@ const covers = (pattern, name) =>
   pattern === name ||
   (pattern.startsWith('*.') && name.endsWith(pattern.slice(1)));
 
-/** The entry of a list that admits a target. One for internal targets precedes others. `ports` is absent for all ports. */
+/**
+ * Returns the entry of a list that allows a target, preferably an internal one. An entry without `ports` allows all.
+ */
 export function findEntry(allow, name, port) {
   const found = allow.filter(one => covers(one.name, name) && (one.ports?.includes(port) ?? true));
   return found.find(one => one.internal) ?? found[0];
@@ -32,7 +34,7 @@ function listOf(type, texts) {
   return list;
 }
 
-/** Addresses that no server reaches, each with its reason. The two single ones are metadata services of clouds. */
+/** Addresses that no server may connect to, with reasons. The two /32 addresses are metadata services of clouds. */
 const never = [
   { why: 'is a loopback address', list: listOf('ipv4', '127.0.0.0/8') },
   {
@@ -47,14 +49,15 @@ const privateV4 = listOf(
   '10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 100.64.0.0/10 198.18.0.0/15',
 );
 const publicV6 = listOf('ipv6', '2000::/3');
-/** Teredo and 6to4 contain IPv4 addresses. */
+/** Subnets of Teredo and 6to4, whose addresses contain IPv4 addresses. */
 const tunnelsV6 = listOf('ipv6', '2001::/32 2002::/16');
 const privateV6 = listOf('ipv6', 'fc00::/7');
 const metadataV6 = listOf('ipv6', 'fd00:ec2::254/128');
 
 /**
- * Why an address must not be connected to; undefined if it may be. `isInternal`: the list names the target exactly, which
- * admits private addresses. `host` has the addresses of the hub's machine, `backends` what only the hub may reach.
+ * Returns why connecting to an address is not allowed; undefined if it is allowed. `isInternal`: the list names the
+ * target exactly, which allows private addresses. `host`: addresses of the hub's machine. `hub.backends`: addresses and
+ * ports that only the hub may connect to.
  */
 export function problemOf(address, port, { isInternal, pool, own, host, hub }) {
   if (own.has(address)) return 'is the forwarder itself';
@@ -79,15 +82,17 @@ function problemOfV4(address, isInternal, pool) {
 function problemOfV6(address, isInternal) {
   if (metadataV6.check(address, 'ipv6')) return 'is a metadata address';
   if (privateV6.check(address, 'ipv6')) return isInternal ? undefined : 'is a private address';
-  // Everything else that is not global, IPv4 addresses in IPv6 notation included.
+  // All other addresses must be global. IPv4 addresses in IPv6 notation are not.
   const isGlobal = publicV6.check(address, 'ipv6') && !tunnelsV6.check(address, 'ipv6');
   return isGlobal ? undefined : 'is not a public address';
 }
 
-/** The subnets of all servers, as `10.0.0.0/16`. */
+/** Parses the subnets of all servers, such as `10.0.0.0/16`, separated by spaces. */
 export const poolOf = subnets => listOf('ipv4', subnets);
 
-/** The server name in a TLS ClientHello, or the host of an HTTP request. Undefined if it is not among the bytes. */
+/**
+ * Returns the server name of a TLS ClientHello, or the host of an HTTP request; undefined if the bytes contain none.
+ */
 export function nameInside(bytes) {
   if (bytes[0] !== 0x16) return hostOf(bytes.toString('latin1'));
   try {
@@ -104,9 +109,9 @@ function hostOf(text) {
   return host === undefined ? undefined : nameOf(host.trim());
 }
 
-/** RFC 8446, section 4.1.2, and RFC 6066, section 3. Throws RangeError for a hello that is incomplete. */
+/** Parses a ClientHello (RFC 8446, 4.1.2; RFC 6066, 3) for the server name. Throws RangeError if it is incomplete. */
 function serverNameOf(bytes) {
-  // Record header, handshake header, version and random.
+  // Skip the record header, the handshake header, the version and the random value.
   let at = 5 + 4 + 2 + 32;
   at += 1 + bytes.readUInt8(at);
   at += 2 + bytes.readUInt16BE(at);
@@ -116,7 +121,7 @@ function serverNameOf(bytes) {
   while (at < end) {
     const [type, length] = [bytes.readUInt16BE(at), bytes.readUInt16BE(at + 2)];
     at += 4;
-    // The extension is a list, whose first entry is a host name: list length, type, length, name.
+    // Extension 0 (server_name) is a list whose first entry is a host name: list length, type, length, name.
     if (type === 0) {
       const last = at + 5 + bytes.readUInt16BE(at + 3);
       return last > bytes.length ? undefined : nameOf(bytes.toString('latin1', at + 5, last));
