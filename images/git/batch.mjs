@@ -1,12 +1,12 @@
-// Prints objects with a `git cat-file --batch` that stays for the next request: a start of git costs several ms.
+// Prints git objects with a `git cat-file --batch` process that is reused: starting git takes several ms.
 import { startGit } from './git.mjs';
 
-/** Time in ms without a request after which git ends. */
+/** Time in ms without a request after which the git process is stopped. */
 const idleMs = 2_000;
 const maxErrorBytes = 16_384;
 
 export function createBatchReader(root) {
-  /** The git that stays, and what it was started with. */
+  /** The running git process, and a key of its arguments and environment. */
   let kept;
   let last = Promise.resolve();
 
@@ -21,7 +21,7 @@ export function createBatchReader(root) {
     started.child.stderr.on('data', chunk => {
       started.stderr = `${started.stderr}${chunk}`.slice(-maxErrorBytes);
     });
-    // It may end before it has read its input, and between two requests.
+    // Git may end before it has read its input, and between two requests.
     started.child.stdin.on('error', () => {});
     for (const event of ['error', 'close']) started.child.on(event, () => forget(started));
     kept = started;
@@ -78,7 +78,7 @@ export function createBatchReader(root) {
   }
 
   return {
-    /** One request after the other. */
+    /** Queues a request: one runs at a time. */
     print(params, signal) {
       const printed = last.then(() => print(params, signal));
       last = printed.catch(() => {});
@@ -88,7 +88,9 @@ export function createBatchReader(root) {
   };
 }
 
-/** Collects the output until it holds so many objects: each is a line with its size, its content and a line feed. */
+/**
+ * Collects the output until it contains `objects` objects: each is a line with its size, its content and a line feed.
+ */
 function collect(objects, maxBytes) {
   const chunks = [];
   let bytes = 0;
@@ -113,14 +115,14 @@ function collect(objects, maxBytes) {
       if (end < 0) continue;
       const size = /^[0-9a-f]+ \w+ (\d+)$/.exec(header)?.[1];
       header = '';
-      // An object that is missing has no content.
+      // The header of a missing object has no size, and no content follows.
       if (size === undefined) missing--;
       else content = Number(size) + 1;
     }
   }
 
   return {
-    /** Returns true once all objects are there. */
+    /** Adds a chunk of the output. Returns true once all objects are complete. */
     add(chunk) {
       if (isTruncated) return false;
       const rest = maxBytes - bytes;

@@ -1,4 +1,4 @@
-// Serves one folder, and the git repository in it, to the hub: see README.md.
+// JSON-RPC server that gives the hub access to one folder, and to the git repository in it: see README.md.
 import { createInterface } from 'node:readline';
 import { createBatchReader } from './batch.mjs';
 import { openFolder } from './folder.mjs';
@@ -11,7 +11,7 @@ const [root] = process.argv.slice(2);
 const folders = openFolder(root);
 const batch = createBatchReader(root);
 
-/** Running git commands by the id of their request. */
+/** Abort controllers of running git commands, by the id of their request. */
 const running = new Map();
 
 const methods = {
@@ -49,7 +49,7 @@ async function answer({ id, method, params }) {
   }
 }
 
-// The end of the input is the end of the hub's interest.
+// When the hub closes stdin, the requests are cancelled and the driver exits.
 const lines = createInterface({ input: process.stdin, crlfDelay: Infinity });
 lines.on('line', line => {
   const message = JSON.parse(line);

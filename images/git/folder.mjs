@@ -1,15 +1,15 @@
-// Files below a folder. No link is followed: on Linux each step of a path begins at an open folder
-// (/proc/self/fd), so that no folder can be replaced by a link in between.
+// Reads and writes files below a folder without following links. On Linux each segment of a path is resolved from an
+// open folder (/proc/self/fd), so that no folder can be replaced by a link in between.
 import { constants as c } from 'node:fs';
 import { lstat, mkdir, open, readdir, rename, rm, rmdir, unlink } from 'node:fs/promises';
 
 const isLinux = process.platform === 'linux';
-/** The end of the names of files that are being written. */
+/** Suffix of the names of temporary files, which are renamed when they are complete. */
 const unfinished = '.agenthub-tmp';
 
 const fail = (code, message) => Object.assign(new Error(message), { code });
 
-/** The names of a path. Throws for what is not below a folder. */
+/** Splits a relative path into names. Throws EINVAL if the path is absolute, or contains `.`, `..`, `\` or NUL. */
 function namesOf(path) {
   const names = path.split('/').filter(name => name !== '');
   const isPlain = !path.startsWith('/') && names.every(name => name !== '.' && name !== '..');
@@ -18,7 +18,7 @@ function namesOf(path) {
 }
 
 const isAbsent = error => error.code === 'ENOENT';
-/** What the system says of a link, and of a file, in the place of a folder. */
+/** True for the errors of opening a link or a file as a folder. */
 const isNoFolder = error => ['ELOOP', 'ENOTDIR', 'EMLINK'].includes(error.code);
 
 async function openDirectory(path) {
@@ -30,7 +30,10 @@ export function openFolder(root) {
   const at = (handle, path, name) =>
     isLinux ? `/proc/self/fd/${handle.fd}/${name}` : `${path}/${name}`;
 
-  /** Calls `work` with the folder of these names, which `create` creates. Undefined if it does not exist. */
+  /**
+   * Opens the folder at a path of names, and calls `work` with it. A missing folder is created if `create` is set;
+   * otherwise the result is undefined.
+   */
   async function within(names, create, work) {
     let path = root;
     let handle = await openDirectory(root);
@@ -108,7 +111,7 @@ export function openFolder(root) {
         if (!isAbsent(error)) throw error;
       }),
     );
-    // Parents that are empty now, but never the folder itself.
+    // Remove parents that are now empty, but never the folder itself.
     const least = namesOf(folder).length;
     for (let count = parents.length; count > least; count--) {
       const isRemoved = await within(parents.slice(0, count - 1), false, place =>
@@ -121,14 +124,14 @@ export function openFolder(root) {
     }
   }
 
-  /** `enters`: whether to look into a folder. */
+  /** Yields path and status of all entries below a folder. `enters`: whether to list a folder. */
   async function* walk(names, prefix, enters = () => true) {
     const found = await within(names, false, async (place, self) => {
       const entries = await readdir(self, { withFileTypes: true });
       return await Promise.all(
         entries.map(async entry => ({
           name: entry.name,
-          // An entry may be gone.
+          // The entry may have been removed since.
           status: await lstat(place(entry.name)).catch(() => undefined),
         })),
       );
@@ -142,7 +145,7 @@ export function openFolder(root) {
 
   return {
     root,
-    /** Identifies the folder that is served. */
+    /** Returns the inode of the folder, which identifies it. */
     async place() {
       const { ino } = await lstat(root, { bigint: true });
       return { inode: String(ino) };
@@ -153,7 +156,7 @@ export function openFolder(root) {
       const content = await within(parents, false, async place => {
         let file;
         try {
-          // Without O_NONBLOCK a named pipe would block.
+          // Without O_NONBLOCK, opening a named pipe would block.
           file = await open(place(name), c.O_RDONLY | (c.O_NOFOLLOW ?? 0) | (c.O_NONBLOCK ?? 0));
         } catch (error) {
           if (isAbsent(error)) return undefined;
@@ -189,7 +192,9 @@ export function openFolder(root) {
       const { parents, name } = split('', folder);
       await within(parents, false, place => rm(place(name), { recursive: true, force: true }));
     },
-    /** What stands in the way of new files: a file or a link at their path, or in the place of a folder on the way. */
+    /**
+     * Returns the paths that prevent creating new files: existing files, and files or links in place of their folders.
+     */
     async obstacles(folder, paths) {
       const found = new Set();
       for (const path of paths) {

@@ -1,18 +1,18 @@
-// Runs git with the arguments and the environment that the hub chose, bounded in time and output.
+// Runs git with arguments and environment from the hub, with a timeout and a limit of the output.
 import { spawn } from 'node:child_process';
 
-/** The time in ms in which git removes its locks after a cancellation. */
+/** Time in ms between SIGTERM and SIGKILL, in which git removes its lock files. */
 const graceMs = 2_000;
 const maxErrorBytes = 16_384;
 
-/** Nothing else of the environment reaches git. */
+/** Environment variables of the driver that git inherits. */
 const inherited = ['PATH', 'HOME', 'SYSTEMROOT', 'TMPDIR', 'TEMP', 'TMP'];
 
 export function startGit(root, args, env) {
   const base = Object.fromEntries(
     inherited.flatMap(name => (process.env[name] === undefined ? [] : [[name, process.env[name]]])),
   );
-  // Not from the folder itself: Windows looks for programs there first.
+  // The working folder is not the repository, because Windows looks for programs in the working folder first.
   return spawn('git', ['-C', root, ...args], {
     cwd: import.meta.dirname,
     env: { ...base, ...env },
@@ -30,7 +30,7 @@ export function runGit(root, { args, env, input, maxBytes, timeoutMs }, signal) 
   let stderr = '';
   let forced;
 
-  // By SIGTERM git removes its lock files.
+  // On SIGTERM git removes its lock files.
   const end = () => {
     child.kill('SIGTERM');
     forced ??= setTimeout(() => child.kill('SIGKILL'), graceMs);

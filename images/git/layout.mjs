@@ -1,6 +1,6 @@
-// Refuses repositories whose git folder leads out of their folder.
+// Finds faults of repositories whose .git folder refers to files outside the repository.
 
-/** Files of operations that the user has begun and not finished. */
+/** Files in .git that show an unfinished operation of the user. */
 const operations = {
   MERGE_HEAD: 'a merge',
   CHERRY_PICK_HEAD: 'a cherry-pick',
@@ -9,7 +9,7 @@ const operations = {
   'rebase-merge': 'a rebase',
   'rebase-apply': 'a rebase',
 };
-/** Folders of objects, and worktrees of tasks, whose files may be links. */
+/** Folders in .git that are not inspected: objects, and worktrees of tasks, whose files may be links. */
 const unseen = /^(?:objects\/[0-9a-f]{2}|agenthub\/worktrees\/[^/]+)$/;
 const maxEntries = 200_000;
 

@@ -4,8 +4,8 @@ import { setPriority } from 'node:os';
 const niceness = 5;
 
 /**
- * Lets calls of clients go before git. Linux groups processes by their session, and priorities count within a group only;
- * the driver leads its session, so it lowers the group as well (sched(7), autogroup).
+ * Lowers the CPU priority of git, so that calls of clients run first. Linux groups processes by session, and niceness
+ * counts within a group only. The driver leads its session, so it also lowers the group's (sched(7), autogroup).
  */
 export function giveWay() {
   setPriority(niceness);
@@ -13,6 +13,6 @@ export function giveWay() {
   try {
     writeFileSync('/proc/self/autogroup', String(niceness));
   } catch {
-    // Linux was built without such groups, or /proc is read-only as in a container.
+    // The kernel has no autogroups, or /proc is read-only as in a container.
   }
 }

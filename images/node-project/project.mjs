@@ -1,4 +1,4 @@
-// The steps of the build that depend on package.json; the first argument names one.
+// Steps of the image build that depend on package.json. The first argument is the name of a step.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 
@@ -8,14 +8,14 @@ const { scripts = {} } = manifest;
 const script = ['build', 'prepare'].find(name => scripts[name] !== undefined) ?? '';
 
 const steps = {
-  // Scripts of the project would run before its files are there.
+  // Removes the project's scripts from package.json: npm would run them before the project's files are copied.
   withoutScripts() {
     const { scripts: _, ...rest } = manifest;
     writeFileSync(`${root}/package.json`, JSON.stringify(rest, undefined, 2));
     writeFileSync('/tmp/omitted', script === '' ? '--omit=dev' : '');
   },
   script: () => process.stdout.write(script),
-  // The lock, on a line of the output, for the hub to keep.
+  // Prints package-lock.json as a line, which the hub stores.
   tell() {
     const lock = readFileSync(`${root}/package-lock.json`);
     process.stdout.write(`agenthub-lock ${gzipSync(lock).toString('base64')}\n`);
@@ -33,7 +33,7 @@ function startLine() {
   if (file !== undefined) return `exec ${programOf(file)} "$@"`;
   if (scripts.start !== undefined) return 'exec node --run start -- "$@"';
   if (main !== undefined) return `exec ${programOf(main)} "$@"`;
-  // The image still serves an entry whose "command" does.
+  // The image can still be used by setting "command" in the config of the server.
   return `echo 'package.json names no program: add "bin", a script "start" or "main" to it, or "command" and "args" to the entry' >&2\nexit 64`;
 }
 

@@ -1,5 +1,5 @@
-// Writes /opt/server/run, which starts the package's command as npx would: the only one that it has,
-// or else the one that is named like the package.
+// Writes /opt/server/run, which starts the package's command as npx would: its only command, otherwise the command
+// with the name of the package.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 
 const root = '/opt/server';
@@ -18,8 +18,8 @@ const chosen = isOne ? names[0] : names.find(one => one === ownName);
 if (chosen !== undefined && !existsSync(`${root}/node_modules/.bin/${chosen}`))
   fail(`the command ${chosen} of ${name} is missing from the package`);
 
-// A script and not a link, so that the server sees the path that npx would run it by. Where npx could
-// not choose either, the image still serves an entry whose "command" does.
+// A script instead of a link, so that the server is run by the same path as with npx. If the command is ambiguous for
+// npx too, the script prints an error, and the image can be used by setting "command" in the config of the server.
 writeFileSync(
   `${root}/run`,
   chosen === undefined

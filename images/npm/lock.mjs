@@ -1,5 +1,5 @@
-// The lock: each package that is to be installed, with its digest. `restore` takes the one that came with the build, so
-// that the same is installed again; `tell` writes the new one on a line of the output, for the hub to keep.
+// Handles package-lock.json, which lists all packages with their digests. `restore` uses the lock in the build context,
+// so that the same packages are installed again; `tell` prints the new lock as a line, which the hub stores.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 

@@ -1,4 +1,4 @@
-# Installs the packages of the project ("packages", without its files), or the project itself ("project").
+# Installs the dependencies of the project (argument "packages"; its files are not needed), or the project ("project").
 set -eu
 unprivileged="setpriv --reuid=1000 --regid=1000 --clear-groups --no-new-privs"
 uv="$unprivileged /opt/uv/bin/uv"
@@ -15,7 +15,7 @@ lock() {
 }
 
 if [ "$1" = packages ]; then
-  # Metadata that only the files of the project tell is read in the next step.
+  # This fails if metadata, such as the version, depends on the project's files. Then "project" installs all packages.
   hasLock=$([ ! -f uv.lock ] || echo yes)
   { lock && $uv sync --locked --no-dev --no-install-workspace; } || {
     echo 'the packages are installed together with the project'

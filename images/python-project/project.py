@@ -1,4 +1,4 @@
-"""The steps of the build that depend on the project; the first argument names one."""
+"""Steps of the image build that depend on the project. The first argument is the name of a step."""
 
 import base64
 import gzip
@@ -15,13 +15,13 @@ root = "/app"
 
 
 def tell():
-    """Writes the lock on a line of the output, for the hub to keep."""
+    """Prints uv.lock as a line, which the hub stores."""
     with open(f"{root}/uv.lock", "rb") as file:
         print("agenthub-lock", base64.b64encode(gzip.compress(file.read(), mtime=0)).decode(), flush=True)
 
 
 def normal(name):
-    """Names of projects and commands are compared as PEP 503 says."""
+    """Normalizes the name of a project or command (PEP 503), for comparison."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
@@ -38,7 +38,7 @@ def start_line():
     program = next((one for one in ("main.py", "server.py") if os.path.exists(f"{root}/{one}")), None)
     if program is not None:
         return f"exec '{root}/.venv/bin/python' '{root}/{program}' \"$@\""
-    # The image still serves an entry whose "command" does.
+    # The image can still be used by setting "command" in the config of the server.
     why = 'pyproject.toml names no program: add [project.scripts] to it, or "command" and "args" to the entry'
     return f"echo '{why}' >&2\nexit 64"
 

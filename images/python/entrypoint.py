@@ -1,5 +1,5 @@
-"""Writes /opt/server/run, which starts the package's command as uvx would: the only console script
-that it has, or else the one that is named like the package."""
+"""Writes /opt/server/run, which starts the package's command as uvx would: its only console script,
+otherwise the console script with the name of the package."""
 
 import os
 import re
@@ -10,7 +10,7 @@ root = "/opt/server"
 
 
 def normal(name):
-    """Names of packages and commands are compared as PEP 503 says."""
+    """Normalizes the name of a package or command (PEP 503), for comparison."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
@@ -20,7 +20,7 @@ if not names:
     sys.exit(f"{name} has no command (console script), so it cannot be run as a server")
 chosen = names[0] if len(names) == 1 else next((one for one in names if normal(one) == normal(name)), None)
 
-# Where uvx could not choose either, the image still serves an entry whose "command" does.
+# If the command is ambiguous for uvx too, the image can be used by setting "command" in the config of the server.
 if chosen is None:
     lines = [f"echo '{name} has several commands: {', '.join(names)}. Set \"command\" to one of them' >&2", "exit 64"]
 else:

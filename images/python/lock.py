@@ -1,5 +1,5 @@
-"""The lock: each package that is to be installed, with its digest. Written from what pip has resolved, and on a line of
-the output as well, for the hub to keep: a build that comes with it installs the same again."""
+"""Writes the lock: all packages with their digests, from pip's resolution. Prints the lock as a line too, which the hub
+stores: a build with this lock installs the same packages again."""
 
 import base64
 import gzip

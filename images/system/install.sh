@@ -1,4 +1,4 @@
-# Installs the packages in $PACKAGES, and records the version of each package that this adds.
+# Installs the Debian packages in $PACKAGES, and records the version of each package that is added.
 set -euf
 if ! command -v apt-get >/dev/null; then
   echo "system_packages: the image $BASE has no apt-get, so it is not made of Debian. Remove system_packages, or use an image that is" >&2
@@ -8,7 +8,7 @@ installed() { dpkg-query -W -f '${Package}=${Version}\n' | sort; }
 installed >/tmp/agenthub-before
 apt-get update -q
 for package in $PACKAGES; do
-  # apt-get would take an unknown name for a pattern.
+  # apt-get would treat an unknown name as a pattern.
   if ! apt-cache show --no-all-versions "$package" >/dev/null 2>&1; then
     echo "system_packages: $package is not a package of $(. /etc/os-release && echo "$PRETTY_NAME"). Look for its name at https://packages.debian.org" >&2
     exit 1

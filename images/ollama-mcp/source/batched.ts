@@ -1,6 +1,6 @@
 const intervalMs = 100;
 
-/** Passes on pieces of text joined, at most ten times a second. Disposing passes on the rest. */
+/** Joins pieces of text, and calls `send` at most ten times a second. Disposing sends the rest. */
 export function createBatches(send: (text: string) => void): Disposable & {
   add(piece: string): void;
 } {

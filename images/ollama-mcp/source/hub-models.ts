@@ -3,17 +3,17 @@ import { z } from 'zod';
 import { type ModelSource, modelErrorOf } from './models-types.ts';
 import { modelList, runResult } from './results.ts';
 
-/** Declared by a hub that answers requests for models. */
+/** MCP capability that a hub declares if it answers requests for models. */
 const capability = 'agenthub/models';
 
-/** The hub bounds its answers; this only ends a request that the hub has forgotten. */
+/** Time in ms added to the timeout of a request, so that it only ends requests that the hub has lost. */
 const graceMs = 5_000;
 const listMs = 15_000;
 
 export const isHub = (server: Server): boolean =>
   Object.hasOwn(server.getClientCapabilities()?.experimental ?? {}, capability);
 
-/** The models of the hub, by requests over the connection on which the hub sends its own. */
+/** Creates access to the models of the hub, by requests on the MCP connection on which the hub sends its requests. */
 export function createHubModels(server: Server): ModelSource {
   return {
     run: ({ timeoutMs, ...request }, progress, signal) =>

@@ -1,4 +1,4 @@
-/** What `ollama_run` asks for. */
+/** Request of the tool `ollama_run` to a model. */
 export type RunRequest = {
   readonly model: string;
   readonly prompt: string;
@@ -6,7 +6,7 @@ export type RunRequest = {
   readonly format?: unknown;
   readonly options?: unknown;
   readonly timeoutMs: number;
-  /** Id of the call of the tool, by which a hub knows whose turn it is at the model. */
+  /** Id of the tool call, from which a hub knows the client, for its queue of the model. */
   readonly call: string | number;
 };
 
@@ -35,7 +35,7 @@ export type ModelList = {
   readonly unavailable: readonly { readonly source: string; readonly message: string }[];
 };
 
-/** The models: those of the hub, or those of the settings. Both methods reject with ModelError. */
+/** Access to the models of the hub or of the settings. Both methods reject with ModelError. */
 export interface ModelSource {
   run(
     request: RunRequest,
@@ -46,24 +46,24 @@ export interface ModelSource {
 }
 
 export type ErrorCode =
-  /** Nothing answers. */
+  /** Ollama or the endpoint does not answer. */
   | 'unavailable'
   /** Ollama, the endpoint or a queue is full. */
   | 'overloaded'
   | 'model_missing'
   | 'model_not_allowed'
-  /** Not done in time, or silent for too long. */
+  /** The answer was not complete in time, or the model sent no text for too long. */
   | 'timeout'
-  /** The answer broke off, or is too long. */
+  /** The connection ended before the answer was complete, or the answer is too long. */
   | 'cut_off'
   | 'context_full'
   | 'unauthorized'
   | 'invalid_request'
-  /** The model or its server refused the call, or its answer makes no sense. */
+  /** The model or its server refused the call, or its answer is invalid. */
   | 'failed'
   | 'cancelled';
 
-/** Why there is no result. The message says what to do. */
+/** Error of a call of a model. The message says what to do. */
 export class ModelError extends Error {
   override readonly name = 'ModelError';
   readonly code: ErrorCode;
@@ -94,12 +94,14 @@ const codes: Readonly<Record<string, ErrorCode>> = {
   HUB_MODEL_UNKNOWN: 'model_missing',
 };
 
-/** Errors after which the same call may succeed. */
+/** Codes of errors after which the same call may succeed. */
 const passing: readonly ErrorCode[] = ['unavailable', 'overloaded', 'cut_off'];
 
 export const isRetryable = ({ code }: ModelError): boolean => passing.includes(code);
 
-/** The error for a failure of the models of AgentHub. `kind` is that of the failure, `code` that of the hub's error. */
+/**
+ * Creates the error for a failure in AgentHub's code for models. `kind`: kind of the failure; `code`: the hub's code.
+ */
 export function modelErrorOf(
   message: string,
   {

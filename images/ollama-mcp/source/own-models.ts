@@ -10,10 +10,10 @@ import { ModelError, type ModelSource, modelErrorOf } from './models-types.ts';
 import { modelList, runResult } from './results.ts';
 import type { Settings } from './settings.ts';
 
-/** Name of the OpenAI-compatible endpoint. The models in it are shown without this prefix. */
+/** Name of the OpenAI-compatible endpoint as a provider. Names of its models are shown without this prefix. */
 const endpoint = 'endpoint';
 
-/** The models of the settings, called by the code with which a hub calls its own. */
+/** Creates access to the models of the settings, with the code that the hub uses for its models. */
 export function createOwnModels({ place, maxSeconds }: Settings): ModelSource {
   const isOpenAi = place.kind === 'openai';
   const ended = new AbortController();
@@ -68,7 +68,7 @@ export function createOwnModels({ place, maxSeconds }: Settings): ModelSource {
       const given = isOpenAi ? endpoint : source;
       return {
         models: result.models.map(one => ({ ...one, name: shown(one.name), source })),
-        // The other of the two is not set.
+        // Of Ollama and the endpoint only one is set: omit the other.
         unavailable: result.unavailable
           .filter(one => one.source === given)
           .map(({ message }) => ({ source, message: withoutConfig(message) })),
@@ -93,7 +93,7 @@ async function asOwn<T>(work: Promise<T>): Promise<T> {
   }
 }
 
-/** Settings of a hub in messages, as the settings of this program. */
+/** Replaces names of settings of a hub in a message by the environment variables of this server. */
 const withoutConfig = (message: string): string =>
   message
     .replaceAll(`models.providers.${endpoint}.url`, 'OPENAI_BASE_URL')

@@ -2,7 +2,7 @@ import { z } from 'zod';
 
 const count = z.int().min(0);
 
-/** The result of a run, as the code of a hub gives it. */
+/** Result of running a prompt, as the hub's code returns it. */
 export const runResult = z.object({
   text: z.string(),
   model: z.string(),
@@ -16,7 +16,7 @@ export const runResult = z.object({
   thinkingOnly: z.boolean(),
 });
 
-/** The list of models, as the code of a hub gives it. */
+/** List of models, as the hub's code returns it. */
 export const modelList = z.object({
   models: z.array(
     z.object({
@@ -31,7 +31,7 @@ export const modelList = z.object({
   unavailable: z.array(z.object({ source: z.string(), message: z.string() })),
 });
 
-/** `structuredContent` of `ollama_run`. */
+/** Schema of `structuredContent` of the tool `ollama_run`. */
 export const runOutput = z.object({
   text: z.string().describe('The answer without thoughts. Empty if there were only thoughts.'),
   model: z.string(),
@@ -49,7 +49,7 @@ export const runOutput = z.object({
   thinking_only: z.boolean().describe('The model thought, and gave no answer.'),
 });
 
-/** `structuredContent` of `ollama_list_models`. */
+/** Schema of `structuredContent` of the tool `ollama_list_models`. */
 export const listOutput = z.object({
   models: z.array(
     z.object({

@@ -44,11 +44,11 @@ const runInput = z.object({
 
 type ServerNeeds = {
   readonly settings: Settings;
-  /** The models of the settings. They are not used if the client is a hub. */
+  /** Returns the models of the settings. Not called if the client is a hub. */
   readonly own: () => ModelSource;
 };
 
-/** Creates the server of one connection. */
+/** Creates the MCP server for one connection. */
 export function createServer({ settings, own }: ServerNeeds): McpServer {
   const mcp = new McpServer(
     { name: 'ollama-mcp', title: 'Models of Ollama', version: '1.0.0' },
@@ -143,11 +143,11 @@ export function createServer({ settings, own }: ServerNeeds): McpServer {
   return mcp;
 }
 
-/** Ollama's name for a model without a tag. */
+/** Adds Ollama's default tag, `latest`, to a model name without a tag. */
 const withTag = (name: string) =>
   name.includes(':') || name.includes('/') ? name : `${name}:latest`;
 
-/** Sends pieces of text as progress, if the client asks for it. */
+/** Sends pieces of text as progress notifications. Undefined if the request has no progress token. */
 function progressTo({ mcpReq }: ServerContext) {
   const progressToken = mcpReq._meta?.progressToken;
   if (progressToken === undefined) return undefined;
@@ -158,7 +158,9 @@ function progressTo({ mcpReq }: ServerContext) {
   });
 }
 
-/** An error of a model is a result: models that read it may act on it. `_meta` has it for programs. */
+/**
+ * Converts a ModelError to a tool result, so that models can read and act on it. `_meta` has the error for programs.
+ */
 async function answering(work: () => Promise<CallToolResult>): Promise<CallToolResult> {
   try {
     return await work();

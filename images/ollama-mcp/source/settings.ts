@@ -1,10 +1,10 @@
-/** Where the models are when the server runs without a hub, and what it allows. */
+/** Settings of the server: where its models are if it runs without a hub, and its limits. */
 export type Settings = {
   readonly place:
     | { readonly kind: 'ollama'; readonly url: string; readonly contextTokens: number }
-    /** An OpenAI-compatible API. */
+    /** An OpenAI-compatible API, instead of Ollama. */
     | { readonly kind: 'openai'; readonly url: string; readonly key: string | undefined };
-  /** Models that may be run. Undefined: all. */
+  /** Names of the models that may be run. Undefined: all. */
   readonly allowed: readonly string[] | undefined;
   /** Maximum duration of a call in seconds. */
   readonly maxSeconds: number;
@@ -15,7 +15,7 @@ const defaultContext = 8_192;
 const defaultSeconds = 3_600;
 const maxSeconds = 86_400;
 
-/** Reads the environment. Throws with all that is wrong with it. */
+/** Reads the settings from the environment. Throws an error that lists all invalid variables. */
 export function readSettings(env: Readonly<Record<string, string | undefined>>): Settings {
   const problems: string[] = [];
   const read = (name: string) => env[name]?.trim() || undefined;
@@ -56,7 +56,7 @@ export function readSettings(env: Readonly<Record<string, string | undefined>>):
   };
 }
 
-/** OLLAMA_HOST as Ollama reads it: a URL, `host`, `host:port` or `:port`. 0.0.0.0 is an address to listen on only. */
+/** Parses OLLAMA_HOST as Ollama does: a URL, `host`, `host:port` or `:port`. Replaces 0.0.0.0 by 127.0.0.1. */
 function addressOf(written: string): string | undefined {
   const isUrl = /^https?:\/\//i.test(written);
   const url = URL.parse(isUrl ? written : `http://${written.replace(/^:/, '127.0.0.1:')}`);
