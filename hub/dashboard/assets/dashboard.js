@@ -5,13 +5,13 @@
     'health stats activity server offers log sessions caches install agent files task approvals pins run'.split(
       ' ',
     );
-  /** The last content of each part. An unchanged part is not replaced, so it keeps focus and selection. */
+  /** Last HTML of each part of the page. An unchanged part is not replaced, so it keeps focus and selection. */
   const said = new Map();
-  /** An EventSource does not reconnect after an error status. */
+  /** Delay in ms before a new event stream is opened: an EventSource does not reconnect after an error status. */
   const againMs = 10_000;
   let stream;
   let again;
-  /** When the hub has last answered. */
+  /** Time of the last answer of the hub. */
   let knownAt = new Date();
 
   function live(text) {
@@ -26,7 +26,7 @@
     for (const name of events) window.htmx.trigger(document.body, name);
   }
 
-  /** The hub does not answer: mark the page as out of date until a part is loaded again. */
+  /** Marks the page as out of date until a part is loaded again. Called when the hub does not answer. */
   function lose(text) {
     live(text);
     const { dataset } = document.body;
@@ -86,7 +86,7 @@
     }
   }
 
-  /** Scrolls a log to its end, unless the reader has scrolled up. */
+  /** False if the reader has scrolled the log up. Otherwise the log is scrolled to its end after each update. */
   let isAtEnd = true;
   let readAt = 0;
   const findLog = () => document.querySelector('[data-tail]');
@@ -95,7 +95,7 @@
     if (log) log.scrollTop = isAtEnd ? log.scrollHeight : readAt;
   }
 
-  // A button that is replaced between press and release gets no click event. The next update follows soon.
+  // True while a link or button is pressed. Updates are skipped then: an element that is replaced gets no click event.
   let isPressed = false;
   document.addEventListener('pointerdown', ({ target }) => {
     isPressed = target.closest('a, button') !== null;
@@ -103,20 +103,20 @@
   for (const name of ['pointerup', 'pointercancel'])
     document.addEventListener(name, () => (isPressed = false));
 
-  /** Where the pointer is; undefined outside of the page. */
+  /** Coordinates of the pointer in the window; undefined if the pointer is outside the page. */
   let pointer;
   for (const name of ['pointermove', 'pointerdown'])
     document.addEventListener(name, ({ clientX, clientY }) => (pointer = [clientX, clientY]));
   document.documentElement.addEventListener('pointerleave', () => (pointer = undefined));
 
-  /** Messages about what a person did go by themselves, unless they tell of a failure. */
+  /** Time in ms after which a message about an action of the user is removed, unless it reports a failure. */
   const messageMs = 8_000;
   let messageEnd;
   function showMessage() {
     const place = document.getElementById('notice');
     if (!place?.firstElementChild || place.querySelector('.dismiss')) return;
     clearTimeout(messageEnd);
-    // A message does not come between the pointer and what it is on.
+    // Moves the message up if it would cover the element under the pointer.
     const [x, y] = pointer ?? [0, 0];
     const { left, top } = place.getBoundingClientRect();
     place.classList.toggle('above', x > left && y > top);
@@ -134,7 +134,7 @@
     messageEnd = setTimeout(end, messageMs);
   }
 
-  // An update leaves the control under the pointer where it is, and the focus with a control that can have it.
+  // State from before an update, which must not move the control under the pointer or lose the focus.
   let held;
   const controls = 'main :is(a, button, input, select, textarea, summary)[id]';
   function hold() {
@@ -162,7 +162,7 @@
     if (button?.disabled)
       button.closest('.actions')?.querySelector('button:not(:disabled)')?.focus();
   }
-  /** Scrolls by so many pixels, and returns how many are left. */
+  /** Scrolls the page by a number of pixels, and returns the pixels by which it could not scroll. */
   function scrollWith(pixels) {
     const before = window.scrollY;
     window.scrollBy({ top: pixels, behavior: 'instant' });
@@ -181,7 +181,7 @@
     setTimeout(() => (button.textContent = 'Copy'), 2_000);
   });
 
-  // The values under the pointer stand beside the title of their chart.
+  // Shows the values of a chart at the pointer beside the title of the chart.
   document.addEventListener('pointermove', ({ target }) => {
     const slot = target.closest('.slots rect');
     for (const told of document.querySelectorAll('.chart output')) {
@@ -226,7 +226,7 @@
     if (detail.shouldSwap) hold();
   });
   document.addEventListener('htmx:sendError', () => lose('Not connected'));
-  /** Lists of links scroll sideways on narrow screens: the current one must be in sight. */
+  /** Scrolls the current link into view, in lists of links that scroll horizontally on narrow screens. */
   function showCurrent() {
     for (const link of document.querySelectorAll('nav a[aria-current="page"]')) {
       const list = link.closest('ul');
@@ -235,7 +235,7 @@
       if (over > 0) list.scrollLeft += over + 8;
     }
   }
-  // Before the first paint, so that the change is not visible.
+  // Runs before the first paint, so that the change is not visible.
   const show = () => {
     showTimes();
     showEnd();
