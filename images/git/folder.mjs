@@ -206,7 +206,7 @@ export function openFolder(root) {
           if (status) found.add(parents.slice(least, count + 1).join('/'));
           break;
         }
-        if (await statusOf(parents, name).catch(() => undefined)) found.add(path); // A parent is no folder.
+        if (await statusOf(parents, name).catch(() => undefined)) found.add(path); // A parent is a link or a file.
       }
       return { paths: [...found] };
     },

@@ -27,7 +27,7 @@ export function restoreMessages(
   const { data } = snapshotSchema.safeParse(snapshot);
   try {
     if (data)
-      return data.messages.map(one => Message.fromMessageData(one as unknown as MessageData)); // Checked by the call.
+      return data.messages.map(one => Message.fromMessageData(one as unknown as MessageData)); // Validated by the call.
   } catch {
     // The snapshot is of another version: use the text of the conversation.
   }

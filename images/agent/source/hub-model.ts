@@ -151,7 +151,7 @@ function readBlock(block: {
   const { type, text, id, name, input } = block;
   if (type === 'text' && typeof text === 'string' && text !== '') return [{ type, text }];
   if (type === 'tool_use' && typeof id === 'string' && typeof name === 'string')
-    return [{ type, id, name, input: (input ?? {}) as JSONValue }]; // It comes from parsed JSON.
+    return [{ type, id, name, input: (input ?? {}) as JSONValue }]; // Parsed from JSON.
   return [];
 }
 

@@ -65,7 +65,7 @@ async function act(name: string, args: unknown): Promise<object> {
       const { message_id: id, message: text, session, settings } = inputs.chat.parse(args);
       return await turns.chat(id, text, {
         settings,
-        session: session as Session | null | undefined, // Written by an agent.
+        session: session as Session | null | undefined, // An earlier agent wrote it.
       });
     }
     case 'cancel':

@@ -154,7 +154,7 @@ function progressTo({ mcpReq }: ServerContext) {
   let progress = 0;
   return createBatches(message => {
     const params = { progressToken, progress: ++progress, message };
-    mcpReq.notify({ method: 'notifications/progress', params }).catch(() => undefined); // The client is gone.
+    mcpReq.notify({ method: 'notifications/progress', params }).catch(() => undefined); // The client has disconnected.
   });
 }
 

@@ -13,7 +13,7 @@ export function defineTool<T extends z.ZodObject>(
   return {
     name,
     description,
-    inputSchema: z.toJSONSchema(schema) as { readonly [key: string]: JSONValue }, // It is JSON.
+    inputSchema: z.toJSONSchema(schema) as { readonly [key: string]: JSONValue }, // A JSON schema is JSON.
     async call(input, signal) {
       const { data, error } = schema.safeParse(input);
       if (!data) {
