@@ -57,6 +57,8 @@ type ToolFile = {
   readonly changeTools: (server: string, next: NextTools) => Promise<void>;
 };
 
+const restartMessage = 'settings have changed that take effect after a restart of the hub';
+
 const nothingApplied: Applied = { added: [], removed: [], changed: [], failed: [], unchanged: 0 };
 
 /** Manages the active config: reads it from files, applies it to the servers, and changes it for the API. */
@@ -64,9 +66,21 @@ export function createConfiguration(files: ConfigFiles, needs: Needs) {
   const { servers, log } = needs;
   const { shipped } = files;
   const gate = createProcessGate(files.first.config);
-  const readHeld = async () => {
+  /** Settings in the files that differ from those of this run. */
+  let toRestart: readonly string[] = [];
+  const readHeld = async (): Promise<ConfigReading> => {
     const reading = await files.read();
-    return reading.error ? reading : { ...reading, config: gate.hold(reading.config) };
+    if (reading.error) return reading;
+    const before = toRestart;
+    try {
+      toRestart = settingsToRestartFor(needs.settings, await files.settings());
+    } catch (error) {
+      if (!(error instanceof HubError)) throw error;
+      return { files: reading.files, error };
+    }
+    if (toRestart.some(name => !before.includes(name)))
+      log.warn({ settings: toRestart }, restartMessage);
+    return { ...reading, config: gate.hold(reading.config) };
   };
   const source = createConfigSource(files.first, {
     ...needs,
@@ -143,9 +157,8 @@ export function createConfiguration(files: ConfigFiles, needs: Needs) {
     const known = over;
     const outcome = await source.reload();
     if (outcome.kind === 'refused') throw outcome.error;
-    const restart = settingsToRestartFor(needs.settings, await files.settings());
     const waiting = {
-      ...(restart.length > 0 && { settings_that_need_a_restart: restart }),
+      ...(toRestart.length > 0 && { settings_that_need_a_restart: toRestart }),
       ...(held().length > 0 && { waiting: held() }),
     };
     // The result of a change that was in progress, or has arrived since, was not reported yet.

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'vitest';
-import { readConfig, readSettings } from '#config';
+import { type Config, readConfig, readSettings } from '#config';
 import { HubError, silent, systemClock } from '#core';
+import { createRecordingLog } from '#helpers/recording-log';
 import type { Applied } from '#servers';
 import { createConfiguration } from '../../hub/app/wire-config.ts';
 import { temporary } from '../config/editing.ts';
@@ -17,8 +18,14 @@ async function configured(
   home: string,
   next: () => Promise<Applied>,
   all: Parameters<typeof createConfiguration>[1]['servers']['all'] = [],
+  log = silent,
 ) {
-  const read = () => readConfig(file, { env: {}, home });
+  let latest: Config | undefined;
+  const read = async () => {
+    const reading = await readConfig(file, { env: {}, home });
+    latest = reading.config ?? latest;
+    return reading;
+  };
   const first = await read();
   assert.ok(first.config);
   const settings = readSettings({});
@@ -28,11 +35,11 @@ async function configured(
       first,
       read,
       readOptions: async () => ({ env: {}, home }),
-      settings: async () => settings,
+      settings: async () => readSettings({}, '', latest),
       servers: () => first.config.servers,
       listSecrets: async () => [],
     },
-    { servers: { all, apply: next }, settings, clock: systemClock, log: silent },
+    { servers: { all, apply: next }, settings, clock: systemClock, log },
   );
 }
 
@@ -89,4 +96,40 @@ test('values of an entry with which its server does not start are taken back', a
   assert.deepEqual(written, [text.replace('1.0.0', '2.0.0'), text]);
   await configFile.set('one', { package: 'n@3.0.0' });
   assert.equal(await readFile(file, 'utf8'), text.replace('1.0.0', '3.0.0'));
+});
+
+const unchanged: Applied = { added: [], removed: [], changed: [], failed: [], unchanged: 1 };
+
+test('a change that applies after a restart is told once, without its value', async () => {
+  await using folder = await temporary();
+  const file = join(folder.path, 'hub.json');
+  const servers = { one: { image: 'one:1' } };
+  await writeFile(file, JSON.stringify({ servers }));
+  const { log, logged } = createRecordingLog();
+  const { source } = await configured(file, folder.path, async () => unchanged, [], log);
+  const token = 'a-token-of-enough-characters';
+  await writeFile(file, JSON.stringify({ servers, token, listen: { port: 9191 } }));
+  await source.reload();
+  await source.reload();
+  assert.deepEqual(logged, [
+    {
+      level: 'warn',
+      message: 'settings have changed that take effect after a restart of the hub',
+      fields: { settings: ['ROUTER_PORT', 'ROUTER_TOKEN'] },
+    },
+  ]);
+});
+
+test('a file whose settings the next start would refuse is refused as a whole', async () => {
+  await using folder = await temporary();
+  const file = join(folder.path, 'hub.json');
+  await writeFile(file, textOf('one:1'));
+  const { source, control } = await configured(file, folder.path, async () => unchanged);
+  const servers = { one: { image: 'one:2' } };
+  await writeFile(file, JSON.stringify({ servers, listen: { host: '0.0.0.0' } }));
+  assert.equal((await source.reload()).kind, 'refused');
+  assert.match(control.status().error ?? '', /"0\.0\.0\.0" is reachable from other machines/);
+  await assert.rejects(control.reload(), { code: 'HUB_LISTEN_REFUSED' });
+  const launch = source.current.servers[0]?.launch;
+  assert.equal(launch?.kind === 'local' && launch.image, 'one:1');
 });
