@@ -27,7 +27,10 @@ type FileSettings = Pick<Config, 'listen' | 'token' | 'administration' | 'logLev
  * other machines can reach without token and TLS (spec G6).
  */
 export function readSettings(env: Environment, dotenv = '', manifest: FileSettings = {}) {
-  const variables = createVariables(withFileSettings(mergeEnvironment(env, dotenv), manifest));
+  const { whole, keys } = withFileSettings(mergeEnvironment(env, dotenv), manifest);
+  const variables = createVariables(whole, name =>
+    keys[name] === undefined ? name : `${keys[name]} in the config`,
+  );
   const { text, secret, choice, flag, list, address, number, fail, done } = variables;
   const certFile = text('ROUTER_TLS_CERT');
   const keyFile = text('ROUTER_TLS_KEY');
@@ -142,25 +145,30 @@ export function readSettings(env: Environment, dotenv = '', manifest: FileSettin
     ...(deployment !== undefined && { deployment }),
   };
   done();
-  refuseOpenAddress(settings);
+  refuseOpenAddress(settings, keys['ROUTER_HOST']);
   refuseSharedId(settings);
   return settings;
 }
 
-/** Adds the hub's settings in the config file to the environment, whose own variables take precedence. */
+/** Adds the hub settings of the config file to the environment, which takes precedence. `keys`: their keys in the file. */
 function withFileSettings(
   env: Environment,
   { listen, token, administration, logLevel }: FileSettings,
-): Environment {
-  const fromFile = {
-    ROUTER_HOST: listen?.host,
-    ROUTER_PORT: listen?.port?.toString(),
-    ROUTER_TOKEN: token,
-    ROUTER_ADMINISTRATION: administration,
-    LOG_LEVEL: logLevel,
+) {
+  const fromFile = [
+    ['ROUTER_HOST', 'listen.host', listen?.host],
+    ['ROUTER_PORT', 'listen.port', listen?.port?.toString()],
+    ['ROUTER_TOKEN', 'token', token],
+    ['ROUTER_ADMINISTRATION', 'administration', administration],
+    ['LOG_LEVEL', 'logLevel', logLevel],
+  ] as const;
+  const used = fromFile.filter(([name, , value]) => !env[name] && value !== undefined);
+  const whole: Environment = {
+    ...env,
+    ...Object.fromEntries(used.map(([name, , value]) => [name, value])),
   };
-  const unset = Object.entries(fromFile).filter(([name]) => !env[name]);
-  return { ...env, ...Object.fromEntries(unset) };
+  const keys: Environment = Object.fromEntries(used.map(([name, key]) => [name, key]));
+  return { whole, keys };
 }
 
 /** Returns the data folder as written, for callers that need no other setting. */
@@ -170,11 +178,8 @@ export const dataDirOf = (env: Environment): string => env['DATA_DIR']?.trim() |
 export const secretsFolderOf = (env: Environment): string =>
   env['AGENTHUB_SECRETS_DIR']?.trim() || '/run/secrets';
 
-/**
- * Refuses an address that other machines can reach without token and TLS. A hub in a container may listen on all
- * addresses, because its published port limits access.
- */
-function refuseOpenAddress({ host, token, tls, inContainer }: Settings): void {
+/** A published port limits access to the hub's own container, so it may listen on all addresses. */
+function refuseOpenAddress({ host, token, tls, inContainer }: Settings, key?: string): void {
   if (isLoopback(host)) return;
   if (inContainer && (host === '0.0.0.0' || host === '::')) return;
   const lacking = [
@@ -184,7 +189,7 @@ function refuseOpenAddress({ host, token, tls, inContainer }: Settings): void {
   if (lacking.length === 0) return;
   throw new HubError(
     'HUB_LISTEN_REFUSED',
-    `ROUTER_HOST: ${JSON.stringify(host)} is reachable from other machines, which requires a token and TLS. Set ${lacking.join(', ')}, or ROUTER_HOST=127.0.0.1`,
+    `${key ? `${key} in the config` : 'ROUTER_HOST'}: ${JSON.stringify(host)} is reachable from other machines, which requires a token and TLS. Set ${lacking.join(', ')}, or ${key ? `${key} to ` : 'ROUTER_HOST='}127.0.0.1`,
   );
 }
 

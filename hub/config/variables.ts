@@ -154,11 +154,12 @@ export const mergeEnvironment = (env: Environment, dotenv: string): Environment 
 export type Variables = ReturnType<typeof createVariables>;
 
 /**
- * Creates a reader of environment variables. `done` throws all problems together. An empty variable counts as unset.
+ * Creates a reader of an environment. `done` throws all problems together. An empty variable counts as unset. `shownAs`: what
+ * messages call a variable.
  */
-export function createVariables(env: Environment) {
+export function createVariables(env: Environment, shownAs = (name: string) => name) {
   const problems: string[] = [];
-  const fail = (name: string, text: string) => void problems.push(`${name}: ${text}`);
+  const fail = (name: string, text: string) => void problems.push(`${shownAs(name)}: ${text}`);
 
   function refuse(name: string, value: string, allowed: string, isShown = true): void {
     const shown = isShown ? JSON.stringify(value.slice(0, shownLength)) : 'the value (not shown)';
