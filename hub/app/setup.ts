@@ -97,7 +97,7 @@ export function createSetup({ paths, root, clientFiles }: SetupNeeds) {
     return rules ?? defaultRules;
   }
 
-  /** Reads the config of these options. Throws HubError if the config or its prompt rules are invalid. */
+  /** The valid config of these options, with its rules and settings checked as well. */
   async function loadConfig(configFile: string | undefined): Promise<LoadedConfig> {
     const options = configFile === undefined ? {} : { configFile };
     const { rulesFile, serversFile } = await settingsWith(options);
@@ -106,6 +106,8 @@ export function createSetup({ paths, root, clientFiles }: SetupNeeds) {
     const reading = await readConfig(serversFile, { ...(await readOptions()), ...shipped });
     if (reading.error) throw reading.error;
     const { config } = reading;
+    // Throws for settings of the file that the start of a hub refuses.
+    await settingsWith(options, config);
     if (!(await shipped?.standsIn(serversFile))) return { file: serversFile, config };
     return { file: paths.shipped.configFile, config, insteadOf: serversFile };
   }

@@ -56,6 +56,12 @@ test.for([
     'mcpServers: {a: {command: "${NOT_THERE}"}}',
     'variable.yaml:1:18: mcpServers.a.command: the variable NOT_THERE is not set.',
   ],
+  ['token.yaml', '{servers: {}, token: short}', 'token in the config: the value (not shown) is'],
+  [
+    'open.json',
+    '{"servers": {}, "listen": {"host": "0.0.0.0"}}',
+    'listen.host in the config: "0.0.0.0" is reachable from other machines',
+  ],
 ] as const)(
   '%s ends serve and check with exit code 2 and its problem',
   async ([file, text, told]) => {
