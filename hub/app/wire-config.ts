@@ -182,12 +182,14 @@ export function createConfiguration(files: ConfigFiles, needs: Needs) {
   const control: ConfigControl = {
     reload,
     secrets: files.listSecrets,
-    status: () => ({
-      loadedAt: source.status.loadedAt,
-      error:
-        source.status.error?.message ??
-        ([...refused(), ...held().map(({ message }) => message)].join('. ') || undefined),
-    }),
+    status() {
+      const { loadedAt, error } = source.status;
+      const waiting = [...refused(), ...held().map(({ message }) => message)];
+      const fault = error
+        ? `the last good one is in force: ${error.message}`
+        : waiting.length > 0 && `the rest of it is in force: ${waiting.join('. ')}`;
+      return { loadedAt, error: fault || undefined };
+    },
   };
   const configFile: InstallsNeeds['configFile'] & UpgradesNeeds['configFile'] & ToolFile = {
     async check(name, entry) {

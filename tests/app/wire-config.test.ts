@@ -133,3 +133,17 @@ test('a file whose settings the next start would refuse is refused as a whole', 
   const launch = source.current.servers[0]?.launch;
   assert.equal(launch?.kind === 'local' && launch.image, 'one:1');
 });
+
+test('an entry that waits for its confirmation does not hold back the rest, and the status says so', async () => {
+  await using folder = await temporary();
+  const file = join(folder.path, 'hub.json');
+  await writeFile(file, textOf('one:1'));
+  const { source, control } = await configured(file, folder.path, async () => unchanged);
+  const two = { command: 'node', args: [], runtime: 'process' };
+  await writeFile(file, JSON.stringify({ servers: { one: { image: 'one:2' }, two } }));
+  await source.reload();
+  assert.match(control.status().error ?? '', /^the rest of it is in force: .* would make two run/);
+  await writeFile(file, '{');
+  await source.reload();
+  assert.match(control.status().error ?? '', /^the last good one is in force: .*hub\.json:1:2: /);
+});

@@ -133,9 +133,7 @@ const partOf = (state: string, backend: string, detail?: string) => ({
 });
 
 const configPart = ({ loadedAt, error }: ReturnType<ConfigControl['status']>) => ({
-  ...(error === undefined
-    ? partOf('up', 'files')
-    : partOf('degraded', 'files', `the last good one is in force: ${error}`)),
+  ...partOf(error === undefined ? 'up' : 'degraded', 'files', error),
   loaded_at: new Date(loadedAt).toISOString(),
 });
 
