@@ -43,6 +43,8 @@ export function createCollections(
   const marker = `${markers}${deployment}`;
   /** Whether each collection had the marker when it was last read. A warning was logged for those without one. */
   const known = new Map<string, boolean>();
+  /** Collections that are being prepared: the marker of a new one follows. */
+  const preparing = new Set<string>();
 
   function remember(name: string, isOurs: boolean): boolean {
     if (known.size >= maxKnown) known.clear();
@@ -73,6 +75,7 @@ export function createCollections(
 
   /** Resolves to true if a collection belongs to this deployment. Claims those of earlier versions without a marker. */
   async function claim(ask: QdrantAsk, name: string): Promise<boolean> {
+    const wasPreparing = preparing.has(name);
     const schema = await read(ask, name);
     if (!schema) return false;
     const { indexed } = schema;
@@ -81,12 +84,35 @@ export function createCollections(
     const isAlike = fields.every(field => indexed.includes(field)) && !whyForeign(schema);
     if (!isOfOther && isAlike && (await holdsOnlyOurs(ask, name)))
       return await addIndexes(ask, name, indexed);
+    if (wasPreparing || preparing.has(name)) return false;
     if (!isOfOther && known.get(name) !== false)
       log.warn(
         { collection: name },
         'a collection in Qdrant has a name of the hub, but was not made by it: the hub leaves it alone. Delete it if nothing else uses it',
       );
     return remember(name, false);
+  }
+
+  async function prepare(ask: QdrantAsk, name: string, size: number): Promise<void> {
+    const collection = { collection_name: name };
+    let schema = await read(ask, name);
+    if (!schema) {
+      const vectors = { size, distance: 'Cosine' } as const;
+      // All searches are exact: none would use a graph.
+      const options = { vectors, on_disk_payload: true, hnsw_config: { m: 0 } };
+      await unless(
+        409,
+        ask(api => api.createCollection, { ...collection, ...options }),
+      );
+      schema = schemaIn(await ask(api => api.getCollection, collection));
+    }
+    const why = whyForeign(schema);
+    if (why !== undefined) throw foreignFailure(name, why);
+    if (schema.dimensions !== size)
+      throw dimensionFailure(name, { has: schema.dimensions, got: size });
+    if (!schema.indexed.includes(marker) && !(await holdsOnlyOurs(ask, name)))
+      throw foreignFailure(name, 'has entries of another program');
+    await addIndexes(ask, name, schema.indexed);
   }
 
   return {
@@ -110,25 +136,12 @@ export function createCollections(
     },
     /** Creates the collection and its indexes if missing. Rejects for a collection of another program. */
     async prepare(ask: QdrantAsk, name: string, size: number): Promise<void> {
-      const collection = { collection_name: name };
-      let schema = await read(ask, name);
-      if (!schema) {
-        const vectors = { size, distance: 'Cosine' } as const;
-        // All searches are exact, so a graph (HNSW) would never be used.
-        const options = { vectors, on_disk_payload: true, hnsw_config: { m: 0 } };
-        await unless(
-          409,
-          ask(api => api.createCollection, { ...collection, ...options }),
-        );
-        schema = schemaIn(await ask(api => api.getCollection, collection));
+      preparing.add(name);
+      try {
+        await prepare(ask, name, size);
+      } finally {
+        preparing.delete(name);
       }
-      const why = whyForeign(schema);
-      if (why !== undefined) throw foreignFailure(name, why);
-      if (schema.dimensions !== size)
-        throw dimensionFailure(name, { has: schema.dimensions, got: size });
-      if (!schema.indexed.includes(marker) && !(await holdsOnlyOurs(ask, name)))
-        throw foreignFailure(name, 'has entries of another program');
-      await addIndexes(ask, name, schema.indexed);
     },
     /** Drops a collection of this deployment if it has no points. */
     async dropEmpty(ask: QdrantAsk, name: string): Promise<void> {

@@ -192,6 +192,18 @@ describe.each(places)('in %s', (_name, url) => {
     assert.deepEqual(await namesIn(vectors), ['third']);
   });
 
+  test('a collection that the hub is making is not taken for that of another program', async () => {
+    await using scene = openScene(url);
+    const vectors = scene.hub();
+    let isPut = false;
+    const put = vectors.put('docs', pointOf(at(0)), roomy).then(() => (isPut = true));
+    const look = async () => {
+      while (!isPut) await vectors.stats();
+    };
+    await Promise.all([put, look(), look(), look()]);
+    assert.deepEqual(scene.logged, []);
+  });
+
   test('a collection that another program made again is not looked into once it is seen', async () => {
     await using scene = openScene(url);
     const vectors = scene.hub();
