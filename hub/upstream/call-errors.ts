@@ -20,7 +20,7 @@ export const cancelled = (server: string, method: string, reason: string | undef
 export const tooLong = (server: string, bytes: number): HubError =>
   new HubError(
     'HUB_LINE_TOO_LONG',
-    `${server} answered with ${bytes} bytes, which is above its "max_line"; the answer was discarded`,
+    `${server} answered with ${bytes} bytes, which is above its "max_line"; the answer was discarded. Ask for less, or raise "max_line" of this server`,
     { data: { server, bytes } },
   );
 

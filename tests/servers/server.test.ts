@@ -165,7 +165,7 @@ describe('a server that does not come up', () => {
     const error = await errorOf(server.ready());
     assert.equal(error.code, 'HUB_SERVER_FAILED');
     assert.match(error.message, /never-ready/);
-    assert.match(error.message, /did not answer.*in time.*start_timeout/);
+    assert.match(error.message, /did not answer.*in time, within 0\.3 s\. Raise "start_timeout"/);
     assert.equal(stateOf(server), 'failed');
     assert.match(server.lastError?.message ?? '', /^never-ready did not start: .*in time/);
   });

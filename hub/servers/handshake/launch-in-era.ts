@@ -159,7 +159,7 @@ async function probeEra(instance: Instance, needs: LaunchNeeds, isAlone: boolean
   const eraOf = (error: unknown): Era => {
     if (!(error instanceof HubError) || error.code !== 'HUB_CALL_TIMEOUT')
       return eraToldBy(error) ?? 'legacy';
-    throw lateStart(error);
+    throw lateStart(timeoutMs, error);
   };
   const modern = discover(options, asModern(upstream, hubVersion)).then((): Era => 'modern', eraOf);
   const legacy = Promise.withResolvers<Era>();
@@ -192,14 +192,16 @@ export async function duringStart<T>(
   });
   const late = Promise.withResolvers<never>();
   using _timer =
-    limitMs === undefined ? undefined : hub.clock.after(limitMs, () => late.reject(lateStart()));
+    limitMs === undefined
+      ? undefined
+      : hub.clock.after(limitMs, () => late.reject(lateStart(limitMs)));
   return await Promise.race([work, late.promise, stopped]);
 }
 
-/** Creates the error of a server that took longer than its `start_timeout`. */
-const lateStart = (cause?: unknown): HubError =>
+/** A server took longer than its `start_timeout`. */
+const lateStart = (limitMs: number, cause?: unknown): HubError =>
   new HubError(
     'HUB_SERVER_START_FAILED',
-    'it did not answer initialize and its lists in time. Raise "start_timeout" if it needs longer',
+    `it did not answer initialize and its lists in time, within ${limitMs / 1000} s. Raise "start_timeout" if it needs longer`,
     { cause },
   );
