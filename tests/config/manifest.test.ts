@@ -64,11 +64,13 @@ test('what is wrong in it is named with its place', async () => {
 test('what only the settings refuse is named by its key in the file, if it is from there', async () => {
   const bad = await load('servers: {}\nlisten: { host: a b }\ntoken: short\n');
   assert.throws(() => readSettings({}, '', bad), {
-    message: /^listen\.host in the config: "a b" is not allowed\..*\ntoken in the config: the value/,
+    message:
+      /^listen\.host in the config: "a b" is not allowed\..*\ntoken in the config: the value/,
   });
   assert.throws(() => readSettings({ ROUTER_HOST: 'a b' }, '', bad), /ROUTER_HOST: "a b"/);
   const open = await load('servers: {}\nlisten: { host: 0.0.0.0 }\n');
   assert.throws(() => readSettings({}, '', open), {
-    message: /^listen\.host in the config: "0\.0\.0\.0" is reachable.* or listen\.host to 127\.0\.0\.1$/,
+    message:
+      /^listen\.host in the config: "0\.0\.0\.0" is reachable.* or listen\.host to 127\.0\.0\.1$/,
   });
 });

@@ -68,7 +68,11 @@ test.for([
   [timedOut('notes', 'ping', 1_500), 'HUB_CALL_TIMEOUT', /notes did not answer ping within 1\.5 s/],
   [cancelled('notes', 'ping', undefined), 'HUB_CALL_CANCELLED', /^ping was cancelled$/],
   [cancelled('notes', 'ping', 'too slow'), 'HUB_CALL_CANCELLED', /^ping was cancelled: too slow$/],
-  [tooLong('notes', 12), 'HUB_LINE_TOO_LONG', /^notes answered with 12 bytes.* raise "max_line" of this server$/],
+  [
+    tooLong('notes', 12),
+    'HUB_LINE_TOO_LONG',
+    /^notes answered with 12 bytes.* raise "max_line" of this server$/,
+  ],
 ] as const)('%s', ([error, code, message]) => {
   assert.equal(error.code, code);
   assert.match(error.message, message);
