@@ -21,4 +21,5 @@ export const noBatches: Buffer = encodeError(
   'null',
   rpcCodes.invalidRequest,
   'MCP has no batches since 2025-06-18',
+  { code: 'HUB_REQUEST_INVALID' },
 );

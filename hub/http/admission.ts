@@ -172,7 +172,7 @@ export function originOf({ protocol, headers }: FastifyRequest): string {
 /** Returns the body of a refusal. On an MCP endpoint it is a JSON-RPC error without id, as MCP specifies. */
 export const refusalBody = (url: string, message: string, code: Code = 'HUB_REQUEST_INVALID') =>
   isMcp(url)
-    ? { jsonrpc: '2.0', id: null, error: { code: -32000, message } }
+    ? { jsonrpc: '2.0', id: null, error: { code: -32000, message, data: { code } } }
     : { error: { code, message } };
 
 /** Request headers that pages of allowed origins may set. */

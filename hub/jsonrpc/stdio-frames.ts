@@ -48,7 +48,8 @@ export function openFrames(
       else write([errorAnswer(requestIdAtAnEnd(head, tail) ?? 'null', error)]);
     },
     broken(reason) {
-      write([encodeError('null', rpcCodes.parseError, `${reason}: nothing after it can be read`)]);
+      const why = `${reason}: nothing after it can be read`;
+      write([encodeError('null', rpcCodes.parseError, why, { code: 'HUB_REQUEST_INVALID' })]);
       end(reason, true);
     },
   });

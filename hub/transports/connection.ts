@@ -17,7 +17,7 @@ import type { Principal } from '#policy';
 import type { Over, Session } from '#routing';
 import type { ResponseStream } from '#upstream';
 import type { ByteBudget } from './byte-budget.ts';
-import { batchOf, lengthOf, stopping } from './http-message.ts';
+import { batchOf, lengthOf, requestInvalid, stopping } from './http-message.ts';
 
 /** Output to one client: a WebSocket, an event stream, or stdout. Its functions must not throw. */
 export type Wire = BatchSink & {
@@ -139,7 +139,14 @@ export function createConnection(
     const [first] = messages;
     if (first?.kind === 'malformed' && messages.length === 1) send(malformedAnswer(first));
     else if (!allowsBatches(session.protocolVersion ?? ''))
-      send(encodeError('null', rpcCodes.invalidRequest, 'MCP has no batches since 2025-06-18'));
+      send(
+        encodeError(
+          'null',
+          rpcCodes.invalidRequest,
+          'MCP has no batches since 2025-06-18',
+          requestInvalid,
+        ),
+      );
     else void answerBatch(messages);
   }
 

@@ -144,6 +144,9 @@ const opening = Buffer.from('[');
 const separator = Buffer.from(',');
 const closing = Buffer.from(']');
 
+/** The data of a refusal without a code of its own. */
+export const requestInvalid = { code: 'HUB_REQUEST_INVALID' } as const;
+
 /** Answers with a JSON-RPC error that has the id of the request in `body`. */
 export function refuse(
   response: HttpResponse,
@@ -152,7 +155,9 @@ export function refuse(
   message: string,
   body?: Buffer,
 ): void {
-  sendJson(response, status, encodeError(idOf(body), code, message));
+  // Clients know that they have to initialize again by this code alone.
+  const data = code === sessionUnknown ? undefined : requestInvalid;
+  sendJson(response, status, encodeError(idOf(body), code, message, data));
 }
 
 /** Returns the id of the single request in a body, as JSON text; `null` for any other body. */
@@ -200,7 +205,7 @@ export function refuseMethod(
   allow: string,
 ): void {
   const why = `${method} is not a method of this endpoint`;
-  sendJson(response, 405, encodeError('null', refused, why), { allow });
+  sendJson(response, 405, encodeError('null', refused, why, requestInvalid), { allow });
 }
 
 /** Returns the error for a request while the hub stops. */

@@ -57,6 +57,29 @@ describe('every path', () => {
   });
 });
 
+test('refusals at /mcp hold the code of the hub, as all its errors do', async () => {
+  await using hub = await startHub(echo);
+  const ping = { jsonrpc: '2.0', id: 1, method: 'ping' };
+  const refused = [
+    ['/mcp', { headers: { host: 'evil.example' } }, 403],
+    ['/mcp', { method: 'PUT' }, 405],
+    ['/mcp/echo/tools/call', {}, 405],
+    ['/mcp', { method: 'POST', headers: posting, body: ping }, 400],
+    ['/mcp', { method: 'POST', headers: { ...posting, accept: 'text/html' }, body: ping }, 406],
+    [
+      '/mcp',
+      { method: 'POST', headers: { ...posting, 'mcp-protocol-version': '1' }, body: ping },
+      400,
+    ],
+  ] as const;
+  for (const [path, request, status] of refused) {
+    const answer = await send(`${hub.url}${path}`, request);
+    const body = await answer.body();
+    assert.equal(answer.status, status, body);
+    assert.deepEqual(JSON.parse(body).error.data, { code: 'HUB_REQUEST_INVALID' }, body);
+  }
+});
+
 const cors = createCors(['https://App.example']);
 
 function requestOf(method: string, headers: Readonly<Record<string, string>>): IncomingMessage {
