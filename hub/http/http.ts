@@ -1,6 +1,5 @@
 import { lookup } from 'node:dns/promises';
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
 import type { RequestListener, Server } from 'node:http';
 import { isIPv6 } from 'node:net';
 import type { FastifyInstance } from 'fastify';
@@ -131,11 +130,7 @@ async function openListener(
   needs: Omit<ListenerNeeds, 'clock'> & RefusalLogNeeds & Pick<HttpSystem, 'clock'>,
 ) {
   const clients = options.tls?.clients && (await openCertificates(options.tls.clients, needs));
-  const tls = options.tls && {
-    cert: await readPem('ROUTER_TLS_CERT', options.tls.certFile),
-    key: await readPem('ROUTER_TLS_KEY', options.tls.keyFile),
-    ...(clients && { clients }),
-  };
+  const tls = options.tls && { ...(await readTls(options.tls)), ...(clients && { clients }) };
   const { networks = [] } = options;
   return await listenOn(
     options,
@@ -144,14 +139,18 @@ async function openListener(
   );
 }
 
-/**
- * Reads the certificate authorities of clients. Rejects with HUB_CONFIG_INVALID if the file contains no certificate.
- */
+async function readTls(files: NonNullable<HttpOptions['tls']>) {
+  const { readTlsFiles } = await import('./tls-files.ts');
+  return await readTlsFiles(files);
+}
+
+/** Reads the authorities of clients. Rejects with HUB_CONFIG_INVALID if the file has none. */
 async function openCertificates(
   { caFile, isRequired }: NonNullable<NonNullable<HttpOptions['tls']>['clients']>,
   needs: RefusalLogNeeds & Pick<HttpSystem, 'clock'>,
 ): Promise<ClientCertificates> {
   const { createClientCertificates, readAuthorities } = await import('./client-certificates.ts');
+  const { readPem } = await import('./tls-files.ts');
   const text = (await readPem('ROUTER_TLS_CLIENT_CA', caFile)).toString();
   const logRefusal = createRefusalLog(needs);
   try {
@@ -163,15 +162,6 @@ async function openCertificates(
     };
   } catch (cause) {
     const problem = `ROUTER_TLS_CLIENT_CA: ${JSON.stringify(caFile)} ${messageOf(cause)}. Write the PEM file of the authorities that sign the certificates of clients`;
-    throw new HubError('HUB_CONFIG_INVALID', problem, { cause });
-  }
-}
-
-async function readPem(setting: string, file: string): Promise<Buffer> {
-  try {
-    return await readFile(file);
-  } catch (cause) {
-    const problem = `${setting}: ${JSON.stringify(file)} cannot be read (${messageOf(cause)}). Write the path of a PEM file that this user may read`;
     throw new HubError('HUB_CONFIG_INVALID', problem, { cause });
   }
 }

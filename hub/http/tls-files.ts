@@ -1,0 +1,60 @@
+import { X509Certificate, createPrivateKey } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { createSecureContext } from 'node:tls';
+import { HubError, messageOf } from '#core';
+
+type TlsFiles = { readonly certFile: string; readonly keyFile: string };
+
+/** Reads the certificate of the hub and its key. Rejects with HUB_CONFIG_INVALID if TLS cannot use them. */
+export async function readTlsFiles({ certFile, keyFile }: TlsFiles) {
+  const cert = await readPem('ROUTER_TLS_CERT', certFile);
+  const key = await readPem('ROUTER_TLS_KEY', keyFile);
+  const certificate = parsed(
+    'ROUTER_TLS_CERT',
+    certFile,
+    certWanted,
+    () => new X509Certificate(cert),
+  );
+  const wanted = key.includes('ENCRYPTED') ? keyUnlocked : keyWanted;
+  const privateKey = parsed('ROUTER_TLS_KEY', keyFile, wanted, () => createPrivateKey(key));
+  if (!certificate.checkPrivateKey(privateKey))
+    throw refusal(
+      'ROUTER_TLS_KEY',
+      keyFile,
+      'is not the key of the certificate in ROUTER_TLS_CERT. Write the path of its key',
+    );
+  try {
+    createSecureContext({ cert, key });
+  } catch (cause) {
+    const why = `cannot be used for TLS (${messageOf(cause)}). Write the path of a certificate and its chain`;
+    throw refusal('ROUTER_TLS_CERT', certFile, why, cause);
+  }
+  return { cert, key };
+}
+
+const certWanted =
+  'contains no certificate in PEM form. Write the path of the certificate of the hub';
+const keyWanted =
+  'contains no private key in PEM form. Write the path of the key of the certificate';
+const keyUnlocked = 'has a passphrase. Write the path of the key without one';
+
+function parsed<T>(setting: string, file: string, wanted: string, parse: () => T): T {
+  try {
+    return parse();
+  } catch (cause) {
+    throw refusal(setting, file, wanted, cause);
+  }
+}
+
+/** Reads the PEM file that a setting names. Rejects with HUB_CONFIG_INVALID. */
+export async function readPem(setting: string, file: string): Promise<Buffer> {
+  try {
+    return await readFile(file);
+  } catch (cause) {
+    const why = `cannot be read (${messageOf(cause)}). Write the path of a PEM file that this user may read`;
+    throw refusal(setting, file, why, cause);
+  }
+}
+
+const refusal = (setting: string, file: string, why: string, cause?: unknown) =>
+  new HubError('HUB_CONFIG_INVALID', `${setting}: ${JSON.stringify(file)} ${why}`, { cause });

@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict';
+import { createPrivateKey } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, test } from 'vitest';
+import { createCertificates } from '#helpers/certificates';
+import { readTlsFiles } from '../../hub/http/tls-files.ts';
+
+const certificates = createCertificates();
+afterAll(() => certificates[Symbol.dispose]());
+const authority = certificates.createAuthority('authority');
+const hub = authority.sign({ commonName: 'hub' });
+const other = authority.sign({ commonName: 'other' });
+
+function fileOf(name: string, text: string): string {
+  const file = join(certificates.folder, name);
+  writeFileSync(file, text);
+  return file;
+}
+const text = fileOf('text.pem', 'no PEM');
+const cert = readFileSync(hub.certFile, 'utf8');
+const locked = createPrivateKey(readFileSync(hub.keyFile)).export({
+  type: 'pkcs8',
+  format: 'pem',
+  cipher: 'aes-256-cbc',
+  passphrase: 'secret',
+});
+
+test('a certificate and its key are read', async () => {
+  const read = await readTlsFiles(hub);
+  assert.equal(read.cert.toString(), cert);
+  assert.deepEqual(read.key, readFileSync(hub.keyFile));
+});
+
+test.for([
+  [{ certFile: `${text}.none` }, /^ROUTER_TLS_CERT: ".*none" cannot be read \(ENOENT.*\)\. Write/],
+  [{ certFile: text }, /^ROUTER_TLS_CERT: ".*text\.pem" contains no certificate in PEM form\. Wr/],
+  [{ certFile: hub.keyFile }, /^ROUTER_TLS_CERT: .* contains no certificate in PEM form/],
+  [{ keyFile: text }, /^ROUTER_TLS_KEY: ".*text\.pem" contains no private key in PEM form\. Write/],
+  [{ keyFile: hub.certFile }, /^ROUTER_TLS_KEY: .* contains no private key in PEM form/],
+  [
+    { keyFile: fileOf('locked.pem', String(locked)) },
+    /^ROUTER_TLS_KEY: ".*locked\.pem" has a passphrase\. Write the path of the key without one/,
+  ],
+  [
+    { keyFile: other.keyFile },
+    /^ROUTER_TLS_KEY: ".*" is not the key of the certificate in ROUTER_TLS_CERT\. Write/,
+  ],
+  [
+    { certFile: fileOf('chain.pem', `${cert}${cert.replaceAll('M', 'A')}`) },
+    /^ROUTER_TLS_CERT: ".*chain\.pem" cannot be used for TLS \(.*\)\. Write/,
+  ],
+] as const)('the files are refused: %o', async ([files, message]) => {
+  const refused = readTlsFiles({ ...hub, ...files });
+  await assert.rejects(refused, { code: 'HUB_CONFIG_INVALID', message });
+});
