@@ -35,6 +35,8 @@ const connectMs = 2_000;
 const disconnectMs = 250;
 /** Message of the ioredis package for a command that timed out. */
 const timedOut = 'Command timed out';
+/** The beginning of the client's message for bytes that Redis does not send. */
+const notRedis = 'Unknown RESP type';
 
 /** Creates one connection to Redis 6 or later, which reconnects until it is closed. `open` connects it. */
 export function createRedisLink(
@@ -68,6 +70,8 @@ export function createRedisLink(
   function reasonOf(error: unknown): string {
     const message = messageOf(error);
     if (message === timedOut) return late;
+    if (message.startsWith(notRedis))
+      return `${address}: the server there is not Redis. Correct REDIS_URL`;
     return isLoss(error) ? `${lost} (${message})` : `${address}: ${message}`;
   }
 
@@ -121,7 +125,10 @@ export function createRedisLink(
   }
 
   async function subscribe(redis: Redis): Promise<void> {
+    const { db = 0 } = redis.options;
     try {
+      // The client only reports that its own SELECT failed, and goes on in database 0.
+      if (db > 0) await redis.select(db);
       await redis.subscribe(channel);
     } catch (error) {
       reconnect(redis, reasonOf(error));

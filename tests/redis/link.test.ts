@@ -75,3 +75,49 @@ test('who has ended in the turn of the timer is not late', async () => {
   assert.equal(one.end(), true);
   await nextTurn();
 });
+
+/** The reason why a link to a server that answers each command like this goes down first, or `up`. */
+async function reasonAt(path: string, answerTo: (command: string) => string): Promise<string> {
+  const server = createServer(socket => {
+    socket.on('error', () => {});
+    socket.on('data', (sent: Buffer) => {
+      for (const [, command = ''] of sent.toString().matchAll(/\*\d+\r\n\$\d+\r\n(\w+)/g))
+        socket.write(answerTo(command.toLowerCase()));
+    });
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  const url = `redis://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}${path}`;
+  const reason = Promise.withResolvers<string>();
+  const needs = { clock: systemClock, random: () => 0, heard: () => {} };
+  const link = createRedisLink(
+    { url, channel: 'any' },
+    { ...needs, up: () => reason.resolve('up'), down: reason.resolve },
+  );
+  try {
+    await link.open();
+    return await reason.promise;
+  } finally {
+    await link.close();
+    server.close();
+  }
+}
+
+const answers: Readonly<Record<string, string>> = {
+  hello: '%1\r\n$5\r\nproto\r\n:3\r\n',
+  info: '$18\r\nredis_version:8.0\n\r\n',
+  subscribe: '>3\r\n$9\r\nsubscribe\r\n$3\r\nany\r\n:1\r\n',
+};
+const redisWith = (select: string) => (command: string) =>
+  command === 'select' ? select : (answers[command] ?? '+OK\r\n');
+
+test('a database that Redis refuses is told, and no other one is used', async () => {
+  assert.equal(await reasonAt('/1', redisWith('+OK\r\n')), 'up');
+  const refused = await reasonAt('/99', redisWith('-ERR DB index is out of range\r\n'));
+  assert.match(refused, /^127\.0\.0\.1:\d+: ERR DB index is out of range$/);
+});
+
+test('a server that is not Redis is called so', async () => {
+  const reason = await reasonAt('', () => 'HTTP/1.1 400 Bad Request\r\n\r\n');
+  assert.match(reason, /^127\.0\.0\.1:\d+: the server there is not Redis. Correct REDIS_URL$/);
+});
