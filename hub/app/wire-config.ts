@@ -191,8 +191,11 @@ export function createConfiguration(files: ConfigFiles, needs: Needs) {
       return { loadedAt, error: fault || undefined };
     },
   };
+  /** Rejects if the file has settings with which a change of it would not be applied. */
+  const checkSettings = async () => void (await files.settings());
   const configFile: InstallsNeeds['configFile'] & UpgradesNeeds['configFile'] & ToolFile = {
     async check(name, entry) {
+      await checkSettings();
       const server = await editor.preview(files.file, name, entry);
       if (files.tags) requireTag(server, files.tags);
       return server;
@@ -204,10 +207,12 @@ export function createConfiguration(files: ConfigFiles, needs: Needs) {
       await reload();
     },
     async remove(name) {
+      await checkSettings();
       await editor.removeServer(files.file, name);
       await reload();
     },
     async changeTools(name, next) {
+      await checkSettings();
       await editor.changeTools(files.file, name, next);
       await reload();
     },
@@ -215,6 +220,7 @@ export function createConfiguration(files: ConfigFiles, needs: Needs) {
     find: name => editor.findEntry(files.file, name),
     preview: (name, values) => editor.previewValues(files.file, name, values),
     async set(name, values) {
+      await checkSettings();
       const entry = (await editor.findEntry(files.file, name)) ?? {};
       const before = Object.keys(values).flatMap(key => {
         const value = entry[key];

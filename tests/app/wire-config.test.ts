@@ -124,14 +124,22 @@ test('a file whose settings the next start would refuse is refused as a whole', 
   await using folder = await temporary();
   const file = join(folder.path, 'hub.json');
   await writeFile(file, textOf('one:1'));
-  const { source, control } = await configured(file, folder.path, async () => unchanged);
+  const applied = async () => unchanged;
+  const { source, control, configFile } = await configured(file, folder.path, applied);
   const servers = { one: { image: 'one:2' } };
-  await writeFile(file, JSON.stringify({ servers, listen: { host: '0.0.0.0' } }));
+  const text = JSON.stringify({ servers, listen: { host: '0.0.0.0' } });
+  await writeFile(file, text);
   assert.equal((await source.reload()).kind, 'refused');
   assert.match(control.status().error ?? '', /"0\.0\.0\.0" is reachable from other machines/);
   await assert.rejects(control.reload(), { code: 'HUB_LISTEN_REFUSED' });
   const launch = source.current.servers[0]?.launch;
   assert.equal(launch?.kind === 'local' && launch.image, 'one:1');
+  // A change of it could not be applied, so nothing is written.
+  const refused = { code: 'HUB_LISTEN_REFUSED' };
+  await assert.rejects(configFile.check('two', { image: 'two:1' }), refused);
+  await assert.rejects(configFile.remove('one'), refused);
+  await assert.rejects(configFile.set('one', { image: 'one:3' }), refused);
+  assert.equal(await readFile(file, 'utf8'), text);
 });
 
 test('an entry that waits for its confirmation does not hold back the rest, and the status says so', async () => {
