@@ -139,15 +139,22 @@ export const reload: Command = {
 function showReload(
   answer: unknown,
   open: ReturnType<typeof objectsIn>,
-  { out, err, screen, errorScreen }: Io,
+  { out, err, screen, errorScreen, remark }: Io,
 ): void {
-  const { status, ...changes } = fieldsOf(answer);
+  const { status, settings_that_need_a_restart: settings, ...changes } = fieldsOf(answer);
   out(String(status));
   for (const kind of ['added', 'removed', 'changed']) {
     const names = changes[kind];
     if (Array.isArray(names) && names.length > 0)
       out(screen.foreign(`${kind}: ${names.map(String).join(', ')}`));
   }
+  if (Array.isArray(settings))
+    remark(
+      'note',
+      errorScreen.foreign(
+        `changes of these settings take effect after a restart of the hub: ${settings.map(String).join(', ')}`,
+      ),
+    );
   for (const { server, client, message } of open) {
     const name = typeof client === 'string' ? `client:${client}` : String(server);
     err(errorScreen.foreign(`${name}: ${String(message)}`));

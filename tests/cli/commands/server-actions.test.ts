@@ -56,6 +56,19 @@ test('reload tells what changed and what is not applied, which is a failure', as
   });
 });
 
+test('reload names the settings that take effect after a restart', async () => {
+  const answer = {
+    status: 'unchanged',
+    settings_that_need_a_restart: ['ROUTER_PORT', 'LOG_LEVEL'],
+  };
+  await using hub = await openOther(200, JSON.stringify(answer));
+  assert.deepEqual(await cli(['reload', '--url', hub.url]), {
+    code: 0,
+    out: 'unchanged',
+    err: 'note: changes of these settings take effect after a restart of the hub: ROUTER_PORT, LOG_LEVEL',
+  });
+});
+
 test('remove tells what is removed with the entry, and what is left', async () => {
   const answer = {
     name: 'a',
