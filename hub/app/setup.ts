@@ -97,7 +97,7 @@ export function createSetup({ paths, root, clientFiles }: SetupNeeds) {
     return rules ?? defaultRules;
   }
 
-  /** The valid config of these options, with its rules and settings checked as well. */
+  /** Reads the config of these options. Throws HubError if the config, its prompt rules or its settings are invalid. */
   async function loadConfig(configFile: string | undefined): Promise<LoadedConfig> {
     const options = configFile === undefined ? {} : { configFile };
     const { rulesFile, serversFile } = await settingsWith(options);
@@ -106,7 +106,7 @@ export function createSetup({ paths, root, clientFiles }: SetupNeeds) {
     const reading = await readConfig(serversFile, { ...(await readOptions()), ...shipped });
     if (reading.error) throw reading.error;
     const { config } = reading;
-    // Throws for settings of the file that the start of a hub refuses.
+    // Throws for settings in the file with which a hub does not start.
     await settingsWith(options, config);
     if (!(await shipped?.standsIn(serversFile))) return { file: serversFile, config };
     return { file: paths.shipped.configFile, config, insteadOf: serversFile };

@@ -191,7 +191,7 @@ export function createConfiguration(files: ConfigFiles, needs: Needs) {
       return { loadedAt, error: fault || undefined };
     },
   };
-  /** Rejects if the file has settings with which a change of it would not be applied. */
+  /** Rejects if the settings in the file are invalid, because a change of the file would not be applied. */
   const checkSettings = async () => void (await files.settings());
   const configFile: InstallsNeeds['configFile'] & UpgradesNeeds['configFile'] & ToolFile = {
     async check(name, entry) {

@@ -150,7 +150,10 @@ export function readSettings(env: Environment, dotenv = '', manifest: FileSettin
   return settings;
 }
 
-/** Adds the hub settings of the config file to the environment, which takes precedence. `keys`: their keys in the file. */
+/**
+ * Adds the hub's settings in the config file to the environment, whose own variables take precedence. `keys`: keys in the
+ * file of the settings that came from it, by variable.
+ */
 function withFileSettings(
   env: Environment,
   { listen, token, administration, logLevel }: FileSettings,
@@ -178,7 +181,10 @@ export const dataDirOf = (env: Environment): string => env['DATA_DIR']?.trim() |
 export const secretsFolderOf = (env: Environment): string =>
   env['AGENTHUB_SECRETS_DIR']?.trim() || '/run/secrets';
 
-/** A published port limits access to the hub's own container, so it may listen on all addresses. */
+/**
+ * Refuses an address that other machines can reach without token and TLS. A hub in a container may listen on all
+ * addresses, because its published port limits access. `key`: key of the address in the config, if it was set there.
+ */
 function refuseOpenAddress({ host, token, tls, inContainer }: Settings, key?: string): void {
   if (isLoopback(host)) return;
   if (inContainer && (host === '0.0.0.0' || host === '::')) return;

@@ -154,8 +154,8 @@ export const mergeEnvironment = (env: Environment, dotenv: string): Environment 
 export type Variables = ReturnType<typeof createVariables>;
 
 /**
- * Creates a reader of an environment. `done` throws all problems together. An empty variable counts as unset. `shownAs`: what
- * messages call a variable.
+ * Creates a reader of environment variables. `done` throws all problems together. An empty variable counts as unset.
+ * `shownAs` returns the name of a variable in messages.
  */
 export function createVariables(env: Environment, shownAs = (name: string) => name) {
   const problems: string[] = [];

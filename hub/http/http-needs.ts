@@ -34,7 +34,7 @@ export type ConfigControl = {
   reload(allow?: readonly string[]): Promise<JsonObject>;
   /** Lists the secrets that are set or used, without their values. */
   secrets(): Promise<readonly SecretStatus[]>;
-  /** The state that `/health` shows. `error`: what of the current files is not in force, and why. */
+  /** Returns the state that `/health` shows. `error`: which part of the current files is not applied, and why. */
   status(): { readonly loadedAt: number; readonly error: string | undefined };
 };
 

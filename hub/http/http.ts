@@ -144,7 +144,7 @@ async function readTls(files: NonNullable<HttpOptions['tls']>) {
   return await readTlsFiles(files);
 }
 
-/** Reads the authorities of clients. Rejects with HUB_CONFIG_INVALID if the file has none. */
+/** Reads the certificate authorities of clients. Rejects with HUB_CONFIG_INVALID if the file contains no certificate. */
 async function openCertificates(
   { caFile, isRequired }: NonNullable<NonNullable<HttpOptions['tls']>['clients']>,
   needs: RefusalLogNeeds & Pick<HttpSystem, 'clock'>,

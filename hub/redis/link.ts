@@ -35,7 +35,7 @@ const connectMs = 2_000;
 const disconnectMs = 250;
 /** Message of the ioredis package for a command that timed out. */
 const timedOut = 'Command timed out';
-/** The beginning of the client's message for bytes that Redis does not send. */
+/** Beginning of the Redis client's error message for bytes that are not of the Redis protocol. */
 const notRedis = 'Unknown RESP type';
 
 /** Creates one connection to Redis 6 or later, which reconnects until it is closed. `open` connects it. */
@@ -127,7 +127,7 @@ export function createRedisLink(
   async function subscribe(redis: Redis): Promise<void> {
     const { db = 0 } = redis.options;
     try {
-      // The client only reports that its own SELECT failed, and goes on in database 0.
+      // If SELECT fails, the Redis client only reports the error, and continues in database 0.
       if (db > 0) await redis.select(db);
       await redis.subscribe(channel);
     } catch (error) {

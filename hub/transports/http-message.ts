@@ -144,7 +144,7 @@ const opening = Buffer.from('[');
 const separator = Buffer.from(',');
 const closing = Buffer.from(']');
 
-/** The data of a refusal without a code of its own. */
+/** `data` of a refusal that has no HubError code. */
 export const requestInvalid = { code: 'HUB_REQUEST_INVALID' } as const;
 
 /** Answers with a JSON-RPC error that has the id of the request in `body`. */
@@ -155,7 +155,7 @@ export function refuse(
   message: string,
   body?: Buffer,
 ): void {
-  // Clients know that they have to initialize again by this code alone.
+  // Clients initialize a new session because of this code alone.
   const data = code === sessionUnknown ? undefined : requestInvalid;
   sendJson(response, status, encodeError(idOf(body), code, message, data));
 }

@@ -134,7 +134,7 @@ test('a file whose settings the next start would refuse is refused as a whole', 
   await assert.rejects(control.reload(), { code: 'HUB_LISTEN_REFUSED' });
   const launch = source.current.servers[0]?.launch;
   assert.equal(launch?.kind === 'local' && launch.image, 'one:1');
-  // A change of it could not be applied, so nothing is written.
+  // The change of the file could not be applied, so nothing is written.
   const refused = { code: 'HUB_LISTEN_REFUSED' };
   await assert.rejects(configFile.check('two', { image: 'two:1' }), refused);
   await assert.rejects(configFile.remove('one'), refused);

@@ -76,7 +76,7 @@ test('who has ended in the turn of the timer is not late', async () => {
   await nextTurn();
 });
 
-/** The reason why a link to a server that answers each command like this goes down first, or `up`. */
+/** Connects to a server that answers each command like this. Returns the reason why the link goes down, or `up`. */
 async function reasonAt(path: string, answerTo: (command: string) => string): Promise<string> {
   const server = createServer(socket => {
     socket.on('error', () => {});

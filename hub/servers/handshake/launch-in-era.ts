@@ -198,7 +198,7 @@ export async function duringStart<T>(
   return await Promise.race([work, late.promise, stopped]);
 }
 
-/** A server took longer than its `start_timeout`. */
+/** Creates the error of a server that took longer than its `start_timeout`. */
 const lateStart = (limitMs: number, cause?: unknown): HubError =>
   new HubError(
     'HUB_SERVER_START_FAILED',

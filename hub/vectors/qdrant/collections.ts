@@ -43,7 +43,7 @@ export function createCollections(
   const marker = `${markers}${deployment}`;
   /** Whether each collection had the marker when it was last read. A warning was logged for those without one. */
   const known = new Map<string, boolean>();
-  /** Collections that are being prepared: the marker of a new one follows. */
+  /** Names of collections that are being prepared. A new collection gets its marker at the end of that. */
   const preparing = new Set<string>();
 
   function remember(name: string, isOurs: boolean): boolean {
@@ -98,7 +98,7 @@ export function createCollections(
     let schema = await read(ask, name);
     if (!schema) {
       const vectors = { size, distance: 'Cosine' } as const;
-      // All searches are exact: none would use a graph.
+      // All searches are exact, so a graph (HNSW) would never be used.
       const options = { vectors, on_disk_payload: true, hnsw_config: { m: 0 } };
       await unless(
         409,
