@@ -27,7 +27,8 @@ export function createCommandFiles(
     findConfigFile: async () => (await settingsWith({})).serversFile,
     async createConfig() {
       const { serversFile: file } = await settingsWith({});
-      const isPrivate = (await paths.layout()).kind === 'user';
+      const { kind, isConfigNamed } = await paths.layout();
+      const isPrivate = kind === 'user' && !isConfigNamed;
       try {
         return (await writeFirstConfig(resolve(file), paths.shipped, isPrivate)) ? file : undefined;
       } catch (error) {

@@ -3,7 +3,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'cli/service-files': ['cli/commands/service'],
   'activity/activity': ['activity/call-columns', 'activity/payload-ring'],
   'activity/call-store': ['activity/call-files', 'activity/call-line'],
-  'app/hub-paths': ['app/command-files', 'app/config-files', 'app/setup'],
+  'app/hub-paths': ['app/config-files', 'app/setup'],
   'approvals/approvals': ['approvals/records'],
   'audit/audit': [
     'audit/body',
