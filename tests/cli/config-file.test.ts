@@ -72,6 +72,16 @@ describe('without a hub', () => {
     assert.match(warnings[0], /the package @scope\/server-memory has no version/);
   });
 
+  test('add warns of the new entry only, not of rules for the other servers', async () => {
+    await cli('init');
+    const servers = { files: { package: 'y@1.0.0' } };
+    const policy = [{ servers: ['files'], tools: ['files_read'], action: 'deny' }];
+    const fan_out = { all: { tools: ['files_read'] } };
+    writeFileSync(file, JSON.stringify({ servers, policy, fan_out }));
+    const { out } = await cli('add', 'x@1.0.0', '--json');
+    assert.deepEqual(JSON.parse(out).warnings, []);
+  });
+
   test.for([
     [['add', 'x@1.0.0', '--name', 'memory'], 1, /there is a server "memory" already/],
     [['add', 'x@1.0.0', '--network', 'host'], 2, /network/],

@@ -273,7 +273,7 @@ async function writeEntry(
   if (!(await confirmEach(name, open, withAgreed(open, isAgreed, run)))) return reportDeclined(run);
   const edited = await editor.addServer(file, name, entry);
   const own = edited.servers.filter(server => server.name === name);
-  const warnings = warningsOf({ ...edited, servers: own, profiles: [] });
+  const warnings = warningsOf({ ...edited, servers: own, profiles: [], policy: [], fanOut: [] });
   if (run.isJson) return json({ name, file, installed: false, warnings });
   out(
     `${screen.paint('green', 'added')} ${name} to ${file}. No hub is running: it is installed at the next start ("agenthub serve")`,
