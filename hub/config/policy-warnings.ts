@@ -4,11 +4,9 @@ import type { PolicyRule } from './policy-schema.ts';
 import { matchesEverything } from './policy.ts';
 import { findClosest } from './suggest.ts';
 
-/**
- * Returns a warning for each rule that is valid but can never match. `builtins` are the names of the built-in servers.
- */
+/** Rules and names of tools that are valid but can never match, one sentence each. `builtins`: names of the hub's own servers. */
 export function* policyWarnings(config: Config, builtins: readonly string[]): Generator<string> {
-  const { policy = [], servers, clients = [] } = config;
+  const { policy = [], servers, clients = [], fanOut = [] } = config;
   const serverNames = [...servers.map(({ name }) => name), ...builtins];
   const clientNames = [...clients.map(({ name }) => name), ...reservedClientNames];
   for (const [index, rule] of policy.entries()) {
@@ -22,6 +20,8 @@ export function* policyWarnings(config: Config, builtins: readonly string[]): Ge
     yield* toolWarnings(`policy[${index}].tools`, rule.tools, config, serverNames);
   }
   yield* profileWarnings(config, serverNames);
+  for (const { name, tools } of fanOut)
+    yield* toolWarnings(`fan_out.${name}.tools`, tools, config, serverNames);
   const last = policy.findIndex(matchesEverything);
   if (last >= 0 && last < policy.length - 1)
     yield `policy[${last}] matches everything, so that the rules after it have no effect: move it to the end, or remove them`;
@@ -44,17 +44,25 @@ function* profileWarnings(config: Config, serverNames: readonly string[]): Gener
 }
 
 /**
- * Returns warnings about tool names that no server can have on `/mcp`. Names of fan-out tools have no server prefix.
+ * Names of tools that no server can have on `/mcp`, and patterns that name a server with another separator. Other patterns
+ * may be for servers that are added later. Fan-out tools have names without a server.
  */
 function* toolWarnings(
   path: string,
-  tools: PolicyRule['tools'],
+  tools: PolicyRule['tools'] = [],
   { naming: { separator }, fanOut = [] }: Config,
   serverNames: readonly string[],
 ): Generator<string> {
-  for (const name of literals(tools)) {
-    const isOfServer = serverNames.some(server => name.startsWith(`${server}${separator}`));
-    if (!isOfServer && !fanOut.some(one => one.name === name))
+  for (const name of tools) {
+    const [start = ''] = name.split('*');
+    const isPattern = start !== name;
+    const isOfServer = serverNames
+      .map(server => `${server}${separator}`)
+      .some(prefix => start.startsWith(prefix) || (isPattern && prefix.startsWith(start)));
+    const isMistake =
+      !isPattern ||
+      serverNames.some(server => start.startsWith(`${server}_`) || start.startsWith(`${server}.`));
+    if (isMistake && !isOfServer && !fanOut.some(one => one.name === name))
       yield `${path}: ${JSON.stringify(name)} is a tool of no server. On /mcp tools are called "<server>${separator}<tool>"`;
   }
 }

@@ -89,3 +89,21 @@ test('a fan-out tool is named like any tool', () => {
   } as const;
   assert.deepEqual([...policyWarnings(config, ['agenthub'])], []);
 });
+
+test('patterns and fan-out tools with the separator of another naming are warned of', () => {
+  const config = {
+    servers: [configOf({ name: 'files' })],
+    naming: { separator: '.', maxLength: 46 },
+    fanOut: [
+      { name: 'all', tools: ['files_read', 'files.find'], merge: 'concat', timeoutMs: 30_000 },
+    ],
+    policy: [{ tools: ['files_*', 'files.*', 'fi*', '*_read', 'other_*'], action: 'deny' }],
+  } as const;
+  assert.deepEqual(
+    [...policyWarnings(config, ['agenthub'])],
+    [
+      'policy[0].tools: "files_*" is a tool of no server. On /mcp tools are called "<server>.<tool>"',
+      'fan_out.all.tools: "files_read" is a tool of no server. On /mcp tools are called "<server>.<tool>"',
+    ],
+  );
+});
