@@ -14,6 +14,7 @@ import {
   createProcessGate,
   requireTag,
   settingsToRestartFor,
+  warningsOf,
 } from '#config';
 import { type Clock, HubError, type JsonObject, type Log, type Service, messageOf } from '#core';
 import type { ConfigControl } from '#http';
@@ -130,6 +131,8 @@ export function createConfiguration(files: ConfigFiles, needs: Needs) {
     const known = heldIn(before).map(one => one.message);
     for (const { message, ...about } of heldIn(after))
       if (!known.includes(message)) log.warn(about, message);
+    const earlier = warningsOf(before);
+    for (const warning of warningsOf(after)) if (!earlier.includes(warning)) log.warn({}, warning);
     apply(after);
     builds.follow(after);
   });

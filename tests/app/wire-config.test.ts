@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'vitest';
-import { type Config, readConfig, readSettings } from '#config';
-import { HubError, silent, systemClock } from '#core';
+import { readConfig, readSettings } from '#config';
+import { HubError, type Log, silent, systemClock } from '#core';
 import { createRecordingLog } from '#helpers/recording-log';
 import type { Applied } from '#servers';
 import { createConfiguration } from '../../hub/app/wire-config.ts';
@@ -18,7 +18,7 @@ async function configured(
   home: string,
   next: () => Promise<Applied>,
   all: Parameters<typeof createConfiguration>[1]['servers']['all'] = [],
-  log = silent,
+  log: Log = silent,
 ) {
   let latest: Config | undefined;
   const read = async () => {
@@ -68,6 +68,26 @@ test('a reload that finds nothing new waits for what is under way, and tells wha
       failed: [{ server: 'one', code: 'HUB_SERVER_START_FAILED', message: 'it has exited' }],
     });
   assert.deepEqual(await control.reload(), { status: 'unchanged' }, 'it is told by now');
+});
+
+test('a reload warns of what the config before did not have', async () => {
+  await using folder = await temporary();
+  const file = join(folder.path, 'hub.json');
+  const servers = { one: { image: 'one:1' } };
+  const deny = (...tools: readonly string[]) => [{ tools, action: 'deny' }];
+  await writeFile(file, JSON.stringify({ servers, policy: deny('two_a', 'one_*') }));
+  const { log, logged } = createRecordingLog();
+  const none = { added: [], removed: [], changed: [], failed: [], unchanged: 1 };
+  const { source } = await configured(file, folder.path, async () => none, [], log);
+  const policy = deny('two_a', 'one_*', 'three_a');
+  await writeFile(file, JSON.stringify({ servers, policy }));
+  await source.reload();
+  assert.deepEqual(
+    logged.filter(({ level }) => level === 'warn').map(({ message }) => message),
+    [
+      'policy[0].tools: "three_a" is a tool of no server. On /mcp tools are called "<server>_<tool>"',
+    ],
+  );
 });
 
 test('values of an entry with which its server does not start are taken back', async () => {
