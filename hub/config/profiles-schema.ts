@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { tag } from './schema-parts.ts';
 import { describeKeys, text } from './server-schema.ts';
 
 const nameRule =
@@ -6,10 +7,9 @@ const nameRule =
 
 export const profileName = z.string().regex(/^[a-zA-Z0-9][a-zA-Z0-9_-]{0,31}$/, nameRule);
 
-const names = z.union(
-  [text.min(1), z.array(text.min(1))],
-  'write a name or a pattern such as "files_*", or a list of them',
-);
+const namesRule = 'write a name or a pattern such as "files_*", or a list of them';
+const names = z.union([text.min(1), z.array(text.min(1))], namesRule);
+const tags = z.union([tag, z.array(tag)], namesRule);
 
 const findSchema = z.union(
   [
@@ -23,7 +23,7 @@ const findSchema = z.union(
 
 export const profileSchema = describeKeys(
   z.strictObject({
-    tags: names.exactOptional(),
+    tags: tags.exactOptional(),
     servers: names.exactOptional(),
     tools: names.exactOptional(),
     find: findSchema.exactOptional(),

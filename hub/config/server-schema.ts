@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { keptResults } from './kept-results-schema.ts';
 import { needsDescriptions, needsShape } from './needs-schema.ts';
 import { mountInAnyForm, volumesInAnyForm } from './mounts-schema.ts';
-import { describeKeys, matching, secondsBetween, size, text } from './schema-parts.ts';
+import { describeKeys, matching, secondsBetween, size, tag, text } from './schema-parts.ts';
 
 export { bytesOf, describeKeys, jsonSchemaText, size, sizePattern, text } from './schema-parts.ts';
 
@@ -110,7 +110,7 @@ const oauth = describeKeys(
 export const serverSchema = describeKeys(
   z.strictObject({
     description: text.optional(),
-    tags: z.array(text.min(1)).default([]),
+    tags: z.array(tag).default([]),
     tools: tools.exactOptional(),
     cache: keptResults.exactOptional(),
     disabled: z.boolean().optional(),

@@ -5,13 +5,17 @@ import { join } from 'node:path';
 import { test } from 'vitest';
 import { checkTags, loadConfig, withTags } from '#config';
 
-async function tagged(tags: readonly string[]): Promise<readonly string[]> {
+async function tagged(
+  tags: readonly string[],
+  more: Readonly<Record<string, object>> = {},
+): Promise<readonly string[]> {
   const folder = mkdtempSync(join(tmpdir(), 'agenthub-tags-'));
   const file = join(folder, 'hub.json');
   const servers = {
     one: { package: 'a@1.0.0', tags: ['work'] },
     two: { package: 'b@1.0.0', tags: ['仕事', 'notes'] },
     three: { package: 'c@1.0.0' },
+    ...more,
   };
   writeFileSync(file, JSON.stringify({ servers }));
   const config = await loadConfig(file, { env: {}, home: '/home/user' });
@@ -29,6 +33,12 @@ test.for([
   ],
 ] as const)('the tags %j leave %j', async ([tags, names]) => {
   assert.deepEqual(await tagged(tags), names);
+});
+
+test('an accent in a tag is found however the config spells it', async () => {
+  const tag = 'é'.normalize('NFC');
+  const four = { package: 'd@1.0.0', tags: [tag.normalize('NFD')] };
+  assert.deepEqual(await tagged([tag], { four }), ['four']);
 });
 
 test('a tag that no server has is an error that names those there are', async () => {

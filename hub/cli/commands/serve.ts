@@ -117,7 +117,11 @@ const dashboardLine = (loginLink: () => string, isShown: boolean) =>
     : 'Dashboard: run "npx agenthub open" to log in';
 
 function parseTags(text: string): readonly string[] {
-  const tags = text.split(',').map(tag => tag.trim());
+  // In the form that the config has.
+  const tags = text
+    .normalize()
+    .split(',')
+    .map(tag => tag.trim());
   if (!tags.includes('')) return tags;
   throw usageError(
     `--tags: ${JSON.stringify(text)} is not allowed: write tags separated by commas`,

@@ -112,6 +112,9 @@ describe('serve', () => {
     };
     await run(['serve', '--tags', 'work, notes'], { startApp }, { signal: AbortSignal.abort() });
     assert.deepEqual(asked, [{ tags: ['work', 'notes'] }]);
+    const decomposed = 'é'.normalize('NFD');
+    await run(['serve', '--tags', decomposed], { startApp }, { signal: AbortSignal.abort() });
+    assert.deepEqual(asked[1], { tags: [decomposed.normalize('NFC')] });
     const { code, err } = await run(['serve', '--tags', 'work,,notes']);
     assert.equal(code, 2);
     assert.match(err, /--tags: "work,,notes" is not allowed/);
