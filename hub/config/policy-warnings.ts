@@ -4,7 +4,10 @@ import type { PolicyRule } from './policy-schema.ts';
 import { matchesEverything } from './policy.ts';
 import { findClosest } from './suggest.ts';
 
-/** Rules and names of tools that are valid but can never match, one sentence each. `builtins`: names of the hub's own servers. */
+/**
+ * Returns a warning for each rule and each tool name that is valid but can never match. `builtins` are the names of the
+ * built-in servers.
+ */
 export function* policyWarnings(config: Config, builtins: readonly string[]): Generator<string> {
   const { policy = [], servers, clients = [], fanOut = [] } = config;
   const serverNames = [...servers.map(({ name }) => name), ...builtins];
@@ -44,8 +47,8 @@ function* profileWarnings(config: Config, serverNames: readonly string[]): Gener
 }
 
 /**
- * Names of tools that no server can have on `/mcp`, and patterns that name a server with another separator. Other patterns
- * may be for servers that are added later. Fan-out tools have names without a server.
+ * Returns warnings about tool names that no server can have on `/mcp`, and about patterns with another separator after the
+ * name of a server. Other patterns may be for servers that are added later. Names of fan-out tools have no server prefix.
  */
 function* toolWarnings(
   path: string,

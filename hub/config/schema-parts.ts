@@ -49,10 +49,10 @@ export const text = z
   .string()
   .refine(value => !value.includes('\0'), 'write it without NUL characters');
 
-/** A tag, in the composed form of Unicode: an accent may be a character of its own in the file, and not on the command line. */
+/** Schema of a tag. Converts it to Unicode NFC, because a file and a command line may encode accents differently. */
 export const tag = text.min(1).normalize();
 
-/** A number of seconds. Its problems name the unit, which a key such as "timeout" does not. */
+/** Schema of a number of seconds. Its messages name the unit, which a key such as `timeout` does not. */
 export function secondsBetween(least: number, most: number) {
   const rule = `write a number of seconds from ${least} to ${most}`;
   return z.number(`${rule}, without quotes`).min(least, rule).max(most, rule);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'vitest';
-import { readConfig, readSettings } from '#config';
+import { type Config, readConfig, readSettings } from '#config';
 import { HubError, type Log, silent, systemClock } from '#core';
 import { createRecordingLog } from '#helpers/recording-log';
 import type { Applied } from '#servers';

@@ -117,7 +117,7 @@ const dashboardLine = (loginLink: () => string, isShown: boolean) =>
     : 'Dashboard: run "npx agenthub open" to log in';
 
 function parseTags(text: string): readonly string[] {
-  // In the form that the config has.
+  // Unicode NFC, as in a parsed config.
   const tags = text
     .normalize()
     .split(',')
