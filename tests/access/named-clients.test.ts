@@ -29,7 +29,7 @@ const rejects = async (work: Promise<unknown>, code: string, text: RegExp) =>
     return true;
   });
 
-describe('a made token', () => {
+describe('a token made by the hub', () => {
   test('names its client, also in the next run, and only its digest is kept, for this user', async () => {
     await using scratch = await openScratchClients();
     const clients = await scratch.open();
@@ -68,7 +68,7 @@ describe('a made token', () => {
     await rejects(clients.revoke('cursor'), 'HUB_NAME_UNKNOWN', /no client "cursor" has a token/);
   });
 
-  test('replaces the one before, which is refused', async () => {
+  test('replaces the token of the client made before, which is refused', async () => {
     await using scratch = await openScratchClients();
     const clients = await scratch.open();
     const first = await make(clients, 'cursor');
@@ -80,7 +80,7 @@ describe('a made token', () => {
     assert.deepEqual(ended, ['the token of cursor was revoked']);
   });
 
-  test('of the caller is taken by its digest, and not twice', async () => {
+  test('that the caller generated is registered by its digest, once', async () => {
     await using scratch = await openScratchClients();
     const clients = await scratch.open();
     const own = 'a-token-that-the-caller-made';
@@ -95,7 +95,7 @@ describe('a made token', () => {
   });
 
   test.each(['Owner', 'stdio', 'a:b', '', 'x'.repeat(33)])(
-    'is made for no client %j',
+    'is not made for a client named %j',
     async name => {
       await using scratch = await openScratchClients();
       const clients = await scratch.open();
@@ -105,7 +105,7 @@ describe('a made token', () => {
   );
 
   test.each(['constructor', '__proto__', 'toString'])(
-    'of a client %s is like any other',
+    'of a client named %s works like that of any other',
     async name => {
       await using scratch = await openScratchClients();
       const clients = await scratch.open();
@@ -116,7 +116,7 @@ describe('a made token', () => {
     },
   );
 
-  test('is one of many that are made at once, and none is lost', async () => {
+  test('is kept when many are made at once', async () => {
     await using scratch = await openScratchClients();
     const clients = await scratch.open();
     const names = Array.from({ length: 20 }, (_, index) => `client-${index}`);
@@ -125,7 +125,7 @@ describe('a made token', () => {
     for (const { name, token = '' } of made) assert.equal(ownerOf(next, token), name);
   });
 
-  test('is one for each client, however many are made for it at once', async () => {
+  test('is one for each client, however many are made for the client at once', async () => {
     await using scratch = await openScratchClients();
     const clients = await scratch.open();
     const made = await Promise.all([clients.create('cursor'), clients.create('cursor')]);
@@ -136,7 +136,7 @@ describe('a made token', () => {
   });
 });
 
-describe('the file', () => {
+describe('the file of tokens', () => {
   test.each([
     ['is not JSON', '{"made": {'],
     ['is empty', ''],
@@ -151,7 +151,7 @@ describe('the file', () => {
       `{"made": {"a": {"sha256": "${'a'.repeat(64)}"}}, "configured": {}, "revoked": []}`,
     ],
   ])(
-    'that %s is refused with its name and what to do, and the state in force stays',
+    'that %s is refused with its path and a remedy, and the known tokens stay valid',
     async (_, text) => {
       await using scratch = await openScratchClients();
       const clients = await scratch.open();
@@ -178,7 +178,7 @@ describe('the file', () => {
     assert.equal(ownerOf(clients, 'anything'), 'unknown');
   });
 
-  test('that was deleted has no tokens any more with the next change', async () => {
+  test('that was deleted loses its tokens at the next change', async () => {
     await using scratch = await openScratchClients();
     const clients = await scratch.open();
     const token = await make(clients, 'cursor');
@@ -212,7 +212,7 @@ describe('a client of the config', () => {
   test.each([
     ['while the hub runs', true],
     ['while it does not', false],
-  ])('whose token is gone from the config %s is refused', async (_, isRunning) => {
+  ])('whose token was removed from the config %s is refused', async (_, isRunning) => {
     await using scratch = await openScratchClients(inConfig);
     let clients = await scratch.open();
     scratch.set({});
@@ -246,7 +246,7 @@ describe('a client of the config', () => {
     assert.equal(ownerOf(clients, token), 'cursor');
   });
 
-  test('keeps its principal over a reload, and gets another one with other grants', async () => {
+  test('keeps its principal over a reload, and gets a new one when its grants change', async () => {
     await using scratch = await openScratchClients(inConfig);
     const clients = await scratch.open();
     const before = clients.principalOf('cursor');
@@ -270,7 +270,7 @@ describe('a client of the config', () => {
   });
 });
 
-test('the caller without a token ends when the config begins to require tokens, and only then', async () => {
+test('connections without a token end when a reload makes tokens required, and not otherwise', async () => {
   await using scratch = await openScratchClients({ tokens: 'required' });
   const clients = await scratch.open();
   const ended: string[] = [];
@@ -284,7 +284,7 @@ test('the caller without a token ends when the config begins to require tokens, 
   assert.deepEqual(ended, ['local: calls need a token from now on']);
 });
 
-test('calls and refusals of a client are counted, and of nobody else', async () => {
+test('calls and refusals are counted for their client only', async () => {
   await using scratch = await openScratchClients();
   const clients = await scratch.open();
   const token = await make(clients, 'cursor');

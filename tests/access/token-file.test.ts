@@ -30,7 +30,7 @@ const tokens: StoredTokens = {
   revoked: [{ name: 'codex', digest: c }],
 };
 
-test('what is written is read again, in a file for this user only', async () => {
+test('a written file is read back, and is readable for this user only', async () => {
   await using scratch = await openScratchClients();
   assert.deepEqual(await readTokens(scratch.file), noTokens);
   await writeTokens(scratch.file, tokens);
@@ -53,7 +53,7 @@ test('what is written is read again, in a file for this user only', async () => 
   assert.equal((await stat(scratch.file)).mode & 0o777, 0o600);
 });
 
-test('a link is refused, and a time that is none', async () => {
+test('a symbolic link is refused, and so is a time that is not one', async () => {
   await using scratch = await openScratchClients();
   await writeTokens(scratch.file, tokens);
   const text = await readFile(scratch.file, 'utf8');

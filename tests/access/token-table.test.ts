@@ -20,7 +20,7 @@ test('a token is found by its digest, with its owner or as revoked', () => {
   assert.equal(table.find({ digest: Buffer.alloc(32) }), undefined);
 });
 
-test('a revoked token that is valid again is that of its client', () => {
+test('a digest that is both revoked and valid belongs to its client', () => {
   const table = createTokenTable(
     [owner('cursor', 'one')],
     [{ name: 'cursor', digest: hex('one') }],
@@ -28,7 +28,7 @@ test('a revoked token that is valid again is that of its client', () => {
   assert.equal(table?.find({ digest: digestOf('one') })?.principal?.name, 'cursor');
 });
 
-test('a digest is found again, and not in the next table, from which its token is gone', () => {
+test('a digest is found repeatedly, but not in a new table without its token', () => {
   const presented = { digest: digestOf('one') };
   const cursor = owner('cursor', 'one');
   const table = createTokenTable([cursor], []);
@@ -42,7 +42,7 @@ test('there is no table without a token', () => {
   assert.equal(createTokenTable([owner('cursor', undefined)], []), undefined);
 });
 
-test('how long a look-up takes says nothing about how much of a token is right', () => {
+test('the time of a look-up does not depend on how much of a token is right', () => {
   const token = 'a-token-of-43-characters-as-the-hub-makes-it';
   const table = createTokenTable([owner('cursor', token)], []);
   const almost = `${token.slice(0, -1)}x`;

@@ -102,7 +102,7 @@ describe('a login of a program', () => {
     ]);
   });
 
-  test('replaces the token of the same program, while another one gets a name of its own', async () => {
+  test('replaces the earlier token of the same program, while another program gets a name of its own', async () => {
     await using scene = await open();
     const id = scene.register();
     const first = await scene.logIn(id);
@@ -143,7 +143,7 @@ describe('a login of a program', () => {
     assert.equal(scene.clients.principalOf('boss')?.grants.administer, false);
   });
 
-  test('ends after 90 days, also for what is open, and in later runs', async () => {
+  test('ends after 90 days, and then also ends open connections and is unknown to later runs', async () => {
     await using scene = await open();
     const token = await scene.logIn(scene.register());
     scene.scratch.pass(90 * 86_400_000 - 1);
@@ -159,7 +159,7 @@ describe('a login of a program', () => {
     assert.deepEqual([known?.name, known?.principal], ['claude-code', undefined]);
   });
 
-  test('is decided on once, within ten minutes', async () => {
+  test('is answered once, and within ten minutes', async () => {
     await using scene = await open();
     const { id } = scene.ask(scene.register());
     const url = new URL(scene.authorization.deny(id, 'owner'));
@@ -172,7 +172,7 @@ describe('a login of a program', () => {
     assert.deepEqual(scene.lines, ['client_login_denied claude-code by owner']);
   });
 
-  test('keeps no more than 20 requests, the oldest goes', async () => {
+  test('requests are 20 at most: the oldest is dropped', async () => {
     await using scene = await open();
     const client = scene.register();
     const first = scene.ask(client);
@@ -198,7 +198,7 @@ describe('the exchange of a code', () => {
     assert.deepEqual(scene.clients.list(), []);
   });
 
-  test('without the redirect gives a token too, as OAuth 2.1 leaves it out', async () => {
+  test('without a redirect_uri gives a token too, as OAuth 2.1 omits the parameter', async () => {
     await using scene = await open();
     const { redirect_uri: _, ...form } = scene.allow(scene.register());
     const answer = await scene.exchange(form);
@@ -255,7 +255,7 @@ describe('the exchange of a code', () => {
     assert.ok('error' in answer && /has a token already/.test(answer.error_description));
   });
 
-  test('leaves nothing of a thousand registrations', async () => {
+  test('leaves no file after a thousand registrations', async () => {
     await using scene = await open();
     for (let count = 0; count < 1_000; count++) scene.register(`Program ${count}`);
     assert.deepEqual(scene.clients.list(), []);

@@ -37,7 +37,7 @@ describe('the id of a program', () => {
 });
 
 describe('a registration', () => {
-  test('keeps the addresses of this machine, beside which clients register web services', () => {
+  test('contains only redirect URIs of this machine, and drops those of web services', () => {
     const body = {
       client_name: 'Cursor',
       redirect_uris: [
@@ -59,7 +59,7 @@ describe('a registration', () => {
     [{}],
     [{ redirect_uris: 'http://localhost/' }],
     [{ redirect_uris: [1, 'https://vscode.dev/redirect'] }],
-  ])('without one is refused: %j', body => {
+  ])('without a redirect URI of this machine is refused: %j', body => {
     const read = readRegistration(body);
     assert.ok('error' in read);
     assert.equal(read.error, 'invalid_redirect_uri');

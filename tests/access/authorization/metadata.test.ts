@@ -9,7 +9,7 @@ describe('the metadata of logins', () => {
     ['http://localhost', 'http://localhost'],
     ['https://hub.home.lan', 'https://hub.home.lan'],
     ['http://127.0.0.2:1', 'http://127.0.0.2:1'],
-  ])('of %s leads browsers to %s, where they are logged in', (origin, browser) => {
+  ])('of %s sends browsers to %s, where their session is', (origin, browser) => {
     const metadata = serverMetadata(origin);
     assert.equal(metadata.issuer, origin);
     assert.equal(metadata.authorization_endpoint, `${browser}/dashboard/authorize`);
@@ -34,7 +34,7 @@ describe('the metadata of logins', () => {
     ['/messages?sessionId=1', undefined],
     ['/mcp/"evil', '/mcp'],
     ['/servers', undefined],
-  ])('of %s is that of %s', (path, endpoint) => {
+  ])('of the path %s is that of the endpoint %s', (path, endpoint) => {
     assert.equal(endpointPathOf(path), endpoint);
   });
 });

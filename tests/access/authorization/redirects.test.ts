@@ -10,7 +10,7 @@ describe('a redirect address', () => {
     'http://[::1]:1/callback',
     'http://127.9.8.7:80/',
     'cursor://anysphere.cursor-mcp/oauth/callback',
-  ])('of this machine is taken: %s', address => {
+  ])('of this machine is accepted: %s', address => {
     assert.equal(isLocalRedirect(address), true);
   });
 
@@ -35,7 +35,7 @@ describe('a redirect address', () => {
     ' http://localhost/',
     `http://localhost/${'a'.repeat(300)}`,
     '',
-  ])('that leads elsewhere is not: %j', address => {
+  ])('of another host or scheme is refused: %j', address => {
     assert.equal(isLocalRedirect(address), false);
   });
 
@@ -49,7 +49,7 @@ describe('a redirect address', () => {
     ['http://127.0.0.1:1/other', false],
     ['http://127.0.0.1:1/callback#a', false],
     ['cursor://anysphere.cursor-mcp/oauth/callback', false],
-  ])('that is registered may have another port and nothing else: %s %s', (address, expected) => {
+  ])('that is registered may differ in its port only: %s %s', (address, expected) => {
     assert.equal(isRegistered(address, ['http://127.0.0.1:9/callback']), expected);
   });
 });

@@ -22,8 +22,8 @@ const read = (changes: Readonly<Record<string, string>>, more = '') =>
     id => (id === 'known' ? client : undefined),
   );
 
-describe('a request to be let in', () => {
-  test('is read', () => {
+describe('an authorization request', () => {
+  test('is parsed', () => {
     assert.deepEqual(read({}), {
       kind: 'asked',
       request: {
@@ -44,7 +44,7 @@ describe('a request to be let in', () => {
     ['with two redirects', {}, '&redirect_uri=http%3A%2F%2Flocalhost%2Fcallback'],
     ['with two clients', {}, '&client_id=known'],
     ['with an endless state', { state: 'x'.repeat(3_000) }, ''],
-  ])('%s is not answered at its address', (_, changes, more) => {
+  ])('%s is refused without a redirect to its redirect URI', (_, changes, more) => {
     assert.equal(read(changes, more).kind, 'invalid');
   });
 
@@ -54,7 +54,7 @@ describe('a request to be let in', () => {
     ['with a short challenge', { code_challenge: 'short' }, 'invalid_request'],
     ['for a token in the address', { response_type: 'token' }, 'unsupported_response_type'],
     ['for another server', { resource: 'http://other.example/mcp' }, 'invalid_target'],
-  ])('%s is refused at its address, with the issuer', (_, changes, error) => {
+  ])('%s is refused by a redirect with the error and the issuer', (_, changes, error) => {
     const answer = read(changes);
     assert.ok(answer.kind === 'refused');
     const url = new URL(answer.redirect);
