@@ -22,8 +22,8 @@ const call = {
   reply: Buffer.from('{"id":1,"result":{}}'),
 } as const;
 
-describe('what is kept', () => {
-  test('is given back as it was told, the newest first, each under an id that counts up', () => {
+describe('a list of calls', () => {
+  test('has them as they were recorded, the newest first, with ids that count up', () => {
     const activity = open();
     assert.deepEqual([activity.lastId, activity.list({}, 10)], [0, []]);
     activity.record(call);
@@ -37,7 +37,7 @@ describe('what is kept', () => {
     assert.equal(activity.lastId, 2);
   });
 
-  test('are the newest calls, and no others', () => {
+  test('has the newest calls only', () => {
     const activity = open({ maxCalls: 3 });
     for (let index = 1; index <= 5; index++) activity.record({ ...call, name: `tool-${index}` });
     const names = activity.list({}, 10).map(({ name }) => name);
@@ -47,7 +47,7 @@ describe('what is kept', () => {
     for (const id of [0, 6, -1, 1.5, NaN]) assert.equal(activity.find(id), undefined);
   });
 
-  test('of messages is their beginning, copied', () => {
+  test('has the beginning of each message, copied', () => {
     const activity = open({ maxKeptBytes: 10 });
     const request = Buffer.from('{"id":123456789}');
     activity.record({ ...call, request, reply: [Buffer.from('{"id"'), Buffer.from(':7}')] });
@@ -58,14 +58,14 @@ describe('what is kept', () => {
     assert.deepEqual([found?.requestBytes, found?.replyBytes], [16, 8]);
   });
 
-  test('of messages has whole numbers above 2^53 as they were written', () => {
+  test('has whole numbers above 2^53 in messages as they were written', () => {
     const activity = open();
     const request = '{"id":9007199254740993,"to":[-90071992547409931]}';
     activity.record({ ...call, request: Buffer.from(request) });
     assert.deepEqual(activity.find(1)?.request, { text: request, isCut: false });
   });
 
-  test('of messages gives way to newer ones, while the calls themselves are still listed', () => {
+  test('loses the messages of older calls first, while it still has the calls', () => {
     const activity = open({ maxPayloadBytes: 100, maxKeptBytes: 20 });
     for (let index = 0; index < 50; index++) {
       const text = JSON.stringify({ index, pad: 'x'.repeat(index % 15) });
@@ -85,14 +85,14 @@ describe('what is kept', () => {
     assert.ok(forgotten > 40 && forgotten < 50, `${forgotten} are forgotten`);
   });
 
-  test('of a name that is longer than any name is its beginning', () => {
+  test('has the beginning of a very long name', () => {
     const activity = open();
     activity.record({ ...call, name: `x://${'y'.repeat(1_000)}` });
     assert.equal(activity.list({}, 1)[0]?.name?.length, 301);
   });
 });
 
-describe('what may be secret', () => {
+describe('a value that may be secret', () => {
   const secret = 'ghp_abcdefghijklmnopqrstuvwxyz0123456789';
 
   test('is not shown, whether a message is whole or cut', () => {
@@ -153,7 +153,7 @@ describe('a filter', () => {
     );
   });
 
-  test('gives no more than it is asked for', () => {
+  test('returns no more calls than the limit', () => {
     assert.deepEqual(
       activity.list({ server: 'notes' }, 1).map(({ id }) => id),
       [2],
@@ -161,7 +161,7 @@ describe('a filter', () => {
   });
 });
 
-test('who listens hears of each call until they do not any more', () => {
+test('a listener is called for each call until it is disposed', () => {
   const activity = open();
   let heard = 0;
   activity.record(call);
@@ -177,7 +177,7 @@ test('who listens hears of each call until they do not any more', () => {
   assert.equal(heard, 3);
 });
 
-test('ten thousand calls are looked through in a few milliseconds', () => {
+test('ten thousand calls are filtered in a few milliseconds', () => {
   const activity = open({ maxCalls: 10_000 });
   for (let index = 0; index < 10_000; index++)
     activity.record({ ...call, name: `t-${index % 70}` });

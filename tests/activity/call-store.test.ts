@@ -115,7 +115,7 @@ describe('calls', () => {
     assert.equal((await stat(folder)).mode & 0o777, 0o700);
   });
 
-  test('of a flood are written too, and the newest are listed, as many as memory has place for', async () => {
+  test('of a burst are all written, and the next run lists as many of the newest as memory holds', async () => {
     const first = await run({ maxCalls: 1_200 });
     for (let index = 1; index <= 1_200; index++) first.activity.record(call);
     await first.store.stop();
@@ -170,7 +170,7 @@ describe('calls', () => {
     assert.equal(next.activity.lastId, 1_800);
   });
 
-  test('that are too old are not listed, and removed', async () => {
+  test('that are too old are not listed, and are removed', async () => {
     const first = await run();
     first.activity.record({ ...call, at: call.at - 31 * dayMs });
     first.activity.record(call);
@@ -182,7 +182,7 @@ describe('calls', () => {
     assert.deepEqual(await readdir(folder), []);
   });
 
-  test('are removed, and those made meanwhile never written, once the config says so', async () => {
+  test('are removed, and later ones are not written, when the config turns storing off', async () => {
     const { activity, store, change } = await run();
     activity.record(call);
     await store.stop();
@@ -202,7 +202,7 @@ describe('calls', () => {
   });
 });
 
-describe('files that are damaged', () => {
+describe('files of calls that are damaged', () => {
   test('lose the damaged lines, which one warning counts', async () => {
     const first = await run();
     for (let index = 0; index < 3; index++) first.activity.record(call);
@@ -221,7 +221,7 @@ describe('files that are damaged', () => {
     assert.deepEqual([third.skipped, third.warnings], [[3], []]);
   });
 
-  test('and unreadable as a whole are as good as none', async () => {
+  test('or unreadable as a whole count as empty', async () => {
     await mkdir(folder);
     await appendFile(join(folder, 'calls.jsonl'), Buffer.alloc(100_000, 0xff));
     const { activity, names } = await run();
@@ -229,7 +229,7 @@ describe('files that are damaged', () => {
     assert.deepEqual(await names(), ['1 notes_add']);
   });
 
-  test('or cannot be written stop nothing, and are told of once', async () => {
+  test('or cannot be written cause one warning, and calls go on', async () => {
     await writeFile(folder, 'a file in place of the folder');
     const { activity, store, warnings, names } = await run();
     for (let index = 0; index < 3; index++) {
