@@ -66,7 +66,7 @@ test.each([
   'missing',
   '',
   'a.txt\0',
-])('%j is no file of the workspace', async path => {
+])('%j is not a file of the workspace', async path => {
   const files = await makeWorkspace();
   await expect(files.open('ada', path)).rejects.toMatchObject({ code: 'HUB_AGENT_FILE_UNKNOWN' });
 });

@@ -25,7 +25,7 @@ async function createDeep(dataDir: string, clock = createManualClock()) {
   return memory;
 }
 
-test('an agent is removed twice although files of it cannot be', async () => {
+test('an agent can be removed twice although some of its files cannot be deleted', async () => {
   const folder = makeTempFolder('memory');
   const clock = createManualClock();
   for (let time = 0; time < 2; time++) {

@@ -49,7 +49,7 @@ test('a message creates the agent, starts its container, and is answered', async
   expect(shown.messages.map(({ role }) => role)).toEqual(['user', 'assistant']);
 });
 
-test('tasks.json says what runs', async () => {
+test('tasks.json has the status and the container of each agent', async () => {
   const answer = gate();
   await using harness = await openHarness(() => answer.promise);
   const { agents, folder, bodies } = harness;
@@ -67,7 +67,7 @@ test('tasks.json says what runs', async () => {
   );
 });
 
-test('messages are taken one at a time, and senders take turns', async () => {
+test('an agent works on one message at a time, and senders take turns', async () => {
   const taken: string[] = [];
   const gates = Array.from({ length: 4 }, gate);
   await using harness = await openHarness(async ({ message }) => {
@@ -108,7 +108,7 @@ test('a full queue refuses, and says so', async () => {
   });
 });
 
-test('a container that ends fails its message, and the next message has another one', async () => {
+test('a container that exits fails its message, and the next message gets a new one', async () => {
   const answer = gate();
   let turns = 0;
   await using harness = await openHarness(() => (++turns === 1 ? answer.promise : 'again'));
@@ -128,7 +128,7 @@ test('a container that ends fails its message, and the next message has another 
   expect(told).toMatchObject({ session: { messages: [{ message_id: first.messageId }] } });
 });
 
-test('a turn that takes too long is ended with the reason', async () => {
+test('a turn that exceeds its time is ended with a reason', async () => {
   await using harness = await openHarness(() => gate().promise, { turnMs: 120_000 });
   const { agents, clock, bodies } = harness;
   const { messageId } = await agents.send('ada', 'hello', 'a');
@@ -155,7 +155,7 @@ test('an idle agent is stopped, and the next message starts it again', async () 
   expect(bodies.get('ada')?.calls).toEqual(['chat one', 'chat two']);
 });
 
-test('a cancelled message has that outcome, whether it waits or not', async () => {
+test('a cancelled message has the outcome "cancelled", whether it was waiting or running', async () => {
   await using harness = await openHarness(({ signal }) => {
     const { promise, reject } = gate();
     signal.addEventListener('abort', () => reject(signal.reason));
@@ -173,7 +173,7 @@ test('a cancelled message has that outcome, whether it waits or not', async () =
   expect(await agents.cancel('ada', first.messageId)).toBe(false);
 });
 
-test('only so many agents exist, and run', async () => {
+test('the numbers of agents and of running agents are bounded', async () => {
   const answers = [gate(), gate()];
   let at = 0;
   await using harness = await openHarness(() => answers[at++]?.promise ?? 'late', {
@@ -193,7 +193,7 @@ test('only so many agents exist, and run', async () => {
   await soon(() => expect(at).toBe(3));
 });
 
-test('agents ask each other as granted, and never in a circle', async () => {
+test('an agent may ask the agents that it is granted, and never in a circle', async () => {
   const heard: string[] = [];
   await using harness = await openHarness(async ({ agent, message, useAgent }) => {
     heard.push(`${agent}: ${message}`);
@@ -217,7 +217,7 @@ test('agents ask each other as granted, and never in a circle', async () => {
 });
 
 test.each(['run', 'end'] as const)(
-  'after a kill of the hub, waiting messages are answered, and a started one exactly once, when containers %s',
+  'after a kill of the hub, waiting messages and the started one are answered once, when containers %s',
   async containers => {
     const answer = gate();
     const seen: string[] = [];
@@ -246,7 +246,7 @@ test.each(['run', 'end'] as const)(
 );
 
 test.each(['run', 'end'] as const)(
-  'messages that are in the conversation are over for the next hub, also without their outcomes in the queue, when containers %s',
+  'a restarted hub does not repeat messages of the conversation whose outcomes were not written, when containers %s',
   async containers => {
     const seen: string[] = [];
     const harness = await openHarness(({ message }) => {
@@ -275,7 +275,7 @@ test.each(['run', 'end'] as const)(
   },
 );
 
-test('an adopted container is told the conversation again, as its hub may have been killed before it was', async () => {
+test('an adopted container receives the conversation again, in case its hub was killed before it did', async () => {
   await using harness = await openHarness(({ message }) => message);
   const first = await harness.agents.send('ada', 'one', 'a');
   await answerTo(harness.agents, 'ada', first.messageId);
@@ -290,7 +290,7 @@ test('an adopted container is told the conversation again, as its hub may have b
   ]);
 });
 
-test('a torn conversation is set aside and said, and never overwritten', async () => {
+test('a truncated conversation is set aside, and never overwritten', async () => {
   await using harness = await openHarness(() => 'fine');
   const { agents, folder } = harness;
   const { messageId } = await agents.send('ada', 'hello', 'a');
@@ -414,7 +414,7 @@ test('a removed agent leaves no file and no message', async () => {
   expect(next.agents.list()).toEqual([]);
 });
 
-test('the rest of an agent whose removal a kill has cut off is removed at the next start', async () => {
+test('the rest of an agent whose removal was interrupted by a kill is removed at the next start', async () => {
   await using harness = await openHarness(() => 'ok');
   const rest = join(harness.folder, 'agents', '.removed-ada');
   await mkdir(join(rest, 'workspace'), { recursive: true });
@@ -423,7 +423,7 @@ test('the rest of an agent whose removal a kill has cut off is removed at the ne
   expect(await readdir(join(next.folder, 'agents'))).toEqual([]);
 });
 
-test('an agent that is removed while its first message comes does not work on it', async () => {
+test('an agent that is removed as its first message arrives does not work on it', async () => {
   await using harness = await openHarness(() => 'ok');
   const { agents, folder, bodies } = harness;
   const refused = expect(agents.send('ada', 'hello', 'a')).rejects.toMatchObject({
@@ -451,7 +451,7 @@ test('settings are checked, kept, and given to the container', async () => {
 });
 
 test.each(['{"color": "red"}', '[]', '{'])(
-  'settings that cannot be used (%s) are set aside, and their agent may use nothing',
+  'settings that are invalid (%s) are set aside, and their agent may use nothing',
   async text => {
     await using harness = await openHarness(() => 'ok');
     const { agents, folder } = harness;
@@ -479,7 +479,7 @@ test('a message that has not begun waits for an engine that is restarted', async
   expect(await answerTo(agents, 'ada', messageId)).toEqual({ texts: ['re: hello'] });
 });
 
-test('an engine that stays away, and a container that cannot be made, fail the message', async () => {
+test('an engine that stays unreachable, and a container that cannot be created, fail the message', async () => {
   await using harness = await openHarness(({ message }) => message);
   const { agents, bodies, clock } = harness;
   await agents.configure('ada', {});
@@ -506,7 +506,7 @@ test('an engine that stays away, and a container that cannot be made, fail the m
   });
 });
 
-test('why a message failed is told to who waits for it, also when the next one was answered', async () => {
+test('the error of a failed message stays readable after the next message was answered', async () => {
   await using harness = await openHarness(({ message }) => {
     if (message !== 'fatal') return `re: ${message}`;
     harness.bodies.get('ada')?.die();
@@ -525,7 +525,7 @@ test('why a message failed is told to who waits for it, also when the next one w
   });
 });
 
-test('what an agent has spent is found by its next container, until the agent is removed', async () => {
+test('the usage of an agent is known to its next container, until the agent is removed', async () => {
   await using harness = await openHarness(({ message }) => `re: ${message}`);
   const { agents, spending } = harness;
   const sent = await agents.send('ada', 'hello', 'cursor');

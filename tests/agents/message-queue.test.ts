@@ -29,7 +29,7 @@ const newFolder = () => makeTempFolder('queue');
 const textsOf = (messages: readonly { readonly text: string }[]) =>
   messages.map(({ text }) => text);
 
-test('messages survive, in their order, with what was started', async () => {
+test('a restarted queue has its messages in order, and knows which one was started', async () => {
   const folder = newFolder();
   const { queue } = await openQueue(folder);
   const { message: first } = await queue.accept('ada', 'one', 'a');
@@ -45,7 +45,7 @@ test('messages survive, in their order, with what was started', async () => {
   expect(await next.end(gone.id, 'answered')).toBe(false);
 });
 
-test('a sender with many messages does not hold up another one', async () => {
+test('a sender with many messages does not delay another sender', async () => {
   const { queue } = await openQueue(newFolder());
   for (const text of ['a1', 'a2', 'a3']) await queue.accept('ada', text, 'a');
   const { position } = await queue.accept('ada', 'b1', 'b');
@@ -53,7 +53,7 @@ test('a sender with many messages does not hold up another one', async () => {
   expect(textsOf(queue.of('ada'))).toEqual(['a1', 'b1', 'a2', 'a3']);
 });
 
-test('too long, too many and too large together are refused', async () => {
+test('a message that is too long, one too many, or beyond the total size is refused', async () => {
   const { queue } = await openQueue(newFolder(), { perAgent: 2, totalBytes: 250 });
   const refused = async (agent: string, text: string) =>
     await queue.accept(agent, text, 'a').then(
@@ -77,7 +77,7 @@ test('a message that cannot be written is not accepted', async () => {
   expect(queue.of('ada')).toEqual([]);
 });
 
-test('nobody can take a message before it is on the disk', async () => {
+test('a message cannot be taken before it is on the disk', async () => {
   const { queue } = await openQueue(newFolder(), { perAgent: 1 });
   const accepting = queue.accept('ada', 'one', 'a');
   expect(queue.of('ada')).toEqual([]);
@@ -90,7 +90,7 @@ test('nobody can take a message before it is on the disk', async () => {
   expect(textsOf(queue.of('ada'))).toEqual(['one']);
 });
 
-test('lines that are no records are skipped, and the rest is kept', async () => {
+test('lines that are not records are skipped, and the rest is kept', async () => {
   const folder = newFolder();
   const { queue } = await openQueue(folder);
   await queue.accept('ada', 'one', 'a');

@@ -19,7 +19,7 @@ function pythonOf(signal = new AbortController().signal) {
 }
 
 test.runIf(isThere)(
-  'programs that Python starts write into the result, and read neither calls nor answers',
+  'output of programs that Python starts is in the result, and they cannot read the protocol',
   async () => {
     const ending = new AbortController();
     const python = pythonOf(ending.signal);

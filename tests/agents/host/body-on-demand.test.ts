@@ -43,7 +43,7 @@ function open() {
 
 const never = new AbortController().signal;
 
-test('a body is made with its first use, and discarded when it was stopped', async () => {
+test('the container of an agent is created at its first use, and discarded after a stop', async () => {
   const { body, told, made } = open();
   const changes: (string | undefined)[] = [];
   body.changed(() => void changes.push(body.containerId));
@@ -56,7 +56,7 @@ test('a body is made with its first use, and discarded when it was stopped', asy
   expect(changes).toEqual(['c1', undefined, 'c2']);
 });
 
-test('it is kept while a call uses it', async () => {
+test('a container is kept while a call uses it', async () => {
   const { body, told, gates } = open();
   await body.ready(never);
   const call = body.call('chat', {}, 1_000);
@@ -68,7 +68,7 @@ test('it is kept while a call uses it', async () => {
   expect(told).toEqual(['discarded 1']);
 });
 
-test('it is discarded when there is no container of an earlier run, and with its agent', async () => {
+test('a container is discarded when none of an earlier run can be adopted, and with its agent', async () => {
   const { body, told } = open();
   expect(await body.adopt()).toBe(false);
   expect(told).toEqual(['discarded 1']);

@@ -34,7 +34,7 @@ test('a workspace above its limit is reported once', async () => {
   expect(reasons).toMatchObject([{ code: 'HUB_WORKSPACE_FULL' }]);
 });
 
-test('links are not followed, and holes do not count', async () => {
+test('symbolic links are not followed, and holes of sparse files do not count', async () => {
   const { folder, reasons, second } = await watch(100_000);
   await symlink('/', join(folder, 'all'));
   const sparse = await open(join(folder, 'sparse'), 'w');
@@ -78,7 +78,7 @@ test.each([
 });
 
 test.skipIf(process.getuid?.() === 0)(
-  'a folder whose files the hub may list and not measure stops the agent (needs a user other than root)',
+  'a folder whose files the hub may list but not measure stops the agent (needs a user other than root)',
   async () => {
     const { folder, reasons, second } = await watch(100_000);
     await mkdir(join(folder, 'shut'));
