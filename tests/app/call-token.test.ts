@@ -104,7 +104,7 @@ test.each<readonly [what: string, given: Start, needed: boolean]>([
     { forwarder: undefined, launched: 'gone' },
     false,
   ],
-])('calls where %s', async (_what, given, needed) => {
+])('whether calls need a token where %s', async (_what, given, needed) => {
   using hub = start(given);
   await hub.callToken.refresh();
   assert.equal(hub.callToken.current() !== undefined, needed);
@@ -113,7 +113,7 @@ test.each<readonly [what: string, given: Start, needed: boolean]>([
 });
 
 describe('the token', () => {
-  test('is that of the file, which the next run of the hub reads', async () => {
+  test('is that of its file, which the next run of the hub reads', async () => {
     using hub = start();
     await hub.callToken.refresh();
     const { token, why } = hub.callToken.current() ?? assert.fail();
@@ -128,7 +128,7 @@ describe('the token', () => {
     assert.ok(!JSON.stringify(hub.logged).includes(token));
   });
 
-  test('is one that no client can know until the file is read', async () => {
+  test('is a random one that no client knows until the file is read', async () => {
     using hub = start();
     const read = hub.callToken.refresh();
     const unknown = hub.callToken.current()?.token ?? assert.fail();
@@ -137,7 +137,7 @@ describe('the token', () => {
     assert.notEqual(hub.callToken.current()?.token, unknown);
   });
 
-  test('is needed at once when the engine turns out to forward, or launches a server with a network', () => {
+  test('is required at once when the engine turns out to forward ports, or launches a server with a network', () => {
     for (const change of ['forwarder', 'networked'] as const) {
       using hub = start({
         servers: change === 'forwarder' ? [networked] : [offline],
@@ -151,7 +151,7 @@ describe('the token', () => {
     }
   });
 
-  test('follows the config before anybody tells of its change', async () => {
+  test('is required as soon as the config changes, before any event', async () => {
     using hub = start({ servers: [offline] });
     await hub.callToken.refresh();
     hub.apply(networked);
@@ -161,7 +161,7 @@ describe('the token', () => {
     assert.deepEqual(hub.levels(), ['warn', 'info']);
   });
 
-  test('is the same when it is needed again, and connections without it end each time', async () => {
+  test('is the same when it is required again, and connections without it end each time', async () => {
     using hub = start();
     await hub.callToken.refresh();
     const first = hub.callToken.current()?.token;
@@ -173,7 +173,7 @@ describe('the token', () => {
     assert.equal(hub.ended.length, 2);
   });
 
-  test('ends nothing while it stays needed, whichever server needs it', async () => {
+  test('ends no connection while it stays required, whichever server requires it', async () => {
     using hub = start();
     await hub.callToken.refresh();
     hub.apply({ ...networked, name: 'other' });
@@ -182,7 +182,7 @@ describe('the token', () => {
     assert.deepEqual([hub.ended.length, hub.levels()], [1, ['warn']]);
   });
 
-  test('that cannot be read lets nobody in, until the file is repaired', async () => {
+  test('whose file cannot be read admits no caller until the file is repaired', async () => {
     using hub = start();
     writeFileSync(hub.file, 'no key');
     await hub.callToken.refresh();

@@ -10,7 +10,7 @@ import { startOllama } from '../doubles/ollama.ts';
 const examine = async (env: Readonly<Record<string, string>>, signal = never) =>
   await examineOllama(readSettings(env), { rules: defaultRules, clock }, signal);
 
-test('the models of the rules that Ollama does not have are named', async () => {
+test('models that rules need and Ollama does not have are named', async () => {
   await using ollama = await startOllama({ models: ['llama3.2:3b'] });
   const env = { OLLAMA_HOST: ollama.url, OLLAMA_MODEL: 'llama3.2:3b' };
   const { missing, ...rest } = await examine(env);
@@ -35,7 +35,7 @@ test('an Ollama that does not answer is down', async () => {
   assert.match(detail, new RegExp(`^Ollama cannot be reached at http://127.0.0.1:${port}: `));
 });
 
-test('a command that is stopped asks no more', async () => {
+test('a command that was stopped does not ask Ollama', async () => {
   const stopped = AbortSignal.abort(new Error('stopped'));
   await assert.rejects(examine({ OLLAMA_HOST: 'http://127.0.0.1:1' }, stopped), /stopped/);
 });

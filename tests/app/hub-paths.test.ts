@@ -57,7 +57,7 @@ test('a .env with a byte order mark is read whole, and one in UTF-16 is refused'
 });
 
 describe('a command in another folder', () => {
-  test('works on the files of the only hub that runs, and a hub that starts does not', async () => {
+  test('uses the files of the only running hub, unlike a hub that starts', async () => {
     await using at = await machine();
     const { folder, data } = await at.runIn('project');
     await using _held = data;
@@ -72,7 +72,7 @@ describe('a command in another folder', () => {
     assert.equal((await (await at.pathsIn('elsewhere', 'own')).layout()).kind, 'user');
   });
 
-  test('works on those of the user while none or several run, and while that of the user runs', async () => {
+  test('uses the files of the user while no hub, several hubs or the hub of the user runs', async () => {
     await using at = await machine();
     const kindIn = async (name: string) => (await (await at.pathsIn(name)).layout()).kind;
     assert.equal(await kindIn('elsewhere'), 'user');
@@ -91,7 +91,7 @@ describe('a command in another folder', () => {
     assert.equal(await kindIn('elsewhere'), 'running', 'a note of a hub that has ended counts not');
   });
 
-  test('named files come first', async () => {
+  test('uses the files that the environment names before those of a running hub', async () => {
     for (const env of [{ DATA_DIR: '/d' }, { MCP_SERVERS_CONFIG: '/c.json' }]) {
       await using at = await machine(env);
       const { data } = await at.runIn('project');
@@ -101,7 +101,7 @@ describe('a command in another folder', () => {
   });
 });
 
-test('the .env of the working folder decides nothing for a client', async () => {
+test('that is a client ignores the .env of the working folder', async () => {
   await using at = await machine();
   const paths = await at.pathsIn('work', 'trusted');
   const folder = join(at.home, '..', 'work');
@@ -139,12 +139,12 @@ describe('a first start', () => {
     }
   });
 
-  test('runs what is shipped where it cannot write, and says so', async () => {
+  test('uses the shipped config where it cannot write, and says so', async () => {
     await using at = await machine({ AGENTHUB_HOME: '/dev/null/agenthub' });
     assert.match(await reported(await at.pathsIn('work', 'own')), /cannot be written/);
   });
 
-  test('says which config of the working folder is passed over', async () => {
+  test('names the config of the working folder that is not used, and the one that comes first', async () => {
     await using at = await machine();
     const paths = await at.pathsIn('work', 'own');
     const folder = join(at.home, '..', 'work');

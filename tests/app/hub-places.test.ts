@@ -3,7 +3,7 @@ import { networkInterfaces } from 'node:os';
 import { test } from 'vitest';
 import { createHubPlaces } from '../../hub/app/hub-places.ts';
 
-test('no server reaches the hub and its services, by their ports and addresses', async () => {
+test('the ports and addresses of the hub and its services are denied to servers', async () => {
   const asked: string[] = [];
   const places = createHubPlaces(
     {
@@ -31,7 +31,7 @@ test('no server reaches the hub and its services, by their ports and addresses',
   );
 });
 
-test('a hub alone, or with services that are gone, has its own port', async () => {
+test('without services, or with services that cannot be resolved, the port of the hub is denied', async () => {
   const none = { redisUrl: undefined, qdrantUrl: undefined };
   assert.deepEqual(
     (await createHubPlaces({ port: 1, ...none, ollama: { url: undefined } })()).ports,

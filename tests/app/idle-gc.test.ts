@@ -26,7 +26,7 @@ function scene(states: readonly ('starting' | 'running')[]) {
   return { clock, status, calls, settling };
 }
 
-test('gives memory back once, when nobody has called for three seconds', async () => {
+test('frees memory once, when there was no call for three seconds', async () => {
   const { clock, calls, settling } = scene(['running']);
   await settling.start(new AbortController().signal);
   clock.advance(2_999);
@@ -68,7 +68,7 @@ test('does nothing more once it is stopped', async () => {
   assert.equal(calls.collected, 0);
 });
 
-test('collects what nothing refers to', async () => {
+test('collects an object without references', async () => {
   let kept: object | undefined = { bytes: Buffer.alloc(1000) };
   const weak = new WeakRef(kept);
   kept = undefined;
@@ -78,14 +78,14 @@ test('collects what nothing refers to', async () => {
   assert.equal(weak.deref(), undefined);
 });
 
-test('keeps an object that nextTick queues, as those of the next ones are', async () => {
+test('keeps an object that nextTick queues, and its shape', async () => {
   const [kept, next] = [await queuedTick(), await queuedTick()];
   assert.notEqual(kept, next);
   assert.deepEqual(Reflect.ownKeys(kept), Reflect.ownKeys(next));
   assert.ok('callback' in kept && 'args' in kept, Reflect.ownKeys(kept).map(String).join(', '));
 });
 
-test('a flood that outlasts the collections of the one before it gets its own', async () => {
+test('a burst that outlasts the collections of the one before it gets collections of its own', async () => {
   const clock = createManualClock();
   let collected = 0;
   const relieve = createRelief({ collect: async () => void collected++, clock, log });

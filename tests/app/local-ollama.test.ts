@@ -39,7 +39,7 @@ test('an Ollama that answers on this machine is used', async () => {
   assert.equal(settings.ollama.isFound, true);
 });
 
-test('it is asked once, so that a reload finds equal settings', async () => {
+test('Ollama is asked once, so that a reload finds equal settings', async () => {
   await using program = await startProgram(ollama);
   const first = await program.withOllama(readSettings({}));
   assert.equal(first.ollama.url, program.url);
@@ -47,7 +47,7 @@ test('it is asked once, so that a reload finds equal settings', async () => {
   assert.deepEqual(program.asked, ['GET /api/version']);
 });
 
-describe('nobody is asked', () => {
+describe('Ollama is not asked', () => {
   test.each([
     ['where one is named', { OLLAMA_HOST: 'other.example' }],
     ['where it is off', { OLLAMA_HOST: 'off' }],
@@ -65,14 +65,14 @@ test.each<[string, string, number]>([
   ['the answer has another form', '{"name": "other"}', 200],
   ['the answer is long', JSON.stringify({ version: 'x'.repeat(100_000) }), 200],
   ['it fails', ollama, 500],
-])('none is used where %s', async (_, body, status) => {
+])('Ollama is not used where %s', async (_, body, status) => {
   await using program = await startProgram(body, status);
   const settings = readSettings({});
   assert.equal(await program.withOllama(settings), settings);
   assert.equal(program.asked.length, 1);
 });
 
-test('none is used where nothing listens', async () => {
+test('Ollama is not used where nothing listens', async () => {
   const withOllama = createLocalOllama({ clock: systemClock, url: 'http://127.0.0.1:1' });
   const settings = readSettings({});
   assert.equal(await withOllama(settings), settings);

@@ -59,7 +59,7 @@ describe('a change without a running hub', () => {
     assert.deepEqual([problems, torn, at.warned], [[], undefined, []]);
   });
 
-  test('is made, with a warning, if the log cannot be written', async () => {
+  test('is made, with a warning, if the audit log cannot be written', async () => {
     await using at = await open();
     await writeFile(at.log, 'not a folder');
     await using clients = await openStoredClients(config, at.needs);
@@ -69,7 +69,7 @@ describe('a change without a running hub', () => {
     assert.match(at.warned[0] ?? '', /has no line in the audit log.*EEXIST|ENOTDIR/);
   });
 
-  test('leaves no log if it is off', async () => {
+  test('creates no audit log if it is off', async () => {
     await using at = await open();
     const off = { ...readAudit(undefined), enabled: false };
     const stored = createStoredAudit(at.path, {

@@ -44,7 +44,7 @@ test('the clients follow the config', async () => {
   await clients.refresh();
 });
 
-test('a file of tokens that is not whole keeps the hub from starting', async () => {
+test('an incomplete file of tokens keeps the hub from starting', async () => {
   await using scratch = await openScratchClients();
   await writeFile(scratch.file, '{');
   await assert.rejects(wire(scratch.folder, config), (error: unknown) => {
@@ -54,7 +54,7 @@ test('a file of tokens that is not whole keeps the hub from starting', async () 
   });
 });
 
-test('AGENTHUB_CLIENT names a client, or the start is refused with those there are', async () => {
+test('AGENTHUB_CLIENT must name a client: an unknown one is refused with the known names', async () => {
   await using scratch = await openScratchClients();
   const clients = [plainClient('cursor'), plainClient('admin', { administer: true })];
   const wired = await wire(scratch.folder, { ...config, clients });
@@ -71,7 +71,7 @@ test('AGENTHUB_CLIENT names a client, or the start is refused with those there a
   );
 });
 
-test('calls of clients are counted, and what the policy denied apart', async () => {
+test('calls of clients are counted, and those that the policy denied separately', async () => {
   await using scratch = await openScratchClients();
   const { clients } = await wire(scratch.folder, { ...config, clients: [plainClient('cursor')] });
   const principal = clients.principalOf('cursor') ?? assert.fail();

@@ -43,7 +43,7 @@ async function configured(
   );
 }
 
-test('a reload that finds nothing new waits for what is under way, and tells what came of it', async () => {
+test('a reload without a change waits for the one under way, and returns its outcome', async () => {
   await using folder = await temporary();
   const file = join(folder.path, 'hub.json');
   await writeFile(file, textOf('one:1'));

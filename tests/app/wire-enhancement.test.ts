@@ -53,7 +53,7 @@ async function open(rules: object, environment: Readonly<Record<string, string>>
   };
 }
 
-test('a hub without Ollama passes prompts on and says what to set, and fetches no models', async () => {
+test('a hub without Ollama returns prompts unchanged with the setting to add, and fetches no models', async () => {
   await using hub = await open({});
   const { prompt, reason } = await hub.enhancer.enhance({ prompt: 'p', client: undefined }, never);
   assert.deepEqual([prompt, reason], ['p', 'there is no Ollama: set OLLAMA_HOST']);
@@ -85,13 +85,13 @@ describe('the semantic cache', () => {
     assert.ok(existsSync(hub.vectorsFile));
   });
 
-  test('does not keep the hub from starting if its file cannot be opened', async () => {
+  test('that cannot open its file does not keep the hub from starting', async () => {
     await using hub = await open({}, {}, 'rules.json');
     const { semantic } = await hub.enhancer.stats();
     assert.equal(semantic?.vectors.status, 'down');
   });
 
-  test('is in Qdrant where the settings name one, which is sent the key', async () => {
+  test('is in Qdrant if QDRANT_URL is set, and sends its key', async () => {
     await using qdrant = await startQdrant({ apiKey: 'a-key' });
     for (const [key, status] of [
       ['a-key', 'up'],
@@ -104,7 +104,7 @@ describe('the semantic cache', () => {
     }
   });
 
-  test('is in the collections of its deployment in Qdrant', async () => {
+  test('is in the collection of its DEPLOYMENT_NAME in Qdrant', async () => {
     await using qdrant = await startQdrant();
     const body = JSON.stringify({ vectors: { size: 2, distance: 'Cosine' } });
     for (const name of ['agenthub-docs', 'staging-docs'])
@@ -117,7 +117,7 @@ describe('the semantic cache', () => {
     );
   });
 
-  test('is not opened any more once the hub stops', async () => {
+  test('is not opened once the hub stops', async () => {
     await using hub = await open(nothingEmbedded);
     await hub.stop();
     await hub.follow({});
@@ -150,7 +150,7 @@ describe('the exact cache', () => {
     assert.deepEqual([exact.backend, exact.maxEntries], ['memory', 7]);
   });
 
-  test('is in Redis where the settings name one, which need not be there', async () => {
+  test('is in Redis if REDIS_URL is set, also while Redis is unreachable', async () => {
     const url = `redis://127.0.0.1:${await freePort()}`;
     await using hub = await open(nothingEmbedded, { REDIS_URL: url, CACHE_MAX_SIZE: '7' });
     const { exact } = await hub.enhancer.stats();

@@ -44,7 +44,7 @@ function open(environment: Readonly<Record<string, string>>, folder: string) {
   };
 }
 
-test('with an Ollama tools get vectors, which the data folder keeps; without one words find tools', async () => {
+test('tools are found by vectors that the data folder keeps with an Ollama, and by words without one', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'agenthub-find-'));
   const file = join(folder, 'tool-vectors.jsonl');
   try {

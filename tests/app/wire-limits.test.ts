@@ -8,7 +8,7 @@ import { limitsIn, wireLimits } from '../../hub/app/wire-limits.ts';
 const none: Config = { servers: [], naming: { separator: '_', maxLength: 46 } };
 const cursor = { name: 'cursor', administer: false, maxConcurrentCalls: 4 };
 
-test('only clients with limits, and sessions, have some', () => {
+test('there are limits only for clients and sessions that have them in the config', () => {
   assert.equal(limitsIn(none), undefined);
   assert.equal(limitsIn({ ...none, clients: [{ name: 'free', administer: true }] }), undefined);
   const perSession = { rate: { calls: 1, perMs: 1_000 } };
@@ -47,7 +47,7 @@ async function wired(redisUrl: string | undefined) {
   };
 }
 
-test('a reload puts limits in force, and takes them away', async () => {
+test('a reload applies limits, and removes them', async () => {
   const { forCalls, status, service, apply } = await wired(undefined);
   await service.start();
   assert.deepEqual([forCalls.rules(), status()], [undefined, undefined]);
@@ -61,7 +61,7 @@ test('a reload puts limits in force, and takes them away', async () => {
   await service.stop();
 });
 
-test('Redis is connected for clients with limits only', async () => {
+test('the hub connects to Redis only if a client has limits', async () => {
   const { status, service, apply, forCalls } = await wired('redis://127.0.0.1:1');
   await service.start();
   assert.equal(forCalls.clients.status.kind, 'degraded');

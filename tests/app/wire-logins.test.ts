@@ -13,6 +13,9 @@ test.for([
   // The certificate contains the name of the host.
   ['127.0.0.1', 'https://localhost:9090', 'https://localhost:9090'],
   ['localhost.example', 'http://localhost.example:1', 'http://localhost.example:1'],
-] as const)('a hub on %s at %s is redirected to at %s', ([host, url, origin]) => {
-  assert.equal(redirectOrigin(host, url), origin);
-});
+] as const)(
+  'the login of a hub on %s at %s is redirected to the origin %s',
+  ([host, url, origin]) => {
+    assert.equal(redirectOrigin(host, url), origin);
+  },
+);

@@ -22,11 +22,14 @@ test.for([
   ],
   [{ level: 'info', server: 'memory', stderr: 'a line', msg: 'stderr' }, undefined],
   ['no object', undefined],
-] as const)('%j is a line of the hub', ([record, expected]) => {
-  assert.deepEqual(readHubLine(JSON.stringify(record)), expected);
-});
+] as const)(
+  'the record %j is parsed as a line of the hub, or ignored if it is not one',
+  ([record, expected]) => {
+    assert.deepEqual(readHubLine(JSON.stringify(record)), expected);
+  },
+);
 
-test("the hub's own lines are kept in a run of their own, which ends with the hub", async () => {
+test('lines of the hub are kept as a run of its own, which ends with the hub', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'agenthub-logs-'));
   const { event: logged, fire } = createEmitter<string>();
   const needs = { clock: systemClock, log: silent, redact: redactText, logged };

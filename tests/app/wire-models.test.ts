@@ -46,7 +46,7 @@ test('requests are answered by OLLAMA_MODEL, and by another model once a reload 
   assert.deepEqual(await hub.access.names(never), ['usual:1b', 'other:7b']);
 });
 
-test('a model that chats has one context, for prompts too', async () => {
+test('a model that chats has one context size, for prompts too', async () => {
   await using ollama = await startScriptedOllama({ script: () => 'hi' });
   const config = {
     ...readModels(undefined).models,
@@ -61,7 +61,7 @@ test('a model that chats has one context, for prompts too', async () => {
   assert.deepEqual(sent?.body['options'], { num_ctx: 32_768, num_predict: 10 });
 });
 
-test('a provider answers for its models, without Ollama, until a reload changes it', async () => {
+test('a provider answers for its models without Ollama, with the settings of the last reload', async () => {
   const key = 'sk-very-secret';
   await using first = await startOpenAi(() => 'first', { key });
   await using second = await startOpenAi(() => 'second', { key });
@@ -89,7 +89,7 @@ test('a provider answers for its models, without Ollama, until a reload changes 
   });
 });
 
-test('what is known of models: their context, and the counts of all of them', async () => {
+test('the context size of each model is known, and requests are counted for all models', async () => {
   await using endpoint = await startOpenAi(() => 'fine');
   const work = {
     url: endpoint.url,
@@ -113,7 +113,7 @@ test('what is known of models: their context, and the counts of all of them', as
   );
 });
 
-test('what asks for a model only after the stop is refused, and Ollama is asked nothing', async () => {
+test('a request for a model after the stop is refused without a request to Ollama', async () => {
   await using ollama = await startScriptedOllama({ script: () => 'hi' });
   await using hub = open({ OLLAMA_HOST: ollama.url, OLLAMA_MODEL: 'scripted:1b' });
   await hub.access.stop();
@@ -126,7 +126,7 @@ test('what asks for a model only after the stop is refused, and Ollama is asked 
   assert.equal(ollama.received().length, 0);
 });
 
-test('without Ollama a request says what to set', async () => {
+test('without Ollama a request fails with the setting to add', async () => {
   await using hub = open({});
   assert.equal(hub.access.defaultModel, undefined);
   await assert.rejects(hub.answer(), { code: 'HUB_MODEL_UNKNOWN', message: /OLLAMA_HOST/ });

@@ -63,8 +63,8 @@ async function openOllama(...given: Parameters<typeof startOllama>): Promise<Oll
   return ollama;
 }
 
-describe('clients are offered better prompts', () => {
-  test('while there is an Ollama and a rule that is on, and hear when that changes', async () => {
+describe('better prompts are offered', () => {
+  test('while there is an Ollama and a rule that is on, and clients learn when that changes', async () => {
     const { url } = await openOllama();
     const off = { default: { enabled: false } };
     const hub = await open(off, { OLLAMA_HOST: url });
@@ -78,7 +78,7 @@ describe('clients are offered better prompts', () => {
     assert.equal((await open({}, {})).source.isOffered, false);
   });
 
-  test('by the rule of the name that they give themselves; one that no rule can be for counts as none', async () => {
+  test('by the rule for the client name in the request; an invalid name gets the default', async () => {
     const { url } = await openOllama();
     const hub = await open({ clients: { editor: {} } }, { OLLAMA_HOST: url });
     const rules = [];
@@ -96,7 +96,7 @@ describe('clients are offered better prompts', () => {
   });
 });
 
-describe('calls are looked at', () => {
+describe('calls are inspected', () => {
   test('only where a rule that is on names a tool or a prompt, and there is an Ollama', async () => {
     const { url } = await openOllama();
     const names = { tools: { notes_ask: ['question'] }, prompts: ['notes_review'] };
@@ -121,7 +121,7 @@ describe('calls are looked at', () => {
   });
 });
 
-describe('rules that are read again', () => {
+describe('rules that are reloaded', () => {
   test('change the embedding model and the judge', async () => {
     const ollama = await openOllama({
       models: ['llama3.2:3b', 'nomic-embed-text', 'other-embed'],
@@ -152,7 +152,7 @@ describe('rules that are read again', () => {
 });
 
 describe('OLLAMA_PULL', () => {
-  test('has the models of the rules fetched while prompts pass, which /health shows', async () => {
+  test('fetches the models of the rules while prompts pass unchanged, and /health shows the progress', async () => {
     const ollama = await openOllama({
       models: [],
       pullable: ['llama3.2:3b', 'nomic-embed-text', 'phi3:mini'],
@@ -216,7 +216,7 @@ describe('OLLAMA_PULL', () => {
     await until(() => ollama.received('/api/pull').length === 4);
   });
 
-  test('is needed for that', async () => {
+  test('must be set for models to be fetched', async () => {
     const ollama = await openOllama({ models: [], pullable: ['llama3.2:3b'] });
     const hub = await open({}, { OLLAMA_HOST: ollama.url });
     const { enhanced, reason } = await hub.enhance('p');
@@ -227,14 +227,14 @@ describe('OLLAMA_PULL', () => {
   });
 });
 
-test('a hub that has stopped does not load what improves prompts for a late request', async () => {
+test('a hub that has stopped does not load the prompt enhancement for a late request', async () => {
   const hub = await open({}, {});
   await hub.stop();
   await assert.rejects(hub.open(), { code: 'HUB_SHUTTING_DOWN', message: 'the hub is stopping' });
   assert.equal(hub.health.loaded(), undefined);
 });
 
-test('CACHE_MAX_BYTES bounds what is kept', async () => {
+test('CACHE_MAX_BYTES bounds the cache', async () => {
   const ollama = await openOllama();
   ollama.says('x'.repeat(3_000));
   const hub = await open(

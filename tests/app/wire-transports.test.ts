@@ -206,14 +206,14 @@ describe('the connections', () => {
     };
   }
 
-  test('to a server end when it is removed, and no others', async () => {
+  test('to a server end when it is removed; those to other servers stay', async () => {
     await using hub = await start();
     const ended = connectAll(hub);
     await hub.servers.apply({ servers: [configOf({ name: 'notes' })], naming });
     assert.deepEqual(await ended(), ['echo']);
   });
 
-  test('of a client end with its token, at every endpoint, and no others', async () => {
+  test('of a client end with its token, at every endpoint; those of other clients stay', async () => {
     await using hub = await start({ clients: [withToken('a'), plainClient('vscode')] });
     const ended: string[] = [];
     const open = (endpoint: 'all' | 'echo', name: string) =>
@@ -238,7 +238,7 @@ describe('the connections', () => {
     ]);
   });
 
-  test('of a client have its new grants at once', async () => {
+  test('of a client get its new grants at once', async () => {
     await using hub = await start({ clients: [withToken('a')] });
     const client: Principal = { kind: 'client', name: 'cursor', grants: { administer: false } };
     const connection = hub.connections.open('all', client, {
@@ -252,7 +252,7 @@ describe('the connections', () => {
     assert.equal(connection.principal.grants.administer, true);
   });
 
-  test('without a session that listen without a token end, too, when calls need one', async () => {
+  test('that listen without a session and without a token end too, when calls need one', async () => {
     await using hub = await start();
     const listen = (caller: Principal) => {
       const { response, text, isOver } = createRecordingResponse();
