@@ -38,7 +38,7 @@ describe('an approved call', () => {
     assert.deepEqual(approvals.list(), []);
   });
 
-  test('is admitted once by many at the same time', async () => {
+  test('is admitted once when many equal calls arrive at the same time', async () => {
     const { approvals } = await openTestApprovals();
     const { id } = await approvals.ask(call(), true);
     await approvals.approve(id, 'owner');
@@ -98,7 +98,7 @@ describe('an approved call', () => {
 });
 
 describe('a waiting call', () => {
-  test('is one for equal calls that share it, and expires', async () => {
+  test('is shared by equal calls that allow sharing, and expires', async () => {
     const clock = createManualClock();
     const { approvals } = await openTestApprovals({ clock });
     const { id } = await approvals.ask(call(), true);
@@ -118,7 +118,7 @@ describe('a waiting call', () => {
     assert.doesNotMatch(disk.textOf('/data/approvals.jsonl') ?? '', /ghp_/);
   });
 
-  test('is refused above the bounds, in all and for one client', async () => {
+  test('is refused above the bounds, in total and for one client', async () => {
     const { approvals } = await openTestApprovals({ maxWaiting: 3, maxWaitingPerClient: 2 });
     const ask = (caller: string, hash: string) => approvals.ask(call({ caller, hash }), true);
     await ask('client:a', '1');
@@ -179,7 +179,7 @@ test('a standing approval whose removal cannot be written stays, also after a ki
   assert.deepEqual(again.approvals.standing(), []);
 });
 
-test('a denial stays that comes while the call is approved for good', async () => {
+test('a denial that comes while a standing approval is being added still denies the call', async () => {
   const { approvals } = await openTestApprovals();
   const { id } = await approvals.ask(call(), true);
   const approving = approvals.approve(id, 'owner', true);
@@ -190,7 +190,7 @@ test('a denial stays that comes while the call is approved for good', async () =
   assert.equal(await approvals.admit(call()), 'denied');
 });
 
-test('a denial that cannot be written holds in this run, and the next one is written', async () => {
+test('a denial that cannot be written is effective in this run, and the next one is written', async () => {
   const { approvals, disk } = await openTestApprovals();
   const { id } = await approvals.ask(call(), true);
   await approvals.approve(id, 'owner');
@@ -208,7 +208,7 @@ test('a denial that cannot be written holds in this run, and the next one is wri
 
 describe('after the hub was killed', () => {
   test.each(['afterKill', 'afterPowerFailure'] as const)(
-    'what waits, what was approved and what stands are there, and nothing is used twice (%s)',
+    'waiting, approved and standing approvals are there, and none is used twice (%s)',
     async kind => {
       const first = await openTestApprovals();
       const ask = async (hash: string) => await first.approvals.ask(call({ hash }), true);
@@ -255,7 +255,7 @@ describe('after the hub was killed', () => {
     }
   });
 
-  test('lines that are not whole records approve nothing', async () => {
+  test('records that are incomplete approve nothing', async () => {
     const text = (value: unknown) => Buffer.from(`${JSON.stringify(value)}\n`);
     const whole = { ...call(), id: 'x1', shown: '{}', createdAt: 1 };
     const lines = [

@@ -16,7 +16,7 @@ describe('canonical arguments', () => {
     assert.equal(canonical(text), expected);
   });
 
-  test('of the same members in another order have one hash', () => {
+  test('with the same members in another order have one hash', () => {
     assert.equal(hashOf(canonical('{"a":1,"b":2}')), hashOf(canonical('{"b":2,"a":1}')));
   });
 

@@ -39,7 +39,7 @@ describe.each(table)('an approval in the state %o', (state, changes) => {
     assert.deepEqual(next(state, event), changes[event.type] ?? state);
   });
 
-  test.each(Object.values(events(100)))('after $type when its time is over', event => {
+  test.each(Object.values(events(100)))('after $type when it has expired', event => {
     assert.deepEqual(next(state, event), 'expiresAt' in state ? expired : state);
   });
 });

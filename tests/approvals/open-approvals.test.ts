@@ -18,7 +18,7 @@ const one = (id: string, caller: string, hash = id) => ({
   state: { kind: 'pending', expiresAt: 2 } as const,
 });
 
-test('each principal has room, and so has everybody together', () => {
+test('the number is bounded for each principal, and in total', () => {
   const open = createOpenApprovals(() => ({ maxWaiting: 3, maxWaitingPerClient: 2 }));
   for (const id of ['a', 'b']) open.keep(one(id, 'ada'));
   open.keep(one('a', 'ada'));
@@ -31,7 +31,7 @@ test('each principal has room, and so has everybody together', () => {
   open.checkRoom('ada');
 });
 
-test('those of a call are those of its client, tool and arguments', () => {
+test('a call finds the approvals of its client, tool and arguments', () => {
   const open = createOpenApprovals(() => ({ maxWaiting: 9, maxWaitingPerClient: 9 }));
   const [mine, again, others] = [one('a', 'ada', 'x'), one('b', 'ada', 'x'), one('c', 'bob', 'x')];
   for (const approval of [mine, again, others, one('d', 'ada', 'y')]) open.keep(approval);

@@ -25,7 +25,7 @@ function open({ isWritten = true } = {}) {
   return { standing, decided };
 }
 
-test('there is one for each client and tool', async () => {
+test('each pair of client and tool has one standing approval', async () => {
   const { standing, decided } = open();
   await standing.add(one('a', 'delete'));
   await standing.add(one('b', 'delete'));
@@ -57,7 +57,7 @@ test('one that is being written admits nothing, and a second one waits for it', 
   assert.deepEqual(standing.all(), []);
 });
 
-test('there are at most 1000, and an unknown one cannot be removed', async () => {
+test('1000 are allowed at most, and an unknown one cannot be removed', async () => {
   const { standing } = open();
   for (let index = 0; index < 1_000; index++) await standing.add(one(`t${index}`));
   await assert.rejects(standing.add(one('more')), { code: 'HUB_APPROVALS_FULL' });
