@@ -96,7 +96,7 @@ async function edit(folder: string, change: (lines: string[]) => readonly string
 }
 
 describe('the audit log', () => {
-  test('holds a line for each call, with the hash of its arguments and of the line before', async () => {
+  test('has a line for each call, with the hash of its arguments and of the line before', async () => {
     await using temp = await tempFolder();
     const { audit } = auditIn(temp.folder);
     await audit.start();
@@ -125,7 +125,7 @@ describe('the audit log', () => {
       assert.equal((await stat(join(temp.folder, name))).mode & 0o777, 0o600, name);
   });
 
-  test('holds changes with what changed, refusals, and the starts and stops of the hub', async () => {
+  test('has lines for changes with what changed, for refusals, and for starts and stops of the hub', async () => {
     await using temp = await tempFolder();
     const { audit } = auditIn(temp.folder);
     await audit.start();
@@ -174,7 +174,7 @@ describe('the audit log', () => {
     );
   });
 
-  test('holds no lists and pings, unless they were refused', async () => {
+  test('has lines for lists and pings only if they were refused', async () => {
     await using temp = await tempFolder();
     const { audit } = auditIn(temp.folder);
     await audit.start();
@@ -244,7 +244,7 @@ describe('the audit log', () => {
 });
 
 describe('the chain', () => {
-  test('goes on over restarts of the hub and over files', async () => {
+  test('continues over restarts of the hub and over files', async () => {
     await using temp = await tempFolder();
     for (let run = 0; run < 3; run++) await written(temp.folder, 400, { maxBytes: 65_536 });
     const report = await verifyAudit(temp.folder);
@@ -258,7 +258,7 @@ describe('the chain', () => {
     );
   });
 
-  test('shows a changed line', async () => {
+  test('reveals a changed line', async () => {
     await using temp = await tempFolder();
     await written(temp.folder, 5);
     await edit(temp.folder, lines => lines.map(line => line.replace('tool_2', 'tool_9')));
@@ -267,7 +267,7 @@ describe('the chain', () => {
     ]);
   });
 
-  test('of many lines at once shows each changed line by a few lines around it', async () => {
+  test('of lines that share a hash narrows a changed line down to a few lines', async () => {
     await using temp = await tempFolder();
     await written(temp.folder, 60);
     const texts = await textsOf(temp.folder);
@@ -293,7 +293,7 @@ describe('the chain', () => {
     }
   });
 
-  test('of many lines at once shows lines that were removed, moved, added and cut off from it', async () => {
+  test('of lines that share a hash reveals lines that were removed, moved, added or truncated', async () => {
     await using temp = await tempFolder();
     await written(temp.folder, 60);
     const texts = await textsOf(temp.folder);
@@ -323,7 +323,7 @@ describe('the chain', () => {
     assert.match(String(bare), /^line 33 was changed: it lacks the hash of earlier lines/);
   });
 
-  test('goes on after long lines, of which fewer share a hash', async () => {
+  test('continues after long lines, of which fewer share a hash', async () => {
     await using temp = await tempFolder();
     const { audit } = auditIn(temp.folder);
     await audit.start();
@@ -380,7 +380,7 @@ describe('the chain', () => {
     }
   });
 
-  test('shows removed lines, also at the beginning and at the end', async () => {
+  test('reveals removed lines, also at the beginning and at the end', async () => {
     await using temp = await tempFolder();
     await written(temp.folder, 5);
     await edit(temp.folder, lines => lines.filter((_, index) => ![0, 3, 4, 6].includes(index)));
@@ -393,7 +393,7 @@ describe('the chain', () => {
     assert.deepEqual(await messagesOf(temp.folder), ['lines 1 to 7 are missing at the end']);
   });
 
-  test('shows a removed file, and a last line that was changed', async () => {
+  test('reveals a removed file, and a last line that was changed', async () => {
     await using temp = await tempFolder();
     await written(temp.folder, 600, { maxBytes: 65_536 });
     const [first = '', second = ''] = (await readdir(temp.folder)).sort();
@@ -409,7 +409,7 @@ describe('the chain', () => {
     );
   });
 
-  test('keeps showing lines that were removed before the hub started again', async () => {
+  test('still reveals, after a restart of the hub, lines that were removed before', async () => {
     await using temp = await tempFolder();
     await written(temp.folder, 5);
     await edit(temp.folder, lines => lines.slice(0, -2));
@@ -429,7 +429,7 @@ describe('the chain', () => {
     );
   });
 
-  test('continues after a torn last line, which it cuts off and mentions', async () => {
+  test('continues after a truncated last line, which it removes and reports', async () => {
     await using temp = await tempFolder();
     await written(temp.folder, 5);
     const [name = ''] = (await readdir(temp.folder)).filter(one => one.endsWith('.jsonl'));
@@ -522,7 +522,7 @@ describe('a page of the audit log', () => {
   });
 });
 
-test('a page since a time has also the lines before the clock was wrong for a while', async () => {
+test('a page since a time has also the earlier lines from before the clock was set back', async () => {
   await using temp = await tempFolder();
   const { audit } = auditIn(temp.folder);
   await audit.start();
@@ -537,8 +537,8 @@ test('a page since a time has also the lines before the clock was wrong for a wh
   await audit.stop();
 });
 
-describe('while no line can be written', () => {
-  test('calls go on or are refused as the config says, and lost lines are counted', async () => {
+describe('while lines cannot be written', () => {
+  test('calls are served or refused as the config says, and lost lines are counted', async () => {
     await using temp = await tempFolder();
     await writeFile(temp.folder, 'a file where the folder should be');
     const { audit, clock, logged } = auditIn(temp.folder, { onFailure: 'refuse' });
@@ -564,7 +564,7 @@ describe('while no line can be written', () => {
     );
   });
 
-  test('a failed sync is repeated, without a further line', async () => {
+  test('a failed sync is retried without a new line', async () => {
     await using temp = await tempFolder();
     const { audit, clock, logged } = auditIn(temp.folder, { onFailure: 'refuse' });
     await audit.start();

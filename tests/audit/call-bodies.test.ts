@@ -51,7 +51,7 @@ function createNumbers(seed: number) {
   };
 }
 
-test('a call has its own members, whatever calls came before it', () => {
+test('a call has its own fields, whatever calls were written before it', () => {
   const bodies = createCallBodies(createTexts(text => text));
   const below = createNumbers(16);
   const pick = <T>(values: readonly [T, ...T[]]): T => values[below(values.length)] ?? values[0];
@@ -82,7 +82,7 @@ test('a call has its own members, whatever calls came before it', () => {
   }
 });
 
-test('texts are redacted, again after other secrets are known', () => {
+test('texts are redacted again with the secrets that are added later', () => {
   let secret = 'hunter22';
   const texts = createTexts(text => text.replaceAll(secret, '[redacted]'));
   const bodies = createCallBodies(texts);

@@ -16,7 +16,7 @@ async function tempFolder() {
   };
 }
 
-test('the room is held until the disk is full, and again afterwards', async () => {
+test('disk space is reserved until the disk is full, and again afterwards', async () => {
   await using temp = await tempFolder();
   const reserve = createReserve(temp.path);
   await reserve.keep(true);
@@ -31,7 +31,7 @@ test('the room is held until the disk is full, and again afterwards', async () =
   assert.deepEqual([reserve.isHeld, await readdir(temp.folder)], [false, []]);
 });
 
-test('a file that an earlier run left is used only if it is whole', async () => {
+test('a reserve file of an earlier run is used only if it is complete', async () => {
   await using temp = await tempFolder();
   for (const bytes of [reserveBytes - 1, reserveBytes]) {
     await writeFile(temp.path, Buffer.alloc(bytes, 'x'));
@@ -43,7 +43,7 @@ test('a file that an earlier run left is used only if it is whole', async () => 
   }
 });
 
-test('without room there is no file, and the room is not held', async () => {
+test('without disk space the file is not created, and nothing is reserved', async () => {
   await using temp = await tempFolder();
   const reserve = createReserve(join(temp.folder, 'missing', 'reserve'));
   await assert.rejects(reserve.keep(true), { code: 'ENOENT' });

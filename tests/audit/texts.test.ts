@@ -16,13 +16,13 @@ test('a text is redacted once, until the texts are forgotten', () => {
   assert.equal(asked.length, 2);
 });
 
-test('long texts are cut after redaction, and very long ones are left out', () => {
+test('long texts are cut after redaction, and very long ones are replaced by their length', () => {
   const texts = createTexts(text => text.replace('secret', '***'));
   const valueOf = (text: string): string => JSON.parse(`{"a":1${texts.member('name', text)}}`).name;
   assert.equal(valueOf(`${'x'.repeat(297)}secret${'y'.repeat(100)}`), `${'x'.repeat(297)}***`);
   assert.equal(valueOf('x'.repeat(300_000)), '(300000 characters)');
 });
 
-test('an absent text has no member', () => {
+test('a text that is undefined adds no member', () => {
   assert.equal(createTexts(text => text).member('name', undefined), '');
 });
