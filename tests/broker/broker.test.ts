@@ -40,7 +40,7 @@ async function raw(socketPath: string, head: readonly string[]): Promise<string>
 const upgrade = ['Connection: Upgrade', 'Upgrade: tcp'];
 
 describe('the socket of the broker', () => {
-  test('is for its owner and group, and gone after the stop', async () => {
+  test('has mode 0660, and is removed at the stop', async () => {
     await using engine = await startEngine(anEngine);
     const { broker, socketPath } = brokerOf(engine);
     await broker.start(start());
@@ -49,7 +49,7 @@ describe('the socket of the broker', () => {
     await assert.rejects(stat(socketPath), { code: 'ENOENT' });
   });
 
-  test('is not taken from another broker', async () => {
+  test('of another broker that listens is not taken over', async () => {
     await using scene = await openBroker(anEngine);
     const second = brokerOf(scene.engine).broker;
     await assert.rejects(second.start(start()), {
@@ -60,7 +60,7 @@ describe('the socket of the broker', () => {
     assert.equal(status, 200);
   });
 
-  test('replaces that of a broker that was killed', async () => {
+  test('replaces the socket of a broker that was killed', async () => {
     await using engine = await startEngine(anEngine);
     const { broker, socketPath } = brokerOf(engine);
     // A listener removes its socket file by one name only, so the second link remains, as after a kill.
@@ -84,7 +84,7 @@ describe('the socket of the broker', () => {
     await rm(socketPath);
   });
 
-  test('needs a folder', async () => {
+  test('cannot be created in a folder that does not exist', async () => {
     const { broker } = brokerOf({ folder: '/no/such/folder', socketPath: '' });
     await assert.rejects(broker.start(start()), {
       code: 'HUB_LISTEN_REFUSED',
@@ -118,7 +118,7 @@ describe('an answer of the engine', () => {
     assert.equal(String(await once(answer, 'data')), 'event');
   });
 
-  test('that breaks off breaks off for the client', async () => {
+  test('that breaks off is cut off for the client too', async () => {
     await using scene = await openBroker((_, response) =>
       response.write('[', () => response.destroy()),
     );
@@ -128,7 +128,7 @@ describe('an answer of the engine', () => {
   });
 });
 
-describe('a call that the broker does not pass on', () => {
+describe('a call that is not forwarded to the engine', () => {
   test.each<[string, RequestOptions, string | undefined, number, RegExp]>([
     ['is unknown', { path: '/info' }, undefined, 403, /does not admit "GET" "\/info"/],
     [
@@ -145,7 +145,7 @@ describe('a call that the broker does not pass on', () => {
       403,
       /a body of more than 1048576 bytes/,
     ],
-  ])('as it %s is answered', async (_, options, body, status, message) => {
+  ])('is refused if it %s', async (_, options, body, status, message) => {
     await using scene = await openBroker((_asked, response) => response.end(inspected));
     const answer = await call({ socketPath: scene.socketPath, ...options }, body);
     assert.equal(answer.status, status);
@@ -153,14 +153,14 @@ describe('a call that the broker does not pass on', () => {
     assert.match(answer.message, message);
   });
 
-  test('as the broker answers it itself', async () => {
+  test('is answered by the broker itself', async () => {
     await using scene = await openBroker((_, response) => response.end('{"Volumes":[]}'));
     const path = '/system/df?type=volume';
     const { status, text } = await call({ socketPath: scene.socketPath, path });
     assert.deepEqual([status, text], [200, '{"Volumes":[]}']);
   });
 
-  test('as it fails by a bug is answered without the reason, which is logged', async () => {
+  test('gets an internal error without the reason, which is logged, if a bug makes it fail', async () => {
     const errors: unknown[] = [];
     const log: Log = { ...silent, error: fields => void errors.push(fields) };
     const readBuildContext = () => Promise.reject(new TypeError('a secret detail'));
@@ -177,7 +177,7 @@ describe('a call that the broker does not pass on', () => {
     assert.match(String(Object.values(Object(errors[0]))), /a secret detail/);
   });
 
-  test('as its body breaks off is given up', async () => {
+  test('is abandoned if its body breaks off', async () => {
     const given = Promise.withResolvers<string | undefined>();
     const log: Log = { ...silent, warn: (_, message) => given.resolve(message) };
     await using scene = await openBroker(anEngine, { log });
@@ -207,13 +207,13 @@ describe('a call that the broker does not pass on', () => {
     ],
     ['of anything else', ['GET /version HTTP/1.1', ...upgrade], /^HTTP\/1\.1 403 .*an upgrade of/s],
     ['of a session', ['POST /session HTTP/1.1', ...upgrade], /^HTTP\/1\.1 403 .*\/session/s],
-  ])('as it upgrades %s is answered', async (_, head, answer) => {
+  ])('is refused if it upgrades %s', async (_, head, answer) => {
     await using scene = await openBroker((_asked, response) => response.end(inspected));
     assert.match(await raw(scene.socketPath, head), answer);
   });
 });
 
-test('an engine that does not answer is named, for a call and for a raw stream', async () => {
+test('an unreachable engine is named in the answer to a call and to a raw stream', async () => {
   await using scene = await openBroker(anEngine);
   const { socketPath, engine } = scene;
   await new Promise(resolve => engine.server.close(resolve));
@@ -224,8 +224,8 @@ test('an engine that does not answer is named, for a call and for a raw stream',
   assert.match(await raw(socketPath, attach), /^HTTP\/1\.1 502 /);
 });
 
-describe('a client that has gone', () => {
-  test('ends its call of the engine, which might never end', async () => {
+describe('a client that disconnects', () => {
+  test('ends its call at the engine, which might never end by itself', async () => {
     const ended = Promise.withResolvers<void>();
     const begun = Promise.withResolvers<void>();
     await using scene = await openBroker((_, response) => {
@@ -240,7 +240,7 @@ describe('a client that has gone', () => {
     await ended.promise;
   });
 
-  test('while its call was looked at asks the engine nothing', async () => {
+  test('while its call is being checked causes no call to the engine', async () => {
     const urls: (string | undefined)[] = [];
     const looking = Promise.withResolvers<ServerResponse>();
     await using scene = await openBroker((asked, response) => {
@@ -300,7 +300,7 @@ describe('a client that has gone', () => {
   });
 });
 
-test('a creation is answered although the engine leaves a question about an earlier one unanswered', async () => {
+test('a creation is answered although the engine leaves the list for an earlier one unanswered', async () => {
   const clock = createManualClock();
   const unanswered = Promise.withResolvers<void>();
   let lists = 0;
@@ -326,7 +326,7 @@ test('a creation is answered although the engine leaves a question about an earl
   assert.equal((await second).status, 200);
 });
 
-test('a stop ends raw streams and calls that are under way', async () => {
+test('a stop ends raw streams and calls in progress', async () => {
   await using engine = await startEngine(
     (asked, response) => {
       if (asked.url === '/containers/ours/json') response.end(inspected);

@@ -14,7 +14,7 @@ function asked(base: string, spec: unknown, change: Record<string, string> = {})
   );
 }
 
-describe('a package is built that is named', () => {
+describe('a package with a valid name is built', () => {
   test.each([
     ['npm', '@modelcontextprotocol/server-memory@2026.1.14'],
     ['npm', '@modelcontextprotocol/server-memory'],
@@ -80,7 +80,7 @@ test.each([
   });
 });
 
-test('a build has bounds, by the builder that honours them, and no network unless one is named', () => {
+test('a build has limits, uses the builder that applies them, and has no network unless one is given', () => {
   const { network, query } = rebuildBuild(asked('npm', 'x'));
   assert.equal(network, 'none');
   const bounds = { memory: '1073741824', memswap: '1073741824', cpuquota: '50000' };
@@ -91,7 +91,7 @@ test('a build has bounds, by the builder that honours them, and no network unles
   assert.deepEqual({ ...Object.fromEntries(query), ...bounds }, { ...rest, rm, forcerm });
 });
 
-describe('nothing is built that is named', () => {
+describe('a package with an invalid name is not built', () => {
   test.each<[string, unknown]>([
     ['npm', 'git+https://example.com/x.git'],
     ['npm', 'https://example.com/x.tgz'],
@@ -152,7 +152,7 @@ describe('a build is refused', () => {
   });
 });
 
-describe.each(['egress', 'agent', 'ollama-mcp'])('the own image %s', own => {
+describe.each(['egress', 'agent', 'ollama-mcp'])("the hub's own image %s", own => {
   const image = { t: `agenthub/${own}:0123456789ab`, labels: `{"io.agenthub.base":"${own}"}` };
   const build = (change: Record<string, string> = {}) =>
     rebuildBuild(new Map(Object.entries({ ...image, buildargs: '{}', ...change })));

@@ -78,7 +78,7 @@ describe('a worktree in the folder of git', () => {
   });
 });
 
-describe('a folder in what another container may write to is not mounted', () => {
+describe('a folder that another container may write to is not mounted', () => {
   test.each<[string, Bind, Bind]>([
     ['read-only', writable('/srv'), readOnly('/srv/a')],
     ['writable', writable('/srv'), writable('/srv/a/b')],
@@ -97,7 +97,7 @@ describe('a folder in what another container may write to is not mounted', () =>
     await assert.rejects(registryOf().reserve('new', [inner, outer]), refused(/beside/));
   });
 
-  test("nor in what a container of another hub may write to, whose name is nobody's business", async () => {
+  test('even if the container belongs to another hub, whose name the message omits', async () => {
     const others = registryOf({ name: 'theirs', hubId: 'other', binds: [writable('/srv')] });
     await assert.rejects(others.reserve('new', [readOnly('/srv/a')]), (error: Error) => {
       assert.match(error.message, /in a container of another hub, which/);
@@ -106,7 +106,7 @@ describe('a folder in what another container may write to is not mounted', () =>
     });
   });
 
-  test('nor while the other is being created', async () => {
+  test('even while the other container is being created', async () => {
     const registry = registryOf();
     const [outer, inner] = await Promise.allSettled([
       registry.reserve('outer', [writable('/srv')]),
@@ -127,12 +127,12 @@ test.each<[string, Bind, Bind]>([
   await registryOf({ name: 'old', binds: [old] }).reserve('new', [next]);
 });
 
-test('what holds the name already is left to the engine, which refuses the name', async () => {
+test('a second container of the same name is left to the engine, which refuses the name', async () => {
   const registry = registryOf({ name: 'same', binds: [writable('/srv')] });
   await registry.reserve('same', [readOnly('/srv/a')]);
 });
 
-test('a hub has no more containers than the bound, others not counted', async () => {
+test('a hub cannot exceed its number of containers; those of others do not count', async () => {
   const many = Array.from({ length: maxContainers - 1 }, (_, index) => ({ name: `c${index}` }));
   const registry = registryOf(...many, { name: 'theirs', hubId: 'other' });
   const done = await registry.reserve('last', []);
@@ -144,7 +144,7 @@ test('a hub has no more containers than the bound, others not counted', async ()
   await registry.reserve('one-more', []);
 });
 
-test('nothing is admitted while the engine does not say what there is', async () => {
+test('no container is admitted while the engine does not list containers', async () => {
   const silent = createContainerRegistry(
     { getJson: async () => ({ status: 500, body: {} }) },
     owner,

@@ -12,7 +12,7 @@ test('the container that the hub asks for passes unchanged', () => {
   assert.deepEqual(rebuild(body), body);
 });
 
-test('what hardens a container is there, asked for or not', () => {
+test('the settings that harden a container are present, whether the hub sent them or not', () => {
   const { Memory, NanoCpus, PidsLimit } = containerBody().HostConfig;
   const { Labels, ...body } = containerBody();
   const rebuilt = rebuild({ ...body, HostConfig: { Memory, NanoCpus, PidsLimit } });
@@ -48,11 +48,11 @@ test('a volume that the engine makes carries the labels of the hub', () => {
   assert.deepEqual(mount, { ...volume, VolumeOptions: { Labels } });
 });
 
-test('a user without a group gets one, as the engine would take that of root', () => {
+test('a user without a group gets one, as the engine would use that of root', () => {
   assert.equal(rebuild(containerBody({}, { User: '1000' })).User, '1000:1000');
 });
 
-describe('a host part is refused, by name, that asks for', () => {
+describe('a container that asks for a part of the host is refused, and the message names it:', () => {
   test.each<[string, object, RegExp]>([
     ['privileges', { Privileged: true }, /HostConfig\.Privileged/],
     ['privileges in another case', { privileged: true }, /key "HostConfig\.privileged"/],
@@ -108,7 +108,7 @@ describe('a host part is refused, by name, that asks for', () => {
   });
 });
 
-describe('a mount is refused, by name, that has', () => {
+describe('a mount is refused, and the message names what it has:', () => {
   test.each<[string, object, RegExp]>([
     ['a path with ..', { ...bind, Source: '/srv/data/../..' }, /Mounts\.0\.Source/],
     ['a path with an empty part', { ...bind, Source: '//srv' }, /Mounts\.0\.Source/],
@@ -140,7 +140,7 @@ describe('a mount is refused, by name, that has', () => {
   });
 });
 
-describe('a container is refused, by name, that has', () => {
+describe('a container is refused, and the message names what it has:', () => {
   test.each<[string, object, RegExp]>([
     ['the user root', { User: 'root' }, /"User" of a container with the value "root"/],
     ['the user root in a group', { User: 'root:users' }, /"User"/],
@@ -171,7 +171,7 @@ describe('a container is refused, by name, that has', () => {
     assert.throws(() => rebuild(containerBody({}, rest)), { code: 'HUB_BROKER_REFUSED', message });
   });
 
-  test('a key that stands for the prototype', () => {
+  test('the key __proto__', () => {
     const body = JSON.stringify(containerBody()).replace('{', '{"__proto__":{"Privileged":true},');
     assert.throws(() => rebuildContainer(body, owner), /__proto__/);
   });
@@ -183,7 +183,7 @@ describe('a container is refused, by name, that has', () => {
   });
 });
 
-test('of a key that stands twice, the engine hears the one that was checked', () => {
+test('of a key that occurs twice, the engine receives the one that was checked', () => {
   const bad = JSON.stringify({ Privileged: true, Binds: ['/:/host'] });
   const good = JSON.stringify(containerBody());
   const rebuilt = rebuildContainer(good.replace('{', `{"HostConfig":${bad},`), owner);

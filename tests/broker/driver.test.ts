@@ -60,7 +60,7 @@ test.each<[string, Partial<DockerTarget>, string]>([
   assert.deepEqual(rebuilt, body);
 });
 
-test('what the driver writes for a server with a list passes the broker unchanged', () => {
+test('what the driver writes for a server with a network list passes the broker unchanged', () => {
   const way = { env: { HTTP_PROXY: 'x' }, extraHosts: ['db.internal:10.213.0.1'] };
   const image = {
     reference: 'node:24',

@@ -17,7 +17,7 @@ describe('an answer of the engine', () => {
     ['is an error with a body', 404, '{"message":"no"}', { message: 'no' }],
     ['is not JSON', 500, '<html>', undefined],
     ['is empty', 204, '', undefined],
-  ])('%s: its status and its body are given', async (_, status, text, body) => {
+  ])('is returned with its status and its body if it %s', async (_, status, text, body) => {
     const answer = await ask((request, response) => {
       assert.equal(request.url, '/networks/n');
       response.writeHead(status).end(text);
@@ -25,7 +25,7 @@ describe('an answer of the engine', () => {
     assert.deepEqual(answer, { status, body });
   });
 
-  test('keeps a character together that arrives in two pieces', async () => {
+  test('has no broken character where one arrives in two pieces', async () => {
     const [first, second] = [Buffer.from('"ä"').subarray(0, 2), Buffer.from('"ä"').subarray(2)];
     const { body } = await ask((_, response) => response.write(first, () => response.end(second)));
     assert.equal(body, 'ä');
@@ -43,7 +43,7 @@ describe('an answer of the engine', () => {
       (_, response) => response.end(Buffer.alloc(16 * 2 ** 20 + 1, ' ')),
       /more than 16777216 bytes/,
     ],
-  ])('that %s is an engine that cannot be reached', async (_, answer, message) => {
+  ])('that %s means that the engine is unreachable', async (_, answer, message) => {
     await assert.rejects(ask(answer), { code: 'HUB_ENGINE_UNREACHABLE', message });
   });
 });
@@ -51,7 +51,7 @@ describe('an answer of the engine', () => {
 test.each([
   ['begin', () => {}],
   ['end', (_: unknown, response: ServerResponse) => response.writeHead(200).flushHeaders()],
-])('an answer that does not %s in a minute is not waited for', async (_, answer) => {
+])('an answer that does not %s within a minute is abandoned', async (_, answer) => {
   const clock = createManualClock();
   const asked = Promise.withResolvers<void>();
   const closed = Promise.withResolvers<void>();

@@ -139,7 +139,7 @@ describe('a call for an object of this hub', () => {
   });
 });
 
-describe('a container is started', () => {
+describe('a container', () => {
   const mounting = (Source: string) => ({
     '/containers/c1/json': {
       HostConfig: { Binds: null, Mounts: [{ Type: 'bind', Source, ReadOnly: false }] },
@@ -148,11 +148,11 @@ describe('a container is started', () => {
   const start = (source: string) =>
     admit('POST', '/containers/ours/start', { more: mounting(source) });
 
-  test('whose folder is still what it was', async () => {
+  test('is started if its folder is still the one that was checked', async () => {
     assert.equal((await start(join(root, 'notes'))).path, '/containers/c1/start');
   });
 
-  test('but not while a link has taken the place of its folder', async () => {
+  test('is not started while a link has taken the place of its folder', async () => {
     const folder = join(root, 'swapped');
     await symlink(join(root, 'notes'), folder);
     await assert.rejects(start(folder), refused(/it has become a link to ".*notes"/));
@@ -178,14 +178,14 @@ describe('a pull', () => {
 describe('an image', () => {
   const tag = 'repo=agenthub/npm-ours&tag=1.h-0123456789ab';
 
-  test('that a hub has built is removed, and marked as in use', async () => {
+  test('that a hub has built can be removed and marked as in use', async () => {
     const removed = await admit('DELETE', '/v1.43/images/agenthub/npm-ours:1');
     assert.equal(removed.path, '/v1.43/images/agenthub/npm-ours:1');
     const marked = await admit('POST', `/images/agenthub/npm-ours:1/tag?${tag}`);
     assert.match(marked.path, /^\/images\/agenthub\/npm-ours:1\/tag\?repo=/);
   });
 
-  test('that no hub has built is neither', async () => {
+  test('that no hub has built can be neither removed nor marked', async () => {
     await assert.rejects(admit('DELETE', '/images/agenthub/npm-plain:1'), unknown);
     await assert.rejects(admit('POST', `/images/agenthub/npm-absent:1/tag?${tag}`), unknown);
   });
@@ -198,7 +198,7 @@ test.each([
     `/events?filters=${encodeURIComponent('{"event":["die"],"label":["a"]}')}`,
     { event: ['die'], label: [`io.agenthub.hub=${hubId}`, 'a'] },
   ],
-])('%s tells of objects of this hub only', async (target, filters) => {
+])('%s returns objects of this hub only', async (target, filters) => {
   const { path } = await admit('GET', target);
   const query = new URL(path, 'http://engine').searchParams;
   assert.deepEqual(JSON.parse(query.get('filters') ?? ''), filters);
@@ -220,14 +220,14 @@ test('the parameters of a list are checked beside its filters', async () => {
   await assert.rejects(admit('GET', '/containers/json?size=1'), refused(/parameter "size"/));
 });
 
-test('the sizes of volumes are answered by the broker, of its own and without their places', async () => {
+test('the sizes of volumes of this hub are answered by the broker, without their paths', async () => {
   const { answer } = await admit('GET', '/system/df?type=volume');
   assert.deepEqual(answer, { Volumes: [{ Name: 'mine', UsageData: { Size: 1 } }] });
   await assert.rejects(admit('GET', '/system/df'), refused(/without type=volume/));
 });
 
 describe('a container is created', () => {
-  test('from its checked body, under its name, with its network by id', async () => {
+  test('from its checked body, under its name, in its network by id', async () => {
     const body = containerBody({ NetworkMode: `${hubName}-new` });
     const call = await create({ body });
     assert.equal(call.path, `/v1.43/containers/create?name=${hubName}-new`);
@@ -247,7 +247,7 @@ describe('a container is created', () => {
     assert.equal(Mounts[1].VolumeOptions.Labels['io.agenthub.hub'], hubId);
   });
 
-  test('and holds its folders until the engine has answered', async () => {
+  test('and its folders are reserved until the engine has answered', async () => {
     const mounting = (Source: string) =>
       containerBody({ Mounts: [{ Type: 'bind', Source, Target: '/x', ReadOnly: false }] });
     let body = mounting(join(root, 'notes'));
@@ -274,7 +274,7 @@ describe('a container is created', () => {
     await make('inner');
   });
 
-  test('but not on the data of an engine that keeps it below a root', async () => {
+  test('but not on the data of an engine whose folder is below a root', async () => {
     const data = join(root, 'engine');
     await mkdir(join(data, 'volumes'), { recursive: true });
     const more = { '/info': { DockerRootDir: data } };
@@ -286,7 +286,7 @@ describe('a container is created', () => {
     await on(join(root, 'notes'));
   });
 
-  test('but not while the engine does not say where it keeps its data', async () => {
+  test('but not while the engine does not say where its data is', async () => {
     const mount = { Type: 'bind', Source: join(root, 'notes'), Target: '/x', ReadOnly: true };
     const body = containerBody({ Mounts: [mount] });
     const target = `/containers/create?name=${hubName}-new`;
@@ -472,12 +472,12 @@ describe('the workspace of an agent', () => {
     more: engineOf(version),
   });
 
-  test('is given to its agent, and the rest of the volume is not', async () => {
+  test('is mounted for its agent, without the rest of the volume', async () => {
     const { Mounts } = hostOf(await create(of(), '.agent-ada'));
     assert.deepEqual(Mounts, [mount]);
   });
 
-  test('comes with a bound of the size of files', async () => {
+  test('comes with a bound on the size of files', async () => {
     const Ulimits = [{ Name: 'fsize', Soft: 2 ** 30, Hard: 2 ** 30 }];
     const body = containerBody({ Mounts: [mount], Ulimits }, image);
     const call = { body, more: engineOf('26.0.0') };
@@ -506,7 +506,7 @@ describe('the workspace of an agent', () => {
     ['a volume of a server', { Source: `${hubName}-theirs` }],
     ['another place', { Target: '/opt' }],
     ['options of a driver', { VolumeOptions: { ...mount.VolumeOptions, DriverConfig: {} } }],
-  ])('is no way to %s', async (_, change) => {
+  ])('cannot be used for %s', async (_, change) => {
     await assert.rejects(create(of(change), '.agent-ada'), { code: 'HUB_BROKER_REFUSED' });
   });
 });

@@ -24,26 +24,26 @@ beforeAll(async () => {
 
 afterAll(() => rm(top, { recursive: true, force: true }));
 
-describe('what is mounted', () => {
-  test('is the folder or file that was named, below a root', async () => {
+describe('the source of a mount', () => {
+  test('is the named folder or file, below a root', async () => {
     for (const source of [root, join(root, 'inner'), join(root, 'file')]) {
       assert.equal(await resolveSource(source, [root]), source);
     }
   });
 
-  test('is where a link leads, if that is below a root', async () => {
+  test('is the target of a link, if that is below a root', async () => {
     assert.equal(await resolveSource(join(root, 'to-inner'), [root]), join(root, 'inner'));
     const beside = join(top, 'root-beside');
     assert.equal(await resolveSource(join(root, 'to-beside'), [root, beside]), beside);
   });
 
-  test('is a root as a whole, where the broker cannot look into it', async () => {
+  test('may be a root as a whole, even where the broker cannot see it', async () => {
     assert.equal(await resolveSource('/not/here', ['/not/here']), '/not/here');
     await assert.rejects(resolveSource('/not/here/x', ['/not/here']), /the broker cannot see it/);
   });
 });
 
-describe('no mount is admitted', () => {
+describe('a mount is refused', () => {
   test.each([
     [
       'below no root',
@@ -63,7 +63,7 @@ describe('no mount is admitted', () => {
     await assert.rejects(resolveSource(path, [root]), { code: 'HUB_BROKER_REFUSED', message });
   });
 
-  test('of the data of the engine, or of what holds it', async () => {
+  test('of the data of the engine, or of a folder that contains it', async () => {
     for (const source of [root, join(root, 'inner'), join(root, 'to-inner')])
       await assert.rejects(resolveSource(source, [root], join(root, 'inner')), {
         code: 'HUB_BROKER_REFUSED',
@@ -82,15 +82,15 @@ describe('no mount is admitted', () => {
   });
 });
 
-describe('what was resolved is looked at again', () => {
-  test('and is what it was, also where a root is a link', async () => {
+describe('a checked source is checked again', () => {
+  test('and admitted if it is unchanged, also where a root is a link', async () => {
     const linked = join(top, 'linked');
     await symlink(root, linked);
     for (const source of [join(linked, 'inner'), linked])
       await checkSource(await resolveSource(source, [linked]), [linked]);
   });
 
-  test('and is refused when a link has taken its place', async () => {
+  test('and refused if a link has taken its place', async () => {
     const swapped = join(root, 'swapped');
     await mkdir(swapped);
     const source = await resolveSource(swapped, [root]);

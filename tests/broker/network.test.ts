@@ -60,7 +60,7 @@ describe('a network of a server', () => {
     ['agent-host-net-../writer', false],
     ['agent-host-net-Writer_1', false],
     ['other-net-writer', false],
-  ])('may be that of an agent: %s', (Name, isAdmitted) => {
+  ])('may be named as that of an agent: %s', (Name, isAdmitted) => {
     const given = JSON.stringify({ ...network, Name });
     const hub = { ...owner, agentNetwork: 'agent-host-net' };
     if (isAdmitted) assert.deepEqual(rebuildNetwork(given, hub), { ...network, Name });
@@ -122,7 +122,7 @@ describe('the forwarder', () => {
     assert.throws(() => rebuild(change, host), refused);
   });
 
-  test('alone joins and leaves networks', () => {
+  test('is the only container that joins and leaves networks', () => {
     const name = forwarderName(owner);
     const connection = {
       Container: name,

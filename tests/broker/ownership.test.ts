@@ -57,7 +57,7 @@ describe('a volume', () => {
   });
 });
 
-test('the sizes of the own volumes are told, and of no others', async () => {
+test("the sizes of the hub's own volumes are returned, and no others", async () => {
   const volumes = [
     { Name: 'a', Labels: ours, UsageData: { Size: 1 } },
     { Name: 'b', Labels: { ...managed, 'io.agenthub.name': 'agenthub' }, UsageData: { Size: 2 } },

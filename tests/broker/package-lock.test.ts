@@ -33,7 +33,7 @@ test.each([
   assert.equal(checkLock(base, lock), lock);
 });
 
-test('there need not be one', () => {
+test('a build without a lock is admitted', () => {
   assert.equal(checkLock('npm', undefined), undefined);
 });
 

@@ -8,7 +8,7 @@ test.each([
   [unknownObject('container', 'a'), 404, 'no such container: a'],
   [new HubError('HUB_ENGINE_UNREACHABLE', 'it is away'), 502, 'it is away'],
   [new TypeError('a bug with details'), 500, 'internal error of the broker; see its log'],
-])('%s has its status', (error, status, message) => {
+])('the error %s has its HTTP status', (error, status, message) => {
   assert.deepEqual(errorResponseOf(error), { status, message });
 });
 

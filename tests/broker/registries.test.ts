@@ -14,7 +14,7 @@ test.each([
   'ghcr.io/agenthub/git',
   'ghcr.io/github/github-mcp-server',
   'registry.example:5000/a/b',
-])('%s is pulled', image => {
+])('an image from a listed registry is pulled: %s', image => {
   assert.doesNotThrow(() => checkRegistry(image, registries));
 });
 
@@ -27,7 +27,7 @@ test.each([
   ['localhost:5000/x', 'localhost:5000'],
   ['EVIL/x', 'evil'],
   ['127.0.0.1/x', '127.0.0.1'],
-])('%s is not, as %s is not on the list', (image, registry) => {
+])('%s is not pulled, as %s is not on the list', (image, registry) => {
   assert.throws(() => checkRegistry(image, registries), {
     code: 'HUB_BROKER_REFUSED',
     message: new RegExp(
@@ -45,7 +45,7 @@ test.each([
   'agenthub/python-time:1.0-0123456789ab',
   'agenthub/system-node',
   'agenthub/build-mine',
-])('%s is not, as hubs build images of that name', image => {
+])('%s is not pulled, as hubs build images of that name', image => {
   assert.throws(() => checkRegistry(image, registries), {
     code: 'HUB_BROKER_REFUSED',
     message: `the broker does not admit a pull of "${image}": hubs build images of this name. Give yours another one`,

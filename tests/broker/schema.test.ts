@@ -38,7 +38,7 @@ test.each([
   ['/dev/shm', false],
   ['/data/../proc', false],
   [`/${'x'.repeat(4096)}`, false],
-])('%j is a place for a mount: %s', (path, expected) => {
+])('%j is a path where a mount may be: %s', (path, expected) => {
   assert.equal(containerPath.safeParse(path).success, expected);
 });
 
@@ -96,7 +96,7 @@ describe('labels', () => {
   });
 });
 
-describe('the body of a thing', () => {
+describe('the body of a request', () => {
   const schema = z.strictObject({
     Size: z.int().optional(),
     Env: words.optional(),
@@ -134,7 +134,7 @@ describe('the body of a thing', () => {
       JSON.stringify({ Size: 'x'.repeat(1000) }),
       /^"Size" of a thing with the value "x{119}\.\.\.: /,
     ],
-  ])('that %s is refused, with the place', (_, body, words) => {
+  ])('that %s is refused with the path of the field', (_, body, words) => {
     const begin = 'the broker does not admit ';
     assert.throws(
       () => rebuild(body),
@@ -149,7 +149,7 @@ describe('the body of a thing', () => {
     );
   });
 
-  test.each(['Env', 'Cmd', 'Entrypoint'])('never shows what is in %s', key => {
+  test.each(['Env', 'Cmd', 'Entrypoint'])('is refused without showing the value of %s', key => {
     for (const value of ['secret', { secret: 'secret' }, ['secret\0'], ['ok', ['secret']]])
       assert.throws(
         () => rebuild(JSON.stringify({ [key]: value })),

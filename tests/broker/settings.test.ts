@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { readBrokerOptions } from '#broker';
 
-test('the hub is all that must be named', () => {
+test('HUB_ID is the only required setting', () => {
   assert.deepEqual(readBrokerOptions({ HUB_ID: 'compose-agenthub' }, 'images'), {
     socketPath: '/run/agenthub/docker.sock',
     enginePath: '/var/run/docker.sock',
@@ -22,12 +22,12 @@ test('the hub is all that must be named', () => {
   });
 });
 
-test('registries stand with commas between them, and take the place of the usual ones', () => {
+test('registries are separated by commas, and replace the defaults', () => {
   const env = { HUB_ID: 'a', BROKER_REGISTRIES: 'Registry.example:5000, ghcr.io' };
   assert.deepEqual(readBrokerOptions(env, '').registries, ['registry.example:5000', 'ghcr.io']);
 });
 
-test('roots stand with commas between them', () => {
+test('roots are separated by commas', () => {
   const { mountRoots } = readBrokerOptions({ HUB_ID: 'a', BROKER_MOUNT_ROOTS: '/srv, /data,' }, '');
   assert.deepEqual(mountRoots, ['/srv', '/data']);
 });

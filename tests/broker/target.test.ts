@@ -34,7 +34,7 @@ test.each([
 });
 
 describe('a query', () => {
-  test('is written again from what is admitted', () => {
+  test('is rebuilt from the admitted parameters', () => {
     assert.equal(rebuildQuery(new Map([['all', '1']]), { all: flag }).toString(), 'all=1');
   });
 

@@ -32,7 +32,7 @@ test('what a client sends behind the head of an attach, in the same packet, reac
   assert.match(heard, /^HTTP\/1\.1 101 [^]*\r\n\r\nfirst line\nsecond line\n$/);
 });
 
-test('a client that is cut off before the engine is asked has no stream opened for it', () => {
+test('no stream is opened for a client that is disconnected before the engine is asked', () => {
   const client = new PassThrough().destroy();
   const engine = {
     open: () => assert.fail('nobody could end this stream'),
