@@ -19,7 +19,7 @@ const serversOf = (...names: readonly string[]) =>
 const namesOf = ({ all }: Servers) => all.map(({ config }) => config.name);
 
 describe("the hub's own server", () => {
-  test('stands before the others for calls, and is shown to people while it offers tools', async () => {
+  test('is listed before other servers in calls, and shown to people while it offers tools', async () => {
     await using servers = serversOf('echo');
     const { source, offer } = createScriptedPrompts();
     offer(false);
@@ -48,7 +48,7 @@ describe("the hub's own server", () => {
     assert.deepEqual(namesOf(shown), ['agenthub', 'echo']);
   });
 
-  test('is found by its name, shown or not', async () => {
+  test('is found by its name, whether it is shown or not', async () => {
     await using servers = serversOf('echo');
     const { all, shown } = addBuiltins(servers, { clock: systemClock, hubVersion });
     for (const found of [all.get('agenthub'), shown.get('agenthub'), shown.find('agenthub')])
@@ -57,7 +57,7 @@ describe("the hub's own server", () => {
     assert.throws(() => shown.get('none'), { code: 'HUB_SERVER_UNKNOWN' });
   });
 
-  test('keeps the URI of its resource, also if another server lists it', async () => {
+  test('owns the URI of its resource, even if another server lists it', async () => {
     await using servers = serversOf('echo');
     const [echo] = servers.all;
     assert.ok(echo);
@@ -72,7 +72,7 @@ describe("the hub's own server", () => {
     assert.equal(catalog.findResource('hub://servers')?.server, all.get('agenthub'));
   });
 
-  test('leaves its name to an entry of the config, also to one that comes later', async () => {
+  test('leaves its name to a server of the config, even one that is added later', async () => {
     await using servers = serversOf('echo');
     const { all } = addBuiltins(servers, { clock: systemClock, hubVersion });
     const own = all.get('agenthub');

@@ -9,7 +9,7 @@ const schema = z.strictObject({
 });
 const texts = z.strictObject({ text: z.string().min(1).max(3), force: z.boolean().optional() });
 
-test('arguments are checked and get their defaults', () => {
+test('arguments are validated, and get their defaults', () => {
   assert.deepEqual(parseArguments(schema, { server: 'echo' }), { server: 'echo', lines: 5 });
   assert.deepEqual(parseArguments(z.strictObject({}), undefined), {});
 });
@@ -34,11 +34,11 @@ test.each([
   [{ text: '' }, 'text: must not be empty'],
   [{ text: 'four' }, 'text: "four" is too long: write at most 3 characters'],
   [{ text: 'a', force: 'yes' }, 'force: write true or false, not "yes"'],
-])('the text in %j is refused with field and remedy', (given, message) => {
+])('text arguments in %j are refused with field and remedy', (given, message) => {
   assert.throws(() => parseArguments(texts, given), { code: 'HUB_REQUEST_INVALID', message });
 });
 
-test('a refused value that is cut within a character is shown as valid Unicode', () => {
+test('a refused value that is cut within a surrogate pair is shown as valid Unicode', () => {
   assert.throws(() => parseArguments(schema, { server: ['😀'.repeat(50)] }), {
     message: /^server: write a string, not \["(?:😀){29}😀?\.\.\.$/u,
   });

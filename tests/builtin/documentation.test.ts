@@ -50,7 +50,7 @@ function callTool() {
   return { jobs, created, call, result };
 }
 
-test('a call that is cancelled before its job exists cancels the job', async () => {
+test('a call that is cancelled while its job is being created cancels the job', async () => {
   const { jobs, created, call, result } = callTool();
   const began = Promise.withResolvers<void>();
   const refused = assert.rejects(result, { code: 'HUB_CALL_CANCELLED' });

@@ -14,7 +14,7 @@ const itemNamed = (list: unknown, name: string) =>
   Array.isArray(list) ? list.find(item => isObject(item) && item['name'] === name) : undefined;
 
 describe('a hub that improves prompts', () => {
-  test('offers that as a tool whose results are as it says, and as a prompt', async () => {
+  test('offers it as a tool with results of its output schema, and as a prompt', async () => {
     const { source, asked } = createScriptedPrompts({
       make: async () => ({ prompt: 'clear', source: 'l2', similarity: 0.9, ageMs: 5 }),
     });
@@ -61,7 +61,7 @@ describe('a hub that improves prompts', () => {
     assert.deepEqual(asked, Array(2).fill({ prompt: 'make it good', client: 'test' }));
   });
 
-  test('offers the same to clients without a session, by the name that each request says', async () => {
+  test('offers it to clients without a session, by the client name in each request', async () => {
     const { source, asked } = createScriptedPrompts();
     await using hub = await startHub([], { prompts: source });
     const client = openModern(hub, 'all', {}, { name: 'editor', version: '1' });
@@ -82,7 +82,7 @@ describe('a hub that improves prompts', () => {
     );
   });
 
-  test('says why a prompt comes back as it was', async () => {
+  test('says why a prompt is returned unchanged', async () => {
     const { source } = createScriptedPrompts({
       make: async () => ({ enhanced: false, source: 'unchanged', reason: 'Ollama is away' }),
     });
@@ -103,20 +103,23 @@ describe('a hub that improves prompts', () => {
     [{ prompt: ' ' }, /^prompt: must not be empty/],
     [{ prompt: 'p', style: 'x' }, /^style: is not an argument; "prompt" is the only one/],
     ['p', /^arguments: write an object/],
-  ])('refuses %j so that a model can mend it, and a prompt by an error', async (given, why) => {
-    const { source, asked } = createScriptedPrompts();
-    await using hub = await startHub([], { prompts: source });
-    const client = openClient(hub);
-    const called = await client.ask('tools/call', { name: tool, arguments: given });
-    assert.equal(called.result['isError'], true);
-    assert.match(called.text, why);
-    const { error } = await client.ask('prompts/get', { name: prompt, arguments: given });
-    assert.equal(error.code, -32602);
-    assert.match(error.message, why);
-    assert.deepEqual(asked, []);
-  });
+  ])(
+    'refuses %j by a tool error that a model can correct, and as a prompt by an error',
+    async (given, why) => {
+      const { source, asked } = createScriptedPrompts();
+      await using hub = await startHub([], { prompts: source });
+      const client = openClient(hub);
+      const called = await client.ask('tools/call', { name: tool, arguments: given });
+      assert.equal(called.result['isError'], true);
+      assert.match(called.text, why);
+      const { error } = await client.ask('prompts/get', { name: prompt, arguments: given });
+      assert.equal(error.code, -32602);
+      assert.match(error.message, why);
+      assert.deepEqual(asked, []);
+    },
+  );
 
-  test('makes no task of it', async () => {
+  test('refuses the call of its tool as a task', async () => {
     const { source } = createScriptedPrompts();
     await using hub = await startHub([], { prompts: source });
     const { error } = await openClient(hub).ask('tools/call', {
@@ -127,7 +130,7 @@ describe('a hub that improves prompts', () => {
     assert.equal(error.code, -32601);
   });
 
-  test('tells how far the model is, ever further, where the client wants to know', async () => {
+  test('sends increasing progress to a client that gave a progress token', async () => {
     const { source } = createScriptedPrompts({
       async make({ prompt: given }, _signal, tell) {
         tell({ step: 'failed', model: 'one:1', message: 'it is busy' });
@@ -159,7 +162,7 @@ describe('a hub that improves prompts', () => {
     assert.deepEqual((await client.call(tool, { prompt: 'p' })).related, []);
   });
 
-  test('gives a prompt up that its client cancels, or leaves', async () => {
+  test('ends the work on a prompt if the client cancels it or disconnects', async () => {
     const work = createHeldWork();
     const { source } = createScriptedPrompts({ make: work.make });
     await using hub = await startHub([], { prompts: source });
@@ -180,7 +183,7 @@ describe('a hub that improves prompts', () => {
     assert.ok(left.isEnded());
   });
 
-  test('tells clients when it offers it no more, and again', async () => {
+  test('notifies clients when it stops offering the tool and the prompt, and when it offers them again', async () => {
     const { source, offer } = createScriptedPrompts();
     await using hub = await startHub([{ name: 'echo' }], { prompts: source });
     const client = openClient(hub);

@@ -52,7 +52,7 @@ const toolsOf = (answer: object) =>
   namesIn(at(answer, 'result', 'tools')).filter(name => !name.startsWith('echo_'));
 
 describe.each(eras)('a client of %s', (_era, open) => {
-  test('is listed the management tools if it may administer the hub, and under their own names by the server itself', async () => {
+  test('that may administer the hub is listed the management tools, by all endpoints', async () => {
     await using hub = await startManaged([{ name: 'echo' }]);
     assert.deepEqual(toolsOf(await (await open(hub, 'all', owner)).ask('tools/list')), managed);
     assert.deepEqual(
@@ -63,7 +63,7 @@ describe.each(eras)('a client of %s', (_era, open) => {
     assert.deepEqual(toolsOf(await (await open(hub, agenthub(hub), caller)).ask('tools/list')), []);
   });
 
-  test('is refused every one of them as unknown if it may not', async () => {
+  test('that may not administer the hub cannot call any of them: each is unknown', async () => {
     await using hub = await startManaged([{ name: 'echo' }]);
     for (const [endpoint, names] of [
       ['all', managed],
@@ -82,7 +82,7 @@ describe.each(eras)('a client of %s', (_era, open) => {
     assert.equal(hub.server('echo').status.state, 'running');
   });
 
-  test('has no such tools while they are off, whoever it is', async () => {
+  test('does not see the tools while management is off, even as the owner', async () => {
     await using hub = await startManaged([{ name: 'echo' }]);
     hub.manage(false);
     const client = await open(hub, 'all', owner);
@@ -121,7 +121,7 @@ describe('the owner', () => {
     assert.deepEqual(namesIn(servers, 'state'), ['running', 'running']);
   });
 
-  test('reads the end of what a server wrote to stderr', async () => {
+  test('reads the last lines that a server wrote to stderr', async () => {
     const fixture = { name: 'broken', file: 'exit-at-once.mjs', maxRestarts: 0 };
     await using hub = await startManaged([{ ...fixture, autoStart: false }]);
     const none = await call(hub, 'server_logs', { server: 'broken' });
@@ -137,7 +137,7 @@ describe('the owner', () => {
     ['server_logs', { server: 'echo', lines: 0 }, 'lines: 0 is too small: write 1 or more'],
     ['stop_server', { server: 'none' }, /^no server is called "none"\. The config has: echo$/],
     ['stop_server', { server: 'agenthub' }, /^agenthub is part of the hub/],
-  ])('is told by a tool error what is wrong with %s %j', async (name, args, message) => {
+  ])('gets a tool error that says what is wrong with %s %j', async (name, args, message) => {
     await using hub = await startManaged([{ name: 'echo' }]);
     const { result } = await call(hub, name, args);
     assert.equal(result['isError'], true);
@@ -147,7 +147,7 @@ describe('the owner', () => {
     else assert.match(text, message);
   });
 
-  test('hears that the list changed when the tools are switched', async () => {
+  test('is notified that the list changed when management is switched', async () => {
     await using hub = await startManaged([]);
     const client = openAsked(hub, 'all', undefined, owner);
     await client.initialize({});
@@ -158,7 +158,7 @@ describe('the owner', () => {
     assert.deepEqual(toolsOf(await client.ask('tools/list')), []);
   });
 
-  test('is given lists that no shared cache may keep', async () => {
+  test('gets lists marked as private for shared caches', async () => {
     await using hub = await startManaged([]);
     const listed = await openModern(hub, 'all', {}, undefined, owner).ask('tools/list');
     assert.equal(at(listed, 'result', 'cacheScope'), 'private');
@@ -193,7 +193,7 @@ test('the tools are named as the config names those of all servers', async () =>
   );
 });
 
-test('people are shown the server without actions, and calls of it that they can try', async () => {
+test('the dashboard shows the server of the hub without actions, but with its tools', async () => {
   await using hub = await startManaged([{ name: 'echo' }]);
   const page = async (path: string) => {
     const answer = await fetch(`${hub.url}${path}`, { headers: hub.ownerHeaders });

@@ -24,7 +24,7 @@ async function restart(hub: TestHub): Promise<void> {
 }
 
 describe('the resource of the hub itself', () => {
-  test('is subscribed to like any other: its readers hear of a restart, and not of each of its steps', async () => {
+  test('can be subscribed to: subscribers are notified of a restart, but not of each of its steps', async () => {
     await using hub = await startHub([{ name: 'echo' }]);
     const client = openClient(hub);
     const other = openClient(hub);
@@ -52,7 +52,7 @@ describe('the resource of the hub itself', () => {
     );
   });
 
-  test('is listened to by clients without a session', async () => {
+  test('can be listened to by clients without a session', async () => {
     await using hub = await startHub([{ name: 'echo' }]);
     const client = openAsked(hub, 'all');
     void client.ask('subscriptions/listen', {
@@ -92,7 +92,7 @@ function countListeners(server: Server): () => number {
 }
 
 describe('a subscription of the resource', () => {
-  test('ends what it hears of a server that was removed, and of the instance of a session that ended', async () => {
+  test('stops listening to a server that was removed, and to an instance whose session ended', async () => {
     const { log } = createRecordingLog();
     await using servers = createFixtureServers([{ name: 'one' }, { name: 'two' }], { log });
     const counts = [countListeners(servers.get('two'))];

@@ -12,7 +12,7 @@ beforeAll(() => {
 });
 afterAll(async () => await scene?.[Symbol.asyncDispose]());
 
-test('a task that a client may not use is to its tools one that does not exist', async () => {
+test('the tools report a task of a repository that the client may not use as unknown', async () => {
   const pipeline = createPipeline(scene.repositories, { script: [] });
   await pipeline.start();
   const mine = scene.create();

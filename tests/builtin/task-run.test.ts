@@ -31,7 +31,7 @@ async function open(script: readonly ScriptedCall[]) {
   return { ...pipeline, begin };
 }
 
-test('a run says what it does, and its result is the state that it ends in', async () => {
+test('a run reports what it does, and its result is the state that it ends in', async () => {
   const { begin, stop } = await open([says(goodAnswer), says(goodReview)]);
   const run = await begin();
   const told: unknown[] = [];
@@ -44,7 +44,7 @@ test('a run says what it does, and its result is the state that it ends in', asy
   await stop();
 });
 
-test('a run that is cancelled leaves the task where it was, and one that does not fit does not begin', async () => {
+test('a run that is cancelled leaves the task in its state, and a run of a busy task is refused', async () => {
   const called = Promise.withResolvers<void>();
   const { begin, stop, tasks } = await open([
     async (_run, signal) => {

@@ -48,7 +48,7 @@ function open() {
   return { tasks, told, clock, begin, statusOf };
 }
 
-test('a task is made, says what it does, and hands over its result', async () => {
+test('a task is created, reports its status, and returns its result', async () => {
   const { tasks, told, begin, statusOf } = open();
   const { made, does, end } = begin('t1', { ttl: 5_000 }, '"token"');
   expect(made).toMatchObject({
@@ -81,7 +81,7 @@ test('a task is made, says what it does, and hands over its result', async () =>
   expect(tasks.list()).toMatchObject({ tasks: [{ taskId: 't1' }] });
 });
 
-test('a tool that failed makes a failed task, with the reason as its result', async () => {
+test('a tool that fails makes a failed task, with the reason as its result', async () => {
   const { tasks, begin, statusOf } = open();
   begin('t1').end('no model', true);
   expect(await tasks.result({ taskId: 't1' })).toMatchObject({ isError: true });
@@ -98,7 +98,7 @@ test('a task is cancelled once', async () => {
   await expect(tasks.cancel({ taskId: 't1' })).rejects.toThrow(/is cancelled already/);
 });
 
-test('an ended task is kept for its ttl, from its creation on; one that works is kept longer', async () => {
+test('an ended task is kept for its ttl from its creation; one that works is kept longer', async () => {
   const { tasks, clock, begin, statusOf } = open();
   const { end } = begin('t1', { ttl: 5_000 });
   clock.advance(6_000);
@@ -110,12 +110,12 @@ test('an ended task is kept for its ttl, from its creation on; one that works is
   expect(() => tasks.get({})).toThrow(/no task is undefined/);
 });
 
-test.each([[5], [{ ttl: -1 }], [{ ttl: 'long' }]])('refuses the task %j', wanted => {
+test.each([[5], [{ ttl: -1 }], [{ ttl: 'long' }]])('refuses the task options %j', wanted => {
   const { begin } = open();
   expect(() => begin('t1', wanted)).toThrow(/"params.task"/);
 });
 
-test('a thousand tasks that work are as many as are taken; ended ones give way', async () => {
+test('a thousand tasks may be working at once; ended ones are dropped for new ones', async () => {
   const { tasks, begin } = open();
   const first = begin('t0');
   for (let index = 1; index < 1_000; index++) begin(`t${index}`);
@@ -126,7 +126,7 @@ test('a thousand tasks that work are as many as are taken; ended ones give way',
   expect(() => tasks.get({ taskId: 't0' })).toThrow(/no task/);
 });
 
-test('a stateless client reads the state and the result by tasks/get, and cancels', async () => {
+test('a stateless client reads state and result by tasks/get, and cancels by tasks/cancel', async () => {
   const { tasks, told, begin } = open();
   const { made, does, end } = begin('t1', {}, undefined, modern);
   expect(made).toMatchObject({
@@ -166,7 +166,7 @@ test('a stateless client reads the state and the result by tasks/get, and cancel
   );
 });
 
-test('a task does not exist for another principal, nor in the other revision', () => {
+test('a task is unknown to another principal, and in the other protocol revision', () => {
   const { tasks, begin } = open();
   begin('t1', {}, undefined, modern);
   begin('t2');

@@ -27,7 +27,7 @@ describe("a server of the hub's own", () => {
     assert.deepEqual(await relay('ping').answer, { jsonrpc: '2.0', id: 7, result: {} });
   });
 
-  test('answers each request in the era of the request', async () => {
+  test('answers each request in the protocol revision of the request', async () => {
     const { relay } = openBuiltin();
     const legacy = await relay('resources/read', { uri: 'own://thing' }).answer;
     const contents = [{ uri: 'own://thing', mimeType: 'text/plain', text: 'a thing' }];
@@ -82,7 +82,7 @@ describe("a server of the hub's own", () => {
     assert.equal(result.resultType, 'complete');
   });
 
-  test('tells a model by a tool error why its call failed; a bug is not shown', async () => {
+  test('reports to a model by a tool error why its call failed; the text of a bug is hidden', async () => {
     const failing = openBuiltin(async () => {
       throw new HubError('HUB_SERVER_UNKNOWN', 'no server is called "x"');
     });
@@ -183,12 +183,12 @@ describe('a tool for administrators', () => {
   test.each([
     [true, ['use', 'manage']],
     [false, ['use']],
-  ])('is listed to who may administer: %s', async (administer, names) => {
+  ])('is listed to a principal that may administer: %s', async (administer, names) => {
     const { result } = await openUpstream().relay('tools/list', {}, { administer });
     assert.deepEqual(result, { tools: names.map(name => ({ name })) });
   });
 
-  test('does not exist for others, by the name that they used', async () => {
+  test('is unknown to others, and the error has the name that they used', async () => {
     const { relay, contexts } = openUpstream();
     const ownName = 'manage';
     await assert.rejects(relay('tools/call', { name: 'own_manage' }, { ownName }), {
@@ -200,7 +200,7 @@ describe('a tool for administrators', () => {
     assert.deepEqual(done.result.structuredContent, { name: 'manage' });
   });
 
-  test('is not for the hub, which asks for itself', async () => {
+  test('is neither listed to the hub itself nor callable by it', async () => {
     const { upstream } = openUpstream();
     await assert.rejects(upstream.request('tools/call', { name: 'manage' }, 1_000), {
       code: 'HUB_NAME_UNKNOWN',
@@ -255,7 +255,7 @@ test('a prompt is one message of a user', async () => {
   });
 });
 
-test('all of its clients share it, and its calls are counted', async () => {
+test('all of its clients share one instance, and its calls are counted', async () => {
   const { upstream, relay } = openUpstream();
   const state = () => [upstream.onlyCaller(), upstream.onlyOwner(), upstream.isAtWork()];
   assert.deepEqual(state(), ['none', 'none', false]);

@@ -76,7 +76,7 @@ describe('a fan-out tool', () => {
     assert.deepEqual(isObject(about) && about['answered'], ['one_look', 'two_peek']);
   });
 
-  test('calls each tool as its caller', async () => {
+  test('calls each tool as the principal that called it', async () => {
     configure({ tools: ['one_look', 'two_peek'] });
     await call();
     assert.deepEqual(
@@ -85,7 +85,7 @@ describe('a fan-out tool', () => {
     );
   });
 
-  test('gives each tool the arguments as they are, also numbers that JavaScript cannot hold', async () => {
+  test('passes arguments on unchanged, also numbers that JavaScript cannot represent', async () => {
     configure({ tools: ['one_look', 'two_look'] });
     await requests().request(
       'tools/call',
@@ -125,7 +125,7 @@ describe('a fan-out tool', () => {
     );
   });
 
-  test('shows a long error that is cut within a character as valid Unicode', async () => {
+  test('shows a long error that is cut within a surrogate pair as valid Unicode', async () => {
     const failed = { isError: true, content: [{ type: 'text', text: `x${'😀'.repeat(300)}` }] };
     const { content } = await callTools(
       { name: 'all', merge: 'concat', timeoutMs: 1_000, tools: ['one'], notCalled: [], args: {} },
@@ -178,7 +178,7 @@ describe('a fan-out tool', () => {
 });
 
 describe('under a policy', () => {
-  test('a tool that the caller may not use is left out without a word', async () => {
+  test('a tool that the caller may not use is omitted silently', async () => {
     configure({ tools: ['one_look', 'two_peek'] });
     change({ policy: [{ tools: ['two_*'], action: 'deny' }] });
     const { texts } = await call();
@@ -188,7 +188,7 @@ describe('under a policy', () => {
   test.each([
     ['tools by their names', { tools: ['two_*'] }],
     ['tools of a server', { servers: ['two'] }],
-  ])('a tool that is not called is not named to who may not use it: %s', async (_what, rule) => {
+  ])('a tool that the caller may not use is not named in the result: %s', async (_what, rule) => {
     configure({ tools: ['one_look', 'two_write', 'two_gone', 'one_gone'] });
     change({ policy: [{ ...rule, action: 'deny' }] });
     const { texts, meta } = await call();
@@ -199,7 +199,7 @@ describe('under a policy', () => {
     assert.doesNotMatch(JSON.stringify(meta), /two/);
   });
 
-  test('a fan-out tool is listed only to those who are listed one of its tools, and unknown to others', async () => {
+  test('a fan-out tool is listed only to callers who may see one of its tools, and unknown to others', async () => {
     configure({ tools: ['one_look', 'two_peek'] });
     const other: Principal = { ...principal, name: 'other' };
     change({
@@ -211,7 +211,7 @@ describe('under a policy', () => {
     assert.deepEqual([texts, isError], [['no tool is called "all"'], true]);
   });
 
-  test('a fan-out tool is denied by its own name as any other', async () => {
+  test('a fan-out tool is denied by its own name like any other tool', async () => {
     configure({ tools: ['one_look'] });
     change({ policy: [{ tools: ['all'], action: 'deny' }] });
     await assert.rejects(call(), /policy denies the tool "all"/);
@@ -219,7 +219,7 @@ describe('under a policy', () => {
   });
 });
 
-test('a fan-out tool without any tool is not offered, and comes and goes with them', async () => {
+test('a fan-out tool is listed only while one of its tools exists', async () => {
   configure({ tools: ['three_look'] });
   assert.ok(!(await names()).includes('all'));
   configure({ tools: ['three_look', 'two_look'] });
