@@ -99,7 +99,7 @@ export function cacheContract(kind: CacheKind): void {
     at(async place => run(await place.cache(bounds)));
 
   describe(`an exact cache ${kind.name}`, () => {
-    test('fills what is not there, and finds it from then on', () =>
+    test('fills a missing key, and finds it from then on', () =>
       withCache(async cache => {
         assert.equal(await cache.peek('a'), undefined);
         await keep(cache, 'a', 'one');
@@ -123,7 +123,7 @@ export function cacheContract(kind: CacheKind): void {
         for (const [index, value] of values.entries()) await isHit(cache, `${index}`, value);
       }));
 
-    test('replaces an entry on request, without a look-up that is counted', () =>
+    test('replaces an entry on request, without counting a look-up', () =>
       withCache(async cache => {
         for (const value of ['one', 'two', 'three']) {
           const found = await cache.getOrFill('a', replacing, giving(value), never);
@@ -133,7 +133,7 @@ export function cacheContract(kind: CacheKind): void {
         await counts(cache, { entries: 1, hits: 3, misses: 0, joined: 0, errors: 0 });
       }));
 
-    test('does not keep what it could not give back as it was', () =>
+    test('does not keep a value that it could not return unchanged', () =>
       withCache(async cache => {
         await keep(cache, 'a', 'half \ud83d');
         assert.equal(await isThere(cache, 'a'), false);
@@ -149,7 +149,7 @@ export function cacheContract(kind: CacheKind): void {
         await counts(cache, { entries: 0, bytes: 0 });
       }));
 
-    test('lets go of what was not used for longest', () =>
+    test('evicts the least recently used entry', () =>
       withCache(
         async cache => {
           for (const key of ['a', 'b', 'c']) await keep(cache, key, key);
@@ -165,7 +165,7 @@ export function cacheContract(kind: CacheKind): void {
         { ...wide, maxEntries: 3 },
       ));
 
-    test('has what is kept hit without a fill, as a use of it, and nothing else', () =>
+    test('returns an entry on hit without a fill, and counts the hit as a use', () =>
       withCache(
         async cache => {
           assert.equal(await cache.hit('a'), undefined);
@@ -182,7 +182,7 @@ export function cacheContract(kind: CacheKind): void {
         { ...wide, maxEntries: 2 },
       ));
 
-    test('lets go of as many as the bytes of a new one need', () =>
+    test('evicts as many entries as the bytes of a new one need', () =>
       withCache(
         async cache => {
           for (const key of ['a', 'b', 'c']) await keep(cache, key, 'x'.repeat(29));
@@ -195,7 +195,7 @@ export function cacheContract(kind: CacheKind): void {
         { ...wide, maxBytes: 100 },
       ));
 
-    test('keeps what fills it exactly, and gives but does not keep what is larger than all of it', () =>
+    test('keeps a value that fills it exactly, and returns but does not keep a larger one', () =>
       withCache(
         async cache => {
           await keep(cache, 'a', 'x'.repeat(99));
@@ -208,7 +208,7 @@ export function cacheContract(kind: CacheKind): void {
         { ...wide, maxBytes: 100 },
       ));
 
-    test('holds its bounds exactly through 200 fills at a time', () =>
+    test('stays within its bounds during 200 concurrent fills', () =>
       withCache(
         async cache => {
           const sizes = Array.from({ length: 200 }, (_, index) => (index * 37) % 90);
@@ -231,7 +231,7 @@ export function cacheContract(kind: CacheKind): void {
         { maxEntries: 25, maxBytes: 1_000 },
       ));
 
-    test('lets nothing outlive its time', () =>
+    test('keeps no entry beyond its TTL', () =>
       at(async place => {
         const cache = await place.cache();
         await keep(cache, 'long', 'kept');
@@ -245,7 +245,7 @@ export function cacheContract(kind: CacheKind): void {
         await keep(cache, 'short', 'filled again');
       }));
 
-    test('has what has outlived its time make room first', () =>
+    test('removes expired entries before it evicts others', () =>
       at(async place => {
         const cache = await place.cache({ ...wide, maxEntries: 2 });
         await keep(cache, 'long', 'kept');
@@ -256,13 +256,13 @@ export function cacheContract(kind: CacheKind): void {
         await counts(cache, { entries: 2, evictions: 0 });
       }));
 
-    test('does not keep what is to be kept for no time', () =>
+    test('does not keep an entry with a TTL of 0', () =>
       withCache(async cache => {
         await keep(cache, 'a', 'now', { ...forLong, ttlMs: 0 });
         assert.equal(await isThere(cache, 'a'), false);
       }));
 
-    test('fills once for 200 calls at a time', () =>
+    test('fills once for 200 concurrent calls', () =>
       withCache(async cache => {
         const held = heldFill();
         const calls = Array.from({ length: 200 }, () =>
@@ -278,7 +278,7 @@ export function cacheContract(kind: CacheKind): void {
         await counts(cache, { misses: 1, joined: 199, hits: 0, entries: 1 });
       }));
 
-    test('fills different keys at the same time', () =>
+    test('fills different keys concurrently', () =>
       withCache(async cache => {
         const [one, other] = [heldFill('one'), heldFill('other')];
         const first = cache.getOrFill('a', forLong, one.fill, never);
@@ -291,7 +291,7 @@ export function cacheContract(kind: CacheKind): void {
         assert.equal((await first).value, 'one');
       }));
 
-    test('gives what is not to be kept to those who wait, and to nobody after them', () =>
+    test('returns a value that must not be kept to the waiting calls, and to none after them', () =>
       withCache(async cache => {
         const held = heldFill('once', false);
         const calls = [1, 2, 3].map(() => cache.getOrFill('a', forLong, held.fill, never));
@@ -305,7 +305,7 @@ export function cacheContract(kind: CacheKind): void {
         await keep(cache, 'a', 'again');
       }));
 
-    test('fails all who wait for a fill that fails, and fills the next time', () =>
+    test('fails all calls that wait for a failing fill, and fills the next time', () =>
       withCache(async cache => {
         const held = heldFill();
         const calls = [1, 2, 3].map(() => cache.getOrFill('a', forLong, held.fill, never));
@@ -317,7 +317,7 @@ export function cacheContract(kind: CacheKind): void {
         await keep(cache, 'a', 'again');
       }));
 
-    test('lets one who has waited enough go, and the others wait on', () =>
+    test('releases a call that is aborted, and lets the others wait', () =>
       withCache(async cache => {
         const held = heldFill();
         const [leader, other] = [new AbortController(), new AbortController()];
@@ -332,7 +332,7 @@ export function cacheContract(kind: CacheKind): void {
         await isHit(cache, 'a', 'filled');
       }));
 
-    test('gives up a fill for which nobody waits any more, and fills anew at once', () =>
+    test('aborts a fill for which no call waits, and fills again at once', () =>
       withCache(async cache => {
         const held = heldFill();
         const leaving = new AbortController();
@@ -347,7 +347,7 @@ export function cacheContract(kind: CacheKind): void {
         await isHit(cache, 'a', 'anew');
       }));
 
-    test('begins nothing for a call that is cancelled already', () =>
+    test('begins no fill for a call that is aborted already', () =>
       withCache(async cache => {
         const cancelled = AbortSignal.abort(new Error('too late'));
         await assert.rejects(cache.getOrFill('a', forLong, refused, cancelled), /too late/);
@@ -355,7 +355,7 @@ export function cacheContract(kind: CacheKind): void {
         await assert.rejects(cache.getOrFill('a', forLong, refused, cancelled), /too late/);
       }));
 
-    test('forgets by tag, or all, and says how many entries that were', () =>
+    test('forgets by tag, or all, and returns the number of entries', () =>
       withCache(async cache => {
         const tags = ['editor', 'edit', 'editor"', '', '*', 'ä\n'];
         for (const tag of tags)
@@ -371,7 +371,7 @@ export function cacheContract(kind: CacheKind): void {
         assert.equal(await cache.forget(), 0);
       }));
 
-    test('forgets a thousand entries of a tag, and none of another one', () =>
+    test('forgets a thousand entries of a tag, and none of another tag', () =>
       withCache(async cache => {
         const names = Array.from({ length: 1_100 }, (_, index) => `${index}`);
         await Promise.all(
@@ -382,7 +382,7 @@ export function cacheContract(kind: CacheKind): void {
         await counts(cache, { entries: 1, bytes: 10 });
       }));
 
-    test('does not keep what was begun before it was to be forgotten, nor has others join it', () =>
+    test('does not keep a fill that began before a forget, and lets no later call join it', () =>
       withCache(async cache => {
         const [held, other] = [heldFill('stale'), heldFill('other')];
         const call = cache.getOrFill('a', tagged('one'), held.fill, never);
@@ -400,7 +400,7 @@ export function cacheContract(kind: CacheKind): void {
         await isHit(cache, 'b', 'other');
       }));
 
-    test('tells those who still wait when it is stopped', () =>
+    test('rejects the waiting calls when it is stopped', () =>
       withCache(async cache => {
         const held = heldFill();
         const calls = [1, 2].map(() => cache.getOrFill('a', forLong, held.fill, never));
@@ -423,7 +423,7 @@ function sharedPart(at: (run: (place: CachePlace) => Promise<void>) => Promise<v
     bounds?: CacheBounds,
   ) => at(async place => run(await place.cache(bounds), await place.cache(bounds)));
 
-  test('is one for two hubs', () =>
+  test('is shared by two hubs', () =>
     withTwo(async (one, other) => {
       await keep(one, 'a', 'from one');
       await isHit(other, 'a', 'from one');
@@ -433,7 +433,7 @@ function sharedPart(at: (run: (place: CachePlace) => Promise<void>) => Promise<v
       assert.equal(await isThere(one, 'a'), false);
     }));
 
-  test('fills once in each hub for 200 calls at a time from two hubs', () =>
+  test('fills once in each hub for 200 concurrent calls from two hubs', () =>
     withTwo(async (one, other) => {
       const held = heldFill();
       const calls = Array.from({ length: 200 }, (_, index) =>
@@ -447,7 +447,7 @@ function sharedPart(at: (run: (place: CachePlace) => Promise<void>) => Promise<v
       await counts(one, { misses: 2, joined: 198, hits: 0, entries: 1 });
     }));
 
-  test('holds its bounds exactly through 200 fills at a time from two hubs', () =>
+  test('stays within its bounds during 200 concurrent fills from two hubs', () =>
     withTwo(
       async (one, other) => {
         const keys = Array.from({ length: 200 }, (_, index) => `${1000 + index}`);
@@ -463,7 +463,7 @@ function sharedPart(at: (run: (place: CachePlace) => Promise<void>) => Promise<v
       { maxEntries: 20, maxBytes: 1_000 },
     ));
 
-  test('does not keep what another hub has forgotten meanwhile, nor has others join it', () =>
+  test('does not keep a fill that another hub has forgotten, and lets no later call join it', () =>
     withTwo(async (one, other) => {
       const held = heldFill('stale');
       const call = one.getOrFill('a', forLong, held.fill, never);

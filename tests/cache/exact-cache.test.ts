@@ -9,6 +9,6 @@ test.for([
   ['a value', Number.NaN, false],
   ['\ud83d\ude00', 1, true],
   ['half of a pair: \ud83d', 1, false],
-] as const)('%j for %d ms is kept: %s', ([value, ttlMs, expected]) =>
+] as const)('whether the value %j with a TTL of %d ms is kept: %s', ([value, ttlMs, expected]) =>
   assert.equal(isKeepable(value, { tag: 't', ttlMs }), expected),
 );

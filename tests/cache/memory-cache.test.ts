@@ -17,7 +17,7 @@ cacheContract({
   },
 });
 
-test('a hit in memory starts no timer and asks nothing of the fill, in one turn', async () => {
+test('a hit in memory starts no timer, calls no fill, and is there in the same turn', async () => {
   const clock = createManualClock();
   const cache = createMemoryCache(wide, { clock });
   await keep(cache, 'a', 'one');

@@ -40,6 +40,6 @@ test.for([
   ['[]', undefined],
   ['null', undefined],
   ['hello', undefined],
-] as const)('the message %s tells of a forget: %o', ([message, expected]) =>
+] as const)('the message %s is parsed as the forget %o', ([message, expected]) =>
   assert.deepEqual(parseForgotten(message), expected),
 );

@@ -79,7 +79,7 @@ describeWithEngine('exact caches of two hubs', () => {
     }
   }
 
-  test('miss at once while Redis is away, and are one again when it is back', async () => {
+  test('miss at once while Redis is down, and are shared again when it is back', async () => {
     const place = { url: redis.url, prefix: newPrefix() };
     await using one = await startHub(place);
     await using other = await startHub(place);
@@ -108,7 +108,7 @@ describeWithEngine('exact caches of two hubs', () => {
     await counts(other.cache, { misses: 101, hits: 1 });
   });
 
-  test('start without Redis, and miss at once until it comes', async () => {
+  test('start without Redis, and miss at once until it is there', async () => {
     await using late = new AsyncDisposableStack();
     const hub = await withoutRedis(async () => {
       const since = performance.now();
@@ -122,7 +122,7 @@ describeWithEngine('exact caches of two hubs', () => {
     await isHit(hub.cache, 'a', 'one');
   });
 
-  test('lose no value when Redis dies while they fill', async () => {
+  test('lose no value when Redis is killed while they fill', async () => {
     await using hub = await startHub({ url: redis.url });
     await becomes('up', hub);
     const held = heldFill();
@@ -137,7 +137,7 @@ describeWithEngine('exact caches of two hubs', () => {
     });
   });
 
-  test('wait once for a Redis that is frozen, then for nothing, and use it when it is thawed', async () => {
+  test('wait for a frozen Redis only once, and use it when it is thawed', async () => {
     await using hub = await startHub({ url: redis.url, reachMs, answerMs: 3_000 });
     await becomes('up', hub);
     await keep(hub.cache, 'a', 'one');
@@ -157,7 +157,7 @@ describeWithEngine('exact caches of two hubs', () => {
     await isHit(hub.cache, 'a', 'one');
   });
 
-  test('wait 25 ms unless told otherwise', async () => {
+  test('wait 25 ms by default', async () => {
     const { url } = redis;
     const options = { ...wide, url, prefix: newPrefix() };
     const needs = { clock: systemClock, log: silent, random: () => 0 };
@@ -174,7 +174,7 @@ describeWithEngine('exact caches of two hubs', () => {
     }
   });
 
-  test('keep what was filled after Redis answered late that nobody else does', async () => {
+  test('keep a fill that ends after a late answer of Redis that no other hub is filling', async () => {
     await using hub = await startHub({ url: redis.url, reachMs });
     await becomes('up', hub);
     await keep(hub.cache, 'before', 'one');
@@ -190,7 +190,7 @@ describeWithEngine('exact caches of two hubs', () => {
     await isHit(hub.cache, 'a', 'filled');
   });
 
-  test('wait once for a line that is slow, then for nothing, and use it when it is quick', async () => {
+  test('wait for a slow connection only once, and use it when it is fast', async () => {
     await using line = await openSlowLine(redis.url);
     await using hub = await startHub({ url: line.url, reachMs });
     await becomes('up', hub);
@@ -213,7 +213,7 @@ describeWithEngine('exact caches of two hubs', () => {
     await isHit(hub.cache, 'a', 'one');
   });
 
-  test('do not take their own business for that of Redis', async () => {
+  test('do not count a busy event loop as a slow Redis', async () => {
     await using hub = await startHub({ url: redis.url, reachMs: 100 });
     await becomes('up', hub);
     await keep(hub.cache, 'a', 'one');
@@ -226,7 +226,7 @@ describeWithEngine('exact caches of two hubs', () => {
     await counts(hub.cache, { errors: 0 });
   });
 
-  test('miss when Redis is flushed, and keep their bounds from then on', async () => {
+  test('miss when Redis is flushed, and stay within their bounds afterwards', async () => {
     const place = { url: redis.url, prefix: newPrefix(), maxEntries: 3 };
     await using one = await startHub(place);
     await using other = await startHub(place);
@@ -247,7 +247,7 @@ describeWithEngine('exact caches of two hubs', () => {
   });
 
   for (const part of ['value', 'facts', 'recency', 'expiry', 'counters'])
-    test(`keep their bounds when Redis evicts their ${part}`, async () => {
+    test(`stay within their bounds when Redis evicts their ${part}`, async () => {
       const place = { url: redis.url, prefix: newPrefix(), maxEntries: 3 };
       await using hub = await startHub({ ...place });
       await becomes('up', hub);
@@ -271,7 +271,7 @@ describeWithEngine('exact caches of two hubs', () => {
       assert.equal(await hub.cache.forget(), 3);
     });
 
-  test('leave nothing in Redis that has no end', async () => {
+  test('leave no key without a TTL in Redis', async () => {
     const place = { url: redis.url, prefix: newPrefix() };
     await using hub = await startHub(place);
     await becomes('up', hub);
@@ -291,7 +291,7 @@ describeWithEngine('exact caches of two hubs', () => {
     }
   });
 
-  test('forget as soon as they can what they could not, and do not find it meanwhile', async () => {
+  test('retry a forget that Redis did not receive, and do not find the entries meanwhile', async () => {
     await using line = await openSlowLine(redis.url);
     const prefix = newPrefix();
     await using one = await startHub({ url: line.url, prefix, answerMs: 200 });
@@ -311,7 +311,7 @@ describeWithEngine('exact caches of two hubs', () => {
     await isHit(other.cache, 'b', 'another');
   });
 
-  test('forget by themselves what Redis refused to forget, as soon as it takes writes', async () => {
+  test('retry a forget that Redis refused, as soon as Redis accepts writes', async () => {
     await using hub = await startHub({ url: redis.url });
     await becomes('up', hub);
     await keep(hub.cache, 'a', 'stale');
@@ -334,7 +334,7 @@ describeWithEngine('exact caches of two hubs', () => {
     await isHit(hub.cache, 'a', 'fresh');
   });
 
-  test('fill anew what was kept later than Redis says it is now', async () => {
+  test('refill an entry whose time of writing is in the future of Redis', async () => {
     const place = { url: redis.url, prefix: newPrefix() };
     await using hub = await startHub(place);
     await becomes('up', hub);
@@ -347,7 +347,7 @@ describeWithEngine('exact caches of two hubs', () => {
     await isHit(hub.cache, 'a', 'of now');
   });
 
-  test('fill anew what nobody can read, and let go of nothing else', async () => {
+  test('refill an entry that is not readable, and evict nothing else', async () => {
     const place = { url: redis.url, prefix: newPrefix() };
     await using hub = await startHub(place);
     await becomes('up', hub);
@@ -361,7 +361,7 @@ describeWithEngine('exact caches of two hubs', () => {
     await counts(hub.cache, { entries: 2 });
   });
 
-  test('remove the cache of the layout before once, and say so', async () => {
+  test('remove the cache of an earlier layout, and log it', async () => {
     const place = { url: redis.url, prefix: newPrefix() };
     const key = 'e46de6c22a33fec7c90a16d65b5947e4295abdf03f8ba52afa42c6a55e2c63a7';
     const [now, later] = [Date.now(), Date.now() + 600_000];
@@ -398,7 +398,7 @@ describeWithEngine('exact caches of two hubs', () => {
     assert.equal(next.log.filter(isRemoval).length, 0);
   });
 
-  test('hear nothing in what is not theirs', async () => {
+  test('ignore messages of other programs on their channel', async () => {
     const place = { url: redis.url, prefix: newPrefix() };
     await using hub = await startHub(place);
     await becomes('up', hub);
@@ -414,7 +414,7 @@ describeWithEngine('exact caches of two hubs', () => {
 });
 
 describeWithEngine('an exact cache in a Redis of its own', () => {
-  test('that is full misses and still gives what is there, until there is room', async () => {
+  test('that is full misses for new values and still returns the kept ones, until there is room', async () => {
     await using redis = await startRedis('--maxmemory', '8mb', '--maxmemory-policy', 'noeviction');
     await using hub = await startHub({ url: redis.url });
     await becomes('up', hub);
@@ -464,7 +464,7 @@ describeWithEngine('an exact cache in a Redis of its own', () => {
     assert.match(await errorOf(hub.cache), /READONLY|MASTERDOWN/);
   });
 
-  test('with a password is used with the right one, and a wrong one stands in no message', async () => {
+  test('with a password is used with the right one, and a wrong one is in no message', async () => {
     await using redis = await startRedis('--requirepass', 'correct-horse-battery');
     const withPassword = (word: string) => redis.url.replace('//', `//:${word}@`);
     await using right = await startHub({ url: withPassword('correct-horse-battery') });
@@ -479,7 +479,7 @@ describeWithEngine('an exact cache in a Redis of its own', () => {
   });
 });
 
-test('an address where nobody answers costs nothing but a miss', async () => {
+test('at an address where nothing listens costs no more than a miss', async () => {
   await using hub = await startHub({ url: 'redis://agenthub:secret-word@127.0.0.1:1', ...wide });
   await until(() => hub.log.length > 0, 'a warning');
   await isAtOnce(hub.cache);

@@ -20,7 +20,7 @@ describeWithRedis('hits in a real Redis', url => {
   const isFound = async ({ cache }: Hub, key: string) =>
     assert.equal((await cache.hit(key))?.value, key);
 
-  test('are uses in their order, among those of calls that fill', async () => {
+  test('count as uses in their order, among those of calls that fill', async () => {
     await using hubs = await openTwo(3);
     const { cache } = hubs.one;
     for (const key of ['a', 'b', 'c']) await keep(cache, key, key);
@@ -39,7 +39,7 @@ describeWithRedis('hits in a real Redis', url => {
     await counts(cache, { entries: 3, evictions: 3, hits: 4 });
   });
 
-  test('are uses before they are answered, also for a fill that is at its end', async () => {
+  test('count as uses before they are answered, also for a fill that is about to end', async () => {
     await using hubs = await openTwo(2);
     const { cache } = hubs.one;
     for (const key of ['a', 'b']) await keep(cache, key, key);
@@ -52,7 +52,7 @@ describeWithRedis('hits in a real Redis', url => {
     assert.deepEqual([await isThere(cache, 'a'), await isThere(cache, 'b')], [true, false]);
   });
 
-  test('of two hubs at the same time are all counted, and once', async () => {
+  test('of two hubs at the same time are all counted, once each', async () => {
     await using hubs = await openTwo();
     const { one, other } = hubs;
     const keys = Array.from({ length: 600 }, (_, index) => `${index}`);
@@ -65,7 +65,7 @@ describeWithRedis('hits in a real Redis', url => {
     await counts(other.cache, expected);
   });
 
-  test('are told to the others before anybody asks', async () => {
+  test('are sent to the other hubs without a request', async () => {
     await using hubs = await openTwo();
     await keep(hubs.one.cache, 'a', 'a');
     await isFound(hubs.one, 'a');
@@ -81,7 +81,7 @@ describeWithRedis('hits in a real Redis', url => {
     await counts(other.cache, { hits: 500 });
   });
 
-  test('are none of what another hub has forgotten', async () => {
+  test('do not find an entry that another hub has forgotten', async () => {
     await using hubs = await openTwo();
     const { one, other } = hubs;
     await keep(one.cache, 'a', 'a');
@@ -93,7 +93,7 @@ describeWithRedis('hits in a real Redis', url => {
 });
 
 describeWithEngine('hits in a Redis of their own', () => {
-  test('that dies under them are misses, and none of them fails or waits', async () => {
+  test('that is killed meanwhile are misses, and none of them fails or waits', async () => {
     await using redis = await startRedis();
     await using hub = await startHub({ url: redis.url, reachMs: 300 });
     await becomes('up', hub);
@@ -120,7 +120,7 @@ describeWithEngine('hits in a Redis of their own', () => {
     assert.equal((await hub.cache.hit('a'))?.value, 'again');
   });
 
-  test('that is full are given and counted, though their order is not kept', async () => {
+  test('that is full are returned and counted, but do not change the order of use', async () => {
     await using redis = await startRedis('--maxmemory-policy', 'noeviction');
     await using hub = await startHub({ url: redis.url });
     await becomes('up', hub);

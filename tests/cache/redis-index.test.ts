@@ -37,7 +37,7 @@ function openIndex(
 const settle = () => new Promise(resolve => setImmediate(resolve));
 
 describe('counts and uses', () => {
-  test('go together, 20 ms after the first that was to be told', () => {
+  test('are sent together, 20 ms after the first one', () => {
     const { index, clock, requests } = openIndex();
     index.count('hits');
     index.count('hits');
@@ -50,7 +50,7 @@ describe('counts and uses', () => {
     assert.equal(clock.waiting, 0);
   });
 
-  test('go before with a change, which starts no timer', () => {
+  test('are sent before a change, without a timer', () => {
     const { index, clock, requests } = openIndex();
     index.applySoon();
     index.count('misses');
@@ -60,14 +60,14 @@ describe('counts and uses', () => {
     assert.equal(clock.waiting, 0);
   });
 
-  test('go at once with 500 keys', () => {
+  test('are sent at once with 500 keys', () => {
     const { index, requests } = openIndex();
     for (let key = 0; key < 500; key++) index.use(String(key));
     assert.equal(requests.length, 1);
   });
 
   test.each([undefined, wordsOf({ status: 'OOM' })])(
-    'that Redis did not take are told again',
+    'that Redis did not accept are sent again',
     async words => {
       let answer: Words = words;
       const { index, requests } = openIndex(() => answer);
@@ -84,8 +84,8 @@ describe('counts and uses', () => {
   );
 });
 
-describe('an answer', () => {
-  test('tells the epoch, and the time of Redis from then on', async () => {
+describe('an answer of Redis', () => {
+  test('has the epoch, and the time of Redis from then on', async () => {
     const { index, clock } = openIndex();
     clock.advance(100);
     assert.equal(index.epoch, undefined);
@@ -100,15 +100,15 @@ describe('an answer', () => {
     assert.equal(index.epoch, 'e');
   });
 
-  test('of a Redis without an epoch has none, and one of a refusal says why', async () => {
+  test('without an epoch gives none, and one with a refusal has its reason', async () => {
     const { index } = openIndex(() => wordsOf({ status: 'OOM', epoch: '' }));
     assert.equal((await index.apply({}).atLast)?.refusal, 'OOM');
     assert.equal(index.epoch, undefined);
   });
 });
 
-describe('a tag', () => {
-  test('is forgotten step by step, and their numbers are summed', async () => {
+describe('the forget of a tag', () => {
+  test('runs in steps, whose numbers are summed', async () => {
     const steps = [wordsOf({ forgotten: '500', cursor: '7' }), wordsOf({ forgotten: '2' })];
     const { index, requests } = openIndex(() => steps.shift());
     assert.equal(await index.forget('ä"'), 502);
@@ -122,7 +122,7 @@ describe('a tag', () => {
     assert.equal(index.isForgetPending(), false);
   });
 
-  test('that Redis did not forget is pending, and tried again after a second', async () => {
+  test('that Redis did not accept is pending, and retried after a second', async () => {
     let words: Words = undefined;
     const { index, clock, requests } = openIndex(() => words);
     assert.equal(await index.forget('one'), 0);
@@ -143,14 +143,14 @@ describe('a tag', () => {
     assert.equal(requests.length, 3);
   });
 
-  test('of which a part was forgotten is pending too', async () => {
+  test('that was done in part is pending too', async () => {
     const steps = [wordsOf({ forgotten: '500', cursor: '7' }), undefined];
     const { index } = openIndex(() => steps.shift());
     assert.equal(await index.forget('one'), 500);
     assert.equal(index.isForgetPending('one'), true);
   });
 
-  test('is pending with all, which end all pending ones', async () => {
+  test('is pending while a forget of all is, which replaces all pending ones', async () => {
     let words: Words = undefined;
     const { index, requests } = openIndex(() => words);
     for (const tag of ['one', undefined]) await index.forget(tag);
@@ -161,7 +161,7 @@ describe('a tag', () => {
     assert.deepEqual(requests.at(-1)?.['forget'], { tag: '', cursor: '0' });
   });
 
-  test('beyond a hundred pending ones has all forgotten', async () => {
+  test('is replaced by a forget of all beyond a hundred pending ones', async () => {
     const { index } = openIndex(() => undefined);
     for (let tag = 0; tag < 100; tag++) await index.forget(String(tag));
     assert.equal(index.isForgetPending('other'), false);
@@ -171,7 +171,7 @@ describe('a tag', () => {
 });
 
 describe('a stop', () => {
-  test('tells all counts, also those that come meanwhile', async () => {
+  test('sends all counts, also those that are added meanwhile', async () => {
     let reads = 2;
     const { index, requests } = openIndex(() => {
       if (reads-- > 0) index.count('hits');
@@ -186,7 +186,7 @@ describe('a stop', () => {
   });
 
   test.each([undefined, wordsOf({ status: 'OOM' })])(
-    'is not held up by a Redis that takes none',
+    'is not delayed by a Redis that accepts none',
     async words => {
       const { index, requests } = openIndex(() => words);
       index.count('misses');
@@ -195,7 +195,7 @@ describe('a stop', () => {
     },
   );
 
-  test('ends after a hundred runs', async () => {
+  test('ends after a hundred attempts', async () => {
     const { index, requests } = openIndex(() => {
       index.count('hits');
       return wordsOf();
@@ -204,7 +204,7 @@ describe('a stop', () => {
     assert.equal(requests.length, 100);
   });
 
-  test('ends the attempts at what is pending', async () => {
+  test('ends the retries of a pending forget', async () => {
     const { index, clock } = openIndex(() => undefined);
     await index.forget('one');
     assert.equal(clock.waiting, 1);
@@ -212,7 +212,7 @@ describe('a stop', () => {
     assert.equal(clock.waiting, 0);
   });
 
-  test('is followed by no attempt at what cannot be forgotten then', async () => {
+  test('is followed by no retry of a later forget', async () => {
     const { index, clock } = openIndex(() => undefined);
     await index.stop();
     await index.forget('one');
@@ -220,7 +220,7 @@ describe('a stop', () => {
   });
 });
 
-describe('figures', () => {
+describe('statistics', () => {
   const known = {
     entries: 3,
     bytes: 60,
@@ -231,13 +231,13 @@ describe('figures', () => {
     errors: 50,
   };
 
-  test('are those of Redis once no expired entries remain', async () => {
+  test('come from Redis once no expired entries remain', async () => {
     const answers = [wordsOf({ more: 'more', figures: ['9'] }), wordsOf()];
     const { index } = openIndex(() => answers.shift());
     assert.deepEqual(await index.figures(), known);
   });
 
-  test('are the latest ones with what Redis was not told, where it does not answer', async () => {
+  test('are the latest ones and the counts not sent yet, if Redis does not answer', async () => {
     let words = wordsOf();
     const { index } = openIndex(() => words);
     await index.figures();

@@ -5,19 +5,19 @@ import { readEntry } from '../../hub/cache/redis-scripts.ts';
 const hourMs = 3_600_000;
 const text = `${hourMs} ${2 * hourMs} of a`;
 
-test('an entry is as old as the time of Redis says, and none from its end on', () => {
+test('the age of an entry is by the time of Redis, and the entry ends at its TTL', () => {
   assert.deepEqual(readEntry(text, hourMs + 99.5), { value: 'of a', ageMs: 99 });
   assert.deepEqual(readEntry(text, 2 * hourMs - 1), { value: 'of a', ageMs: hourMs - 1 });
   assert.equal(readEntry(text, 2 * hourMs), undefined);
   assert.deepEqual(readEntry(`${hourMs} ${2 * hourMs} `, hourMs), { value: '', ageMs: 0 });
 });
 
-test('an entry that was written later than now is none, unless two clocks are but a moment apart', () => {
+test('an entry written in the future is ignored, unless by no more than a clock skew', () => {
   assert.deepEqual(readEntry(text, hourMs - 500), { value: 'of a', ageMs: 0 });
   assert.equal(readEntry(text, hourMs - 5_000), undefined);
 });
 
-test('the value of another program is no entry', () => {
+test('the value of another program is not an entry', () => {
   for (const other of [
     '',
     ' ',

@@ -29,7 +29,7 @@ function openFlights() {
 }
 
 describe('calls of one key', () => {
-  test('get the value of one search, and are told apart and counted', async () => {
+  test('get the value of one search; those that joined it are marked and counted', async () => {
     const { join, searches, joined } = openFlights();
     const calls = [join('a'), join('a'), join('b')];
     assert.equal(searches.length, 2);
@@ -46,7 +46,7 @@ describe('calls of one key', () => {
     assert.deepEqual(joined, [{ value: 'one', from: 'joined', ageMs: 0 }]);
   });
 
-  test('that join a search which finds an entry have a hit', async () => {
+  test('that join a search which finds an entry get a hit', async () => {
     const { join, searches, joined } = openFlights();
     const calls = [join('a'), join('a')];
     const hit: Found = { value: 'one', from: 'hit', ageMs: 5 };
@@ -55,7 +55,7 @@ describe('calls of one key', () => {
     assert.deepEqual(joined, [hit]);
   });
 
-  test('search anew once the search is over, be it with an error', async () => {
+  test('start another search once the search is over, even with an error', async () => {
     const { join, searches } = openFlights();
     const first = join('a');
     searches[0]?.reject(new Error('no model'));
@@ -65,7 +65,7 @@ describe('calls of one key', () => {
     assert.equal((await second).from, 'filled');
   });
 
-  test('begin another search at once when the last one who waited has left', async () => {
+  test('start another search at once when the last waiting call was aborted', async () => {
     const { join, searches } = openFlights();
     const leaving = new AbortController();
     const gone = [join('a', 't', leaving.signal), join('a', 't', leaving.signal)];
@@ -79,15 +79,15 @@ describe('calls of one key', () => {
     assert.deepEqual(await stays, filled('new'));
   });
 
-  test('that are cancelled already begin none', async () => {
+  test('that are aborted already start no search', async () => {
     const { join, searches } = openFlights();
     await assert.rejects(join('a', 't', AbortSignal.abort(new Error('too late'))), /too late/);
     assert.deepEqual(searches, []);
   });
 });
 
-describe('a search of a tag that is forgotten', () => {
-  test('is told so, gives its value to those who wait, and is joined by nobody else', async () => {
+describe('a search whose tag is forgotten', () => {
+  test('learns of it, returns its value to waiting calls, and is joined by no later call', async () => {
     const { join, flights, searches } = openFlights();
     const [concerned, other] = [join('a', 'one'), join('b', 'two')];
     flights.forget('one');
@@ -102,7 +102,7 @@ describe('a search of a tag that is forgotten', () => {
     assert.deepEqual(await anew, filled('2'));
   });
 
-  test('is any, if all are forgotten', () => {
+  test('is any search if all tags are forgotten', () => {
     const { join, flights, searches } = openFlights();
     void join('a', 'one');
     void join('b', 'two');
@@ -111,7 +111,7 @@ describe('a search of a tag that is forgotten', () => {
   });
 });
 
-test('once stopped, calls that wait and later ones are rejected', async () => {
+test('after a stop, waiting and later calls are rejected', async () => {
   const { join, flights, searches } = openFlights();
   const waiting = join('a');
   flights.stop();
