@@ -58,7 +58,7 @@ async function open(servers: readonly Registered[] = registered) {
 
 const expectDescribed = ({ problems }: RegistryDouble) => assert.deepEqual(problems, []);
 
-test(`the double speaks as the description of the API says${registryDescription ? '' : ' (skipped: no mcp-registry.yaml in OPENAPI_DIR)'}`, async ({
+test(`the double answers as the description of the API says${registryDescription ? '' : ' (skipped: no mcp-registry.yaml in OPENAPI_DIR)'}`, async ({
   skip,
 }) => {
   if (!registryDescription) return skip();
@@ -95,7 +95,7 @@ describe('a search', () => {
     ]);
   });
 
-  test('compares further words itself, and pages go on', async () => {
+  test('filters by the words after the first itself, and has further pages', async () => {
     await using scene = await open();
     assert.deepEqual(
       (await scene.catalog.search('postgres nothing', undefined, signal)).servers,
@@ -118,7 +118,7 @@ describe('a search', () => {
     );
   });
 
-  test('leaves out what is no server, and keeps texts harmless', async () => {
+  test('leaves out entries that are not servers, and neutralizes texts', async () => {
     const odd = [
       { server: { name: 'no-slash', version: '1' } },
       { server: { name: 'com.example/<script>', version: '1' } },
@@ -145,7 +145,7 @@ describe('a search', () => {
 });
 
 describe('answers', () => {
-  test('are used again while they are young, and asked for by their ETag afterwards', async () => {
+  test('are reused while they are fresh, and revalidated by their ETag afterwards', async () => {
     await using scene = await open();
     const ask = async () => (await scene.catalog.search('postgres', undefined, signal)).source;
     assert.equal((await ask()).from, 'registry');
@@ -157,7 +157,7 @@ describe('answers', () => {
     assert.equal((await ask()).from, 'cache');
   });
 
-  test('outlive the hub, and are bounded on disk', async () => {
+  test('outlive the hub, and have a bounded size on disk', async () => {
     await using scene = await open();
     const most = 3;
     const first = catalogIn(scene.folder, scene.double.url, { most });
@@ -199,7 +199,7 @@ describe('answers', () => {
     },
   );
 
-  test('of a registry that hangs are waited for ten seconds', async () => {
+  test('of a registry that hangs are abandoned after ten seconds', async () => {
     await using scene = await open();
     scene.double.fault = 'hangs';
     const searching = scene.catalog.search('postgres', undefined, signal);
@@ -210,7 +210,7 @@ describe('answers', () => {
   });
 });
 
-test('a catalog that is off asks nobody', async () => {
+test('a catalog that is off sends no request', async () => {
   await using scene = await open();
   const { catalog } = catalogIn(scene.folder, scene.double.url, { enabled: false });
   assert.equal(catalog.isOn(), false);
@@ -222,7 +222,7 @@ test('a catalog that is off asks nobody', async () => {
 describe('the request to install a server', () => {
   const values = { env: { DATABASE_PASSWORD: 'hunter2!' }, variables: { database: 'shop' } };
 
-  test('has references in place of the secrets, and the chosen package alone', async () => {
+  test('has references in place of secrets, and the chosen package only', async () => {
     await using scene = await open();
     const { request, stored } = await scene.catalog.requestFor(
       { server: postgres, option: 0, ...values },
@@ -237,7 +237,7 @@ describe('the request to install a server', () => {
     assert.equal(request.source.server.remotes, undefined);
   });
 
-  test('keeps references as they are, and takes the secrets of parts of a header', async () => {
+  test('keeps references unchanged, and stores the secrets of parts of a header', async () => {
     await using scene = await open();
     const asked = { server: postgres, option: 2, variables: { tenant: 'me', token: 't0ken' } };
     const { request } = await scene.catalog.requestFor(asked, signal);
@@ -249,7 +249,7 @@ describe('the request to install a server', () => {
     assert.deepEqual([again.request.variables['token'], again.stored], ['${secret:MINE}', []]);
   });
 
-  test('leaves the secret of another server as it is, and stores its own beside it', async () => {
+  test('does not overwrite the secret of another server, and stores its own under another name', async () => {
     await using scene = await open();
     const asked = { server: postgres, option: 0, ...values };
     const wrong = { ...asked, env: { DATABASE_PASSWORD: 'mistyped' } };
@@ -271,7 +271,7 @@ describe('the request to install a server', () => {
     );
   });
 
-  test('leaves the secret of an install that is not over, and stores its own beside it', async () => {
+  test('does not overwrite the secret of an install in progress, and stores its own under another name', async () => {
     await using scene = await open();
     const ask = (password: string) => {
       const env = { DATABASE_PASSWORD: password };
@@ -286,7 +286,7 @@ describe('the request to install a server', () => {
     assert.deepEqual(again.stored, ['POSTGRES_DATABASE_PASSWORD']);
   });
 
-  test('leaves the secret that an install refers to as it is until that is over', async () => {
+  test('does not overwrite a secret that an install in progress refers to', async () => {
     await using scene = await open();
     const ask = (env: object) =>
       scene.catalog.requestFor({ server: postgres, option: 0, ...values, env }, signal);
@@ -319,7 +319,7 @@ describe('the request to install a server', () => {
 });
 
 const real = process.env['MCP_REGISTRY_URL'];
-test(`the registry of MCP_REGISTRY_URL is searched as the double is${real === undefined ? ' (skipped: it is not set)' : ''}`, async ({
+test(`the registry of MCP_REGISTRY_URL is searched like the double${real === undefined ? ' (skipped: it is not set)' : ''}`, async ({
   skip,
 }) => {
   if (real === undefined) return skip();
