@@ -22,7 +22,7 @@ describe('the browser', () => {
       { writeWhole },
     );
 
-  test('is given a file of this user only: other users see the words of a command', async () => {
+  test('gets the link in a file for this user only, as other users see command lines', async () => {
     await using opener = await withOpener('echo "$@" > "$(dirname "$0")/words"');
     const { folder } = opener;
     assert.equal(await open(folder, { DISPLAY: ':0' }), true);
@@ -33,7 +33,7 @@ describe('the browser', () => {
     assert.equal((await stat(file)).mode & 0o777, 0o600);
   });
 
-  test('is not there without a screen, over SSH, and where it cannot be started', async () => {
+  test('is not opened without a display, over SSH, or if it cannot be started', async () => {
     await using opener = await withOpener('exit 3');
     const { folder } = opener;
     assert.equal(await open(folder, {}), false);
@@ -42,7 +42,7 @@ describe('the browser', () => {
     assert.equal(await open(folder, { DISPLAY: ':0', PATH: '/nowhere' }), false);
   });
 
-  test('is led by a quote in the address to no other page', async () => {
+  test('cannot be sent to another page by a quote in the address', async () => {
     await using opener = await withOpener('exit 0');
     const { folder } = opener;
     await open(folder, { WAYLAND_DISPLAY: 'wayland-0' }, `${url}"><script>`);
@@ -63,7 +63,7 @@ describe('the browser', () => {
     assert.match(started.at(-1) ?? '', /^file:.*open-dashboard\.html$/);
   });
 
-  test('is not opened where the page cannot be written', async () => {
+  test('is not opened if the page cannot be written', async () => {
     await using opener = await withOpener('exit 0');
     const { folder } = opener;
     const env = { PATH: folder, DISPLAY: ':0' };

@@ -25,8 +25,8 @@ async function run(
   );
 }
 
-describe('used rightly', () => {
-  test('connect-stdio hands on where the hub is, and ends with its client', async () => {
+describe('correct usage', () => {
+  test('connect-stdio passes on the address of the hub, and ends with its client', async () => {
     const asked: object[] = [];
     const connectStdio = async (options: object) => void asked.push(options);
     const args = ['connect-stdio', '--url', 'https://hub.example', '--server', 'notes'];
@@ -65,11 +65,11 @@ describe('used rightly', () => {
       assert.match(out, new RegExp(`^  ${name} `, 'm'));
   });
 
-  test.for(['--version', '-v', 'version'])('%s tells the version', async arg => {
+  test.for(['--version', '-v', 'version'])('%s prints the version', async arg => {
     assert.deepEqual(await run([arg]), { code: 0, out: '1.2.3', err: '' });
   });
 
-  test('no command is answered with the help', async () => {
+  test('without a command the help is printed', async () => {
     assert.deepEqual(await run([]), await run(['--help']));
   });
 
@@ -96,7 +96,7 @@ describe('used rightly', () => {
   });
 });
 
-describe('used wrongly', () => {
+describe('incorrect usage', () => {
   test.for([
     [['sevre'], 'agenthub: "sevre" is not a command'],
     [['--port'], 'agenthub: "--port" is not an option'],
@@ -200,18 +200,18 @@ describe('used wrongly', () => {
     [['task', 'status', ''], 'agenthub: <id> is empty'],
     [['agent', 'send', '', 'hello'], 'agenthub: <id> is empty'],
     [['stop', 'files', ''], 'agenthub: <server> is empty'],
-  ] as const)('%j, as of a variable that is not set, is refused', async ([args, message]) => {
+  ] as const)('%j, as from an empty variable of a shell, is refused', async ([args, message]) => {
     const { code, out, err } = await run(args);
     assert.deepEqual({ code, out }, { code: 2, out: '' });
     assert.equal(err.split('\n')[0], message);
   });
 
-  test('an unknown action is named before its options', async () => {
+  test('an unknown action is reported before its options', async () => {
     assert.match((await run(['policy', 'tset', '--tool', 'x'])).err, /^policy: write/);
     assert.match((await run(['agent', 'sned', 'ada', '--model', 'x'])).err, /^agent: write/);
   });
 
-  test('a hint says where to look', async () => {
+  test('a hint points to the help of the command', async () => {
     assert.match((await run(['serve', '--prot'])).err, /Run "agenthub serve --help" for help/);
     assert.match((await run(['sevre'])).err, /Run "agenthub --help" for help/);
   });

@@ -11,7 +11,7 @@ test('a client is found by its name, and a similar name is suggested', () => {
   assert.throws(() => clientOf('toString'), /^HubError: "toString" is not a client\. Clients: /);
 });
 
-test('options select the entry of the user or of this folder, in the usual file or another', () => {
+test('options select the scope, the file and the name of the entry', () => {
   const client = 'cursor';
   const usual = { client, scope: 'user', file: undefined, name: 'agenthub' };
   assert.deepEqual(targetOf(client, {}), usual);
@@ -23,6 +23,9 @@ test('options select the entry of the user or of this folder, in the usual file 
   });
 });
 
-test.for(['', 'a.b', 'a b', 'ä', '__proto__.x', 'x'.repeat(33)])('%j names no entry', name => {
-  assert.throws(() => targetOf('cursor', { name }), { code: 'HUB_USAGE', message: /^--name: / });
-});
+test.for(['', 'a.b', 'a b', 'ä', '__proto__.x', 'x'.repeat(33)])(
+  '%j does not name an entry',
+  name => {
+    assert.throws(() => targetOf('cursor', { name }), { code: 'HUB_USAGE', message: /^--name: / });
+  },
+);

@@ -69,7 +69,7 @@ test.each<readonly [what: string, open: () => Promise<ClientTokens>]>([
   assert.deepEqual([setting, callsNeedToken], ['optional', false]);
 });
 
-test('a client whose token is in the config is refused by name', () => {
+test('the token of a client from the config is refused by the name of the client', () => {
   refuseConfigured('cursor', [{ name: 'cursor', token: 'made' }]);
   refuseConfigured('cursor', [{ name: 'vscode', token: 'config' }]);
   assert.throws(

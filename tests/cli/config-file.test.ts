@@ -31,7 +31,7 @@ const serversIn = async (path: string) =>
   (await loadConfig(path, options)).servers.map(({ name }) => name);
 
 describe('without a hub', () => {
-  test('add writes the entry and keeps all else, and remove takes it out again', async () => {
+  test('add writes the entry and leaves the rest unchanged, and remove deletes it', async () => {
     await using scratch = await openScratch();
     await cli('init');
     const before = readFileSync(file, 'utf8');
@@ -64,7 +64,7 @@ describe('without a hub', () => {
     assert.match(other.err, /servers\.json:1:\d+: servers\.old\.mounts\[0\]: "foo" is not allowed/);
   });
 
-  test('add --json says that nothing is installed yet, and what to think about', async () => {
+  test('add --json says that nothing is installed yet, and has the warnings', async () => {
     await cli('init');
     const { out } = await cli('add', '@scope/server-memory', '--json');
     const { name, installed, warnings } = JSON.parse(out);
@@ -98,7 +98,7 @@ describe('without a hub', () => {
     assert.equal(readFileSync(file, 'utf8'), before);
   });
 
-  test('a hub that lets nobody in is no reason to write the file', async () => {
+  test('add and remove do not write the file if a running hub refuses the caller', async () => {
     await cli('init');
     await using closed = await startHub([], { http: { token: 'a-token-of-16-chars' } });
     const findHub = async () => ({ url: closed.url, token: undefined });
@@ -113,7 +113,7 @@ describe('without a hub', () => {
     assert.deepEqual(await serversIn(file), ['memory']);
   });
 
-  test('add tells how to make a config where there is none', async () => {
+  test('add without a config says how to create one', async () => {
     const { code, err } = await cli('add', 'x@1.0.0');
     assert.equal(code, 2);
     assert.match(err, /no config file to change\. Create one with "agenthub init"/);

@@ -37,7 +37,7 @@ function runWith({ values = {}, answers }: Answering) {
   return { run, asked, err: () => String(stderr.read() ?? '') };
 }
 
-describe('files are written', () => {
+describe('a change of files is confirmed', () => {
   test.for([
     [{ values: { yes: true } }, true],
     [{ values: { yes: true, 'dry-run': true } }, false],
@@ -54,7 +54,7 @@ describe('files are written', () => {
   });
 
   test.for([{}, { answers: ['y'], values: { json: true } }])(
-    'not without a question that is answered: %j',
+    'not without a terminal, nor with --json: %j',
     async given => {
       const { run, asked } = runWith(given);
       await assert.rejects(isAgreed('Write it?', run), { code: 'HUB_USAGE', message: /--yes/ });
@@ -67,11 +67,11 @@ const network = { name: 'network:bridge', message: 'It can reach the network.' }
 const mount = { name: "mount:/it's here:/a:rw", message: 'It can write to /it.' };
 
 describe('settings of one server', () => {
-  test('are all allowed at once if there are none', async () => {
+  test('need no confirmation if there are none', async () => {
     assert.deepEqual(await confirmEach('one', [], runWith({}).run), []);
   });
 
-  test('that --allow names are not asked for, and the others are, until a no', async () => {
+  test('that --allow names are not asked for, and the others are, until an answer no', async () => {
     const given = { values: { allow: [network.name] }, answers: ['y'] };
     const allowed = runWith(given);
     assert.deepEqual(await confirmEach('one', [network, mount], allowed.run), [
@@ -85,7 +85,7 @@ describe('settings of one server', () => {
     assert.equal(refused.asked.length, 1);
   });
 
-  test('are told with the flags that allow them, quoted for a shell, where nobody can be asked', async () => {
+  test('are listed with the flags that allow them, quoted for a shell, without a terminal', async () => {
     const { run } = runWith({});
     await assert.rejects(confirmEach('one', [network, mount], run), {
       code: 'HUB_USAGE',
@@ -101,7 +101,7 @@ describe('settings of one server', () => {
   test.for([
     [[network], 'asks for: network:bridge. Remove it'],
     [[], 'asks for: nothing beyond the default sandbox. Remove it'],
-  ] as const)('that the server does not have are refused: %j', async ([settings, message]) => {
+  ] as const)('that the server does not ask for are refused: %j', async ([settings, message]) => {
     const { run } = runWith({ values: { allow: ['user:0'] }, answers: [] });
     await assert.rejects(confirmEach('one', settings, run), error => {
       assert.ok(error instanceof HubError && error.message.includes(message), String(error));
@@ -121,7 +121,7 @@ describe('settings of one server', () => {
 describe('the config to edit', () => {
   const config = { servers: [], naming: { separator: '_', maxLength: 46 } } as const;
 
-  test('is the one of the user, and not the one that is shipped', async () => {
+  test('is the one of the user, never the shipped one', async () => {
     const own = { file: 'a.json', config };
     assert.equal(await loadForEdit({ loadConfig: async () => own }), own);
     const shipped = { ...own, insteadOf: 'b.json' };
@@ -133,7 +133,7 @@ describe('the config to edit', () => {
     await assert.rejects(loadForEdit({ loadConfig }), hint);
   });
 
-  test('is written before the first start to add to it, which a note says', async () => {
+  test('is created before the first start to add to it, with a note', async () => {
     const own = { file: 'a.json', config };
     const { run, err } = runWith({});
     const files = {
@@ -153,7 +153,7 @@ describe('the config to edit', () => {
   });
 });
 
-test('only a refusal for want of a confirmation has settings to confirm', () => {
+test('settings to confirm are read from that error only', () => {
   const refusal = new HubError('HUB_CONFIRMATION_NEEDED', '', {
     data: { server: 'one', loosenings: [{ ...network, needsConfirmation: true }, 'other'] },
   });

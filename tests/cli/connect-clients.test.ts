@@ -60,7 +60,7 @@ async function toolsBy(transport: StdioClientTransport | StreamableHTTPClientTra
 /** Replaces a reference to ROUTER_TOKEN by its value, as clients do. */
 const filledIn = (text: string) => text.replace(/\$\{(?:env:)?ROUTER_TOKEN\}/, token);
 
-test('Claude Desktop starts what its file says, and has the tools of the hub', async () => {
+test('Claude Desktop starts the command of its file, and has the tools of the hub', async () => {
   const file = '.config/Claude/claude_desktop_config.json';
   const { command, args, env } = JSON.parse(await connected('claude-desktop', file)).mcpServers
     .agenthub;
@@ -79,7 +79,7 @@ test.for([
   ['cursor', '.cursor/mcp.json', 'mcpServers', 'url'],
   ['windsurf', '.codeium/windsurf/mcp_config.json', 'mcpServers', 'serverUrl'],
 ] as const)(
-  '%s finds the hub, and is let in by the variable',
+  '%s connects to the hub, with the token of the variable',
   async ([client, file, group, address]) => {
     const entry = JSON.parse(await connected(client, file))[group].agenthub;
     const headers = { Authorization: filledIn(entry.headers.Authorization) };
@@ -90,7 +90,7 @@ test.for([
   },
 );
 
-test('Codex finds the hub, and is let in by the variable', async () => {
+test('Codex connects to the hub, with the token of the variable', async () => {
   const entry: unknown = parseToml(await connected('codex', '.codex/config.toml'))['mcp_servers'];
   assert.deepEqual(structuredClone(entry), {
     agenthub: {

@@ -41,7 +41,7 @@ async function connect(url: string, env: Readonly<Record<string, string>> = {}) 
 }
 
 describe('connect-stdio', () => {
-  test('names the certificate that it does not trust and the setting by which it would, which helps', async () => {
+  test('names the untrusted certificate and the setting that trusts it, which works', async () => {
     await using hub = await startSecure();
     const url = `https://localhost:${portOf(hub)}`;
     const refused = await connect(url);
@@ -54,7 +54,7 @@ describe('connect-stdio', () => {
     assert.equal(joined.out, '{"jsonrpc":"2.0","id":1,"result":{}}\n', joined.err);
   });
 
-  test('names the certificate that is for another address', async () => {
+  test('names a certificate that is for another address', async () => {
     await using hub = await startSecure();
     const refused = await connect(`https://127.0.0.1:${portOf(hub)}`, {
       NODE_EXTRA_CA_CERTS: certFile,
@@ -62,7 +62,7 @@ describe('connect-stdio', () => {
     assert.match(refused.err, /is not valid for that address now \(.*altnames.*--url as its/s);
   });
 
-  test('tells which scheme the hub speaks where it was given the other one', async () => {
+  test('says which scheme the hub uses if the address has the other one', async () => {
     await using plain = await startHub([]);
     await using secure = await startSecure();
     const dial = (url: string) =>

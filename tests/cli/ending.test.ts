@@ -86,11 +86,11 @@ beforeAll(async () => {
 });
 afterAll(() => shared?.[Symbol.asyncDispose]());
 
-test('the address that is told is one that a browser on this machine opens', () => {
+test('the printed address is one that a browser on this machine can open', () => {
   assert.match(shared.url, /^http:\/\/localhost:\d+$/);
 });
 
-test('a signal that arrives twice at once, as under npm, is one', async () => {
+test('two signals at once, as under npm, count as one', async () => {
   await using hub = await start();
   const pid = await serverPid(hub);
   hub.child.kill('SIGINT');
@@ -122,7 +122,7 @@ test('a log that nobody reads holds neither calls nor the end', { timeout: 60_00
   assert.equal(await hub.ended, 0);
 });
 
-test('a closed stdout or stderr is no end of the hub', async () => {
+test('a closed stdout or stderr does not end the hub', async () => {
   const hub = shared;
   hub.child.stdout?.destroy();
   hub.child.stderr?.destroy();

@@ -40,14 +40,14 @@ const textOf = async (
   return lines.join('\n');
 };
 
-describe('of a hub on the engine', () => {
+describe('the entry of a hub in doctor', () => {
   test.for([
     ['runs', 'hub runs, which runs with its data in /d/runs: 1 container'],
     ['answers', 'hub answers, which runs at http://localhost:9090: 1 container'],
     ['compose-x', 'hub compose-x, which runs under Docker compose: 1 container'],
     ['stopped', 'hub stopped, stopped, with its data in /d/stopped: 1 container'],
     ['own', 'this hub: 1 container'],
-  ] as const)('%s no command is shown that removes anything', async ([hubId, title]) => {
+  ] as const)('(%s) suggests no command that removes anything', async ([hubId, title]) => {
     for (const isRunning of [true, false]) {
       const text = await textOf(hubId, { isRunning });
       assert.ok(text.includes(title), text);
@@ -55,32 +55,32 @@ describe('of a hub on the engine', () => {
     }
   });
 
-  test('that was killed, it is said what its next start does with its containers', async () => {
+  test('that was killed says what its next start does with its containers', async () => {
     const next =
       /^ {2}The next start goes on with the servers of its config, and removes the rest\.$/m;
     assert.match(await textOf('own', { isUp: false }), next);
     assert.doesNotMatch(await textOf('own'), next);
   });
 
-  test('that is unknown, volumes are offered only if none of its servers runs', async () => {
+  test('that is unknown offers to remove volumes only if none of its servers runs', async () => {
     assert.match(await textOf('gone'), /--remove gone --volumes --dry-run/);
     const running = await textOf('gone', { isRunning: true });
     assert.match(running, /--remove gone --dry-run/);
     assert.doesNotMatch(running, /--volumes/);
   });
 
-  test('that is unknown, volumes that the config here uses are not offered', async () => {
+  test('that is unknown does not offer to remove volumes that the config here uses', async () => {
     const text = await textOf('gone', { isUsed: name => name === 'gone-memory-data' });
     assert.match(text, /gone-memory-data +volume that a server in the config uses/);
     assert.doesNotMatch(text, /--volumes/);
   });
 
-  test('of this installation, only volumes that no server uses are offered', async () => {
+  test('of this installation offers to remove only volumes that no server uses', async () => {
     assert.match(await textOf('own', { unused: ['v'] }), /--remove own --volumes --dry-run/);
   });
 });
 
-test('without a hub that answers, hubs live by their notes and by compose', async () => {
+test('a hub is not live without a live note, a compose project or an answer', async () => {
   const none = { knownHubs: async () => [hub('a', false)], composeHubs: async () => [] };
   assert.deepEqual([...(await findLiveHubs(none, [holding('answers')], undefined))], []);
 });

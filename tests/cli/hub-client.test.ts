@@ -6,8 +6,8 @@ import { run } from './run.ts';
 
 const { cli } = withHub();
 
-describe('without a hub that lets it in', () => {
-  test('says how to start one, in one line', async () => {
+describe('a command that needs a hub', () => {
+  test('says how to start a hub if none answers, in one line', async () => {
     const { code, out, err } = await run(['list'], {
       findHub: async () => ({ url: 'http://127.0.0.1:1', token: undefined }),
     });
@@ -18,7 +18,7 @@ describe('without a hub that lets it in', () => {
     );
   });
 
-  test('sends the token, and says where it is wanted', async () => {
+  test('sends the token, and names its setting if it is missing', async () => {
     const token = 'a-token-of-16-chars';
     await using closed = await startHub([], { http: { token } });
     const open = (given: string | undefined) =>
@@ -27,7 +27,7 @@ describe('without a hub that lets it in', () => {
     assert.match((await open(token)).out, /has no servers\. Add one with "agenthub add/);
   });
 
-  test('tells what is no hub', async () => {
+  test('says that another program is not AgentHub', async () => {
     await using other = await openOther(404, '<h1>no</h1>');
     for (const args of [['list'], ['call', 'x'], ['restart', 'x']]) {
       const { code, err } = await cli([...args, '--url', `${other.url}/mcp`]);
@@ -36,7 +36,7 @@ describe('without a hub that lets it in', () => {
     }
   });
 
-  test('an address that is none is used wrongly', async () => {
+  test('with an invalid address exits with 2', async () => {
     const { code, err } = await cli(['list', '--url', 'localhost:9090']);
     assert.equal(code, 2);
     assert.match(err, /^--url: "localhost:9090" is not allowed: write the hub's address/);

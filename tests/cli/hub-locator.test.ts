@@ -41,7 +41,7 @@ describe('the hub is', () => {
     assert.deepEqual([place.url, place.token], [url, expected]);
   });
 
-  test('where the command line says, with the token of the settings', async () => {
+  test('at the address of the command line, with the token of the settings', async () => {
     await using at = await locating({ ROUTER_TOKEN: token }, 'ROUTER_PORT=9292');
     const place = await at.findHub('https://hub.example');
     assert.deepEqual([place.url, place.token], ['https://hub.example', token]);
@@ -70,7 +70,7 @@ describe('the hub that runs with the data folder', () => {
     assert.equal((await at.findHub('http://localhost:1')).url, 'http://localhost:1');
   });
 
-  test('is found no more when it has ended, also by a kill', async () => {
+  test('is no longer found when it has ended, even by a kill', async () => {
     await using at = await locating();
     await mkdir(at.dataDir, { recursive: true });
     const data = await openDataDir(at.dataDir, () => 'abcdef0123456789');
@@ -95,10 +95,10 @@ describe('the hub that runs with the data folder', () => {
   });
 });
 
-describe('a file of the folder does not decide who gets the token of the environment', () => {
+describe('a .env file does not decide where the token of the environment is sent:', () => {
   const elsewhere = 'ROUTER_HOST=192.0.2.1\nROUTER_TLS_CERT=a\nROUTER_TLS_KEY=b\n';
 
-  test('nor does it get one at another address', async () => {
+  test('an address in it, with a token in the environment, is refused', async () => {
     await using at = await locating({ ROUTER_TOKEN: token }, elsewhere);
     await assert.rejects(at.findHub(undefined), {
       code: 'HUB_USAGE',
@@ -106,7 +106,7 @@ describe('a file of the folder does not decide who gets the token of the environ
     });
   });
 
-  test('but decides who gets its own', async () => {
+  test('a token in the same file is sent to its address', async () => {
     await using at = await locating({}, `${elsewhere}ROUTER_TOKEN=${token}`);
     const place = await at.findHub(undefined);
     assert.deepEqual([place.url, place.token], ['https://192.0.2.1:9090', token]);
@@ -125,7 +125,7 @@ describe("the owner's key", () => {
     assert.equal(await at.findOwnerKey(signal), data.ownerKey);
   });
 
-  test('is not given to a hub that is not known to have it', async () => {
+  test('is not sent to a hub that is not known to have it', async () => {
     await using at = await locating();
     const { ownerAccess } = await at.findHub('http://127.0.0.1:1');
     const refused = await ownerAccess?.(signal).catch((error: unknown) => error);

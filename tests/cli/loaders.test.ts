@@ -11,7 +11,7 @@ test('a command is loaded by its name and by its aliases', async () => {
   assert.equal((await loadCommand('list'))?.name, 'list');
 });
 
-test('there is no other command', async () => {
+test('other names are unknown commands', async () => {
   for (const name of ['lst', 'toString', ''])
     assert.equal(await loadCommand(name), undefined, name);
 });

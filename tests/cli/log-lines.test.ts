@@ -27,7 +27,7 @@ test.for([
   assert.deepEqual(formatted(line), [expected]);
 });
 
-test('names and times stand before it', () => {
+test('a line begins with name and time', () => {
   const format = { nameWidth: 4, hasTimes: true };
   const front = `<dim>${at}</> <cyan>`;
   assert.deepEqual(formatted({ server: 'a', by: 'server', text: 'x' }, format), [
@@ -38,7 +38,7 @@ test('names and times stand before it', () => {
   ]);
 });
 
-test('an answer without lines has no entries', () => {
+test('a response without lines has no entries', () => {
   assert.deepEqual(entriesIn({ lines: 'none' }), []);
   assert.deepEqual(entriesIn(undefined), []);
 });

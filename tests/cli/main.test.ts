@@ -75,7 +75,7 @@ test.for([
   },
 );
 
-test('a setting that is wrong ends with exit code 2', async () => {
+test('an invalid setting exits with 2', async () => {
   await writeFile(join(scratch, 'nothing.json'), '{"servers": {}}');
   const args = ['serve', '--config', 'nothing.json'];
   const { code, stderr } = await agenthub(args, { ROUTER_HOST: '0.0.0.0' });
@@ -83,7 +83,7 @@ test('a setting that is wrong ends with exit code 2', async () => {
   assert.match(stderr, /^ROUTER_HOST: "0\.0\.0\.0" is reachable from other machines/);
 });
 
-test('check refuses settings of parts that are still to come, all at once', async () => {
+test('check reports invalid settings that it does not use itself, all at once', async () => {
   await writeFile(join(scratch, 'none.json'), '{"servers": {}}');
   const env = { CB_FAILURE_THRESHOLD: 'abc', CACHE_MAX_SIZE: '-1' };
   const { code, stdout, stderr } = await agenthub(['check', '--config', 'none.json'], env);
@@ -91,7 +91,7 @@ test('check refuses settings of parts that are still to come, all at once', asyn
   assert.match(stderr, /^CACHE_MAX_SIZE: "-1" is not allowed[^\n]+\nCB_FAILURE_THRESHOLD: "abc"/);
 });
 
-test('without a config, check reads the one that serve would, and nothing is changed in it', async () => {
+test('without a config, check reads the one that serve would, and remove changes nothing', async () => {
   const { code, stdout, stderr } = await agenthub(['check']);
   assert.equal(code, 0, stderr);
   assert.match(stdout, /^\S+\/configs\/mcp-servers\.default\.json: fine, 5 servers\n {2}memory /);
@@ -117,7 +117,7 @@ test('.env of the working folder gives variables to settings and servers', async
 
 // `/dev/full` refuses every byte, as a full disk does.
 test.runIf(process.platform === 'linux')(
-  'a command whose output finds no room on the disk fails and says so',
+  'a command whose output meets a full disk fails and says so',
   async () => {
     await using full = await open('/dev/full', 'w');
     const program = spawn(process.execPath, [main, 'token', 'create', 'cursor'], {

@@ -40,7 +40,7 @@ async function open(answer: Answering = () => ({}), server?: string) {
 
 const unreadable = { code: 'HUB_CONNECT_FAILED', message: /does not respond as an MCP hub/ };
 
-test('a session is opened, has its id in each request, and is ended', async () => {
+test('a session is opened, its id is sent with each request, and it is closed', async () => {
   const { mcp, sent } = await open(() => ({ result: { tools: [] } }), 'a b');
   await mcp.listTools();
   await mcp[Symbol.asyncDispose]();
@@ -57,7 +57,7 @@ test('a session is opened, has its id in each request, and is ended', async () =
   assert.ok(sent.every(({ path }) => path === '/mcp/a%20b'));
 });
 
-test('that the session cannot be ended is no failure', async () => {
+test('an error on closing the session is ignored', async () => {
   const scripted = createScriptedHub({
     async send({ method, body }) {
       if (method === 'DELETE') throw new Error('the hub is gone');
@@ -70,8 +70,8 @@ test('that the session cannot be ended is no failure', async () => {
   assert.equal(scripted.sent.at(-1)?.method, 'DELETE');
 });
 
-describe('tools', () => {
-  test('are those of all pages, without what is not a tool', async () => {
+describe('a list of tools', () => {
+  test('has those of all pages, and skips items that are not tools', async () => {
     const pages = [
       { tools: [{ name: 'a' }, { title: 'no name' }, 'b'], nextCursor: '' },
       { nextCursor: 'x' },
@@ -86,7 +86,7 @@ describe('tools', () => {
     assert.deepEqual(asked, [{}, { cursor: '' }, { cursor: 'x' }]);
   });
 
-  test('end after 1000 pages of a list that never ends', async () => {
+  test('ends after 1000 pages', async () => {
     let pages = 0;
     const { mcp } = await open(() => {
       pages++;
@@ -96,7 +96,7 @@ describe('tools', () => {
     assert.equal(pages, 1000);
   });
 
-  test('that the hub refuses fail with its error', async () => {
+  test('fails with the error of the hub', async () => {
     const error = {
       code: -32_602,
       message: 'no such server',
@@ -113,7 +113,7 @@ describe('tools', () => {
 });
 
 describe('a call', () => {
-  test('has the progress that comes before its answer', async () => {
+  test('reports the progress notifications before its answer', async () => {
     const progress = (params: object) => ({ method: 'notifications/progress', params });
     const { mcp, sent } = await open(({ id }) =>
       events(
@@ -139,7 +139,7 @@ describe('a call', () => {
   });
 
   test.each(['application/json', 'text/event-stream'])(
-    'has whole numbers of its %s as they were written, however large',
+    'preserves large whole numbers in its %s',
     async type => {
       const { mcp } = await open(({ id }) => {
         const text = `{"jsonrpc":"2.0","id":${String(id)},"result":{"structuredContent":{"id":9007199254740993}}}`;
@@ -151,7 +151,7 @@ describe('a call', () => {
     },
   );
 
-  test('that the server refuses has its error', async () => {
+  test('fails with the error of the server', async () => {
     const { mcp } = await open(() => ({ error: { code: -1, message: 'no' } }));
     const answer = await mcp.callTool('echo', {}, () => {});
     assert.deepEqual(answer, { error: { code: -1, message: 'no' } });
@@ -162,7 +162,7 @@ describe('a call', () => {
     ['that is not JSON', () => responseOf({ body: ['<h1>'] })],
     ['without result and error', () => ({})],
     ['with a result that is not an object', () => ({ result: 'x' })],
-  ] as const)('with a response %s is that of no hub', async ([, answer]) => {
+  ] as const)('fails with a response %s', async ([, answer]) => {
     const { mcp } = await open(answer);
     await assert.rejects(
       mcp.callTool('echo', {}, () => {}),

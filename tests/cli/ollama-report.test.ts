@@ -14,7 +14,7 @@ describe('the Ollama of a running hub', () => {
       ),
     );
 
-  test('is what /health says of it, also if the hub is not usable', async () => {
+  test('is the one in /health, also if /health responds with 503', async () => {
     const { isPulled, ...shown } = missing;
     const ollama = {
       state: 'degraded',
@@ -28,7 +28,7 @@ describe('the Ollama of a running hub', () => {
     });
   });
 
-  test('is unknown if /health does not say', async () => {
+  test('is unknown if /health does not have it', async () => {
     const unknown = { state: 'unknown', detail: '', missing: [] };
     for (const body of ['{}', 'proxy', '{"parts": {}}']) assert.deepEqual(await ask(body), unknown);
   });
@@ -60,6 +60,6 @@ test.each([
     { ...well, missing: [{ ...missing, use: 'fallback' }] },
     { summary: 'see below', problems: [], notes: [missing.message] },
   ],
-])('of %j the user reads %j', (report, expected) => {
+])('the report %j is shown as %j', (report, expected) => {
   assert.deepEqual(findingsOf(report), expected);
 });

@@ -14,7 +14,7 @@ const program = {
   version: '1.2.3',
 } as const;
 
-test('a clone that an older Node runs by a link uses the Node that it brings', () => {
+test('a clone that an older Node runs by a link uses its bundled Node', () => {
   const older = "data:text/javascript,Object.defineProperty(process,'version',{value:'v20.19.0'})";
   const bin = join(import.meta.dirname, '..', '..', 'bin', 'agenthub.mjs');
   const words = ['--import', older, bin, 'version'];
@@ -22,7 +22,7 @@ test('a clone that an older Node runs by a link uses the Node that it brings', (
 });
 
 describe('the command that puts agenthub on the PATH', () => {
-  test('links it into the first folder of the user that is there, and is not shown afterwards', async () => {
+  test('links it into the first existing folder of the user, and is not shown afterwards', async () => {
     await using home = await temporary();
     const bin = join(home.path, '.local', 'bin');
     const script = join(home.path, "a clone's", 'bin', 'agenthub.mjs');
@@ -36,7 +36,7 @@ describe('the command that puts agenthub on the PATH', () => {
     assert.equal(pathCommand(about), undefined);
   });
 
-  test('needs root where no folder of the PATH is of the user', async () => {
+  test('needs root if the user owns no folder of the PATH', async () => {
     await using home = await temporary();
     await mkdir(join(home.path, 'bin'));
     await symlink('/elsewhere', join(home.path, 'bin', 'agenthub'));
@@ -47,7 +47,7 @@ describe('the command that puts agenthub on the PATH', () => {
     assert.equal(inHome, `ln -sf /c/bin/agenthub.mjs ${join(home.path, 'bin', 'agenthub')}`);
   });
 
-  test('installs it where npx or Windows runs it', () => {
+  test('installs it if npx or Windows runs it', () => {
     const home = '/home/ada';
     const script = '/home/ada/.npm/_npx/1a/node_modules/agenthub/bin/agenthub.mjs';
     assert.equal(

@@ -79,7 +79,7 @@ describe('where tokens are required, connect', () => {
     },
   );
 
-  test('gives the file of a folder another name, so that both tokens work', async () => {
+  test('gives the file of a workspace another client name, so that both tokens work', async () => {
     await using opened = await open();
     await opened.run('connect', 'cursor');
     assert.equal((await opened.run('connect', 'cursor', '--workspace')).code, 0);
@@ -87,7 +87,7 @@ describe('where tokens are required, connect', () => {
     assert.deepEqual(names, ['cursor', 'cursor-work']);
   });
 
-  test('uses one token for all entries of a file, which lasts as long as one of them', async () => {
+  test('uses one token for all entries of a file, until the last entry is removed', async () => {
     await using opened = await open();
     await opened.run('connect', 'cursor');
     await opened.run('connect', 'cursor', '--server', 'echo', '--name', 'echo');
@@ -96,7 +96,7 @@ describe('where tokens are required, connect', () => {
     assert.deepEqual(opened.owners(await opened.textOf(files.cursor)), ['cursor']);
   });
 
-  test('replaces the token of a client whose file has none, and says so before', async () => {
+  test('replaces the token of a client whose file has none, and says so first', async () => {
     await using opened = await open();
     await opened.clients.create('cursor');
     const dry = await run(['connect', 'cursor', '--dry-run'], opened.needs);
@@ -109,7 +109,7 @@ describe('where tokens are required, connect', () => {
     assert.notEqual(opened.clients.digestOf('cursor'), before);
   });
 
-  test('of all clients says that the token of one is replaced, too', async () => {
+  test('of all clients says if the token of one is replaced', async () => {
     await using opened = await open();
     await opened.run('connect', 'cursor', '--file', join(opened.home, 'profile.json'));
     await mkdir(join(opened.home, '.cursor'));
@@ -162,7 +162,7 @@ describe('where tokens are required, import --connect', () => {
     assert.doesNotMatch(removed.err, /warning/);
   });
 
-  test('keeps the token of a client whose file has the hub already', async () => {
+  test('keeps the token of a client whose file already has the hub', async () => {
     await using opened = await openImport({ agenthub: { url: 'http://localhost:9090/mcp' } });
     const before = opened.clients.digestOf('cursor');
     const { code, out, err } = await opened.run('import', 'cursor', '--connect');
@@ -174,7 +174,7 @@ describe('where tokens are required, import --connect', () => {
   });
 });
 
-test('where containers reach the hub, a client gets its own token instead of the common one', async () => {
+test('if containers can reach the hub, a client gets its own token instead of the shared one', async () => {
   const common = 'c'.repeat(43);
   await using opened = await open({}, { callToken: () => ({ token: common, why: 'so' }) });
   assert.equal((await opened.run('connect', 'cursor')).code, 0);
@@ -183,7 +183,7 @@ test('where containers reach the hub, a client gets its own token instead of the
   assert.ok(!text.includes(common));
 });
 
-test('where calls need no token, only --token writes one', async () => {
+test('if calls need no token, only --token writes one', async () => {
   await using opened = await open({});
   await opened.run('connect', 'cursor');
   assert.deepEqual(opened.owners(await opened.textOf(files.cursor)), []);
@@ -191,7 +191,7 @@ test('where calls need no token, only --token writes one', async () => {
   assert.deepEqual(opened.owners(await opened.textOf(files.cursor)), ['cursor']);
 });
 
-test('--token makes the token in the data folder where no hub runs, and disconnect revokes it there', async () => {
+test('--token makes the token in the data folder if no hub runs, and disconnect revokes it there', async () => {
   await using machine = await openScratch();
   await using scratch = await openScratchClients();
   const config: Config = { servers: [], naming: { separator: '_', maxLength: 46 } };

@@ -85,7 +85,7 @@ esac
 }
 
 describe("the owner's key", () => {
-  test('is given for the hub that runs with the folder, at its own socket', async () => {
+  test('is sent to the hub that runs with the folder, on its own socket', async () => {
     const sockets = ['127.0.0.1:9090'];
     await using folder = await held({ url: 'http://localhost:9090', sockets });
     for (const url of ['http://localhost:9090', 'http://127.0.0.1:9090/mcp'])
@@ -95,7 +95,7 @@ describe("the owner's key", () => {
       });
   });
 
-  test('is not given for any other address, nor once the hub has ended', async () => {
+  test('is not sent to any other address, nor after the hub has ended', async () => {
     const sockets = ['127.0.0.1:9090'];
     await using folder = await held({ url: 'http://localhost:9090', sockets });
     const refused = { code: 'HUB_OWNER_ONLY', message: /needs the owner's key of the hub at/ };

@@ -25,7 +25,7 @@ test('each example with a file of its own is a recipe', () => {
   assert.deepEqual(files.toSorted(), recipeNames);
 });
 
-test('a package or an image is what to install', async () => {
+test('each local recipe names a package or an image', async () => {
   const local = recipeNames.filter(name => !name.startsWith('remote-'));
   const packages = await Promise.all(local.map(async name => (await requestOf(name)).package));
   assert.deepEqual(packages, [
@@ -60,7 +60,7 @@ test('a recipe is added with all its settings', async () => {
   assert.deepEqual(sqlite.rest['volumes'], { sqlite: '/data' });
 });
 
-test('options replace what they set, and are added to the rest', async () => {
+test('options replace settings of the recipe, and are added to lists', async () => {
   const request = await requestOf('git', {
     name: 'history',
     env: ['GIT_PAGER=cat'],

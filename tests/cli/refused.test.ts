@@ -26,7 +26,7 @@ test.for([
   [['logs', 'x'], needsKey],
   [['restart', 'x'], needsKey],
 ] as const)(
-  'the program ends at once where the hub does not let it in: %j',
+  'the program exits at once if the hub does not admit it: %j',
   async ([args, [code, message]]) => {
     const child = spawn(process.execPath, [bin, ...args, '--url', hub.url], {
       cwd: import.meta.dirname,

@@ -6,13 +6,13 @@ import { responseOf } from './scripted-hub.ts';
 const eventsOf = async (...body: readonly (string | Buffer)[]) =>
   await Array.fromAsync(readEvents(responseOf({ body })));
 
-test('what is not an object has no fields, and what is not a list has no objects', () => {
+test('a value that is not an object has no fields, and one that is not a list has no objects', () => {
   for (const value of [undefined, null, 'x', 1, ['a']]) assert.deepEqual(fieldsOf(value), {});
   for (const value of [undefined, { 0: {} }, 'x']) assert.deepEqual(objectsIn(value), []);
   assert.deepEqual(objectsIn([{ a: 1 }, null, 'x', [1]]), [{ a: 1 }]);
 });
 
-test('a body is read whole, with characters that are split between chunks', async () => {
+test('a body is read completely, with characters that are split between chunks', async () => {
   const bytes = Buffer.from('{"a": "ü🎉"}');
   const body = Array.from(bytes, byte => Buffer.from([byte]));
   assert.equal(await readWhole(responseOf({ body })), '{"a": "ü🎉"}');
@@ -50,14 +50,14 @@ describe('events', () => {
   });
 });
 
-test('a connection that breaks in the middle is told of', async () => {
+test('a connection that breaks during the response is an error', async () => {
   await assert.rejects(readWhole(responseOf({ body: ['{'], breaks: true })), {
     code: 'HUB_CONNECT_FAILED',
     message: /closed the connection in the middle of its response/,
   });
 });
 
-test('a command that is ended stays an abort', async () => {
+test('an interrupted command rejects with the abort', async () => {
   const answer = responseOf({ body: ['{'], breaks: true });
   answer.destroy(new DOMException('ended', 'AbortError'));
   await assert.rejects(readWhole(answer), { name: 'AbortError' });

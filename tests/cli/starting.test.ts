@@ -47,7 +47,7 @@ async function begin(fixtures: readonly Fixture[]) {
 const isList = ({ method }: { readonly method: string }) => method === 'tools/list';
 
 test.for([[['calendar_list_events']], [['calendar_list_events', '{}']]] as const)(
-  'a call of %j waits for the server that starts, and a terminal is told so',
+  'a call of %j waits for the server that starts, and says so on a terminal',
   async ([args]) => {
     using gate = await createGate();
     await using hub = await begin([{ name: 'calendar', env: gate.env }]);
@@ -61,7 +61,7 @@ test.for([[['calendar_list_events']], [['calendar_list_events', '{}']]] as const
   },
 );
 
-test('a tool that no server has is unknown only when all have started', async () => {
+test('a tool is reported as unknown only when all servers have started', async () => {
   using gate = await createGate();
   await using hub = await begin([{ name: 'calendar', env: gate.env }, { name: 'echo' }]);
   const called = hub.call(['calender_list_events']);
@@ -71,7 +71,7 @@ test('a tool that no server has is unknown only when all have started', async ()
   assert.deepEqual(await called, { code: 1, out: '', err: told });
 });
 
-test('of one server, no other is waited for', async () => {
+test('a call with --server waits for no other server', async () => {
   using gate = await createGate();
   await using hub = await begin([{ name: 'calendar', env: gate.env }, { name: 'echo' }]);
   const { code, err } = await hub.call(['ecoh', '--server', 'echo']);
@@ -81,7 +81,7 @@ test('of one server, no other is waited for', async () => {
   assert.equal(out, 'hello');
 });
 
-test('servers that failed are named where a tool is unknown', async () => {
+test('failed servers are named if a tool is unknown', async () => {
   await using hub = await begin([{ name: 'exit-at-once', restart: 'temporary' }, { name: 'echo' }]);
   const { code, err } = await hub.call(['calendar_list_events', '--json']);
   assert.equal(code, 1);
@@ -91,7 +91,7 @@ test('servers that failed are named where a tool is unknown', async () => {
   );
 });
 
-test('a tool of a server that has never started is told with the commands that start it', async () => {
+test('a tool of a server that was never started fails with the commands that start it', async () => {
   await using hub = await begin([
     { name: 'calendar', autoStart: false },
     { name: 'calendar_list', autoStart: false },
@@ -108,7 +108,7 @@ test('a tool of a server that has never started is told with the commands that s
   assert.equal(out, '[]');
 });
 
-test('whoever ends the call while it waits is not held', async () => {
+test('a call that is interrupted while it waits exits at once', async () => {
   using gate = await createGate();
   await using hub = await begin([{ name: 'calendar', env: gate.env }]);
   const ending = new AbortController();

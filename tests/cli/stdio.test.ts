@@ -192,7 +192,7 @@ describe('serve --stdio', () => {
     assert.doesNotMatch(hub.out(), /answers at/);
   });
 
-  test('answers a client that sends headers in kind', async () => {
+  test('answers a client that uses Content-Length headers with such headers', async () => {
     await using hub = start(serve(quietConfig));
     const body = initialize.trim();
     hub.child.stdin.write(`Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`);
@@ -202,7 +202,7 @@ describe('serve --stdio', () => {
     assert.equal(JSON.parse(answer).id, 0);
   });
 
-  test('ends in order when its client is gone: its server is gone too, what was in flight is not waited for long', async () => {
+  test('exits when its client is gone: its server ends too, and calls in flight are not waited for long', async () => {
     await using hub = start(serve());
     hub.child.stdin.write(initialize);
     let pid = 0;
@@ -254,7 +254,7 @@ describe('connect-stdio', () => {
     },
   );
 
-  test('ends with 1 and says how to start a hub where none answers', async () => {
+  test('exits with 1 and says how to start a hub if none runs', async () => {
     await using ended = start(['connect-stdio', '--url', 'http://127.0.0.1:1']);
     assert.equal(await ended.ended, 1);
     assert.equal(ended.out(), '');
@@ -264,7 +264,7 @@ describe('connect-stdio', () => {
     );
   });
 
-  test('looks for the hub of its settings, and reads no .env of the folder it is started in', async () => {
+  test('finds the hub of its settings, and does not read .env of its working folder', async () => {
     writeFileSync(join(folder, '.env'), 'LOG_LEVEL=not-a-level\n');
     await using ended = start(['connect-stdio'], environment({ ROUTER_PORT: '1' }));
     assert.equal(await ended.ended, 1);
@@ -303,7 +303,7 @@ describe('connect-stdio', () => {
     assert.match(distrusted.err(), /self-signed certificate/);
   });
 
-  test('outlives its hub: what is in flight fails at once when it is killed, and the next one is used', async () => {
+  test('survives a kill of its hub: calls in flight fail at once, and the next hub is used', async () => {
     const options = { config: { servers: { echo } }, dataDir: join(folder, 'killed') };
     const port = await freePort();
     await using first = await startProcess({ ...options, port });
@@ -330,7 +330,7 @@ describe('connect-stdio', () => {
     assert.deepEqual(called.content, [{ type: 'text', text: 'again' }]);
   });
 
-  test('ends with 0 when its client closes stdin, and when it is told to', async () => {
+  test('exits with 0 when its client closes stdin, and on a signal', async () => {
     await using hub = await startHub([]);
     const args = ['connect-stdio', '--url', hub.url];
     await using closed = start(args);

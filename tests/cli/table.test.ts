@@ -33,7 +33,7 @@ test('lines are cut at the width of the screen', () => {
   assert.ok(row.length <= 12, row);
 });
 
-test('the widest columns are cut on a narrow screen, so that the last has room', () => {
+test('the widest columns are cut on a narrow screen, so that the last one has space', () => {
   const rows = [
     ['a-server-with-a-very-long-name', 'unreachable', '0', 'it cannot be reached'],
     ['memory', 'running', '9', ''],
@@ -49,7 +49,7 @@ test('the widest columns are cut on a narrow screen, so that the last has room',
   );
 });
 
-test('columns without room are empty', () => {
+test('columns without space are empty', () => {
   const rows = [['a-long-name-of-one', 'running', 'why']];
   const [, row = ''] = tableOf(['NAME', 'STATE', 'NOTE'], rows, screenOf(16));
   assert.equal(row, 'a-long-name…  r…');

@@ -166,15 +166,15 @@ describe('colours', () => {
   });
 });
 
-describe('servers come and go', () => {
-  test('add shows its steps on a terminal, and what failed', async () => {
+describe('the commands that change servers', () => {
+  test('add shows its steps on a terminal, and the error', async () => {
     const { code, out } = await onTerminal(['add', 'http://127.0.0.1:1/mcp', '--name', 'no']);
     assert.equal(code, 1);
     assert.ok(out.includes(clearLine), 'a line that the next one replaced');
     assert.match(plain(out), /^no .*ECONNREFUSED/m);
   });
 
-  test('remove takes one out of the file', async () => {
+  test('remove deletes the entry from the file', async () => {
     const [piped, shown] = [
       await inPipe(['remove', 'spare']),
       await onTerminal(['remove', 'spare2']),
@@ -201,7 +201,7 @@ describe('logs -f', () => {
     return (await ended).code;
   }
 
-  test.concurrent('ends with Ctrl-C on a terminal, with exit code 0', async () => {
+  test.concurrent('exits with 0 on Ctrl-C on a terminal', async () => {
     const keys = "while ! grep -q list_events typescript; do sleep 0.1; done; printf '\\003'";
     const code = await whileWriting(
       `: > typescript; (${keys}) | script -qefc ${quoted(`exec ${line}`)} typescript`,
@@ -214,7 +214,7 @@ describe('logs -f', () => {
   });
 });
 
-test('a folder does not decide who gets the token of the environment', async () => {
+test('a .env file does not decide where the token of the environment is sent', async () => {
   writeFileSync(
     join(folder, '.env'),
     'ROUTER_HOST=hub.example\nROUTER_TLS_CERT=a\nROUTER_TLS_KEY=b\n',
@@ -253,7 +253,7 @@ describe('completion', () => {
     assert.equal(out, 'remove restart reload\ncalendar_list_events\ncalendar\nservers.json\n', err);
   });
 
-  test.skipIf(!isThere('zsh'))('zsh completes with what each means', async () => {
+  test.skipIf(!isThere('zsh'))('zsh completes words with their descriptions', async () => {
     const script = `
       agenthub() { ${hubOf()} "$@" }
       compdef() {}
@@ -264,7 +264,7 @@ describe('completion', () => {
     assert.match(out, /^calendar:running$/m);
   });
 
-  test.skipIf(!isThere('fish'))('fish completes with what each means', async () => {
+  test.skipIf(!isThere('fish'))('fish completes words with their descriptions', async () => {
     const script = `
       function agenthub; ${hubOf()} $argv; end
       agenthub completion fish | source
@@ -288,7 +288,7 @@ describe('a question', () => {
   });
 
   test.for(['shown', 'hidden'] as const)(
-    'that the end of the input answers (%s) is cancelled, and so is each one after it',
+    'is cancelled at the end of the input (%s), and so is each later one',
     async mode => {
       const input = terminal();
       const ask = createAsk(input, new PassThrough());

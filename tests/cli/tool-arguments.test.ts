@@ -65,7 +65,7 @@ describe('pairs', () => {
     assert.deepEqual(argumentsOf(tool, ['text="a=b"']), { text: '"a=b"' });
   });
 
-  test('make a list of a repeated key, of one, and of JSON', () => {
+  test('become a list by a repeated key, a single one, or JSON', () => {
     assert.deepEqual(argumentsOf(tool, ['text=', 'tags=a', 'tags=b']), {
       text: '',
       tags: ['a', 'b'],

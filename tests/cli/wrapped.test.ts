@@ -6,11 +6,11 @@ test.each([
   ['a pipe', undefined, Infinity],
   ['a terminal', 60, 50],
   ['a terminal that does not know its width', 0, 20],
-])('%s leaves room for a text beside ten columns', (_name, columns, room) => {
+])('%s has the expected width for a text beside ten columns', (_name, columns, room) => {
   assert.equal(roomOf(columns, 10), room);
 });
 
-test('a command that does not fit stands below its sentence, and is never wrapped', () => {
+test('a command that does not fit is on a line of its own, and is never wrapped', () => {
   const command = 'agenthub doctor --remove abc --volumes --dry-run';
   assert.deepEqual(withCommand('If it is not needed', command, 80), [
     `If it is not needed: ${command}`,
@@ -23,7 +23,7 @@ test('a command that does not fit stands below its sentence, and is never wrappe
   ]);
 });
 
-test('the lines of a text begin beside its name', () => {
+test('the lines of a text are aligned beside its name', () => {
   assert.deepEqual(
     besideNames([
       ['hub', ['one', 'two']],

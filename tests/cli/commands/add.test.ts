@@ -17,7 +17,7 @@ describe('add and remove', () => {
     assert.ok(!at.entries.has('mine'));
   });
 
-  test('options become the entry, and secrets in clear are warned of', async () => {
+  test('options become the entry, and a secret in clear text causes a warning', async () => {
     const { code, out, err } = await cli(
       'add echo@1.0.0 --name own --json --arg=--deep --arg x -e GIVEN -e API_KEY=a=b --tag work --system-package git --system-package jq --volume notes:/data --network bridge --allow network:bridge --allow variable:GIVEN'.split(
         ' ',
@@ -38,7 +38,7 @@ describe('add and remove', () => {
     assert.equal(fieldOf(removed, 'name'), 'own');
   });
 
-  test('a server that offers nothing is noted, with what it may lack', async () => {
+  test('a server that offers nothing gets a note with what it may lack', async () => {
     await using scratch = await openScratch();
     const line = ['add', 'many-tools@1.0.0', '--name', 'none', '-e', 'TOOLS=0'];
     const { code, err } = await cli(line, undefined, { openClients: async () => scratch.clients });
@@ -46,7 +46,7 @@ describe('add and remove', () => {
     assert.equal((await cli(['remove', 'none'])).code, 0);
   });
 
-  test('a word is missing that says what to install: recipes are named', async () => {
+  test('a command line without a package is refused, and names the recipes', async () => {
     const names = 'git, github, playwright, postgres, remote-oauth, remote-token, slack, sqlite';
     const nothing = await cli(['add']);
     assert.deepEqual([nothing.code, nothing.out], [2, '']);
@@ -65,7 +65,7 @@ describe('add and remove', () => {
     assert.match(both.err, /^--recipe: "git" says what to install\. Leave out "echo@1\.0\.0"/);
   });
 
-  test('a program that the server misses is offered, once, and a no keeps the error', async () => {
+  test('a program that the server lacks is offered once, and the answer no keeps the error', async () => {
     const wanting = ['add', 'wants-git@1.0.0', '--name', 'own'];
     for (const answer of ['y', 'n']) {
       const asked: string[] = [];
@@ -86,7 +86,7 @@ describe('add and remove', () => {
 
   const loosened = ['add', 'echo@1.0.0', '--name', 'own', '--network', 'bridge', '-e', 'GIVEN'];
 
-  test('each setting beyond the default sandbox is asked for, one by one', async () => {
+  test('each setting beyond the default sandbox is confirmed, one by one', async () => {
     const asked: string[] = [];
     const ask = async (question: string) => {
       asked.push(question);
@@ -100,7 +100,7 @@ describe('add and remove', () => {
     await cli(['remove', 'own']);
   });
 
-  test('a no to one of them installs nothing', async () => {
+  test('answering no to one of them installs nothing', async () => {
     const ask = async (question: string) => (question.includes('network') ? 'y' : '');
     const { code, err } = await cli(loosened, undefined, { ask });
     assert.equal(code, 1);
@@ -108,7 +108,7 @@ describe('add and remove', () => {
     assert.equal(at.entries.size, 0);
   });
 
-  test('--allow agrees to one, and the others are asked for', async () => {
+  test('--allow confirms one setting, and the others are asked for', async () => {
     const asked: string[] = [];
     const ask = async (question: string) => {
       asked.push(question);
@@ -120,7 +120,7 @@ describe('add and remove', () => {
     await cli(['remove', 'own']);
   });
 
-  test('where nobody can be asked, the flags that agree are named', async () => {
+  test('without a terminal the message names the flags that confirm', async () => {
     const { code, err } = await cli(loosened);
     assert.equal(code, 2);
     assert.match(err, /add --allow network:bridge --allow variable:GIVEN$/);
@@ -133,7 +133,7 @@ describe('add and remove', () => {
     assert.equal(at.entries.size, 0);
   });
 
-  test('what the installer wrote is shown where it fails', async () => {
+  test('the output of the installer is shown when it fails', async () => {
     const { code, out, err } = await cli(['add', 'wants-a-key@1.0.0']);
     assert.deepEqual({ code, out }, { code: 1, out: '' });
     assert.match(err, /agenthub secret set EXAMPLE_API_KEY/);
@@ -216,7 +216,7 @@ describe('what a server needs', () => {
   const entryOf = (more: object) =>
     JSON.stringify({ package: 'echo@1.0.0', args: ['/notes'], ...more });
 
-  test('is asked for: folders to mount, and the network', async () => {
+  test('are asked for', async () => {
     const read = await added(['--arg', 'NOTES', ...key], ['', '', 'n']);
     assert.equal(read.code, 0, read.err);
     assert.match(read.err, /^Its container does not have \/notes\.$/m);
@@ -231,7 +231,7 @@ describe('what a server needs', () => {
     );
   });
 
-  test('is told for a server that is known to need it, also without arguments', async () => {
+  test('are named for a known server, also without arguments', async () => {
     await using scratch = await openScratch();
     const noted = async (name: string, ...more: readonly string[]) => {
       const needs = { openClients: async () => scratch.clients };
@@ -249,14 +249,14 @@ describe('what a server needs', () => {
     );
   });
 
-  test('is as writable as the answer says, without a second question', async () => {
+  test('are writable if the answer says so, without a second question', async () => {
     const { entry, asked } = await added(['--arg', 'NOTES'], ['w']);
     assert.deepEqual([entry, asked.length], [entryOf({ mounts: ['/notes:/notes:rw'] }), 1]);
     const none = await added(['--arg', 'NOTES'], ['n']);
     assert.equal(none.entry, entryOf({}));
   });
 
-  test('is given by --allow needed, and named where nobody can be asked', async () => {
+  test('are granted by --allow needed, and named without a terminal', async () => {
     const given = await added(['--arg', 'NOTES', ...key, '--allow', 'needed']);
     assert.equal(
       given.entry,
@@ -315,7 +315,7 @@ describe('what a server needs', () => {
       }
     });
 
-    test('is not stored over a secret with another value, nor at an unknown place', async () => {
+    test('is not stored in place of a secret with another value, nor for an unknown place', async () => {
       const taken = await withKey(['-e', 'TAKEN_API_KEY=b', '--keys', 'secrets']);
       assert.equal(taken.code, 1);
       assert.match(

@@ -67,7 +67,7 @@ async function openHub(called: readonly string[], live: number, isBroken = false
   };
 }
 
-test('a conversation goes on where the stream of its tools breaks', async () => {
+test('a conversation continues when the stream of its tools breaks', async () => {
   await using hub = await openHub(['first', 'second'], 1, true);
   const typed = ['hello', ''];
   const { code, out, err } = await run(
@@ -101,7 +101,7 @@ test.each([
   );
 });
 
-test('a conversation ends with the input', async () => {
+test('a conversation ends at the end of the input', async () => {
   await using hub = await openHub([], 0);
   const ask = async () => {
     throw new HubError('HUB_CALL_CANCELLED', 'the input ended');

@@ -29,7 +29,7 @@ async function open() {
   return { cli, call, [Symbol.asyncDispose]: () => hub[Symbol.asyncDispose]() };
 }
 
-test('approve lets a waiting call through once, and approvals lists it', async () => {
+test('approve admits a waiting call once, and approvals lists it', async () => {
   await using scene = await open();
   assert.equal((await scene.cli('approvals')).out, 'No call waits for a person.');
   const { id } = await scene.call('a\u001b[2Jb');
@@ -42,7 +42,7 @@ test('approve lets a waiting call through once, and approvals lists it', async (
   assert.equal((await scene.call('a\u001b[2Jb')).code, 'HUB_APPROVAL_NEEDED');
 });
 
-test('deny refuses it, and approve --always is for good until it is removed', async () => {
+test('deny refuses a call, and approve --always is valid until it is removed', async () => {
   await using scene = await open();
   const first = await scene.call('a');
   assert.match(
@@ -67,7 +67,7 @@ test.each([
   [['approvals', 'remove', 'x'], 1, /no standing approval "x" exists/],
   [['approvals', 'remove'], 2, /write "agenthub approvals"/],
   [['approve'], 2, /id/],
-])('%j fails and says why', async (args, code, message) => {
+])('%j fails with a reason', async (args, code, message) => {
   await using scene = await open();
   const failed = await scene.cli(...args);
   assert.equal(failed.code, code);

@@ -115,7 +115,7 @@ describe('audit without a running hub', () => {
     );
   });
 
-  test('verify says whether lines were changed, and exits with 1 then', async () => {
+  test('verify says whether lines were changed, and exits with 1 if so', async () => {
     await using hub = await stoppedHub();
     const whole = await hub.cli('verify');
     assert.equal(whole.code, 0);

@@ -9,7 +9,7 @@ const { cli } = at;
 describe('call', () => {
   const create = 'calendar_create_event';
 
-  test('pairs are of the types that the tool has for them', async () => {
+  test("pairs get the types of the tool's schema", async () => {
     const pairs = [
       'title=12',
       'attendees=3',
@@ -53,7 +53,7 @@ describe('call', () => {
     assert.deepEqual(jsonOf(out), { content: [{ type: 'text', text: 'hello' }] });
   });
 
-  test('a tool that fails exits with 1, and what it says is on stderr', async () => {
+  test('a tool that fails exits with 1, and its text is on stderr', async () => {
     const args = ['call', 'calendar_cancel_event', 'title=a'];
     assert.deepEqual(await cli(args), { code: 1, out: '', err: 'there is no event a' });
     const { code, out } = await cli([...args, '--json']);
@@ -101,7 +101,7 @@ describe('call', () => {
       1,
       /no server is called "calender".* Did you mean "calendar"\?$/,
     ],
-  ] as const)('%j exits with %i and says what to write', async ([args, expected, message]) => {
+  ] as const)('%j exits with %i and a hint', async ([args, expected, message]) => {
     const { code, out, err } = await cli(['call', ...args]);
     assert.deepEqual({ code, out }, { code: expected, out: '' });
     assert.match(err, message);
@@ -113,14 +113,14 @@ describe('call', () => {
     assert.equal(fieldOf(fieldOf(jsonOf(out), 'error'), 'code'), 'HUB_NAME_UNKNOWN');
   });
 
-  test('what a tool says steers no terminal, and reaches a pipe as it is', async () => {
+  test('control characters of a tool are removed on a terminal, and kept in a pipe', async () => {
     const evil = '\u001b[2Jgone\u0007\u009b31m';
     const args = ['call', 'echo_echo', JSON.stringify({ text: `a\tb\n${evil}` })];
     assert.equal((await cli(args)).out, `a\tb\n${evil}`);
     assert.equal((await cli(args, { columns: 80 })).out, 'a\tb\ngone');
   });
 
-  test('progress is shown on a terminal, and in no pipe', async () => {
+  test('progress is shown on a terminal, but not in a pipe', async () => {
     const args = ['call', 'echo_progress', 'steps=2'];
     const { out, err } = await cli(args, { columns: 80 });
     assert.equal(out, '2 steps');
@@ -129,7 +129,7 @@ describe('call', () => {
     assert.deepEqual(await cli(args), { code: 0, out: '2 steps', err: '' });
   });
 
-  test('one that is ended by hand is cancelled, with its session', async () => {
+  test('a call that the user interrupts is cancelled, and its session is closed', async () => {
     const ending = new AbortController();
     const called = cli(['call', 'echo_slow', 'ms=60000'], { signal: ending.signal });
     await until(() => at.hub.server('echo').running?.upstream.inFlight() === 1);

@@ -22,7 +22,7 @@ const check = async (args: readonly string[], needs: FlatNeeds = {}) =>
     ...needs,
   });
 
-test('tells what the config says, a line for each server', async () => {
+test('prints the servers of the config, one per line', async () => {
   const { code, out, err } = await check([]);
   assert.deepEqual({ code, err }, { code: 0, err: '' });
   const [first, ...lines] = out.split('\n');
@@ -35,7 +35,7 @@ test('tells what the config says, a line for each server', async () => {
   assert.match(lines[4] ?? '', /^ {2}ollama +agenthub:ollama-mcp, a server of the hub +starts at/);
 });
 
-test('tells what to think about on stderr, a line each, and is content', async () => {
+test('prints warnings on stderr, one per line, and exits with 0', async () => {
   const config = await load(shipped);
   const servers = config.servers.map(server =>
     server.launch.kind === 'local'
@@ -71,13 +71,13 @@ test.skipIf(process.platform !== 'linux')(
   },
 );
 
-test('exits with 2 and the message alone where the file is wrong', async () => {
+test('exits with 2 and only the message if the file is invalid', async () => {
   const { code, out, err } = await check(['--config', '/absent/servers.json']);
   assert.deepEqual({ code, out }, { code: 2, out: '' });
   assert.match(err, /^\/absent\/servers\.json: there is no such file\. [^\n]*$/);
 });
 
-test('names what a server runs, without what may be secret', async () => {
+test('shows what a server runs, without values that may be secret', async () => {
   const local = configOf({ name: 'own', command: '/bin/own', args: ['--token=s3cret'] });
   assert.ok(local.launch.kind === 'local');
   const image = { ...local.launch, image: 'any:1', command: undefined, runtime: 'auto' } as const;
@@ -108,7 +108,7 @@ test('names what a server runs, without what may be secret', async () => {
   });
 });
 
-test('with --live tells which models Ollama does not have, and exits with 1 if one is needed', async () => {
+test('with --live names the models that Ollama lacks, and exits with 1 if one is required', async () => {
   const embedder = { model: 'e:1', use: 'embedding', message: 'The embedder is missing' };
   const fallback = { model: 'f:1', use: 'fallback', message: 'The fallback is missing' };
   const findHub = async () => ({ url: 'http://127.0.0.1:1', token: undefined });

@@ -42,14 +42,14 @@ describe('__complete', () => {
     assert.deepEqual(await complete(...words), expected);
   });
 
-  test('offers no word that would mean something to a shell', async () => {
+  test('offers no word with characters that a shell would interpret', async () => {
     const names = ['good', '$(touch x)', 'a;b', '`a`'].map(name => ({ name, state: 'a\tb\nc' }));
     await using other = await openOther(200, JSON.stringify({ servers: names }));
     const { out } = await cli(['__complete', '--', 'restart', '--url', other.url, '']);
     assert.equal(out, 'good\ta b c');
   });
 
-  test('is silent where the settings are wrong', async () => {
+  test('prints nothing if the settings are invalid', async () => {
     const findBroken = async () => {
       throw new TypeError('settings');
     };

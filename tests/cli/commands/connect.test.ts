@@ -59,7 +59,7 @@ describe('connect', () => {
     assert.deepEqual(await scratch.files(), {});
   });
 
-  test('in a pipe shows the difference and writes nothing without --yes', async () => {
+  test('in a pipe shows the difference, and writes only with --yes', async () => {
     await using scratch = await openScratch();
     await scratch.put('.claude.json', text);
     const { code, out, err } = await run(['connect', 'claude-code'], needsOf(scratch));
@@ -78,7 +78,7 @@ describe('connect', () => {
     ['Yes', true],
     ['n', false],
     ['', false],
-  ] as const)('on a terminal asks, and takes %j for %j', async ([answer, isWritten]) => {
+  ] as const)('on a terminal asks, and answer %j writes: %j', async ([answer, isWritten]) => {
     await using scratch = await openScratch();
     await scratch.put('.claude.json', text);
     const asked: string[] = [];
@@ -100,7 +100,7 @@ describe('connect', () => {
     );
   });
 
-  test('shows no values but those of the hub, and never the token', async () => {
+  test("shows values of the hub's entry only, and never the token", async () => {
     await using scratch = await openScratch();
     const planted = needsOf(scratch, { findHub: async () => ({ url: hub.url, token }) });
     for (const [client, file] of [
@@ -129,7 +129,7 @@ describe('connect', () => {
     }
   });
 
-  test('writes the token that a hub has made for calls, and shows it nowhere', async () => {
+  test('writes the token that the hub made for calls, and shows it nowhere', async () => {
     const made = 'made-'.padEnd(43, 'x');
     const asked: (string | undefined)[] = [];
     await using answering = await startAnswering(request => {
@@ -218,7 +218,7 @@ describe('connect', () => {
     });
   });
 
-  test('without a client shows the files of all, and which have the hub', async () => {
+  test('without a client lists the files of all clients, and which have the hub', async () => {
     await using scratch = await openScratch();
     await scratch.put('.cursor/mcp.json', '{');
     await scratch.put('.codex/config.toml', '');
@@ -245,7 +245,7 @@ describe('connect', () => {
       /ROUTER_PORT: the hub chooses a free port/,
     ],
     [['import', '--all', 'cursor'], /--all: cannot be combined with client names/],
-  ] as const)('%j is used wrongly', async ([args, told]) => {
+  ] as const)('%j is refused as incorrect usage', async ([args, told]) => {
     await using scratch = await openScratch();
     const { code, err } = await run(args, needsOf(scratch));
     assert.equal(code, 2);
@@ -253,7 +253,7 @@ describe('connect', () => {
     assert.deepEqual(await scratch.files(), {});
   });
 
-  test('what cannot be written is told with what to do, and is as it was', async () => {
+  test('leaves a file that it cannot write unchanged, and names it', async () => {
     await using scratch = await openScratch();
     await scratch.put('.cursor', 'a file where the folder should be');
     const before = await scratch.files();
@@ -265,7 +265,7 @@ describe('connect', () => {
 });
 
 describe('connect --all', () => {
-  test('connects the clients that this machine has, after one question', async () => {
+  test('connects the clients that are installed on this machine, after one question', async () => {
     await using scratch = await openScratch();
     await scratch.put('.cursor/mcp.json', text);
     await scratch.put('.codex/auth.json', '{}');
@@ -311,7 +311,7 @@ describe('connect --all', () => {
     assert.match(err, message);
   });
 
-  test('says so where there is no client', async () => {
+  test('says so if no client is installed', async () => {
     await using scratch = await openScratch();
     const { code, out } = await run(['connect', '--all', '--yes'], needsOf(scratch));
     assert.deepEqual([code, out], [0, 'No client was found on this machine.']);
@@ -319,7 +319,7 @@ describe('connect --all', () => {
 });
 
 describe('import', () => {
-  test('without clients shows what there is, and writes nothing', async () => {
+  test('without clients lists the servers it finds, and writes nothing', async () => {
     await using scratch = await openScratch();
     await scratch.put('.claude.json', text);
     await scratch.put('hub.json', '{"servers": {}}');
@@ -333,7 +333,7 @@ describe('import', () => {
     assert.deepEqual(await scratch.files(), before);
   });
 
-  test('without servers says so', async () => {
+  test('says so if it finds no servers', async () => {
     await using scratch = await openScratch();
     await scratch.put('.claude.json', '{"mcpServers": {}}');
     await scratch.put('hub.json', '{"servers": {}}');
@@ -394,7 +394,7 @@ describe('import', () => {
     assert.match(await readFile(config, 'utf8'), /@a\/one@1\.0\.0/);
   });
 
-  test('goes on where one file cannot be understood, and exits with 1', async () => {
+  test('continues past a file that it cannot parse, and exits with 1', async () => {
     await using scratch = await openScratch();
     await scratch.put('.cursor/mcp.json', '{');
     await scratch.put('.claude.json', text.replace(key, 'x').replace('KEY', 'PLAIN'));
@@ -455,14 +455,14 @@ describe('the program itself', () => {
     // Ctrl-D (end of the input), and Ctrl-C.
     ['\u0004', 0],
     ['\u0003', 1],
-  ] as const)('writes nothing where %j is typed', async ([typed, expected]) => {
+  ] as const)('writes nothing if the answer is %j', async ([typed, expected]) => {
     await using scratch = await openScratch();
     const { code, out } = await agenthub(scratch, ['connect', 'codex'], typed);
     assert.equal(code, expected, out);
     assert.deepEqual(await scratch.files(), {});
   });
 
-  test('imports with the keys in .env of the folder where the hub runs', async () => {
+  test('imports keys into the .env of the folder where the hub runs', async () => {
     await using scratch = await openScratch();
     await scratch.put('.cursor/mcp.json', text);
     await mkdir(join(scratch.machine.folder, 'configs'));

@@ -47,7 +47,7 @@ describeWithEngine('doctor', () => {
     );
   };
 
-  test('shows what other hubs have, and removes it when it is told to', async () => {
+  test('shows objects of other hubs, and removes them with --remove', async () => {
     await using other = createHub();
     const server = { ...script('process.stdin.resume()'), network: 'bridge' } as const;
     await other.launch(other.spec('left', server));
@@ -92,7 +92,7 @@ describeWithEngine('doctor', () => {
     assert.equal((await third.leftovers()).length, 2, 'others are left alone');
   });
 
-  test('shows the volumes of other hubs, and removes them only where it is told to', async () => {
+  test('shows volumes of other hubs, and removes them only with --volumes', async () => {
     await using other = createHub();
     const server = { ...script('process.stdin.resume()'), volumes: [{ name: 'v', target: '/v' }] };
     await other.launch(other.spec('left', server));
@@ -115,13 +115,13 @@ describeWithEngine('doctor', () => {
     assert.match(alone.stderr, /--volumes: needs --remove/);
   });
 
-  test('names those that there are when it is told another', async () => {
+  test('names the hubs on the engine if --remove names an unknown one', async () => {
     const { code, stderr } = await doctor('--remove', 'nobody');
     assert.equal(code, 1);
     assert.match(stderr, /--remove: no hub "nobody" has objects on this engine/);
   });
 
-  test('says what is wrong, and exits with 1', async () => {
+  test('prints problems, and exits with 1', async () => {
     await writeFile(join(folder, 'broken.json'), '{"servers": 1}');
     const wrong = await promisify(execFile)(process.execPath, [bin, 'doctor'], {
       cwd: folder,
@@ -139,7 +139,7 @@ describeWithEngine('doctor', () => {
   });
 });
 
-test('names of tools that a server lacks are noted, and are no problem', async () => {
+test('unknown tool names in the filters of a server are notes, not problems', async () => {
   await using hub = await startHub([
     {
       name: 'echo',
@@ -161,7 +161,7 @@ test('names of tools that a server lacks are noted, and are no problem', async (
   assert.doesNotMatch(err, /calendar/);
 });
 
-test('a hub that runs its servers without a sandbox is noted, with what it says about that', async () => {
+test('a hub that runs its servers without a sandbox gets a note with its warning', async () => {
   const detail = 'Docker Engine 28 was not there when the hub started: servers are not isolated';
   const server = createServer((request, response) => {
     const parts = { engine: { state: 'up', backend: 'process', detail }, ollama: { state: 'off' } };
@@ -251,7 +251,7 @@ test('a volume that the config uses is not removed with the hub that made it', a
   assert.match(err, /^note: the volume agenthub-memory-data is kept, because a server in the /);
 });
 
-test('a hub to be removed that has nothing on the engine is an unknown name', async () => {
+test('--remove of a hub without objects on the engine fails as an unknown name', async () => {
   const { code, err, out } = await run(['doctor', '--remove', 'nobody', '--json'], {
     examine: async () => installationOf({ state: 'off', detail: '', missing: [] }),
   });
@@ -276,7 +276,7 @@ describe('the models of the rules', () => {
       installationOf({ state: 'up', detail: 'Ollama 0.24.0', missing: [missing] }),
   };
 
-  test('are asked for at Ollama itself where no hub runs', async () => {
+  test('are looked up in Ollama itself if no hub runs', async () => {
     const findHub = async () => ({ url: 'http://127.0.0.1:1', token: undefined });
     const { code, out, err } = await run(['doctor'], { ...needs, findHub });
     assert.equal(code, 1);
@@ -297,7 +297,7 @@ describe('the models of the rules', () => {
       assert.ok(line.length <= 60 || line.includes('ln -sf'), line);
   });
 
-  test('are as a running hub knows them, which may be pulling them', async () => {
+  test('are reported as the running hub knows them, including one that it is pulling', async () => {
     const { isPulled: _, ...shown } = { ...missing, message: 'It is being pulled: 48 %' };
     const ollama = { state: 'degraded', missing_models: [{ ...shown, is_pulled: true }] };
     const server = createServer((request, response) => {

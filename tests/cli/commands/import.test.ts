@@ -93,7 +93,7 @@ describe('the file of a project', () => {
     assert.equal(await readFile(scratch.config, 'utf8'), '{"servers": {}}');
   });
 
-  test('gets nothing beyond the default sandbox by --yes, and each setting is shown', async () => {
+  test('gets only the default sandbox by --yes, and each further setting is shown', async () => {
     await using scratch = await openProject();
     const { code, out } = await agenthub(scratch, ['import', './.mcp.json', '--yes', '--no-trial']);
     assert.equal(code, 0, out);
@@ -112,7 +112,7 @@ describe('the file of a project', () => {
     assert.doesNotMatch(out, /planted/);
   });
 
-  test('never gets the home folder to write to, whatever is allowed', async () => {
+  test('never gets write access to the home folder, whatever is allowed', async () => {
     await using scratch = await openProject();
     const text = await readFile(scratch.project, 'utf8');
     await writeFile(scratch.project, text.replace('/notes:/host', ':/host'));
@@ -121,7 +121,7 @@ describe('the file of a project', () => {
     assert.equal(await readFile(scratch.config, 'utf8'), '{"servers": {}}');
   });
 
-  test('gets by --yes what --allow names, for one server or for all', async () => {
+  test('gets the settings that --allow names by --yes, for one server or for all', async () => {
     await using scratch = await openProject();
     const unknown = ['import', './.mcp.json', '--yes', '--allow', 'network:host'];
     const refused = await agenthub(scratch, unknown);
@@ -149,7 +149,7 @@ describe('the file of a project', () => {
     });
   });
 
-  test('is asked about setting by setting at a terminal, before anything is written', async () => {
+  test('is confirmed setting by setting at a terminal, before anything is written', async () => {
     await using scratch = await openProject();
     const { code, out, asked } = await agenthub(scratch, ['import', './.mcp.json', '--no-trial'], {
       answers: [
@@ -173,7 +173,7 @@ describe('the file of a project', () => {
   });
 });
 
-test('headers and addresses with variables are asked for, and a server that cannot be without is not added', async () => {
+test('headers and addresses with variables are asked for, and a server that requires them is not added without', async () => {
   await using scratch = await openProject();
   await scratch.put(
     'work/.mcp.json',
@@ -235,7 +235,7 @@ const inHub = (hub: HubProcess) => ({
   },
 });
 
-test('a server leaves the file of its client once it runs in the hub, and --undo restores every byte', async () => {
+test('a server is removed from the file of its client once it runs in the hub, and --undo restores every byte', async () => {
   await using scratch = await openScratch();
   await using remote = await listening();
   await using hub = await startHub({ config: { servers: {} } });
@@ -290,7 +290,7 @@ test('a server leaves the file of its client once it runs in the hub, and --undo
   assert.match(again.out, /there is no import that can be undone/);
 });
 
-test('an undo without an import fails, and is no wrong usage', async () => {
+test('--undo without an import fails, but not as incorrect usage', async () => {
   await using scratch = await openScratch();
   const { code, out } = await agenthub(scratch, ['import', '--undo', '--json']);
   assert.equal(code, 1);
@@ -299,7 +299,7 @@ test('an undo without an import fails, and is no wrong usage', async () => {
 });
 
 describe('keys in the files of clients', () => {
-  test('become secrets of the hub, which has what Enter allows, and leave no .env', async () => {
+  test('become secrets of the hub, with the grants that Enter confirms, and are not in .env', async () => {
     await using scratch = await openProject();
     const key = 'sk-planted-0123456789abcdef0123';
     const one = { command: 'npx', args: ['-y', 'one@1.0.0'], env: { ONE_KEY: key } };

@@ -23,7 +23,7 @@ const serversIn = async (path: string) =>
 const destructive = { annotations: { destructiveHint: true }, action: 'confirm' };
 
 describe('init', () => {
-  test('writes a config that the hub takes, in a folder that it makes', async () => {
+  test('writes a valid config, and creates its folder', async () => {
     const { code, out, err } = await cli('init');
     assert.deepEqual({ code, err }, { code: 0, err: '' });
     assert.equal(out, `wrote ${file}\nStart the hub with: agenthub serve`);
@@ -32,7 +32,7 @@ describe('init', () => {
   });
 
   test.for(['configs/a.json', 'configs/a.yaml'])(
-    'what is commented out of %s is right too',
+    'the commented examples of %s are valid too',
     async name => {
       const path = join(folder, name);
       assert.deepEqual(JSON.parse((await cli('init', '--config', path, '--json')).out), {
@@ -49,12 +49,12 @@ describe('init', () => {
     },
   );
 
-  test('begins with the package that the hub ships', async () => {
+  test('writes the package of the shipped config', async () => {
     await cli('init');
     assert.ok(readFileSync(file, 'utf8').includes(shipped.servers.memory.package));
   });
 
-  test('leaves a file alone that is there', async () => {
+  test('does not overwrite an existing file', async () => {
     await cli('init');
     writeFileSync(file, 'mine');
     const { code, out, err } = await cli('init');
@@ -78,7 +78,7 @@ describe('init', () => {
     assert.equal(out, `wrote ${path}\nStart the hub with: agenthub serve --config ${path}`);
   });
 
-  test('tells why a file cannot be written', async () => {
+  test('says why a file cannot be written', async () => {
     const { code, err } = await cli('init', '--config', '/dev/null/hub.json');
     assert.equal(code, 1);
     assert.match(err, /^\/dev\/null\/hub\.json cannot be written/);

@@ -14,7 +14,7 @@ afterAll(async () => await scene?.[Symbol.asyncDispose]());
 const cli = async (args: readonly string[], needs: FlatNeeds = {}) =>
   await run(args, { findHub: async () => scene.hub.place, ...needs });
 
-test('search prints a table, and says what it does with an unreachable registry', async () => {
+test('search prints a table, and a note if the registry is unreachable', async () => {
   const { out, err } = await cli(['search', 'postgres']);
   assert.match(out, /^NAME +VERSION +KIND +PUBLISHER +DESCRIPTION\n/);
   assert.match(
@@ -37,7 +37,7 @@ test('search prints a table, and says what it does with an unreachable registry'
   assert.match(offline.err, /^warning: this is \d+s old: .* was not reached: it answers 500$/m);
 });
 
-test('--dry-run shows each option, what it asks for, and why one is refused', async () => {
+test('--dry-run shows each option, its values, and why an option is refused', async () => {
   const { out } = await cli(['install', postgres, '--dry-run']);
   const lines = out.split('\n');
   for (const line of [
@@ -55,7 +55,7 @@ test('--dry-run shows each option, what it asks for, and why one is refused', as
   );
 });
 
-test('asks for what is required, and hides what is secret', async () => {
+test('asks for required values, and hides secret ones', async () => {
   const questions: [string, string | undefined][] = [];
   const ask: NonNullable<FlatNeeds['ask']> = async (question, _signal, kind) => {
     questions.push([question.split(' ')[0] ?? '', kind]);
@@ -88,7 +88,7 @@ test.each([
   assert.match(done.err, message);
 });
 
-test('a catalog that is off says so', async () => {
+test('a catalog that is off is reported as off', async () => {
   isOn = false;
   const { code, err } = await cli(['search', 'postgres']);
   isOn = true;
@@ -96,7 +96,7 @@ test('a catalog that is off says so', async () => {
   assert.match(err, /the catalog is off/);
 });
 
-test('an option that is at fault is named, and not a place in the config file', async () => {
+test('an invalid option is reported by its flag, not by a path in the config file', async () => {
   const values = ['--set', 'database=app', '--set', 'DATABASE_PASSWORD=x'];
   const { code, err } = await cli(['install', postgres, ...values, '--mount', 'foo']);
   assert.equal(code, 2);

@@ -66,7 +66,7 @@ test('jobs --json is what the API answers', async () => {
   );
 });
 
-test('jobs cancel takes the beginning of an id, and says what became of the job', async () => {
+test('jobs cancel accepts the beginning of an id, and prints the outcome of the job', async () => {
   await using scene = await openScene();
   const beginning = scene.running.id.slice(0, 8);
   assert.deepEqual(await scene.cli(['jobs', 'cancel', beginning]), {
@@ -99,7 +99,7 @@ test('jobs follow prints each step, and exits with the outcome of the job', asyn
   );
 });
 
-test('jobs follow of a failed job says why', async () => {
+test('jobs follow of a failed job prints the reason', async () => {
   await using scene = await openScene();
   const { code, out, err } = await scene.cli(['jobs', 'follow', scene.failed.id]);
   assert.equal(code, 1);
@@ -122,7 +122,7 @@ test.for([
   assert.match(err, message);
 });
 
-test('an id of which more is needed names no job', async () => {
+test('an ambiguous beginning of an id is refused', async () => {
   await using hub = await openOther(200, '{"jobs": [{"id": "ab1"}, {"id": "ab2"}]}');
   const { code, err } = await run(['jobs', 'cancel', 'ab'], {
     findHub: async () => ({ url: hub.url, token: undefined }),
@@ -131,7 +131,7 @@ test('an id of which more is needed names no job', async () => {
   assert.match(err, /2 jobs have an id that begins with "ab"\. Write more of it/);
 });
 
-test('a hub without jobs says so', async () => {
+test('a hub without jobs prints a message', async () => {
   await using hub = await startHub([]);
   const { out } = await run(['jobs'], { findHub: async () => hub.place });
   assert.equal(out, `The hub at ${hub.url} keeps no jobs.`);

@@ -36,7 +36,7 @@ describe('list', () => {
     assert.ok(isObject(fieldOf(tools[0], 'inputSchema')));
   });
 
-  test('--tokens adds what the tools of each server cost, and with --tools what each costs', async () => {
+  test('--tokens adds the tokens of the tools of each server, and with --tools those of each tool', async () => {
     const { out } = await cli(['list', '--tokens']);
     const [head = '', echo = '', calendar = '', all = ''] = out.split('\n');
     assert.match(head, /^NAME +STATE +TOOLS +TOKENS +RESTARTS +UPTIME +NOTE$/);
@@ -71,7 +71,7 @@ describe('list', () => {
     assert.equal((await cli(['list'])).err, '');
   });
 
-  test('a line is no longer than the terminal is wide', async () => {
+  test('no line is longer than the terminal is wide', async () => {
     const { out } = await cli(['list', '--tools'], { columns: 40 });
     assert.ok(out.includes('…'));
     for (const line of stripVTControlCharacters(out).split('\n')) assert.ok(line.length <= 40);

@@ -43,7 +43,7 @@ describe('logs', () => {
     assert.match(out, /^\d{4}-\S+Z calendar \| cancel_event: \{"title":"mine"\}$/);
   });
 
-  test('--previous shows the run before, with its end', async () => {
+  test('--previous shows the previous run, with its exit', async () => {
     await cancel('before');
     await restart(scene.hub, 'calendar');
     const { out, err } = await cli(['logs', 'calendar']);
@@ -55,7 +55,7 @@ describe('logs', () => {
     assert.deepEqual([none.out, none.err], ['', 'there is no earlier run of echo']);
   });
 
-  test("are the hub's own with --hub, or with its name where no server has it", async () => {
+  test('are those of the hub with --hub, or with "hub" if no server is called so', async () => {
     const calls = [
       ['logs', '--hub'],
       ['logs', 'hub'],
@@ -69,7 +69,7 @@ describe('logs', () => {
     assert.match(both.out, /^calendar \| # ended/);
   });
 
-  test('-f goes on until it is told to end, and that is no failure', async () => {
+  test('-f continues until it is interrupted, and exits with 0', async () => {
     await cancel('early');
     const ending = new AbortController();
     let calls = 0;
@@ -84,7 +84,7 @@ describe('logs', () => {
     assert.equal(out, `${lineOf('early')}\n${lineOf('later')}`);
   });
 
-  test('-f goes on over a restart of the server, and says so', async () => {
+  test('-f continues over a restart of the server, and says so', async () => {
     const ending = new AbortController();
     let calls = 0;
     const { out } = await cli(['logs', 'calendar', '-f', '-n', '1'], {
@@ -97,7 +97,7 @@ describe('logs', () => {
     assert.match(out, /\n# ended.*\n# starting\ncancel_event: \{"title":"again"\}$/);
   });
 
-  test('-f ends when nobody reads it any more', async () => {
+  test('-f ends when its output is closed', async () => {
     await cancel('unread');
     const { code } = await cli(['logs', 'calendar', '-f'], {
       signal: new AbortController().signal,
@@ -117,7 +117,7 @@ describe('logs', () => {
   });
 });
 
-test('-f waits for a hub that has stopped, and goes on with the next one', async () => {
+test('-f waits for a hub that has stopped, and continues with the next one', async () => {
   const fixtures = [{ name: 'calendar' }];
   let hub = await startHub(fixtures);
   const ending = new AbortController();
@@ -144,7 +144,7 @@ test('-f waits for a hub that has stopped, and goes on with the next one', async
   await hub[Symbol.asyncDispose]();
 });
 
-test('a server that is called hub is shown by that name', async () => {
+test('"hub" shows the lines of a server of that name', async () => {
   await using hub = await startHub([{ name: 'hub', file: 'calendar.mjs' }]);
   const findHub = async () => hub.place;
   await run(['call', 'hub_cancel_event', 'title=x'], { findHub });
@@ -191,7 +191,7 @@ describe('without a hub', () => {
       assert.deepEqual(lines, ['after']);
     }));
 
-  test('of an unknown server, and of a hub at an address, are refused', () =>
+  test('of an unknown server, or of a hub at an address, are refused', () =>
     stopped(async logs => {
       const unknown = await logs('../hub');
       assert.equal(unknown.code, 1);
@@ -203,7 +203,7 @@ describe('without a hub', () => {
         assert.match((await logs(...args)).err, /no hub answers/);
     }));
 
-  test('that nobody wrote say where they were looked for', async () => {
+  test('that do not exist fail with the folder where they were looked for', async () => {
     const findHub = async () => ({ url: await closedPort(), token: undefined });
     const { code, err } = await run(['logs'], {
       findHub,

@@ -12,7 +12,7 @@ afterAll(() => hub?.[Symbol.asyncDispose]());
 const link = /^http:\/\/127\.0\.0\.1:\d+\/dashboard\/login\?code=[\w-]{43}$/;
 
 describe('open', () => {
-  test('leads the browser to the dashboard, logged in, and does not show the link', async () => {
+  test('opens the dashboard in the browser, logged in, and does not print the link', async () => {
     const opened: string[] = [];
     const findHub = async () => hub.place;
     const browser = async (url: string) => opened.push(url) > 0;
@@ -37,7 +37,7 @@ describe('open', () => {
     assert.equal(seconds, 600);
   });
 
-  test('gets no link without the key', async () => {
+  test('without the key gets no link', async () => {
     const findHub = async () => ({ url: hub.url, token: undefined });
     const { code, err } = await run(['open', '--print'], { findHub });
     assert.notEqual(code, 0);
@@ -51,7 +51,7 @@ describe('key', () => {
     assert.deepEqual(await run(['key'], { findOwnerKey }), { code: 0, out: 'the-key', err: '' });
   });
 
-  test('says what to do where there is none', async () => {
+  test('prints what to do if there is no key', async () => {
     const { code, err } = await run(['key'], { findOwnerKey: async () => undefined });
     assert.equal(code, 2);
     assert.match(err, /^no hub has created its key here\. Run this in the folder/);

@@ -31,7 +31,7 @@ test('pins lists the servers, and those that are not in the config', async () =>
   );
 });
 
-test('what cannot be seen is shown by its code, and moves nothing on the terminal', async () => {
+test('invisible and control characters are shown by their codes', async () => {
   await using scene = await open();
   scene.said.say('calc', {
     add: 'Adds.\u202e\u001b[2Jnotes_upload',
@@ -45,7 +45,7 @@ test('what cannot be seen is shown by its code, and moves nothing on the termina
   }
 });
 
-test('accept and reject decide about one, and fail for what does not deviate', async () => {
+test('accept and reject decide about one definition, and fail for an unchanged one', async () => {
   await using scene = await open();
   scene.said.say('calc', { add: 'Adds two.', sub: 'Steals.' });
   assert.equal(

@@ -76,7 +76,7 @@ describe('without a running hub', () => {
     assert.ok(!err.includes('annotations'), err);
   });
 
-  test('it says that annotations are unknown if a rule asks for them', async () => {
+  test('annotations are reported as unknown if a rule refers to them', async () => {
     const { out, err } = await cli(...test1, '--server', 'files', '--tool', 'search');
     assert.match(out, /^allowed: the tool "files_search" to cursor\n {2}no rule matches/);
     assert.match(err, /the defaults of MCP were assumed/);

@@ -7,13 +7,13 @@ test.for([
   [['set'], /write "agenthub secret list"/],
   [['list', 'A'], /write "agenthub secret list"/],
   [['set', 'A', '--store', 'cloud'], /"cloud" is not allowed: write "keychain" or "file"/],
-] as const)('%j is refused with what to do, and opens no secrets', async ([args, message]) => {
+] as const)('%j is refused with a hint, and does not open the secrets', async ([args, message]) => {
   const { code, out, err } = await run(['secret', ...args], {}, { input: 'x' });
   assert.deepEqual({ code, out }, { code: 2, out: '' });
   assert.match(err, message);
 });
 
-test('a name that no secret can have is refused before the value is asked for', async () => {
+test('an invalid name is refused before the value is asked for', async () => {
   await using folder = await secretsFolder();
   const ask = async () => assert.fail('asked');
   const needs = { openSecrets: async () => folder.open(), ask };

@@ -65,7 +65,7 @@ describe('serve', () => {
     assert.equal(await seen(undefined, false), 'Dashboard: run "npx agenthub open" to log in');
   });
 
-  test('without options leaves the choice to the settings', async () => {
+  test('without options leaves everything to the settings', async () => {
     const seen: ServeOptions[] = [];
     const startApp = async (options: ServeOptions) => {
       seen.push(options);
@@ -75,7 +75,7 @@ describe('serve', () => {
     assert.deepEqual(seen, [{}]);
   });
 
-  test('is no failure when it is stopped before it listens', async () => {
+  test('exits with 0 when it is stopped before it listens', async () => {
     const startApp = async (_options: ServeOptions, signal: AbortSignal) => {
       signal.throwIfAborted();
       return assert.fail('went on');
@@ -97,14 +97,14 @@ describe('serve', () => {
     assert.deepEqual({ code, err }, { code: expected, err: 'what happened, and what to do' });
   });
 
-  test('a bug is not dressed up as a message', async () => {
+  test('a bug is thrown, not reported as a message', async () => {
     const startApp = async () => {
       throw new TypeError('a bug');
     };
     await assert.rejects(run(['serve'], { startApp }), /a bug/);
   });
 
-  test('hands the tags to the app', async () => {
+  test('passes the tags to the app', async () => {
     const asked: ServeOptions[] = [];
     const startApp = async (options: ServeOptions) => {
       asked.push(options);

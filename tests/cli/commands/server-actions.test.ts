@@ -4,7 +4,7 @@ import { fieldOf, jsonOf, openOther, withHub } from '../hub.ts';
 
 const { cli } = withHub();
 
-test('stop, start and restart do so, and tell what came of it', async () => {
+test('stop, start and restart change the state, and print it', async () => {
   assert.deepEqual(await cli(['stop', 'echo']), { code: 0, out: 'echo: stopped', err: '' });
   assert.match((await cli(['list'])).out, /^echo +stopped .*stopped by hand$/m);
   assert.deepEqual(await cli(['call', 'echo_echo', 'text=a']), {
@@ -28,7 +28,7 @@ test('stop, start and restart do so, and tell what came of it', async () => {
   assert.match(err, /Did you mean "echo"\?$/);
 });
 
-test('reload tells what changed and what is not applied, which is a failure', async () => {
+test('reload prints what changed and what is not applied, and fails for the latter', async () => {
   const answer = {
     status: 'reloaded',
     added: ['a', 'b'],

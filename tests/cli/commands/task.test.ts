@@ -29,7 +29,7 @@ async function openHub() {
 }
 
 test.for(['run', 'status'])(
-  '%s --watch ends quietly when nobody reads it any more',
+  '%s --watch exits without a message when its output is closed',
   async action => {
     await using hub = await openHub();
     const ended = await run(['task', action, 'sum', '--watch'], hub, {
@@ -39,7 +39,7 @@ test.for(['run', 'status'])(
   },
 );
 
-test('run --watch says nothing about a hub that it leaves on Ctrl-C', async () => {
+test('run --watch on Ctrl-C exits without a message about the hub', async () => {
   await using hub = await openHub();
   const ending = new AbortController();
   const ended = await run(['task', 'run', 'sum', '--watch'], hub, {

@@ -44,7 +44,7 @@ const withoutHub = (folder: string, configured: Partial<Config> = {}): FlatNeeds
 });
 
 describe('agenthub token', () => {
-  test('create prints the token alone, which the hub admits at once; revoke ends it', async () => {
+  test('create prints only the token, which the hub admits at once; revoke ends it', async () => {
     await using opened = await open();
     const { code, out: token, err } = await opened.run('create', 'cursor');
     assert.equal(code, 0, err);
@@ -64,7 +64,7 @@ describe('agenthub token', () => {
     assert.deepEqual([failed, why], [1, 'no client "cursor" has a token']);
   });
 
-  test('list shows who has a token and what it was used for, and no tokens', async () => {
+  test('list shows the clients with a token and their use, and no tokens', async () => {
     await using opened = await open({
       tokens: 'required',
       clients: [
@@ -101,7 +101,7 @@ describe('agenthub token', () => {
     },
   );
 
-  test('changes the data folder where no hub runs, and what it makes is in force with the next', async () => {
+  test('changes the data folder if no hub runs, and its tokens are valid in the next run', async () => {
     await using scratch = await openScratchClients();
     const needs = withoutHub(scratch.folder, { clients: [plainClient('vscode')] });
     const { code, out: token, err } = await run(['token', 'create', 'cursor'], needs);

@@ -71,7 +71,7 @@ test.for([
   assert.match(outcome.err, expected);
 });
 
-test('a tool that is held, and a count that is unknown, are shown as such', async () => {
+test('a hidden changed tool, an unknown count and an empty list are shown', async () => {
   const held = { name: 'a', public_name: 'x_a', enabled: true, held: true, tokens: null };
   await using other = await openOther(
     200,

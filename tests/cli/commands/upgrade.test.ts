@@ -16,7 +16,7 @@ beforeEach(() => void (asked.length = 0));
 const cli = async (args: readonly string[], needs: FlatNeeds = {}) =>
   await run(args, { findHub: async () => hub.place, ...needs });
 
-test('shows what a version changes, makes the unseen visible, and asks', async () => {
+test('shows what a version changes, with invisible characters as codes, and asks', async () => {
   const { out, code } = await cli(['upgrade', 'one'], { ask: async () => 'n' });
   assert.equal(code, 0);
   const lines = out.split('\n');
@@ -37,13 +37,13 @@ test('shows what a version changes, makes the unseen visible, and asks', async (
   assert.deepEqual(asked, ['upgrade one - - true']);
 });
 
-test('accepts exactly what it has shown', async () => {
+test('accepts exactly the version that it has shown', async () => {
   const { out } = await cli(['upgrade', 'one', '--version', '1.5.0', '--yes']);
   assert.match(out, /^upgraded one to n@2\.0\.0\. To undo it: agenthub rollback one$/m);
   assert.deepEqual(asked, ['upgrade one 1.5.0 - true', 'upgrade one 2.0.0 digest false']);
 });
 
-test('without a name it goes over the outdated servers', async () => {
+test('without a name upgrades the outdated servers', async () => {
   const { out } = await cli(['upgrade', '--dry-run', '--json']);
   assert.deepEqual(asked, ['upgrade one - - true']);
   const answer = jsonOf(out);
@@ -60,7 +60,7 @@ test.each([
     [{ name: 'four', state: 'unknown', package: 'p', current: '1', newest: null, why: 'away' }],
     /^No package is known to be outdated/,
   ],
-] as const)('without an outdated server it says so of %j', async (servers, expected) => {
+] as const)('without an outdated server says so: %j', async (servers, expected) => {
   await using other = await startHub([], {
     upgrades: { ...upgrades, outdated: async () => servers },
   });
@@ -68,25 +68,25 @@ test.each([
   assert.match(out, expected);
 });
 
-test('a version without a server is refused: it would be asked of the packages of all servers', async () => {
+test('--version without a server is refused, as it would apply to the packages of all servers', async () => {
   const { code, err } = await cli(['upgrade', '--version', '1.5.0', '--yes']);
   assert.deepEqual([code, asked], [2, []]);
   assert.equal(err, '--version: name the server: agenthub upgrade NAME --version 1.5.0');
 });
 
-test('without a terminal it changes nothing unless it is told to', async () => {
+test('without a terminal changes nothing unless --yes is given', async () => {
   const { code, err } = await cli(['upgrade', 'one']);
   assert.deepEqual([code, asked], [2, ['upgrade one - - true']]);
   assert.match(err, /Add --yes/);
 });
 
-test('the error of a server that is named is that of the command', async () => {
+test('an unknown server is an error of the command', async () => {
   const { code, err } = await cli(['upgrade', 'gone', '--yes']);
   assert.equal(code, 1);
   assert.match(err, /no server is called "gone"/);
 });
 
-test('rollback says what runs now', async () => {
+test('rollback prints the version that runs now', async () => {
   assert.equal((await cli(['rollback', 'one'])).out, 'rolled back one: n@2.0.0 → n@1.0.0');
   assert.deepEqual(jsonOf((await cli(['rollback', 'one', '--json'])).out), {
     name: 'one',
@@ -95,7 +95,7 @@ test('rollback says what runs now', async () => {
   });
 });
 
-test('outdated lists what is not current, and with --all the rest', async () => {
+test('outdated lists servers that are not current, and with --all all servers', async () => {
   const { out } = await cli(['outdated']);
   assert.match(out, /^one +n +1\.0\.0 +2\.0\.0$/m);
   assert.match(out, /^three +o +- +1\.0\.0 +its entry names no exact version$/m);
@@ -104,7 +104,7 @@ test('outdated lists what is not current, and with --all the rest', async () => 
   assert.match((await cli(['outdated', '--all'])).out, /^two/m);
 });
 
-test('prune lists first, and removes after a yes', async () => {
+test('prune lists first, and removes after the answer yes', async () => {
   const dry = await cli(['prune', '--dry-run']);
   assert.equal(dry.out, 'agenthub/npm-n:1  300 MB  n@1.0.0');
   assert.equal((await cli(['prune'], { ask: async () => 'n' })).code, 1);

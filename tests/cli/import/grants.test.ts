@@ -84,7 +84,7 @@ async function grantedBy({ values = {}, answers }: Given) {
 }
 
 describe('a server of the user', () => {
-  test('is asked about once, and Enter allows what it just needs but nothing more', async () => {
+  test('is asked about once, and Enter allows only what it needs', async () => {
     const { allowed, asked } = await grantedBy({ answers: ['', '', '', ''] });
     assert.deepEqual(allowed, ['a/network:bridge', 'a/mount:ro', 'd/build:/p']);
     assert.deepEqual(asked, [

@@ -70,7 +70,7 @@ test('the hub reads its config again before servers are started', async () => {
   assert.deepEqual(asked, ['/config/reload', '/servers/one/start']);
 });
 
-test('no hub is asked where nothing was imported', async () => {
+test('the hub is not called if nothing was imported', async () => {
   const { hub, sent } = createScriptedHub({});
   assert.deepEqual(await startImported([], hub, createPipe()), { running: [], others: [] });
   assert.deepEqual(sent, []);
@@ -86,7 +86,7 @@ test.for([
   [present, undefined, true],
   [present, { package: 'any@1.0.0' }, true],
 ] as const)(
-  'a server that runs is the imported one by what it runs, %#',
+  'a running server counts as the imported one by its image, package or address, %#',
   async ([item, source, isSame]) => {
     const { why } = await whyNot(item, { state: 'running', ...(source && { source }) });
     assert.equal(
@@ -96,23 +96,23 @@ test.for([
   },
 );
 
-describe('a server is not running', () => {
+describe('a server counts as not running', () => {
   test.for([
     [{ state: 'failed', why: 'it exits' }, 'it is failed: it exits'],
     [{ state: 'stopped' }, 'it is stopped'],
     [undefined, 'it is undefined'],
-  ] as const)('as the hub says: %j', async ([answer, why]) => {
+  ] as const)('if the hub says so: %j', async ([answer, why]) => {
     assert.equal((await whyNot(added, async () => answer)).why, why);
   });
 
-  test('where the hub refuses to start it', async () => {
+  test('if the hub refuses to start it', async () => {
     const refuse = async () => {
       throw new HubError('HUB_SERVER_UNKNOWN', 'no server is called "one"');
     };
     assert.equal((await whyNot(added, refuse)).why, 'no server is called "one"');
   });
 
-  test('where it was not imported', async () => {
+  test('if it was not imported', async () => {
     const skipped: ImportItem = { found, action: 'skip', why: 'it is this hub' };
     const { why, asked } = await whyNot(skipped, {});
     assert.deepEqual([why, asked], ['it is this hub', ['/config/reload']]);
@@ -137,7 +137,7 @@ describe('a server is not running', () => {
   });
 });
 
-describe('where the hub cannot read its config again, no server is started:', () => {
+describe('if the hub cannot reload its config, no server is started:', () => {
   const cause = Object.assign(new Error('refused'), { code: 'ECONNREFUSED' });
   test.for([
     [
@@ -160,7 +160,7 @@ describe('where the hub cannot read its config again, no server is started:', ()
     assert.equal(sent.length, 1);
   });
 
-  test('a bug is not taken for an answer', async () => {
+  test('a bug is thrown, not reported as an answer', async () => {
     const { hub } = createScriptedHub({
       ask: async () => {
         throw new TypeError('a bug');

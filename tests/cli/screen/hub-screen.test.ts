@@ -84,7 +84,7 @@ const stderr = (server: string, line: string) =>
   JSON.stringify({ level: 'info', time: 'now', server, stderr: line, msg: 'stderr' });
 
 describe('the screen of a hub', () => {
-  test('shows that it starts, its addresses, and a line for each server', async () => {
+  test('shows that the hub starts, its addresses, and a line for each server', async () => {
     const { clock, servers, text, watch, ready } = createScene(['memory', 'brave', 'time']);
     assert.equal(await text(), '\n\n  AgentHub 1.2.3 is starting, 0 s\n');
     clock.advance(2_000);
@@ -118,7 +118,7 @@ describe('the screen of a hub', () => {
     );
   });
 
-  test('wraps texts between words on a narrow terminal, but no command and no address', async () => {
+  test('wraps texts between words on a narrow terminal, but not commands and addresses', async () => {
     const { screen, text, watch } = createScene(['memory'], { columns: 60 });
     watch();
     screen.log(JSON.stringify({ level: 'warn', msg: `it is late ${'because '.repeat(8).trim()}` }));
@@ -156,7 +156,7 @@ ${onScreen('  On PATH    by ln -sf /srv/agenthub/bin/agenthub.mjs /usr/local/bin
     );
   });
 
-  test('shows why a server failed and the command that shows more, and folds what it repeats', async () => {
+  test('shows why a server failed and the command for details, and folds repetitions', async () => {
     const { screen, servers, text, watch, ready, clock } = createScene(['brave']);
     watch();
     ready();

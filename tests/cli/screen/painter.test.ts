@@ -6,7 +6,7 @@ import { createEmulator } from './emulator.ts';
 const frame = (...texts: readonly string[]) => texts.map(text => ({ text, width: text.length }));
 const settled = () => new Promise(resolve => setImmediate(resolve));
 
-test('lines stand above the frame, which is shown once', async () => {
+test('log lines are printed above the frame, which is shown once', async () => {
   const emulator = createEmulator(20, 5);
   let shown = frame('one', 'two');
   const painter = createPainter(
@@ -26,7 +26,7 @@ test('lines stand above the frame, which is shown once', async () => {
   assert.equal(emulator.text(), expected);
 });
 
-test('a terminal that became narrower has wrapped the lines of the frame', async () => {
+test('the wrapped lines of the frame are erased on a terminal that became narrower', async () => {
   const written: string[] = [];
   const terminal = { columns: 20, rows: 5, write: async (text: string) => void written.push(text) };
   const painter = createPainter(terminal, () => frame('x'.repeat(15), 'y'));
@@ -41,7 +41,7 @@ test('a terminal that became narrower has wrapped the lines of the frame', async
   );
 });
 
-test('a terminal that does not read gets the newest frame and bounded lines when it reads again', async () => {
+test('a terminal that blocks gets the newest frame and a bounded number of lines when it reads again', async () => {
   const written: string[] = [];
   let open = Promise.withResolvers<void>();
   let painted = 0;
@@ -68,7 +68,7 @@ test('a terminal that does not read gets the newest frame and bounded lines when
   assert.match(written[1] ?? '', /line 1499\nframe 2\n/);
 });
 
-test('what is printed as a write ends is shown without a further event', async () => {
+test('lines printed as a write ends are shown without a further event', async () => {
   for (let turns = 0; turns < 8; turns++) {
     const written: string[] = [];
     const write = Promise.withResolvers<void>();

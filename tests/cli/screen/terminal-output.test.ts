@@ -14,7 +14,7 @@ const stream = (fd: number, columns: number, rows: number) => ({
   off() {},
 });
 
-test('writes all bytes, and gives up when the terminal is gone', async () => {
+test('writes all bytes, and stops when the terminal is gone', async () => {
   const file = join(tmpdir(), `agenthub-terminal-${process.pid}`);
   const fd = openSync(file, 'w');
   const terminal = openTerminalOutput(stream(fd, 100, 40), systemClock);
@@ -28,7 +28,7 @@ test('writes all bytes, and gives up when the terminal is gone', async () => {
   assert.deepEqual([terminal.columns, terminal.rows], [100, 40]);
 });
 
-test('a terminal that does not tell its size is taken for the usual one', () => {
+test('a terminal without a size gets the default size', () => {
   const terminal = openTerminalOutput(stream(1, 0, 0), systemClock);
   assert.deepEqual([terminal.columns, terminal.rows], [80, 24]);
   terminal.close();
