@@ -15,7 +15,7 @@ test.each<readonly [entry: unknown, token: string | undefined]>([
   [{ headers: { Authorization: 5 } }, undefined],
   [{ url: 'http://localhost:9090/mcp' }, undefined],
   ['text', undefined],
-])('the token in %j is %j', (entry, token) => {
+])('the token in the entry %j is %j', (entry, token) => {
   assert.equal(tokenInEntry(entry), token);
 });
 

@@ -47,7 +47,7 @@ async function prepare(scratch: Scratch) {
   return { config, dotenv: join(scratch.home, 'hub.env') };
 }
 
-test('servers of all files become entries that the hub can read, and nothing else in its config changes', async () => {
+test('servers of all files become entries that the hub accepts, and the rest of its config is unchanged', async () => {
   await using scratch = await openScratch();
   const files = await prepare(scratch);
   const before = await scratch.files();
@@ -88,7 +88,7 @@ test('servers of all files become entries that the hub can read, and nothing els
   assert.equal(after['.codex/config.toml'], codexText);
 });
 
-test('what was imported is there already the next time', async () => {
+test('imported servers are not imported a second time', async () => {
   const env: Record<string, string> = {};
   await using scratch = await openScratch(env);
   const files = await prepare(scratch);
@@ -102,7 +102,7 @@ test('what was imported is there already the next time', async () => {
   assert.equal(await readFile(files.config, 'utf8'), text);
 });
 
-test('what the hub has now is taken out of the files, of which copies are kept', async () => {
+test('imported servers are removed from the files of clients, of which backups are kept', async () => {
   await using scratch = await openScratch();
   const files = await prepare(scratch);
   const plan = await planOf(scratch, files);
@@ -134,7 +134,7 @@ test('what the hub has now is taken out of the files, of which copies are kept',
   );
 });
 
-test('servers of Claude Code for all projects are found, and taken out of there', async () => {
+test('servers of Claude Code for all projects are found, and removed from its file', async () => {
   await using scratch = await openScratch();
   const { folder } = scratch.machine;
   const entry = { command: 'npx', args: ['@a/b@1.0.0'] };
@@ -159,7 +159,7 @@ test('servers of Claude Code for all projects are found, and taken out of there'
   assert.deepEqual(after.projects['/other'], { mcpServers: {} });
 });
 
-test('what stands in .env stays as it is', async () => {
+test('the lines of an existing .env are unchanged', async () => {
   await using scratch = await openScratch();
   const files = await prepare(scratch);
   const before = '# mine\r\nA=\'x\'\r\nB="two\r\nlines"';
@@ -171,7 +171,7 @@ test('what stands in .env stays as it is', async () => {
   assert.equal((await stat(files.dotenv)).mode & 0o777, 0o640);
 });
 
-test('an undo that cannot remove the secrets is finished by the next one, and no earlier import is undone', async () => {
+test('an undo that cannot remove the secrets is completed by the next undo, which undoes no earlier import', async () => {
   await using scratch = await openScratch();
   const files = await prepare(scratch);
   const { clients, secrets } = scratch;
@@ -192,7 +192,7 @@ test('an undo that cannot remove the secrets is finished by the next one, and no
   assert.deepEqual(await scratch.files(), before);
 });
 
-test('a config that is wrong is refused before anything is written', async () => {
+test('an invalid config is refused before anything is written', async () => {
   await using scratch = await openScratch();
   const files = await prepare(scratch);
   await scratch.put('hub.json', '{"servers": {"a": {"comand": "x"}}}');

@@ -76,14 +76,14 @@ function serversIn(place: Place, text: string): Readonly<Record<string, unknown>
   return isObject(servers) ? servers : {};
 }
 
-describe.for(places)('in the file of $title', place => {
+describe.for(places)('the file of $title', place => {
   const wild =
     clients[place.client].format === 'toml'
       ? wildToml
       : wildJson(clients[place.client].servers.join('.'));
 
   test.for(wild)(
-    'with $what nothing else changes, and disconnect brings every byte back',
+    'with $what changes by nothing else, and disconnect restores every byte',
     async ({ text }) => {
       await using scratch = await openScratch();
       const file = fileOf(place, scratch);
@@ -110,7 +110,7 @@ describe.for(places)('in the file of $title', place => {
   );
 
   test.for(wild)(
-    'with $what and a change since, disconnect takes out its entry only',
+    "with $what that was edited since loses only the hub's entry at disconnect",
     async ({ text }) => {
       await using scratch = await openScratch();
       const file = fileOf(place, scratch);
@@ -134,7 +134,7 @@ describe.for(places)('in the file of $title', place => {
     },
   );
 
-  test('that is absent, it is made, and goes again', async () => {
+  test('that is absent is created, and removed at disconnect', async () => {
     await using scratch = await openScratch();
     const { backup } = await connect(place, scratch);
     const file = relative(scratch.home, fileOf(place, scratch));
@@ -146,7 +146,7 @@ describe.for(places)('in the file of $title', place => {
     assert.equal(plan.before, undefined);
   });
 
-  test('that is a link, the file it leads to is written, with its mode', async () => {
+  test('that is a link is written at its target, with the mode of the target', async () => {
     await using scratch = await openScratch();
     const real = await scratch.put('dotfiles/real', '');
     await chmod(real, 0o640);
@@ -163,7 +163,7 @@ describe.for(places)('in the file of $title', place => {
     assert.equal(await readFile(real, 'utf8'), '');
   });
 
-  test('that leads nowhere, what it would lead to is made, and goes again', async () => {
+  test('that is a broken link is created at its target, and removed at disconnect', async () => {
     await using scratch = await openScratch();
     const file = fileOf(place, scratch);
     await mkdir(dirname(file), { recursive: true });
@@ -177,7 +177,7 @@ describe.for(places)('in the file of $title', place => {
     await assert.rejects(stat(file));
   });
 
-  test('that cannot be understood, it is refused with line and column, and left alone', async () => {
+  test('that cannot be parsed is refused with line and column, and left unchanged', async () => {
     await using scratch = await openScratch();
     const file = fileOf(place, scratch);
     await mkdir(dirname(file), { recursive: true });
@@ -192,7 +192,7 @@ describe.for(places)('in the file of $title', place => {
     assert.deepEqual(await scratch.files(), before);
   });
 
-  test('that names the hub at another address, the entry is replaced, and disconnect brings back what was first', async () => {
+  test('that has the hub at another address gets the new entry, and disconnect restores the first one', async () => {
     await using scratch = await openScratch();
     const file = fileOf(place, scratch);
     const [first] = wild.toReversed();
@@ -210,7 +210,7 @@ describe.for(places)('in the file of $title', place => {
     assert.deepEqual(await scratch.files(), before);
   });
 
-  test('that names the hub under another name, nothing is written', async () => {
+  test('that has the hub under another name is not written', async () => {
     await using scratch = await openScratch();
     const other = { ...target(place), name: 'mine' };
     await scratch.clients.carryOut(await scratch.clients.planConnect(other, hub));
@@ -221,7 +221,7 @@ describe.for(places)('in the file of $title', place => {
   });
 });
 
-test('what a person has set beside the address stays', async () => {
+test('keys that a person added beside the address are kept', async () => {
   await using scratch = await openScratch();
   const old = {
     url: 'http://localhost:1/mcp',
@@ -248,7 +248,7 @@ test.for([
   ['.codex/config.toml', 'codex', 'mcp_servers = 1'],
   ['.codex/config.toml', 'codex', 'mcp_servers = { one = { command = "a" } }'],
   ['.codex/config.toml', 'codex', 'mcp_servers = { agenthub = { url = "x" } }'],
-] as const)('%s with %s is refused, and left alone', async ([path, client, text]) => {
+] as const)('%s with %s is refused, and left unchanged', async ([path, client, text]) => {
   await using scratch = await openScratch();
   await scratch.put(path, text);
   const before = await scratch.files();
@@ -267,7 +267,7 @@ const codex = { client: 'codex', scope: 'user' } as const;
 const cursor = { client: 'cursor', scope: 'user' } as const;
 
 test.for(tomlForms('http://127.0.0.1:9191/mcp'))(
-  'in TOML every form of the entry is found, and its choices are kept: %j',
+  'in TOML every form of the entry is found, and its other keys are kept: %j',
   async text => {
     await using scratch = await openScratch();
     const file = await scratch.put('.codex/config.toml', text);
@@ -281,7 +281,7 @@ test.for(tomlForms('http://127.0.0.1:9191/mcp'))(
   },
 );
 
-test('Codex with an empty inline table of servers gets the hub, and has its own text back afterwards', async () => {
+test('Codex with an empty inline table of servers gets the hub, and its own text again at disconnect', async () => {
   await using scratch = await openScratch();
   const before = 'model = "o4"\nmcp_servers = {}\n';
   const file = await scratch.put('.codex/config.toml', before);
@@ -292,7 +292,7 @@ test('Codex with an empty inline table of servers gets the hub, and has its own 
   assert.equal(await readFile(file, 'utf8'), before);
 });
 
-test('an integer that JSON cannot hold is not changed: connect names the entry, disconnect takes it out', async () => {
+test('connect does not rewrite an integer that JSON cannot represent; disconnect removes the entry', async () => {
   await using scratch = await openScratch();
   const large = 'limit = 9007199254740993\n';
   const text = `[mcp_servers.agenthub]\nurl = "https://other.example/mcp"\n${large}`;
@@ -323,7 +323,7 @@ const foreign: readonly (readonly [path: string, text: string, place: Place])[] 
 ];
 
 test.for(foreign)(
-  'an entry of somebody else in %s comes back byte for byte: %j',
+  'an entry of another server in %s is restored byte for byte: %j',
   async ([path, text, place]) => {
     await using scratch = await openScratch();
     await scratch.put(path, text);
@@ -336,7 +336,7 @@ test.for(foreign)(
   },
 );
 
-test('an entry of somebody else comes back into a file that was changed since, too', async () => {
+test('an entry of another server is restored into a file that was changed since, too', async () => {
   await using scratch = await openScratch();
   const mine = { command: 'mine', args: ['a'], env: { KEY: 'x' } };
   const text = JSON.stringify({ mcpServers: { agenthub: mine, one: {} } });
@@ -362,7 +362,7 @@ test.for([
   ],
   ['.codex/config.toml', 'codex', 'mcp_servers = { agenthub = { url = "x" } }'],
 ] as const)(
-  'an entry that cannot be taken out alone stays, with the reason: %s',
+  'an entry that cannot be removed alone stays, with the reason: %s',
   async ([path, client, text]) => {
     await using scratch = await openScratch();
     await scratch.put(path, text);
@@ -376,7 +376,7 @@ test.for([
   },
 );
 
-test('what somebody else writes meanwhile is not overwritten, and no copy is left', async () => {
+test('what another program writes meanwhile is not overwritten, and no backup is left', async () => {
   await using scratch = await openScratch();
   const file = await scratch.put('.claude.json', '{"mcpServers": {}}');
   const place = { client: 'claude-code', scope: 'user' } as const;
@@ -387,7 +387,7 @@ test('what somebody else writes meanwhile is not overwritten, and no copy is lef
 });
 
 test.for(['EACCES', 'EROFS', 'ENOSPC', 'EBUSY'])(
-  'where writing fails with %s all is as it was',
+  'if writing fails with %s, all files are unchanged',
   async code => {
     await using scratch = await openScratch();
     await scratch.put('.codex/config.toml', 'model = "o4"');

@@ -27,7 +27,7 @@ test.each([
   ['run -u 1000:1000 -w /w --entrypoint sh i', { user: '1000:1000', cwd: '/w', command: 'sh' }],
   ['run --name n --pull always -l x=y -p 80:80 --cap-drop ALL i', {}],
   ['run -m 1g --cpus=0.5 i', { resources: { memory: '1g', cpus: 0.5 } }],
-])('%s is read', (line, expected) => {
+])('%s is translated', (line, expected) => {
   assert.deepEqual(read(line), { ...bare, ...expected });
 });
 
@@ -42,6 +42,6 @@ test.each([
   'run --mount source=data,target=/d,readonly i',
   'run -v data:/a -v data:/b i',
   'run --gpus all i',
-])('%s cannot be expressed', line => {
+])('%s cannot be translated', line => {
   assert.equal(read(line), undefined);
 });

@@ -8,7 +8,7 @@ const key = 'sk-planted0123456789';
 const text = JSON.stringify({ mcpServers: { one: { command: 'a' } } });
 const workspaces = { ...everything, scopes: ['workspace'] } as const;
 
-test('a file that cannot be understood is told of, and the others are read', async () => {
+test('a file that cannot be parsed is reported, and the others are read', async () => {
   await using scratch = await openScratch();
   await scratch.put('.cursor/mcp.json', `{"mcpServers": {"a": "${key}`);
   await scratch.put('.codex/config.toml', '[mcp_servers.memory]\n[mcp_servers.search]\n');
@@ -23,7 +23,7 @@ test('a file that cannot be understood is told of, and the others are read', asy
   assert.doesNotMatch(problems[0]?.message ?? '', /planted/);
 });
 
-test('of the files of a project only those that are named are read, and the others are told of', async () => {
+test('of the files of a project only the named ones are read, and the others are reported', async () => {
   await using scratch = await openScratch();
   const named = await scratch.put('work/.mcp.json', text);
   const other = await scratch.put('work/.cursor/mcp.json', text);
@@ -34,14 +34,14 @@ test('of the files of a project only those that are named are read, and the othe
   assert.deepEqual([found.files, found.unread], [[named], [other]]);
 });
 
-test('a file that is named and one of a client is read once', async () => {
+test('a file that is both named and one of a client is read once', async () => {
   await using scratch = await openScratch();
   const file = await scratch.put('work/.mcp.json', text);
   const found = await scratch.clients.find({ ...workspaces, paths: ['~/work/.mcp.json'] });
   assert.deepEqual([found.files, found.servers.length], [[file], 1]);
 });
 
-test('a file that is named has to exist, and others do not', async () => {
+test('a named file must exist, others need not', async () => {
   await using scratch = await openScratch();
   const { files, problems } = await scratch.clients.find({ ...workspaces, paths: ['none.json'] });
   assert.deepEqual(files, []);
@@ -67,7 +67,7 @@ test.for([
   );
 });
 
-test('only the files of the clients that are named are read', async () => {
+test('only the files of the named clients are read', async () => {
   await using scratch = await openScratch();
   await scratch.put('.cursor/mcp.json', text);
   await scratch.put('.claude.json', text);

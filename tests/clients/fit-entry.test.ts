@@ -60,13 +60,13 @@ describe('a folder that a server names becomes a mount:', () => {
     ['/home/me/a.db', '/home/me/a.db', '/home/me/a.db:/home/me/a.db'],
     ['/opt/data', '/mnt/opt/data', '/opt/data:/mnt/opt/data'],
     ['C:\\Users\\me\\notes', '/c/Users/me/notes', 'C:\\Users\\me\\notes:/c/Users/me/notes'],
-  ] as const)('%s is %s there', async ([written, text, mount]) => {
+  ] as const)('%s is %s in the container', async ([written, text, mount]) => {
     const { entry } = await fitted(npx(written));
     assert.deepEqual(entry, { ...npx(text), mounts: [mount] });
   });
 
   test.for(['/none', './notes', '/proc/1', 'notes', '${HOME}/notes', '--notes'])(
-    'not %s',
+    'but not %s',
     async written => {
       const { entry } = await fitted(npx(written));
       assert.deepEqual(entry, npx(written));
@@ -78,12 +78,12 @@ describe('a folder that a server names becomes a mount:', () => {
     assert.deepEqual(entry['args'], ['-y', '@a/b', '/home/me/notes', '.']);
   });
 
-  test('once, also if it names a folder in it', async () => {
+  test('once, even if the server also names a folder in it', async () => {
     const { entry } = await fitted(npx('/home/me/notes/sub', '/home/me/notes', '~/notes'));
     assert.deepEqual(entry['mounts'], ['/home/me/notes:/home/me/notes']);
   });
 
-  test('in a variable too, even one that looks like a key', async () => {
+  test('even in a variable, and even in one that looks like a key', async () => {
     const env = {
       DB: '/home/me/a.db',
       CREDENTIALS: '${MCP_ONE_CREDENTIALS}',
@@ -97,12 +97,12 @@ describe('a folder that a server names becomes a mount:', () => {
     assert.equal(Array.isArray(entry['mounts']) && entry['mounts'].length, 2);
   });
 
-  test('writable only if that is granted, and beside those that are named', async () => {
+  test('writable only if that is granted, and beside the mounts of the user', async () => {
     const { entry } = await fitted(npx('~/notes'), { write: true, more: ['/srv/root:/r:ro'] });
     assert.deepEqual(entry['mounts'], ['/home/me/notes:/home/me/notes:rw', '/srv/root:/r']);
   });
 
-  test('also where the same folder is named for another place, or once more to be writable', async () => {
+  test('even if the user mounts the folder at another path, or makes it writable', async () => {
     const named = async (mount: string) =>
       (await fitted(npx('~/notes'), { more: [mount] })).entry['mounts'];
     assert.deepEqual(await named('~/notes:/data'), [
@@ -112,7 +112,7 @@ describe('a folder that a server names becomes a mount:', () => {
     assert.deepEqual(await named('~/notes:rw'), ['/home/me/notes:/home/me/notes:rw']);
   });
 
-  test('not for an image, whose paths are those of its container', async () => {
+  test('but not for an image, whose paths are those of its container', async () => {
     const entry = { image: 'a/b:1', args: ['/home/me/notes'] };
     assert.deepEqual((await fitted(entry)).entry, entry);
   });
@@ -127,7 +127,7 @@ describe('a server whose user cannot use its folder', () => {
     assert.equal(mac.entry['user'], undefined);
   });
 
-  test('is told of with a remedy where the owner is root', async () => {
+  test('gets a remark with a remedy if the owner is root', async () => {
     assert.deepEqual((await fitted(npx('/srv/root'))).remarks, []);
     const { entry, remarks } = await fitted(npx('/srv/root'), { write: true });
     assert.equal(entry['user'], undefined);
@@ -142,7 +142,7 @@ describe('a server gets the network', () => {
   const networkOf = async (entry: JsonObject, options: Options = {}) =>
     (await fitted(entry, options)).entry['network'];
 
-  test('of the hosts that its package is known for', async () => {
+  test('for the hosts that its package is known to need', async () => {
     const github = { command: 'npx', args: ['-y', '@modelcontextprotocol/server-github@1.0.0'] };
     assert.deepEqual(await networkOf(github, { hasKey: true }), { allow: ['api.github.com'] });
     assert.equal(await networkOf({ command: 'uvx', args: ['mcp-server-fetch'] }), 'bridge');
@@ -151,7 +151,7 @@ describe('a server gets the network', () => {
     });
   });
 
-  test('of the addresses that it names, and else any if it has a key', async () => {
+  test('for the addresses that it names, and otherwise for any host if it has a key', async () => {
     const env = { URL: '${MCP_ONE_URL}', API: 'https://api.example/v1' };
     const variables = { MCP_ONE_URL: 'postgres://me:pw@db.internal/x' };
     assert.deepEqual(await networkOf({ ...npx(), env }, { variables, hasKey: true }), {
@@ -163,7 +163,7 @@ describe('a server gets the network', () => {
     assert.equal(await networkOf(npx('file:///x', 'http://10.0.0.1/')), undefined);
   });
 
-  test('but not to this machine, which it cannot reach', async () => {
+  test('but not for an address of this machine, which it cannot reach', async () => {
     const { entry, remarks } = await fitted(npx('redis://localhost:6379'));
     assert.equal(entry['network'], undefined);
     assert.match(
@@ -173,7 +173,7 @@ describe('a server gets the network', () => {
   });
 });
 
-test('git accepts repositories of another user, and is told where it has none', async () => {
+test('git accepts repositories of another user, and gets a remark if it has no repository', async () => {
   const git = (...args: readonly string[]) => ({
     command: 'uvx',
     args: ['mcp-server-git', ...args],

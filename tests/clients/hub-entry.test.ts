@@ -29,14 +29,14 @@ const table: readonly (readonly [ClientName, object, object])[] = [
 ];
 
 test.for(table)(
-  '%s is told of the hub in its own words, and of the token',
+  'the entry for %s has the hub, and the token if there is one',
   ([client, entry, more]) => {
     assert.deepEqual(hubEntry(client, hub), entry);
     assert.deepEqual(hubEntry(client, { ...hub, token }), { ...entry, ...more });
   },
 );
 
-test('a token that the hub has made is in the entry itself, as no variable has it', () => {
+test('a token that the hub made is in the entry itself, as no variable has it', () => {
   const Authorization = `Bearer ${token}`;
   for (const [client, entry, more] of table) {
     const kept: Readonly<Record<string, object>> = {
@@ -69,7 +69,7 @@ describe('clients that start the bridge', () => {
     return { scratch, script };
   }
 
-  test('are given absolute paths, of links what they lead to', async () => {
+  test('get absolute paths, with links resolved', async () => {
     const { scratch, script } = await program('app/bin/agenthub.mjs');
     await using _ = scratch;
     const link = join(scratch.home, 'node_modules/.bin/agenthub');
@@ -85,7 +85,7 @@ describe('clients that start the bridge', () => {
     ['linux', { command: 'npx', args: ['-y', 'agenthub@1.2.3'] }],
     ['win32', { command: 'cmd', args: ['/c', 'npx', '-y', 'agenthub@1.2.3'] }],
   ] as const)(
-    'ask npx again, where it has put the program into its cache (%s)',
+    'run npx again if npx has the program in its cache (%s)',
     async ([platform, bridge]) => {
       const { scratch, script } = await program(cached, { _npx: { packages: ['agenthub@1.2.3'] } });
       await using _ = scratch;
@@ -97,14 +97,14 @@ describe('clients that start the bridge', () => {
     ['a folder', { _npx: { packages: ['/home/me/agenthub.tgz'] } }],
     ['another package', { _npx: { packages: ['agenthub@npm:stranger', 'agenthubs'] } }],
     ['nothing', {}],
-  ] as const)('are not sent to a registry for what npx had from %s', async ([, manifest]) => {
+  ] as const)('run the cached script if npx had the program from %s', async ([, manifest]) => {
     const { scratch, script } = await program(cached, manifest);
     await using _ = scratch;
     const bridge = await findBridge({ node, script, platform: 'linux' });
     assert.deepEqual(bridge, { command: node, args: [script] });
   });
 
-  test('are given paths where npx says nothing that can be read', async () => {
+  test('get paths if the manifest of npx cannot be parsed', async () => {
     const { scratch, script } = await program(cached);
     await using _ = scratch;
     await writeFile(join(scratch.home, 'npm/_npx/0a1b/package.json'), '{');
@@ -165,7 +165,7 @@ test.each([
   assert.deepEqual(await bridgeOf(script), { command: '/usr/bin/node', args: [script] });
 });
 
-test('a profile is in the address, and an option of the bridge', () => {
+test('a profile is in the address, or in an option of the bridge', () => {
   const viewed: HubAddress = { ...hub, server: '@work' };
   assert.deepEqual(hubEntry('cursor', viewed), { url: `${url}/@work` });
   const bridge = hubEntry('claude-desktop', viewed);
@@ -191,6 +191,6 @@ test.for([
   ['agenthub-notes', { url: 'https://notes.example/mcp' }, false],
   ['notes', { url: 'https://x/mcp', headers: { A: '${OPENROUTER_TOKEN}' } }, false],
   ['router', { command: 'npx', args: ['r'], env: { ROUTER_TOKEN: 'x' } }, false],
-] as const)('%s with %j tells that it is a hub: %j', ([name, entry, is]) => {
+] as const)('whether the entry %s with %j is one of a hub: %j', ([name, entry, is]) => {
   assert.equal(isHubEntry(name, entry), is);
 });

@@ -13,7 +13,7 @@ test.for([
   [{ url: 'https://mcp.example/mcp' }, false],
   [{ command: 'npx', args: ['agenthub@1.0.0'] }, false],
 ] as const)(
-  'an entry that connect has written for another port is no server: %j',
+  'an entry of connect for another port is not imported as a server: %j',
   async ([entry, isHub]) => {
     await using scratch = await openScratch();
     const mcpServers = { agenthub: entry, other: entry };
@@ -27,7 +27,7 @@ test.for([
   },
 );
 
-test('a key that .env could not hold is not taken, and nor is one behind a quote that is not closed', async () => {
+test('a key that .env cannot hold is not imported, nor is one after a quote that is not closed', async () => {
   const entry = { command: 'npx', args: ['@a/b@1.0.0'], env: { TOKEN: `'"\`` } };
   for (const [dotenv, token] of [
     ['', `'"\``],
@@ -69,7 +69,7 @@ describe('names that the hub does not allow are changed:', () => {
     assert.deepEqual(items.map(outcomeOf), [`add ${name}`]);
   });
 
-  test('a name that is taken gets a number, within the length that is allowed', async () => {
+  test('a name that is in use gets a number, within the length that is allowed', async () => {
     const name = 'x'.repeat(32);
     await using machine = await withServers(
       {
@@ -83,7 +83,7 @@ describe('names that the hub does not allow are changed:', () => {
   });
 });
 
-test('a server of any version is present, and one with other arguments is not', async () => {
+test('a server with another version counts as present, but not one with other arguments', async () => {
   await using machine = await withServers(
     {
       npm: { command: 'npx', args: ['@a/b@2.0.0'] },
@@ -146,14 +146,14 @@ describe('settings that are not allowed', () => {
     ['volume:data', ['-v', 'data:/a'], { volumes: { data: '/a' } }],
     ['variable:TOKEN', ['-e', 'TOKEN'], { env: { TOKEN: '${TOKEN:-}' } }],
   ] as const)(
-    '%s is taken out of the entry, and stays if it is allowed',
+    '%s is removed from the entry, and kept if it is allowed',
     async ([name, options, kept]) => {
       assert.deepEqual(await tightened(run(...options)), { rest: {}, dropped: [name] });
       assert.deepEqual(await tightened(run(...options), name), { rest: kept, dropped: [] });
     },
   );
 
-  test('go one by one', async () => {
+  test('are removed one by one', async () => {
     assert.deepEqual(
       await tightened(
         run('-v', '/srv:/a:ro', '-v', '/srv:/b:rw', '-v', '/srv:/c:ro'),
@@ -164,7 +164,7 @@ describe('settings that are not allowed', () => {
     );
   });
 
-  test('a mount goes even if the variable in its source is allowed', async () => {
+  test('include a mount whose source contains an allowed variable', async () => {
     const mount = 'mount:${FOLDER}/x:/a:rw';
     const entry = run('-v', '${FOLDER}/x:/a');
     assert.deepEqual(await tightened(entry, 'variable:FOLDER'), { rest: {}, dropped: [mount] });
@@ -177,7 +177,7 @@ describe('settings that are not allowed', () => {
   test.for([
     [{ command: 'npx', args: ['@a/b@1.0.0', '${TOKEN}'] }, 'variable:TOKEN'],
     [{ url: 'https://${TOKEN}.example/mcp' }, 'variable:TOKEN'],
-  ] as const)('skip a server that cannot be without them: %j', async ([entry, name]) => {
+  ] as const)('skip a server that cannot run without them: %j', async ([entry, name]) => {
     assert.match(
       JSON.stringify(await tightened(entry)),
       new RegExp(`cannot run without .*${name}.* --allow 'one/${name}'`),
@@ -185,7 +185,7 @@ describe('settings that are not allowed', () => {
   });
 });
 
-test('keys of a server that is skipped at the end are not written', async () => {
+test('keys of a server that is skipped at the end are not written to .env', async () => {
   await using machine = await withServers({}, {}, { TOKEN: 's3cret' });
   const { scratch, files } = machine;
   const args = (token: string) => ['@a/b@1.0.0', '--token', 'sk-planted0123456789', token];
@@ -199,7 +199,7 @@ test('keys of a server that is skipped at the end are not written', async () => 
   assert.deepEqual(variables, []);
 });
 
-test('one server of several clients is added once, and another of its name says how it differs', async () => {
+test('one server of several clients is added once, and a different one of its name says how it differs', async () => {
   await using machine = await withServers({
     notes: { command: 'npx', args: ['@a/notes@1.0.0', 'x'], env: { API_KEY: 'k' } },
   });

@@ -65,7 +65,7 @@ test.for([0, 1, 2, 3, 4, 5, 6])(
   },
 );
 
-test('a file that was changed since is left, and so are all others', async () => {
+test('an import is not undone at all if a file was changed since', async () => {
   await using scratch = await openScratch();
   const files = await prepare(scratch);
   const clients = failingAfter(scratch, 100);
@@ -132,7 +132,7 @@ test('an import that fails because another program changes the config leaves nei
   assert.equal(await clients.undoImport(), undefined);
 });
 
-test('an import is undone although the file of a client, which another program changed, was not written', async () => {
+test('an import is undone although the file of a client was not written, as another program changed it', async () => {
   await using scratch = await openScratch();
   const files = await prepare(scratch);
   const before = await scratch.files();
@@ -145,7 +145,7 @@ test('an import is undone although the file of a client, which another program c
   assert.deepEqual(await scratch.files(), { ...before, '.cursor/mcp.json': changed });
 });
 
-test('an import that changes no file leaves no record, so that an undo restores the import before it', async () => {
+test('an import that changes no file leaves no record, so that an undo undoes the import before it', async () => {
   await using scratch = await openScratch();
   const files = await prepare(scratch);
   const before = await scratch.files();

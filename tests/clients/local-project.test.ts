@@ -60,7 +60,7 @@ test.for([
 });
 
 test.for(['node', 'node --eval x', 'uv pip install x', 'uv run --script x', 'python', 'ruby x.rb'])(
-  '%s is no project',
+  '%s is not a project',
   async line => {
     const [program = '', ...words] = line.split(' ');
     assert.equal(await built(program, words), undefined);

@@ -25,7 +25,7 @@ test.each([
   ['URL', 'https://ada@example.com/'],
   ['URL', 'https://example.com/?key=1'],
   ['URL', 'https://example.com/s/0123456789abcdefghij'],
-])('a value that looks secret becomes one under any name: %s %s', (name, value) => {
+])('a value that looks secret becomes a variable under any name: %s %s', (name, value) => {
   assert.match(open().extract(name, value), /^\$\{\w+\}$/);
 });
 
@@ -33,13 +33,13 @@ test.each([
   ['API_TOKEN', ''],
   ['LEVEL', 'debug'],
   ['URL', 'https://example.com/path'],
-])('%s %j stays as it is', (name, value) => {
+])('%s %j is unchanged', (name, value) => {
   const { extractor, extract } = open();
   assert.equal(extract(name, value), value);
   assert.deepEqual(extractor.variables, []);
 });
 
-test('equal secrets share a variable, and another value under its name gets another', () => {
+test('equal secrets share a variable, and another value of the same name gets another', () => {
   const { extractor, extract } = open();
   const first = extract('API_TOKEN', 'hunter2');
   assert.equal(extract('API_TOKEN', 'hunter2'), first);
@@ -49,7 +49,7 @@ test('equal secrets share a variable, and another value under its name gets anot
   assert.equal(extractor.names.size, 2);
 });
 
-test('a variable that is set already is used for the same value only', () => {
+test('a variable that is already set is used for the same value only', () => {
   const name = /\w+/.exec(open().extract('API_TOKEN', 'x').slice(2))?.[0] ?? '';
   const same = open({ [name]: 'hunter2' });
   assert.equal(same.extract('API_TOKEN', 'hunter2'), `\${${name}}`);
@@ -68,7 +68,7 @@ test.each([
   ['A=1\n', 'A=1\nB=x\n'],
   ['A=1', 'A=1\nB=x\n'],
   ['A=1\r\n', 'A=1\r\nB=x\r\n'],
-])('a variable is appended to %j', (text, expected) => {
+])('a variable is appended to the .env text %j', (text, expected) => {
   assert.equal(withVariables(text, one('x')), expected);
 });
 
@@ -81,7 +81,7 @@ test.each(['two words', 'a#b', "it's", 'say "hi"', `'"`, 'two\nlines', '$HOME', 
   },
 );
 
-test('a value that has every kind of quote cannot be written', () => {
+test('a value with every kind of quote cannot be written', () => {
   assert.equal(withVariables('', one('\'"` ')), undefined);
 });
 
@@ -89,6 +89,6 @@ test('nothing is written where an existing value would read differently', () => 
   assert.equal(withVariables('A="open', one('"')), undefined);
 });
 
-test('variables are values by their names', () => {
+test('a list of variables is converted to an object', () => {
   assert.deepEqual(valuesOf([{ name: 'A', value: '1' }, ...one('2')]), { A: '1', B: '2' });
 });

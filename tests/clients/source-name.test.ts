@@ -17,7 +17,7 @@ test.for([
   [{ image: 'host:5000/a/b:1' }, 'docker:host:5000/a/b', { image: 'host:5000/a/b:1' }],
   [{ package: 'docker:a/b@sha256:0' }, undefined, { package: 'docker:a/b@sha256:0' }],
   [{ command: 'other', args: [] }, undefined, { command: 'other', args: [] }],
-] as const)('%j is %s', ([entry, name, changed]) => {
+] as const)('the entry %j has the source name %s', ([entry, name, changed]) => {
   assert.equal(sourceNameOf(entry), name);
   assert.deepEqual(withPackageKey({ ...entry, auto_start: true }), {
     ...changed,

@@ -5,7 +5,7 @@ import { diffTexts } from '#clients';
 const show = (before: string, after: string, shown: readonly string[] = []) =>
   diffTexts(before, after, shown).map(({ sign, text }) => (sign === '@' ? text : sign + text));
 
-test('a difference has three lines around it, and says where it is', () => {
+test('a difference has three lines of context, and its position', () => {
   const lines = ['1', '2', '3', '4', '5', '6', '7', '8', '9'];
   const before = `${lines.join('\n')}\n`;
   const after = before.replace('5\n', 'x\ny\n');
@@ -25,7 +25,7 @@ test('a difference has three lines around it, and says where it is', () => {
   assert.deepEqual(show('', 'a\n'), ['@@ -1,0 +1,1 @@', '+a']);
 });
 
-test('values of others are not shown, wherever they stand', () => {
+test('values of other entries are hidden, wherever they are', () => {
   const planted = 'planted-0123456789';
   const before = [
     `{ "one": { "env": { "KEY": "${planted}" }, "args": ["--key", "${planted}"] },`,
@@ -40,7 +40,7 @@ test('values of others are not shown, wherever they stand', () => {
   assert.match(shown, /^\+ {2}"agenthub": \{ "url": "http:\/\/x" \}$/m);
 });
 
-test('of a file in one line only the place is shown', () => {
+test('of a file with one line only the part around the change is shown', () => {
   const filler = `"x": [${'1,'.repeat(2000)}1]`;
   const before = `{${filler}, "mcpServers": {}, ${filler}}`;
   const after = before.replace('{},', '{"agenthub": {"url": "u"}},');

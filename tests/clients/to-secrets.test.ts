@@ -44,7 +44,7 @@ describe('keys that become secrets of the hub', () => {
     );
   });
 
-  test('are gone after an undo', async () => {
+  test('are removed by an undo', async () => {
     await using scratch = await openScratch();
     const files = await prepare(scratch);
     const plan = await scratch.clients.toSecrets(await planOf(scratch, files));
@@ -55,7 +55,7 @@ describe('keys that become secrets of the hub', () => {
     assert.equal(await readFile(files.config, 'utf8'), '{"servers": {}}');
   });
 
-  test('are not stored in place of another value', async () => {
+  test('do not replace a secret with another value', async () => {
     await using scratch = await openScratch();
     const files = await prepare(scratch);
     scratch.secrets.set('MCP_MAIL_TOKEN', 'of something else');

@@ -7,7 +7,7 @@ const read = (text: string) => readTomlText({ file: 'a.toml', text });
 const put = (text: string, value: Json | undefined, ...path: readonly string[]) =>
   read(text).with(path, value);
 
-describe('TOML that is not valid is refused with its place, and nothing of the file is shown:', () => {
+describe('invalid TOML is refused with line and column, and without any text of the file:', () => {
   test.for([
     ['a = 1\nb = "planted', 'a.toml:2:'],
     ['[a]\nkey = planted\n', 'a.toml:2:'],
@@ -33,7 +33,7 @@ describe('a new table comes last', () => {
     ['m = 1\n', 'm = 1\n\n[s.a]\nx = 1\n'],
     ['m = 1\r\n[t]\r\ny = 2', 'm = 1\r\n[t]\r\ny = 2\r\n\r\n[s.a]\r\nx = 1\r\n'],
     ['[s.b]\nx = 2\n', '[s.b]\nx = 2\n\n[s.a]\nx = 1\n'],
-  ] as const)('of %j', ([text, expected]) => {
+  ] as const)('in %j', ([text, expected]) => {
     assert.equal(put(text, { x: 1 }, 's', 'a'), expected);
   });
 });
@@ -54,12 +54,15 @@ describe('the value at a path is replaced where its table is:', () => {
   test.for([
     ['s.a.y = 2\nm = 1\n', `m = 1\n\n${block}`],
     ['[s]\na = { y = 2 }\nb = 1\n', `[s]\nb = 1\n\n${block}`],
-  ] as const)('%j has no table, so its pairs go and a table comes last', ([text, expected]) => {
-    assert.equal(put(text, { x: 1 }, 's', 'a'), expected);
-  });
+  ] as const)(
+    '%j has dotted keys instead of a table, so they are removed and a table comes last',
+    ([text, expected]) => {
+      assert.equal(put(text, { x: 1 }, 's', 'a'), expected);
+    },
+  );
 });
 
-describe('an empty inline table on the way gives way to the new table:', () => {
+describe('an empty inline table on the way is replaced by the new table:', () => {
   test.for([
     ['s = {}\n', '[s.a]\nx = 1\n'],
     ['m = 1\ns = { } # none\n[t]\nn = 2\n', 'm = 1\n[t]\nn = 2\n\n[s.a]\nx = 1\n'],
@@ -68,16 +71,16 @@ describe('an empty inline table on the way gives way to the new table:', () => {
     assert.equal(put(text, { x: 1 }, 's', 'a'), expected);
   });
 
-  test('and stays where nothing is written', () => {
+  test('but stays if nothing is written', () => {
     assert.equal(put('s = {}\n', undefined, 's', 'a'), 's = {}\n');
   });
 
-  test('and one with content stays', () => {
+  test('but stays if it has content', () => {
     assert.match(put('s = { b = 1 }\n', { x: 1 }, 's', 'a') ?? '', /^s = \{ b = 1 \}\n/);
   });
 });
 
-describe('what does not end a value is skipped:', () => {
+describe('characters that do not end a value are skipped:', () => {
   test.for([
     'a = """\n[s.a]\n\\""" # no\n"""',
     'a = """x"""""',
@@ -102,7 +105,7 @@ describe('a removed table', () => {
     ['# of a\n[s.a]\nx = 1\n', '# of a\n'],
     ['[s.a]\nx = 1', ''],
     ['[[s.a]]\nx = 1\n[[s.a]]\nx = 2\n[t]\n', '[t]\n'],
-  ] as const)('leaves of %j no blank line behind', ([text, expected]) => {
+  ] as const)('leaves no blank line in %j', ([text, expected]) => {
     assert.equal(put(text, undefined, 's', 'a'), expected);
   });
 
@@ -112,7 +115,7 @@ describe('a removed table', () => {
   });
 });
 
-test('whole numbers that a number cannot hold are read as they are', () => {
+test('whole numbers beyond 2^53 are read exactly', () => {
   assert.deepEqual(
     { ...Object(read('a = 9007199254740993\nb = 1\n').value) },
     {

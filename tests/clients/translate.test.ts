@@ -171,7 +171,7 @@ const variables: readonly (readonly [ClientName, string, string])[] = [
   ['windsurf', '${SET}', '${SET}'],
 ];
 
-test.for(variables)('%s: the text %j is %j to the hub', async ([client, written, text]) => {
+test.for(variables)('%s: the hub gets the text %j as %j', async ([client, written, text]) => {
   const made = await imported(client, { command: 'npx', args: ['a', written] }, { SET: 'set' });
   assert.deepEqual(made.entry.args, ['a', text]);
 });
@@ -189,7 +189,7 @@ const secrets: readonly (readonly [object, object, string])[] = [
   [{ args: ['a', key] }, { args: ['a', '${MCP_IT_ARGUMENT}'] }, `MCP_IT_ARGUMENT=${key}`],
 ];
 
-test.for(secrets)('a key in %j is taken out', async ([entry, expected, variable]) => {
+test.for(secrets)('a key in %j is moved to a variable', async ([entry, expected, variable]) => {
   const made = await imported('cursor', { command: 'npx', args: ['a'], ...entry });
   assert.deepEqual(made.entry, {
     command: 'npx',
@@ -204,7 +204,7 @@ test.for(secrets)('a key in %j is taken out', async ([entry, expected, variable]
   );
 });
 
-test('keys in headers and addresses are taken out', async () => {
+test('keys in headers and addresses are moved to variables', async () => {
   const url = `https://x/mcp?api_key=${key}`;
   const headers = { Authorization: 'Bearer abc', Accept: 'x' };
   const { entry, variables: moved } = await imported('cursor', { url, headers });
@@ -221,7 +221,7 @@ test.for([
   'https://mcp.example.com/mcp?profile=me&k=SECRET',
   'https://mcp.example.com/s/Zm9vYmFyMTIzNDU2Nzg5MA/mcp',
   'https://mcp.example.com/0b9f2f7e-3c0b-4c8e-9a51-2d7e5f1c6a10/sse',
-])('no address that may hold a key stays in the config: %s', async url => {
+])('an address that may contain a key is moved to a variable: %s', async url => {
   const remote = await imported('cursor', { url });
   const sse = url.endsWith('/sse') && { transport: 'sse' };
   assert.deepEqual(remote.entry, { url: '${MCP_IT_URL}', ...sse, auto_start: true });
@@ -235,11 +235,11 @@ test.for([
 test.for([
   'https://mcp.example.com/v2/streamable-http',
   'https://host-1234567890abcdefghij.example/mcp',
-])('an address without any stays readable: %s', async url => {
+])('an address without a key stays in the config: %s', async url => {
   assert.deepEqual((await imported('cursor', { url })).entry, { url, auto_start: true });
 });
 
-test('a key that a variable holds already is not written again, and another value gets another name', async () => {
+test('a key that a variable already has is not written again, and another value gets another name', async () => {
   const entry = { command: 'npx', args: ['a'], env: { API_KEY: 'x' } };
   const same = await imported('cursor', entry, { MCP_IT_API_KEY: 'x' });
   assert.deepEqual([same.entry.env, same.variables], [{ API_KEY: '${MCP_IT_API_KEY}' }, []]);
@@ -295,7 +295,7 @@ const refused: readonly (readonly [ClientName, object, RegExp])[] = [
 ];
 
 test.for(refused)(
-  '%s: %j is left where it is, with the reason',
+  '%s: %j is left in its file, with the reason',
   async ([client, entry, reason]) => {
     const { action, why, variables: moved } = await imported(client, entry);
     assert.equal(action, 'skip');
@@ -350,7 +350,7 @@ test.for(bridges)('mcp-remote %j becomes a remote server', async ([args, env, ex
   assert.deepEqual(entry, { ...expected, auto_start: true }, why);
 });
 
-test('an option of mcp-remote that the hub does not know is a reason to leave the server', async () => {
+test('an option of mcp-remote that the hub does not know leaves the server in its file', async () => {
   const args = ['mcp-remote', 'https://x.example/m', '--new', '1'];
   const { why } = await imported('claude-desktop', { command: 'npx', args });
   assert.match(why, /the option "--new" of mcp-remote has no equivalent/);

@@ -61,7 +61,7 @@ test.for(table)('%s (%s) on %s keeps its servers in %s', ([client, scope, platfo
   assert.equal(configFileOf(client, scope, machines[platform]), file);
 });
 
-test('variables move the files as they do for the clients', () => {
+test('environment variables move the files as they do for the clients', () => {
   const env = { CLAUDE_CONFIG_DIR: '/c', CODEX_HOME: '/x', XDG_CONFIG_HOME: '/g' };
   const moved = { ...linux, env };
   assert.equal(configFileOf('claude-code', 'user', moved), '/c/.claude.json');
@@ -69,7 +69,7 @@ test('variables move the files as they do for the clients', () => {
   assert.equal(configFileOf('vscode', 'user', moved), '/g/Code/User/mcp.json');
 });
 
-test('Claude Desktop from the store of Windows has its file among its own', () => {
+test('Claude Desktop from the Microsoft Store has its file in its package folder', () => {
   const packages = ['Microsoft.Other_8wekyb3d8bbwe', 'Claude_pzs8sxrjxfjjc'];
   assert.equal(
     configFileOf('claude-desktop', 'user', { ...win32, packages }),

@@ -41,14 +41,14 @@ describe('a file that is read', () => {
     assert.equal(await readExactly(at.file), '\uFEFF{}\r\n');
   });
 
-  test('and does not exist is undefined', async () => {
+  test('and does not exist, is undefined', async () => {
     await using at = await open('');
     assert.equal(await readExactly(join(at.folder, 'none')), undefined);
     assert.equal(await exists(join(at.folder, 'none')), false);
     assert.equal(await exists(at.file), true);
   });
 
-  test('and is not UTF-8, is a folder, too large or in no folder is refused', async () => {
+  test('and is not UTF-8, a folder, too large or in no folder, is refused', async () => {
     await using at = await open('');
     await writeFile(at.file, Buffer.from([0x7b, 0xff, 0x7d]));
     const huge = join(at.folder, 'huge');
@@ -64,8 +64,8 @@ describe('a file that is read', () => {
   });
 });
 
-describe('backups', () => {
-  test('have the number after the last one, and the mode of the file', async () => {
+describe('a backup', () => {
+  test('has the number after the last one, and the mode of the file', async () => {
     await using at = await open('old');
     await chmod(at.file, 0o640);
     await writeFile(`${at.file}.agenthub-backup-9`, '');
@@ -78,7 +78,7 @@ describe('backups', () => {
     assert.equal(await readFile(at.file, 'utf8'), 'new');
   });
 
-  test('are listed newest first, without those of others and what is not a text', async () => {
+  test('is listed newest first, and other files and non-text files are not', async () => {
     await using at = await open('');
     for (const name of ['a.json', 'ba.json', 'a.json5'])
       for (const number of ['2', '10', '0', '01', '1x', ''])
@@ -92,7 +92,7 @@ describe('backups', () => {
     assert.deepEqual(await backupsOf(join(at.folder, 'none', 'a.json')), []);
   });
 
-  test('are 99 at most', async () => {
+  test('is one of 99 at most', async () => {
     await using at = await open('old');
     for (let number = 1; number <= 98; number++)
       await writeFile(`${at.file}.agenthub-backup-${number}`, '');
@@ -107,7 +107,7 @@ describe('backups', () => {
     assert.equal(await readFile(at.file, 'utf8'), 'new');
   });
 
-  test('go if the file has changed meanwhile, which stays', async () => {
+  test('is removed if the file has changed meanwhile, and the file stays', async () => {
     await using at = await open('theirs');
     await assert.rejects(
       writeWithBackup({ file: at.file, before: 'old', after: 'new' }, writeWhole),
@@ -129,8 +129,8 @@ test('a file that did not exist is made with its folder, and without a backup', 
   assert.deepEqual(await readdir(join(at.folder, 'new')), ['b.json']);
 });
 
-describe('a file that is taken away', () => {
-  test('is not, if it has changed meanwhile', async () => {
+describe('a file that is to be removed', () => {
+  test('stays if it has changed meanwhile', async () => {
     await using at = await open('theirs');
     await assert.rejects(
       writeBack({ file: at.file, before: 'ours', after: undefined }, writeWhole),

@@ -38,13 +38,13 @@ describe('the value at a path', () => {
     [value, ['a', 'b', 'c', 'd'], /^a\.json: "a\.b\.c" is not an object/],
     [[], ['a'], /^a\.json: the document is not an object/],
     [null, ['a'], /^a\.json: the document is not an object/],
-  ] as const)('of %j at %j is refused', ([from, path, message]) => {
+  ] as const)('of %j at the path %j is refused', ([from, path, message]) => {
     assert.throws(() => valueAt(source, from, path), { code: 'HUB_CONFIG_INVALID', message });
   });
 });
 
 test.for(['[[s]]\nx = 1\n', 's = []\n', 's = "x"\n'])(
-  'of %j in TOML is refused, with what TOML takes there',
+  'of %j in TOML is refused with the form that TOML needs',
   async text => {
     await assert.rejects(withValue(sourceOf(text, 'toml'), ['s', 'a'], { x: 1 }), {
       code: 'HUB_CONFIG_INVALID',
@@ -54,7 +54,7 @@ test.for(['[[s]]\nx = 1\n', 's = []\n', 's = "x"\n'])(
   },
 );
 
-describe('a value that is set', () => {
+describe('setting a value', () => {
   test.for([
     [undefined, 'json', '{\n  "s": {\n    "a": {\n      "x": 1\n    }\n  }\n}\n'],
     ['\uFEFF', 'json', '{\n  "s": {\n    "a": {\n      "x": 1\n    }\n  }\n}\n'],
@@ -68,15 +68,18 @@ describe('a value that is set', () => {
   test.for([
     ['{"s": {"a": 1, "a": 2}}', 'json', undefined],
     ['s = { a = { x = 0 }, b = 1 }\n', 'toml', { x: 1 }],
-  ] as const)('in %j (%s) is refused if it would change another', async ([text, format, value]) => {
-    await assert.rejects(withValue(sourceOf(text, format), ['s', 'a'], value), {
-      code: 'HUB_CONFIG_CONFLICT',
-      message: /^a\.\w+: s\.a is written in a way .* Edit it by hand$/,
-    });
-  });
+  ] as const)(
+    'in %j (%s) is refused if it would change another value',
+    async ([text, format, value]) => {
+      await assert.rejects(withValue(sourceOf(text, format), ['s', 'a'], value), {
+        code: 'HUB_CONFIG_CONFLICT',
+        message: /^a\.\w+: s\.a is written in a way .* Edit it by hand$/,
+      });
+    },
+  );
 });
 
-describe('a value that is removed', () => {
+describe('removing a value', () => {
   test.for([
     [undefined, 'json', ''],
     [' \n', 'json', ' \n'],
