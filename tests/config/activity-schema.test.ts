@@ -33,7 +33,7 @@ describe('"activity" in the config', () => {
     [{ max_bytes: 1_000 }, /activity\.max_bytes/],
     [{ max_age_days: 0 }, /activity\.max_age_days/],
     [true, /activity/],
-  ])('refuses %j with its place', async (activity, message) => {
+  ])('refuses %j with its path', async (activity, message) => {
     await assert.rejects(load(activity), { message });
   });
 });

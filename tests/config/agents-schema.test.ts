@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { readAgents } from '#config';
 import { agentsSchema } from '../../hub/config/agents-schema.ts';
 
-test('without "agents" the defaults hold', () => {
+test('without "agents" the defaults apply', () => {
   expect(readAgents(undefined)).toEqual({
     max: 100,
     maxRunning: 10,
@@ -15,7 +15,7 @@ test('without "agents" the defaults hold', () => {
   });
 });
 
-test('what is written applies', () => {
+test('values of the file override defaults', () => {
   const written = agentsSchema.parse({ max_running: 2, turn_minutes: 5, workspace: '10m' });
   expect(readAgents(written)).toMatchObject({
     maxRunning: 2,

@@ -33,7 +33,7 @@ describe('"approvals" in the config', () => {
     [{ lifetme: 1 }, /approvals\.lifetme.*lifetime/s],
     [{ lifetime: 0 }, /approvals\.lifetime/],
     [{ max_waiting: 1.5 }, /approvals\.max_waiting/],
-  ])('%j is refused with its place', async (written, message) => {
+  ])('%j is refused with its path', async (written, message) => {
     await assert.rejects(load(written), { code: 'HUB_CONFIG_INVALID', message });
   });
 });

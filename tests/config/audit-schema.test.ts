@@ -42,7 +42,7 @@ describe('"audit" in the config', () => {
     [{ keep: 0 }, /audit\.keep/],
     [{ max_age_days: 0 }, /audit\.max_age_days/],
     [true, /audit/],
-  ])('refuses %j with its place', async (audit, message) => {
+  ])('refuses %j with its path', async (audit, message) => {
     await assert.rejects(load(audit), { message });
   });
 });

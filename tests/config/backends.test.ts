@@ -4,11 +4,11 @@ import { readSettings } from '#config';
 
 const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://localhost:4318/' };
 
-test('nothing is sent where no endpoint is set', () => {
+test('nothing is sent if no endpoint is set', () => {
   assert.equal(readSettings({ OTEL_TRACES_SAMPLER: 'always_on' }).otlp, undefined);
 });
 
-test('the endpoint of all has a path for each signal, and defaults', () => {
+test('the endpoint for all signals has a path for each signal, and defaults', () => {
   assert.deepEqual(readSettings(endpoint).otlp, {
     tracesUrl: 'http://localhost:4318/v1/traces',
     metricsUrl: 'http://localhost:4318/v1/metrics',
@@ -21,7 +21,7 @@ test('the endpoint of all has a path for each signal, and defaults', () => {
   });
 });
 
-test('what is set for one signal goes before it, as it is', () => {
+test('a setting for one signal overrides that for all, and is used unchanged', () => {
   const { otlp } = readSettings({
     ...endpoint,
     OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'https://traces.example/here',

@@ -54,7 +54,7 @@ async function watching() {
   };
 }
 
-test('a change of a file in a folder below is reported, and new folders are watched', async () => {
+test('a change of a file in a subfolder is reported, and new folders are watched', async () => {
   await using opened = await watching();
   const changed = opened.changed();
   mkdirSync(join(folder, 'mine/src/deep'));
@@ -67,7 +67,7 @@ test('a change of a file in a folder below is reported, and new folders are watc
   await again;
 });
 
-test('a change of what is not in the image is not reported', async () => {
+test('a change of a file that is not in the image is not reported', async () => {
   await using opened = await watching();
   let isReported = false;
   const changed = opened.changed().then(() => {
@@ -82,7 +82,7 @@ test('a change of what is not in the image is not reported', async () => {
   await changed;
 });
 
-test('a folder that cannot be built is watched until it can, from above too', async () => {
+test('a folder that cannot be built is watched until it can be, and so is its parent', async () => {
   rmSync(join(folder, 'mine'), { recursive: true });
   config = await loadConfig(configFile(), { env: {}, home: folder });
   await using opened = await watching();
@@ -94,7 +94,7 @@ test('a folder that cannot be built is watched until it can, from above too', as
   await changed;
 });
 
-test('a change after the config was read, and before its folders are watched, is reported', async () => {
+test('a change between the reading of the config and the start of the watch is reported', async () => {
   writeFileSync(join(folder, 'mine/src/a.js'), 'one');
   const reported = Promise.withResolvers<void>();
   let reports = 0;
@@ -134,7 +134,7 @@ test('a folder that is replaced by another of the same name is watched again', a
   assert.ok(opened.events.has(src));
 });
 
-test('nothing is watched any more once the config builds nothing', async () => {
+test('nothing is watched once the config builds nothing', async () => {
   await using opened = await watching();
   opened.watch.follow({ servers: [] });
   await opened.watch[Symbol.asyncDispose]();

@@ -3,7 +3,7 @@ import { test } from 'vitest';
 import { readCatalog } from '#config';
 import { catalogSchema } from '../../hub/config/catalog-schema.ts';
 
-test('the official registry is the default, and others may be anywhere', () => {
+test('the official registry is the default, and any other address is allowed', () => {
   assert.deepEqual(readCatalog(undefined), {
     enabled: true,
     url: 'https://registry.modelcontextprotocol.io',

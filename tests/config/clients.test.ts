@@ -6,7 +6,7 @@ import { readClients } from '../../hub/config/clients.ts';
 const token = 'a-token-of-a-client';
 const digest = createHash('sha256').update(token).digest('hex');
 
-test('a token is kept as its digest, whether written, in a variable or as digest', () => {
+test('a token is kept as its digest, whether the file has it, a variable or a digest', () => {
   const written = {
     plain: { token, administer: false },
     variable: { token: '${TOKEN}', administer: false },
@@ -25,7 +25,7 @@ test('a token is kept as its digest, whether written, in a variable or as digest
   assert.deepEqual(given.clients, [{ name: 'one', tokenDigest: digest, administer: true }]);
 });
 
-test('a token and the digest of the same token cannot name two clients', () => {
+test('one client with a token and another with its digest are refused', () => {
   const written = {
     one: { token, administer: false },
     two: { token: `sha256:${digest.toUpperCase()}`, administer: false },

@@ -19,7 +19,7 @@ const server = (name: string, more: Partial<ServerConfig> = {}): ServerConfig =>
 });
 const names = (servers: readonly ServerConfig[]) => servers.map(({ name }) => name);
 
-test('servers are told apart by name: added, removed, changed and unchanged', () => {
+test('servers are compared by name: added, removed, changed and unchanged', () => {
   const difference = diffConfigs(
     config(server('kept'), server('changed'), server('removed')),
     config(server('kept'), server('changed', { tags: ['new'] }), server('added')),
@@ -35,7 +35,7 @@ test('servers are told apart by name: added, removed, changed and unchanged', ()
   assert.equal(difference.reordered, false);
 });
 
-test('the same config, read twice, differs in nothing, in whatever order its variables stand', () => {
+test('equal configs have no difference, whatever the order of their variables', () => {
   const launch = (env: Readonly<Record<string, string>>) => configOf({ name: 'one', env }).launch;
   const difference = diffConfigs(
     config(server('one', { launch: launch({ A: '1', B: '2' }) })),
@@ -44,7 +44,7 @@ test('the same config, read twice, differs in nothing, in whatever order its var
   assert.deepEqual(names(difference.unchanged), ['one']);
 });
 
-describe('what becomes of the process when this changes', () => {
+describe('a change of', () => {
   const { launch } = configOf({ name: 'one', env: { NEW: '1' } });
   test.for([
     [{ description: 'new' }, 'apply'],
@@ -69,13 +69,13 @@ describe('what becomes of the process when this changes', () => {
     [{ launch, tags: ['new'] }, 'replace'],
     [{ enabled: false }, 'switch'],
     [{ enabled: false, launch }, 'switch'],
-  ] as const)('%j: %s', ([change, effect]) => {
+  ] as const)('%j causes: %s', ([change, effect]) => {
     const [found] = diffConfigs(config(server('one')), config(server('one', change))).changed;
     assert.equal(found?.effect, effect);
     assert.deepEqual(found.keys.toSorted(), Object.keys(change).toSorted());
   });
 
-  test('of a server that is switched off nothing runs that could be replaced', () => {
+  test('a disabled server replaces no process', () => {
     const [found] = diffConfigs(
       config(server('one', { enabled: false })),
       config(server('one', { enabled: false, launch })),
@@ -89,7 +89,7 @@ test.for([
   ['a pattern fewer', ['api.com', '*.c:1'], ['api.com'], 'apply'],
   ['another exact target', ['api.com'], ['api.com', 'db:1'], 'replace'],
   ['an exact target fewer', ['db:1'], [], 'replace'],
-] as const)('a list of targets with %s changes by: %j', ([, before, after, effect]) => {
+] as const)('a list of targets by %s causes: %j', ([, before, after, effect]) => {
   const { launch } = configOf({ name: 'one' });
   assert.ok(launch.kind === 'local');
   const withList = (allow: readonly string[]) =>
@@ -101,7 +101,7 @@ test.for([
   );
 });
 
-test('how tools are named and the order of servers are told by themselves', () => {
+test('naming and the order of servers are separate differences', () => {
   const before = config(server('one'), server('two'));
   const renamed = diffConfigs(before, { ...before, naming: { ...naming, separator: '__' } });
   assert.equal(renamed.naming?.after.separator, '__');
@@ -112,13 +112,13 @@ test('how tools are named and the order of servers are told by themselves', () =
   assert.equal(diffConfigs(around, before).reordered, false);
 });
 
-test('"tasks" alone make a config another one', () => {
+test('a change of "tasks" alone is a difference', () => {
   const before = { ...config(server('one')), tasks: readTasks(undefined) };
   const after = { ...before, tasks: { ...before.tasks, queue: 1 } };
   assert.deepEqual(diffConfigs(before, after).hub, ['tasks']);
 });
 
-test('keys of the hub that a reload applies are named, and make a config another one', () => {
+test('keys of the hub that a reload applies are differences with their names', () => {
   const before = config(server('one'));
   const clients = [{ name: 'cursor', administer: true }];
   const difference = diffConfigs(before, { ...before, tokens: 'required', clients });

@@ -19,7 +19,7 @@ test.for([
     'deep.yaml',
     Array.from({ length: 200 }, (_, i) => `${times(i, ' ')}a:`).join('\n'),
   ],
-] as const)('%s nested too deeply in %s name the file', async ([, name, text]) => {
+] as const)('too deep nesting of %s in %s is reported with the file', async ([, name, text]) => {
   const folder = await mkdtemp(join(tmpdir(), 'agenthub-deep-'));
   try {
     const file = join(folder, name);
@@ -36,7 +36,7 @@ test.for([
   }
 });
 
-test('brackets in strings, comments and plain text nest nothing', async () => {
+test('brackets in strings, comments and plain text do not count as nesting', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'agenthub-deep-'));
   try {
     for (const [name, text] of [

@@ -11,7 +11,7 @@ const read = (written: unknown) =>
     new Map([['OBSIDIAN_API_KEY', { value: 'k' }]]),
   );
 
-test('the defaults', () => {
+test('an absent section has the defaults', () => {
   const { documentation } = readDocumentation(undefined);
   assert.deepEqual(documentation, {
     vault: undefined,
@@ -32,7 +32,7 @@ test('the key of the plugin may be a secret', () => {
   );
 });
 
-test('a secret that is not set is no problem of the file', () => {
+test('a secret that is not set is not a problem of the file', () => {
   const { documentation, problems } = read({ obsidian: { key: '${secret:OTHER}', fingerprint } });
   assert.deepEqual(problems, []);
   assert.equal(documentation.obsidian?.key, undefined);
@@ -53,7 +53,7 @@ test.each([
 });
 
 test.each([{ obsidian: { key: 'k', fingerprint: 'ab' } }, { max_files: 0 }, { other: 1 }])(
-  '%j is no documentation',
+  '%j is refused by the schema',
   written => {
     assert.equal(documentationSchema.safeParse(written).success, false);
   },

@@ -38,7 +38,7 @@ const named = (servers: readonly ServerConfig[], name: string) =>
   servers.find(server => server.name === name) ?? assert.fail(`no server ${name}`);
 const envOf = ({ launch }: ServerConfig) => (launch.kind === 'local' ? launch.env : {});
 
-describe('a file is laid over those it extends', () => {
+describe('a file overrides those it extends', () => {
   test('servers by name and key by key; lists and values are replaced', async () => {
     const { servers, naming, files, told } = await load({
       'hub.json': {
@@ -85,7 +85,7 @@ servers:
     });
   });
 
-  test('null takes away a server, a key, or a variable', async () => {
+  test('null removes a server, a key, or a variable', async () => {
     const { servers, told } = await load({
       'hub.json': {
         extends: 'base.json',
@@ -107,7 +107,7 @@ servers:
     assert.deepEqual([two.callTimeoutMs, envOf(two)], [60_000, { B: '2' }]);
   });
 
-  test('null that takes nothing away is told', async () => {
+  test('null that removes nothing is reported', async () => {
     const { told } = await load({
       'hub.json': '{"extends": "base.json",\n "servers": {"onne": null}}',
       'base.json': { servers: { one: { image: 'one:1' } } },
@@ -115,7 +115,7 @@ servers:
     assert.match(told, /^hub\.json:2:14: servers\.onne: null removes a server.*none of these/s);
   });
 
-  test('of a list of files each is laid over those before it', async () => {
+  test('in a list of files each overrides those before it', async () => {
     const { servers, files } = await load({
       'hub.json': { extends: ['a.json', 'b.json'] },
       'a.json': {
@@ -145,7 +145,7 @@ servers:
     assert.equal(named(servers, 'a').callTimeoutMs, 3000, 'the later parent does not speak of it');
   });
 
-  test("clients' form too: a server keeps the form, and its defaults, in which it was first written", async () => {
+  test('in the form of clients too: a server keeps the form and the defaults of the file that defines it', async () => {
     const { servers, told } = await load({
       'hub.json': {
         extends: 'client.json',
@@ -166,7 +166,7 @@ servers:
     );
   });
 
-  test('who says it in another way says it anew', async () => {
+  test('a key replaces other keys with the same meaning', async () => {
     const { servers, told } = await load({
       'hub.json': {
         extends: 'base.json',
@@ -181,7 +181,7 @@ servers:
     assert.deepEqual([one.enabled, one.restart], [true, 'transient']);
   });
 
-  test('a variable that the file above replaces need not be set', async () => {
+  test('a variable in a value that is overridden need not be set', async () => {
     const { servers, told } = await load({
       'hub.json': { extends: 'base.json', servers: { one: { env: { KEY: 'plain' } } } },
       'base.json': { servers: { one: { image: 'one:1', env: { KEY: '${UNSET}' } } } },
@@ -190,7 +190,7 @@ servers:
     assert.deepEqual(envOf(named(servers, 'one')), { KEY: 'plain' });
   });
 
-  test('relative paths start at the file in which they stand', async () => {
+  test('relative paths are relative to the file that contains them', async () => {
     const { servers, told } = await load({
       'hub.json': { extends: 'team/base.json', servers: { one: { mounts: ['data:/data'] } } },
       'team/base.json': {
@@ -217,7 +217,7 @@ servers:
     ]);
   });
 
-  test('a name that is a trap for programs is a name like others', async () => {
+  test('names like __proto__ and constructor are treated as plain names', async () => {
     const { told } = await load({
       'hub.json': '{"extends": "base.json", "servers": {"__proto__": {"image": "x:1"}}}',
       'base.json': '{"servers": {"__proto__": {"timeout": 5}, "constructor": {"image": "c:1"}}}',
@@ -227,7 +227,7 @@ servers:
   });
 });
 
-describe('problems are told where they stand', () => {
+describe('problems are reported where they are:', () => {
   test('in a parent with its line and column', async () => {
     const { told } = await load({
       'hub.json':
@@ -256,7 +256,7 @@ describe('problems are told where they stand', () => {
     if (expected.includes('no such')) assert.deepEqual(files, ['hub.json', 'absent.json']);
   });
 
-  test('a parent that is broken, and nothing that only follows from it', async () => {
+  test('a parent that is invalid, without problems that follow from it', async () => {
     const { told, files } = await load({
       'hub.json': { extends: 'base.json', servers: { one: null, two: { timeout: 3 } } },
       'base.json': '{"servers": {',
@@ -265,7 +265,7 @@ describe('problems are told where they stand', () => {
     assert.deepEqual(files, ['hub.json', 'base.json']);
   });
 
-  test('a circle, with the files that make it, also through a link', async () => {
+  test('a circle, with the files in it, also through a link', async () => {
     const { told } = await load({
       'hub.json': { extends: 'a.json', servers: {} },
       'a.json': { extends: 'b.json' },
@@ -280,7 +280,7 @@ describe('problems are told where they stand', () => {
     assert.match(itself, /makes a cycle: hub\.json → hub\.json/);
   });
 
-  test('more parents in a row, or in all, than anybody can follow', async () => {
+  test('too many parents in a row or in total', async () => {
     const row = Array.from({ length: 20 }, (_, index): [string, object] => [
       `${index}.json`,
       { servers: {}, ...(index < 19 && { extends: `${index + 1}.json` }) },

@@ -46,8 +46,8 @@ async function watching(name = 'hub.json') {
   };
 }
 
-describe('the content of a file decides', () => {
-  test('so that a touch and a save of the same text are nothing', async () => {
+describe('a change of a file is reported', () => {
+  test('but not a touch or a save of the same text', async () => {
     const opened = await watching();
     await utimes(opened.file, 1, 1);
     await writeFile(opened.file, 'old');
@@ -58,7 +58,7 @@ describe('the content of a file decides', () => {
     assert.equal(opened.changes(), 0);
   });
 
-  test('once nothing has happened for a while', async () => {
+  test('once no event has come for a while', async () => {
     await using opened = await watching();
     await writeFile(opened.file, 'new');
     for (let event = 0; event < 10; event++) {
@@ -70,7 +70,7 @@ describe('the content of a file decides', () => {
     await until(() => opened.changes() === 1);
   });
 
-  test('and after some time even where it never rests', async () => {
+  test('at last even if events never stop', async () => {
     await using opened = await watching();
     await writeFile(opened.file, 'new');
     for (let passedMs = 0; passedMs < options.maxQuietWaitMs; passedMs += 100) {
@@ -88,7 +88,7 @@ describe('a text that has become shorter', () => {
     for (let turn = 0; turn < 20; turn++) await readFile(opened.file);
   }
 
-  test('is believed once it has stayed so for longer, as YAML that is cut may be valid', async () => {
+  test('is accepted after it was stable for longer, as truncated YAML may be valid', async () => {
     await using opened = await watching('hub.yaml');
     await writeFile(opened.file, 'ol');
     opened.event();
@@ -102,7 +102,7 @@ describe('a text that has become shorter', () => {
     await until(() => opened.changes() === 1);
   });
 
-  test('is waited for anew with each other text, and no longer once it is as long as it was', async () => {
+  test('is waited for again with each new text, and no longer once it has its old length', async () => {
     await using opened = await watching('hub.yaml');
     for (const text of ['o', 'ol']) {
       await writeFile(opened.file, text);
@@ -133,7 +133,7 @@ describe('a text that has become shorter', () => {
     await until(() => opened.changes() === 1);
   });
 
-  test('is read at once where it is JSON, which is not valid when it is cut', async () => {
+  test('is read at once if it is JSON, which is invalid when truncated', async () => {
     await using opened = await watching();
     await writeFile(opened.file, 'ne');
     opened.event();
@@ -142,7 +142,7 @@ describe('a text that has become shorter', () => {
   });
 });
 
-test('where no event comes a look finds it, and waits until it stays as it is', async () => {
+test('without an event, a poll finds the change, and waits until the text is stable', async () => {
   await using opened = await watching();
   const { clock } = opened;
   // Runs the check after the start. Then only the timer of the next check is waiting.
@@ -188,14 +188,14 @@ describe('a folder is watched', () => {
     };
   }
 
-  test('for its files, and for the swap of what a folder shows', async () => {
+  test('for its files, and for a swap of the link behind them', async () => {
     await using opened = await folders();
     await opened.heard(async () => await writeFile(opened.file, 'new'));
     await opened.heard(async () => await rename(opened.file, `${opened.file}~`));
     await opened.heard(async () => await symlink('.', join(opened.inside, '..data')));
   });
 
-  test('again once another has taken its name, which is told', async () => {
+  test('again once another folder has its name, and the change is reported', async () => {
     await using opened = await folders();
     await rename(opened.inside, `${opened.inside}.old`);
     await mkdir(opened.inside);

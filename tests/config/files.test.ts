@@ -44,7 +44,7 @@ async function emptyFolder() {
   };
 }
 
-test('what is shipped holds until there is a file, and not again when that is gone', async () => {
+test("the shipped files apply until the user's file exists, and not again when it is deleted", async () => {
   await using folder = await emptyFolder();
   assert.equal((await folder.read()).config?.servers.length, 5);
   assert.equal((await readRules(folder.rules, folder.shipped)).rules?.clients.size, 4);
@@ -54,13 +54,13 @@ test('what is shipped holds until there is a file, and not again when that is go
   assert.equal((await folder.read()).error?.code, 'HUB_CONFIG_MISSING');
 });
 
-test('a file that cannot be read is an error, and is not replaced by what is shipped', async () => {
+test('a file that cannot be read is an error, and the shipped one is not used', async () => {
   await using folder = await emptyFolder();
   await mkdir(folder.file, { recursive: true });
   assert.match((await folder.read()).error?.message ?? '', /it is a folder/);
 });
 
-test('the watch is told of the file that appears, and of nothing before', async () => {
+test('the watch reports a file when it appears, and nothing before', async () => {
   await using folder = await emptyFolder();
   const clock = createManualClock();
   const quietMs = 200;
@@ -95,7 +95,7 @@ test('the watch is told of the file that appears, and of nothing before', async 
   assert.deepEqual(await changed.promise, [snapshotOf(folder.file, own).digest]);
 });
 
-test('a change of what is shipped is written into the working folder', async () => {
+test('an edit of the shipped config is written into the working folder', async () => {
   await using folder = await emptyFolder();
   const before = await readFile(join(configs, 'mcp-servers.default.json'), 'utf8');
   const first = await folder.read();
@@ -133,7 +133,7 @@ test('a change of what is shipped is written into the working folder', async () 
   assert.equal(await readFile(join(configs, 'mcp-servers.default.json'), 'utf8'), before);
 });
 
-test('a password may stand in a file that its variable names with _FILE', async () => {
+test('a password may be in a file that its _FILE variable names', async () => {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'agenthub-secrets-'));
   const file = join(folder.path, 'key');
   await writeFile(file, 'secret\n');

@@ -12,7 +12,7 @@ const shipped = {
 };
 const modeOf = async (path: string) => ((await stat(path)).mode & 0o777).toString(8);
 
-test('the first config is the shipped one, private, and beside the schema that it names', async () => {
+test('the first config is the shipped one, private, with the schema that it names beside it', async () => {
   await using folder = await temporary();
   const file = join(folder.path, 'a', 'b', 'mcp-servers.json');
   assert.equal(await writeFirstConfig(file, shipped, true), true);
@@ -26,7 +26,7 @@ test('the first config is the shipped one, private, and beside the schema that i
   assert.deepEqual([await modeOf(file), await modeOf(dirname(file))], ['600', '700']);
 });
 
-test('a file that is there is never changed, and only the schema of the own folder is renewed', async () => {
+test("an existing file is never changed, and the schema is updated only in the hub's own folder", async () => {
   await using folder = await temporary();
   for (const [name, isPrivate, schema] of [
     ['mine', true, await readFile(shipped.schemaFile, 'utf8')],
@@ -42,14 +42,14 @@ test('a file that is there is never changed, and only the schema of the own fold
   }
 });
 
-test('only its user may read a first config in a shared folder', async () => {
+test('a first config in a shared folder is readable for its user only', async () => {
   await using folder = await temporary();
   const file = join(folder.path, 'mcp-servers.json');
   assert.equal(await writeFirstConfig(file, shipped, false), true);
   assert.equal(await modeOf(file), '600');
 });
 
-test('a config that cannot be written leaves nothing behind', async () => {
+test('a config that cannot be written leaves no files', async () => {
   await using folder = await temporary();
   await writeFile(join(folder.path, 'file'), '');
   const file = join(folder.path, 'file', 'mcp-servers.json');

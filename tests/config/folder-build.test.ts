@@ -37,7 +37,7 @@ describe('"build"', () => {
     assert.notEqual(later.build.digest, launch.build.digest);
   });
 
-  test('has a fault where the folder cannot be built, which is no problem of the config', async () => {
+  test('has a fault if the folder cannot be built, which is not a problem of the config', async () => {
     const { draft, problems } = draftOf({ build: './none' }, here);
     const found = await folderBuildOf(draft);
     assert.ok(found && 'fault' in found);
@@ -75,14 +75,14 @@ describe('"build"', () => {
     );
   });
 
-  test('is refused where its files are keys of this machine', async () => {
+  test('is refused if the folder contains keys of this machine', async () => {
     const guard = async () => 'it holds keys';
     const { draft, problems } = draftOf({ build: './mine' }, { ...here, guard });
     assert.equal(await folderBuildOf(draft), undefined);
     assert.deepEqual(problems, ['build: it holds keys']);
   });
 
-  test('makes other files another origin, for pins and approvals', async () => {
+  test('gives another origin to other files, for pins and approvals', async () => {
     const file = join(folder, 'mcp.json');
     writeFileSync(file, JSON.stringify({ servers: { mine: { build: './mine' } } }));
     const origin = async () => {

@@ -35,7 +35,7 @@ test.for([
   assert.deepEqual(kindsOf(path), [kind]);
 });
 
-describe('a variable that says where such files are', () => {
+describe('a variable that names the path of sensitive files', () => {
   test.for([
     ['GNUPGHOME', '/keys', ['both']],
     ['ZDOTDIR', '/dots', ['run']],
@@ -53,14 +53,14 @@ describe('a variable that says where such files are', () => {
     assert.deepEqual(kindsOf('/home/me/.config/fish', env), []);
   });
 
-  test.for(['', '  ', 'relative', './x', 'relative:other'])('is not read if it is %j', value => {
+  test.for(['', '  ', 'relative', './x', 'relative:other'])('is ignored if it is %j', value => {
     const env = Object.fromEntries(
       ['GNUPGHOME', 'ENV', 'XDG_CONFIG_HOME', 'KUBECONFIG', 'NETRC'].map(name => [name, value]),
     );
     assert.deepEqual(placesIn(env), placesIn());
   });
 
-  test('may be a path of Windows', () => {
+  test('may be a Windows path', () => {
     assert.deepEqual(kindsOf('C:\\keys', { GNUPGHOME: 'C:\\keys' }), ['both']);
   });
 });

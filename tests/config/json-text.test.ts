@@ -10,14 +10,14 @@ test.for([
   ['', 'a.json:1:1: it contains no value: write {}'],
   ['// none\n', 'a.json:1:1: it contains no value: write {}'],
   ['{\n"a" 1}', 'a.json:2:5: not valid JSON: a ":" is missing before this'],
-] as const)('%j is refused with the place of the error', ([text, message]) => {
+] as const)('%j is refused with the position of the error', ([text, message]) => {
   assert.throws(
     () => read(text),
     (error: unknown) => error instanceof HubError && error.message === message,
   );
 });
 
-test('of duplicate keys the last one counts, and is the one that changes', () => {
+test('of duplicate keys the last one counts, and is the one that is edited', () => {
   const file = read('{"a": 1, "a": {"b": 2}}');
   assert.deepEqual(file.value, { a: { b: 2 } });
   assert.equal(file.with(['a', 'b'], 3), '{"a": 1, "a": {"b": 3}}');

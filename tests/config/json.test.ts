@@ -62,7 +62,7 @@ test('every entry has the offsets of its key and of its value, and its path', ()
   assert.deepEqual([inner.path, inner.value.value], [['a', 0, 'b'], null]);
 });
 
-test('an entry that is cut off after its key is left out', () => {
+test('an entry that is truncated after its key is omitted', () => {
   const { root } = read('{"a": 1, "b":');
   assert.ok(root?.kind === 'map');
   assert.deepEqual(

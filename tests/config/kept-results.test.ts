@@ -4,7 +4,7 @@ import { keptResultsOf } from '../../hub/config/kept-results.ts';
 import { serverSchema } from '../../hub/config/server-schema.ts';
 import { draftOf } from './entry-draft.ts';
 
-test('an entry says for which tools, how long and for whom results are kept', () => {
+test("an entry says which tools' results are kept, for how long and for whom", () => {
   const cache = { tools: ['look'], ttl: 1.5 };
   assert.deepEqual(keptResultsOf(draftOf({ image: 'a:1', cache }).draft), {
     tools: ['look'],
@@ -19,7 +19,7 @@ test('an entry says for which tools, how long and for whom results are kept', ()
   assert.equal(keptResultsOf(draftOf({ image: 'a:1' }).draft), undefined);
 });
 
-test('instances of sessions keep no results', () => {
+test('instances per session keep no results', () => {
   const cache = { tools: ['look'], ttl: 60 };
   const { draft, problems } = draftOf({ image: 'a:1', instance: 'session', cache });
   keptResultsOf(draft);

@@ -122,14 +122,14 @@ describe('the config and the data are', () => {
   });
 });
 
-test('a second config of the folder is passed over, and named', async () => {
+test('a second config in the folder is ignored, and named', async () => {
   const { configFile, passedOver } = await layoutOf({ files: [own, 'hub.yaml'] });
   assert.deepEqual([configFile, passedOver], [own, './hub.yaml']);
   const named = { files: [own, 'hub.yaml'], env: { MCP_SERVERS_CONFIG: 'c.json' } };
   assert.equal((await layoutOf(named)).passedOver, undefined);
 });
 
-test('the environment names the files of the layout, and keeps rules that the user named', async () => {
+test('the environment gets the files of the layout, but keeps a rules file that the user named', async () => {
   const layout = await layoutOf({});
   const env = withLayout({ DATA_DIR: '', OTHER: 'x' }, layout);
   assert.deepEqual(env, {

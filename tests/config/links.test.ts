@@ -60,7 +60,7 @@ async function sourceOf(mount: string | object, env = {}, at = folder): Promise<
   return typeof loaded === 'string' ? loaded : (loaded.sandbox.mounts[0]?.source ?? '');
 }
 
-describe('a source is mounted from where it really is', () => {
+describe('a source is mounted from its real path', () => {
   test.for([
     ['inner:/d', 'configs/inner'],
     ['to-inner:/d', 'configs/inner'],
@@ -72,7 +72,7 @@ describe('a source is mounted from where it really is', () => {
     assert.equal(await sourceOf(mount), join(top, expected));
   });
 
-  test('an absolute one may go through links, and is held to where they lead', async () => {
+  test('an absolute source may go through links, and its real path is checked', async () => {
     const elsewhere = join(top, 'elsewhere/docs');
     assert.equal(await sourceOf(`${folder}/to-elsewhere/docs:/d`), elsewhere);
     const mounts = [{ source: `${folder}/etc`, target: '/d' }];
@@ -81,7 +81,7 @@ describe('a source is mounted from where it really is', () => {
     assert.equal(loaded.sandbox.mounts[0]?.source, await realpath('/etc'));
   });
 
-  test('the folder of the config may itself be behind a link', async () => {
+  test('the folder of the config may itself be reached through a link', async () => {
     const behind = join(top, 'beside');
     assert.equal(await sourceOf('inner:/d', {}, behind), join(folder, 'inner'));
   });
@@ -109,12 +109,12 @@ describe('a source is refused', () => {
     ['/to-data:/d', '/var/lib/docker'],
     ['/to-data/docker:/d', '/var/lib/docker'],
     ['/etc:/d:rw', 'mount it read-only'],
-  ] as const)('for what it leads to, as an absolute path too: %s', async ([mount, told]) => {
+  ] as const)('for its real path, even if it is absolute: %s', async ([mount, told]) => {
     const message = await sourceOf(`${folder}${mount}`);
     assert.ok(message.includes('is not allowed') && message.includes(told), message);
   });
 
-  test('where an engine listens in it, or the one of DOCKER_HOST does', async () => {
+  test('if the socket of an engine, or of DOCKER_HOST, is in it', async () => {
     assert.match(await sourceOf(`${top}/engine:/d`), /the engine's socket/);
     const elsewhere = `${top}/elsewhere:/d`;
     assert.equal(await sourceOf(elsewhere), join(top, 'elsewhere'));
@@ -123,7 +123,7 @@ describe('a source is refused', () => {
   });
 });
 
-test('a working folder does not leave the folder of the config through a link either', async () => {
+test('if it leaves the folder of the config through a link, also as a working folder', async () => {
   const inside = await load({ command: 'server', cwd: 'to-inner' });
   assert.equal(typeof inside === 'string' ? inside : inside.workingDirectory, `${folder}/inner`);
   const message = await load({ command: 'server', cwd: 'to-elsewhere' });

@@ -72,7 +72,7 @@ test('a problem in each of 5,000 servers is found in linear time, not in the squ
 });
 
 describe('files that cannot be read', () => {
-  test('an absent file is told apart from a wrong one', async () => {
+  test('an absent file is reported as absent', async () => {
     assert.equal(
       await outcomeOf('absent.json'),
       'HUB_CONFIG_MISSING\n<folder>/absent.json: there is no such file. Write one with "agenthub init", or name another with --config or MCP_SERVERS_CONFIG\n',
@@ -83,7 +83,7 @@ describe('files that cannot be read', () => {
     ['empty.json', '', '1:1: the file is empty: write {"servers": {}}'],
     ['blank.yaml', ' \n\n', '1:1: the file is empty: write servers: {}'],
     ['null.json', 'null', '1:1: the file is empty: write {"servers": {}}'],
-  ] as const)('%s is empty', async ([file, text, message]) => {
+  ] as const)('%s is reported as empty', async ([file, text, message]) => {
     await writeFile(join(scratch, file), text);
     assert.equal(await outcomeOf(file), `HUB_CONFIG_INVALID\n<folder>/${file}:${message}\n`);
   });
@@ -92,7 +92,7 @@ describe('files that cannot be read', () => {
     ['notepad.json', '\uFEFF{"servers": {}}'],
     ['powershell.json', '{"servers": {}}'],
     ['notepad.yaml', '\uFEFFservers: {}'],
-  ] as const)('%s in UTF-16 is answered with the encoding to save it in', async ([file, text]) => {
+  ] as const)('%s in UTF-16 is refused with the encoding to use', async ([file, text]) => {
     await writeFile(join(scratch, file), text, 'utf16le');
     const message =
       '1:1: it is in UTF-16, as "Unicode" in Notepad and ">" in Windows PowerShell write it. Save it as UTF-8';
@@ -107,7 +107,7 @@ describe('files that cannot be read', () => {
     ['}', '1:1: not valid JSON: a value is missing here'],
     [Buffer.from([0xff, 0xfe, 0, 0x7b, 0]), '1:1: it is in UTF-16'],
     [Buffer.alloc(64), '1:1: not valid JSON: '],
-  ] as const)('%j is damaged and not empty', async ([bytes, message]) => {
+  ] as const)('%j is reported as invalid, not as empty', async ([bytes, message]) => {
     await writeFile(join(scratch, 'damaged.json'), bytes);
     const outcome = await outcomeOf('damaged.json');
     assert.match(outcome, /^HUB_CONFIG_INVALID\n<folder>\/damaged\.json:/);
@@ -115,12 +115,12 @@ describe('files that cannot be read', () => {
     assert.doesNotMatch(outcome, /empty/);
   });
 
-  test('a file with nothing but comments is empty', async () => {
+  test('a file with only comments is reported as empty', async () => {
     await writeFile(join(scratch, 'comments.jsonc'), '// to come\n/* more */\n');
     assert.match(await outcomeOf('comments.jsonc'), /the file is empty: write \{"servers": \{\}\}/);
   });
 
-  test('a volume without a path is answered with how to write one', async () => {
+  test('a volume without a path is refused with the form to write', async () => {
     const entry = { image: 'any:1', volumes: ['vol1'] };
     await writeFile(join(scratch, 'volume.json'), JSON.stringify({ servers: { x: entry } }));
     assert.match(
@@ -137,17 +137,17 @@ describe('files that cannot be read', () => {
     );
   });
 
-  test('the extension says how a file is written, so an unknown one is refused', async () => {
+  test('an unknown extension is refused, as it decides the format', async () => {
     assert.match(await outcomeOf('servers.toml'), /must end in \.json, \.jsonc, \.yaml or \.yml/);
   });
 });
 
-test('a byte order mark, as editors on Windows write it, is no fault', async () => {
+test('a byte order mark, as from editors on Windows, is ignored', async () => {
   await writeFile(join(scratch, 'mark.json'), '\uFEFF{"servers": {}}');
   assert.deepEqual(JSON.parse(await outcomeOf('mark.json')).servers, []);
 });
 
-test('aliases that multiply are cut off before they fill the memory', async () => {
+test('aliases that multiply are refused before they fill the memory', async () => {
   const levels = Array.from({ length: 12 }, (_, level) => {
     const inside =
       level === 0 ? 'x' : Array.from({ length: 12 }, () => `*a${level - 1}`).join(', ');
@@ -168,7 +168,7 @@ test.each([
   assert.ok(told.includes(`clients.cursor.rate.per: ${per} is not allowed: ${remedy}\n`), told);
 });
 
-test('the problems are told to programs too, with their paths', async () => {
+test('problems are in the data of the error, with their paths', async () => {
   const file = join(scratch, 'data.json');
   await writeFile(file, '{"servers": {"memory": {"comand": "x", "max_restarts": -1}}}');
   await assert.rejects(loadConfig(file, { env, home: '/home/user' }), (error: unknown) => {
@@ -187,7 +187,7 @@ test('the problems are told to programs too, with their paths', async () => {
   });
 });
 
-test('the file that is shipped is right and pins every version', async () => {
+test('the shipped config is valid and pins every version', async () => {
   const shipped = join(import.meta.dirname, '../../configs/mcp-servers.default.json');
   const { servers } = await loadConfig(shipped, { env: {}, home: '/home/user' });
   assert.deepEqual(
@@ -221,7 +221,7 @@ describe('secrets', () => {
     return { ...loaded, asked };
   }
 
-  test('are asked for once and together, and the variables that contain them are named', async () => {
+  test('are read once and together, and the variables that contain them are named', async () => {
     const one = { ...entry, env: { A: 'x${secret:KEY}', B: '${TOKEN}', C: '${secret:NOPE:-c}' } };
     const two = { url: 'https://host', headers: { Authorization: 'Bearer ${secret:KEY}' } };
     const { servers, asked } = await loadWith({ servers: { one, two } }, { KEY: 'k3y' });
@@ -233,7 +233,7 @@ describe('secrets', () => {
     assert.equal(servers[1].secretEnv, undefined);
   });
 
-  test('may be the client secret of a login, whose server alone fails without it', async () => {
+  test('may be the client secret of a login; if missing, only its server fails', async () => {
     const oauth = { client_id: 'hub', client_secret: '${secret:CLIENT}' };
     const one = { url: 'https://host', oauth };
     const given = await loadWith({ servers: { one } }, { CLIENT: 's3cret' });
@@ -247,7 +247,7 @@ describe('secrets', () => {
     assert.equal(servers[1]?.secretFaults, undefined);
   });
 
-  test('that are missing fail only the server that uses them', async () => {
+  test('that are missing fail only the servers that use them', async () => {
     const one = { url: '${secret:URL}', headers: { A: '${secret:KEY}', B: '${secret:KEY}' } };
     const { servers } = await loadWith({ servers: { one, two: entry } }, {});
     assert.deepEqual(servers[0]?.secretFaults, [
@@ -257,7 +257,7 @@ describe('secrets', () => {
     assert.equal(servers[1]?.secretFaults, undefined);
   });
 
-  test('of a disabled server are not asked for, and may be missing', async () => {
+  test('of a disabled server are not read, and may be missing', async () => {
     const one = { ...entry, disabled: true, env: { A: '${secret:KEY}' } };
     const { servers, asked } = await loadWith({ servers: { one } }, {});
     assert.deepEqual(asked, []);

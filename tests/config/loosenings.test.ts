@@ -105,7 +105,7 @@ describe('loosenings of an entry', () => {
     for (const { message } of found) expect(message).toMatch(/^[A-Z].*\.$/);
   });
 
-  it('names a volume that another server has', async () => {
+  it('name a volume that another server has', async () => {
     const others = { memory: { package: '@modelcontextprotocol/server-memory@1.0.0' } };
     const entry = { package: package_, volumes: { 'memory-data': '/d', mine: '/m' } };
     const found = await looseningsOf(entry, others);
@@ -113,7 +113,7 @@ describe('loosenings of an entry', () => {
     expect(found[0]?.message).toContain('the server memory');
   });
 
-  it('tells no value of a variable', async () => {
+  it('show no value of a variable', async () => {
     const env = { KEY: 'shh-1', OTHER: '/shh-2', HOST: 'shh-3.example' };
     const entries: readonly JsonObject[] = [
       {
@@ -136,7 +136,7 @@ describe('loosenings of an entry', () => {
     }
   });
 
-  it('tells where a variable goes', async () => {
+  it('show where a variable is used', async () => {
     const found = await looseningsOf({ package: package_, env: { A: '${KEY}' }, args: ['${KEY}'] });
     expect(found[0]?.message).toContain('(in args[0], env.A)');
   });

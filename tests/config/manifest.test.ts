@@ -21,20 +21,20 @@ async function load(text: string, env: Record<string, string> = {}) {
 const token = 'a-token-of-enough-characters';
 const manifest = 'servers: {}\nlisten: { host: localhost, port: 9191 }\ntoken: ${HUB_TOKEN}\n';
 
-test('a manifest sets where the hub listens and the token', async () => {
+test('the config file sets the listen address and the token', async () => {
   const config = await load(manifest, { HUB_TOKEN: token });
   const settings = readSettings({}, '', config);
   assert.deepEqual([settings.host, settings.port, settings.token], ['localhost', 9191, token]);
 });
 
-test('the environment goes before it, and .env too', async () => {
+test('the environment and .env override the config file', async () => {
   const config = await load(manifest, { HUB_TOKEN: token });
   const own = 'another-token-of-enough-characters';
   const settings = readSettings({ ROUTER_PORT: '9292' }, `ROUTER_TOKEN=${own}`, config);
   assert.deepEqual([settings.host, settings.port, settings.token], ['localhost', 9292, own]);
 });
 
-test('administration is closed by the file or by the environment, which goes before it', async () => {
+test('administration is turned off by the file or the environment, and the environment wins', async () => {
   const config = await load('servers: {}\nadministration: off\n');
   assert.equal(readSettings({}, '', config).administration, 'off');
   const env = { ROUTER_ADMINISTRATION: 'on' };
@@ -44,7 +44,7 @@ test('administration is closed by the file or by the environment, which goes bef
   assert.throws(() => readSettings({ ROUTER_ADMINISTRATION: 'no' }), /ROUTER_ADMINISTRATION/);
 });
 
-test('an address that others can reach is refused without token and TLS, wherever it is from', async () => {
+test('an address that others can reach is refused without token and TLS, wherever it is set', async () => {
   const config = await load('servers: {}\nlisten: { host: 0.0.0.0 }\n');
   assert.throws(
     () => readSettings({}, '', config),
@@ -52,7 +52,7 @@ test('an address that others can reach is refused without token and TLS, whereve
   );
 });
 
-test('what is wrong in it is named with its place', async () => {
+test('problems of these keys are reported with their paths', async () => {
   await assert.rejects(
     load('servers: {}\nlisten: { port: 70000 }\n'),
     /hub\.yaml:2.*listen\.port/s,

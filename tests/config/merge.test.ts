@@ -30,7 +30,7 @@ describe('a file over the one that it extends', () => {
     );
   });
 
-  test('removes with null what is below, and keeps a null that removes nothing', () => {
+  test('removes inherited values with null, and keeps a null that removes nothing', () => {
     assert.deepEqual(
       merged({ servers: { a: { x: 1 } } }, { servers: { a: { x: null, y: null } } }),
       {
@@ -39,7 +39,7 @@ describe('a file over the one that it extends', () => {
     );
   });
 
-  test('overrides keys of one meaning, in entries only', () => {
+  test('overrides other keys with the same meaning, but only in entries', () => {
     assert.deepEqual(
       merged(
         { servers: { a: { enabled: true, env: { type: 'x' } } } },
@@ -49,7 +49,7 @@ describe('a file over the one that it extends', () => {
     );
   });
 
-  test('leaves a server in the group in which it is below', () => {
+  test('leaves a server in the group where the extended file has it', () => {
     assert.deepEqual(merged({ mcpServers: { a: { x: 1 } } }, { servers: { a: { x: 2 }, b: {} } }), {
       mcpServers: { a: { x: 2 } },
       servers: { b: {} },
@@ -62,7 +62,7 @@ describe('a file over the one that it extends', () => {
   });
 });
 
-test('an entry without inheritance has null for all that it would inherit', () => {
+test('an entry without inheritance gets null for all that it would inherit', () => {
   const below = nodeOf({ command: 'x', enabled: true, env: { A: '1', B: '2' } });
   assert.deepEqual(withoutInheritance({ disabled: true, env: { B: '3' } }, below), {
     disabled: true,
@@ -72,7 +72,7 @@ test('an entry without inheritance has null for all that it would inherit', () =
   assert.deepEqual(withoutInheritance({ a: 1 }, nodeOf(null)), { a: 1 });
 });
 
-test('a server in both groups is found', () => {
+test('a server that is in both groups is found', () => {
   const found = findDuplicateServers(nodeOf({ servers: { a: {}, b: {} }, mcpServers: { b: {} } }));
   assert.deepEqual(
     found.map(({ text }) => text),

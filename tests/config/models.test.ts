@@ -6,7 +6,7 @@ import { costOf, readModels } from '../../hub/config/models.ts';
 const read = (written: object, env = {}, secrets: Parameters<typeof readModels>[2] = new Map()) =>
   readModels(modelsSchema.parse(written), env, secrets);
 
-test('what is not written has defaults', () => {
+test('values that are not in the file have defaults', () => {
   const models = {
     defaultModel: undefined,
     contextTokens: 8192,
@@ -17,7 +17,7 @@ test('what is not written has defaults', () => {
   assert.deepEqual(read({}), { models, problems: [] });
 });
 
-test('what is written is taken, with the variables of providers expanded', () => {
+test('values of the file are used, with the variables of providers expanded', () => {
   const url = 'https://${HOST}/v1/';
   const written = {
     default: 'work/gpt-x',
@@ -45,7 +45,7 @@ test('what is written is taken, with the variables of providers expanded', () =>
   });
 });
 
-test('a secret that is not set only concerns its provider', () => {
+test('a secret that is not set affects only its provider', () => {
   const url = 'http://127.0.0.1:8080/v1';
   const { models, problems } = read({
     providers: { work: { url, key: '${secret:WORK_KEY}' }, local: { url } },
@@ -59,7 +59,7 @@ test('a secret that is not set only concerns its provider', () => {
   assert.equal(models.providers['local']?.keyFault, undefined);
 });
 
-describe('what makes no sense is refused', () => {
+describe('an invalid value is refused', () => {
   test.for([
     { context: 100 },
     { default: '' },
@@ -103,7 +103,7 @@ test.each([
   ['free/gpt-x', 0],
   ['gpt-x', 0],
   ['toString/x', 0],
-])('a million tokens read and half a million written by %s cost %d', (model, cost) => {
+])('a million input tokens and half a million output tokens of %s cost %d', (model, cost) => {
   const prices = { 'gpt-x': { prompt: 1.25, completion: 2 }, '*': { prompt: 1, completion: 1 } };
   const { models } = read({
     providers: {

@@ -32,7 +32,7 @@ describe.skipIf(process.platform !== 'linux')('mountWarnings', () => {
   }
   const notes = (mode: 'ro' | 'rw') => [`${folder}/notes:/notes:${mode}`];
 
-  test('a writable mount that the user of a package cannot write to', async context => {
+  test('warn of a writable mount that the user of a package cannot write to', async context => {
     const { uid, gid } = statSync(join(folder, 'notes'));
     context.skip(uid === 1_000, 'the tests run as user 1000');
     assert.deepEqual(await warned({ mounts: notes('rw') }), [
@@ -49,7 +49,7 @@ describe.skipIf(process.platform !== 'linux')('mountWarnings', () => {
     ['the user of an image is unknown', { package: undefined, image: 'files:1' }],
     ['the server is no container', { runtime: 'process' }],
     ['the server is disabled', { enabled: false }],
-  ])('nothing if %s', async (_, entry) => {
+  ])('are empty if %s', async (_, entry) => {
     const { uid, gid } = statSync(join(folder, 'notes'));
     const user = 'user' in entry && entry.user === 'owner' && { user: `${uid}:${gid}` };
     assert.deepEqual(await warned({ mounts: notes('rw'), ...entry, ...user }), []);

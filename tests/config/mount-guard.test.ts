@@ -124,7 +124,7 @@ describe('a server may not write', () => {
     }
   });
 
-  test('and an object says so as well', async () => {
+  test('and is refused in the form of an object, too', async () => {
     const mount = { source: at('data'), target: '/x', read_only: false };
     assert.match(await problemOf({ mounts: [mount] }), /data folder/);
   });
@@ -146,12 +146,12 @@ describe('a server may not write', () => {
     },
   );
 
-  test('but to other folders in the homes of others', async () => {
+  test('but may write to other folders in the homes of other users', async () => {
     assert.equal(await mounting('/home/ada/notes', 'rw'), '');
     assert.match(await mounting('/home/ada/.aws', 'ro'), /"allow_sensitive": true/);
   });
 
-  test('where a variable says that start-up files are elsewhere', async () => {
+  test('to a folder that a variable names for start-up files', async () => {
     const env = { ZDOTDIR: at('free/zsh'), XDG_CONFIG_HOME: at('free/config') };
     assert.equal(await mounting('free', 'rw'), '');
     assert.match(await mounting('free/zsh', 'rw', {}, env), /shell startup files/);
@@ -162,7 +162,7 @@ describe('a server may not write', () => {
   });
 });
 
-describe('a server reads keys only where its entry says "allow_sensitive"', () => {
+describe('a server reads keys only if its entry says "allow_sensitive"', () => {
   test.for([
     ['home/.ssh', 'SSH keys'],
     ['home/.ssh/id_ed25519', 'SSH keys'],
@@ -184,14 +184,14 @@ describe('a server reads keys only where its entry says "allow_sensitive"', () =
     ['hub', "the hub's variables"],
     ['/etc', 'keys or passwords'],
     ['/etc/ssh', 'keys or passwords'],
-  ] as const)('of %s', async ([source, what]) => {
+  ] as const)('in %s', async ([source, what]) => {
     const problem = await mounting(source, 'ro');
     assert.ok(problem.includes(what), problem);
     assert.match(problem, /mount another folder, or add "allow_sensitive": true/);
     assert.equal(await mounting(source, 'ro', { allow_sensitive: true }), '');
   });
 
-  test('and where a variable says that they are elsewhere', async () => {
+  test('in a folder that a variable names for keys', async () => {
     const env = { KUBECONFIG: `${at('free/k1')}:${at('free/k2')}`, GNUPGHOME: at('free/g') };
     for (const source of ['free/k2', 'free/g']) {
       assert.equal(await mounting(source, 'ro'), '');
@@ -211,11 +211,11 @@ test.for([
   ['hub/hub.json', 'ro'],
   ['/srv/music', 'rw'],
   ['/etc/server', 'ro'],
-] as const)('%s is mounted %s as ever', async ([source, mode]) => {
+] as const)('%s may be mounted %s', async ([source, mode]) => {
   assert.equal(await mounting(source, mode), '');
 });
 
-test('"allow_sensitive" goes with no url, and is true or false', async () => {
+test('"allow_sensitive" cannot be combined with "url", and is true or false', async () => {
   const remote = { image: undefined, url: 'https://mcp.example', allow_sensitive: true };
   assert.match(await problemOf(remote), /allow_sensitive: cannot be combined with "url"/);
   assert.match(
@@ -224,7 +224,7 @@ test('"allow_sensitive" goes with no url, and is true or false', async () => {
   );
 });
 
-test('agenthub knows its own files: config, .env, data, code and those of clients', async () => {
+test('the hub guards its own files: config, .env, data, code and those of clients', async () => {
   const script = join(import.meta.dirname, '../../bin/agenthub.mjs');
   const root = await realpath(join(import.meta.dirname, '../..'));
   const folder = at('hub');
@@ -290,7 +290,7 @@ test.for([
   else assert.match(reason ?? '', expected);
 });
 
-test('all of /etc is for reading only, and a folder in it is as it is said', async () => {
+test('/etc may be mounted read-only only, and a folder in it as configured', async () => {
   assert.match((await findSandboxEscape('/etc', false, undefined)) ?? '', /mount it read-only/);
   assert.equal(await findSandboxEscape('/etc/server', false, undefined), undefined);
 });
@@ -299,6 +299,6 @@ test.for([
   ['unix:///home/user/engine.sock', '/home/user/engine.sock'],
   ['tcp://127.0.0.1:2375', undefined],
   [undefined, undefined],
-] as const)('the socket of DOCKER_HOST=%s is %s', ([address, socket]) => {
+] as const)('the guarded socket of DOCKER_HOST=%s is %s', ([address, socket]) => {
   assert.equal(findEngineSocket({ DOCKER_HOST: address }), socket);
 });

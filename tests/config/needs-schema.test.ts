@@ -25,4 +25,6 @@ test.for([
   'a;b',
   'git\n',
   'x'.repeat(101),
-])('%j is not', name => assert.ok(!systemPackageName.safeParse(name).success));
+])('%j is not the name of a Debian package', name =>
+  assert.ok(!systemPackageName.safeParse(name).success),
+);

@@ -3,7 +3,7 @@ import { describe, test } from 'vitest';
 import { fixedNetwork, targetsOf } from '#config';
 import { findNetworkTarget } from '../../hub/config/network.ts';
 
-describe('a target of a list', () => {
+describe('a target of a network list', () => {
   test.each<[string, string, readonly number[], boolean]>([
     ['api.github.com', 'api.github.com', [80, 443], false],
     ['API.GitHub.com', 'api.github.com', [80, 443], false],
@@ -54,7 +54,7 @@ describe('a target of a list', () => {
   });
 });
 
-test('a change of exact targets needs a new container, and one of others does not', () => {
+test('a change of exact targets needs a new container; a change of patterns does not', () => {
   assert.equal(fixedNetwork('bridge'), 'bridge');
   const allow = ['b.internal:2', 'api.com', 'a.internal:1', '*.c:3'];
   assert.deepEqual(fixedNetwork({ allow }), { allow: ['a.internal:1', 'b.internal:2'] });

@@ -69,7 +69,7 @@ describe('what runs', () => {
     assert.deepEqual([launch.image, launch.command, launch.package], [image, command, undefined]);
   });
 
-  test('is a program in a folder as it is written, which is the choice of the user', async () => {
+  test('is the program with an absolute path as the user wrote it, even if it looks like npx', async () => {
     const launch = await launchOf({ command: '/opt/npx', args: ['@a/b@1.0.0'] });
     assert.ok(launch.kind === 'local');
     assert.deepEqual([launch.package, launch.command], [undefined, '/opt/npx']);
@@ -85,7 +85,7 @@ describe('what runs', () => {
   });
 });
 
-describe('is reported:', () => {
+describe('is reported as a problem:', () => {
   const image = { image: 'a:1' };
   const url = { url: 'https://h/mcp' };
   test.for([
@@ -131,7 +131,7 @@ describe('is reported:', () => {
     assert.deepEqual(others, []);
   });
 
-  test('nothing of what is only unusual', async () => {
+  test('but not settings that are only unusual', async () => {
     for (const entry of [
       { ...image, enabled: true, disabled: false },
       { ...image, restart: 'temporary', restart_on_failure: false },
@@ -149,12 +149,12 @@ test.for([
   [{ restart_on_failure: true }, 'permanent'],
   [{}, 'permanent'],
   [{ restart: 'transient' }, 'transient'],
-] as const)('%j restarts as %s', async ([entry, restart]) => {
+] as const)('%j has the restart mode %s', async ([entry, restart]) => {
   const { server } = await normalized({ image: 'a:1', ...entry });
   assert.equal(server?.restart, restart);
 });
 
-test('servers in the format of clients start with the hub, and need no args', async () => {
+test('servers in the format of clients start with the hub, and args are optional', async () => {
   const entry = { command: 'x' };
   const own = await normalized({ ...entry, args: [] });
   const { server, problems } = await normalized(entry, { form: 'mcpServers' });
@@ -167,7 +167,7 @@ test.each([
   ['hub', true, undefined],
   ['call', false, undefined],
   ['manual', false, true],
-] as const)('"start": "%s" goes before the default of the format', async (start, auto, manual) => {
+] as const)('"start": "%s" overrides the default of the format', async (start, auto, manual) => {
   const { server, problems } = await normalized({ image: 'a:1', start }, { form: 'mcpServers' });
   assert.deepEqual([server?.autoStart, server?.isManual, problems], [auto, manual, []]);
 });

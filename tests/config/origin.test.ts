@@ -17,7 +17,7 @@ async function originOf(entry: object, env: Readonly<Record<string, string>>) {
 const here = { TOKEN: 'of this machine', ROOT: '/here' };
 const there = { TOKEN: 'of another machine', ROOT: '/there' };
 
-test('is the same for replicas, whatever their variables hold and whatever bounds they have', async () => {
+test('the origin is the same whatever variables, environment, bounds and mounts are', async () => {
   const entry = { image: 'st:1', args: ['--key', '${TOKEN}'], env: { KEY: '${TOKEN}' } };
   const mounts = [{ source: '${ROOT}', target: '/data' }];
   const origin = await originOf({ ...entry, timeout: 3, env: { OTHER: '1' }, mounts }, there);
@@ -25,14 +25,14 @@ test('is the same for replicas, whatever their variables hold and whatever bound
   assert.equal(origin, await originOf(entry, here));
 });
 
-test('says nothing of a query, in which tokens are sent', async () => {
+test('the origin does not depend on the query of a URL, which may have tokens', async () => {
   const url = 'https://mcp.example/mcp';
   const origin = await originOf({ url }, here);
   assert.equal(await originOf({ url: `${url}?token=secret` }, here), origin);
   assert.equal(await originOf({ url: `${url}?token=\${TOKEN}#\${TOKEN}` }, here), origin);
 });
 
-test('is another one wherever something else is launched', async () => {
+test('the origin differs if another program is launched', async () => {
   const entries = [
     { image: 'st:1' },
     { image: 'st:2' },

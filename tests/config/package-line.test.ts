@@ -87,7 +87,7 @@ describe('lines that become packages', () => {
   }
 });
 
-describe('lines that cannot become packages say why, with the remedy', () => {
+describe('lines that cannot become packages give the reason and the remedy', () => {
   const registry = /installs only those: no git .*, set "image" to an image .*"runtime": "process"/;
   test.for([
     ['npx', /names no program to run\. Add the name of the package/],

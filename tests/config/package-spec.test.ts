@@ -106,7 +106,7 @@ test('server-memory writes to the data folder as a process', () => {
 test.for([
   { ecosystem: 'npm', spec: '@modelcontextprotocol/server-memory-two' },
   { ecosystem: 'pypi', spec: 'server-memory' },
-] as const)('$spec needs nothing', source => {
+] as const)('$spec needs no volume', source => {
   assert.deepEqual(pathsOfKnownPackage(source, { kind: 'docker', server: 'x' }), {
     env: {},
     volumes: [],

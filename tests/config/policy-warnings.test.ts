@@ -16,7 +16,7 @@ const warnings = (...policy: readonly PolicyRule[]) => [
   ),
 ];
 
-test('rules that can match are not warned of', () => {
+test('rules that can match cause no warning', () => {
   assert.deepEqual(
     warnings(
       { clients: ['cursor', 'owner', 'agent:ada', 'c*'], action: 'deny' },
@@ -28,7 +28,7 @@ test('rules that can match are not warned of', () => {
   );
 });
 
-test('names that nothing has are warned of, with the place and the name that was probably meant', () => {
+test('unknown names cause a warning with the place and a similar name', () => {
   const [server, client, tool, ...rest] = warnings(
     { servers: ['file'], action: 'deny' },
     { clients: ['cursr'], action: 'deny' },
@@ -43,7 +43,7 @@ test('names that nothing has are warned of, with the place and the name that was
   assert.deepEqual(rest, []);
 });
 
-test('rules after one that matches everything are warned of', () => {
+test('rules after one that matches everything cause a warning', () => {
   const [warning, ...rest] = warnings(
     { servers: ['files'], action: 'allow' },
     { clients: ['*'], action: 'deny' },
@@ -53,7 +53,7 @@ test('rules after one that matches everything are warned of', () => {
   assert.deepEqual(rest, []);
 });
 
-test('servers, tags and tools of profiles that do not exist are warned of', () => {
+test('unknown servers, tags and tools of profiles cause a warning', () => {
   const profile = { name: 'work', hiddenTools: [] };
   const warningsFor = (lists: object) => [
     ...policyWarnings(
@@ -78,7 +78,7 @@ test('servers, tags and tools of profiles that do not exist are warned of', () =
   );
 });
 
-test('a fan-out tool is named like any tool', () => {
+test('a fan-out tool may be named like any other tool', () => {
   const profile = { name: 'work', tags: [], servers: [], tools: [], hiddenTools: [] };
   const config = {
     servers: [configOf({ name: 'files' })],

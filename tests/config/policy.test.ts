@@ -25,7 +25,7 @@ async function problemOf(content: object): Promise<string> {
   return error.message.replace(/^\S+:\d+:\d+: /, '');
 }
 
-test('rules are read in one form, whether they name one thing or several', async () => {
+test('rules are normalized, whether they name one thing or several', async () => {
   const annotations = { readOnlyHint: false };
   const { policy } = await load({
     policy: [
@@ -61,20 +61,20 @@ test.each([
   ['a number', [{ tools: 3, action: 'deny' }], 'policy[0].tools: 3 is not allowed: write a name'],
   ['empty annotations', [{ annotations: {}, action: 'deny' }], 'policy[0].annotations: '],
   ['no list', { action: 'deny' }, 'policy: '],
-])('%s is refused with the place', async (_what, policy, start) => {
+])('%s is refused with its path', async (_what, policy, start) => {
   const problem = await problemOf({ policy });
   assert.ok(problem.startsWith(start), problem);
 });
 
 test.each(['resources', 'prompts', 'methods'])(
-  '%s in a rule that confirms are refused',
+  '%s in a rule with "confirm" is refused',
   async key => {
     const problem = await problemOf({ policy: [{ [key]: 'x', action: 'confirm' }] });
     assert.ok(problem.startsWith(`policy[0].${key}: has no effect`), problem);
   },
 );
 
-describe('a policy that denies everything to everybody', () => {
+describe('a policy that denies everything to every client', () => {
   test.each([
     [[{ action: 'deny' }], 0],
     [[{ clients: '*', servers: ['x', '*'], action: 'deny' }], 0],
@@ -93,19 +93,19 @@ describe('a policy that denies everything to everybody', () => {
     [[{ action: 'allow' }, { action: 'deny' }]],
     [[{ action: 'confirm' }, { action: 'deny' }]],
     [[{ action: 'confirm' }]],
-  ])('is not this one: %j', async policy => {
+  ])('is not: %j', async policy => {
     assert.ok((await load({ policy })).policy);
   });
 });
 
-describe('the tools of a server', () => {
+describe('the tool settings of a server', () => {
   const server = { url: 'https://example.com/mcp' };
   const withTools = (tools: object, form = 'servers') => ({
     servers: undefined,
     [form]: { files: { ...server, tools } },
   });
 
-  test.each(['servers', 'mcpServers'])('know their place in %s', async form => {
+  test.each(['servers', 'mcpServers'])('have their path in %s', async form => {
     const tools = { allow: ['a*'], deny: ['ab'], rename: { a: 'b' }, describe: { a: 'text' } };
     const { servers } = await load(withTools(tools, form));
     assert.deepEqual(servers[0]?.tools, { path: `${form}.files.tools`, ...tools });

@@ -29,7 +29,7 @@ test.for([
 });
 
 describe('the error for an invalid file', () => {
-  test('names problems once, in the order of the file', () => {
+  test('lists problems once, in the order of the file', () => {
     const error = invalidFile([
       problem(13, 'late'),
       problem(2, 'column'),
@@ -40,7 +40,7 @@ describe('the error for an invalid file', () => {
     assert.equal(error.message, 'a.json:1:1: early\na.json:1:3: column\na.json:3:1: late');
   });
 
-  test('groups problems by file, in the order in which the files come', () => {
+  test('groups problems by file, in the order of the files', () => {
     const base = { source: { file: 'base.json', text: '' }, offset: 0, path: [] };
     const error = invalidFile([
       problem(6, 'one'),
@@ -72,11 +72,11 @@ describe('an invalid value in the message', () => {
     assert.equal(inEntry('image', value), expected);
   });
 
-  test('one that is absent is missing', () => {
+  test('that is absent is reported as missing', () => {
     assert.equal(inEntry('image', undefined), 'is missing: write x');
   });
 
-  test.for(['env', 'headers'])('is only its type in "%s"', key => {
+  test.for(['env', 'headers'])('is shown as its type only in "%s"', key => {
     assert.equal(shown('s3cret', 'servers', 'one', key, 'KEY'), 'a string (not shown)');
     assert.equal(inEntry(key, ['s3cret']), 'a list (not shown)');
   });
@@ -87,7 +87,7 @@ describe('an invalid value in the message', () => {
     [['servers', 'one', 'oauth', 'client_secret']],
     [['models', 'providers', 'one', 'key']],
     [['documentation', 'obsidian', 'key']],
-  ] as const)('is only its type at %j', ([path]) => {
+  ] as const)('is shown as its type only at %j', ([path]) => {
     assert.equal(shown(8_437_583_475, ...path), 'a number (not shown)');
   });
 
@@ -101,7 +101,7 @@ describe('an invalid value in the message', () => {
     ['ftp://host/x#s3cret', '"ftp://host/x?…"'],
     ['ftp://host/x?mail=a@s3cret', '"ftp://host/x?…"'],
     ['host:80/x', '"host:80/x"'],
-  ] as const)('is %s without its credentials', ([url, expected]) => {
+  ] as const)('is shown without credentials: %s', ([url, expected]) => {
     assert.equal(inEntry('url', url), expected);
   });
 });
@@ -173,7 +173,7 @@ describe('problems of a value that does not fit its schema', () => {
     );
   });
 
-  test('a key that only objects beside it have is told with its place', () => {
+  test('an unknown key that is known in a sibling object is reported with that path', () => {
     const textOf = (key: string) => {
       const { issues } = z.strictObject({}).safeParse({ [key]: 1 }).error ?? {};
       return problemsOf(issues ?? [], key === 'port' ? [] : ['servers', 'one']).map(

@@ -15,7 +15,7 @@ const at = async (folder: string, servers: object) => {
 const shell = (...args: readonly string[]) => ({ command: '/bin/sh', args, runtime: 'process' });
 const image = { image: 'any:1' };
 
-test('a process that appears while the hub runs waits, and the rest of the reload applies', async () => {
+test('a process that a reload adds waits for approval, and the rest of the reload applies', async () => {
   await using folder = await temporary();
   const gate = createProcessGate(await at(folder.path, { old: shell('a'), boxed: image }));
   const started = { old: shell('a'), boxed: image };
@@ -69,7 +69,7 @@ const versionOf = (version: number, more: Partial<ServerConfig> = {}) => ({
   ...more,
 });
 
-test('an entry that goes back to what a person allowed does not wait', () => {
+test('an entry that returns to an approved version does not wait', () => {
   const gate = createProcessGate(config(versionOf(0)));
   assert.ok(gate.hold(config(versionOf(1))).servers[0]?.heldBack);
   assert.deepEqual(gate.waiting, ['one']);
@@ -78,7 +78,7 @@ test('an entry that goes back to what a person allowed does not wait', () => {
   assert.equal(gate.allow('one'), false, 'nothing waits any more');
 });
 
-test('while a change waits, the last version that was allowed stays, with its other settings', () => {
+test('while a change waits, the last approved version stays, with its other settings', () => {
   const gate = createProcessGate(config(versionOf(0)));
   gate.hold(config(versionOf(0, { tags: ['applied'] })));
   for (const version of [1, 2]) {
@@ -88,7 +88,7 @@ test('while a change waits, the last version that was allowed stays, with its ot
   }
 });
 
-test('why an entry waits tells its program, but no argument, which may be a secret', () => {
+test('the reason names the program of a waiting entry, but no arguments, which may be secrets', () => {
   const gate = createProcessGate(config());
   const [held] = gate.hold(config(versionOf(1))).servers;
   assert.match(held?.heldBack ?? '', /run ".*node" with 2 arguments on this machine/);
@@ -96,7 +96,7 @@ test('why an entry waits tells its program, but no argument, which may be a secr
   assert.equal(held?.enabled, false);
 });
 
-test('a remote server and one that is switched off do not wait', () => {
+test('a remote server and a disabled one do not wait', () => {
   const gate = createProcessGate(config());
   const { servers } = gate.hold(
     config(configOf({ name: 'far', url: 'http://far.test/mcp' }), versionOf(1, { enabled: false })),
@@ -107,7 +107,7 @@ test('a remote server and one that is switched off do not wait', () => {
   );
 });
 
-test('of one server the last 20 allowed entries are remembered, each once', () => {
+test('the last 20 approved entries of a server are remembered, each once', () => {
   const gate = createProcessGate(config());
   const waits = (version: number) =>
     gate.hold(config(versionOf(version))).servers[0]?.heldBack !== undefined;
@@ -119,7 +119,7 @@ test('of one server the last 20 allowed entries are remembered, each once', () =
   assert.equal(waits(1), false);
 });
 
-test('a new value of a secret needs no approval, and another secret in its place does', async () => {
+test('a new value of a secret needs no approval, but another secret does', async () => {
   await using folder = await temporary();
   const file = join(folder.path, 'hub.json');
   const load = async (name: string, value: string) => {
@@ -135,7 +135,7 @@ test('a new value of a secret needs no approval, and another secret in its place
   assert.equal(await heldBack('OTHER', 'new'), true);
 });
 
-test('a client that would administer waits, also one that did with another token', async () => {
+test('a client that gets administration waits, even if it had it with another token', async () => {
   await using folder = await temporary();
   const file = join(folder.path, 'hub.json');
   const read = async (clients: object) => {

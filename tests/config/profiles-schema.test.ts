@@ -16,7 +16,7 @@ async function read(written: object) {
   }
 }
 
-test('a profile has lists, and the tools after "!" are those that it hides', async () => {
+test('a profile has lists, and hides the tools after "!"', async () => {
   const { profiles, clients } = await read({
     profiles: { work: { tags: 'disk', tools: ['time_*', '!files_move_file'] }, all: {} },
     clients: { cursor: { profile: 'work' } },
@@ -34,7 +34,7 @@ test('a profile has lists, and the tools after "!" are those that it hides', asy
   assert.equal(clients?.[0]?.profile, 'work');
 });
 
-test('a reload applies a file in which only profiles changed', async () => {
+test('a reload applies a change of profiles only', async () => {
   const before = await read({ profiles: { work: { tags: 'disk' } } });
   const after = await read({ profiles: { work: { tags: 'net' } } });
   assert.deepEqual(diffConfigs(before, after).hub, ['profiles']);
@@ -46,7 +46,7 @@ test.each([
   [{ pinned: ['git_log', 'files_*'] }, { pinned: ['git_log', 'files_*'] }],
   [{}, { pinned: [] }],
   [false, undefined],
-])('"find": %j is find mode with %j', async (find, expected) => {
+])('"find": %j enables find mode with %j', async (find, expected) => {
   const { profiles } = await read({ profiles: { work: { find } } });
   assert.deepEqual(profiles?.[0]?.find, expected);
 });

@@ -51,14 +51,14 @@ function open(firstFiles: readonly FileSnapshot[] = [fileOf('first')]) {
 }
 
 describe('a reload', () => {
-  test('applies what was read, and says whether it differs', async () => {
+  test('applies the config it reads, and says whether it differs', async () => {
     const at = open();
     assert.equal(await at.reload(good('first')), 'first');
     assert.equal(await at.reload(good('second')), 'second changed');
     assert.equal(await at.reload(good('second')), 'second');
   });
 
-  test('of content that is not valid is refused, and the status says since when and why', async () => {
+  test('of invalid content is refused, and the status has time and reason', async () => {
     const at = open();
     assert.equal(await at.reload(bad('wrong')), 'refused: HUB_CONFIG_INVALID wrong');
     const since = at.clock.now();
@@ -75,7 +75,7 @@ describe('a reload', () => {
     assert.equal(at.logged.length, 2);
   });
 
-  test('after a refusal counts as a change, though the content is that of before', async () => {
+  test('after a refusal counts as a change, even if the content is that from before', async () => {
     const at = open();
     await at.reload(bad('wrong'));
     assert.equal(await at.reload(good('first')), 'first changed after a refusal');
@@ -83,7 +83,7 @@ describe('a reload', () => {
     assert.equal(await at.reload(good('first')), 'first');
   });
 
-  test('whose reading throws is refused, and keeps the files that are watched', async () => {
+  test('that throws while reading is refused, and keeps the watched files', async () => {
     const at = open();
     const thrown = Promise.reject<Reading>(new TypeError('a bug'));
     assert.equal(await at.reload(thrown), 'refused: HUB_INTERNAL a bug');
@@ -93,7 +93,7 @@ describe('a reload', () => {
   });
 });
 
-test('calls during a reading share one further reading', async () => {
+test('requests during a reading share one further reading', async () => {
   const at = open();
   const first = Promise.withResolvers<Reading>();
   const second = Promise.withResolvers<Reading>();
@@ -108,7 +108,7 @@ test('calls during a reading share one further reading', async () => {
   assert.equal(await at.service.reload(), 'third changed');
 });
 
-test('a stop waits for the readings that are under way and asked for', async () => {
+test('a stop waits for the current and the requested reading', async () => {
   const at = open();
   const first = Promise.withResolvers<Reading>();
   const second = Promise.withResolvers<Reading>();

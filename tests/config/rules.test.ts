@@ -34,7 +34,7 @@ async function problemsIn(text: string): Promise<readonly string[]> {
   return error.message.split('\n');
 }
 
-describe('the rules that come with the hub', () => {
+describe('the shipped rules', () => {
   test('are those of the specification', async () => {
     const { rules, error } = await readRules(join(configs, 'enhancement-rules.default.json'));
     assert.ok(rules, error?.message);
@@ -59,7 +59,7 @@ describe('the rules that come with the hub', () => {
       assert.equal(enabled, true);
   });
 
-  test('name their schema, which is what the code says', async () => {
+  test('name their schema, which is generated from the code', async () => {
     const file = join(configs, 'enhancement-rules.schema.json');
     assert.equal(await readFile(file, 'utf8'), rulesSchemaJson());
     const rules = await readFile(join(configs, 'enhancement-rules.default.json'), 'utf8');
@@ -84,13 +84,13 @@ describe('the rules that come with the hub', () => {
 });
 
 describe('a rules file', () => {
-  test('that says nothing has the built-in rule for all', async () => {
+  test('that is empty has the built-in rule for all', async () => {
     assert.deepEqual(await need('{}'), defaultRules);
     assert.equal(defaultRules.default.model, undefined);
     assert.equal(defaultRules.default.cacheMode, 'guarded');
   });
 
-  test('gives a client what "default" says where its own rule says nothing, key by key', async () => {
+  test('inherits "default" for a client whose rule omits a key', async () => {
     const rules = await need(`{
       // Comments and trailing commas are allowed.
       "default": {
@@ -120,7 +120,7 @@ describe('a rules file', () => {
     assert.equal(rules.default.cacheMode, 'shadow');
   });
 
-  test('applies to a client by the name that it sends, and by the one that people know', async () => {
+  test('applies to a client by the name that it sends, and by its product name', async () => {
     const rules = await need(
       '{"clients": {"claude-desktop": {"model": "a:1"}, "VSCode": {"model": "b:1"}, "Cursor": {"model": "c:1"}, "cursor-vscode": {"model": "d:1"}}}',
     );
@@ -142,7 +142,7 @@ describe('a rules file', () => {
     assert.equal(ruleKeyOf(rules, 'another'), undefined);
   });
 
-  test('may end its chain with null, or at once', async () => {
+  test('may end its chain with null, or start with it', async () => {
     assert.deepEqual((await need('{"fallback_chain": ["a", "b", null]}')).fallbackChain, [
       'a',
       'b',
@@ -218,11 +218,11 @@ describe('a rules file', () => {
     ],
     ['', 'rules.json:1:1: the file is empty: write {"default": {}}'],
     ['{"default": {"model": "a"}', 'rules.json:1:27: not valid JSON: a "}" is missing before this'],
-  ])('%s is refused with its place and what to write', async (text, problem) => {
+  ])('%s is refused with its path and a remedy', async (text, problem) => {
     assert.deepEqual(await problemsIn(text), [problem]);
   });
 
-  test('tells everything that is wrong at once', async () => {
+  test('reports all problems at once', async () => {
     const problems = await problemsIn(
       '{\n"default": {"model": 1},\n"clients": {"x": {"enabled": 0}}\n}',
     );
@@ -232,7 +232,7 @@ describe('a rules file', () => {
     );
   });
 
-  test('that is not there, or has no name of a config file, is told with what to do', async () => {
+  test('that does not exist, or has an unknown extension, is refused with a remedy', async () => {
     const { error } = await readRules('/nonexistent/rules.json');
     assert.equal(error?.code, 'HUB_CONFIG_MISSING');
     assert.match(error.message, /^\/nonexistent\/rules\.json: .*ENHANCEMENT_RULES_CONFIG/);
@@ -273,7 +273,7 @@ async function watching(text: string | undefined, isRequired = true) {
 }
 
 describe('rules in force', () => {
-  test('are those of the file once that has changed', async () => {
+  test('are those of the file once it has changed', async () => {
     await using hub = await watching(rulesOf('a'));
     assert.equal(hub.model(), 'a');
     await writeFile(hub.file, rulesOf('b'));
@@ -285,7 +285,7 @@ describe('rules in force', () => {
     assert.deepEqual(hub.fired, ['b', 'c']);
   });
 
-  test('stay the last good ones while the file is not valid or gone, which is told once', async () => {
+  test('stay the last valid ones while the file is invalid or gone, with one message', async () => {
     await using hub = await watching(rulesOf('a'));
     await writeFile(hub.file, '{"default": {"modle": "b"}}');
     await until(() => hub.source.status.error !== undefined);
@@ -303,7 +303,7 @@ describe('rules in force', () => {
     assert.deepEqual(hub.fired, ['c']);
   });
 
-  test('are the built-in ones without a file that nobody named, until there is one', async () => {
+  test('are the built-in ones if no file is named, until the default file exists', async () => {
     await using hub = await watching(undefined, false);
     assert.equal(hub.source.current, defaultRules);
     assert.equal(hub.source.status.from, 'built_in');
@@ -319,7 +319,7 @@ describe('rules in force', () => {
     assert.equal(hub.source.status.from, 'file');
   });
 
-  test('are no rules at all where the file that was named is absent or not valid', async () => {
+  test('fail to load if the named file is absent or invalid', async () => {
     await assert.rejects(
       watching(undefined),
       error => error instanceof HubError && error.code === 'HUB_CONFIG_MISSING',
@@ -331,14 +331,14 @@ describe('rules in force', () => {
       );
   });
 
-  test('that are read again without a change fire nothing', async () => {
+  test('do not change after a reload without a change', async () => {
     await using hub = await watching(rulesOf('a'));
     assert.equal(await hub.source.reload(), undefined);
     assert.deepEqual(hub.fired, []);
   });
 });
 
-test('the models of the rules have their uses, each the most important one', async () => {
+test('each model of the rules has its most important use', async () => {
   const named = async (rules: object) =>
     modelsOf(await need(JSON.stringify(rules)), 'usual').map(({ model, use }) => `${use} ${model}`);
   assert.deepEqual(await named({}), ['rule usual', 'embedding nomic-embed-text']);

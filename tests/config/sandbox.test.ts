@@ -40,7 +40,7 @@ describe('mounts', () => {
     else assert.match(problem, message);
   });
 
-  test('are shown to the guard as they are asked for, and left out if it refuses', async () => {
+  test('are passed to the guard as written, and left out if it refuses', async () => {
     const asked = new Map<string, unknown>();
     const { mounts, problems } = await sandboxFor(
       { mounts: ['/keys:/keys:rw', '/free:/free'], allow_sensitive: true },
@@ -73,7 +73,7 @@ describe('volumes', () => {
     },
   );
 
-  test('have targets that nothing else has', async () => {
+  test('must have targets that are not used twice', async () => {
     const { problems } = await sandboxFor({
       mounts: ['/a:/x', '/b:/x/'],
       volumes: { one: '/y', two: '/x/../x', three: '/sys' },

@@ -17,6 +17,6 @@ test.for([
   assert.equal(bytesOf(size), bytes);
 });
 
-test.for(['', 'm', '-1m', '1 m', '1e3', '1.m', '5bb', '5q', '0x10'])('%j is no size', text => {
+test.for(['', 'm', '-1m', '1 m', '1e3', '1.m', '5bb', '5q', '0x10'])('%j is not a size', text => {
   assert.doesNotMatch(text, sizePattern);
 });

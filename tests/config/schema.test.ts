@@ -6,7 +6,7 @@ import { schemaJson } from '#config';
 import { isObject } from '#core';
 import { knownKeys } from '../../hub/config/schema.ts';
 
-test('configs/hub.schema.json is what the schema says: "agenthub schema" writes it anew', async () => {
+test('configs/hub.schema.json is current: "agenthub schema" regenerates it', async () => {
   const file = join(import.meta.dirname, '../../configs/hub.schema.json');
   assert.equal(await readFile(file, 'utf8'), schemaJson());
 });
@@ -80,7 +80,7 @@ test.each([
   assert.deepEqual(knownKeys(path), keys);
 });
 
-test('the keys of the file and of an entry are those of its schema', () => {
+test('the known keys of the file and of an entry are those of the schema', () => {
   const { properties } = JSON.parse(schemaJson());
   assert.deepEqual(knownKeys([]), Object.keys(properties));
   assert.ok(knownKeys(['servers', 'one']).includes('health_check_interval'));

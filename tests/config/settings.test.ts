@@ -70,12 +70,12 @@ test('an empty environment gives the defaults', () => {
   );
 });
 
-test('the level of the log may stand in the config file, and the environment overrides it', () => {
+test('the log level may be in the config file, and the environment overrides it', () => {
   assert.equal(readSettings({}, '', { logLevel: 'debug' }).logLevel, 'debug');
   assert.equal(readSettings({ LOG_LEVEL: 'warn' }, '', { logLevel: 'debug' }).logLevel, 'warn');
 });
 
-test('OLLAMA_HOST may say that none is used', () => {
+test('OLLAMA_HOST=off means that Ollama is not used', () => {
   const { url, isOff } = readSettings({ OLLAMA_HOST: 'off' }).ollama;
   assert.deepEqual({ url, isOff }, { url: undefined, isOff: true });
 });
@@ -167,7 +167,7 @@ test('every setting is read', () => {
   });
 });
 
-test('the process environment goes before .env', () => {
+test('the process environment overrides .env', () => {
   const dotenv = '# note\nROUTER_PORT=8000\nHUB_NAME="other" # note\n';
   const { port, hubName } = readSettings({ ROUTER_PORT: '7000' }, dotenv);
   assert.deepEqual({ port, hubName }, { port: 7000, hubName: 'other' });
@@ -184,12 +184,12 @@ test.for([
   ['http://ollama:8080/', undefined, 'http://ollama:8080'],
   ['https://ollama.example', undefined, 'https://ollama.example'],
   ['https://ollama.example', '8443', 'https://ollama.example:8443'],
-] as const)('OLLAMA_HOST=%s and OLLAMA_PORT=%s are %s', ([host, port, expected]) => {
+] as const)('OLLAMA_HOST=%s and OLLAMA_PORT=%s give the URL %s', ([host, port, expected]) => {
   const { ollama } = readSettings({ OLLAMA_HOST: host, OLLAMA_PORT: port });
   assert.equal(ollama.url, expected);
 });
 
-describe('wrong values are told with the variable, the value and what is allowed', () => {
+describe('an invalid value is reported with the variable, the value and what is allowed', () => {
   test.for([
     [
       'ROUTER_HOST',
@@ -278,13 +278,13 @@ describe('wrong values are told with the variable, the value and what is allowed
     assert.ok(!told.includes('pa55'), told);
   });
 
-  test('all of them at once', () => {
+  test('together with all others', () => {
     const { message } = refusal({ ROUTER_PORT: 'x', LOG_LEVEL: 'y' }, 'HUB_NAME=Z');
     assert.equal(message.split('\n').length, 3);
   });
 });
 
-test('certificates of clients are required unless they are only requested', () => {
+test('client certificates are required by default, and may be only requested', () => {
   const clientsOf = (env: Readonly<Record<string, string>>) =>
     readSettings({ ...tls, ROUTER_TLS_CLIENT_CA: 'ca.pem', ...env }).tls?.clients;
   const [required, requested] = [true, false].map(isRequired => ({ caFile: 'ca.pem', isRequired }));
@@ -294,7 +294,7 @@ test('certificates of clients are required unless they are only requested', () =
 });
 
 describe('an address that others can reach needs a token and TLS', () => {
-  test.for(['127.0.0.1', '127.1.2.3', 'localhost', '::1', '[::1]'])('%s needs nothing', host => {
+  test.for(['127.0.0.1', '127.1.2.3', 'localhost', '::1', '[::1]'])('%s needs neither', host => {
     assert.equal(readSettings({ ROUTER_HOST: host }).port, 9090);
   });
 
@@ -322,7 +322,7 @@ describe('an address that others can reach needs a token and TLS', () => {
     assert.match(refusal(requested).message, /Set ROUTER_TOKEN, or/);
   });
 
-  test("only the unspecified address is free in the hub's own container", () => {
+  test("in the hub's own container only the unspecified address is exempt", () => {
     const inside = { AGENTHUB_IN_CONTAINER: '1' };
     assert.equal(readSettings({ ROUTER_HOST: '0.0.0.0', ...inside }).host, '0.0.0.0');
     assert.equal(readSettings({ ROUTER_HOST: '::', ...inside }).host, '::');
@@ -349,7 +349,7 @@ test('.env.example names every setting, with its default', async () => {
   assert.deepEqual({ ...settings, dockerHost: undefined }, defaults);
 });
 
-test('the password of Redis goes into an address that has none', () => {
+test('REDIS_PASSWORD is added to a URL without a password', () => {
   const urlOf = (REDIS_URL: string) =>
     readSettings({ REDIS_URL, REDIS_PASSWORD: 'a/b@c' }).redisUrl;
   assert.equal(urlOf('redis://redis:6379/1'), 'redis://:a%2Fb%40c@redis:6379/1');

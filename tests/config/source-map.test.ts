@@ -28,7 +28,7 @@ test.for([
   assert.deepEqual(lineAndColumnOf({ source, offset, path: [] }), { line, column });
 });
 
-test('of duplicate keys the last one counts, and inherited names are no keys', () => {
+test('of duplicate keys the last one counts, and inherited names are not keys', () => {
   const root = rootOf('{"a": 1, "a": 2}');
   const value = valueOf(root, 'a');
   assert.ok(value?.kind === 'scalar' && value.value === 2);
@@ -37,7 +37,7 @@ test('of duplicate keys the last one counts, and inherited names are no keys', (
   assert.equal(valueOf(rootOf('[1]'), '0'), undefined);
 });
 
-test('only null is null', () => {
+test('only null counts as null', () => {
   assert.equal(isNull(rootOf('null')), true);
   assert.equal(isNull(rootOf('~', readYaml)), true);
   for (const text of ['0', '""', 'false', '{}', '[]', '"null"'])

@@ -112,7 +112,7 @@ async function watching(options: Options = {}): Promise<Watching> {
   };
 }
 
-describe('however a file is saved, its new content is in force:', () => {
+describe('the new content of a file that is saved is applied:', () => {
   type Save = (file: string, text: string) => Promise<void>;
   const ways: Readonly<Record<string, Save>> = {
     'truncated and written, as VS Code does': async (file, text) => await writeFile(file, text),
@@ -144,7 +144,7 @@ describe('however a file is saved, its new content is in force:', () => {
     });
 
   test.for([[], ['+set backupcopy=yes'], ['+set backup writebackup backupcopy=no']] as const)(
-    'by vim itself, with %j',
+    'by vim, with %j',
     async (settings, { skip }) => {
       await using config = await watching();
       const edit = ['-es', '-u', 'NONE', ...settings, '+%s/one/two/g', '+wq', config.file];
@@ -196,7 +196,7 @@ describe('however a file is saved, its new content is in force:', () => {
     await config.has('three');
   });
 
-  test('mounted by itself, where the system tells nothing', async ({ skip }) => {
+  test('mounted as a single file, where there are no events', async ({ skip }) => {
     await using outside = await temporary();
     const real = join(outside.path, 'real.json');
     await writeFile(real, servers('one'));
@@ -219,7 +219,7 @@ describe('however a file is saved, its new content is in force:', () => {
     await config.has('two');
   });
 
-  test('100 times in a row, of which the last counts', async () => {
+  test('100 times in a row, with the last content', async () => {
     await using config = await watching();
     for (let save = 1; save <= 100; save++)
       await (Object.values(ways)[save % 4] ?? assert.fail())(config.file, servers(`s${save}`));
@@ -228,7 +228,7 @@ describe('however a file is saved, its new content is in force:', () => {
     assert.ok(!config.said().includes('the config is invalid: the last valid one stays active'));
   });
 
-  test('as a file that another one extends, or that begins to be one', async () => {
+  test('as a file that another one extends, or begins to extend', async () => {
     await using config = await watching({
       files: {
         'hub.json': '{"extends": "base.json"}',
@@ -279,7 +279,7 @@ test('a touch, a save of the same text and a new comment change no server', asyn
   assert.equal(config.changes.length, 1);
 });
 
-test('a folder that takes the place of the file, at once or later, is told of as one', async () => {
+test('a folder in place of the file is reported as a folder, at once or later', async () => {
   await using config = await watching();
   const says = (words: string) =>
     until(
@@ -296,7 +296,7 @@ test('a folder that takes the place of the file, at once or later, is told of as
   await config.has('two');
 });
 
-test('a file that is half written is left alone until it is whole', async () => {
+test('a file that is half written is not reported until it is complete', async () => {
   await using config = await watching({ quietMs: 400 });
   const text = servers('two', 'three');
   const half = text.length / 2;
@@ -313,7 +313,7 @@ test('a file that is half written is left alone until it is whole', async () => 
   assert.deepEqual(config.said(), []);
 });
 
-test('a file that is written again just when it is read is not told of until that is done', async () => {
+test('a file that is rewritten while it is read is not reported until that is finished', async () => {
   await using folder = await temporary();
   const file = join(folder.path, 'hub.json');
   await writeFile(file, servers('one'));
@@ -338,7 +338,7 @@ test('a file that is written again just when it is read is not told of until tha
   assert.deepEqual(logged, []);
 });
 
-test('a file that is not valid keeps the last good state, and is told of once', async () => {
+test('an invalid file keeps the last valid state, and is reported once', async () => {
   await using config = await watching();
   const before = config.source.current;
   const loadedAt = config.source.status.loadedAt;
@@ -360,7 +360,7 @@ test('a file that is not valid keeps the last good state, and is told of once', 
   assert.equal(config.changes.length, 0);
 });
 
-test('a file that is deleted keeps the last good state until it is there again', async () => {
+test('a file that is deleted keeps the last valid state until it exists again', async () => {
   await using config = await watching();
   await rm(config.file);
   await until(() => config.source.status.error !== undefined);
@@ -371,7 +371,7 @@ test('a file that is deleted keeps the last good state until it is there again',
   assert.equal(config.source.status.error, undefined);
 });
 
-test('a change says what differs', async () => {
+test('a change event has the difference', async () => {
   await using config = await watching();
   await writeFile(config.file, servers('one', 'two'));
   const outcome = await config.source.reload();
@@ -385,7 +385,7 @@ test('a change says what differs', async () => {
   assert.equal(config.changes.length, 1);
 });
 
-describe('reloads that are asked for by hand', () => {
+describe('reloads by request', () => {
   const log = createRecordingLog().log;
   const reading = (name: string): ConfigReading => ({
     files: [],
@@ -396,7 +396,7 @@ describe('reloads that are asked for by hand', () => {
     config: { servers: [], naming: { separator: '_', maxLength: 46 } },
   } as const;
 
-  test('run one at a time, and those asked for meanwhile share the next', async () => {
+  test('run one at a time, and those requested meanwhile share the next', async () => {
     const pending: ((reading: ConfigReading) => void)[] = [];
     const read = async () =>
       await new Promise<ConfigReading>(resolve => void pending.push(resolve));
@@ -415,7 +415,7 @@ describe('reloads that are asked for by hand', () => {
     assert.equal(source.current.naming.maxLength, 2);
   });
 
-  test('are refused, not rejected, when reading throws or a listener does', async () => {
+  test('resolve as refused when reading throws or a listener does', async () => {
     const outcomes: (() => Promise<ConfigReading>)[] = [
       () => Promise.reject(new HubError('HUB_USAGE', '--tags: no server has the tag "x"')),
       () => Promise.reject(new TypeError('a bug')),
@@ -434,7 +434,7 @@ describe('reloads that are asked for by hand', () => {
   });
 });
 
-test('a source that is stopped hears nothing, and gives back what it held open', async ({
+test('a source that is stopped emits nothing, and closes its file descriptors', async ({
   skip,
 }) => {
   skip(process.platform !== 'linux', 'descriptors are counted in /proc');
@@ -454,7 +454,7 @@ test('a source that is stopped hears nothing, and gives back what it held open',
   await until(() => count() <= before, count);
 });
 
-test('YAML that a slow writer has cut at the end of a server takes no server away', async () => {
+test('YAML that is truncated by a slow writer between servers removes no server', async () => {
   const yaml = (...names: readonly string[]) =>
     `servers:\n${names.map(name => `  ${name}: { image: "${name}:1" }\n`).join('')}`;
   await using folder = await temporary();

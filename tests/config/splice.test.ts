@@ -11,7 +11,7 @@ import {
   splice,
 } from '../../hub/config/splice.ts';
 
-test('splices are applied in any order, and two at one offset in theirs', () => {
+test('splices are applied in any order, and two at one offset in the order given', () => {
   const text = 'abcdef';
   assert.equal(splice(text, []), text);
   assert.equal(
@@ -25,7 +25,7 @@ test('splices are applied in any order, and two at one offset in theirs', () => 
   );
 });
 
-test('the ends of a line are found, with either line break', () => {
+test('the start and end of a line are found, with either line break', () => {
   const text = 'one\r\n  two\nthree';
   const at = text.indexOf('two');
   assert.equal(lineStart(text, at), 5);
@@ -37,7 +37,7 @@ test('the ends of a line are found, with either line break', () => {
   assert.equal(nextLine(text, text.length), text.length);
 });
 
-test('indentation is the white space before a place', () => {
+test('indentation is the white space before an offset', () => {
   const text = 'a:\n \tb: 1';
   assert.equal(indentAt(text, text.indexOf('b')), ' \t');
   assert.equal(indentAt(text, text.indexOf('1')), ' \t');

@@ -17,11 +17,11 @@ test.for([
   ['privileged', undefined],
   ['x', undefined],
   ['', undefined],
-] as const)('%j was meant to be %j', ([word, expected]) => {
+] as const)('the suggestion for %j is %j', ([word, expected]) => {
   assert.equal(findClosest(word, keys), expected);
 });
 
-test('the nearest are told nearest first, and no more than asked for', () => {
+test('the nearest keys come first, up to the limit', () => {
   assert.deepEqual(nearest('arms', keys, 3), ['args', 'url', 'env']);
   assert.deepEqual(nearest('args', keys, 1), ['args']);
   assert.deepEqual(nearest('args', [], 3), []);

@@ -31,7 +31,7 @@ test.for([
     ['notes', 'work'],
     ['one', 'two'],
   ],
-] as const)('the tags %j leave %j', async ([tags, names]) => {
+] as const)('the tags %j select %j', async ([tags, names]) => {
   assert.deepEqual(await tagged(tags), names);
 });
 

@@ -18,7 +18,7 @@ const noSecrets: SecretValues = new Map();
 /** Expands the variables in a string, as the command of a server. */
 const expand = (text: string) => expandServer({ command: text }, [], env, noSecrets);
 
-describe('filled in', () => {
+describe('a text with variables', () => {
   test.for([
     ['plain', 'plain'],
     ['', ''],
@@ -44,7 +44,7 @@ describe('filled in', () => {
   });
 });
 
-describe('refused', () => {
+describe('a text with variables is refused', () => {
   test.for([
     ['${NOPE}', 'the variable NOPE is not set'],
     ['${EMPTY}', 'the variable EMPTY is not set'],
@@ -63,7 +63,7 @@ describe('refused', () => {
     assert.deepEqual(value, { command: text });
   });
 
-  test('every variable that is missing is told, with its path', () => {
+  test('with every missing variable and its path', () => {
     const entry = { command: '${A}', args: ['x', '${B}${C}'], env: { KEY: '${D}' } };
     const { problems, unresolved } = expandServer(entry, ['servers', 'one'], {}, noSecrets);
     assert.deepEqual(
@@ -82,7 +82,7 @@ describe('refused', () => {
   });
 });
 
-test('variables are looked for where a server takes them, and nowhere else', () => {
+test('variables are expanded only where a server uses them', () => {
   const every = {
     command: '${HOST}',
     args: ['${HOST}'],
@@ -136,7 +136,7 @@ describe('secrets', () => {
     ['${secret:LOCKED}', 'secret LOCKED cannot be read: the keychain is locked. Unlock it'],
     // A default applies to a secret that is not set, not to one that cannot be read.
     ['${secret:LOCKED:-x}', 'secret LOCKED cannot be read: the keychain is locked. Unlock it'],
-  ] as const)('%j cannot be read, which is no problem of the file', ([text, fault]) => {
+  ] as const)('%j cannot be read, which is not a problem of the file', ([text, fault]) => {
     const { value, problems, secretFaults, unresolved } = expandSecret(text);
     assert.deepEqual(value, { command: text });
     assert.deepEqual(problems, []);
@@ -154,7 +154,7 @@ describe('secrets', () => {
     },
   );
 
-  test('their names are found where variables are expanded, and told apart from variables', () => {
+  test('are found where variables are expanded, and distinguished from variables', () => {
     const entry = {
       args: ['${secret:A}', '$${secret:B}'],
       env: { X: '${C}${secret:A:-1}${secret:D}' },
@@ -163,7 +163,7 @@ describe('secrets', () => {
     assert.deepEqual(variablesIn(entry.env.X), ['C', 'secret:A', 'secret:D']);
   });
 
-  test('one with a default wherever a text names it is known to have that', () => {
+  test('are known to have a default if every reference has one', () => {
     assert.deepEqual(secretUsesIn('${secret:A:-1} ${secret:A} ${secret:B:-}', 'token'), [
       { secret: 'A', path: 'token' },
       { secret: 'B', path: 'token', hasDefault: true },
@@ -171,11 +171,11 @@ describe('secrets', () => {
   });
 });
 
-test('the environment goes before the .env file', () => {
+test('the environment overrides the .env file', () => {
   assert.deepEqual(mergeEnvironment({ A: '1' }, 'A=2\nB=3\n'), { A: '1', B: '3' });
 });
 
-test('values are trimmed, and an empty one is not set', () => {
+test('values are trimmed, and an empty value counts as not set', () => {
   const variables = createVariables({
     A: ' a ',
     B: ' ',
@@ -200,7 +200,7 @@ test('values are trimmed, and an empty one is not set', () => {
   variables.done();
 });
 
-test('all problems are told at once, without what may be secret', () => {
+test('all problems are reported at once, without values that may be secret', () => {
   const variables = createVariables({
     TEXT: 'x'.repeat(100),
     PORT: '80.5',

@@ -22,20 +22,20 @@ test.each([
   ['@org/server', 1],
   ['server@latest', 1],
   ['uvx:name', 1],
-])('the package %s: %i warnings', async (spec, count) => {
+])('the package %s causes %i warnings', async (spec, count) => {
   const found = await warnings({ servers: { one: { package: spec } } });
   assert.equal(found.length, count, found.join('\n'));
   if (count > 0) assert.match(found[0] ?? '', /^one: the package .* has no version/);
 });
 
-test('a disabled server and the shipped separator give none; "." gives one', async () => {
+test('a disabled server and the default separator cause none; "." causes one', async () => {
   const servers = { one: { package: 'server', disabled: true } };
   assert.deepEqual(await warnings({ servers }), []);
   const [warning = ''] = await warnings({ servers, naming: { separator: '.' } });
   assert.match(warning, /naming\.separator/);
 });
 
-test('a command that is not in an image is warned of, unless it is to run as a process', async () => {
+test('a command that is not in an image causes a warning, unless it runs as a process', async () => {
   const entry = { command: 'python3', args: ['server.py'] };
   const [warning = ''] = await warnings({ servers: { one: entry } });
   assert.match(warning, /^one: the command "python3" is not in an image/);
@@ -43,7 +43,7 @@ test('a command that is not in an image is warned of, unless it is to run as a p
   assert.deepEqual(await warnings({ servers: { one: { ...entry, image: 'python:3.13' } } }), []);
 });
 
-test('what only instances of sessions use is warned of where there are none, with the keys', async () => {
+test('keys for instances per session cause a warning if the server has none', async () => {
   const entry = { image: 'any:1', max_instances: 2, instance_idle: 60 };
   const [both = '', ...rest] = await warnings({ servers: { one: entry } });
   assert.match(both, /^one: "max_instances" and "instance_idle" have no effect.* remove them$/);
@@ -60,14 +60,17 @@ test.each([
   ['a folder to write to', { image: 'any:1', mounts: ['/srv:/notes:rw'] }, 1],
   ['a folder to read', { image: 'any:1', mounts: ['/srv:/notes'] }, 0],
   ['nothing to write to', { package: 'server@1' }, 0],
-])('instances of sessions with %s: %i warnings that they share it', async (_, entry, count) => {
-  const found = await warnings({ servers: { one: { ...entry, instance: 'session' } } });
-  assert.equal(found.length, count, found.join('\n'));
-  if (count > 0) assert.match(found[0] ?? '', /^one: with "instance": "session" all instances/);
-  assert.deepEqual(await warnings({ servers: { one: entry } }), []);
-});
+])(
+  'instances per session with %s cause %i warnings that they share it',
+  async (_, entry, count) => {
+    const found = await warnings({ servers: { one: { ...entry, instance: 'session' } } });
+    assert.equal(found.length, count, found.join('\n'));
+    if (count > 0) assert.match(found[0] ?? '', /^one: with "instance": "session" all instances/);
+    assert.deepEqual(await warnings({ servers: { one: entry } }), []);
+  },
+);
 
-test("a server of the hub's own gets a name that no entry has", () => {
+test('a server of the hub gets a name that no entry has', () => {
   const named = (...taken: readonly string[]) =>
     builtinNameOf('agenthub', name => taken.includes(name));
   assert.equal(named(), 'agenthub');
@@ -76,7 +79,7 @@ test("a server of the hub's own gets a name that no entry has", () => {
 });
 
 test.each(['agenthub', 'agents', 'tasks', 'documentation'])(
-  'an entry called %s is warned of',
+  'an entry called %s causes a warning',
   name => {
     assert.deepEqual(builtinNameWarnings([{ name }, { name: 'time' }]), [
       `${name}: the hub has a server of this name itself, which is called ${name}-builtin while this entry exists. Rename the entry to avoid confusion`,
@@ -84,7 +87,7 @@ test.each(['agenthub', 'agents', 'tasks', 'documentation'])(
   },
 );
 
-test('a token that stands in the file itself is warned of, a variable and a digest are not', async () => {
+test('a token in the file itself causes a warning; a variable and a digest do not', async () => {
   const digest = `sha256:${'a'.repeat(64)}`;
   const clients = { plain: { token: 'a-plain-token-of-a-client' }, digest: { token: digest } };
   const [warning = '', ...rest] = await warnings({ servers: {}, clients });
@@ -100,7 +103,7 @@ test.each([
   ['http://localhost:8080/v1', 'k', 0],
   ['http://[::1]:8080/v1', 'k', 0],
   ['http://models.example/v1', undefined, 0],
-])('a provider at %s with the key %s: %i warnings', async (url, key, count) => {
+])('a provider at %s with the key %s causes %i warnings', async (url, key, count) => {
   const providers = { work: { url, ...(key !== undefined && { key }) } };
   const found = await warnings({ servers: {}, models: { providers } });
   assert.equal(found.length, count, found.join('\n'));

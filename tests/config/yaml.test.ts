@@ -42,7 +42,7 @@ describe('YAML becomes values:', () => {
   });
 });
 
-describe('is refused with the offset of the fault:', () => {
+describe('invalid YAML is refused with the offset of the error:', () => {
   test.for([
     ['a: [1', 5],
     ['a: 1\n\tb: 2\n', 5],
@@ -64,7 +64,7 @@ describe('is refused with the offset of the fault:', () => {
       'a: &base {x: 1}\nb:\n  <<: *base\n',
       'the merge key "<<" is not supported: write the keys out, or use an alias for the whole value',
     ],
-  ] as const)('with what to do: %j', ([text, expected]) => {
+  ] as const)('and with a remedy: %j', ([text, expected]) => {
     assert.equal(read(text).fault?.text, expected);
   });
 
@@ -81,12 +81,12 @@ describe('is refused with the offset of the fault:', () => {
     assert.match(read(text).fault?.text ?? '', /too many values/);
   });
 
-  test('as many levels and values as are allowed have no fault', () => {
+  test('the maximum of levels and values is accepted', () => {
     assert.equal(read(nested(65)).fault, undefined);
     assert.equal(read(repeated(195)).fault, undefined);
   });
 
-  test('an alias without an anchor is not null, which would take a server away', () => {
+  test('an alias without an anchor is an error, not null, which would remove a server', () => {
     assert.equal(
       read('servers:\n  a: *none\n').fault?.text,
       'the alias "*none" needs an anchor "&none" above it',
@@ -94,7 +94,7 @@ describe('is refused with the offset of the fault:', () => {
   });
 });
 
-test('an alias is an entry whose text and value are at different places', () => {
+test("an alias is an entry with its own text and the offset of its target's value", () => {
   const text = 'a: &one {x: 1}\nb: *one\n';
   const [, alias] = mapOf(text).entries;
   assert.ok(alias?.isAlias);
@@ -120,7 +120,7 @@ describe('an entry put into a block', () => {
     assert.equal(inserted(text), expected);
   });
 
-  test('keeps long lines, and quotes what would be read as something else', () => {
+  test('keeps long lines unbroken, and quotes text that would be read as something else', () => {
     const long = 'word '.repeat(40).trimEnd();
     assert.equal(
       inserted('s:\n  a: 1\n', { long, text: 'no: # "x"', number: '1' }),
@@ -133,11 +133,14 @@ test.for([
   ['s: {}\n', 's:\n  new: 1\n'],
   ['s:  {} # none\nt: 1\n', 's: # none\n  new: 1\nt: 1\n'],
   ['s: {}', 's:\n  new: 1'],
-] as const)('an entry put into empty braces, %j, continues as a block', ([text, expected]) => {
-  const root = mapOf(text);
-  const { group } = groupOf(root);
-  assert.equal(splice(text, insertInEmpty(root, group, ['new', 1])), expected);
-});
+] as const)(
+  'an entry inserted into empty braces, %j, turns them into a block',
+  ([text, expected]) => {
+    const root = mapOf(text);
+    const { group } = groupOf(root);
+    assert.equal(splice(text, insertInEmpty(root, group, ['new', 1])), expected);
+  },
+);
 
 describe('a changed entry of a block', () => {
   const changed = (text: string, index: number, value: Json | undefined) => {

@@ -10,7 +10,7 @@ const entry = { image: 'new:1', args: ['a b', '$$5'], env: { KEY: '- x: "y"' } }
 
 type Do = 'add' | 'remove';
 
-test('a file without servers of its own gets the object for them', async () => {
+test('an object for servers is added to a file without one', async () => {
   await using folder = await temporary();
   await writeFile(join(folder.path, 'base.json'), '{"servers": {"base": {"image": "b:1"}}}');
   const editor = createEditor(folder.path);
@@ -32,7 +32,7 @@ test('a file without servers of its own gets the object for them', async () => {
 test.for([
   ['hub.json', '{"servers": {"one": {"image": "one:1"}}}'],
   ['hub.yaml', 'servers:\n  one: {image: "one:1"}\n'],
-] as const)('what is written is read as it was meant: %s', async ([file, text]) => {
+] as const)('a written entry is read back unchanged: %s', async ([file, text]) => {
   await using folder = await temporary();
   const path = join(folder.path, file);
   await writeFile(path, text);
@@ -66,7 +66,7 @@ test.for([
     'servers:\n  one:\n    package: "n@2.0.0" # pinned\n    tags: [x]\n',
   ],
 ] as const)(
-  'values of an entry are replaced, and nothing else: %s',
+  'only the changed values of an entry are replaced: %s',
   async ([file, text, expected]) => {
     await using folder = await temporary();
     const path = join(folder.path, file);
@@ -95,7 +95,7 @@ test.for([
     '{"servers": {"one": {"command": "uvx", "args": ["--from", /* it */ "n==2.0", "n"]}}}',
   ],
 ] as const)(
-  'of a list only the items that differ are replaced: %s',
+  'only the items of a list that differ are replaced: %s',
   async ([file, text, expected]) => {
     await using folder = await temporary();
     const path = join(folder.path, file);
@@ -105,7 +105,7 @@ test.for([
   },
 );
 
-test('values of an entry in another file, of none, and that it does not have are refused', async () => {
+test('values of an entry that is in another file, does not exist or lacks them are refused', async () => {
   await using folder = await temporary();
   await writeFile(join(folder.path, 'base.json'), '{"servers": {"base": {"package": "b@1.0.0"}}}');
   const path = join(folder.path, 'hub.json');
@@ -171,14 +171,14 @@ describe('an edit is refused, and the file stays as it was,', () => {
     assert.match(await refused(files, kind, name), expected);
   });
 
-  test('for an entry that is not valid, with what is wrong with it', async () => {
+  test('for an invalid entry, with what is wrong with it', async () => {
     assert.match(
       await refused(one, 'add', 'two', { imag: 'x' }),
       /^HUB_CONFIG_INVALID hub\.json:1:\d+: servers\.two\.command: is missing|servers\.two\.imag: unknown key. Did you mean "image"/,
     );
   });
 
-  test('for an entry that others are made of', async () => {
+  test('for an entry that other entries are aliases of', async () => {
     const files = { 'hub.yaml': 'servers:\n  a: &a\n    image: "a:1"\n  b: *a\n' };
     assert.match(await refused(files, 'remove', 'a'), /^HUB_CONFIG_(INVALID|CONFLICT) hub\.yaml/);
     const twice =
@@ -187,13 +187,13 @@ describe('an edit is refused, and the file stays as it was,', () => {
     assert.match(told, /^HUB_CONFIG_CONFLICT hub\.yaml: .*Edit it by hand/);
   });
 
-  test('for an anchor that the rest of the file needs, with no line of a text that nobody has', async () => {
+  test('for an anchor that the rest of the file needs, without a line number of text that was never saved', async () => {
     const files = { 'hub.yaml': 'servers:\n  a: &a\n    image: "a:1"\n  b: *a\n' };
     const told = await refused(files, 'remove', 'a');
     assert.match(told, /^HUB_CONFIG_CONFLICT hub\.yaml: its syntax .*Edit it by hand/);
   });
 
-  test('for text that is not UTF-8, which would be written back as something else', async () => {
+  test('for text that is not UTF-8, which would be changed by writing it', async () => {
     await using folder = await temporary();
     const path = join(folder.path, 'hub.json');
     const bytes = Buffer.from('{"servers": {}} // gr\u00fc\u00dfe', 'latin1');
@@ -203,7 +203,7 @@ describe('an edit is refused, and the file stays as it was,', () => {
   });
 });
 
-test('a server that is not valid can be removed', async () => {
+test('an invalid server can be removed', async () => {
   await using folder = await temporary();
   const path = join(folder.path, 'hub.json');
   await writeFile(path, '{"servers": {"one": {"image": "one:1"}, "bad": {"image": "${UNSET}"}}}');
@@ -211,14 +211,14 @@ test('a server that is not valid can be removed', async () => {
   assert.equal(await readFile(path, 'utf8'), '{"servers": {"one": {"image": "one:1"}}}');
 });
 
-describe('a server that the file has from one it extends', () => {
+describe('a server that the file inherits', () => {
   test.for([
     ['servers: {}\n', 'servers:\n  base: null\n'],
     [
       'servers:\n  base: {timeout: 5}\n  own: {image: "o:1"}\n',
       'servers:\n  base: null\n  own: {image: "o:1"}\n',
     ],
-  ] as const)('is taken away by null: %j', async ([text, expected]) => {
+  ] as const)('is removed by null: %j', async ([text, expected]) => {
     await using folder = await temporary();
     const path = join(folder.path, 'hub.yaml');
     const base = join(folder.path, 'base.json');
@@ -284,7 +284,7 @@ describe('a server that the file has from one it extends', () => {
       'base: { "image": "new:1", "transport": "stdio", "env": { "BOTH": "2", "OLD": null }, "package": null, "disabled": null }',
     ],
   ] as const)(
-    'and takes away is added again in its place, with nothing of what is below: %s',
+    'and removes by null is added again in its place, without the inherited values: %s',
     async ([file, text, taken, put]) => {
       await using folder = await temporary();
       const path = join(folder.path, file);

@@ -129,16 +129,13 @@ describe('names that are removed', () => {
     ['json', '{"servers": {"a": {"image": "a:1"}}}'],
     ['yaml', 'servers:\n  a:\n    image: a:1\n  b: {image: "b:1"}\n'],
     ['yaml', 'servers: {a: {image: "a:1"}} # all'],
-  ] as const)(
-    'what is added and removed again leaves the text as it was: %#',
-    async ([f, text]) => {
-      for (const form of [text, text.replaceAll('\n', '\r\n')]) {
-        const added = await edited(f, form, { names: ['w', 'x'] });
-        assert.ok(added !== undefined && added !== form);
-        assert.equal(await edited(f, added, { names: [] }), form);
-      }
-    },
-  );
+  ] as const)('adding and removing a name restores the text: %#', async ([f, text]) => {
+    for (const form of [text, text.replaceAll('\n', '\r\n')]) {
+      const added = await edited(f, form, { names: ['w', 'x'] });
+      assert.ok(added !== undefined && added !== form);
+      assert.equal(await edited(f, added, { names: [] }), form);
+    }
+  });
 
   test('an empty list stays where it overrides an inherited one', async () => {
     const text = '{"servers": {"a": {"tools": {"deny": ["x"]}}}}';
@@ -154,7 +151,7 @@ test('lists and objects that are aliases are not edited', async () => {
   assert.equal(await edited('yaml', tools, { names: ['w'] }), undefined);
 });
 
-test('a list with an item that is an alias is written anew', async () => {
+test('a list with an item that is an alias is rewritten', async () => {
   const text =
     'servers:\n  a:\n    image: a:1\n    description: &n one\n    tools:\n      deny:\n        - *n\n';
   const made = await edited('yaml', text, { names: ['one', 'w'] });

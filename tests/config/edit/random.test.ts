@@ -61,7 +61,7 @@ async function valueOf(text: string, format: 'json' | 'yaml') {
 
 const remarks = (text: string) => text.match(/# about/g)?.length ?? 0;
 
-test.for(['json', 'yaml'] as const)('%s of any shape', async format => {
+test.for(['json', 'yaml'] as const)('edits of random %s change only their entry', async format => {
   const choices = createChoices(20);
   for (let round = 0; round < 400; round++) {
     const made = format === 'json' ? randomJson(choices) : randomYaml(choices);

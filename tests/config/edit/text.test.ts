@@ -55,7 +55,7 @@ naming: {separator: _}
 # the end`;
 
 describe('an edit changes its own lines only', () => {
-  test('a server added to JSON comes last, as the others are indented', async () => {
+  test('a server added to JSON comes last, indented like the others', async () => {
     const text = await edited(json, 'new', { image: 'new:1', tags: ['x'] }, 'hub.json');
     const added = `
         "new": {
@@ -70,7 +70,7 @@ describe('an edit changes its own lines only', () => {
     );
   });
 
-  test('a server added to YAML comes last, as the others are indented', async () => {
+  test('a server added to YAML comes last, indented like the others', async () => {
     const text = await edited(yaml, 'new', { image: 'new:1', tags: ['x'] }, 'hub.yaml');
     const added = `
     new:
@@ -104,7 +104,7 @@ describe('an edit changes its own lines only', () => {
     ],
     ['hub.yml', '---\nservers:\n  one:\n    image: one:1\n...\n'],
     ['hub.yml', 'mcpServers:\n- not: here\n'.replace('\n- not: here', ' {one: {command: x}}')],
-  ] as const)('what is added and removed again leaves %s as it was: %j', async ([file, text]) => {
+  ] as const)('adding and removing a server restores %s: %j', async ([file, text]) => {
     for (const form of [text, text.replaceAll('\n', '\r\n'), `\uFEFF${text}`]) {
       const added = await edited(form, 'new', entry, file);
       assert.notEqual(added, form);
@@ -114,14 +114,14 @@ describe('an edit changes its own lines only', () => {
     }
   });
 
-  test('a server between others goes with its lines, and the comment above stays', async () => {
+  test('a server between others is removed with its lines, and the comment above stays', async () => {
     const fromJson = await edited(json, 'one', undefined);
     assert.equal(fromJson, json.replace('        "one": { "image":"one:1" },   // a tail\n', ''));
     const fromYaml = await edited(yaml, 'one', undefined, 'hub.yaml');
     assert.equal(fromYaml, yaml.replace("    one: { image:  'one:1' }   # a tail\n", ''));
   });
 
-  test('the last server goes with the comma before it', async () => {
+  test('the last server is removed with the comma before it', async () => {
     assert.equal(
       await edited('{"servers": {"a": {"image": "a:1"}, "b": {"image": "b:1"}}}', 'b', undefined),
       '{"servers": {"a": {"image": "a:1"}}}',
@@ -143,7 +143,7 @@ describe('an edit changes its own lines only', () => {
     );
   });
 
-  test('a server that is set anew keeps its place', async () => {
+  test('a server that is replaced keeps its position', async () => {
     const set = { image: 'set:1' };
     assert.equal(
       await edited(json, 'one', set, 'hub.json'),
@@ -164,7 +164,7 @@ describe('in braces on one line', () => {
   const two = '{"servers": {"a": {"image": "a:1"}, "b": {"image": "b:1"}}}';
   const set = { image: 'set:1', tags: [], env: {}, args: [1, null] };
 
-  test('an entry is written on that line', async () => {
+  test('an entry is inserted on that line', async () => {
     assert.equal(
       await edited(two, 'a', set),
       two.replace(
@@ -184,7 +184,7 @@ describe('in braces on one line', () => {
     ['b', '{"servers": {"a": {},\n"b": {}}}', '{"servers": {"a": {}}}'],
     ['b', '{"servers": {"a": {} // x\n, "b": {}}}', '{"servers": {"a": {} // x\n}}'],
     ['b', '{"servers": {"a": {}, // x\n"b": {}}}', '{"servers": {"a": {} // x\n}}'],
-  ] as const)('%s goes from %j with its comma', async ([name, text, expected]) => {
+  ] as const)('%s is removed from %j with its comma', async ([name, text, expected]) => {
     assert.equal(await edited(text, name, undefined), expected);
   });
 
@@ -196,7 +196,7 @@ describe('in braces on one line', () => {
   });
 });
 
-test('an entry goes to "servers", or to "mcpServers" if there is only that', async () => {
+test('an entry is added to "servers", or to "mcpServers" if the file has only that', async () => {
   assert.equal(
     await edited('{"mcpServers": {"a": {}}, "servers": {"b": {}}}', 'c', {}),
     '{"mcpServers": {"a": {}}, "servers": {"b": {}, "c": {}}}',
@@ -204,7 +204,7 @@ test('an entry goes to "servers", or to "mcpServers" if there is only that', asy
   assert.equal(await edited('{"mcpServers": {}}', 'c', null), '{"mcpServers": {\n  "c": null\n}}');
 });
 
-test('an entry is changed in the group that has it', async () => {
+test('an entry is changed in the group that contains it', async () => {
   const text = '{"mcpServers": {"a": {}}, "servers": {}}';
   const file = await editable(text, 'hub.json');
   assert.deepEqual([file.has('a'), file.has('b'), file.has('toString')], [true, false, false]);

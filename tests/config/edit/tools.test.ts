@@ -6,7 +6,7 @@ import { createEditor, temporary } from '../editing.ts';
 
 const base = '{"servers": {"a": {"image": "a:1", "tools": {"deny": ["x"], "allow": ["x", "y"]}}}}';
 
-test('a list of a server is changed from what the file says', async () => {
+test('a list of a server is changed starting from its value in the file', async () => {
   await using folder = await temporary();
   const path = join(folder.path, 'hub.json');
   await writeFile(path, base);
@@ -19,7 +19,7 @@ test('a list of a server is changed from what the file says', async () => {
   assert.equal(await readFile(path, 'utf8'), base.replace('["x"]', '["x", "w"]'));
 });
 
-test('a list of a file in "extends" is overridden, and that file stays as it is', async () => {
+test('a list of a file in "extends" is overridden, and that file is unchanged', async () => {
   await using folder = await temporary();
   const path = join(folder.path, 'hub.yaml');
   await writeFile(join(folder.path, 'base.json'), base);
@@ -44,7 +44,7 @@ test.for([
   assert.equal(await readFile(path, 'utf8'), text);
 });
 
-test('a server that another one is an alias of is not changed', async () => {
+test('a server that has an alias is not changed', async () => {
   await using folder = await temporary();
   const path = join(folder.path, 'hub.yaml');
   const text = 'servers:\n  a: &a\n    image: "a:1"\n  b: *a\n';
@@ -54,7 +54,7 @@ test('a server that another one is an alias of is not changed', async () => {
   assert.equal(await readFile(path, 'utf8'), text);
 });
 
-test('a list that a rule of the policy is an alias of is not changed', async () => {
+test('a list with an alias in a policy rule is not changed', async () => {
   await using folder = await temporary();
   const path = join(folder.path, 'hub.yaml');
   const text = `servers:

@@ -34,7 +34,7 @@ function mount(...args: readonly string[]): Disposable | undefined {
   return { [Symbol.dispose]: () => void execFileSync('umount', [target]) };
 }
 
-test('mode, owner and links of the file are kept', async ({ skip }) => {
+test('mode, owner and links of the file are preserved', async ({ skip }) => {
   skip(!isRoot, 'only root gives files away');
   await using folder = await temporary();
   const target = join(folder.path, 'real', 'hub.json');
@@ -52,7 +52,7 @@ test('mode, owner and links of the file are kept', async ({ skip }) => {
   assert.deepEqual(await readdir(join(folder.path, 'real')), ['hub.json']);
 });
 
-test('edits at the same time are made one after another, and none is lost', async () => {
+test('concurrent edits are made one after another, and none is lost', async () => {
   await using folder = await temporary();
   const file = join(folder.path, 'hub.yaml');
   await writeFile(file, 'servers: {}\n');
@@ -67,7 +67,7 @@ test('edits at the same time are made one after another, and none is lost', asyn
   );
 });
 
-test('more edits than may wait are refused, to be tried again', async () => {
+test('edits beyond the queue are refused, with the advice to retry', async () => {
   await using folder = await temporary();
   const file = join(folder.path, 'hub.json');
   await writeFile(file, empty);
@@ -94,7 +94,7 @@ describe('when somebody else writes the file meanwhile', () => {
     return write;
   };
 
-  test('once, the edit is made on what it wrote', async () => {
+  test('once, the edit is applied to the new content', async () => {
     await using folder = await temporary();
     const file = join(folder.path, 'hub.json');
     await writeFile(file, empty);
@@ -106,7 +106,7 @@ describe('when somebody else writes the file meanwhile', () => {
     );
   });
 
-  test('again and again, the edit is refused and what it wrote stays', async () => {
+  test('repeatedly, the edit is refused and the new content stays', async () => {
     await using folder = await temporary();
     const file = join(folder.path, 'hub.json');
     await writeFile(file, empty);
@@ -119,7 +119,7 @@ describe('when somebody else writes the file meanwhile', () => {
   });
 });
 
-describe('a file that cannot be written stays as it is, with nothing beside it:', () => {
+describe('a file that cannot be written is unchanged, with no file left beside it:', () => {
   test('on a full disk', async ({ skip }) => {
     await using folder = await temporary();
     using mounted = mount('-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', folder.path);
@@ -152,7 +152,7 @@ describe('a file that cannot be written stays as it is, with nothing beside it:'
     assert.deepEqual(await readdir(folder.path), ['hub.json']);
   });
 
-  test('mounted by itself, as into a container', async ({ skip }) => {
+  test('mounted as a single file, as into a container', async ({ skip }) => {
     await using folder = await temporary();
     const [file, outside] = [join(folder.path, 'hub.json'), join(folder.path, 'outside.json')];
     await writeFile(file, '');
@@ -167,7 +167,7 @@ describe('a file that cannot be written stays as it is, with nothing beside it:'
     assert.deepEqual((await readdir(folder.path)).sort(), ['hub.json', 'outside.json']);
   });
 
-  test('in a folder in which this user may not write', async () => {
+  test('in a folder that this user may not write', async () => {
     await using folder = await temporary();
     const file = join(folder.path, 'hub.json');
     await writeFile(file, empty);
