@@ -20,8 +20,8 @@ function open() {
 
 const answer = (id: number) => ({ jsonrpc: '2.0', id, result: {} });
 
-describe('the answers to a batch', () => {
-  test('are one message, after the last of them', () => {
+describe('the responses to a batch', () => {
+  test('are sent as one message, after the last of them', () => {
     const { add, answered, keptBytes } = open();
     assert.equal(add(ping(1), notification, ping(2)), undefined);
     assert.equal(add(ping(3), ping(4)), undefined);
@@ -33,7 +33,7 @@ describe('the answers to a batch', () => {
     assert.equal(keptBytes(), 0);
   });
 
-  test('wait for no request that gets none', () => {
+  test('are sent without waiting for a request that gets no response', () => {
     const { add, answered, dropped } = open();
     add(ping(1), ping(2));
     answered(1);
@@ -43,14 +43,14 @@ describe('the answers to a batch', () => {
     assert.equal(dropped(4), undefined);
   });
 
-  test('are nothing for notifications, and at once for what is not a message', () => {
+  test('are none for notifications, and are sent at once for invalid messages', () => {
     const { add, keptBytes } = open();
     assert.equal(add(notification), undefined);
     assert.match(JSON.stringify(add(notification, 5, 6)), /^\[.*-32600.*-32600.*\]$/);
     assert.equal(keptBytes(), 0);
   });
 
-  test('are one for each id, however often the client uses it', () => {
+  test('are paired by id, even if the client uses an id twice', () => {
     const { add, answered } = open();
     add(ping(1), ping(1));
     add(ping(1), ping(2));
@@ -59,7 +59,7 @@ describe('the answers to a batch', () => {
   });
 });
 
-test('an answer outside of batches is sent as it is', () => {
+test('a response outside of batches is sent unchanged', () => {
   const { answered } = open();
   assert.deepEqual(answered(1), answer(1));
 });

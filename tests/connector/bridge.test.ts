@@ -28,7 +28,7 @@ async function join(client: RawClient, capabilities = {}) {
 }
 
 describe('a client behind connect-stdio, when its hub is restarted,', () => {
-  test('gets errors for what was in flight at once, and goes on with the next hub', async () => {
+  test('gets errors for requests in flight at once, and continues with the next hub', async () => {
     const first = await startHub(echo, await kept());
     const client = await join(await openOverBridge(first, 'echo', 'lines'));
     client.send({
@@ -54,7 +54,7 @@ describe('a client behind connect-stdio, when its hub is restarted,', () => {
     await until(() => second.router.sessionCount === 0);
   });
 
-  test('is logged for, asked and told as before: level, subscriptions and capabilities', async () => {
+  test('keeps its log level, subscriptions and capabilities', async () => {
     const servers = [{ name: 'echo' }, { name: 'asker' }];
     const first = await startHub(servers, await kept());
     const client = await join(await openOverBridge(first, undefined, 'headers'), { sampling: {} });
@@ -91,7 +91,7 @@ describe('a client behind connect-stdio, when its hub is restarted,', () => {
     await until(() => second.router.sessionCount === 0);
   });
 
-  test('is told that it need not answer what the old hub has asked, and if it does it answers nobody', async () => {
+  test("gets a cancellation of the old hub's request, and its late response reaches no hub", async () => {
     const asker = [{ name: 'asker' }];
     const method = 'sampling/createMessage';
     const given = { method, params: { messages: [], maxTokens: 1 } };
@@ -126,7 +126,7 @@ describe('a client behind connect-stdio, when its hub is restarted,', () => {
     await until(() => second.router.sessionCount === 0);
   });
 
-  test('still listens, where it speaks the stateless revision', async () => {
+  test('keeps its subscriptions/listen streams in the stateless revision', async () => {
     const _meta = {
       [metaKeys.protocolVersion]: modernVersion,
       [metaKeys.clientCapabilities]: {},
@@ -154,7 +154,7 @@ describe('a client behind connect-stdio, when its hub is restarted,', () => {
 });
 
 describe('connect-stdio', () => {
-  test('waits for no answer to a request of the stateless revision that its client cancelled', async () => {
+  test('does not wait for the response to a stateless request that its client cancelled', async () => {
     await using hub = await startHub(echo);
     const bridged = await openOverBridge(hub, 'echo', 'lines', { graceMs: 60_000 });
     const client = talk(bridged);
@@ -180,7 +180,7 @@ describe('connect-stdio', () => {
     await bridged.over;
   });
 
-  test('ends when its client closes its end, after what is in flight is answered', async () => {
+  test('ends when its client closes its end, after requests in flight are answered', async () => {
     await using hub = await startHub(echo);
     const bridged = await openOverBridge(hub, 'echo', 'lines', { graceMs: 10_000 });
     const client = await join(bridged);
@@ -196,7 +196,7 @@ describe('connect-stdio', () => {
     await until(() => hub.router.sessionCount === 0);
   });
 
-  test('has batches in the revisions that have them, whose answers are one message', async () => {
+  test('accepts batches in the revisions that have them, and sends their responses as one message', async () => {
     await using hub = await startHub(echo);
     const ping = (id: unknown) => ({ jsonrpc: '2.0', id, method: 'ping' });
     const call = {
@@ -239,7 +239,7 @@ describe('connect-stdio', () => {
     }
   });
 
-  test('ends when its client does not read any more, and when it is stopped', async () => {
+  test('ends when its client no longer reads, and when it is stopped', async () => {
     await using hub = await startHub(echo);
     const gone = await openOverBridge(hub, 'echo', 'lines');
     gone.output.destroy();
@@ -251,7 +251,7 @@ describe('connect-stdio', () => {
     await until(() => hub.router.sessionCount === 0);
   });
 
-  test('answers itself what is not JSON-RPC, and what is too long for the hub', async () => {
+  test('answers invalid JSON-RPC and too long messages itself', async () => {
     await using hub = await startHub(echo, { start: false });
     const bridged = await openOverBridge(hub, undefined, 'lines');
     const client = talk(bridged);
@@ -270,7 +270,7 @@ describe('connect-stdio', () => {
     await bridged.over;
   });
 
-  test('says what is wrong where it is not let in, and how to mend it', async () => {
+  test('reports why the hub did not admit it, with a remedy', async () => {
     const token = 'a-token-of-some-length';
     await using hub = await startHub(echo, { start: false, http: { token } });
     await using other = await started(createServer((_request, response) => response.end('hi')));

@@ -24,7 +24,7 @@ describe('the address of a hub', () => {
     assert.equal(baseOf(text), base);
   });
 
-  test.for(['localhost:9090', 'ftp://hub.example', 'hub', ''])('is not %j', text => {
+  test.for(['localhost:9090', 'ftp://hub.example', 'hub', ''])('is not derived from %j', text => {
     assert.throws(() => baseOf(text), { code: 'HUB_USAGE', message: /^--url: .* is not allowed/ });
   });
 });
@@ -41,13 +41,16 @@ test.for([
   ['https://h', 'CERT_HAS_EXPIRED', /is not valid for that address now/],
   ['WSS://h', 'ERR_TLS_CERT_ALTNAME_INVALID', /is not valid for that address now/],
   ['http://h', 'CERT_HAS_EXPIRED', /^no hub answers/],
-] as const)('%s fails with %s, and is told with a remedy', ([url, code, message]) => {
-  const cause = Object.assign(new Error('why'), { code });
-  const error = unreachable({ url }, cause);
-  assert.match(error.message, message);
-  assert.deepEqual([error.code, error.cause], ['HUB_CONNECT_FAILED', cause]);
-  assert.match(unreachable({ url }, 'why').message, /^no hub answers/);
-});
+] as const)(
+  'the connection to %s fails with %s, and the message has a remedy',
+  ([url, code, message]) => {
+    const cause = Object.assign(new Error('why'), { code });
+    const error = unreachable({ url }, cause);
+    assert.match(error.message, message);
+    assert.deepEqual([error.code, error.cause], ['HUB_CONNECT_FAILED', cause]);
+    assert.match(unreachable({ url }, 'why').message, /^no hub answers/);
+  },
+);
 
 test.for([
   [401, undefined, undefined, /wants its token/],
@@ -56,7 +59,7 @@ test.for([
   [404, 'one', undefined, /is not AgentHub \(HTTP status 404\)/],
   [404, undefined, 'no such path', /refuses the connection: no such path$/],
   [503, 'one', 'it is stopping', /refuses the connection: it is stopping$/],
-] as const)('status %i for server %s with %j is told', ([status, server, message, told]) => {
+] as const)('status %i for server %s with %j is explained', ([status, server, message, told]) => {
   assert.match(refused({ url: 'http://h', server }, status, message).message, told);
 });
 
@@ -82,13 +85,13 @@ async function listen(listener: RequestListener) {
   };
 }
 
-describe('a hub that refuses the client', () => {
+describe('a hub that refuses the client with the body', () => {
   test.for([
     ['{"error": {"message": "it is stopping"}}', /refuses the connection: it is stopping$/],
     ['{"error": "no object"}', /is not AgentHub \(HTTP status 503\)/],
     [JSON.stringify({ error: { message: 'x'.repeat(20_000) } }), /is not AgentHub/],
     ['{"error": {"mess', /is not AgentHub/],
-  ] as const)('%#: is heard', async ([body, message]) => {
+  ] as const)('%#: is reported', async ([body, message]) => {
     await using hub = await listen((_, response) => response.writeHead(503).end(body));
     await assert.rejects(dialHub(hub.address, silent, createManualClock()), {
       code: 'HUB_CONNECT_FAILED',
@@ -96,7 +99,7 @@ describe('a hub that refuses the client', () => {
     });
   });
 
-  test('and hangs up in the middle of the reason is heard by its status', async () => {
+  test('and disconnects in the middle of it is reported by its status', async () => {
     await using hub = await listen((_, response) => {
       response.writeHead(503, { 'content-length': 100 }).write('{', () => response.destroy());
     });
@@ -126,7 +129,7 @@ async function join() {
 }
 
 describe('a link to a hub', () => {
-  test('is for one server, with the token, and hands messages on', async () => {
+  test('is for one server, with the token, and forwards messages', async () => {
     await using hub = await join();
     assert.equal(hub.request.url, '/base/mcp/a%20b');
     assert.equal(hub.request.headers.authorization, 'Bearer a-token');
@@ -141,7 +144,7 @@ describe('a link to a hub', () => {
     assert.equal(hub.clock.waiting, 0);
   });
 
-  test('that breaks says so', async () => {
+  test('that breaks reports it', async () => {
     await using hub = await join();
     hub.socket.terminate();
     assert.equal(await hub.closed, 'the connection broke');
@@ -160,7 +163,7 @@ describe('a link to a hub', () => {
     assert.equal(await hub.closed, 'the connection broke');
   });
 
-  test('that the client closes is told to the hub, and to nobody else', async () => {
+  test('that the client closes is closed at the hub, and reports nothing to the client', async () => {
     await using hub = await join();
     const over = once(hub.socket, 'close');
     hub.link.close();

@@ -61,7 +61,7 @@ async function runProgram(
   return { code: child.exitCode, out, err };
 }
 
-describe('of a hub that requires certificates', () => {
+describe('with a hub that requires client certificates,', () => {
   let hub: TestHub;
   beforeAll(async () => {
     hub = await startSecure();

@@ -45,7 +45,7 @@ describe('a session that is restored', () => {
     ]);
   });
 
-  test('goes on with what the hub has accepted: initialized, the last level, what is subscribed', () => {
+  test('repeats what the hub accepted: initialized, the last log level and subscriptions', () => {
     const session = createSession();
     session.recordNotification(notification('notifications/other'));
     session.recordNotification(notification('notifications/initialized'));
@@ -74,7 +74,7 @@ describe('a session that is restored', () => {
   });
 });
 
-describe('an answer to a restoring request', () => {
+describe('a response to a request of the restoration', () => {
   function restored(...uris: readonly string[]) {
     const session = createSession();
     for (const uri of uris) session.recordAnswer(subscribe(uri), done);
@@ -82,7 +82,7 @@ describe('an answer to a restoring request', () => {
     return { session, ids };
   }
 
-  test('is kept from the client, once, and all others are not', () => {
+  test('is not forwarded to the client, and all others are', () => {
     const { session, ids } = restored('a');
     const [id = ''] = ids;
     assert.equal(session.recordRestored(answer('agenthub-bridge-0')), false);
@@ -91,7 +91,7 @@ describe('an answer to a restoring request', () => {
     assert.equal(session.recordRestored(answer(id)), false);
   });
 
-  test('that refuses a subscription lets it be tried again, under another id', () => {
+  test('that refuses a subscription allows a retry under another id', () => {
     const { session, ids } = restored('a', 'b', 'c');
     const [a = '', b = '', c = ''] = ids;
     session.recordRestored(failed(a));
@@ -106,7 +106,7 @@ describe('an answer to a restoring request', () => {
     assert.equal(session.retrySubscriptions().length, 1);
   });
 
-  test('of an earlier hub is that of no request any more', () => {
+  test('is ignored if it is for an earlier hub', () => {
     const { session, ids } = restored('a', 'b');
     session.recordRestored(failed(ids[1] ?? ''));
     session.restore();
@@ -128,7 +128,7 @@ describe('requests of hubs to a client', () => {
     assert.deepEqual(forwarded.nextHub(), []);
   });
 
-  test('are answered to the hub that asked, with its own id, once', () => {
+  test('are answered to the hub that sent them, with its own id, once', () => {
     const forwarded = createForwardedRequests();
     forwarded.requestForClient(request(1, 'ping'));
     forwarded.nextHub();
@@ -140,7 +140,7 @@ describe('requests of hubs to a client', () => {
     assert.equal(forwarded.answerForHub(nobody), undefined);
   });
 
-  test('that the hub cancels are cancelled by the id that the client has', () => {
+  test('that the hub cancels are cancelled by the id that the client knows', () => {
     const forwarded = createForwardedRequests();
     forwarded.nextHub();
     forwarded.requestForClient(request(7, 'ping'));
@@ -155,13 +155,13 @@ describe('requests of hubs to a client', () => {
   test.for([
     notification('notifications/cancelled', { reason: 'of a task' }),
     notification('notifications/message', { requestId: 7 }),
-  ])('are not touched by other notifications: $method', message => {
+  ])('do not change other notifications: $method', message => {
     const forwarded = createForwardedRequests();
     forwarded.nextHub();
     assert.equal(forwarded.notificationForClient(message), message.bytes);
   });
 
-  test('are forgotten, the oldest first, where more than 1000 are open', () => {
+  test('are dropped, the oldest first, if more than 1000 are open', () => {
     const forwarded = createForwardedRequests();
     for (let id = 0; id <= 1000; id++) forwarded.requestForClient(request(id, 'ping'));
     assert.equal(forwarded.answerForHub(answer(0)), undefined);
