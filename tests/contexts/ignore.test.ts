@@ -45,7 +45,7 @@ test.for([
 });
 
 test.each(['[z-a]', 'src/[😂-😀]', String.raw`[a-\]b]`])(
-  'the pattern %j is an error that names it, as for docker build',
+  'the pattern %j is an error with its text, as for docker build',
   pattern => {
     assert.throws(() => createIgnore([pattern]), {
       message: `holds a .dockerignore with a syntax error in ${JSON.stringify(pattern.replace('src/', ''))}. Correct this pattern`,
@@ -57,7 +57,7 @@ test.each([
   ['*a'.repeat(20) + 'b', 'a'.repeat(250)],
   ['**/a/'.repeat(20) + 'b', 'a/'.repeat(500) + 'c'],
   ['**a'.repeat(20) + 'b', 'a/'.repeat(500) + 'c'],
-])('the time of a match does not grow with the number of ways: %#', (pattern, path) => {
+])('the time of a match does not grow with the number of possible matches: %#', (pattern, path) => {
   const { ignores, mayExceptBelow } = createIgnore(['*', `!${pattern}`]);
   const since = performance.now();
   assert.equal(ignores(path), true);
@@ -83,6 +83,6 @@ test.for([
   ['!**/keep', 'any/folder', true],
   ['!Dockerfile', 'data', false],
   ['data/keep', 'data', false],
-] as const)('%s may except something below %s: %s', ([rule, folder, expected]) => {
+] as const)('whether the exception %s may apply below %s: %s', ([rule, folder, expected]) => {
   assert.equal(createIgnore(['*', rule]).mayExceptBelow(folder), expected);
 });

@@ -21,7 +21,7 @@ function write(path: string, text = ''): void {
 const pathsOf = async () => (await readContext(folder)).files.map(({ path }) => path);
 const digestOf = async () => (await readContext(folder)).digest;
 
-test('the files of a folder are taken, without those of .dockerignore and of tools', async () => {
+test('all files of a folder are included, except those of .dockerignore and of tools', async () => {
   for (const path of ['src/a.ts', 'src/.hidden', 'data/big', 'data/keep', '.git/config'])
     write(path);
   for (const path of ['node_modules/x/index.js', 'sub/node_modules/y.js', '.venv/bin/python'])
@@ -40,7 +40,7 @@ test('the files of a folder are taken, without those of .dockerignore and of too
   assert.deepEqual(leftOut, []);
 });
 
-test('what the build needs is taken whatever .dockerignore says', async () => {
+test('files that the build needs are included whatever .dockerignore says', async () => {
   write('.dockerignore', '*\n!src');
   write('src/a.ts');
   write('package-lock.json');
@@ -49,7 +49,7 @@ test('what the build needs is taken whatever .dockerignore says', async () => {
   assert.deepEqual(await pathsOf(), ['.dockerignore', 'Dockerfile', 'src/a.ts']);
 });
 
-test('secrets are left out whatever .dockerignore says, and named', async () => {
+test('secrets are left out whatever .dockerignore says, and reported', async () => {
   for (const path of ['.env', 'config/.env.local', '.npmrc', '.env.example']) write(path, 'A=1');
   write('key.pem', `-----BEGIN ${'PRIVATE'} KEY-----`);
   write('.dockerignore', '!.env\n!**');
@@ -63,7 +63,7 @@ test('secrets are left out whatever .dockerignore says, and named', async () => 
   assert.deepEqual(await pathsOf(), ['.dockerignore', '.env.example', 'package.json']);
 });
 
-test('links that stay in the folder are taken as links, and no other is followed', async () => {
+test('links within the folder are included as links, and no other is followed', async () => {
   write('src/a.ts', 'text');
   symlinkSync('src/a.ts', join(folder, 'inside'));
   symlinkSync('/etc/passwd', join(folder, 'absolute'));
@@ -83,7 +83,7 @@ test('links that stay in the folder are taken as links, and no other is followed
   ]);
 });
 
-test('.dockerignore is read within the folder only, and not without end', async () => {
+test('.dockerignore is read only if it is in the folder and of bounded size', async () => {
   write('src/a.ts');
   write('ignored', 'src\n');
   symlinkSync('ignored', join(folder, '.dockerignore'));
@@ -122,7 +122,7 @@ test('the digest changes with content, names, modes and links, and with nothing 
   assert.equal(await digestOf(), digests.at(-1));
 });
 
-test('too many files, and too much in them, are refused with the remedy', async () => {
+test('too many files, or too many bytes, are refused with a remedy', async () => {
   for (const name of ['a', 'b', 'c']) write(name, 'x'.repeat(100));
   await assert.rejects(
     readContext(folder, { files: 3, bytes: 2 ** 20 }),
@@ -131,7 +131,7 @@ test('too many files, and too much in them, are refused with the remedy', async 
   await assert.rejects(readContext(folder, { files: 9, bytes: 250 }), /more than .* MiB. List/);
 });
 
-test('a folder that is absent or holds nothing to build says so', async () => {
+test('a folder that is absent or has no files to build is reported', async () => {
   await assert.rejects(readContext(join(folder, 'none')), /cannot be read: ENOENT/);
   rmSync(join(folder, 'package.json'));
   await assert.rejects(readContext(folder), /holds no Dockerfile/);

@@ -27,9 +27,9 @@ test.for([
   'monkey',
   '.github',
   'a.pem',
-])('%s may', name => assert.ok(!isSecretFile(name)));
+])('%s may become part of an image', name => assert.ok(!isSecretFile(name)));
 
-test('a .pem file counts by its content', () => {
+test('a .pem file is secret only if it has a private key', () => {
   const key = Buffer.from(`-----BEGIN ${'EC PRIVATE'} KEY-----\n`);
   assert.ok(holdsPrivateKey('a.pem', key));
   assert.ok(!holdsPrivateKey('a.pem', Buffer.from('-----BEGIN CERTIFICATE-----\n')));
