@@ -36,7 +36,7 @@ export function channelContract(kind: ChannelKind): void {
   };
 
   describe(`a channel over ${kind.name}`, () => {
-    test('hands over messages in the order in which they were sent', () =>
+    test('delivers messages in the order in which they were sent', () =>
       opened(async ({ channel }) => {
         const heard = record(channel);
         const texts = Array.from({ length: 1000 }, (_, index) =>
@@ -57,7 +57,7 @@ export function channelContract(kind: ChannelKind): void {
           assert.match(await heard.answer(2), new RegExp(`"reads":${before + 1}\\b`));
         }));
 
-    test('keeps what comes before somebody listens', () =>
+    test('keeps messages that arrive before there is a listener', () =>
       opened(async ({ channel, answered }) => {
         channel.send(call(1, 'echo', { early: true }));
         await answered;
@@ -101,7 +101,7 @@ export function channelContract(kind: ChannelKind): void {
         assert.ok((await heard.answer(1)).includes(`"${text}"`), 'it is not what was sent');
       }));
 
-    test('reports a message above the bound and goes on', () =>
+    test('reports a message above the limit, and continues', () =>
       opened(async ({ channel }) => {
         const heard = record(channel);
         channel.send(call(7, 'fill', { bytes: bounds.maxLineBytes + 1 }));
@@ -111,7 +111,7 @@ export function channelContract(kind: ChannelKind): void {
         assert.match(await heard.answer(8), /"after":true/);
       }));
 
-    test('reports what is not a message and goes on', () =>
+    test('reports output that is not a message, and continues', () =>
       opened(async ({ channel }) => {
         const heard = record(channel);
         const texts = ['Server listening', call(undefined, 'said').toString()];
@@ -121,7 +121,7 @@ export function channelContract(kind: ChannelKind): void {
         assert.deepEqual(heard.noise, ['Server listening']);
       }));
 
-    test('refuses more while the other end does not read', () =>
+    test('refuses further messages while the other end does not read', () =>
       opened(async ({ channel }) => {
         record(channel);
         channel.send(call(undefined, 'deafen'));

@@ -76,7 +76,7 @@ export function clientTransportContract(
       await until(() => busy(sharedHub()) === 0 && sessions(sharedHub()) === 0);
     });
 
-    test('lists and calls tools of all servers and of one, and gets its ids back as they were', async () => {
+    test('lists and calls tools of all servers and of one, and gets responses with its own ids', async () => {
       const hub = sharedHub();
       for (const [server, tool] of [
         [undefined, 'echo_echo'],
@@ -95,7 +95,7 @@ export function clientTransportContract(
       }
     });
 
-    test('hears of progress before the answer, in order and under its own token', async () => {
+    test('receives progress before the response, in order and under its own token', async () => {
       const hub = sharedHub();
       const client = await join(hub, 'echo');
       await client.call(1, 'progress', { steps: 3 }, { progressToken: 'mine' });
@@ -109,7 +109,7 @@ export function clientTransportContract(
       client.close();
     });
 
-    test('cancels what it has asked for', async () => {
+    test('can cancel its requests', async () => {
       const hub = sharedHub();
       const client = await join(hub, 'echo');
       client.send(callOf(1, 'slow', { ms: 60_000 }));
@@ -124,7 +124,7 @@ export function clientTransportContract(
       client.close();
     });
 
-    test('hears that a list has changed, and what a server logs', async () => {
+    test('is notified that a list has changed, and of log messages of a server', async () => {
       const hub = sharedHub();
       const client = await join(hub, 'echo');
       await client.call(1, 'relist');
@@ -136,7 +136,7 @@ export function clientTransportContract(
       client.close();
     });
 
-    test('is asked by a server, whose call goes on with the answer', async () => {
+    test('answers requests of a server, whose call then continues', async () => {
       const hub = sharedHub();
       const client = await join(hub, 'asker', { sampling: {} });
       const params = { messages: [], maxTokens: 5 };
@@ -150,7 +150,7 @@ export function clientTransportContract(
       client.close();
     });
 
-    test('gets an error for what is not JSON and for what is not JSON-RPC, and goes on', async () => {
+    test('gets an error for invalid JSON and for invalid JSON-RPC, and continues', async () => {
       const hub = sharedHub();
       const client = await join(hub, 'echo');
       for (const [sent, code] of [
@@ -172,7 +172,7 @@ export function clientTransportContract(
       client.close();
     });
 
-    test(`takes ${megabytes} MB there and back`, async () => {
+    test(`sends and receives ${megabytes} MB`, async () => {
       const hub = sharedHub();
       const client = await join(hub, 'echo');
       const long = 'ä'.repeat((megabytes * 1024 * 1024) / 2);
@@ -181,7 +181,7 @@ export function clientTransportContract(
       client.close();
     });
 
-    test('gets one answer to each of 100 requests at once', async () => {
+    test('gets one response to each of 100 concurrent requests', async () => {
       const hub = sharedHub();
       const client = await join(hub, 'echo');
       const ids = Array.from({ length: 100 }, (_, index) => index);
@@ -199,7 +199,7 @@ export function clientTransportContract(
       client.close();
     });
 
-    test('that goes leaves nothing in flight and no session', async () => {
+    test('that disconnects leaves no request in flight and no session', async () => {
       const hub = sharedHub();
       const client = await join(hub, 'echo');
       client.send(callOf(1, 'slow', { ms: 60_000 }));
@@ -211,7 +211,7 @@ export function clientTransportContract(
       );
     });
 
-    test('is answered what is in flight when the hub stops, and no more', async () => {
+    test('gets the responses to requests in flight when the hub stops, and no others', async () => {
       await using slow = await startToolServer({
         async slow({ ms }) {
           await delay(Number(ms));
@@ -233,7 +233,7 @@ export function clientTransportContract(
 
     const { refused } = transport;
     if (refused)
-      test('is refused for a foreign Host or Origin, without the token, and for a server that is unknown', async () => {
+      test('is refused for a foreign Host or Origin, without the token, and for an unknown server', async () => {
         const token = 'a-token-of-some-length';
         await using hub = await startHub([], { http: { token } });
         const own = { authorization: `Bearer ${token}` };

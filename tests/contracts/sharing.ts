@@ -123,7 +123,7 @@ export function sharingContract(kind: SharingKind): void {
   }
 
   describe(`breakers shared ${kind.name}`, () => {
-    test('what one hub opens is open in the other within 100 ms, with the reason', () =>
+    test('that one hub opens are open in the other within 100 ms, with the reason', () =>
       hubs(lateMs, async (a, b) => {
         // Open and close once, so that the first message after the start of the hubs is not measured.
         breakServer(a);
@@ -143,7 +143,7 @@ export function sharingContract(kind: SharingKind): void {
         assert.ok(late >= -5 && late < 1_000, `${late} ms have passed there`);
       }));
 
-    test('a hub that starts reads what is there', () =>
+    test('have their state in a hub that starts later', () =>
       hubs(lateMs, async (a, b, { key }) => {
         breakServer(a);
         await becomes(b, 'open');
@@ -155,7 +155,7 @@ export function sharingContract(kind: SharingKind): void {
         await third.stop();
       }));
 
-    test('a breaker of another key hears nothing', () =>
+    test('do not affect a breaker of another key', () =>
       hubs(lateMs, async (a, b) => {
         const third = await kind.hub();
         using other = breakerOf(third, newKey(), lateMs);
@@ -165,7 +165,7 @@ export function sharingContract(kind: SharingKind): void {
         await third.stop();
       }));
 
-    test('of a hundred calls on each of two hubs exactly one is let through on trial', () =>
+    test('admit exactly one trial for a hundred calls on each of two hubs', () =>
       hubs(soonMs, async (a, b) => {
         breakServer(a);
         await Promise.all([becomes(a, 'half_open'), becomes(b, 'half_open')]);
@@ -183,7 +183,7 @@ export function sharingContract(kind: SharingKind): void {
         assert.equal(b.admit().kind, 'permit');
       }));
 
-    test('a trial that fails opens both again', () =>
+    test('open in both hubs again after a failed trial', () =>
       hubs(soonMs, async (a, b) => {
         breakServer(a);
         await becomes(b, 'half_open');
@@ -195,7 +195,7 @@ export function sharingContract(kind: SharingKind): void {
         await becomes(b, 'closed');
       }));
 
-    test('a trial that is cancelled is free for the other hub', () =>
+    test('admit a trial on the other hub after one is cancelled', () =>
       hubs(soonMs, async (a, b) => {
         breakServer(a);
         await Promise.all([becomes(a, 'half_open'), becomes(b, 'half_open')]);
@@ -215,7 +215,7 @@ export function sharingContract(kind: SharingKind): void {
         await becomes(a, 'closed');
       }));
 
-    test('a trial whose hub is killed is free when its lease is over, and refusals tell when', () =>
+    test('admit a new trial when the lease of a killed hub ends, and refusals say when', () =>
       onTrial(async (a, b, _, clock) => {
         await trialOf(a);
         clock.stop();
@@ -237,7 +237,7 @@ export function sharingContract(kind: SharingKind): void {
         await becomes(a, 'closed');
       }));
 
-    test('a trial is renewed for as long as it takes', () =>
+    test('renew a trial for as long as its call takes', () =>
       onTrial(async (a, b) => {
         const permit = await trialOf(a);
         await neverGets(b, 2 * shortLeaseMs);
@@ -245,7 +245,7 @@ export function sharingContract(kind: SharingKind): void {
         await becomes(b, 'closed');
       }));
 
-    test('a trial that another hub has by now is neither renewed nor ended by the one before', () =>
+    test('ignore the renewal and the end of a trial that another hub has taken over', () =>
       onTrial(async (a, b, c, clock) => {
         const late = await trialOf(a);
         clock.stop();
@@ -265,7 +265,7 @@ export function sharingContract(kind: SharingKind): void {
         await Promise.all([becomes(a, 'closed'), becomes(c, 'closed')]);
       }));
 
-    test('a breaker of another key from now on is closed, and leaves the others as they are', () =>
+    test('are closed after a change of key, and the others keep their state', () =>
       hubs(lateMs, async (a, b) => {
         breakServer(a);
         await becomes(b, 'open');
@@ -279,7 +279,7 @@ export function sharingContract(kind: SharingKind): void {
         await until(() => a.snapshot().why === 'the new one', 'what is told under the new key');
       }));
 
-    test('what an operator closes is closed in both', () =>
+    test('are closed in both hubs by an operator', () =>
       hubs(lateMs, async (a, b) => {
         breakServer(a);
         await becomes(b, 'open');
@@ -287,7 +287,7 @@ export function sharingContract(kind: SharingKind): void {
         await becomes(a, 'closed');
       }));
 
-    test('opens and closes a hundred times in a row, and both agree at the end', () =>
+    test('agree in both hubs after opening and closing a hundred times', () =>
       hubs(lateMs, async (a, b) => {
         for (let round = 0; round < 100; round++) {
           breakServer(a);
@@ -298,7 +298,7 @@ export function sharingContract(kind: SharingKind): void {
         assert.equal(b.state, 'open');
       }));
 
-    test('a breaker that has left hears no more, and the others go on', () =>
+    test('that are disposed get no changes, and the others still do', () =>
       hubs(lateMs, async (a, b, { key }) => {
         const third = await kind.hub();
         const left = breakerOf(third, key, lateMs);
