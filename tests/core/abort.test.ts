@@ -18,7 +18,7 @@ const listenersOf = (signal: AbortSignal) => getEventListeners(signal, 'abort').
 const never = () => new Promise<never>(() => {});
 
 describe('an abort scope', () => {
-  test('ends with the parent that aborts first, for its reason', () => {
+  test('ends with the parent that aborts first, with its reason', () => {
     const [first, second] = [new AbortController(), new AbortController()];
     using scope = createAbortScope([first.signal, second.signal]);
     assert.equal(scope.signal.aborted, false);
@@ -27,7 +27,7 @@ describe('an abort scope', () => {
     assert.equal(scope.signal.reason, 'second');
   });
 
-  test('has ended where a parent has', () => {
+  test('has ended if a parent has', () => {
     using scope = createAbortScope([AbortSignal.abort('before')]);
     assert.equal(scope.signal.reason, 'before');
   });
@@ -42,20 +42,20 @@ describe('an abort scope', () => {
     assert.equal(scope.signal.reason.message, 'no answer within 100 ms');
   });
 
-  test('ends at its deadline with the reason that it was given', () => {
+  test('ends at its deadline with the given reason', () => {
     const clock = createManualClock();
     using scope = createAbortScope([], { clock, limitMs: 100, reason: () => 'late' });
     clock.advance(100);
     assert.equal(scope.signal.reason, 'late');
   });
 
-  test('ends by hand', () => {
+  test('can be ended directly', () => {
     using scope = createAbortScope([new AbortController().signal]);
     scope.abort('by hand');
     assert.equal(scope.signal.reason, 'by hand');
   });
 
-  test('leaves nothing with its parents and the clock once it is disposed', () => {
+  test('leaves no listeners and timers once it is disposed', () => {
     const clock = createManualClock();
     const parent = new AbortController();
     const scope = createAbortScope([parent.signal], { clock, limitMs: 100 });
@@ -70,7 +70,7 @@ describe('an abort scope', () => {
 });
 
 describe('the wait for an abort', () => {
-  test('is over when the signal aborts, and at once where it has', async () => {
+  test('ends when the signal aborts, and at once if it has', async () => {
     const controller = new AbortController();
     using wait = untilAborted(controller.signal);
     controller.abort();
@@ -79,7 +79,7 @@ describe('the wait for an abort', () => {
     await late.aborted;
   });
 
-  test('leaves nothing with the signal once it is disposed', () => {
+  test('leaves no listeners once it is disposed', () => {
     const { signal } = new AbortController();
     const wait = untilAborted(signal);
     assert.equal(listenersOf(signal), 1);
@@ -89,7 +89,7 @@ describe('the wait for an abort', () => {
 });
 
 describe('work unless aborted', () => {
-  test('gives its result, and its error', async () => {
+  test('returns its result, or throws its error', async () => {
     const { signal } = new AbortController();
     assert.equal(await unlessAborted(Promise.resolve(1), signal), 1);
     await assert.rejects(unlessAborted(Promise.reject(new Error('of its own')), signal), {
@@ -98,7 +98,7 @@ describe('work unless aborted', () => {
     assert.equal(listenersOf(signal), 0);
   });
 
-  test('rejects with the reason of the signal, also where it aborted before', async () => {
+  test('rejects with the reason of the signal, even if it aborted before', async () => {
     const controller = new AbortController();
     const waiting = unlessAborted(never(), controller.signal);
     controller.abort(new Error('enough'));
@@ -111,7 +111,7 @@ describe('work unless aborted', () => {
 });
 
 describe('work within a time', () => {
-  test('gives its result and leaves no timer', async () => {
+  test('returns its result and leaves no timer', async () => {
     const clock = createManualClock();
     const { signal } = new AbortController();
     assert.equal(await within(100, { clock, signal }, async () => 1), 1);
@@ -119,7 +119,7 @@ describe('work within a time', () => {
     assert.equal(listenersOf(signal), 0);
   });
 
-  test('is late after its time, whether or not it listens to its signal', async () => {
+  test('rejects at its deadline, whether or not it observes its signal', async () => {
     for (const work of [never, untilItEnds]) {
       const clock = createManualClock();
       const late = within(100, { clock }, work);
@@ -137,7 +137,7 @@ describe('work within a time', () => {
     assert.equal(clock.waiting, 0);
   });
 
-  test('does not begin where its signal has aborted', async () => {
+  test('does not begin if its signal has aborted', async () => {
     let begun = false;
     const work = async () => void (begun = true);
     const signal = AbortSignal.abort(new Error('before'));
@@ -149,7 +149,7 @@ describe('work within a time', () => {
 });
 
 describe('sleep', () => {
-  test('lasts for its time', async () => {
+  test('lasts for the given time', async () => {
     const clock = createManualClock();
     let isOver = false;
     const slept = sleep(100, { clock }).then(() => (isOver = true));
@@ -160,7 +160,7 @@ describe('sleep', () => {
     await slept;
   });
 
-  test('is over when its signal aborts, and leaves nothing with it', async () => {
+  test('ends when its signal aborts, and leaves no listeners', async () => {
     const clock = createManualClock();
     const controller = new AbortController();
     const slept = sleep(100, { clock, signal: controller.signal });
@@ -189,7 +189,7 @@ describe('a bounded wait for work', () => {
 });
 
 describe('the wait until idle', () => {
-  test('is over at the first look at which there is no work, or after its limit', async () => {
+  test('ends at the first poll without work, or after its limit', async () => {
     for (const [busyLooks, overAfterMs] of [
       [0, 0],
       [2, 40],

@@ -12,16 +12,13 @@ test.for([
   ['192.168.1.5', true, 'https://192.168.1.5:9090'],
   ['fe80::1', false, 'http://[fe80::1]:9090'],
   ['hub.example', true, 'https://hub.example:9090'],
-] as const)(
-  'what listens on %s is opened at an address of this machine',
-  ([host, isSecure, address]) => {
-    assert.equal(addressOf({ host, port: 9090, isSecure }), address);
-  },
-);
+] as const)('the URL of a listener on %s is one for this machine', ([host, isSecure, address]) => {
+  assert.equal(addressOf({ host, port: 9090, isSecure }), address);
+});
 
 test.each([
   ['https://user:pw@host.test:8443/a/mcp?key=1#x', 'https://host.test:8443/a/mcp'],
   ['http://host.test', 'http://host.test/'],
-])('%s is shown as %s', (url, text) => {
+])('%s is shown without secrets as %s', (url, text) => {
   assert.equal(withoutSecrets(url), text);
 });

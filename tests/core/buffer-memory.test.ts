@@ -6,7 +6,7 @@ const large = 16 * 1024;
 /** Returns a buffer with its own ArrayBuffer. */
 const ownBuffer = (bytes: number) => Buffer.from(new ArrayBuffer(bytes)).fill('x');
 
-test('a large buffer that has its ArrayBuffer for itself is freed', () => {
+test('a large buffer that is alone in its ArrayBuffer is freed', () => {
   const bytes = ownBuffer(large);
   freeBuffer(bytes);
   assert.equal(bytes.length, 0);
@@ -16,7 +16,7 @@ test.each([
   ['a small buffer', ownBuffer(large - 1)],
   ['a part of a buffer', ownBuffer(2 * large).subarray(0, large)],
   ['a buffer on its own pages', moveToPages(ownBuffer(large))],
-])('%s is left as it is', (_, bytes) => {
+])('%s is left unchanged', (_, bytes) => {
   const { length } = bytes;
   freeBuffer(bytes);
   assert.equal(bytes.length, length);

@@ -4,7 +4,7 @@ import { createManualClock } from '#helpers/clock';
 import { describe, test } from 'vitest';
 
 describe('the system clock', () => {
-  test('tells the time in milliseconds, and durations that never go back', () => {
+  test('returns the time in milliseconds, and durations that never go back', () => {
     assert.ok(Math.abs(systemClock.now() - Date.now()) < 1000);
     const before = systemClock.monotonic();
     assert.ok(systemClock.monotonic() >= before);
@@ -24,7 +24,7 @@ describe('the system clock', () => {
     assert.deepEqual(calls, ['called']);
   });
 
-  test('starts a delay again', async () => {
+  test('restarts a delay', async () => {
     const { promise, resolve } = Promise.withResolvers<number>();
     using refreshed = systemClock.after(20, () => resolve(systemClock.monotonic()));
     let startedAgainAt = 0;
@@ -36,7 +36,7 @@ describe('the system clock', () => {
     assert.ok((await promise) - startedAgainAt >= 19);
   });
 
-  test('does not fire at once for a delay that Node cannot hold', async () => {
+  test('does not fire at once for a delay beyond the maximum of Node', async () => {
     let fired = false;
     using _timer = systemClock.after(2 ** 40, () => void (fired = true));
     await new Promise<void>(resolve => void systemClock.after(20, resolve));
@@ -53,7 +53,7 @@ describe('a ticker', () => {
     return { clock, at, ticker };
   }
 
-  test('works at its interval until it has no more work, and again once it is started', () => {
+  test('ticks at its interval until there is no more work, and again once it is started', () => {
     const { clock, at, ticker } = create();
     ticker.start();
     ticker.start();
@@ -78,12 +78,12 @@ describe('a ticker', () => {
   });
 });
 
-test('isObject is true for what has keys only', () => {
+test('isObject is true only for values with keys', () => {
   for (const value of [{}, { a: 1 }, Object.create(null)]) assert.ok(isObject(value));
   for (const value of [null, undefined, [], 'a', 1, true, () => 1]) assert.ok(!isObject(value));
 });
 
-test('the silent log keeps nothing, and neither do its children', () => {
+test('the silent log and its children drop every message', () => {
   assert.equal(silent.child({ part: 'x' }), silent);
   for (const level of ['debug', 'info', 'warn', 'error'] as const)
     assert.equal(silent[level]({}, 'unheard'), undefined);

@@ -24,7 +24,7 @@ test.each([
   2 ** 40 + 7,
   999_999_999_999_999,
   Number.MAX_SAFE_INTEGER,
-])('%d is written as String writes it', value => {
+])('%d is written like String writes it', value => {
   assert.equal(
     written(to => writeWhole(to, 0, value)),
     String(value),
@@ -39,7 +39,7 @@ test('each number below 1,000 is written with three digits', () => {
     );
 });
 
-test('each number below 100,000 is written as String writes it', () => {
+test('each number below 100,000 is written like String writes it', () => {
   for (let value = 0; value < 100_000; value++)
     if (written(to => writeWhole(to, 0, value)) !== String(value)) assert.fail(String(value));
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createEmitter } from '#core';
 import { test } from 'vitest';
 
-test('tells every listener until its subscription is disposed', () => {
+test('an event reaches every listener until its subscription is disposed', () => {
   const { event, fire } = createEmitter<number>();
   const heard: string[] = [];
   const first = event(value => void heard.push(`first ${value}`));
@@ -27,7 +27,7 @@ test('one listener may subscribe twice, and each subscription ends alone', () =>
   assert.equal(heard, 3);
 });
 
-test('a listener that is disposed or added while an event is told does not hear that event', () => {
+test('a listener that is disposed or added while an event is fired does not receive that event', () => {
   const { event, fire } = createEmitter<number>();
   const heard: string[] = [];
   event(value => {
@@ -41,7 +41,7 @@ test('a listener that is disposed or added while an event is told does not hear 
   assert.deepEqual(heard, ['late 2']);
 });
 
-test('a listener that throws does not keep the others from hearing', () => {
+test('a listener that throws does not keep the others from receiving the event', () => {
   const errors: unknown[] = [];
   const { event, fire } = createEmitter<number>(error => void errors.push(error));
   const bug = new Error('bug');

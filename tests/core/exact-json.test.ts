@@ -11,14 +11,14 @@ test.each([
   assert.equal(JSON.stringify(parseExactly(text)), text);
 });
 
-test('other numbers are numbers', () => {
+test('numbers that are exact in JavaScript are numbers', () => {
   assert.deepEqual(
     parseExactly('[1.0,-0,9007199254740991,1e300,0.1]'),
     [1, -0, 9007199254740991, 1e300, 0.1],
   );
 });
 
-test('what is not JSON is refused', () => {
+test('invalid JSON is refused', () => {
   assert.throws(() => parseExactly('{"a"'), SyntaxError);
   assert.equal(tryParseExactly('{"a"'), undefined);
 });

@@ -21,7 +21,7 @@ test('owners take turns, each with its entries in order', () => {
   assert.deepEqual([queue.length, queue.take()], [0, undefined]);
 });
 
-test('an entry leaves from any place, once, and not after it was taken', () => {
+test('an entry is removed from any position, once, and not after it was taken', () => {
   const queue = filled('a1', 'b1');
   const leaves = ['a2', 'a3', 'c1'].map(entry => queue.append(entry.slice(0, 1), entry));
   leaves[0]?.();
@@ -33,7 +33,7 @@ test('an entry leaves from any place, once, and not after it was taken', () => {
   assert.equal(queue.length, 0);
 });
 
-test('the newest entry of the longest owner gives way, up to equal shares', () => {
+test('the newest entry of the owner with the most is dropped, down to equal shares', () => {
   const queue = filled('a1', 'a2', 'a3', 'b1');
   assert.equal(queue.newestOfLongest('c'), 'a3');
   assert.equal(queue.newestOfLongest('b'), 'a3');
@@ -42,7 +42,7 @@ test('the newest entry of the longest owner gives way, up to equal shares', () =
   assert.equal(queue.newestOfLongest('b'), undefined);
 });
 
-test('who was served last comes after those who join later', () => {
+test('the owner that was served last comes after those who join later', () => {
   const queue = filled('a1');
   assert.equal(queue.take(), 'a1');
   for (const entry of ['a2', 'a3', 'b1', 'c1']) queue.append(entry.slice(0, 1), entry);

@@ -57,7 +57,7 @@ describe('startAll', () => {
     assert.deepEqual(done, ['start a', 'stop a']);
   });
 
-  test('goes on stopping when one service fails to stop', async () => {
+  test('stops the others when one service fails to stop', async () => {
     const done: string[] = [];
     const [first, second] = services(done, ['a', 'b']);
     assert.ok(first && second);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { createPace, systemClock } from '#core';
 
-test('a thread rests after 0.1 ms, half as long as it has worked, and soon again', () => {
+test('a thread rests after 0.1 ms of work, for half as long as it has worked', () => {
   let now = 5;
   const rests: number[] = [];
   const pace = createPace({ monotonic: () => now }, ms => {
@@ -16,7 +16,7 @@ test('a thread rests after 0.1 ms, half as long as it has worked, and soon again
   assert.deepEqual(rests, [0.0625, 0.0625, 0.125]);
 });
 
-test('a thread that had no processor for long does not rest as long', () => {
+test('a thread that was not scheduled for long does not rest in proportion', () => {
   let now = 0;
   const rests: number[] = [];
   const pace = createPace({ monotonic: () => now }, ms => rests.push(ms));
@@ -25,7 +25,7 @@ test('a thread that had no processor for long does not rest as long', () => {
   assert.deepEqual(rests, [0.5]);
 });
 
-test('a rest takes its time', () => {
+test('a rest blocks for its time', () => {
   const pace = createPace();
   const until = systemClock.monotonic() + 1;
   while (systemClock.monotonic() < until);

@@ -8,11 +8,11 @@ test.each(['.env', '.ENV.local', '.envrc', 'id_rsa', 'server.KEY', 'a.tfstate', 
 );
 
 test.each(['.env.example', '.env.defaults', 'id_rsa.pub', 'a.pem', 'env', 'monkey'])(
-  'files named %s hold none, as far as the name tells',
+  'files named %s hold no secrets, as far as the name says',
   name => assert.ok(!isSecretFileName(name)),
 );
 
-test('folders count by their whole name', () => {
+test('folders are matched by their whole name', () => {
   assert.ok(['.ssh', '.aws', '.azure', '.gcloud', '.gnupg', '.kube'].every(isSecretFolderName));
   assert.ok(!['ssh', '.github', '.awsome'].some(isSecretFolderName));
 });

@@ -12,22 +12,22 @@ describe('the name of a secret', () => {
     'Authorization',
     'aws.secretAccessKey',
     'HEADERS',
-  ])('%s is one', name => {
+  ])('matches %s', name => {
     assert.ok(isSecretName(name));
     assert.ok(mentionsSecret(name));
   });
 
   test.each(['next_page_token', 'maxTokens', 'cursorToken', 'HOME', 'compass', 'author'])(
-    '%s is none',
+    'does not match %s',
     name => assert.ok(!isSecretName(name)),
   );
 
-  test.each(['GITHUB_TOKEN_FILE', 'SSH_KEY', 'NPM_AUTH'])('%s mentions one', name =>
+  test.each(['GITHUB_TOKEN_FILE', 'SSH_KEY', 'NPM_AUTH'])('is mentioned in %s', name =>
     assert.ok(mentionsSecret(name)),
   );
 
   test.each(['HOME', 'keyboard', 'PORT', 'PATH', 'MEMORY_FILE_PATH', '--db-path', 'pattern'])(
-    '%s mentions none',
+    'is not mentioned in %s',
     name => assert.ok(!mentionsSecret(name)),
   );
 });
@@ -37,7 +37,7 @@ test.each(['string', 'process.env.TOKEN', '<your-key>', '...', 'changeme', '${TO
   value => assert.ok(isPlaceholder(value)),
 );
 
-test.each(['s3cr3t-value', 'correct-horse', 'hunter2'])('%s is no placeholder', value =>
+test.each(['s3cr3t-value', 'correct-horse', 'hunter2'])('%s is not a placeholder', value =>
   assert.ok(!isPlaceholder(value)),
 );
 
@@ -46,6 +46,6 @@ test.each([
   ['no colon', false],
   ['user:', false],
   ['user:\u0000', false],
-])('%j is a user and a password: %s', (text, expected) => {
+])('%j has a user and a password: %s', (text, expected) => {
   assert.equal(isUserAndPassword(Buffer.from(text).toString('base64')), expected);
 });

@@ -18,7 +18,7 @@ function scripted() {
 }
 
 describe('single flight', () => {
-  test('runs the work of a key once for all that join, and anew after it', async () => {
+  test('runs the work of a key once for all callers that join, and again after it', async () => {
     const flights = createSingleFlight<number>();
     const { signals, ends, work } = scripted();
     const both = [1, 2].map(() => flights.join('a', work, open));
@@ -32,7 +32,7 @@ describe('single flight', () => {
     assert.equal(await next, 8);
   });
 
-  test('runs the work of two keys side by side', async () => {
+  test('runs the work of two keys concurrently', async () => {
     const flights = createSingleFlight<number>();
     const { ends, work } = scripted();
     const both = ['a', 'b'].map(key => flights.join(key, work, open));
@@ -41,7 +41,7 @@ describe('single flight', () => {
     assert.deepEqual(await Promise.all(both), [0, 1]);
   });
 
-  test('fails for all that joined', async () => {
+  test('fails for all callers that joined', async () => {
     const flights = createSingleFlight<number>();
     const { ends, work } = scripted();
     const both = [1, 2].map(() => flights.join('a', work, open));
@@ -50,7 +50,7 @@ describe('single flight', () => {
     assert.equal(flights.has('a'), false);
   });
 
-  test('goes on while one caller is left, and is aborted with the last', async () => {
+  test('continues while one caller is left, and is aborted with the last one', async () => {
     const flights = createSingleFlight<number>();
     const { signals, ends, work } = scripted();
     const [first, second] = [new AbortController(), new AbortController()];
@@ -72,7 +72,7 @@ describe('single flight', () => {
     assert.equal(await next, 9);
   });
 
-  test('starts nothing for a caller that has gone', async () => {
+  test('starts no work for a caller that is aborted', async () => {
     const flights = createSingleFlight<number>();
     const { signals, work } = scripted();
     const gone = AbortSignal.abort(new Error('gone'));

@@ -8,7 +8,7 @@ test('assigns numbers from 1 on', () => {
   expect(slots.size).toBe(3);
 });
 
-test('takes a value only once', () => {
+test('returns a value only once', () => {
   const slots = createSlotMap<string>();
   const number = slots.add('a');
   expect(slots.take(number)).toBe('a');
@@ -17,7 +17,7 @@ test('takes a value only once', () => {
   expect(slots.size).toBe(0);
 });
 
-test('finds nothing under numbers that it never assigned', () => {
+test('returns nothing for numbers that it never assigned', () => {
   const slots = createSlotMap<string>();
   slots.add('a');
   for (const number of [0, -1, 1.5, 17, NaN, Infinity]) {
@@ -52,7 +52,7 @@ test('holds the same entries as a Map after random additions and removals', () =
   expect(slots.size).toBe(map.size);
 });
 
-test('does not reuse the number of a value that is still there after a round', () => {
+test('does not reuse the number of a present value after many additions', () => {
   const slots = createSlotMap<string>();
   const kept = slots.add('kept');
   for (let round = 0; round < 100; round++) expect(slots.take(slots.add('brief'))).toBe('brief');
@@ -68,7 +68,7 @@ test('keeps the latest value of a key, in insertion order', () => {
   expect(map.values()).toEqual([2, 3]);
 });
 
-test('reports whether there was a value to delete', () => {
+test('returns whether there was a value to delete', () => {
   const map = createKeyedSlotMap<number>();
   map.set('a', 1);
   expect([map.delete('a'), map.delete('a'), map.has('a')]).toEqual([true, false, false]);

@@ -9,6 +9,6 @@ test.each([
   [Uint8Array.of(0xff, 0xfe), undefined],
   // A view of a larger buffer.
   [new TextEncoder().encode('abcd').subarray(1, 3), 'bc'],
-])('%o is the text %o', (content, text) => {
+])('%o is decoded to the text %o', (content, text) => {
   assert.equal(decodeText(typeof content === 'string' ? Buffer.from(content) : content), text);
 });

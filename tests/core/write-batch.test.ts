@@ -32,7 +32,7 @@ describe('a write batch', () => {
     assert.deepEqual(written.slice(1), ['d']);
   });
 
-  test('counts the frames of messages', async () => {
+  test('counts the bytes of the frames of messages', async () => {
     const { batch, send, written } = open({ frameBytes: 2 });
     send('a');
     send('bc');
@@ -42,7 +42,7 @@ describe('a write batch', () => {
     assert.equal(batch.queuedBytes, 0);
   });
 
-  test('refuses what would wait above its bound, but takes one message of any length', async () => {
+  test('refuses messages that would wait above its bound, but accepts one message of any length', async () => {
     const { send, sink, waited } = open();
     assert.ok(send('x'.repeat(20)));
     assert.equal(send('y'), false);
@@ -53,7 +53,7 @@ describe('a write batch', () => {
     assert.deepEqual(waited, [2], 'only what waits behind others is told of');
   });
 
-  test('writes at once when it is told to, and nothing that was dropped', async () => {
+  test('writes at once on flush, and drops messages on clear', async () => {
     const { batch, send, written } = open();
     send('a');
     batch.flush();
