@@ -82,21 +82,21 @@ describe('clients by name', () => {
     assert.deepEqual(column(text, 'Token'), ['none']);
   });
 
-  test('offer to revoke a token that was made, but none of the config', async () => {
+  test('offer to revoke a token that the hub made, but none of the config', async () => {
     const ci = { ...cursor, name: 'ci', source: 'config' as const };
     const text = await shown({ clients: () => [cursor, ci] });
     assert.deepEqual(column(text, 'Change'), ['Revoke…', '']);
     assert.match(text, /href="\/dashboard\/access\/cursor\/revoke"/);
   });
 
-  test('are explained where there are none', async () => {
+  test('are explained if there are none', async () => {
     assert.match(await shown({}), /agenthub token create NAME/);
     assert.match(await shown({}), /may call without a token/);
     assert.match(await shown({ needsToken: () => true }), /Calls need a token/);
   });
 });
 
-describe('rules', () => {
+describe('policy rules', () => {
   test('are shown in order, with the calls that they decided', async () => {
     const deny = { tools: ['<b>*'], action: 'deny' as const };
     const allow = { clients: ['cursor'], action: 'allow' as const };
@@ -111,7 +111,7 @@ describe('rules', () => {
     assert.doesNotMatch(text, /<b>\*/);
   });
 
-  test('are explained where there are none', async () => {
+  test('are explained if there are none', async () => {
     assert.match(await shown({}), /Everything is allowed/);
   });
 });
@@ -172,7 +172,7 @@ describe('logins to servers', () => {
     assert.doesNotMatch(text, /login-of-open/);
   });
 
-  test('have the buttons that begin and end them', async () => {
+  test('have buttons to log in and to log out', async () => {
     const text = await shown({}, [], {
       docs: { ...login, missingScope: 'more' },
       wanting: { state: 'none', isPending: false },
@@ -183,7 +183,7 @@ describe('logins to servers', () => {
     assert.doesNotMatch(text, /oauth-logout\/wanting/);
   });
 
-  test('are explained where there are none', async () => {
+  test('are explained if there are none', async () => {
     assert.match(await shown({}), /No remote server needs a login/);
   });
 });

@@ -16,8 +16,8 @@ beforeAll(async () => {
 });
 afterAll(() => hub?.[Symbol.asyncDispose]());
 
-describe('an action', () => {
-  test('stops and starts it with forms alone, and says so', async () => {
+describe('an action of a server', () => {
+  test('stops and starts it with forms alone, and shows a notice', async () => {
     const stopped = leadsTo(await page.post('/dashboard/actions/stop/notes'));
     assert.match((await page.get(stopped)).text, /notice good">Stopping notes\./);
     await until(() => hub.server('notes').status.state === 'stopped');
@@ -31,7 +31,7 @@ describe('an action', () => {
     });
   });
 
-  test('gives htmx a notice in place of a page', async () => {
+  test('gives htmx a notice instead of a page', async () => {
     const { status, text } = await page.post(
       '/dashboard/actions/start/calendar',
       {},
@@ -44,7 +44,7 @@ describe('an action', () => {
     assert.match(refused.text, /^<p class="notice bad" role="alert">off is disabled/);
   });
 
-  test('says nothing that a link has made up', async () => {
+  test('shows no notice that a link made up', async () => {
     const { text } = await page.get('/dashboard?done=remove&about=Call+555-1234+now!');
     assert.match(text, /<div id="notice" role="status"><\/div>/);
   });

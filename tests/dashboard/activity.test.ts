@@ -43,7 +43,7 @@ describe('the activity', () => {
     assert.match(text, /No call matches the filter\./);
   });
 
-  test('keeps the filter in its form, in its live part and in the address', async () => {
+  test('keeps the filter in its form, in its live part and in the URL', async () => {
     const { text } = await page.get('/dashboard/activity?server=notes&text=rem');
     assert.match(text, /<option selected>notes<\/option>/);
     assert.match(text, /name="text"[^>]* value="rem"/);
@@ -54,7 +54,7 @@ describe('the activity', () => {
     assert.equal(headers['hx-replace-url'], '/dashboard/activity?server=notes');
   });
 
-  test('is read page by page, of which only the first is live', async () => {
+  test('is read page by page, and only the first page is live', async () => {
     await using client = await connect(`${hub.url}/mcp/notes`);
     for (let at = 0; at < 60; at++) await client.call('remember', { text: `${at}` });
     const { text: first } = await page.get('/dashboard/activity?server=notes');
@@ -66,7 +66,7 @@ describe('the activity', () => {
     assert.doesNotMatch(second, /id="calls" hx-get/);
   });
 
-  test('has a page for each call, with what was said both ways', async () => {
+  test('has a page for each call, with its request and its response', async () => {
     const { text } = await page.get(`/dashboard/activity/${newest({ tool: 'notes_remember' })}`);
     assert.match(text, /aria-label="Request">[\s\S]*a note/);
     assert.match(text, /aria-label="Answer">[\s\S]*result/);
@@ -74,7 +74,7 @@ describe('the activity', () => {
   });
 });
 
-test('a badge has the code of an error, whatever a server calls it', () => {
+test('a badge shows the code of an error, whatever a server calls it', () => {
   for (const code of ['constructor', 'toString'])
     assert.match(textOf(outcomeBadge(code)), /badge bad/);
 });

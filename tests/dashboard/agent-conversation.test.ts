@@ -38,7 +38,7 @@ const shown = (given: Partial<ShownConversation>): string =>
     }),
   );
 
-test('texts of both, escaped, with their times', () => {
+test('texts of user and agent are escaped, with their times', () => {
   const page = shown({
     messages: [message('user', [text('is 1 < 2?')]), message('assistant', [text('<b>yes</b>')])],
   });
@@ -47,13 +47,13 @@ test('texts of both, escaped, with their times', () => {
   expect(page).toContain('datetime="2026-01-02T03:04:05.000Z"');
 });
 
-test('a message whose time is none is shown without one', () => {
+test('a message with an invalid time is shown without one', () => {
   const page = shown({ messages: [message('user', [text('hello')], 'm1', 'soon')] });
   expect(page).toContain('hello');
   expect(page).not.toContain('<time');
 });
 
-test('tool calls are folded with input and result, and stay as they are when their result is there', () => {
+test('tool calls are folded with input and result, and stay open when the result arrives', () => {
   const page = shown({
     messages: [
       message('user', [text('list')]),
@@ -80,7 +80,7 @@ test('a tool that failed is marked, and a long result is cut with its number of 
   expect(page).toContain('7 more characters were left out');
 });
 
-test('calls whose model gave them one id, or an odd one, have ids of their own on the page', () => {
+test('calls with equal or odd ids of the model have unique ids on the page', () => {
   const page = shown({ messages: [message('assistant', [use('a b"'), use('a b"')])] });
   expect(page).toContain('<details id="call-m1-a-b-">');
   expect(page).toContain('<details id="call-m1-a-b--2">');
@@ -97,7 +97,7 @@ test('a result belongs to the call of its own turn', () => {
   expect(page.match(/of the first/g)).toHaveLength(1);
 });
 
-test('the turn under way follows the message it answers, and waiting messages follow it', () => {
+test('the turn in progress follows the message it answers, and waiting messages follow it', () => {
   const page = shown({
     messages: [message('user', [text('earlier')], 'm0')],
     waiting: [message('user', [text('now')]), message('user', [text('later')], 'm2')],
@@ -115,7 +115,7 @@ test('the turn under way follows the message it answers, and waiting messages fo
   expect(page.match(/<span class="badge idle">waits<\/span>/g)).toHaveLength(1);
 });
 
-test('why the newest message has no answer is said, also in an empty conversation', () => {
+test('the reason why the newest message has no answer is shown, also in an empty conversation', () => {
   const error = 'the model stalled (HUB_MODEL_TIMEOUT)';
   expect(shown({ error })).toContain(error);
   expect(shown({ messages: [message('user', [text('a')])], error })).toContain(error);

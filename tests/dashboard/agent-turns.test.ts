@@ -18,7 +18,7 @@ function open() {
   };
 }
 
-test('pieces of text become one, between the tools that were called', () => {
+test('fragments of text are joined, between the tools that were called', () => {
   const { turns, text, tool, result } = open();
   text('I ');
   text('look.');
@@ -39,7 +39,7 @@ test('pieces of text become one, between the tools that were called', () => {
   expect(turns.of('ada')).toHaveLength(4);
 });
 
-test('a turn is dropped with its outcome', () => {
+test('a turn is removed with its outcome', () => {
   const { turns, text, end } = open();
   text('I look.');
   end();
@@ -48,7 +48,7 @@ test('a turn is dropped with its outcome', () => {
   expect(turns.of('ada')).toEqual([{ kind: 'text', text: 'Again' }]);
 });
 
-test('long texts and many steps are bounded, and the newest are stored', () => {
+test('long texts and many steps are bounded, and the newest are kept', () => {
   const { turns, text, tool } = open();
   text('a'.repeat(2 ** 16));
   text('b');

@@ -29,7 +29,7 @@ function textIn(answer: DashboardAnswer): string {
 
 const ada = { params: { id: 'ada' } };
 
-test('the list names all agents, and leads only the owner to them', async () => {
+test('the list names all agents, and has links only for the owner', async () => {
   await using harness = await openHarness(({ message }) => message);
   const ask = open(harness);
   expect(textIn(await ask('agents'))).toContain('No agent yet.');
@@ -45,7 +45,7 @@ test('the list names all agents, and leads only the owner to them', async () => 
   expect(read).not.toContain('<form');
 });
 
-test('a form creates an agent, and one that is refused comes back with its text', async () => {
+test('a form creates an agent, and a refused one is shown again with its text', async () => {
   await using harness = await openHarness(({ message }) => message);
   const ask = open(harness);
   const refused = await ask('beginAgent', { form: { id: 'A b', message: 'keep <this>' } });
@@ -88,7 +88,7 @@ test('the page of an agent has its conversation, its state and its files', async
   );
 });
 
-test('a message that waits is shown, the one under way can be cancelled, and the agent stopped', async () => {
+test('a waiting message is shown, the current one can be cancelled, and the agent stopped', async () => {
   const { promise } = Promise.withResolvers<string>();
   await using harness = await openHarness(() => promise);
   const { agents } = harness;
@@ -113,7 +113,7 @@ test('a message that waits is shown, the one under way can be cancelled, and the
   expect(after).toContain('HUB_AGENT_STOPPED');
 });
 
-test('a message that is not accepted comes back on the page of the agent', async () => {
+test('a message that is not accepted is shown again on the page of the agent', async () => {
   await using harness = await openHarness(({ message }) => message);
   const ask = open(harness);
   await harness.agents.configure('ada', {});
@@ -123,7 +123,7 @@ test('a message that is not accepted comes back on the page of the agent', async
   await expect(ask('agent', { params: { id: 'bob' } })).rejects.toThrow(/no agent is called bob/);
 });
 
-test('an agent is removed after a page has asked', async () => {
+test('an agent is removed after a confirmation page', async () => {
   await using harness = await openHarness(({ message }) => message);
   const ask = open(harness);
   await harness.agents.configure('ada', {});
@@ -134,7 +134,7 @@ test('an agent is removed after a page has asked', async () => {
   expect(harness.agents.list()).toEqual([]);
 });
 
-test('a hub without agents says so', async () => {
+test('a hub without agents has a page that says so', async () => {
   const pages = agentPages({ hub: {}, system: { clock: { now: () => 0 } } });
   expect(textIn(await pages.agents(requestOf()))).toContain('This hub has no agents.');
   expect(await pages.agent(requestOf(ada))).toMatchObject({ status: 409 });

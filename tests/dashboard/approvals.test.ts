@@ -36,7 +36,7 @@ const badgeIn = (text: string) =>
   /id="approvals-badge"[^>]*>\s*<span class="badge warn">(\d+)/.exec(text)?.[1];
 
 describe('the page of approvals', () => {
-  test('shows what waits, and its buttons decide', async () => {
+  test('shows waiting approvals, and its buttons decide', async () => {
     await using scene = await open();
     const once = await scene.approvals.ask(call(), false);
     const always = await scene.approvals.ask(call({ hash: 'b', ownTool: 'move' }), false);
@@ -68,7 +68,7 @@ describe('the page of approvals', () => {
     );
   });
 
-  test('is for the owner alone, and so are its badge and its buttons', async () => {
+  test('is for the owner only, and so are its badge and its buttons', async () => {
     await using scene = await open();
     const { id } = await scene.approvals.ask(call(), false);
     const overview = await scene.anybody.get('/dashboard');
@@ -80,7 +80,7 @@ describe('the page of approvals', () => {
     assert.equal(scene.approvals.waiting, 1);
   });
 
-  test('says why an approval that has ended cannot be given', async () => {
+  test('says why an approval that has ended cannot be decided', async () => {
     await using scene = await open();
     const answer = await scene.owner.post('/dashboard/actions/approve/gone');
     assert.equal(answer.status, 404);

@@ -75,7 +75,7 @@ test('a change is shown with what was changed', async () => {
   assert.equal(cell(text, 'Server'), 'notes');
 });
 
-test('a filter is passed on and stays in the form and the pages', async () => {
+test('a filter is passed to the log, and kept in the form and the pages', async () => {
   const query = { client: 'cursor', tool: 'files_*', denied: 'yes', before: '40' };
   const { text, asked } = await shown([line], query);
   assert.deepEqual(asked, [
@@ -89,12 +89,12 @@ test('a filter is passed on and stays in the form and the pages', async () => {
   assert.match(text, /href="[^"]*before=7[^"]*"[^>]*>Older</);
 });
 
-test('a number of a line that is none is ignored', async () => {
+test('an invalid line number is ignored', async () => {
   const { asked } = await shown([], { before: 'x' });
   assert.equal(asked[0]?.[1].before, undefined);
 });
 
-test('an empty log and a filter without lines are told apart', async () => {
+test('an empty log and a filter without matches have different texts', async () => {
   assert.match((await shown([])).text, /No lines yet/);
   assert.match((await shown([], { client: 'a' })).text, /No line matches the filter/);
 });
@@ -105,7 +105,7 @@ test('a log that is off or cannot be written says so', async () => {
   assert.match((await shown([], {}, failing)).text, /cannot be written: ENOSPC/);
 });
 
-test('a change is shown with what it was about', async () => {
+test('a change is shown with its subject', async () => {
   const details = { secret_set: 'GITHUB_TOKEN', allow: ['files', 'client:ada'] };
   const { text } = await shown([
     {

@@ -55,8 +55,8 @@ const mainOf = (answer: DashboardAnswer) =>
   'page' in answer ? textOf(answer.page.main) : assert.fail('no page');
 const idIn = (text: string) => /name="id" value="([\w-]+)"/.exec(text)?.[1] ?? '';
 
-describe('the question of a program', () => {
-  test('says what the program claims, where its answer goes and what it may do', async () => {
+describe('the page on which a program asks for a login', () => {
+  test('shows what the program claims, where its answer goes and what it may do', async () => {
     const { pages, urlOf } = open();
     const text = mainOf(await pages.askForProgram(requestOf({ url: urlOf('Claude Code (hub)') })));
     assert.match(text, /Allow Claude Code \(hub\)\?/);
@@ -67,7 +67,7 @@ describe('the question of a program', () => {
     assert.match(text, /name="name" value="claude-code"/);
   });
 
-  test('says that it may use everything where there is no policy', async () => {
+  test('says that the program may use everything if there is no policy', async () => {
     const { pages, urlOf } = open({ rules: 0 });
     const text = mainOf(await pages.askForProgram(requestOf({ url: urlOf('Any') })));
     assert.match(text, /everything that this hub offers/);
@@ -83,7 +83,7 @@ describe('the question of a program', () => {
   );
 
   test.each(['cross-site', 'same-site'])(
-    'is not shown at once to a browser that a page led here: %s',
+    'has no form at first for a browser that came from another page: %s',
     async site => {
       const { pages, urlOf } = open();
       const headers = { 'sec-fetch-site': site };
@@ -93,7 +93,7 @@ describe('the question of a program', () => {
     },
   );
 
-  test('that is wrong leads back with the error, or nowhere if its address is wrong', async () => {
+  test('redirects a wrong request with the error, or nowhere if its redirect URI is wrong', async () => {
     const { pages, urlOf } = open();
     const wrong = await pages.askForProgram(
       requestOf({ url: urlOf('Any', { code_challenge_method: 'plain' }) }),
@@ -107,7 +107,7 @@ describe('the question of a program', () => {
     assert.ok('failure' in evil);
   });
 
-  test('is no page where programs do not log in', async () => {
+  test('does not exist if programs cannot log in', async () => {
     const { pages, urlOf } = open({ isOffered: false });
     assert.equal((await pages.askForProgram(requestOf({ url: urlOf('Any') }))).status, 404);
     assert.equal((await pages.decideOnProgram(requestOf())).status, 404);
@@ -115,7 +115,7 @@ describe('the question of a program', () => {
 });
 
 describe('the answer of the owner', () => {
-  test('leads back with a code, and works once', async () => {
+  test('redirects with a code, and works once', async () => {
     const { pages, urlOf } = open();
     const url = urlOf('Claude Code');
     const id = idIn(mainOf(await pages.askForProgram(requestOf({ url }))));
@@ -128,7 +128,7 @@ describe('the answer of the owner', () => {
     await assert.rejects(pages.decideOnProgram(requestOf({ form })), /answered already/);
   });
 
-  test('with a name that is taken asks again, and offers another one first', async () => {
+  test('with a name that is in use asks again, and offers another one first', async () => {
     const { pages, urlOf } = open({ taken: ['claude-code'] });
     const url = urlOf('Claude Code');
     const text = mainOf(await pages.askForProgram(requestOf({ url })));

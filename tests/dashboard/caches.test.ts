@@ -90,7 +90,7 @@ test('the overview has their hit rates', async () => {
   assert.match((await page.get('/dashboard/stats-partial')).text, /Equal prompts<[\s\S]*33 % of 3/);
 });
 
-test('a prompt is explained: whether it is kept, under which rule and for which model', async () => {
+test('a prompt is explained: whether it is cached, under which rule and for which model', async () => {
   const ask = (prompt: string) =>
     page.post('/dashboard/caches', { prompt }, { 'hx-request': 'true' });
   assert.match((await ask('fix my code')).text, /badge good">kept for /);
@@ -107,7 +107,7 @@ test('a prompt is explained: whether it is kept, under which rule and for which 
   assert.match(whole.text, /<h1>Caches<\/h1>/);
 });
 
-test('a cache that does not say whether it keeps a prompt is not said to keep none', () => {
+test('a cache that does not know whether it has a prompt is not shown as a miss', () => {
   const found = {
     client: 'codex',
     rule: 'default',
@@ -170,7 +170,7 @@ describe('the similar prompts of a prompt', () => {
       }),
     );
 
-  test('are shown with the words that the guards compared', () => {
+  test('are shown with the words that were compared', () => {
     const { why } = compareGuarded('parse the file', 'do not parse the file');
     assert.match(why, /“not”/);
     const entry = { prompt: 'do not parse', similarity: 0.9, ageMs: 1, label: undefined };
@@ -178,7 +178,7 @@ describe('the similar prompts of a prompt', () => {
     assert.ok(text.includes(`different <span class="note">${why}</span>`), text);
   });
 
-  test('are not known after an error, which is shown', () => {
+  test('are shown as unknown after an error, with the error', () => {
     assert.match(shown({}), /No cached prompt is similar/);
     const text = shown({ error: 'Ollama has no model nomic-embed-text. It is being pulled' });
     assert.match(text, /notice bad">Ollama has no model nomic-embed-text/);
@@ -186,14 +186,14 @@ describe('the similar prompts of a prompt', () => {
   });
 });
 
-test('clearing forgets all results, and says how many', async () => {
+test('clearing removes all results, and says how many', async () => {
   const way = leadsTo(await page.post('/dashboard/actions/clear-cache'));
   const { text } = await page.get(way);
   assert.match(text, /notice good">Cleared 2 results from the caches\./);
   assert.match(factOf(text, 'Entries') ?? '', /^0 of /);
 });
 
-test('a hub that improves no prompts says so where its caches would be', async () => {
+test('a hub that improves no prompts says so in place of its caches', async () => {
   assert.match(
     (await owner(hub).get('/dashboard/caches')).text,
     /This hub does not improve prompts\./,

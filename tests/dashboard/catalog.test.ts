@@ -60,7 +60,7 @@ const form = (more: Readonly<Record<string, string>> = {}) => ({
   ...more,
 });
 
-test('the registry is asked for a search only, and by the owner only', async () => {
+test('the registry is queried for a search only, and only by the owner', async () => {
   const me = owner(scene.hub);
   const first = await me.get('/dashboard/catalog');
   assert.match(first.text, /Words in names and descriptions/);
@@ -74,7 +74,7 @@ test('the registry is asked for a search only, and by the owner only', async () 
   );
 });
 
-test('what publishers wrote is text', async () => {
+test('HTML of publishers is shown as text', async () => {
   const me = owner(scene.hub);
   for (const path of ['/dashboard/catalog?q=evil', '/dashboard/catalog/server?name=com.evil/box']) {
     const { status, text } = await me.get(path);
@@ -85,7 +85,7 @@ test('what publishers wrote is text', async () => {
   }
 });
 
-test('a server has a form for each option, or the reason why it is refused', async () => {
+test('a server has a form for each option, or the reason why it is not possible', async () => {
   const { text } = await owner(scene.hub).get(page);
   assert.match(text, /name="field\.env\.DATABASE_PASSWORD" type="password"[^>]* required/);
   assert.match(text, /<select[^>]*name="field\.variables\.mode"[^>]*>[\s\S]*<option selected>ro/);
@@ -107,7 +107,7 @@ test('settings beyond the sandbox are confirmed, and the install is a job', asyn
   assert.match(way, /^\/dashboard\/install\//);
 });
 
-test('a secret is stored, and no page shows it again', async () => {
+test('the form %j is shown again with the reason', async () => {
   const me = owner(scene.hub);
   const sent = form({ 'field.env.DATABASE_PASSWORD': 'hunter2!', name: 'shop', network: 'bridge' });
   const asked = await me.post('/dashboard/catalog/server', sent);
@@ -128,7 +128,7 @@ test.each([
   assert.match(text, /role="alert"/);
 });
 
-test('a registry that is away, and a catalog that is off, are said', async () => {
+test('the page says that a registry is unreachable, or that the catalog is off', async () => {
   const me = owner(scene.hub);
   scene.registry.fault = 'fails';
   assert.match(

@@ -9,7 +9,7 @@ import { send } from '../transports/raw.ts';
 const eventsIn = (text: string) =>
   [...text.matchAll(/^event: (\w+)$/gm)].map(([, name = '']) => name);
 
-test('an open page is told which of its parts have changed, each once a second at the most', async () => {
+test('an open page is notified of its parts that have changed, each once a second at most', async () => {
   await using hub = await startHub([{ name: 'notes', file: 'stateful.mjs' }, { name: 'echo' }]);
   const stream = await send(`${hub.url}/dashboard/events?server=notes`);
   assert.equal(stream.status, 200);
@@ -32,7 +32,7 @@ test('an open page is told which of its parts have changed, each once a second a
   stream.cut();
 });
 
-test('a page is not told of what concerns only the page of another server', async () => {
+test('a page is not notified of changes that only the page of another server shows', async () => {
   await using hub = await startHub([{ name: 'notes', file: 'stateful.mjs' }, { name: 'echo' }]);
   const stream = await send(`${hub.url}/dashboard/events?server=echo`);
   await hub.server('notes').stop(true);
@@ -41,7 +41,7 @@ test('a page is not told of what concerns only the page of another server', asyn
   stream.cut();
 });
 
-test('the hub listens to nothing for pages that are closed, and refuses more than a hundred of them', async () => {
+test('closed pages leave no listeners, and more than a hundred open ones are refused', async () => {
   await using hub = await startHub([]);
   const streams = await Promise.all(
     Array.from({ length: 100 }, () => send(`${hub.url}/dashboard/events`)),
@@ -116,7 +116,7 @@ describe('the changes of a hub', () => {
     return { changes, echo, notes, all, servers, activity, jobs, agents, pins, openPage };
   }
 
-  test('are told to the pages that show them', () => {
+  test('are sent to the pages that show them', () => {
     const { changes, echo, servers, activity, jobs, agents, pins, openPage } = open();
     const [overview, own, other] = [openPage(), openPage('echo'), openPage('notes')];
     const rows: readonly (readonly [
@@ -145,7 +145,7 @@ describe('the changes of a hub', () => {
     }
   });
 
-  test('of a server that was added are told, and no longer those of one that was removed', () => {
+  test('of an added server are sent, and of a removed one no longer', () => {
     const { echo, all, servers, openPage } = open();
     const added = createScriptedServer('added');
     const page = openPage('added');
@@ -157,7 +157,7 @@ describe('the changes of a hub', () => {
     assert.deepEqual(page.told(), ['log']);
   });
 
-  test('are listened to while a page is open, and not otherwise', () => {
+  test('are subscribed to only while a page is open', () => {
     const { echo, notes, servers, activity, jobs, openPage } = open();
     const listeners = () =>
       [echo, notes, servers, activity, jobs].map(source => source.listeners());

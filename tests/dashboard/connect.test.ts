@@ -48,7 +48,7 @@ test('links open Cursor and VS Code with the entry', async () => {
   assert.deepEqual(JSON.parse(decodeURIComponent(named)), { name: 'agenthub', type: 'http', url });
 });
 
-test('a client is connected while it has a session, and was seen after that', async () => {
+test('a client is shown as connected while it has a session, and as seen after that', async () => {
   assert.match((await cards())['Cursor'] ?? '', /badge idle">not seen yet</);
   {
     await using client = await connectAs(hub, 'cursor-vscode', '1.0.0');

@@ -65,7 +65,7 @@ const csp =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src data:; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
 describe('every page', () => {
-  test('comes whole, with headers that let nothing else into it', async () => {
+  test('is complete, with headers that allow no foreign content', async () => {
     for (const path of [...paths(), ...partPaths]) {
       const { status, headers, text } = await page.get(path);
       assert.equal(status, 200, path);
@@ -80,7 +80,7 @@ describe('every page', () => {
     }
   });
 
-  test('has no script or style in it, and escapes what others have written', async () => {
+  test('has no inline script or style, and escapes foreign texts', async () => {
     for (const path of [...paths(), ...partPaths]) {
       const { text } = await page.get(path);
       assert.doesNotMatch(text, /<script(?! src="\/dashboard\/assets\/)/, path);
@@ -93,7 +93,7 @@ describe('every page', () => {
     assert.match(text, /Appointments &lt;img src=x onerror=alert\(1\)&gt;&quot;&#39;/);
   });
 
-  test('leads only to pages that are there', async () => {
+  test('has only links to pages that exist', async () => {
     const links = new Set<string>();
     for (const path of paths()) {
       const { text } = await page.get(path);
@@ -112,7 +112,7 @@ describe('every page', () => {
         assert.equal((await page.get(link)).status, 200, link);
   });
 
-  test('shows no value of an environment, and no token of a call', async () => {
+  test('shows no value of an environment variable, and no token of a call', async () => {
     await page.post('/dashboard/servers/calendar/tool?name=cancel_event', { 'arg.title': secret });
     const cancelled = newest({ tool: 'calendar_cancel_event' });
     for (const path of [...paths(), ...partPaths, `/dashboard/activity/${cancelled}`]) {
@@ -126,7 +126,7 @@ describe('every page', () => {
     assert.match(call, /\[redacted\]/);
   });
 
-  test('loads files under addresses that are kept for ever, and known by what is in them', async () => {
+  test('loads files with a hash in their name, which are cached forever', async () => {
     const { text } = await page.get('/dashboard');
     const files = [...text.matchAll(/"(\/dashboard\/assets\/[\w.]+)"/g)].map(
       ([, file = '']) => file,
@@ -150,12 +150,12 @@ describe('every page', () => {
     ['/dashboard/', '/dashboard'],
     ['/dashboard/?done=start&about=x/', '/dashboard?done=start&about=x/'],
     ['/dashboard/servers/calendar/', '/dashboard/servers/calendar'],
-  ])('%s leads to its page without the slash', async ([path = '', expected = '']) => {
+  ])('%s redirects to its page without the slash', async ([path = '', expected = '']) => {
     const { status, headers } = await page.get(path);
     assert.deepEqual([status, headers.location], [303, expected]);
   });
 
-  test('that is not there says so, and so does a server, a tool and a call', async () => {
+  test('that does not exist says so, and so does a server, a tool and a call', async () => {
     for (const path of [
       '/dashboard/nowhere',
       '/dashboard/servers/nobody',

@@ -5,7 +5,7 @@ import { egressPart } from '../../hub/dashboard/egress.ts';
 
 const report = { allowed: 1, blockedCount: 0, blocked: [] };
 
-test('a server that was blocked nowhere has its connections counted', () => {
+test('a server without blocked connections has a count of connections', () => {
   const text = textOf(egressPart(report, 0));
   assert.match(text, /1 connection allowed, 0 blocked\./);
   assert.doesNotMatch(text, /table/);

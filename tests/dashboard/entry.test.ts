@@ -36,7 +36,7 @@ const shown = (
 };
 
 describe('the sandbox of a server', () => {
-  test('in a container is said line by line', () => {
+  test('in a container is listed line by line', () => {
     const { isThere, rows } = shown(contained());
     assert.equal(isThere, true);
     assert.deepEqual(rows, {
@@ -53,14 +53,14 @@ describe('the sandbox of a server', () => {
     });
   });
 
-  test('names the targets that it reaches', () => {
+  test('names the network targets that it may reach', () => {
     const network = (allow: readonly string[]) =>
       shown(contained({ network: { allow } })).rows['Network'];
     assert.equal(network(['api.com', 'db:1']), 'only api.com, db:1');
     assert.equal(network([]), 'only nothing yet');
   });
 
-  test('shows what its entry loosens, and the volumes that come with a package', () => {
+  test('shows what its entry loosens, and the volumes of its package', () => {
     const loose = contained({
       network: 'bridge',
       user: '1000:1000',
@@ -85,7 +85,7 @@ describe('the sandbox of a server', () => {
     assert.notEqual(known.rows['Volumes'], 'none');
   });
 
-  test('is none for a process, nor where nothing could be launched', () => {
+  test('is absent for a process, and for a server that cannot be launched', () => {
     assert.deepEqual(shown(configOf({ name: 'files' })), { isThere: false, rows: {} });
     assert.deepEqual(shown(contained({}, { image: undefined, runtime: 'auto' })), {
       isThere: false,
@@ -93,7 +93,7 @@ describe('the sandbox of a server', () => {
     });
   });
 
-  test('of one that runs elsewhere is its distance; its address is shown without its secrets', () => {
+  test('of a remote server is the remote connection; its address is shown without secrets', () => {
     const remote = configOf({
       name: 'far',
       url: `https://me:${secret}@far.example/mcp?key=${secret}`,
@@ -105,7 +105,7 @@ describe('the sandbox of a server', () => {
   });
 });
 
-describe('the config in force', () => {
+describe('the current config of a server', () => {
   test('is in the words and units of the file, without values that may be secret', () => {
     const entry = entryOf(contained({ mounts: [{ source: '/a', target: '/b', readOnly: true }] }));
     assert.deepEqual(

@@ -35,6 +35,6 @@ const rows: readonly (readonly [said: string, expected: string])[] = [
   [brief('  '), ''],
 ];
 for (const [said, expected] of rows)
-  test(`says ${expected}`, () => {
+  test(`is formatted as ${expected}`, () => {
     assert.equal(said, expected);
   });

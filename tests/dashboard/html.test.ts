@@ -21,17 +21,17 @@ describe('html', () => {
     assert.equal(textOf(html`<p>${[[inner], inner]}</p>`), '<p><b>&lt;</b><b>&lt;</b></p>');
   });
 
-  test('shows numbers, and nothing for what is not there', () => {
+  test('shows numbers, and nothing for undefined values', () => {
     assert.equal(textOf(html`${0}${-1.5}${undefined}${false}${''}${[]}`), '0-1.5');
   });
 
-  test('takes no object for markup that it has not made', () => {
+  test('refuses an object that looks like markup', () => {
     const forged: unknown = JSON.parse('{"markup":"<b>"}');
     assert.throws(() => html`${forged as never}`, TypeError);
   });
 });
 
-test('no view puts a value into a tag without quotes, or writes script or style into a page', () => {
+test('no view has an unquoted attribute value, an inline script or an inline style', () => {
   const files = globSync('hub/dashboard/*.ts').filter(file =>
     readFileSync(file, 'utf8').includes('html`'),
   );

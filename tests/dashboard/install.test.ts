@@ -43,7 +43,7 @@ function createInstalls() {
   };
 }
 
-test('an install is begun by a form, goes on by itself, and shows each step and what came of it', async () => {
+test('an install is started by a form, updates itself, and shows each step and the outcome', async () => {
   const { begun, installs } = createInstalls();
   await using hub = await startHub([], { installs });
   const page = owner(hub);
@@ -88,7 +88,7 @@ test('an install is begun by a form, goes on by itself, and shows each step and 
   );
 });
 
-test('what an entry asks for beyond the default sandbox is asked of the person, each with a box', async () => {
+test('settings of an entry beyond the default sandbox are confirmed, each by a checkbox', async () => {
   const { begun, installs } = createInstalls();
   const asked = [
     { name: 'network:bridge', message: 'It can reach the network.' },
@@ -119,7 +119,7 @@ test('what an entry asks for beyond the default sandbox is asked of the person, 
   assert.deepEqual(begun[0]?.request.confirm, confirm);
 });
 
-test('an install that fails says why and what to try; one that is cancelled is given up', async () => {
+test('an install that fails shows the reason and the remedy; a cancelled one is aborted', async () => {
   const { begun, installs } = createInstalls();
   await using hub = await startHub([], { installs });
   const page = owner(hub);
@@ -139,7 +139,7 @@ test('an install that fails says why and what to try; one that is cancelled is g
   assert.match((await page.get(second)).text, /fresh was not installed/);
 });
 
-test('a failure that is no error of the hub is in its log, and not on the page', async () => {
+test('a failure by a bug is in the log of the hub, and not on the page', async () => {
   const { begun, installs } = createInstalls();
   await using hub = await startHub([], { installs });
   const way = leadsTo(await owner(hub).post('/dashboard/install', { package: 'x' }));
@@ -154,7 +154,7 @@ test('a failure that is no error of the hub is in its log, and not on the page',
   );
 });
 
-test('a form that cannot be read names the field, keeps what was written, and begins nothing', async () => {
+test('an invalid form names the field, keeps its values, and starts nothing', async () => {
   const { begun, installs } = createInstalls();
   await using hub = await startHub([], { installs });
   const rows = [
@@ -174,7 +174,7 @@ test('a form that cannot be read names the field, keeps what was written, and be
   assert.equal(begun.length, 0);
 });
 
-test('no more than twenty installs go on at once, and old ones are forgotten', async () => {
+test('no more than twenty installs run at once, and old ones are dropped', async () => {
   const { begun, installs } = createInstalls();
   await using hub = await startHub([], { installs });
   const begin = () => owner(hub).post('/dashboard/install', { package: 'x' });
@@ -187,7 +187,7 @@ test('no more than twenty installs go on at once, and old ones are forgotten', a
   assert.equal((await owner(hub).get(first)).status, 404);
 });
 
-test('a server is removed after a page has asked, with what it stored only where that was wanted', async () => {
+test('a server is removed after a confirmation page, with its data only if that was chosen', async () => {
   const { installs, removed } = createInstalls();
   await using hub = await startHub([{ name: 'echo' }], { installs });
   const page = owner(hub);

@@ -11,7 +11,7 @@ const installs = {
   remove: async () => ({}),
 };
 
-test('the page of installs lists jobs wherever they were begun, with their state and step', async () => {
+test('the page of installs lists all install jobs, with state and step', async () => {
   await using hub = await startHub([], { installs });
   const begin = (title: string) =>
     hub.jobs.begin({ kind: 'install', title, principal: 'owner', cancel: () => {} });
@@ -69,7 +69,7 @@ test('a job of an earlier run shows why it ended, without its steps', async () =
   assert.match(text, /The steps were not stored\./);
 });
 
-test('a job of another kind that is done says so, and links to no server', async () => {
+test('a finished job of another kind is shown as done, without a link to a server', async () => {
   await using hub = await startHub([], { installs });
   const job = hub.jobs.begin({
     kind: 'index',

@@ -16,11 +16,11 @@ const shown = (page: Partial<Page> = {}, visitor: Partial<Visitor> = {}) =>
   );
 
 describe('the frame of a page', () => {
-  test('has what waits beside its link', () => {
+  test('has the number of waiting items beside its link', () => {
     assert.match(shown(), /href="\/dashboard\/approvals">Approvals<b>7<\/b><\/a>/);
   });
 
-  test('marks where the visitor is', () => {
+  test('marks the current page in the navigation', () => {
     const current = (text: string) =>
       Array.from(text.matchAll(/href="([^"]+)" aria-current="page"/g), ([, href]) => href);
     assert.deepEqual(current(shown({ at: 'jobs' })), ['/dashboard/jobs']);
@@ -33,13 +33,13 @@ describe('the frame of a page', () => {
     [{ rights: 'viewer', isLoggedIn: false }, true, false],
     [{ rights: 'viewer', isLoggedIn: true }, true, true],
     [{ rights: 'closed', isLoggedIn: false }, false, false],
-  ])('for %j offers to log in: %s, and out: %s', (visitor, hasLogin, hasLogout) => {
+  ])('for the visitor %j has the login %s, and the logout %s', (visitor, hasLogin, hasLogout) => {
     const text = shown({}, visitor);
     assert.equal(text.includes('id="log-in"'), hasLogin);
     assert.equal(text.includes('action="/dashboard/logout"'), hasLogout);
   });
 
-  test('reloads and leads on where the page says so', () => {
+  test('reloads and redirects if the page says so', () => {
     assert.doesNotMatch(shown(), /http-equiv/);
     assert.match(
       shown({ reloadSeconds: 5 }),
@@ -63,14 +63,14 @@ describe('the frame of a page', () => {
     assert.match(text, /AgentHub 1\.2\.3/);
   });
 
-  test('has settings of htmx that evaluate no code', () => {
+  test('configures htmx to evaluate no code', () => {
     const [, content = ''] = /name="htmx-config" content="([^"]*)"/.exec(shown()) ?? [];
     const config = JSON.parse(content.replaceAll('&quot;', '"'));
     assert.deepEqual([config.allowEval, config.includeIndicatorStyles], [false, false]);
   });
 });
 
-test('an asset is found by the name with its hash alone', () => {
+test('an asset is found only by its name with the hash', () => {
   for (const [name, url] of Object.entries(assets.urls)) {
     const file = url.slice('/dashboard/assets/'.length);
     assert.match(file, /^[\w-]+\.[0-9a-f]{12}\.\w+$/);

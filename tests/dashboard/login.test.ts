@@ -29,7 +29,7 @@ const redirectOf = (answer: DashboardAnswer) =>
 describe('a login by link', () => {
   const query = { code: 'abc' };
 
-  test('sets the cookie on a page that leads on, for a browser that comes from elsewhere', async () => {
+  test('sets the cookie on a page that redirects, for a browser that comes from another site', async () => {
     const { handlers, tried } = open();
     const answer = await handlers.loginPage(requestOf({ query }));
     assert.deepEqual(tried, ['link abc 127.0.0.1']);
@@ -38,7 +38,7 @@ describe('a login by link', () => {
     assert.ok('page' in answer && answer.page.leadsTo === '/dashboard');
   });
 
-  test('that fails says why, and sets no cookie', async () => {
+  test('that fails shows the reason, and sets no cookie', async () => {
     const wrong = await open({ kind: 'wrong' }).handlers.loginPage(requestOf({ query }));
     assert.deepEqual([wrong.status, wrong.cookie], [401, undefined]);
     assert.match(mainOf(wrong), /This link was already used/);
@@ -54,7 +54,7 @@ describe('a login by link', () => {
   });
 
   test.each(['prefetch', 'prefetch;prerender', 'prefetch;anonymous-client-ip'])(
-    'is not used up by a browser that fetches ahead: %s',
+    'is not used up by a browser that prefetches it: %s',
     async purpose => {
       const { handlers, tried } = open();
       const answer = await handlers.loginPage(
@@ -64,7 +64,7 @@ describe('a login by link', () => {
     },
   );
 
-  test('without a code is the page that asks for one', async () => {
+  test('without a code shows a form for the code', async () => {
     const { handlers, tried } = open();
     const answer = await handlers.loginPage(requestOf());
     assert.deepEqual([answer.status, tried], [200, []]);
@@ -84,18 +84,18 @@ describe('a login by token', () => {
     ['/dashboard/a\r\nset-cookie: b', '/dashboard'],
     ['/dashboard/ a', '/dashboard'],
     ['', '/dashboard'],
-  ])('that was asked for by %j leads to %s', async (to, expected) => {
+  ])('for the page %j redirects to %s', async (to, expected) => {
     const answer = await open().handlers.login(requestOf({ form: { token: 'secret', to } }));
     assert.deepEqual([redirectOf(answer), answer.cookie], [expected, 'the-cookie']);
   });
 
-  test('leads to the overview where the form does not say where to', async () => {
+  test('redirects to the overview if the form has no page', async () => {
     const { handlers, tried } = open();
     assert.equal(redirectOf(await handlers.login(requestOf())), '/dashboard');
     assert.deepEqual(tried, ['token  127.0.0.1']);
   });
 
-  test('that fails asks again, and keeps where it was to lead', async () => {
+  test('that fails shows the form again, and keeps the page', async () => {
     const form = { token: 'wrong', to: '/dashboard/jobs' };
     const wrong = await open({ kind: 'wrong' }).handlers.login(requestOf({ form }));
     assert.equal(wrong.status, 401);
@@ -120,7 +120,7 @@ test.each<
   ['without a token', { token: undefined }, true, false],
   ['whose administration is off', { administration: 'off' }, false, true],
   ['with neither', { token: undefined, administration: 'off' }, false, false],
-])('a hub %s names the ways to log in', (_what, options, isByLink, isByToken) => {
+])('a hub %s shows the ways to log in', (_what, options, isByLink, isByToken) => {
   const text = mainOf(open(undefined, options).askToLogIn('/dashboard', 401));
   assert.equal(text.includes('npx agenthub open'), isByLink);
   assert.equal(text.includes('The administration of this hub is off'), !isByLink);

@@ -35,7 +35,7 @@ describe('the overview', () => {
     assert.doesNotMatch(rowOf('off'), /<button/);
   });
 
-  test('begins with the problems: their cause, the log and another try', async () => {
+  test('begins with the problems: their cause, the log and a restart', async () => {
     const { text } = await page.get('/dashboard');
     const [, problems = ''] =
       /badge warn">Degraded<[^]*<ul class="problems">([^]*?)<\/ul>/.exec(text) ?? [];
@@ -57,7 +57,7 @@ describe('the overview', () => {
     assert.match(row, /data-title="p95" class="number">[\d.]+ ms</);
   });
 
-  test('keeps each action of a server in its place, whatever its state', async () => {
+  test('keeps each action of a server in the same column, whatever its state', async () => {
     const { text } = await page.get('/dashboard');
     const stateOf = (id: string) =>
       new RegExp(`<button class="icon[^>]* id="${id}"[^>]*>`).exec(text)?.[0] ?? '';
@@ -78,7 +78,7 @@ describe('the overview', () => {
     assert.match(text, /calendar_cancel_event[\s\S]*badge warn">tool error/);
   });
 
-  test('tells a hub without servers and calls what to do', async () => {
+  test('tells the user what to do if there are no servers or calls', async () => {
     await using bare = await startHub([]);
     const { text } = await owner(bare).get('/dashboard');
     assert.match(text, /No servers yet\.[\s\S]*href="\/dashboard\/install"/);

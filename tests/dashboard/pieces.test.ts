@@ -13,7 +13,7 @@ import {
   table,
 } from '../../hub/dashboard/pieces.ts';
 
-test('a fact without a value is left out, and 0 is one', () => {
+test('a fact without a value is omitted, but 0 is shown', () => {
   const shown = textOf(
     facts([
       ['None', undefined],
@@ -41,7 +41,7 @@ describe('a table', () => {
     ),
   );
 
-  test('has the first column as the header of each row, and the titles at the other cells', () => {
+  test('has the first column as the header of each row, and labels the other cells', () => {
     assert.match(
       shown,
       /<tr role="row"><th role="rowheader" scope="row">a<\/th><td role="cell" data-title="Size" class="number">1<\/td><\/tr>/,
@@ -56,22 +56,22 @@ describe('a table', () => {
   });
 });
 
-describe('what only the owner may see or do', () => {
+describe('content that only the owner may see or use', () => {
   test.each([
     ['owner', ''],
     ['viewer', '<a class="button" id="x" href="/dashboard/login">Log in</a>'],
     ['closed', ''],
-  ] as const)('offers a login to a visitor who is %s: %s', (rights, expected) => {
+  ] as const)('has a login link for a visitor who is %s: %s', (rights, expected) => {
     assert.equal(textOf(html`${loginLink(rights, 'Log in', 'x')}`), expected);
   });
 
-  test("is said to be the owner's, or that there is no owner", () => {
+  test("is replaced by a text that it is the owner's, or that there is no owner", () => {
     assert.match(textOf(ownersOnly('viewer', 'The log')), /only to the owner.*\/dashboard\/login/);
     assert.match(textOf(ownersOnly('closed', 'The log')), /administration of this hub is off/);
   });
 });
 
-test('a button names for screen readers what it applies to, where that is given', () => {
+test('a button has a label for screen readers that names its subject, if one is given', () => {
   const action = { label: 'Stop', path: '/stop', id: 'stop' };
   assert.match(
     textOf(actionButton({ ...action, about: 'a "b"', tone: 'danger' })),
@@ -85,19 +85,19 @@ test('a link to a server has an id only where one is given', () => {
   assert.match(textOf(serverLink('a', 'row-a')), / id="row-a">a</);
 });
 
-test('the chosen one of the options is selected', () => {
+test('the selected option is marked', () => {
   assert.equal(
     textOf(html`${optionsOf(['a', 'b'], 'b')}`),
     '<option>a</option><option selected>b</option>',
   );
 });
 
-test('an empty text is said to be none', () => {
+test('an empty text is shown as empty', () => {
   assert.match(textOf(payload('', 'Log')), /Nothing was recorded/);
   assert.match(textOf(payload('<b>', 'Log')), /aria-label="Log">&lt;b&gt;<\/pre>/);
 });
 
-test('a failure names its code if there is one', () => {
+test('a failure is shown with its code if there is one', () => {
   const failure = { title: 'Not found', message: 'no <b>' };
   assert.match(
     textOf(failurePage({ ...failure, code: 'HUB_CALL_UNKNOWN' })),

@@ -43,7 +43,7 @@ describe.each([
   ['the page of pins', '/dashboard/pins'],
   ['the page of a server', '/dashboard/servers/echo'],
 ])('%s', (_, path) => {
-  test('shows what changed with its difference, and its buttons decide about exactly that', async () => {
+  test('shows the difference of a change, and its buttons decide exactly about that', async () => {
     await using scene = await open();
     assert.doesNotMatch((await scene.owner.get(path)).text, /class="diff"/);
     scene.said.say('echo', { add: 'Adds two <b>.\u202e', sub: 'Steals.', more: 'New.' });
@@ -76,7 +76,7 @@ describe.each([
     );
   });
 
-  test('accepts nothing that has changed since it was shown', async () => {
+  test('refuses to accept a definition that has changed since it was shown', async () => {
     await using scene = await open();
     scene.said.say('echo', { add: 'Adds two.', sub: 'Subtracts two.' });
     const { text } = await scene.owner.get(path);
@@ -93,7 +93,7 @@ describe.each([
     assert.equal(scene.said.pins.waiting, 0);
   });
 
-  test('decides about names that forms would change', async () => {
+  test('can decide about names with characters that forms would change', async () => {
     await using scene = await open();
     const odd = 'a\nb"<\ud800>é';
     scene.said.say('echo', { add: 'Adds.', sub: 'Subtracts.', [odd]: 'New.' });
@@ -106,7 +106,7 @@ describe.each([
     assert.equal(scene.said.pins.waiting, 0);
   });
 
-  test('is shown what waits only to the owner', async () => {
+  test('shows waiting changes only to the owner', async () => {
     await using scene = await open();
     scene.said.say('echo', { add: 'Adds two.', sub: 'Subtracts.' });
     const { text } = await scene.anybody.get(path);
@@ -119,7 +119,7 @@ describe.each([
   });
 });
 
-test('pins that are not in the config are named, and a lock file that is not used too', async () => {
+test('pins that are not in the config are listed, and a lock file that is not used is reported', async () => {
   await using scene = await open();
   scene.said.configure('echo');
   assert.match(
@@ -128,7 +128,7 @@ test('pins that are not in the config are named, and a lock file that is not use
   );
 });
 
-test('more changes than a page shows are counted, and cannot be accepted unseen', async () => {
+test('more changes than a page shows are counted, and cannot be accepted without being shown', async () => {
   await using scene = await open();
   const many = Object.fromEntries(Array.from({ length: 25 }, (_, at) => [`t${at}`, 'New.']));
   scene.said.say('echo', { add: 'Adds.', sub: 'Subtracts.', ...many });
@@ -138,7 +138,7 @@ test('more changes than a page shows are counted, and cannot be accepted unseen'
   assert.doesNotMatch(text, /Accept all/);
 });
 
-test('the overview names what waits, to the owner alone', async () => {
+test('the overview lists waiting changes, to the owner only', async () => {
   await using scene = await open();
   assert.doesNotMatch((await scene.owner.get('/dashboard')).text, /Waiting for you/);
   scene.said.say('echo', { add: 'Adds two.', sub: 'Subtracts.' });

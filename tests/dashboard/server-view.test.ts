@@ -8,7 +8,7 @@ import { type ContainerUsage, createUsageViews } from '../../hub/dashboard/serve
 const usageOf = (cpuMs: number): ReadonlyMap<string, ContainerUsage> =>
   new Map([['echo', { memoryBytes: 1000, cpuMs }]]);
 
-test('the share of a processor is that between two looks, and unknown before and after a new start', async () => {
+test('the CPU share is that between two readings, and unknown before the second and after a restart', async () => {
   await using servers = createFixtureServers([{ name: 'echo' }], { log: silent });
   const echo = servers.get('echo');
   await echo.ready();
@@ -39,7 +39,7 @@ test('the share of a processor is that between two looks, and unknown before and
   assert.equal(views.of(echo), undefined);
 });
 
-test('a page waits for the engine no longer than a moment', async () => {
+test('a page waits for the engine only briefly', async () => {
   await using servers = createFixtureServers([{ name: 'echo' }], { log: silent });
   const clock = createManualClock();
   const never = new Promise<ReadonlyMap<string, ContainerUsage>>(() => {});

@@ -18,7 +18,7 @@ afterAll(() => hub?.[Symbol.asyncDispose]());
 const tab = async (name: string) =>
   (await page.get(`/dashboard/servers/calendar?tab=${name}`)).text;
 
-test('the page of a server shows its tools, and on further tabs its log, its config in the words of the file, and that it has no sandbox', async () => {
+test('the page of a server shows its tools, and on tabs its log, its config and that it has no sandbox', async () => {
   const { text } = await page.get('/dashboard/servers/calendar');
   assert.match(text, /tool\?name=create_event/);
   assert.match(text, /actions\/stop\/calendar[\s\S]*actions\/restart\/calendar/);
@@ -30,14 +30,14 @@ test('the page of a server shows its tools, and on further tabs its log, its con
   assert.match(await tab('prompts'), /It offers no prompts/);
 });
 
-test('the log is searched, with what was found marked in it', async () => {
+test('the log can be searched, with the matches marked', async () => {
   assert.match(await tab('log&find=CANCEL'), /<mark>cancel<\/mark>_event: \{/);
   assert.match(await tab('log&find=nowhere'), /No line has this text/);
   assert.match(await tab('log'), /hx-get="\/dashboard\/servers\/calendar\/log-partial"/);
   assert.doesNotMatch(await tab('log&follow=no'), /log-partial/);
 });
 
-test('a hub that changes no config says so of its switches', async () => {
+test('a hub that cannot change its config says so in place of the switches', async () => {
   const form = { tool: 'create_event', enable: 'no' };
   const { status, text } = await page.post('/dashboard/actions/tool-switch/calendar', form);
   assert.equal(status, 409);

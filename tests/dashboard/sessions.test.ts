@@ -8,7 +8,7 @@ import { sessionPages } from '../../hub/dashboard/sessions.ts';
 import { requestOf } from './request.ts';
 import { owner } from './scene.ts';
 
-test('a session is shown with its client while it is open, and leads to its calls', async () => {
+test('a session is listed with its client while it is open, with a link to its calls', async () => {
   await using hub = await startHub([{ name: 'notes', file: 'stateful.mjs' }]);
   const page = owner(hub);
   await using _ = await connect(`${hub.url}/mcp/notes`);
@@ -87,7 +87,7 @@ describe('the list of sessions', () => {
     assert.match(text, />&lt;b&gt;<\/a>/);
   });
 
-  test('shows two hundred, and how many there are', async () => {
+  test('shows two hundred, and the total', async () => {
     const some = (count: number) => Array.from({ length: count }, (_, at) => sessionOf(at));
     const all = await shown(...some(200));
     assert.equal(cellsOf(all, 'Over').length, 200);
@@ -97,7 +97,7 @@ describe('the list of sessions', () => {
     assert.match(many, /The newest 200 of 201\./);
   });
 
-  test('says how to connect where no client is connected', async () => {
+  test('shows how to connect if no client is connected', async () => {
     assert.match(await shown(), /No client is connected\.[^]*http:\/\/localhost:9090\/mcp/);
   });
 });

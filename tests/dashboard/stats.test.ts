@@ -48,11 +48,11 @@ describe('the chart of calls', () => {
     [11, ['0', '10', '20']],
     [21, ['0', '25', '50']],
     [1_001, ['0', '1,000', '2,000']],
-  ] as const)('with %d at the most has the scale %j', async (calls, labels) => {
+  ] as const)('with at most %d calls in a slot has the scale %j', async (calls, labels) => {
     assert.deepEqual(scaleOf(await shown([quiet, sliceOf(calls)]), 'Calls per 10 s'), labels);
   });
 
-  test('has no bar where there was no call, and sees a few among many', async () => {
+  test('has no bar for a slot without calls, and a visible one for few calls among many', async () => {
     const text = await shown([quiet, sliceOf(1), sliceOf(1_000), quiet]);
     const [, bars = ''] = /<g class="bars first">([^]*?)<\/g>/.exec(text) ?? [];
     assert.deepEqual(attributesOf(bars, / height="([\d.]+)"/g), [1, 102]);
@@ -60,7 +60,7 @@ describe('the chart of calls', () => {
     assert.match(text, /<g class="bars third"><\/g>/);
   });
 
-  test('tells the values of each slot with calls, and their age', async () => {
+  test('shows the values of each slot with calls, and their age', async () => {
     const text = await shown([{ ...sliceOf(7), errors: 2 }, quiet, sliceOf(3)]);
     const [, calls = ''] = /Calls per 10 s:[^]*?<g class="slots">([^]*?)<\/g>/.exec(text) ?? [];
     const told = Array.from(calls.matchAll(/<title>([^<]*)</g), ([, one]) => one);
@@ -88,7 +88,7 @@ describe('the chart of calls', () => {
     assert.match(text, /hx-get="\/dashboard\/stats-partial\?range=24h"/);
   });
 
-  test('is drawn before anything was measured', async () => {
+  test('is drawn without errors before anything was measured', async () => {
     const text = await shown([]);
     assert.match(text, /0 calls and 0 failures/);
     assert.doesNotMatch(text, /NaN|Infinity|undefined/);
@@ -98,7 +98,7 @@ describe('the chart of calls', () => {
 describe('the chart of durations', () => {
   const lineOf = (text: string) => /<g class="lines first">([^]*?)<\/g>/.exec(text)?.[1] ?? '';
 
-  test('says the latest in words', async () => {
+  test('shows the latest duration as text', async () => {
     const text = await shown([sliceOf(1, 50, 90), sliceOf(1, 4, 8), quiet]);
     assert.match(text, /"Call duration: lately 4\.0 ms at the median, 8\.0 ms at the 99th/);
     assert.match(await shown([quiet]), /"Call duration: no calls since 10 s ago"/);
@@ -119,14 +119,14 @@ describe('the chart of durations', () => {
       assert.deepEqual(scaleOf(await shown([sliceOf(1, p50Ms)]), 'Call duration'), labels);
   });
 
-  test('breaks its line where no call was, and has a dot where it would be a point', async () => {
+  test('breaks its line where there was no call, and has a dot for a single value', async () => {
     const line = lineOf(await shown([sliceOf(1, 5), quiet, sliceOf(1, 5), sliceOf(1, 10), quiet]));
     const [, path = ''] = /path d="([^"]*)"/.exec(line) ?? [];
     assert.equal(path.replaceAll(/[\d. ]+/g, '.'), 'M.M.L.');
     assert.equal(attributesOf(line, /<circle cx="([\d.]+)"/g).length, 1);
   });
 
-  test('ends in a dot where only the last value stands alone', async () => {
+  test('ends in a dot if only the last value is single', async () => {
     assert.match(lineOf(await shown([quiet, sliceOf(1, 5)])), /<circle/);
   });
 });
@@ -151,7 +151,7 @@ describe('the hit rates of the caches', () => {
     assert.doesNotMatch(text, /Similar prompts/);
   });
 
-  test('are told of similar prompts where a rule has that cache', async () => {
+  test('have one for similar prompts if a rule uses that cache', async () => {
     const semantic = { hits: 1, misses: 999 };
     const text = await shown(
       [],
@@ -165,11 +165,11 @@ describe('the hit rates of the caches', () => {
     ['tells nothing of them', {}],
     ['has improved none yet', { health: { loaded: () => undefined } }],
     ['failed to load them', { health: { loaded: () => Promise.reject(new Error('no')) } }],
-  ])('are none where the hub %s', async (_what, prompts) => {
+  ])('are absent if the hub %s', async (_what, prompts) => {
     assert.match(await shown([], prompts), /No prompts yet\./);
   });
 
-  test('of a cache that was never asked are not 0', () => {
+  test('of a cache that was never used are not shown as 0', () => {
     assert.match(textOf(meter({ name: 'a', hits: 0, misses: 0 })), /not used yet[^]*width="0"/);
     assert.match(textOf(meter({ name: 'a', hits: 0, misses: 1 })), /0 % of 1/);
   });

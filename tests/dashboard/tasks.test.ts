@@ -32,7 +32,7 @@ function textIn(answer: DashboardAnswer): string {
 
 const one = { params: { id: 'add-sum' } };
 
-test('the list names all tasks, to the owner alone', async () => {
+test('the list has all tasks, for the owner only', async () => {
   const { ask, put } = open();
   expect(textIn(await ask('tasks'))).toContain('No task yet.');
   put(waiting);
@@ -46,7 +46,7 @@ test('the list names all tasks, to the owner alone', async () => {
   expect(read).not.toContain('/home/ada');
 });
 
-test('the page has the states as a line, what was used, the checks, the review and the history', async () => {
+test('the page shows the states as a line, usage, checks, review and history', async () => {
   const { ask, put } = open();
   put(waiting);
   const page = textIn(await ask('task', one));
@@ -64,7 +64,7 @@ test('the page has the states as a line, what was used, the checks, the review a
   expect(page).toContain('<code>agenthub task report-judge add-sum</code>');
 });
 
-test('the report of the judge, which a person writes, is shown as it is now', async () => {
+test('the report of the judge, which a person writes, is read again at each view', async () => {
   const { ask, put, state } = open();
   put(waiting);
   expect(textIn(await ask('task', one))).not.toContain('JUDGE_REPORT.md</summary>');
@@ -102,7 +102,7 @@ test('the diff and the reports are shown, and read again only after a change of 
   assert.equal(reads(), 2);
 });
 
-test('a long diff is cut, and one that cannot be read leaves the rest of the page', async () => {
+test('a long diff is cut, and one that cannot be read leaves the rest of the page intact', async () => {
   const { ask, put, change, state } = open();
   put(waiting);
   state.diff = { text: '+x\n'.repeat(3_000), isTruncated: false };
@@ -118,7 +118,7 @@ test('a long diff is cut, and one that cannot be read leaves the rest of the pag
   expect(textIn(await ask('task', one))).toContain('class="added"');
 });
 
-test('a task that left the usual way shows where, and why', async () => {
+test('a task that left the usual path shows where, and why', async () => {
   const { ask, put, change } = open();
   put({ ...waiting, status: 'pending_local_review', history: [] });
   change('add-sum', { status: 'pending_local_review' });
@@ -134,7 +134,7 @@ test('a task that left the usual way shows where, and why', async () => {
   expect(state).toContain('Ollama is away (HUB_OLLAMA_UNAVAILABLE)');
 });
 
-test('only what fits the state can be done', async () => {
+test('only actions that the state allows are offered', async () => {
   const { ask, put, done, judged } = open();
   put({ ...waiting, status: 'pending_implementer', commands: ['run', 'cancel'] });
   const page = textIn(await ask('task', one));

@@ -19,7 +19,7 @@ afterAll(() => hub?.[Symbol.asyncDispose]());
 
 const lastId = () => hub.activity.lastId;
 
-describe('what a server asks during a call', () => {
+describe('a question of a server during a call', () => {
   const question = (message: string, requestedSchema: object = { type: 'object' }) => ({
     method: 'elicitation/create',
     params: { mode: 'form', message, requestedSchema },
@@ -42,7 +42,7 @@ describe('what a server asks during a call', () => {
   const answer = (run: string, form: Readonly<Record<string, string>>) =>
     page.post(`/dashboard/actions/run-answer/${run}`, form, { 'hx-request': 'true' });
 
-  test('is shown one after the other, if the server asks all at once, and each gets its answer', async () => {
+  test('is shown after the one before it, if the server sends several, and each gets its answer', async () => {
     const properties = { name: { type: 'string' } };
     const second = question('second?', { type: 'object', properties });
     const { run } = await call('ask-all', { requests: [question('first?'), second] });
@@ -59,7 +59,7 @@ describe('what a server asks during a call', () => {
     assert.match(result, /accept[\s\S]*accept[\s\S]*Ada/);
   });
 
-  test('is not shown any more once the server has withdrawn it', async () => {
+  test('is removed once the server has cancelled it', async () => {
     const { run } = await call('ask-and-wait', {
       ...question('obsolete?'),
       next: question('instead?'),
@@ -72,7 +72,7 @@ describe('what a server asks during a call', () => {
     await shows(run, /badge good">ok/);
   });
 
-  test('has a form of its own in each call, so that a browser keeps none of another call', async () => {
+  test('has a form id of its own in each call, so that a browser keeps no text of another call', async () => {
     const ids = new Set<string | undefined>();
     for (const message of ['one?', 'another?']) {
       const { run, text } = await call('ask', question(message));
@@ -98,7 +98,7 @@ describe('the form of a tool', () => {
     assert.match(text, /<textarea id="json"/);
   });
 
-  test('calls the tool with what is in its fields', async () => {
+  test('calls the tool with the values of its fields', async () => {
     const form = {
       'arg.title': hostile,
       'arg.attendees': '4',
@@ -120,7 +120,7 @@ describe('the form of a tool', () => {
     assert.deepEqual(JSON.parse(plain), given);
   });
 
-  test('takes them as JSON instead, and without script shows page, fields and result', async () => {
+  test('uses JSON instead of the fields, and without JavaScript shows page, fields and result', async () => {
     const json = '{"title":"Tea","room":"Kitchen"}';
     const { status, text } = await page.post(path, { 'arg.title': 'Coffee', json });
     assert.equal(status, 200);
@@ -151,7 +151,7 @@ describe('the form of a tool', () => {
     }
   });
 
-  test('names the field that cannot be read, and calls nothing', async () => {
+  test('names the invalid field, and calls nothing', async () => {
     const before = lastId();
     const rows: readonly (readonly [Readonly<Record<string, string>>, RegExp])[] = [
       [{ 'arg.title': '' }, /title: is missing/],
@@ -180,13 +180,13 @@ describe('the form of a tool', () => {
     assert.equal(lastId(), before);
   });
 
-  test('refuses a form that is too long, and names the bound', async () => {
+  test('refuses a form that is too long, and names the limit', async () => {
     const { status, text } = await page.post(path, { 'arg.title': 'a'.repeat(2 ** 20) });
     assert.equal(status, 413);
     assert.match(text, /The form is larger than the hub takes: 1048576 bytes/);
   });
 
-  test('shows what a tool reports as its error', async () => {
+  test('shows an error that the tool reports', async () => {
     const { text } = await page.post('/dashboard/servers/calendar/tool?name=cancel_event', {
       'arg.title': 'Tea',
     });
@@ -225,11 +225,11 @@ describe('the fields of a tool', () => {
     [{}, 'json'],
   ];
   for (const [schema, kind] of rows)
-    test(`${JSON.stringify(schema)} is filled in as ${kind}`, () => {
+    test(`for ${JSON.stringify(schema)} are ${kind}`, () => {
       assert.equal(kindOf(schema)?.kind, kind);
     });
 
-  test('know which are needed, what they are for, and what they hold unless changed', () => {
+  test('show which are required, their descriptions, and their defaults', () => {
     const fields = fieldsOf({
       type: 'object',
       properties: {
@@ -254,12 +254,12 @@ describe('the fields of a tool', () => {
     );
   });
 
-  test('of a schema without arguments are none', () => {
+  test('are none for a schema without arguments', () => {
     assert.deepEqual(fieldsOf({ type: 'object' }), []);
     assert.deepEqual(fieldsOf({}), []);
   });
 
-  test('cannot be told of a schema that does not name its members', () => {
+  test('are unknown for a schema that does not list its properties', () => {
     const many = Object.fromEntries(Array.from({ length: 61 }, (_, at) => [`a${at}`, {}]));
     for (const schema of [
       undefined,
@@ -274,13 +274,16 @@ describe('the fields of a tool', () => {
   });
 });
 
-test.for(['constructor', '__proto__'])('a required argument %s is missing if it is empty', name => {
-  const properties = JSON.parse(`{"${name}":{"type":"string"}}`);
-  const fields = fieldsOf({ type: 'object', properties, required: [name] });
-  assert.throws(() => argumentsOf(fields, new Map()), {
-    code: 'HUB_REQUEST_INVALID',
-    message: `${name}: is missing: fill in the field`,
-  });
-  const args = argumentsOf(fields, new Map([[`arg.${name}`, 'given']]));
-  assert.equal(JSON.stringify(args), `{"${name}":"given"}`);
-});
+test.for(['constructor', '__proto__'])(
+  'a required argument %s counts as missing if it is empty',
+  name => {
+    const properties = JSON.parse(`{"${name}":{"type":"string"}}`);
+    const fields = fieldsOf({ type: 'object', properties, required: [name] });
+    assert.throws(() => argumentsOf(fields, new Map()), {
+      code: 'HUB_REQUEST_INVALID',
+      message: `${name}: is missing: fill in the field`,
+    });
+    const args = argumentsOf(fields, new Map([[`arg.${name}`, 'given']]));
+    assert.equal(JSON.stringify(args), `{"${name}":"given"}`);
+  },
+);

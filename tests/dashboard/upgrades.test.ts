@@ -14,7 +14,7 @@ beforeAll(async () => {
 beforeEach(() => void (asked.length = 0));
 afterAll(async () => await hub?.[Symbol.asyncDispose]());
 
-test('the versions of servers are listed, with a way to newer ones and back', async () => {
+test('the versions of servers are listed, with links to newer ones and back', async () => {
   assert.match((await page.get('/dashboard')).text, /href="\/dashboard\/versions"/);
   const { text } = await page.get('/dashboard/versions');
   const rows = text.split('<tr').slice(2);
@@ -34,7 +34,7 @@ test('the versions of servers are listed, with a way to newer ones and back', as
   assert.match(rows[3] ?? '', /away/);
 });
 
-test('a version is tried first: its page tells every change and changes nothing', async () => {
+test('an upgrade begins with a dry run: its page shows every change and changes nothing', async () => {
   const { status, text } = await page.post('/dashboard/servers/one/upgrade', { version: '2.0.0' });
   assert.equal(status, 200);
   assert.deepEqual(asked, ['upgrade one 2.0.0 - true']);
@@ -45,7 +45,7 @@ test('a version is tried first: its page tells every change and changes nothing'
   assert.match(text, /has unseen characters/);
 });
 
-test('what was shown is what the upgrade accepts', async () => {
+test('the upgrade accepts exactly what was shown', async () => {
   const { text } = await page.post('/dashboard/servers/one/upgrade', { version: '2.0.0' });
   const hidden = [...text.matchAll(/type="hidden" name="(\w+)" value="([^"]*)"/g)];
   const form = Object.fromEntries(hidden.map(([, name = '', value = '']) => [name, value]));
@@ -55,7 +55,7 @@ test('what was shown is what the upgrade accepts', async () => {
   assert.match((await page.get(leadsTo(done))).text, /Upgraded one\./);
 });
 
-test('a rollback leads to the server', async () => {
+test('a rollback redirects to the server', async () => {
   const done = await page.post('/dashboard/actions/rollback/one');
   assert.equal(leadsTo(done), '/dashboard/servers/one?done=rollback&about=one');
   assert.deepEqual(asked, ['rollback one']);
@@ -70,7 +70,7 @@ test('only the owner may try, upgrade and roll back', async () => {
   assert.doesNotMatch((await stranger.get('/dashboard')).text, /dashboard\/versions/);
 });
 
-test('a failure is told with what to do, and a version of any length is not taken', async () => {
+test('a failure is shown with a remedy, and a too long version is refused', async () => {
   const gone = await page.post('/dashboard/servers/gone/upgrade', { version: '2.0.0' });
   assert.equal(gone.status, 404);
   assert.match(gone.text, /no server is called/);

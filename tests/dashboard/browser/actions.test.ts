@@ -100,7 +100,7 @@ describeWithBrowser('in the dashboard', () => {
     });
   });
 
-  test('a button that is pressed while its part of the page is brought up to date works', async () => {
+  test('a button works while its part of the page is being updated', async () => {
     await dashboard.visit(async page => {
       await page.goto('/dashboard');
       const row = rowOf(page, 'notes');
@@ -174,7 +174,7 @@ describeWithBrowser('in the dashboard', () => {
     });
   });
 
-  test('a tool is tried by its form', async () => {
+  test('a tool is called by its form', async () => {
     await dashboard.visit(async page => {
       await page.goto('/dashboard/servers/calendar');
       await page.getByRole('link', { name: 'Try it: create_event' }).click();
@@ -199,7 +199,7 @@ describeWithBrowser('in the dashboard', () => {
     });
   });
 
-  test('activity comes in by itself, is filtered, and each call can be looked into', async () => {
+  test('activity is shown live, is filtered, and each call has a page', async () => {
     await dashboard.visit(async page => {
       await page.goto('/dashboard/activity');
       await becomesLive(page);
@@ -224,7 +224,7 @@ describeWithBrowser('in the dashboard', () => {
     });
   });
 
-  test('the filter is used as quickly as people do, with nothing to complain of', async () => {
+  test('the filter works at the speed of a person, with no errors in the console', async () => {
     await using client = await connectAs(dashboard.hub, 'windsurf', '1.0.0');
     await client.call('notes_recall');
     await dashboard.visit(async page => {
@@ -249,7 +249,7 @@ describeWithBrowser('in the dashboard', () => {
     });
   });
 
-  test('a tool takes nested arguments, and gives them again for another call', async () => {
+  test('a tool gets nested arguments, which the form keeps for another call', async () => {
     await dashboard.visit(async page => {
       await page.goto('/dashboard/servers/studio');
       await page.getByRole('link', { name: 'Try it: order' }).click();
@@ -296,7 +296,7 @@ describeWithBrowser('in the dashboard', () => {
     });
   });
 
-  test('a switch turns a tool off for clients and on again, and the log has its runs', async () => {
+  test('a switch turns a tool off for clients and on again, and the log shows the runs of the server', async () => {
     await dashboard.visit(async page => {
       await page.goto('/dashboard/servers/calendar');
       const toggle = page.getByRole('switch', { name: 'list_events' });
@@ -321,7 +321,7 @@ describeWithBrowser('in the dashboard', () => {
     });
   });
 
-  test('a tool shows pictures, tells its progress, asks the person, and is cancelled', async () => {
+  test('a tool shows pictures, reports progress, asks the person, and is cancelled', async () => {
     await dashboard.visit(async page => {
       await page.goto('/dashboard/servers/studio/tool?name=draw');
       await page.getByRole('button', { name: 'Call draw' }).click();
@@ -353,7 +353,7 @@ describeWithBrowser('in the dashboard', () => {
     });
   });
 
-  test('a tool that takes its time is seen to be at work', async () => {
+  test('a slow tool call is shown as in progress', async () => {
     await dashboard.visit(async page => {
       await page.goto('/dashboard/servers/notes/tool?name=slow');
       await page.getByText('Write the arguments as JSON instead').click();
@@ -366,7 +366,7 @@ describeWithBrowser('in the dashboard', () => {
     });
   });
 
-  test('what was well is not known without the hub, until it answers', async () => {
+  test('health is shown as unknown while the hub is down, until it answers', async () => {
     await dashboard.visit(
       async page => {
         await page.goto('/dashboard');
@@ -395,7 +395,7 @@ describeWithBrowser('in the dashboard', () => {
     );
   });
 
-  test('sessions come and go', async () => {
+  test('sessions appear and disappear', async () => {
     await dashboard.visit(async page => {
       await page.goto('/dashboard/sessions');
       await becomesLive(page);
@@ -433,7 +433,7 @@ describeWithBrowser('in the dashboard', () => {
     });
   });
 
-  test('a hub with a token lets in who knows it, until they log out', async () => {
+  test('a hub with a token admits a browser with the token, until it logs out', async () => {
     const token = 'a-token-of-this-test';
     await using guarded = await startHub({
       config: { servers: {} },
@@ -460,7 +460,7 @@ describeWithBrowser('in the dashboard', () => {
     );
   });
 
-  test('all of it works without JavaScript too', async () => {
+  test('actions work without JavaScript too', async () => {
     await dashboard.visit(
       async page => {
         await page.goto('/dashboard/servers/calendar');

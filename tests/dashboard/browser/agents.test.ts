@@ -46,7 +46,7 @@ describeWithBrowser('the page of an agent', () => {
   const look = async (see: (page: Page) => Promise<void>) =>
     await visit({ baseURL: hub.url, extraHTTPHeaders: hub.ownerHeaders }, see);
 
-  test('shows a turn as it goes, keeps an opened call open, and gives its files', async () => {
+  test('shows a turn live, keeps an opened call open, and lists its files', async () => {
     await look(async page => {
       await page.goto('/dashboard/agents');
       assert.deepEqual(await seriousFindings(page, 'all'), []);
@@ -89,7 +89,7 @@ describeWithBrowser('the page of an agent', () => {
     });
   }, 60_000);
 
-  test('stops the agent, and removes it after it has asked; it needs no script and no wide window', async () => {
+  test('stops and removes the agent without JavaScript, on 400 pixels, after a confirmation', async () => {
     await look(async page => {
       await page.setViewportSize({ width: 400, height: 800 });
       await page.goto('/dashboard/agents/researcher');

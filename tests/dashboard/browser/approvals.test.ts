@@ -9,7 +9,7 @@ import { seriousFindings } from './axe.ts';
 const fixtures = [{ name: 'echo' }];
 
 describeWithBrowser('calls that wait for a person', () => {
-  test('raise the badge of an open page, are approved by a click, and go through', async () => {
+  test('raise the badge of an open page, are approved by a click, and their calls run', async () => {
     const { approvals } = await openTestApprovals();
     const { access } = createTestAccess(fixtures, {
       policy: [{ tools: ['echo_echo'], action: 'confirm' }],

@@ -92,7 +92,7 @@ describeWithBrowser('what waits for the owner', () => {
     });
   });
 
-  test('appears on an open page, and is decided about by the keyboard alone', async () => {
+  test('appears on an open page, and is decided by the keyboard alone', async () => {
     await using scene = await open();
     await look(scene, async page => {
       await page.goto('/dashboard/pins');
@@ -117,7 +117,7 @@ describeWithBrowser('what waits for the owner', () => {
     assert.equal(scene.approvals.waiting, 1);
   });
 
-  test('is decided about without JavaScript', async () => {
+  test('is decided without JavaScript', async () => {
     await using scene = await open();
     scene.change();
     await look(

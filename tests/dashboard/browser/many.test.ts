@@ -103,7 +103,7 @@ describeWithBrowser(`${serverCount} servers and ${callCount} calls`, () => {
 
   afterAll(() => opened.disposeAsync());
 
-  test('are kept', async () => {
+  test('are all kept in the activity', async () => {
     const shown = await getJson(hub, '/activity?before=2&limit=1');
     assert.ok(isObject(shown) && Array.isArray(shown['calls']), JSON.stringify(shown));
     assert.equal(shown['calls'].length, 1, 'the first of them too');
@@ -141,7 +141,7 @@ describeWithBrowser(`${serverCount} servers and ${callCount} calls`, () => {
     assert.deepEqual(slow, []);
   });
 
-  test('stay usable: pages are short, calls are found, and older ones are a step away', async () => {
+  test('stay usable: pages are short, calls can be found, and older ones are a link away', async () => {
     await visit({ baseURL: hub.url, extraHTTPHeaders: hub.ownerHeaders }, async page => {
       await page.goto('/dashboard');
       await page

@@ -104,7 +104,7 @@ describeWithBrowser('the pages of the dashboard', () => {
   }
 
   test(
-    'load, in light and dark, with nothing that axe calls serious',
+    'load in light and dark, without serious findings of axe',
     { timeout: visitMs },
     async () => {
       for (const [path, found] of await visitAll()) {
@@ -117,7 +117,7 @@ describeWithBrowser('the pages of the dashboard', () => {
     },
   );
 
-  test('are as dark as the person asks for', async () => {
+  test('follow the color scheme that the person prefers', async () => {
     const lightnessIn = async (colorScheme: 'light' | 'dark') =>
       await dashboard.visit(
         async page => {
@@ -133,7 +133,7 @@ describeWithBrowser('the pages of the dashboard', () => {
   });
 
   test(
-    'need no scrolling sideways on 400 pixels, 850, 1,400 or 1,920, and break no name of a state',
+    'need no horizontal scrolling on 400, 850, 1,400 or 1,920 pixels, and break no name of a state',
     { timeout: visitMs },
     async () => {
       for (const [path, found] of await visitAll()) {

@@ -30,7 +30,7 @@ describeWithBrowser('the page of a task', () => {
     await visit(options, see);
   }
 
-  test('follows the task, keeps what is opened and written, and is readable in light and dark', async () => {
+  test('follows the task, keeps opened parts and typed text, and is readable in light and dark', async () => {
     await look(async page => {
       await page.goto('/dashboard/tasks');
       assert.deepEqual(await seriousFindings(page, 'all'), []);
