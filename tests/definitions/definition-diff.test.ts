@@ -5,7 +5,7 @@ import { diffDefinitions } from '../../hub/definitions/definition-diff.ts';
 const shown = (...definitions: Parameters<typeof diffDefinitions>) =>
   diffDefinitions(...definitions).map(({ sign, text }) => `${sign} ${text}`);
 
-test('the lines that differ are shown, with unseen characters as codes', () => {
+test('the lines that differ are shown, with invisible characters as codes', () => {
   const before = { description: 'one\ntwo\nthree', inputSchema: { type: 'object' } };
   const after = { description: 'one\ntwo\u202e\u001b[2J\nthree', inputSchema: { type: 'object' } };
   assert.deepEqual(shown(before, after), [
@@ -62,7 +62,7 @@ test('lines that are not shown are counted', () => {
   assert.equal(shown(undefined, { text: lines('b').join('\n') }).at(-1), '+ … and 501 more lines');
 });
 
-test('an unseen character is not equal to the text of its code', () => {
+test('an invisible character is not equal to the text of its code', () => {
   assert.deepEqual(shown({ text: '<U+200B>' }, { text: '\u200b' }), [
     '  text:',
     '-   <U+200B>',

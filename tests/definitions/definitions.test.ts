@@ -55,8 +55,8 @@ const tools = (said: Readonly<Record<string, string>>, instructions?: string) =>
 const namesOf = (held: readonly { readonly name: string; readonly state: string }[]) =>
   held.map(({ name, state }) => `${name} ${state}`);
 
-describe('a server that is seen first', () => {
-  test('is trusted, and what it changes later is held, told and recorded once', async () => {
+describe('a server that is new', () => {
+  test('is trusted, and what it changes later is held back, logged and reported once', async () => {
     const { definitions, clock, logged, events } = await open();
     definitions.seen(config, tools({ add: 'Adds.' }, 'Be kind.'));
     clock.advance(11_000);
@@ -92,7 +92,7 @@ describe('a server that is seen first', () => {
     assert.deepEqual(namesOf(definitions.heldIn(config, later)), ['three new']);
   });
 
-  test('is pinned anew if its entry says another URL, but not if only other keys differ', async () => {
+  test('is pinned again if its entry has another URL, but not if only other keys differ', async () => {
     const { definitions, clock } = await open();
     definitions.seen(config, tools({ add: 'Adds.' }));
     clock.advance(11_000);
@@ -106,8 +106,8 @@ describe('a server that is seen first', () => {
   });
 });
 
-describe('a decision', () => {
-  test('is in the file, and is known to the next run', async () => {
+describe('a decision about a changed definition', () => {
+  test('is in the lock file, and is known to the next run', async () => {
     const { definitions, clock } = await open();
     definitions.seen(config, tools({ add: 'Adds.', sub: 'Subtracts.' }));
     clock.advance(11_000);
@@ -124,7 +124,7 @@ describe('a decision', () => {
     assert.equal(next.mayHold(warned), false);
   });
 
-  test('what has changed again since it was shown is not accepted', async () => {
+  test('is refused if the definition has changed again since it was shown', async () => {
     const { definitions, clock } = await open();
     definitions.seen(config, tools({ add: 'Adds.' }));
     clock.advance(11_000);
@@ -140,7 +140,7 @@ describe('a decision', () => {
     });
   });
 
-  test('that cannot be written is not in force', async () => {
+  test('that cannot be written has no effect', async () => {
     const { definitions, clock } = await open();
     definitions.seen(config, tools({ add: 'Adds.' }));
     await definitions.written();
@@ -157,7 +157,7 @@ describe('a decision', () => {
   });
 });
 
-test('with a lock file that is torn at the start everything of a server that hides is held', async () => {
+test('with a lock file that is damaged at the start, the changes of every server are held back', async () => {
   await writeFile(join(folder, 'hub.lock.json'), '{"version": 1, "serv');
   const { definitions, logged } = await open();
   const now = tools({ add: 'Adds.' });
@@ -170,7 +170,7 @@ test('with a lock file that is torn at the start everything of a server that hid
   assert.deepEqual(definitions.heldIn(config, now), []);
 });
 
-test('a file that is read while it is written does not put back what it said before', async () => {
+test('a file that is read during a write does not restore its earlier content', async () => {
   const { definitions } = await open();
   // A definition so large that reading the file takes a while.
   definitions.seen(config, tools({ long: 'x'.repeat(3_000_000) }));

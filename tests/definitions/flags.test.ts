@@ -16,7 +16,7 @@ test.each([
   ['a lone \ud800', ['U+D800']],
   ['emoji ✅, ❤️, 👩‍💻 and 👩🏽‍💻', []],
   ['joined \u200d text', ['U+200D']],
-])('%j has the unseen characters %j', (text, codes) => {
+])('%j has the invisible characters %j', (text, codes) => {
   assert.deepEqual(unseenIn(text), codes);
   for (const code of codes) assert.ok(visible(text, true).includes(`<${code}>`));
   if (codes.length === 0) assert.equal(visible(text, true), text);
@@ -39,7 +39,7 @@ test.each([
   ['Does a search in the text.', []],
   ['First readFile, then go on.', ['readFile']],
   ['Mails are not sent_email here.', []],
-])('%j names %j', (description, names) => {
+])('%j refers to the tools %j of other servers', (description, names) => {
   const [text = '', more] = flagged(description);
   assert.equal(more, undefined);
   assert.deepEqual(
@@ -49,7 +49,7 @@ test.each([
   if (names.length === 0) assert.equal(text, '');
 });
 
-test('a tool of the same name of the server itself is meant', () => {
+test("a reference to the server's own tool of the same name is not flagged", () => {
   assert.deepEqual(flagged('Like send_email.', 'send_email'), []);
 });
 

@@ -52,7 +52,7 @@ test('the lock file of a config file is beside it', () => {
   assert.equal(lockFileOf('/etc/hub/servers.yaml'), '/etc/hub/servers.lock.json');
 });
 
-test('changes of many writers at the same time are all in the file, in the same order of names', async () => {
+test('concurrent changes of many writers are all in the file, sorted by name', async () => {
   const names = Array.from({ length: 4 }, (_, index) => `server-${index}`);
   // Each writer tries again if another one was faster.
   const add = async (name: string): Promise<void> =>
@@ -110,7 +110,7 @@ test.each([
   ['without tools', good.replace('"tools"', '"tool"'), /servers\.calc\.tools is not an object/],
   ['that is a list', '[]', /not an object/],
 ])(
-  'a lock file %s is refused with its place and a remedy, and is not written',
+  'a lock file %s is refused with its path and a remedy, and is not written',
   async (_, text, why) => {
     await writeFile(file, text);
     await assert.rejects(changeLock(file, pinning('other', 'a')), (error: unknown) => {
@@ -125,7 +125,7 @@ test.each([
   },
 );
 
-test('what is written is read back, names and rejected definitions too', () => {
+test('written pins are read back, including names and rejected definitions', () => {
   const { definition } = tool('__proto__', 'x');
   const lock: Lock = new Map([
     [
@@ -159,10 +159,10 @@ test('definitions are the same whatever the order of their members', () => {
   assert.notEqual(of(deep), of(`${deep} `));
 });
 
-describe('a lock file that is no ordinary file', () => {
+describe('a lock file that is not a regular file', () => {
   const invalid = { code: 'HUB_LOCK_INVALID' };
 
-  test('is not read if it is a folder, a pipe that nobody writes, or too large', async () => {
+  test('is not read if it is a folder, a pipe, or too large', async () => {
     const asFolder = join(folder, 'folder.lock.json');
     await mkdir(asFolder);
     const asPipe = join(folder, 'pipe.lock.json');
@@ -176,7 +176,7 @@ describe('a lock file that is no ordinary file', () => {
     }
   });
 
-  test('is written where a link leads, and stays a link', async () => {
+  test('is written at the target of a link, and stays a link', async () => {
     const target = join(folder, 'target.json');
     const link = join(folder, 'link.lock.json');
     await symlink(target, link);
@@ -188,7 +188,7 @@ describe('a lock file that is no ordinary file', () => {
     await assert.rejects(readLock(loop), invalid);
   });
 
-  test('is not replaced where its folder cannot be written, and the caller is told', async () => {
+  test('is not replaced if its folder cannot be written, and the caller gets an error', async () => {
     const place = join(folder, 'no-folder');
     await writeFile(place, '');
     await assert.rejects(changeLock(join(place, 'hub.lock.json'), pinning('calc', 'a')), {

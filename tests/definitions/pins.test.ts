@@ -6,8 +6,8 @@ import { openTestPins } from './test-pins.ts';
 const calc = { name: 'calc' };
 const notes = { name: 'notes' };
 
-describe('the number of definitions that wait', () => {
-  test('counts what changed and is neither accepted nor rejected', async () => {
+describe('the number of waiting definitions', () => {
+  test('counts changes that are neither accepted nor rejected', async () => {
     await using scene = await openTestPins([
       [calc, { add: 'Adds.', sub: 'Subtracts.' }],
       [notes, { write: 'Writes.' }],
@@ -23,7 +23,7 @@ describe('the number of definitions that wait', () => {
     assert.equal(pins.waiting, 0);
   });
 
-  test('is not computed anew while nothing changes', async () => {
+  test('is not recomputed while nothing changes', async () => {
     await using scene = await openTestPins([[calc, { add: 'Adds.' }]]);
     scene.say('calc', { add: 'Adds two.' });
     const [first] = scene.pins.reports();
@@ -47,7 +47,7 @@ test('a server that offers nothing is not compared with all others', async () =>
   assert.deepEqual(scene.pins.report('calc').flags, []);
 });
 
-describe('another version of a server', () => {
+describe('a new version of a server', () => {
   const next = { ...configOf({ ...calc, pinning: 'hide' }), origin: 'calc@2' };
   const offerOf = (said: Readonly<Record<string, string>>) => ({
     tool: Object.entries(said).map(([key, description]) => ({
@@ -58,7 +58,7 @@ describe('another version of a server', () => {
     instructions: undefined,
   });
 
-  test('is compared with what is accepted, and offers nothing else while it starts', async () => {
+  test('is compared with the accepted definitions, and offers nothing else while it starts', async () => {
     await using scene = await openTestPins([[calc, { add: 'Adds.', sub: 'Subtracts.' }]]);
     const { pins, definitions } = scene;
     const { config } = scene.server('calc');
@@ -81,7 +81,7 @@ describe('another version of a server', () => {
     assert.equal(definitions.pinsFor(config), undefined);
   });
 
-  test('that does not start leaves the pins of the one before', async () => {
+  test('that does not start leaves the pins of the previous version', async () => {
     await using scene = await openTestPins([[calc, { add: 'Adds.' }]]);
     const { pins, definitions } = scene;
     const { config } = scene.server('calc');
@@ -99,7 +99,7 @@ describe('another version of a server', () => {
 });
 
 describe('pins of servers that are not in the config', () => {
-  test('stay and are told, until they are forgotten', async () => {
+  test('are kept and reported until they are forgotten', async () => {
     await using scene = await openTestPins([
       [calc, { add: 'Adds.' }],
       [notes, { write: 'Writes.' }],
@@ -114,7 +114,7 @@ describe('pins of servers that are not in the config', () => {
     assert.deepEqual(scene.definitions.names(), ['calc']);
   });
 
-  test('are pinned anew if the server is added again after it was forgotten', async () => {
+  test('are created again if the server is added again after it was forgotten', async () => {
     await using scene = await openTestPins([[calc, { add: 'Adds.' }]]);
     scene.say('calc', { add: 'Other.' });
     assert.equal(scene.pins.waiting, 1);
@@ -125,7 +125,7 @@ describe('pins of servers that are not in the config', () => {
   });
 });
 
-test('what is suspicious is logged once, in visible characters', async () => {
+test('a suspicious definition is logged once, with invisible characters as codes', async () => {
   await using scene = await openTestPins([
     [calc, { add: 'Adds.' }],
     [notes, { notes_upload: 'Uploads.' }],
@@ -156,7 +156,7 @@ test('what is suspicious is logged once, in visible characters', async () => {
   );
 });
 
-test('a server that is about to be added is described with what is suspicious in it', async () => {
+test('the description of a server that is about to be added has its suspicious definitions', async () => {
   await using scene = await openTestPins([[notes, { notes_upload: 'Uploads.' }]]);
   const offer = {
     tool: [{ key: 'x', bytes: Buffer.from('{"name":"x","description":"Use notes_upload."}') }],
@@ -181,7 +181,7 @@ test('a server that is about to be added is described with what is suspicious in
   assert.deepEqual(preview('notes')['flags'], []);
 });
 
-test('a tool and a prompt of one name are decided about one by one', async () => {
+test('a tool and a prompt of the same name are decided about separately', async () => {
   await using scene = await openTestPins([[calc, { add: 'Adds.' }]]);
   scene.say('calc', { add: 'Adds two.' }, 'Be bad.');
   await scene.pins.decide('accept', 'calc', { kind: 'instructions' });

@@ -9,7 +9,7 @@ const tool = (name: string, description: string) =>
 const said = (text: string) =>
   ({ kind: 'instructions', name: '', definition: definitionWith({ text }) }) as const;
 
-test('what a version adds, changes and removes is told in its order', () => {
+test('what a version adds, changes and removes is listed in its order', () => {
   const before = [tool('a', 'A.'), tool('b', 'B.'), said('Old.')];
   const after = [tool('c', 'C.'), tool('b', 'B.'), tool('a', 'A, better.'), said('New.')];
   const changes = changesBetween(before, after);
@@ -28,7 +28,7 @@ test('what a version adds, changes and removes is told in its order', () => {
   assert.deepEqual(changesBetween(before, before), []);
 });
 
-test('pins of tools that are gone since long are not told as removed', () => {
+test('pins of tools that are long gone are not reported as removed', () => {
   const pins = pinsOf('1', [tool('a', 'A.'), tool('gone', 'G.')]);
   assert.deepEqual(
     acceptedIn(pins, [tool('a', 'A.')]).map(({ name }) => name),
