@@ -7,7 +7,7 @@ import { createShown } from '../../hub/jobs/shown.ts';
 const names = (count: number, of: (number: number) => string) =>
   Array.from({ length: count }, (_, at) => of(at));
 
-test('the result of a large project with long names fits into that of a job', async () => {
+test("the result for a large project with long names is within the limit of a job's result", async () => {
   const long = 'a-folder-with-a-long-name/'.repeat(5);
   const paths = [
     ...names(60, at => `${long}${at}/main.ts`),

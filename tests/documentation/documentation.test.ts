@@ -27,7 +27,7 @@ afterAll(async () => {
   await scene?.[Symbol.asyncDispose]();
 });
 
-test('a module has a note with what it offers, who uses it and what tests it', async () => {
+test('a module has a note with its exports, its users and its tests', async () => {
   const repo = scene.create(files);
   const result = resultOf(await scene.run({ repo_path: repo, project_name: 'notes' }));
   assert.equal(result['model'], null);
@@ -64,7 +64,7 @@ test('a module has a note with what it offers, who uses it and what tests it', a
 });
 
 describe('the second run', () => {
-  test('writes nothing, and after a change of one file its note', async () => {
+  test('writes nothing, and after a change of one file only its note', async () => {
     const repo = scene.create(files);
     const request = { repo_path: repo, project_name: 'again' };
     await scene.run(request);
@@ -88,7 +88,7 @@ describe('the second run', () => {
     );
   });
 
-  test('keeps a note that was edited by hand, and lays the new one beside it once', async () => {
+  test('keeps a note that was edited by hand, and writes the new one beside it once', async () => {
     const repo = scene.create(files);
     const request = { repo_path: repo, project_name: 'edited' };
     await scene.run(request);
@@ -107,7 +107,7 @@ describe('the second run', () => {
     assert.deepEqual(brokenLinks(scene.notes('edited')), []);
   });
 
-  test('removes the note of a module that is gone, unless it was edited', async () => {
+  test('removes the note of a module that no longer exists, unless it was edited', async () => {
     const repo = scene.create({
       ...files,
       'old/a.ts': 'export const a = 1;\n',
@@ -127,13 +127,13 @@ describe('the second run', () => {
   });
 });
 
-test('a dry run writes nothing, and says what would be written', async () => {
+test('a dry run writes nothing, and reports what would be written', async () => {
   const repo = scene.create(files);
   const result = resultOf(await scene.run({ repo_path: repo, project_name: 'dry', dry_run: true }));
   assert.deepEqual([result['created'], scene.notes('dry').size], [6, 0]);
 });
 
-test('a request is stored until the end of its job is, and removed with the next start', async () => {
+test('a request is stored until the end of its job is stored, and removed at the next start', async () => {
   await using scene = createDocumentationScene();
   const repo_path = scene.create({ 'a.ts': 'export const a = 1;\n' });
   const job = await scene.run({ repo_path, project_name: 'app', dry_run: true });
@@ -145,7 +145,7 @@ test('a request is stored until the end of its job is, and removed with the next
   assert.deepEqual(await scene.store.entries(), []);
 });
 
-test('links and submodules are not followed, and nothing outside of the repository is read', async () => {
+test('links and submodules are not followed, and nothing outside the repository is read', async () => {
   const repo = scene.create(files);
   writeFileSync(join(scene.home, 'outside.ts'), 'export const outside = 1;\n');
   git(repo, 'config', 'core.symlinks', 'true');
@@ -161,7 +161,7 @@ test('links and submodules are not followed, and nothing outside of the reposito
   assert.match(notes, /Symbolic links, which are not followed: 1 file/);
 });
 
-test('a folder with many documents is cut short in the README note', async () => {
+test('a folder with many documents is truncated in the README note', async () => {
   const pages = Array.from({ length: 25 }, (_, at) => [`log/${10 + at}.md`, `# Page ${at}\n`]);
   const repo = scene.create({ 'a.ts': '', 'docs/use.md': '# Use\n', ...Object.fromEntries(pages) });
   await scene.run({ repo_path: repo, project_name: 'pages' });
@@ -175,29 +175,26 @@ test('a folder with many documents is cut short in the README note', async () =>
 test.each([
   ['files', { maxFiles: 3 }],
   ['bytes', { maxBytes: 260 }],
-])(
-  'what goes beyond the limit of %s is left out, and listed with the remedy',
-  async (_, config) => {
-    await using small = createDocumentationScene({ config });
-    const repo = small.create({
-      'a.ts': `export const a = 1; // ${'a'.repeat(50)}\n`,
-      'b.ts': `export const b = 1; // ${'b'.repeat(50)}\n`,
-      'c.ts': `export const c = 1; // ${'c'.repeat(50)}\n`,
-      'd/d.ts': `export const d = 1; // ${'d'.repeat(50)}\n`,
-      'e.txt': 'x'.repeat(1_000),
-    });
-    const result = resultOf(await small.run({ repo_path: repo, project_name: 'small' }));
-    assert.deepEqual([result['files'], result['modules'], result['excluded_files']], [3, 1, 1]);
-    const readme = small.notes('small').get('small - README') ?? '';
-    assert.match(
-      readme,
-      /by the limits in the config, documentation\.max_files and documentation\.max_megabytes: 1 file in `d`\./,
-    );
-  },
-);
+])('files beyond the limit of %s are left out, and listed with a remedy', async (_, config) => {
+  await using small = createDocumentationScene({ config });
+  const repo = small.create({
+    'a.ts': `export const a = 1; // ${'a'.repeat(50)}\n`,
+    'b.ts': `export const b = 1; // ${'b'.repeat(50)}\n`,
+    'c.ts': `export const c = 1; // ${'c'.repeat(50)}\n`,
+    'd/d.ts': `export const d = 1; // ${'d'.repeat(50)}\n`,
+    'e.txt': 'x'.repeat(1_000),
+  });
+  const result = resultOf(await small.run({ repo_path: repo, project_name: 'small' }));
+  assert.deepEqual([result['files'], result['modules'], result['excluded_files']], [3, 1, 1]);
+  const readme = small.notes('small').get('small - README') ?? '';
+  assert.match(
+    readme,
+    /by the limits in the config, documentation\.max_files and documentation\.max_megabytes: 1 file in `d`\./,
+  );
+});
 
-describe('refused:', () => {
-  test('a vault that Obsidian never opened, unless forced', async () => {
+describe('a request is refused:', () => {
+  test('for a vault that Obsidian never opened, unless forced', async () => {
     const repo = scene.create(files);
     writeFiles(scene.home, { 'plain/a.md': 'x' });
     const vault = join(scene.home, 'plain');
@@ -211,7 +208,7 @@ describe('refused:', () => {
     resultOf(await scene.run({ repo_path: repo, project_name: 'forced', vault }));
   });
 
-  test('a project name that another repository has', async () => {
+  test('for a project name of another repository', async () => {
     const [one, other] = [scene.create(files), scene.create(files)];
     await scene.run({ repo_path: one, project_name: 'same' });
     const job = await scene.run({ repo_path: other, project_name: 'same' });
@@ -221,7 +218,7 @@ describe('refused:', () => {
     );
   });
 
-  test('repositories and vaults outside of the folders of the config, for callers who are not the owner', async () => {
+  test('for repositories and vaults outside the configured folders, unless the owner asks', async () => {
     const repo = scene.create(files);
     scene.allow([repo]);
     try {

@@ -6,7 +6,7 @@ import { describeWithEngine } from '#helpers/engine';
 import { brokenLinks, checkCitations, createDocumentationScene, resultOf } from './harness.ts';
 
 describeWithEngine('with Docker', () => {
-  test('containers read the repository and write the vault, each of which belongs to a user', async () => {
+  test('containers read the repository and write the vault as the users who own them', async () => {
     await using scene = createDocumentationScene({ runsIn: 'docker' });
     scene.giveAway(scene.vault);
     const repo = scene.create({
@@ -21,7 +21,7 @@ describeWithEngine('with Docker', () => {
     assert.deepEqual([again['created'], again['replaced'], again['kept']], [0, 0, 5]);
   });
 
-  test('a vault that cannot be written is refused before the repository is opened', async () => {
+  test('a vault that is not writable is refused before the repository is opened', async () => {
     let opened = 0;
     await using scene = createDocumentationScene({
       runsIn: 'docker',

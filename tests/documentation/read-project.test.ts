@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { readProject } from '../../hub/documentation/read-project.ts';
 
-test('git reads when the parser does not work, 32 KB or 16 files at a time', async () => {
+test('git reads while the parser waits, 32 KB or 16 files at a time', async () => {
   const files = Array.from({ length: 40 }, (_, at) => ({
     path: `${String(at).padStart(2, '0')}.ts`,
     mode: 'file' as const,

@@ -23,7 +23,7 @@ const withModel = (chat: Chat): DocumentationModels => ({
 });
 
 describe('with a model,', () => {
-  test('notes have its lines with citations that exist, and only modules that changed are described again', async () => {
+  test('notes have lines with citations that exist, and only changed modules are described again', async () => {
     const prompts: string[] = [];
     await using scene = createDocumentationScene({
       models: withModel(async ({ prompt }) => {
@@ -65,7 +65,7 @@ describe('with a model,', () => {
     assert.ok(Number(dry['estimated_tokens']) > 0 && prompts.length === 3);
   });
 
-  test('notes are written without it when it fails three times in a row', async () => {
+  test('notes are written without a model that fails three times in a row', async () => {
     let calls = 0;
     await using scene = createDocumentationScene({
       models: withModel(async () => {
@@ -97,7 +97,7 @@ describe('with a model,', () => {
     assert.doesNotMatch([...scene.notes('app').values()].join(), /very good/);
   });
 
-  test('a note stays as it is if the model is asked again in vain', async () => {
+  test('a note is unchanged if the model is asked again without a usable answer', async () => {
     await using scene = createDocumentationScene({
       models: withModel(async () => 'It is very good code.'),
     });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { faultOfMermaid } from '../../../hub/documentation/notes/check-mermaid.ts';
 
-describe('correct:', () => {
+describe('a correct diagram:', () => {
   test.each([
     'flowchart LR\n  a --> b',
     'graph TD\n  a["one"] -->|calls| b("two") --> c{three}\n  %% a comment\n  a -.-> c;',
@@ -13,7 +13,7 @@ describe('correct:', () => {
   });
 });
 
-describe('refused:', () => {
+describe('a refused diagram:', () => {
   test.each([
     ['', /does not begin/],
     ['sequenceDiagram\n a->>b: x', /does not begin/],

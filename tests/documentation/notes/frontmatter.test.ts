@@ -15,7 +15,7 @@ const facts = {
 };
 const note = renderNote(facts, '# Title\n\nhash: not this line\n');
 
-test('frontmatter is YAML with what Obsidian and the next run need', () => {
+test('frontmatter is YAML with the fields for Obsidian and the next run', () => {
   const [, head = ''] = note.split('---\n');
   const { hash, ...read } = parse(head);
   assert.match(hash, /^[0-9a-f]{64}$/);
@@ -32,7 +32,7 @@ test('frontmatter is YAML with what Obsidian and the next run need', () => {
   });
 });
 
-test('what was written is read again, also with line ends of Windows', () => {
+test('written frontmatter is read back, also with Windows line ends', () => {
   const expected = {
     source: facts.source,
     sourceHash: 's1',
@@ -50,13 +50,13 @@ test.each([
   ['the hash', note.replace(/^hash: .*$/m, 'hash: "0"')],
   ['quotes', note.replace('commit: "c0ffee"', 'commit: c0ffee')],
   ['the end', `${note}\nmine`],
-])('a change of %s is an edit, and the source is still known', (_what, text) => {
+])('a change of %s is detected as an edit, and the source is still known', (_what, text) => {
   const { isEdited, sourceHash, source } = readNote(text);
   assert.deepEqual([isEdited, sourceHash, source], [true, 's1', facts.source]);
 });
 
 test.each(['', '# mine', '---\ntitle: x\n---\n', `x${note}`])(
-  'a note of the user is edited: %j',
+  'a note that the hub did not write counts as edited: %j',
   text => {
     const { isEdited, source } = readNote(text);
     assert.deepEqual([isEdited, source], [true, undefined]);

@@ -27,18 +27,18 @@ test.each([
   assert.equal(plainText(text), expected);
 });
 
-test('code with backquotes gets longer fences', () => {
+test('code with backquotes is in a longer fence', () => {
   assert.equal(code('a `b` c'), '`` a `b` c ``');
   assert.equal(code('a ```b'), '```` a ```b ````');
   assert.equal(code('  '), '');
 });
 
-test('links are found outside of code, by name', () => {
+test('links are found by name, but not in code', () => {
   const note = `---\ntitle: "[[no]]"\n---\n${link('app - a', 'a|b]')} and [[Other#Heading|shown]] and \`[[code]]\`\n\n\`\`\`mermaid\n[[no]]\n\`\`\`\n${plainText('[[escaped]]')}`;
   assert.deepEqual(linksIn(note), ['app - a', 'Other']);
 });
 
-test('the name of a folder stays in its link, on one line, and is nothing that a plugin runs', () => {
+test('the name of a folder in a link is on one line, and cannot run a plugin', () => {
   assert.equal(
     link('app - x', 'x\n```dataviewjs\nrun()\n```\n<% y %> %%z%%'),
     '[[app - x|x ---dataviewjs run() --- -- y -- --z--]]',
@@ -56,6 +56,6 @@ test.each([
   assert.equal(tagOf(text), tag);
 });
 
-test('numbers are written with their noun', () => {
+test('numbers are followed by their noun', () => {
   assert.deepEqual([counted(1, 'file'), counted(2_000, 'file')], ['1 file', '2,000 files']);
 });

@@ -14,7 +14,7 @@ const module = (folder: string, uses: readonly string[] = [], isTests = false): 
   packages: [],
 });
 
-test('few modules are drawn one by one, tests left out', () => {
+test('few modules are drawn one by one, without tests', () => {
   const drawing = drawModules([module('a', ['b/c']), module('b/c'), module('tests', ['a'], true)]);
   assert.equal(drawing?.text, 'flowchart LR\n  m0["a"]\n  m1["b/c"]\n  m0 --> m1');
 });
@@ -27,7 +27,7 @@ test('many modules are drawn by their parent folders', () => {
   assert.deepEqual(drawing?.groups, ['p0', 'p1', 'p2', 'p3', 'p4', 'p5']);
 });
 
-test('modules of one top folder are drawn one by one, the most connected ones', () => {
+test('modules of one top folder are drawn one by one, the most connected ones only', () => {
   const many = Array.from({ length: 60 }, (_, at) =>
     module(`hub/m${at}`, at === 0 ? [] : ['hub/m0']),
   );
@@ -35,7 +35,7 @@ test('modules of one top folder are drawn one by one, the most connected ones', 
   assert.ok(drawing?.groups.includes('hub/m0') && drawing.groups.length === 24);
 });
 
-test('arrows to what most others use are left out if there are too many', () => {
+test('arrows to the most used modules are left out if there are too many', () => {
   const users = (count: number) =>
     Array.from({ length: count }, (_, at) =>
       module(`m${at}`, ['core', ...[1, 2, 3].map(step => `m${(at + step) % count}`)]),
@@ -47,7 +47,7 @@ test('arrows to what most others use are left out if there are too many', () => 
   assert.deepEqual([few?.common, few?.groups.includes('core')], [[], true]);
 });
 
-test('a drawing is correct whatever the folders are called, and bounded', () => {
+test('a drawing is valid whatever the names of folders are, and bounded', () => {
   const odd = [
     'end',
     'a"b',

@@ -5,7 +5,7 @@ import {
   requireProjectName,
 } from '../../../hub/documentation/notes/note-names.ts';
 
-test('names are unique whatever the case of letters, and without characters that links cannot have', () => {
+test('names are unique regardless of case, and without characters that links cannot have', () => {
   const { ofModule, ...overviews } = createNoteNames('app');
   const folders = [
     'a/b',
@@ -33,7 +33,7 @@ test('names are unique whatever the case of letters, and without characters that
   assert.match(names[4] ?? '', /^app - a - b [0-9a-f]{8}$/);
 });
 
-test('the same folders get the same names again', () => {
+test('the same folders get the same names', () => {
   const namesOf = () => ['a/b', 'a - b'].map(createNoteNames('app').ofModule);
   assert.deepEqual(namesOf(), namesOf());
 });

@@ -25,7 +25,7 @@ const shown = ({ symbols }: FileOutline) =>
       `${line} ${kind} ${signature}${doc === undefined ? '' : ` // ${doc}`}${members.length > 0 ? ` {${members.join()}}` : ''}`,
   );
 
-describe('what a file offers:', () => {
+describe('the exports of a file:', () => {
   test.each<readonly [path: string, text: string, symbols: readonly string[]]>([
     [
       'a.ts',
@@ -115,7 +115,7 @@ describe('what a file offers:', () => {
   });
 });
 
-describe('what a file imports:', () => {
+describe('the imports of a file:', () => {
   test.each([
     [
       'a.ts',
@@ -160,7 +160,7 @@ describe('the comment of a file:', () => {
   });
 });
 
-test('a file without a grammar has lines only, and one with broken syntax what can be read', async () => {
+test('a file without a grammar has only a line count, and one with a syntax error its readable names', async () => {
   const styles = await outlineOf('a.css', 'a {}\n');
   assert.deepEqual([styles.isParsed, styles.language, styles.lines], [false, 'CSS', 1]);
   const broken = await outlineOf('a.ts', 'export function a() {}\nexport function (((\n');
@@ -181,6 +181,6 @@ test('files with secrets and generated files are not parsed', async () => {
   ]);
 });
 
-test('the lines of a text are counted as editors do', () => {
+test('lines are counted as in editors', () => {
   assert.deepEqual(['', 'a', 'a\n', 'a\n\n', '\n'].map(countLines), [0, 1, 1, 2, 1]);
 });

@@ -5,7 +5,7 @@ import { createParserThread } from '../../../hub/documentation/outline/parser-th
 
 const file = { path: 'a.ts', text: 'export const a = 1;\n', bytes: 20, hash: 'h' };
 
-test('a batch that takes too long is listed without its names, and the next one is parsed again', async () => {
+test('a batch that exceeds its time has no names, and the next one is parsed again', async () => {
   const clock = createManualClock();
   await using parser = createParserThread({ clock });
   const late = parser.parse([file]);

@@ -35,7 +35,7 @@ function open() {
   };
 }
 
-test('the list of files comes in parts, and is made once', async () => {
+test('the list of files is sent in parts, and computed once', async () => {
   const { ask, lists } = open();
   const lengths = [];
   for (const from of [0, 500, 1_000, 1_200]) {

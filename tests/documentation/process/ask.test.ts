@@ -16,7 +16,7 @@ function open(values: Readonly<Record<string, unknown>>) {
   return askingHub(ask, { clock: systemClock, pace: () => {} });
 }
 
-test('files come as bytes, and are decoded in the process', async () => {
+test('files are sent as bytes, and decoded in the process', async () => {
   const bytes = (path: string, content: Uint8Array) => ({
     path,
     kind: 'bytes',

@@ -3,7 +3,7 @@ import { test } from 'vitest';
 import { HubError } from '#core';
 import { toError, toMessage } from '../../../hub/documentation/process/errors.ts';
 
-test('an error of the hub keeps its code, message and data on its way out of a process', () => {
+test('an error of the hub has its code, message and data after it was passed between processes', () => {
   const error = new HubError('HUB_GIT_FAILED', 'git failed', { data: { exitCode: 128 } });
   const { code, message, data } = toError(structuredClone(toMessage(error)));
   assert.deepEqual([code, message, data], [error.code, error.message, error.data]);
@@ -13,7 +13,7 @@ test.each([
   [toMessage(new TypeError('x is not a function')), 'x is not a function'],
   [{ message: 'odd', code: 'NO_CODE' }, 'odd'],
   [undefined, 'the process failed'],
-])('%j is a fault of the hub', (value, expected) => {
+])('%j is read as an internal error', (value, expected) => {
   const { code, message } = toError(value);
   assert.deepEqual([code, message], ['HUB_INTERNAL', expected]);
 });

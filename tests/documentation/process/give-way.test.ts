@@ -13,7 +13,7 @@ const start = () =>
     stdio: ['pipe', 'ignore', 'inherit'],
   });
 
-test('a process gives way, and so does its session where Linux groups processes by theirs', async () => {
+test('a process gets a lower priority, and so does its session where Linux groups processes by session', async () => {
   const child = start();
   const pid = child.pid ?? assert.fail();
   giveWay(pid);

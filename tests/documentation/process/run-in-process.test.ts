@@ -41,7 +41,7 @@ test('a cancelled run rejects with the reason once its last request has ended', 
   assert.ok(hasEnded);
 });
 
-test('a run asks the hub once for each batch of files, and for no timers', async () => {
+test('a run sends one request for each batch of files, and none for timers', async () => {
   const asked: string[] = [];
   const content = Buffer.from('export const a = 1;\n');
   const file = { path: 'a.ts', bytes: content.length };
@@ -67,7 +67,7 @@ test.each([
   ['HUB_GIT_FAILED', async () => Promise.reject(new HubError('HUB_GIT_FAILED', 'git failed'))],
   ['HUB_INTERNAL', async () => Promise.reject(new TypeError('a fault'))],
   ['HUB_INTERNAL', async () => 'no list of files'],
-])('a run fails with %s as what it asked for did', async (code, files) => {
+])('a run fails with %s like the request that failed', async (code, files) => {
   await assert.rejects(runInProcess(order, { files }, never), { code });
 });
 
@@ -85,7 +85,7 @@ test.skipIf(process.platform === 'win32').each([
   await assert.rejects(runInProcess(order, answers, never), { code });
 });
 
-test('the process keeps its compiled modules beside those of the hub', async () => {
+test('the compile cache of the process is beside that of the hub', async () => {
   await using cache = await mkdtempDisposable(join(tmpdir(), 'compiled-'));
   const file = new URL('../../../hub/documentation/process/run-in-process.ts', import.meta.url);
   const program = `import { runInProcess } from ${JSON.stringify(file.href)};
@@ -117,19 +117,18 @@ test.skipIf(process.platform === 'win32')(
         return new Promise(() => {});
       };
       await runInProcess(${JSON.stringify(order)}, { files }, new AbortController().signal);`,
-      ],
-      { stdio: ['ignore', 'pipe', 'inherit'] },
-    );
-    const [printed] = await once(hub.stdout, 'data');
-    const pid = Number(String(printed).trim());
-    assert.ok(isRunning(pid));
-    hub.kill('SIGKILL');
-    await until(
-      () => !isRunning(pid),
-      () => `process ${pid} runs on`,
-    );
-  },
-);
+    ],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  );
+  const [printed] = await once(hub.stdout, 'data');
+  const pid = Number(String(printed).trim());
+  assert.ok(isRunning(pid));
+  hub.kill('SIGKILL');
+  await until(
+    () => !isRunning(pid),
+    () => `process ${pid} runs on`,
+  );
+});
 
 function isRunning(pid: number): boolean {
   try {

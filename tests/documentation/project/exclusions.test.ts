@@ -30,7 +30,7 @@ test.each([
   assert.equal(excludedByName(path)?.reason, reason);
 });
 
-test('a file with a credential is left out with its line, and one that reads credentials is not', () => {
+test('a file with a credential is excluded with its line, and one that reads credentials is not', () => {
   const key = `${'sk-'}${'a1'.repeat(10)}`;
   assert.deepEqual(excludedByContent('a.ts', `\n\nconst key = '${key}';`), {
     path: 'a.ts',
@@ -46,11 +46,11 @@ test.each([
   `${'sk-'}proj-xxxxxxxxxxxxxxxx`,
   '.sk-chase-dot { animation: sk-chase-dot 2s }',
   "if (text.startsWith('-----BEGIN PRIVATE KEY-----')) return read(text);",
-])('%s is an example', text => {
+])('%s is an example, not a secret', text => {
   assert.equal(excludedByContent('a.ts', text), undefined);
 });
 
-test('a secret beside an example is found, and so is a short key', () => {
+test('a secret beside an example is detected, and so is a short key', () => {
   const pem = ['-----BEGIN PRIVATE', 'KEY-----\n'].join(' ');
   for (const secret of [
     `${'AKIA'}J3QX7ZK2M5TB9WLD`,

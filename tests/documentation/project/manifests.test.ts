@@ -21,7 +21,7 @@ test('entry points are read with their lines', () => {
   );
 });
 
-test('a manifest that is not JSON says nothing', () => {
+test('a manifest that is not JSON is ignored', () => {
   const { packages, dependencies } = readManifests([{ path: 'package.json', text: '{' }]);
   assert.deepEqual([packages, dependencies.size], [[], 0]);
 });
@@ -38,14 +38,14 @@ test.each([
   assert.ok(performance.now() - begun < 1_000);
 });
 
-test('tables are read with spaces and in lists', () => {
+test('tables of TOML are read with spaces, and in lists', () => {
   const text =
     '[[bin]]\nserde = "1"\n[ dev-dependencies ]\nx = "1"\n[target.dependencies]\ny = "1"\n';
   const { dependencies } = readManifests([{ path: 'Cargo.toml', text }]);
   assert.deepEqual([...dependencies], ['x', 'y']);
 });
 
-test('dependencies of all languages are known', () => {
+test('dependencies are read for all languages', () => {
   const { dependencies } = readManifests([
     { path: 'requirements.txt', text: 'Requests==2\n# comment\nscikit-learn\n' },
     { path: 'Cargo.toml', text: '[package]\nname = "x"\n[dependencies]\nserde = "1"\n' },
@@ -65,6 +65,6 @@ test.each([
   ['a/package.json', true],
   ['go.mod', true],
   ['a/xpackage.json', false],
-])('%s is a manifest: %s', (path, expected) => {
+])('whether %s is a manifest: %s', (path, expected) => {
   assert.equal(isManifest(path), expected);
 });

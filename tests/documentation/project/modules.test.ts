@@ -24,7 +24,7 @@ const resolve = (_file: FileOutline, specifier: string) =>
     ? ({ kind: 'package', name: specifier } as const)
     : ({ kind: 'folder', folder: specifier } as const);
 
-test('modules are folders, which know whom they use and who uses them', () => {
+test('modules are folders, with the modules they use and those that use them', () => {
   const modules = groupModules(
     [
       file('b/x.ts', ['a', 'pkg1']),
@@ -44,7 +44,7 @@ test('modules are folders, which know whom they use and who uses them', () => {
   assert.deepEqual(modules[0]?.summary, { text: 'The base.', path: 'a/index.ts', line: 1 });
 });
 
-test('the README of a folder goes before comments', () => {
+test('the README of a folder has priority over comments', () => {
   const readme = { path: 'a/README.md', text: '# A\n\nWhat a really is.\n' };
   const [module] = groupModules([file('a/index.ts', [], 'x y')], [readme], resolve);
   assert.deepEqual(module?.summary, { text: 'What a really is.', path: 'a/README.md', line: 3 });
@@ -102,7 +102,7 @@ test('the title of a document is read in linear time, and cut', () => {
   assert.ok(performance.now() - begun < 1_000);
 });
 
-test('circles are found, also in long chains without one', () => {
+test('cycles are found, also in long chains without one', () => {
   const chain = Array.from({ length: 20_000 }, (_, at) => file(`m${at}/a.ts`, [`m${at + 1}`]));
   const circle = [
     file('x/a.ts', ['y']),

@@ -63,7 +63,7 @@ test.each([
   ['C', 'src/a.c', 'app/store.h', 'include/app'],
   ['PHP', 'public/index.php', 'App\\Models\\User', 'src/Models'],
   ['Ruby', 'bin/x.rb', 'words', 'lib'],
-])('%s in %s: %s is %s', (language, path, specifier, expected) => {
+])('%s in %s: %s is resolved to %s', (language, path, specifier, expected) => {
   const found = resolve({ path, language }, specifier);
   const name = found?.kind === 'package' ? `package ${found.name}` : found?.folder;
   assert.equal(name, expected);

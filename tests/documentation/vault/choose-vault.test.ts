@@ -16,7 +16,7 @@ test.each([
   [undefined, { vault: '/other', obsidian }, 'folder /other'],
   [undefined, { obsidian }, 'obsidian https://127.0.0.1:1'],
   ['obsidian', { vault: '/other', obsidian }, 'obsidian https://127.0.0.1:1'],
-])('%s with %j is %s', (wanted, config, expected) => {
+])('%s with %j chooses %s', (wanted, config, expected) => {
   const { kind, place, isNamed } = chooseVault(wanted, {
     vault: undefined,
     obsidian: undefined,

@@ -15,7 +15,7 @@ const [old, current] = [note('old'), note('new')];
 const [oldEdited, currentEdited] = [note('old', true), note('new', true)];
 const foreign: ExistingNote = { ...note('old', true), source: undefined, sourceHash: undefined };
 
-describe('what happens to a note:', () => {
+describe('the action for a note:', () => {
   test.each<
     readonly [
       what: string,
@@ -44,7 +44,7 @@ describe('what happens to a note:', () => {
     ['x', undefined, 'keep'],
     [undefined, 'x', 'replace'],
     ['x', 'y', 'replace'],
-  ])('written by %s, and now by %s', (before, now, action) => {
+  ])('of the model %s before, and of %s now', (before, now, action) => {
     const [planned] = planWrites(
       [{ ...wanted, model: now }],
       new Map([['n', note('new', false, before)]]),
@@ -53,7 +53,7 @@ describe('what happens to a note:', () => {
   });
 });
 
-test('notes that no module has any more are removed, unless the user wrote in them', () => {
+test('notes without a module are removed, unless the user edited them', () => {
   const existing = {
     n: oldEdited,
     'n.new': old,

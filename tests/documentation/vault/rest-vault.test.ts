@@ -42,7 +42,7 @@ async function document(config: Partial<ObsidianConfig>, project = 'app') {
   return [first, first.state === 'done' ? await scene.run(request) : first] as const;
 }
 
-test('notes are written over TLS with the pinned certificate, and the second run writes none', async () => {
+test('notes are written over TLS with the pinned certificate, and a second run writes none', async () => {
   const [first, second] = await document({ fingerprint: fingerprintOf(own.certFile) });
   assert.deepEqual([resultOf(first)['created'], resultOf(first)['vault']], [5, obsidian.url]);
   assert.deepEqual([resultOf(second)['created'], resultOf(second)['kept']], [0, 5]);
@@ -53,7 +53,7 @@ test('notes are written over TLS with the pinned certificate, and the second run
   assert.deepEqual(brokenLinks(notes), []);
 });
 
-test.skipIf(!description)('every exchange is as the description of the plugin says', () => {
+test.skipIf(!description)('every request matches the description of the plugin', () => {
   const checked = obsidian.exchanges.flatMap(exchange => {
     // The OpenAPI description has one parameter for a path including its folders.
     const path = exchange.path.replace(/(?<=^\/vault\/)(.+[^/])$/, encodeURIComponent);
@@ -67,12 +67,12 @@ test.skipIf(!description)('every exchange is as the description of the plugin sa
   );
 });
 
-test('the certificate can be given as a file', async () => {
+test('the certificate can be configured as a file', async () => {
   const [first] = await document({ certificate: own.certFile }, 'by file');
   assert.equal(resultOf(first)['created'], 5);
 });
 
-describe('nothing is sent, not even the key, if the certificate is', () => {
+describe('no request and no key is sent if the certificate is', () => {
   test.each([
     [
       'another one',
@@ -113,7 +113,7 @@ test.each([
     { url: 'https://127.0.0.1:9' },
     /the Local REST API of Obsidian at https:\/\/127\.0\.0\.1:9 cannot be used: .*ECONNREFUSED/,
   ],
-])('the message names what is wrong: %j', async (config, message) => {
+])('the error message says what is wrong: %j', async (config, message) => {
   const [job] = await document({ fingerprint: fingerprintOf(own.certFile), ...config });
   assert.match('error' in job ? job.error.message : '', message);
 });
