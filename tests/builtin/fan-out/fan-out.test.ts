@@ -156,7 +156,7 @@ describe('a fan-out tool', () => {
     await until(() => inFlight('one') === 0 && inFlight('two') === 0);
   });
 
-  test('describes its tools, and claims what is true of all of them', async () => {
+  test('has a description of its tools, and annotations that are true of all of them', async () => {
     configure(
       { tools: ['one_look', 'two_write'], merge: 'first' },
       { name: 'own', tools: ['one_look'], description: 'Ours.' },
