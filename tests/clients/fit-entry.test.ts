@@ -188,7 +188,7 @@ test('git accepts repositories of another user, and gets a remark if it has no r
   );
 });
 
-test('a folder that does not exist is named, where the server needs one', async () => {
+test('a folder that does not exist is reported if the server needs one', async () => {
   const files = (path: string) => ({
     command: 'npx',
     args: ['@modelcontextprotocol/server-filesystem', path],
