@@ -10,7 +10,7 @@ const read = (text: string) => {
   return [intent, ...lexemes.map(({ raw }) => raw)].filter(Boolean).join(' ');
 };
 
-describe('who does it stands before the verb', () => {
+describe('a passive with an agent is read as active', () => {
   test.for([
     ['Describe how threads are scheduled by the kernel', 'explainhow the kernel scheduled threads'],
     ['Check that names are rejected by the server', 'the server rejected names'],
@@ -28,7 +28,7 @@ describe('who does it stands before the verb', () => {
   );
 });
 
-describe('nothing else moves', () => {
+describe('other texts are unchanged', () => {
   test.for([
     ['the list is sorted by 10 rows', 'the list is sorted by 10 rows'],
     ['it is done by using a loop', 'it is done by using a loop'],
@@ -39,7 +39,7 @@ describe('nothing else moves', () => {
 const isHit = (a: string, b: string) =>
   [compareGuarded(a, b), compareGuarded(b, a)].map(({ verdict }) => verdict === 'alike');
 
-test('the passive is the same request', () => {
+test('a passive and its active form are the same request', () => {
   for (const [a, b] of [
     ['Which service processes the uploads?', 'By which service are the uploads processed?'],
     ['Describe how the team tests releases', 'Describe how releases are tested by the team'],
@@ -53,7 +53,7 @@ test('the passive is the same request', () => {
     assert.deepEqual(isHit(a, b), [true, true], a);
 });
 
-test('and one with the roles exchanged is not', () => {
+test('a passive with exchanged roles is another request', () => {
   for (const [a, b] of [
     ['Explain how the cache is used by the parser', 'Explain how the parser is used by the cache'],
     ['Which modules are used by the parser?', 'Which modules use the parser?'],

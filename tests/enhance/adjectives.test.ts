@@ -9,7 +9,7 @@ const read = (text: string) =>
     .map(({ text: written }) => written)
     .join(' ');
 
-describe('two adjectives have one order', () => {
+describe('two adjectives are sorted', () => {
   test.for([
     ['write a funny, short card', 'write a short and funny card'],
     ['write a funny and brief card', 'write a brief and funny card'],
@@ -17,7 +17,7 @@ describe('two adjectives have one order', () => {
   ] as const)('%j is read as %j', ([text, expected]) => assert.equal(read(text), expected));
 });
 
-describe('nothing else is sorted', () => {
+describe('other words are not sorted', () => {
   test.for([
     'a short and a funny card',
     'use short , funny and honest titles',
@@ -33,7 +33,7 @@ describe('nothing else is sorted', () => {
 
 const isHit = (a: string, b: string) => ['same', 'alike'].includes(compareGuarded(a, b).verdict);
 
-test('their order is no part of the request', () => {
+test('adjectives in another order are the same request', () => {
   assert.ok(isHit('Write a short, formal letter to him', 'Write a formal and brief letter to him'));
 });
 
@@ -45,4 +45,4 @@ test.for([
   ['Write a less formal and concise email', 'Write a less concise and formal email'],
   ['Name a fast and cheap host', 'Name a cheap and fast host'],
   ['Sort by cheap and fast respectively', 'Sort by fast and cheap respectively'],
-] as const)('%s / %s are two', ([a, b]) => assert.ok(!isHit(a, b)));
+] as const)('%s / %s are two requests', ([a, b]) => assert.ok(!isHit(a, b)));

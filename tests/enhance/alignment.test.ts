@@ -8,7 +8,7 @@ const verdictOf = (a: string, b: string) => {
   return verdict;
 };
 
-describe('alike are', () => {
+describe('requests count as alike:', () => {
   test.for([
     [
       'requirements in sentences of their own',
@@ -64,7 +64,7 @@ describe('alike are', () => {
   ] as const)('%s', ([, a, b]) => assert.equal(verdictOf(a, b), 'alike'));
 });
 
-describe('not alike are', () => {
+describe('requests do not count as alike:', () => {
   test.for([
     ['all and some', 'Answer all questions', 'Answer some questions'],
     ['all and certain ones', 'Delete the logs', 'Delete all logs'],

@@ -33,9 +33,11 @@ test.for([
     'alike',
     'the same request in other words',
   ],
-] as const)('%j and %j: %s', ([a, b, kind, why]) => assert.deepEqual(explain(a, b), { kind, why }));
+] as const)('%j and %j are compared: %s', ([a, b, kind, why]) =>
+  assert.deepEqual(explain(a, b), { kind, why }),
+);
 
-test('long requests are not explained', () => {
+test('long requests are not compared', () => {
   const long = 'word '.repeat(600);
   assert.equal(explain(long, `${long} more`).why, 'longer than 500 words');
 });

@@ -9,7 +9,7 @@ const read = (text: string) =>
     .map(token => token.text)
     .join(' ');
 
-describe('one amount has one spelling', () => {
+describe('an amount is normalized:', () => {
   test.for([
     ['half an hour', '30min'],
     ['the eighteenth century', 'the 18th century'],
@@ -37,7 +37,7 @@ describe('one amount has one spelling', () => {
   ] as const)('%s is %s', ([text, plain]) => assert.equal(read(text), plain));
 });
 
-describe('as written stay', () => {
+describe('a text without an amount is unchanged:', () => {
   test.for([
     'the second half',
     'a week before',
@@ -57,7 +57,7 @@ describe('as written stay', () => {
   );
 });
 
-describe('other amounts stay other amounts', () => {
+describe('different amounts stay different', () => {
   test.for([
     ['Wait half an hour', 'Wait an hour and a half'],
     ['Run it every other day', 'Run it every day'],
@@ -66,5 +66,5 @@ describe('other amounts stay other amounts', () => {
     ['Compress it to 1.5 GB', 'Compress it to 15 GB'],
     ['Cut the file to half its size', 'Cut the file by half a megabyte'],
     ['Keep it for 24 hours', 'Keep it for 24 days'],
-  ] as const)('%s, %s', ([a, b]) => assert.notEqual(compareGuarded(a, b).verdict, 'alike'));
+  ] as const)('%s / %s', ([a, b]) => assert.notEqual(compareGuarded(a, b).verdict, 'alike'));
 });

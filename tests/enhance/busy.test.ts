@@ -90,7 +90,7 @@ function assertFair(order: readonly string[]): void {
 }
 
 describe('8 clients with 4 prompts each, at once, on a model that takes 2 s for each', () => {
-  test('all get improved prompts, in turns, where there is time for all', async () => {
+  test('all get improved prompts, in turns, if there is time for all', async () => {
     const scene = await openBusy({ totalMs: 90_000 });
     await using _stack = scene;
     const { done, all } = sendAll(scene);
@@ -107,7 +107,7 @@ describe('8 clients with 4 prompts each, at once, on a model that takes 2 s for 
     assert.deepEqual([count, totalMs], [32, (31 * 32 * 2_000) / 2]);
   });
 
-  test('get in time what there is time for, and else their prompt with the true reason', async () => {
+  test('get as many improved prompts as time allows, and otherwise their prompt with the true reason', async () => {
     const scene = await openBusy({ totalMs: 30_000 });
     await using _stack = scene;
     const { done, all } = sendAll(scene);
@@ -131,7 +131,7 @@ describe('8 clients with 4 prompts each, at once, on a model that takes 2 s for 
     assert.equal(scene.breaker.snapshot().failures, 0);
   });
 
-  test('have improved prompts again after Ollama was killed in the middle and started', async () => {
+  test('get improved prompts again after Ollama was killed meanwhile and restarted', async () => {
     const scene = await openBusy({ totalMs: 90_000 });
     await using _stack = scene;
     const { done, all } = sendAll(scene);
@@ -162,7 +162,7 @@ describe('8 clients with 4 prompts each, at once, on a model that takes 2 s for 
   });
 });
 
-test('the judge and the rewrite of one model never make Ollama load it again', async () => {
+test('the judge and the rewrite of one model never make Ollama reload it', async () => {
   const scene = await openBusy({ totalMs: 90_000 });
   await using _stack = scene;
   const rules = rulesOf({ rule: scene.rule });
@@ -180,7 +180,7 @@ test('the judge and the rewrite of one model never make Ollama load it again', a
   assert.equal(scene.ollama.loads, 1);
 });
 
-test('calls are grouped by model where Ollama holds only one in memory', async () => {
+test('calls are grouped by model if Ollama holds only one in memory', async () => {
   const scene = await openBusy(
     { totalMs: 300_000 },
     { maxLoaded: 1, loadMs: stepMs },

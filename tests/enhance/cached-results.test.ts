@@ -6,9 +6,9 @@ import { until } from '#helpers/hub';
 import { busy } from '../doubles/ollama.ts';
 import { openScene, roomy } from './enhancer-scene.ts';
 
-describe('a result that was asked for without the caches', () => {
+describe('a result of a request that bypasses the caches', () => {
   test.each(['off', 'verified'] as const)(
-    'replaces the cached one, in mode %s',
+    'replaces the cached result, in mode %s',
     async cacheMode => {
       await using scene = await openScene({ rule: { cacheMode } });
       await scene.enhance('Name the largest file');
@@ -24,7 +24,7 @@ describe('a result that was asked for without the caches', () => {
     },
   );
 
-  test('does not replace it if no model of the rule made one', async () => {
+  test('does not replace the cached result if no model of the rule made one', async () => {
     await using scene = await openScene({ fallbackChain: ['phi3:mini'] });
     const { prompt } = await scene.enhance('one');
     scene.ollama.says(({ model }) => (model === 'phi3:mini' ? 'of the chain' : ''));
@@ -52,7 +52,7 @@ describe('a result that was asked for without the caches', () => {
     assert.equal((await scene.exact.stats()).entries, 0);
   });
 
-  test('is returned although the cache does not answer', async () => {
+  test('is returned even if the cache does not answer', async () => {
     const memory = createMemoryCache(roomy, { clock: systemClock });
     const asked: AbortSignal[] = [];
     await using scene = await openScene({

@@ -66,7 +66,7 @@ async function compareMore({ clock }: Opened, count: number): Promise<void> {
   }
 }
 
-test('the threshold is above the similarity of all wrong pairs that the guards let through', async () => {
+test('the threshold is above the similarity of all wrong pairs that the guards admit', async () => {
   const opened = openCalibration();
   const { calibration, logged } = opened;
   assert.deepEqual(calibration.stats, { compared: 0, of: 0 });
@@ -84,7 +84,7 @@ test('the threshold is above the similarity of all wrong pairs that the guards l
   );
 });
 
-test('two texts are embedded, one after the other, every 200 ms', async () => {
+test('the two texts of a pair are embedded one after the other, every 200 ms', async () => {
   const { calibration, clock, texts } = openCalibration();
   await calibration.thresholdOf('one');
   await settle();
@@ -97,7 +97,7 @@ test('two texts are embedded, one after the other, every 200 ms', async () => {
   assert.equal(clock.waiting, 1);
 });
 
-test('it waits while models work on prompts, for a minute per pair', async () => {
+test('calibration waits while models work on prompts, for a minute per pair', async () => {
   const opened = openCalibration();
   const { calibration, model, texts } = opened;
   await calibration.thresholdOf('one');
@@ -113,7 +113,7 @@ test('it waits while models work on prompts, for a minute per pair', async () =>
   assert.equal(texts.length, 4);
 });
 
-test('each model has its own threshold, which is found once', async () => {
+test('each model has a threshold of its own, which is computed once', async () => {
   const opened = openCalibration();
   const { calibration, model, texts } = opened;
   await calibration.thresholdOf('one');
@@ -130,7 +130,7 @@ test('each model has its own threshold, which is found once', async () => {
   assert.equal(texts.length, count);
 });
 
-test('a model that is replaced in the middle, and comes back, gets nothing of the other one', async () => {
+test('a model that is replaced meanwhile, and comes back, gets no result of the other model', async () => {
   const opened = openCalibration();
   const { calibration, model } = opened;
   await calibration.thresholdOf('one');
@@ -144,7 +144,7 @@ test('a model that is replaced in the middle, and comes back, gets nothing of th
   assert.equal(await calibration.thresholdOf('one'), expected);
 });
 
-test('the end of the calibration of a replaced model leaves that of the new one alone', async () => {
+test('the end of the calibration of a replaced model does not affect that of the new model', async () => {
   const opened = openCalibration();
   const { calibration, model } = opened;
   await calibration.thresholdOf('one');
@@ -159,7 +159,7 @@ test('the end of the calibration of a replaced model leaves that of the new one 
   assert.equal(calibration.stats.compared, 4);
 });
 
-test('after a failure it waits, longer each time, says so once, and continues', async () => {
+test('after a failure calibration retries with growing delays, logs it once, and continues', async () => {
   const opened = openCalibration();
   const { calibration, clock, logged, model, texts } = opened;
   await calibration.thresholdOf('one');
@@ -184,7 +184,7 @@ test('after a failure it waits, longer each time, says so once, and continues', 
   assert.equal(await calibration.thresholdOf('one'), expected);
 });
 
-test('once stopped it embeds nothing, and another hub continues where the last save was', async () => {
+test('once stopped, calibration embeds nothing, and another hub continues from the last save', async () => {
   const many = Array.from(
     { length: 20 },
     (_, at) => ({ kind: 'trap', a: '0', b: String(at + 40) }) as const,
@@ -203,7 +203,7 @@ test('once stopped it embeds nothing, and another hub continues where the last s
   assert.equal(await next.calibration.thresholdOf('one'), expected);
 });
 
-test('it begins anew for other pairs, and with a damaged file', async () => {
+test('calibration starts again for other pairs, and with a damaged file', async () => {
   const opened = openCalibration();
   await opened.calibration.thresholdOf('one');
   await compareMore(opened, 4);
@@ -231,7 +231,7 @@ describe('the shipped pairs', () => {
     );
   });
 
-  test('have no prompt of the halves by which the cache is measured', () => {
+  test('do not contain prompts of the test sets for the cache', () => {
     const read = (name: string): readonly unknown[] =>
       JSON.parse(readFileSync(new URL(`../data/${name}.json`, import.meta.url), 'utf8'));
     const measured = [...read('prompt-pairs'), ...read('prompt-pairs-held-out')]

@@ -17,7 +17,7 @@ test.for([
   assert.deepEqual(partsOf(text), { head, payload }),
 );
 
-test('the request is in the typography of a keyboard', () => {
+test('the request is converted to plain typography', () => {
   const written = 'cafe\u0301 “a” ‘b’ «\u00a0c\u00a0» d—e…\u00a0→ f‐g\u200b\u00ad';
   assert.equal(partsOf(written).head, 'café "a" \'b\' "c" d - e... -> f-g');
 });
@@ -48,7 +48,7 @@ describe('politeness is removed', () => {
   ] as const)('from %j', ([text, expected]) => assert.equal(withoutFiller(text, true), expected));
 });
 
-describe('politeness stays', () => {
+describe('politeness is kept', () => {
   test.for([
     ['a greeting of the world', 'hello, world in Go'],
     ['a question whether something can be done', 'can you rename the column'],
@@ -70,7 +70,7 @@ describe('politeness stays', () => {
   });
 });
 
-test('a mark behind a text in quotes belongs to the sentence around it', () => {
+test('punctuation after a quoted text belongs to the sentence around it', () => {
   assert.ok(isSameText("'Mind the step'.", "'Mind the step'?"));
   assert.ok(isSameText('"Mind the step"?', '"Mind the step"'));
   assert.ok(!isSameText('"Mind the step?"', '"Mind the step."'));

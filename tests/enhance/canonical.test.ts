@@ -43,7 +43,7 @@ test('a request keeps its punctuation, and the text after it is not part of it',
   assert.deepEqual([payloadText, language], ['ok, then', 'en']);
 });
 
-test('commas separate thousands in a request without a language, and not in a German one', () => {
+test('commas separate thousands in a request without a known language, and not in a German one', () => {
   assert.equal(sequenceOf('10,000'), 'number 10000');
   assert.equal(sequenceOf('Setze den Wert auf 10,000'), 'Setze den Wert auf number 10,000');
 });

@@ -89,7 +89,7 @@ function openChain(
 const settle = () => new Promise(resolve => setImmediate(resolve));
 
 describe('the time of a prompt', () => {
-  test('is shared: a model that is not the last gets two thirds of it', async () => {
+  test('is shared: a model that is not the last gets two thirds', async () => {
     const find = async (name: string) => infoOf(name, { isLoaded: false });
     const scene = openChain({ first: () => 'better', second: silentModel }, { find });
     await scene.run();
@@ -97,7 +97,7 @@ describe('the time of a prompt', () => {
     assert.deepEqual([first?.totalMs, first?.firstTokenMs], [6_000, 5_000]);
   });
 
-  test('is all for the last model, which has a short time for its first token once it is loaded', async () => {
+  test('is given completely to the last model, with a short time for its first token if it is loaded', async () => {
     const scene = openChain({
       first() {
         scene.clock.advance(3_000);
@@ -121,7 +121,7 @@ describe('the time of a prompt', () => {
     assert.equal(scene.asked[0]?.firstTokenMs, 700);
   });
 
-  test('ends a model that heeds no deadline, and the next one is asked', async () => {
+  test('ends a model that ignores its deadline, and the next one is asked', async () => {
     const scene = openChain({ first: silentModel, second: () => 'better' });
     const running = scene.run();
     await settle();
@@ -137,7 +137,7 @@ describe('the time of a prompt', () => {
     assert.equal(scene.clock.waiting, 0);
   });
 
-  test('is too short for a model below 250 ms', async () => {
+  test('counts as too short for a model below 250 ms', async () => {
     const scene = openChain({
       first() {
         scene.clock.advance(451);
@@ -153,7 +153,7 @@ describe('the time of a prompt', () => {
     assert.equal(none.reason, 'no time was left for a model');
   });
 
-  test('does not wait longer than 5.5 s for the list of models, and then asks none', async () => {
+  test('is not spent on the list of models beyond 5.5 s; then no model is asked', async () => {
     const find = () => new Promise<never>(() => {});
     const scene = openChain({ first: silentModel, second: silentModel }, { find });
     const running = scene.run();
@@ -173,7 +173,7 @@ describe('a model', () => {
       'incapable',
       /only: embedding, vision/,
     ],
-  ] as const)('that %s is not asked, but the next one is', async ([, find, kind, message]) => {
+  ] as const)('that %s is skipped, and the next one is asked', async ([, find, kind, message]) => {
     const second = async (name: string) => (name === 'first' ? await find(name) : infoOf(name));
     const scene = openChain({ first: silentModel, second: () => 'better' }, { find: second });
     const result = await scene.run();
@@ -189,7 +189,7 @@ describe('a model', () => {
     );
   });
 
-  test('of an Ollama that does not tell what models can do is asked', async () => {
+  test('is asked if Ollama does not list the capabilities of models', async () => {
     const find = async (name: string) => infoOf(name, { capabilities: undefined });
     const result = await openChain({ first: () => 'better' }, { find }).run();
     assert.equal(result.kind, 'made');
@@ -211,7 +211,7 @@ describe('a model', () => {
   ];
 
   test.each(failing)(
-    'that %s is an attempt, and the next one is asked',
+    'that %s counts as an attempt, and the next one is asked',
     async (_, first, kind, message) => {
       const scene = openChain({ first, second: () => 'better' });
       const result = await scene.run();
@@ -226,7 +226,7 @@ describe('a model', () => {
     },
   );
 
-  test('behind an open breaker is the last one, as is one that Ollama cannot list', async () => {
+  test('ends the chain if its breaker is open or Ollama cannot list it', async () => {
     const open = broken('breaker_open', 'tried again in 5 s');
     const refused = await openChain({ first: open, second: () => 'better' }).run();
     const find = async () => {
@@ -239,7 +239,7 @@ describe('a model', () => {
     }
   });
 
-  test('tells its text while it writes', async () => {
+  test('reports its text while it writes', async () => {
     const scene = openChain({
       first({ progress }) {
         progress?.('bet');
@@ -256,7 +256,7 @@ describe('a model', () => {
   });
 });
 
-test('a caller that leaves ends the model, and no other one is asked', async () => {
+test('a caller that aborts ends the model, and no other one is asked', async () => {
   const leaving = new AbortController();
   let ended: unknown;
   const scene = openChain({
@@ -275,7 +275,7 @@ test('a caller that leaves ends the model, and no other one is asked', async () 
   assert.equal(scene.asked.length, 1);
 });
 
-test('that no model answers is logged once, and so is the first answer after it', async () => {
+test('the first prompt that no model answers is logged, and the first answer after it', async () => {
   let isBusy = true;
   const scene = openChain({
     first() {
@@ -300,7 +300,7 @@ test('that no model answers is logged once, and so is the first answer after it'
   assert.deepEqual(messages(), ['warn no model answers: prompts are returned unchanged']);
 });
 
-test('all calls of a prompt have one caller, its client, and the num_ctx of their model', async () => {
+test('all calls of a prompt have one caller, the client, and the num_ctx of their model', async () => {
   const found: unknown[] = [];
   const scene = openChain(
     { first: broken('busy', 'too many'), second: () => 'better' },
@@ -324,7 +324,7 @@ test('all calls of a prompt have one caller, its client, and the num_ctx of thei
   assert.notEqual(scene.asked.at(-1)?.caller, callers[0]);
 });
 
-test('a prompt that only waited does not mean that no model answers', async () => {
+test('a prompt that only waited in the queue does not count as one that no model answers', async () => {
   const scene = openChain({ first: broken('queue', 'it waited 9 s for 5 prompts before it') });
   const result = await scene.run();
   assert.ok(result.kind === 'none');

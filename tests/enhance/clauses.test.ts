@@ -28,16 +28,14 @@ test.for([
   ['List files that are in src', ['main: files | in src']],
   ['Use a tool to sort files', ['main: use tool', 'rel: sort files']],
   ['Make a report of it every month', ['main: ~time every month | report | of it']],
-] as const)('the clauses of %j are %j', ([text, expected]) =>
-  assert.deepEqual(read(text), expected),
-);
+] as const)('%j has the clauses %j', ([text, expected]) => assert.deepEqual(read(text), expected));
 
 test.for([
   ['Write a sort function in Python', ['python'], ['main: sort function']],
   ["Explain Java's streams", ['java'], ['main: streams']],
   ['Convert the script to Python', [], ['main: Convert to script | > Python']],
   ['Call the Python service', [], ['main: call Python service']],
-] as const)('in %j the language is %j', ([text, context, expected]) => {
+] as const)('in %j the language context is %j', ([text, context, expected]) => {
   assert.deepEqual(structures(text)[0]?.context, context);
   assert.deepEqual(
     read(text).map(line => line.toLowerCase()),
@@ -45,7 +43,7 @@ test.for([
   );
 });
 
-test('kinds of named things and the tense are kept apart', () => {
+test('kinds of named things and the tense are stored separately', () => {
   const [{ kinds, tense } = { kinds: [], tense: undefined }] = structures(
     'Was the function parseUrl moved?',
   );

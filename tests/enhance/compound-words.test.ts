@@ -16,11 +16,11 @@ test.for([
   ['all together now', 'altogether now', 'all together now'],
   ['he will re-sign', 'he will resign', 'he will re-sign'],
   ['may be late', 'maybe late', 'may be late'],
-] as const)('%j beside %j is read as %j', ([text, other, expected]) =>
+] as const)('%j compared with %j is read as %j', ([text, other, expected]) =>
   assert.equal(read(text, other), expected),
 );
 
-test('a prompt without such words is the same object', () => {
+test('a prompt without compounds of the other is returned unchanged', () => {
   const canonical = canonicalOf('sort the list');
   assert.equal(withCompoundsOf(canonical, canonicalOf('sort the names')), canonical);
 });

@@ -7,7 +7,7 @@ import { rulesOf } from './rules-of.ts';
 const { options } = defaultRules.default;
 const withSize = (num_ctx: number) => ({ options: { ...options, num_ctx } });
 
-test('all calls of a model have the largest num_ctx of the rules that use it', () => {
+test('all calls of a model use the largest num_ctx of its rules', () => {
   const rules = rulesOf({
     rule: { model: 'small', ...withSize(2048) },
     clients: {

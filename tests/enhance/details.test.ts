@@ -14,4 +14,6 @@ test.for([
   ['Fix\n```js\nx = 1\n```\nin a.ts', ['code: x = 1', 'identifier: a.ts']],
   ['Fix ```a', ['code: a']],
   ['Explain it', []],
-] as const)('the details of %j', ([text, expected]) => assert.deepEqual(written(text), expected));
+] as const)('the details of %j are found', ([text, expected]) =>
+  assert.deepEqual(written(text), expected),
+);

@@ -95,7 +95,7 @@ const faults: readonly (readonly [string, string, Fault, readonly Kind[], RegExp
 
 describe('with an Ollama that', () => {
   test.each(faults)(
-    '%s, the prompt comes back in time with the reason',
+    '%s, the prompt is returned in time with the reason',
     async (_what, path, fault, kinds, why) => {
       await using scene = await openScene({ fallbackChain: ['phi3:mini'] });
       if (path === '/api/chat') await scene.models.list(AbortSignal.timeout(5_000));
@@ -116,7 +116,7 @@ describe('with an Ollama that', () => {
     },
   );
 
-  test('is absent, the prompt comes back at once with the reason', async () => {
+  test('is absent, the prompt is returned at once with the reason', async () => {
     await using scene = await openScene({ url: await deadUrl(), fallbackChain: ['phi3:mini'] });
     const done = await scene.enhance('one');
     assert.deepEqual([done.prompt, done.source], ['one', 'unchanged']);
@@ -128,7 +128,7 @@ describe('with an Ollama that', () => {
     assert.ok(done.tookMs < 1_000 + lateMs, `${done.tookMs} ms`);
   });
 
-  test('takes connections and says nothing, the prompt comes back with the reason', async () => {
+  test('accepts connections and sends nothing, the prompt is returned with the reason', async () => {
     const sockets = new Set<{ destroy(): void }>();
     const silentServer = createServer(socket => void sockets.add(socket)).listen(0, '127.0.0.1');
     await once(silentServer, 'listening');
@@ -143,14 +143,14 @@ describe('with an Ollama that', () => {
     silentServer.close();
   });
 
-  test('is not there by choice, the prompt comes back with what to set', async () => {
+  test('is turned off in the settings, the prompt is returned with the setting to change', async () => {
     await using scene = await openScene({ url: undefined });
     const done = await scene.enhance('one');
     assert.deepEqual([done.prompt, done.source, done.attempts], ['one', 'unchanged', []]);
     assert.match(done.reason ?? '', /OLLAMA_HOST/);
   });
 
-  test('is well again, prompts are improved again, which is told once', async () => {
+  test('has recovered, prompts are improved again, which is logged once', async () => {
     await using scene = await openScene();
     await scene.models.list(AbortSignal.timeout(5_000));
     scene.ollama.fails('/api/chat', busy);
@@ -165,7 +165,7 @@ describe('with an Ollama that', () => {
 });
 
 describe('whatever happens', () => {
-  test('the prompt is back when its time is over, with what was found out by then', async () => {
+  test('the prompt is returned at its deadline, with the reason known by then', async () => {
     await using scene = await openScene({
       rule: { totalMs: 1_000, firstTokenMs: 60_000, loadMs: 60_000 },
       fallbackChain: ['phi3:mini'],
@@ -180,7 +180,7 @@ describe('whatever happens', () => {
   test.each([
     ['never answers', () => new Promise<never>(() => {})],
     ['throws', () => Promise.reject(new Error('no cache today'))],
-  ])('a cache that %s costs no more than the time of the rule', async (_what, getOrFill) => {
+  ])('a cache that %s does not exceed the time limit of the rule', async (_what, getOrFill) => {
     const none = async () => undefined;
     await using scene = await openScene({
       rule: { totalMs: 1_000 },
@@ -200,7 +200,7 @@ describe('whatever happens', () => {
     assert.ok(done.tookMs < 1_000 + lateMs, `${done.tookMs} ms`);
   });
 
-  test('what another program has put into the cache is no prompt', async () => {
+  test('a cache entry of another program is not used as a prompt', async () => {
     await using scene = await openScene();
     const { exact } = await scene.enhancer.explain('one', undefined, AbortSignal.timeout(5_000));
     for (const value of ['hello', '{"kind":"made","prompt":3}', '[]', '{"kind":"other"}']) {

@@ -70,7 +70,7 @@ describeWithEngine('enhancers that share a Redis', () => {
     assert.equal(hubs.one.asked().length, 2);
   });
 
-  test('find what the other has kept', async () => {
+  test('find results that the other hub has stored', async () => {
     await using hubs = await openTwo(patient, 5_000);
     await hubs.one.enhance('one');
     assert.equal((await hubs.two.enhance('one')).source, 'l1');
@@ -78,7 +78,7 @@ describeWithEngine('enhancers that share a Redis', () => {
     assert.equal((await hubs.one.enhance('one')).source, 'model');
   });
 
-  test('say that it could not be forgotten what Redis refused to forget', async () => {
+  test('report that Redis refused to forget results', async () => {
     await using hubs = await openTwo(patient, 5_000);
     await hubs.one.enhance('one');
     await redis.cli('config', 'set', 'min-replicas-to-write', '1');
@@ -94,7 +94,7 @@ describeWithEngine('enhancers that share a Redis', () => {
     assert.deepEqual((await hubs.one.enhancer.forget()).semantic, 0);
   });
 
-  test('improve prompts in time while it says nothing, and when it dies under them', async () => {
+  test('improve prompts in time while Redis hangs, and when it is killed meanwhile', async () => {
     await using hubs = await openTwo(brief);
     await hubs.one.enhance('zero');
     await redis.freeze();
@@ -128,7 +128,7 @@ describeWithEngine('enhancers that share a Redis', () => {
   });
 });
 
-test('an enhancer whose Redis was never there improves prompts in time', async () => {
+test('an enhancer whose Redis never answered improves prompts in time', async () => {
   const createRedisCache = await loadRedisCache();
   const exact = createRedisCache(
     { ...roomy, url: 'redis://127.0.0.1:1', prefix: 'none:' },

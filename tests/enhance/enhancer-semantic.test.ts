@@ -72,8 +72,8 @@ async function keep(scene: NearScene, text: string, client?: string): Promise<vo
   });
 }
 
-describe('a prompt that means the same as an earlier one', () => {
-  test('has its result, with how alike they are and how old it is', async () => {
+describe('a prompt with the same meaning as an earlier one', () => {
+  test('gets its result, with similarity and age', async () => {
     await using scene = await openNear();
     await keep(scene, prompt);
     const done = await scene.enhance(reworded);
@@ -86,7 +86,7 @@ describe('a prompt that means the same as an earlier one', () => {
     assert.equal(scene.asked().length, 1);
   });
 
-  test('has it only where the guards, or a judge, say that it means the same', async () => {
+  test('gets its result only if the guards, or a judge, say that the meaning is the same', async () => {
     await using scene = await openNear();
     await keep(scene, prompt);
     assert.equal((await scene.enhance(otherWay)).source, 'model');
@@ -100,7 +100,7 @@ describe('a prompt that means the same as an earlier one', () => {
     ['mode, off', { rule: { ...near, cacheMode: 'off' } }, 'one'],
     ['mode, shadow', { rule: { ...near, cacheMode: 'shadow' } }, 'one'],
     ['threshold', { rule: { ...near, threshold: 0.999 } }, 'one'],
-  ])('does not have it under another %s', async (_what, changes, client) => {
+  ])('does not get its result under another %s', async (_what, changes, client) => {
     await using scene = await openNear();
     await keep(scene, prompt, 'one');
     assert.equal((await scene.enhance(reworded, { client: 'one' })).source, 'l2');
@@ -109,7 +109,7 @@ describe('a prompt that means the same as an earlier one', () => {
     assert.equal(done.source, 'model');
   });
 
-  test('does not have it where caches are not to be used, for a wish or a secret', async () => {
+  test('does not get its result with a bypass of caches, or if it contains a secret', async () => {
     await using scene = await openNear();
     await keep(scene, prompt);
     const secret = 'explain the file with password=hunter2-correct-horse in it';
@@ -123,7 +123,7 @@ describe('a prompt that means the same as an earlier one', () => {
     );
   });
 
-  test('has the new result once that was asked for without the caches', async () => {
+  test('gets the new result once a request has bypassed the caches', async () => {
     await using scene = await openNear();
     await keep(scene, prompt);
     const anew = 'Explain step by step how the file config.yaml is parsed.';
@@ -137,7 +137,7 @@ describe('a prompt that means the same as an earlier one', () => {
     assert.equal((await scene.vectors.stats()).entries, 1);
   });
 
-  test('never has what a model of the chain made', async () => {
+  test('never gets the result of a fallback model', async () => {
     await using scene = await openNear({ fallbackChain: ['phi3:mini'] });
     await scene.models.list(never);
     scene.ollama.fails('/api/chat', busy, 1);
@@ -145,7 +145,7 @@ describe('a prompt that means the same as an earlier one', () => {
     assert.equal((await scene.enhance(reworded)).source, 'model');
   });
 
-  test('is explained by what lies near, and what the guards say of it', async () => {
+  test('is explained by the nearest entries, and the verdict of the guards', async () => {
     await using scene = await openNear();
     await keep(scene, prompt);
     const stats = await scene.enhancer.stats();
@@ -161,14 +161,14 @@ describe('a prompt that means the same as an earlier one', () => {
     assert.match(entry.why, /“not”/);
   });
 
-  test('has nothing any more once that was forgotten', async () => {
+  test('gets no result once results were forgotten', async () => {
     await using scene = await openNear();
     await keep(scene, prompt, 'one');
     assert.deepEqual(await scene.enhancer.forget('one'), { exact: 1, semantic: 1 });
     assert.equal((await scene.enhance(reworded, { client: 'one' })).source, 'model');
   });
 
-  test('has nothing that was still being made when all was forgotten', async () => {
+  test('gets no result that was being made when all results were forgotten', async () => {
     await using scene = await openNear({ rule: { totalMs: 20_000, loadMs: 10_000 } });
     const held = Promise.withResolvers<void>();
     scene.ollama.fails('/api/chat', { kind: 'slow', until: held.promise }, 1);
@@ -182,7 +182,7 @@ describe('a prompt that means the same as an earlier one', () => {
     assert.equal((await scene.enhance(reworded)).source, 'model');
   });
 
-  test('has nothing that was on its way into the cache when all was forgotten', async () => {
+  test('gets no result that was being stored when all results were forgotten', async () => {
     await using scene = await openNear();
     const held = Promise.withResolvers<void>();
     scene.ollama.fails('/api/embed', { kind: 'slow', until: held.promise });
@@ -195,7 +195,7 @@ describe('a prompt that means the same as an earlier one', () => {
     assert.equal((await scene.vectors.stats()).entries, 1);
   });
 
-  test('is improved by the model where its like cannot be embedded', async () => {
+  test('is improved by the model if it cannot be embedded', async () => {
     await using scene = await openNear();
     scene.ollama.remove('nomic-embed-text');
     assert.equal((await scene.enhance(prompt)).source, 'model');
@@ -214,7 +214,7 @@ describe('with a Qdrant that', () => {
     'is_a_page',
     'is_behind_a_page',
     'is_another_api',
-  ])('%s, prompts are improved in time and found by the same prompt', async fault => {
+  ])('%s, prompts are improved in time and found for the same prompt', async fault => {
     await using qdrant = await startQdrant();
     const vectors = createQdrantVectors({ url: qdrant.url }, { clock: systemClock, log: silent });
     await using scene = await openNear({ vectors, rule: { totalMs: 6_000 } });
@@ -257,7 +257,7 @@ describe('with a Qdrant that', () => {
     assert.match(semantic?.error ?? '', /dim: 2, got 768/);
   });
 
-  test('and with all else down too, the prompt comes back', async () => {
+  test('is down, like Ollama and all else, the prompt is returned unchanged', async () => {
     const qdrant = await startQdrant();
     await qdrant[Symbol.asyncDispose]();
     const vectors = createQdrantVectors({ url: qdrant.url }, { clock: systemClock, log: silent });

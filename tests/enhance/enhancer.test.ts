@@ -26,7 +26,7 @@ function countingCache() {
 }
 
 describe('a prompt', () => {
-  test("goes to the rule's model with the rule's system prompt and options, and comes back better", async () => {
+  test("goes to the rule's model with its system prompt and options, and is returned improved", async () => {
     await using scene = await openScene({
       clients: { editor: { model: 'phi3:mini', systemPrompt: 'Code first.' } },
     });
@@ -53,7 +53,7 @@ describe('a prompt', () => {
     assert.equal(body['think'], false);
   });
 
-  test('with half a character, as clients cut texts, is improved', async () => {
+  test('with half a surrogate pair, as clients cut texts, is improved', async () => {
     await using scene = await openScene();
     // Ollama reads the unpaired surrogate as U+FFFD.
     scene.ollama.says(() => improvedOf('make it good \ufffd'));
@@ -61,7 +61,7 @@ describe('a prompt', () => {
     assert.deepEqual([prompt, reason], [improvedOf('make it good \ufffd'), undefined]);
   });
 
-  test('of an unknown client, or of none, goes by the rule for all', async () => {
+  test('of an unknown client, or of none, uses the default rule', async () => {
     await using scene = await openScene({ clients: { editor: { model: 'phi3:mini' } } });
     const unknown = await scene.enhance('one', { client: 'never-heard-of' });
     assert.deepEqual(
@@ -80,7 +80,7 @@ describe('a prompt', () => {
     assert.equal((await scene.enhance('one')).model, 'deepseek-r1:latest');
   });
 
-  test('of a rule that is switched off comes back as it came, and no model is asked', async () => {
+  test('of a disabled rule is returned unchanged, and no model is asked', async () => {
     await using scene = await openScene({ clients: { off: { enabled: false } } });
     const done = await scene.enhance('as it is\r\n', { client: 'off' });
     assert.equal(done.prompt, 'as it is\r\n');
@@ -89,14 +89,14 @@ describe('a prompt', () => {
     assert.deepEqual(scene.ollama.received(), []);
   });
 
-  test('goes by the rules of the moment', async () => {
+  test('uses the rules as last reloaded', async () => {
     await using scene = await openScene();
     assert.equal((await scene.enhance('one')).model, 'llama3.2:3b');
     scene.follow({ rule: { model: 'phi3:mini' } });
     assert.equal((await scene.enhance('one')).model, 'phi3:mini');
   });
 
-  test('that does not fit into the window is not shown to a model that would see half of it', async () => {
+  test('that exceeds the context size is not sent to a model, which would see half of it', async () => {
     await using scene = await openScene({
       rule: { options: { temperature: 0, num_ctx: 300, num_predict: 100, think: false } },
     });
@@ -108,13 +108,13 @@ describe('a prompt', () => {
     assert.deepEqual(scene.asked(), []);
   });
 
-  test('of nothing but blanks comes back, and no model is asked', async () => {
+  test('of white space is returned, and no model is asked', async () => {
     await using scene = await openScene();
     assert.equal((await scene.enhance(' \n\t')).prompt, ' \n\t');
     assert.deepEqual(scene.asked(), []);
   });
 
-  test('is given up, and its model too, when the caller leaves', async () => {
+  test('is aborted, and its model too, when the caller aborts', async () => {
     await using scene = await openScene({
       rule: { firstTokenMs: 60_000, loadMs: 60_000, totalMs: 60_000 },
     });
@@ -128,7 +128,7 @@ describe('a prompt', () => {
   });
 });
 
-test('a prompt comes back with the reason when the hub stops, and that is no failure for the log', async () => {
+test('a prompt is returned with the reason when the hub stops, without a failure in the log', async () => {
   await using scene = await openScene({
     rule: { firstTokenMs: 60_000, loadMs: 60_000, totalMs: 60_000 },
   });
@@ -162,7 +162,7 @@ describe('the result of a model', () => {
   });
 
   test.each(['Make it good', 'make it  good', ' make it good', 'make it good.'])(
-    'is found for %j, but not in the mode `shadow`',
+    'is found for %j, except in the mode `shadow`',
     async other => {
       for (const [cacheMode, source] of [
         ['guarded', 'l1'],
@@ -187,7 +187,7 @@ describe('the result of a model', () => {
       'one',
       'one',
     ],
-  ])('is not found by another %s', async (_what, before, after, first, second) => {
+  ])('is not found with another %s', async (_what, before, after, first, second) => {
     await using scene = await openScene(before);
     await scene.enhance('make it good', { client: first });
     assert.equal((await scene.enhance('make it good', { client: first })).source, 'l1');
@@ -195,7 +195,7 @@ describe('the result of a model', () => {
     assert.equal((await scene.enhance('make it good', { client: second })).source, 'model');
   });
 
-  test('is not found once another model has its name', async () => {
+  test('is not found once another model has the same name', async () => {
     await using scene = await openScene();
     await scene.enhance('make it good');
     scene.ollama.add(modelNamed('llama3.2:3b', { digest: 'f'.repeat(64) }));
@@ -204,7 +204,7 @@ describe('the result of a model', () => {
     assert.equal((await scene.enhance('make it good')).source, 'model');
   });
 
-  test('is still found while Ollama is away', async () => {
+  test('is found while Ollama is down', async () => {
     await using scene = await openScene();
     await scene.enhance('make it good');
     await scene.ollama.stop();
@@ -233,13 +233,13 @@ describe('the result of a model', () => {
     assert.match(attempt.message, why);
   });
 
-  test('is used without the thoughts before it', async () => {
+  test('is used without the thoughts at its beginning', async () => {
     await using scene = await openScene();
     scene.ollama.says('<think>They want a list.</think>\n\nList the planets.');
     assert.equal((await scene.enhance('planets?')).prompt, 'List the planets.');
   });
 
-  test('may begin as a refusal where the prompt does', async () => {
+  test('may begin like a refusal if the prompt does', async () => {
     await using scene = await openScene();
     const said = 'I cannot help but wonder: why does the build fail?';
     scene.ollama.says(said);
@@ -251,7 +251,7 @@ describe('the result of a model', () => {
 });
 
 describe('the chain', () => {
-  test('passes over a model that Ollama lacks, says how to pull it, and keeps nothing of another', async () => {
+  test("skips a model that Ollama lacks, says how to pull it, and does not cache the fallback's result", async () => {
     await using scene = await openScene({
       rule: { model: 'hf.co/some/model:q4' },
       fallbackChain: ['phi3:mini'],
@@ -268,7 +268,7 @@ describe('the chain', () => {
     assert.deepEqual(scene.asked(), ['phi3:mini', 'phi3:mini']);
   });
 
-  test('keeps nothing of another model, be it the same one by another name', async () => {
+  test('does not cache the result of a fallback, even if it is the same model by another name', async () => {
     await using scene = await openScene({ fallbackChain: ['alias:1'] });
     scene.ollama.add(modelNamed('alias:1', { digest: modelNamed('llama3.2:3b').digest }));
     scene.ollama.fails('/api/chat', busy, 1);
@@ -276,7 +276,7 @@ describe('the chain', () => {
     assert.equal((await scene.enhance('one')).source, 'model');
   });
 
-  test('passes over a model that cannot complete', async () => {
+  test('skips a model that cannot complete', async () => {
     await using scene = await openScene({
       rule: { model: 'nomic-embed-text' },
       fallbackChain: ['phi3:mini'],
@@ -286,7 +286,7 @@ describe('the chain', () => {
     assert.deepEqual(scene.asked(), ['phi3:mini']);
   });
 
-  test('goes on at once from a model that is busy, and asks none twice', async () => {
+  test('continues at once after a busy model, and asks no model twice', async () => {
     await using scene = await openScene({
       fallbackChain: ['llama3.2:3b', 'phi3:mini', 'phi3:mini'],
     });
@@ -303,7 +303,7 @@ describe('the chain', () => {
     assert.ok(done.tookMs < quick.firstTokenMs, `${done.tookMs} ms`);
   });
 
-  test('leaves time to the models behind one that takes too long', async () => {
+  test('leaves time for the models after a slow one', async () => {
     await using scene = await openScene({
       rule: { totalMs: 4_000, firstTokenMs: 60_000, loadMs: 60_000 },
       fallbackChain: ['phi3:mini'],
@@ -313,7 +313,7 @@ describe('the chain', () => {
     assert.deepEqual([done.source, done.attempts[0]?.kind], ['fallback', 'timeout']);
   });
 
-  test('asks nothing of an Ollama that its breaker keeps from it, and says until when', async () => {
+  test('sends nothing to an Ollama with an open breaker, and says until when', async () => {
     await using scene = await openScene({ failureThreshold: 1, fallbackChain: ['phi3:mini'] });
     await scene.models.list(AbortSignal.timeout(5_000));
     scene.ollama.fails('/api/chat', { kind: 'html', status: 200 });
@@ -330,7 +330,7 @@ describe('the chain', () => {
 });
 
 describe('caches are not used', () => {
-  test('for a prompt that holds a secret', async () => {
+  test('for a prompt that contains a secret', async () => {
     await using scene = await openScene();
     const prompt = 'Why does this fail? API_KEY=sk-proj-4f9a8b7c6d5e4f3a2b1c0d9e8f7a6b5c';
     for (const _ of [1, 2]) {
@@ -343,7 +343,7 @@ describe('caches are not used', () => {
   });
 });
 
-describe('prompts at the same time', () => {
+describe('concurrent prompts', () => {
   test('that are equal, 200 of them, cause one call of the model', async () => {
     await using scene = await openScene(patient);
     const held = Promise.withResolvers<void>();
@@ -359,7 +359,7 @@ describe('prompts at the same time', () => {
     assert.deepEqual(scene.asked(), ['llama3.2:3b']);
   });
 
-  test('share what came of it where no model gave anything, and get each its own back', async () => {
+  test('share a failure of all models, and each is returned unchanged', async () => {
     await using scene = await openScene(patient);
     await scene.models.list(AbortSignal.timeout(5_000));
     const held = Promise.withResolvers<void>();
@@ -379,7 +379,7 @@ describe('prompts at the same time', () => {
     assert.equal(scene.asked().length, 2);
   });
 
-  test('go on for those who stay when the first one leaves', async () => {
+  test('continue for the others when the first caller aborts', async () => {
     const { exact, waiting } = countingCache();
     await using scene = await openScene({ ...patient, exact });
     const held = Promise.withResolvers<void>();
@@ -398,7 +398,7 @@ describe('prompts at the same time', () => {
 });
 
 describe('an enhancer', () => {
-  test('tells what it does meanwhile', async () => {
+  test('reports its steps', async () => {
     await using scene = await openScene({
       rule: { model: 'absent:1' },
       fallbackChain: ['phi3:mini'],
@@ -411,7 +411,7 @@ describe('an enhancer', () => {
     assert.equal(told.slice(2).join(''), improvedOf('one'));
   });
 
-  test('has the model for all clients loaded when it starts, with the window of its calls', async () => {
+  test('loads the default model at its start, with the context size of its calls', async () => {
     await using scene = await openScene();
     await scene.enhancer.start(AbortSignal.timeout(5_000));
     await until(() => scene.ollama.isLoaded('llama3.2:3b'));
@@ -419,7 +419,7 @@ describe('an enhancer', () => {
     assert.deepEqual(body['options'], { num_ctx: 8192 });
   });
 
-  test('counts what became of prompts and why models gave nothing', async () => {
+  test('counts the outcomes of prompts and the failures of models', async () => {
     await using scene = await openScene({ clients: { off: { enabled: false } } });
     await scene.enhance('one');
     await scene.enhance('one');
@@ -439,7 +439,7 @@ describe('an enhancer', () => {
     assert.equal(semantic, undefined);
   });
 
-  test('forgets what was made for a client, or all', async () => {
+  test('forgets the results of a client, or all', async () => {
     await using scene = await openScene();
     for (const client of ['one', 'two', 'three']) await scene.enhance('p', { client });
     assert.deepEqual(await scene.enhancer.forget('ONE'), { exact: 1, semantic: 0 });
@@ -449,7 +449,7 @@ describe('an enhancer', () => {
     assert.equal((await scene.enhance('p', { client: 'two' })).source, 'model');
   });
 
-  test('explains what would be found, without asking a model to complete', async () => {
+  test('explains what would be found, without a completion of a model', async () => {
     await using scene = await openScene();
     const before = await scene.enhancer.explain('one', 'editor', AbortSignal.timeout(5_000));
     assert.deepEqual(
@@ -466,7 +466,7 @@ describe('an enhancer', () => {
     assert.equal(scene.asked().length, 1);
   });
 
-  test('logs no prompt and no result above debug', async () => {
+  test('logs no prompt and no result above the level debug', async () => {
     await using scene = await openScene({ fallbackChain: ['phi3:mini'] });
     scene.ollama.says('the-result-of-it');
     await scene.enhance('the-prompt-itself');

@@ -4,7 +4,7 @@ import { compareGuarded } from '../../hub/enhance/guards.ts';
 
 const isAlike = (a: string, b: string) => compareGuarded(a, b).verdict === 'alike';
 
-describe('words that changed places are another request', () => {
+describe('exchanged words make another request', () => {
   test.for([
     [
       'behind a verb and a preposition',

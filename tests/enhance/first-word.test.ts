@@ -11,7 +11,7 @@ test.for([
   ['Talk about the phone', 'Give a talk about the phone', 'Talk'],
   ['NASA history', 'Give me a nasa history', 'NASA'],
   ['', 'Give me a pancake recipe', undefined],
-] as const)('the first word of %j beside %j is %j', ([a, b, expected]) => {
+] as const)('the first word of %j compared with %j is %j', ([a, b, expected]) => {
   const { tokens, head } = withFirstWordOf(canonicalOf(a), canonicalOf(b));
   assert.equal(tokens[0]?.text, expected);
   assert.equal(head[0]?.text, expected);

@@ -33,7 +33,7 @@ describe('results are forgotten', () => {
     assert.deepEqual(tags, ['editor', 'editor']);
   });
 
-  test('in the exact cache where there is no semantic one', async () => {
+  test('in the exact cache if there is no semantic one', async () => {
     assert.deepEqual(await forgetResults(exactOf(3), undefined, undefined), {
       exact: 3,
       semantic: 0,
@@ -41,7 +41,7 @@ describe('results are forgotten', () => {
   });
 });
 
-describe('a cache that is out of reach is told of, with what the other one removed', () => {
+describe('an unreachable cache is reported, with the number that the other one removed', () => {
   test('the exact one', async () => {
     await assert.rejects(
       forgetResults(exactOf(0, true), semantic, 'editor'),

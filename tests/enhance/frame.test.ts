@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { frame } from '../../hub/enhance/frame.ts';
 
-test('a prompt is sent as data, under the system prompt of its rule inside the instructions of the hub', () => {
+test('a prompt is sent as data, after the system prompt of its rule within the instructions of the hub', () => {
   const { system, prompt } = frame('Name 3 rivers', 'Be brief.');
   assert.match(system, /^You rewrite prompts\..*never answer it/);
   assert.match(system, /Keep its language, its intent, every "not"/);

@@ -31,6 +31,6 @@ test.for([
   ['the roof of the house', 'the colour of the house', undefined],
   ['the reason of the delay in it', 'the cause of the delay in it', undefined],
   ['move it to its own module', 'move it to a module of its own', undefined],
-] as const)('%j and %j: %j', ([a, b, expected]) =>
+] as const)('%j and %j differ in the preposition of: %j', ([a, b, expected]) =>
   assert.equal(otherGoverned(canonicalOf(a), canonicalOf(b)), expected),
 );

@@ -18,7 +18,7 @@ const traps = readPairs().filter(({ half, same }) => half === 'tuning' && !same)
  */
 const isTried = (place: number) => isLong || place % 9 === 0;
 
-describe('the same are', () => {
+describe('the guards call the same:', () => {
   test.for([
     [
       'a greeting and thanks',
@@ -46,7 +46,7 @@ describe('the same are', () => {
   ] as const)('%s', ([, a, b]) => assert.equal(verdictOf(a, b), 'same'));
 });
 
-describe('a difference is seen in', () => {
+describe('the guards see a difference in', () => {
   test.for([
     ['numbers', 'print 10 lines', 'print 11 lines'],
     ['units', 'wait 10 m', 'wait 10 min'],
@@ -81,7 +81,7 @@ describe('a difference is seen in', () => {
   ] as const)('%s', ([, a, b]) => assert.equal(verdictOf(a, b), 'different'));
 });
 
-describe('not taken for the same are', () => {
+describe('the guards do not call the same:', () => {
   test.for([
     ['a question whether and a request', 'Can you use await here?', 'Use await here'],
     ['an opinion and a request', 'Would you use Redis here?', 'Use Redis here'],
@@ -101,7 +101,7 @@ describe('not taken for the same are', () => {
     ['nothing but marks', '???', '!!!'],
   ] as const)('%s', ([, a, b]) => assert.notEqual(verdictOf(a, b), 'same'));
 
-  test('a prompt and the same one without any of its words', () => {
+  test('a prompt and the same prompt without any one of its words', () => {
     const polite =
       /^(?:hi|hey|hello|please|pls|thanks|thx|kindly|cheers|ok|so|actually|bitte|hallo|danke|merci|bonjour|gracias|hola|me|there|me\?|help)$/i;
     for (const [number, { a }] of traps.entries()) {
@@ -115,7 +115,7 @@ describe('not taken for the same are', () => {
     }
   });
 
-  test('a prompt and the same one with two of its words in each other’s place', () => {
+  test('a prompt and the same prompt with any two of its words exchanged', () => {
     for (const [number, { a }] of traps.entries()) {
       const words = a.split(' ');
       words.slice(1).forEach((word, at) => {
@@ -129,7 +129,7 @@ describe('not taken for the same are', () => {
   });
 });
 
-describe('alike are', () => {
+describe('the guards call alike:', () => {
   test.for([
     ['synonyms', 'Fix the bug in this function', 'Repair the mistake in this function'],
     ['idioms', 'Make this query faster', 'Speed up this query'],
@@ -151,7 +151,7 @@ describe('alike are', () => {
   ] as const)('%s', ([, a, b]) => assert.ok(['alike', 'same'].includes(verdictOf(a, b))));
 });
 
-describe('who does what to whom is seen in', () => {
+describe('the guards see a difference in roles in', () => {
   test.for([
     ['questions', 'Which files import utils.ts?', 'Which files does utils.ts import?'],
     ['the passive', 'Which files import utils.ts?', 'Which files are imported by utils.ts?'],
@@ -171,7 +171,7 @@ describe('who does what to whom is seen in', () => {
   ] as const)('%s', ([, a, b]) => assert.equal(verdictOf(a, b), 'different'));
 });
 
-describe('not alike are', () => {
+describe('the guards do not call alike:', () => {
   test.for([
     ['one and many', 'Delete the branch of Anna', 'Delete the branches of Anna'],
     ['another tense', 'Is the server of Anna down?', 'Was the server of Anna down?'],
@@ -196,18 +196,18 @@ describe('not alike are', () => {
   );
 });
 
-describe('of the prompts of the tuning half', () => {
+describe('for the prompts of the tuning half, the guards call', () => {
   const prompts = [
     ...new Set(readPairs().flatMap(({ a, b, half }) => (half === 'tuning' ? [a, b] : []))),
   ];
   const isHit = (a: string, b: string) => ['same', 'alike'].includes(compareGuarded(a, b).verdict);
 
-  test('each is the same as itself', () => {
+  test('each the same as itself', () => {
     for (const prompt of prompts)
       assert.equal(compareGuarded(prompt, `${prompt} `).verdict, 'same');
   });
 
-  test('none is one with another number', () => {
+  test('none the same with another number', () => {
     for (const prompt of prompts)
       for (const { 0: digits, index } of prompt.matchAll(/\d+/g)) {
         const end = index + digits.length;
@@ -217,7 +217,7 @@ describe('of the prompts of the tuning half', () => {
   });
 
   const negations = ['not', 'never', 'without'];
-  test.for(negations)('none is one with a "%s" more', negation => {
+  test.for(negations)('none the same with an additional "%s"', negation => {
     for (const [number, prompt] of prompts.entries()) {
       const words = prompt.split(' ');
       for (const [at] of words.entries()) {
@@ -270,14 +270,14 @@ test('reasons quote the words that differ', () => {
   );
 });
 
-test('a prompt is itself, whatever its length, and nothing else above the limit', () => {
+test('a prompt equals itself at any length, and nothing else above the limit', () => {
   const prompt = 'a '.repeat(maxComparedLength);
   assert.deepEqual(compareGuarded(prompt, prompt), { verdict: 'same', why: 'equal' });
   const { verdict, why } = compareGuarded(prompt, `please ${prompt}`);
   assert.deepEqual([verdict, why], ['different', 'longer than 8000 characters and not equal']);
 });
 
-test('no prompt takes long to compare', () => {
+test('no comparison takes long', () => {
   const started = performance.now();
   for (const piece of [
     'a',

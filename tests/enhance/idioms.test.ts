@@ -8,7 +8,7 @@ const isHit = (a: string, b: string) =>
     ['same', 'alike'].includes(verdict),
   );
 
-describe('one request', () => {
+describe('the same request:', () => {
   test.for([
     ['How far is Ghent from Bruges?', 'What is the distance between Ghent and Bruges?'],
     ['How tall is the tower?', "What's the height of the tower?"],
@@ -99,7 +99,7 @@ describe('one request', () => {
   ] as const)('%s / %s', ([a, b]) => assert.ok(isHit(a, b), compareGuarded(a, b).why));
 });
 
-describe('two requests', () => {
+describe('different requests:', () => {
   test.for([
     ['How long is the Nile?', 'How wide is the Nile?'],
     ['Is it safe for cats to eat dog food?', 'Is it safe for dogs to eat cat food?'],
@@ -203,7 +203,7 @@ test.for([
   ['code', 'what does `get x out of y` print?'],
   ['a type', 'List is empty, why does it matter'],
   ['a long text', `how tall is ${'the tower '.repeat(120)}`],
-])('%s stays as it is', ([, text]) => assert.equal(withoutIdioms(text ?? ''), text));
+])('%s is unchanged', ([, text]) => assert.equal(withoutIdioms(text ?? ''), text));
 
 test('no text takes long', () => {
   const parts = [

@@ -29,7 +29,7 @@ test.for([
   ['in Go or C, the list is sorted', 'in Go or C , the list is sorted'],
 ] as const)('%j is read as %j', ([text, expected]) => assert.equal(read(text), expected));
 
-describe('a time before or behind a question', () => {
+describe('a time before or after a question', () => {
   const isHit = (a: string, b: string) => compareGuarded(a, b).verdict === 'alike';
 
   test('is the same request', () => {
@@ -44,5 +44,5 @@ describe('a time before or behind a question', () => {
     ['When the lights are on, why is it hot?', 'Why are the lights on when it is hot?'],
     ['When does the shop open, and what is new?', 'What is new when the shop opens?'],
     ['When he was young, what did she say he ate?', 'What did she say he ate when he was young?'],
-  ] as const)('%s / %s are two', ([a, b]) => assert.ok(!isHit(a, b)));
+  ] as const)('%s / %s are two requests', ([a, b]) => assert.ok(!isHit(a, b)));
 });

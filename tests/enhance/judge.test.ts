@@ -20,7 +20,7 @@ async function openJudge(deadlineMs = 10_000, contextSize?: () => number) {
 }
 
 describe('a judge', () => {
-  test('shows the model both prompts as data, with a schema, and without chance', async () => {
+  test('sends the model both prompts as data, with a schema and temperature 0', async () => {
     await using scene = await openJudge();
     scene.ollama.says('{"same": true}');
     assert.equal(await scene.judge.ask('say "a"', 'say "b"', never), 'same');
@@ -37,7 +37,7 @@ describe('a judge', () => {
     assert.deepEqual(messages.at(-1), { role: 'user', content });
   });
 
-  test('sends the num_ctx of the other calls of its model, so that Ollama keeps it loaded', async () => {
+  test('sends the num_ctx of the other calls of its model, so that Ollama does not reload it', async () => {
     await using scene = await openJudge(10_000, () => 8192);
     await scene.judge.ask('a', 'b', never);
     const { body } = scene.ollama.received('/api/chat').at(-1) ?? assert.fail();
@@ -57,7 +57,7 @@ describe('a judge', () => {
     ['Yes, {"same": true}', 'unknown'],
     ['{"same": tr', 'unknown'],
     ['', 'unknown'],
-  ] as const)('takes %j for %s', async ([said, judgement]) => {
+  ] as const)('reads %j as %s', async ([said, judgement]) => {
     await using scene = await openJudge();
     scene.ollama.says(said);
     assert.equal(await scene.judge.ask('a', 'b', never), judgement);
@@ -69,20 +69,20 @@ describe('a judge', () => {
     { kind: 'reset', afterLines: 0 },
     { kind: 'cut', afterLines: 0 },
     { kind: 'invalid_line', afterLines: 0 },
-  ] as const)('knows nothing after $kind', async fault => {
+  ] as const)('answers unknown after $kind', async fault => {
     await using scene = await openJudge();
     scene.ollama.says('{"same": true}');
     scene.ollama.fails('/api/chat', fault);
     assert.equal(await scene.judge.ask('a', 'b', never), 'unknown');
   });
 
-  test('that hangs is not waited for beyond the deadline', async () => {
+  test('that hangs is abandoned at the deadline', async () => {
     await using scene = await openJudge(30);
     scene.ollama.fails('/api/chat', { kind: 'hang' });
     assert.equal(await scene.judge.ask('a', 'b', never), 'unknown');
   });
 
-  test('has 30 s, also if the model heeds no signal', async () => {
+  test('has 30 s, even if the model ignores its signal', async () => {
     const clock = createManualClock();
     const asked: number[] = [];
     const models = {
@@ -99,7 +99,7 @@ describe('a judge', () => {
     assert.equal(clock.waiting, 0);
   });
 
-  test('whose client goes rejects with the reason', async () => {
+  test('whose caller aborts rejects with the reason', async () => {
     await using scene = await openJudge();
     scene.ollama.fails('/api/chat', { kind: 'hang' });
     const gone = new AbortController();

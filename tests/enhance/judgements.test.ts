@@ -40,20 +40,23 @@ async function judgeNow({ judgements, clock }: Opened, subject: string): Promise
 const labelOf = ({ judgements }: Opened, subject: string) => judgements.labelOf(...pairOf(subject));
 
 describe('an answer of the judge', () => {
-  test.each(['same', 'different'] as const)('%s holds for all pairs of the class', async answer => {
-    const judge = scriptedJudge(answer);
-    const opened = openJudgements(judge);
-    assert.equal(await labelOf(opened, 'Redis'), undefined);
-    await judgeNow(opened, 'Redis');
-    assert.equal(await labelOf(opened, 'Redis'), answer);
-    assert.equal(await labelOf(opened, 'Kafka'), answer);
-    const [a, b] = pairOf('Kafka');
-    assert.equal(await opened.judgements.labelOf(b, a), answer);
-    assert.equal(await opened.judgements.labelOf(a, 'say how Kafka works'), undefined);
-    assert.deepEqual(judge.asked, [pairOf('Redis')]);
-  });
+  test.each(['same', 'different'] as const)(
+    '%s is valid for all pairs of the class',
+    async answer => {
+      const judge = scriptedJudge(answer);
+      const opened = openJudgements(judge);
+      assert.equal(await labelOf(opened, 'Redis'), undefined);
+      await judgeNow(opened, 'Redis');
+      assert.equal(await labelOf(opened, 'Redis'), answer);
+      assert.equal(await labelOf(opened, 'Kafka'), answer);
+      const [a, b] = pairOf('Kafka');
+      assert.equal(await opened.judgements.labelOf(b, a), answer);
+      assert.equal(await opened.judgements.labelOf(a, 'say how Kafka works'), undefined);
+      assert.deepEqual(judge.asked, [pairOf('Redis')]);
+    },
+  );
 
-  test('is confirmed by two other pairs of the class, each asked once', async () => {
+  test('is confirmed by two other pairs of the class, each judged once', async () => {
     const judge = scriptedJudge('same');
     const opened = openJudgements(judge);
     for (const subject of ['a1', 'a1', 'a2', 'a3', 'a4']) await judgeNow(opened, subject);
@@ -63,7 +66,7 @@ describe('an answer of the judge', () => {
     );
   });
 
-  test('that another one contradicts is dropped, and the class is not asked about again', async () => {
+  test('that another pair contradicts is dropped, and the class is not judged again', async () => {
     const judge = scriptedJudge('same');
     const opened = openJudgements(judge);
     await judgeNow(opened, 'Redis');
@@ -77,7 +80,7 @@ describe('an answer of the judge', () => {
     assert.equal(await labelOf(opened, 'Redis'), undefined);
   });
 
-  test('expires after 30 days, and holds for another hub with the same table and judge until then', async () => {
+  test('expires after 30 days, and is valid for another hub with the same table and judge until then', async () => {
     const opened = openJudgements(scriptedJudge('same'));
     await judgeNow(opened, 'Redis');
     const other = openJudgements(scriptedJudge(), { table: opened.table });
@@ -93,7 +96,7 @@ describe('an answer of the judge', () => {
     assert.equal(await labelOf(other, 'Kafka'), undefined);
   });
 
-  test('in another format, or from another program, is none', async () => {
+  test('in another format, or from another program, is ignored', async () => {
     const opened = openJudgements(scriptedJudge('same'));
     await judgeNow(opened, 'Redis');
     const [[key] = ['']] = await opened.table.entries();
@@ -108,7 +111,7 @@ describe('an answer of the judge', () => {
     }
   });
 
-  test('`unknown` is not kept: the pair may wait again', async () => {
+  test('`unknown` is not kept: the pair may be queued again', async () => {
     const judge = scriptedJudge('unknown');
     const opened = openJudgements(judge);
     await judgeNow(opened, 'Redis');
@@ -118,7 +121,7 @@ describe('an answer of the judge', () => {
     assert.equal(opened.judgements.stats.judgements.unknown, 2);
   });
 
-  test('that was asked for before all were forgotten is not kept, and the others are gone', async () => {
+  test('of a request from before a forget of all is not kept, and the others are removed', async () => {
     const answer = Promise.withResolvers<'same'>();
     const judge = scriptedJudge('same');
     const opened = openJudgements(judge);
@@ -132,7 +135,7 @@ describe('an answer of the judge', () => {
   });
 });
 
-test('a pair that waited when all were forgotten is not judged, unless it is asked for again', async () => {
+test('a pair that was queued when all were forgotten is not judged, unless it is queued again', async () => {
   const judge = scriptedJudge('same');
   const opened = openJudgements(judge);
   const { judgements, clock, table } = opened;
@@ -146,7 +149,7 @@ test('a pair that waited when all were forgotten is not judged, unless it is ask
   assert.deepEqual(judge.asked, [pairOf('Kafka')]);
 });
 
-test('a pair whose class is looked up when all are forgotten does not wait', async () => {
+test('a pair whose class is being looked up when all are forgotten is not queued', async () => {
   const { judgements } = openJudgements(scriptedJudge('same'));
   const later = judgements.judgeLater(...pairOf('Redis'));
   await judgements.forget();
@@ -154,7 +157,7 @@ test('a pair whose class is looked up when all are forgotten does not wait', asy
   assert.equal(judgements.stats.waiting, 0);
 });
 
-test('pairs are judged one at a time, five seconds apart, and no more wait than may', async () => {
+test('pairs are judged one at a time, five seconds apart, and the queue is bounded', async () => {
   const judge = scriptedJudge();
   const { judgements, clock } = openJudgements(judge, { maxWaiting: 2 });
   for (const word of ['one', 'two', 'one', 'three']) await judgements.judgeLater('zero', word);
@@ -187,7 +190,7 @@ test('a pair waits while models work on prompts', async () => {
   assert.deepEqual(judge.asked, [['a', 'b']]);
 });
 
-test('without a judge no pair waits', async () => {
+test('without a judge no pair is queued', async () => {
   const { judgements, clock } = openJudgements();
   await judgements.judgeLater('a', 'b');
   assert.deepEqual([judgements.stats.waiting, clock.waiting], [0, 0]);
@@ -206,7 +209,7 @@ test('a judge that throws is logged, and the next pair gets its turn', async () 
   );
 });
 
-test('once stopped, nothing waits, and the judgement that runs is cancelled without a word', async () => {
+test('once stopped, the queue is empty, and the running judgement is cancelled without a log entry', async () => {
   let cancelled = false;
   const { judgements, clock, logged } = openJudgements({
     model: 'slow',

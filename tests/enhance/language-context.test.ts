@@ -15,6 +15,6 @@ test.for([
   ['using only numpy, a python script', ['using only numpy , a script', 'python']],
   ['port a ruby script to python', ['port a ruby script to python']],
   ['compare java, a python dialect', ['compare java , a python dialect']],
-] as const)('in %j the language is apart', ([text, expected]) =>
+] as const)('in %j the language is separated from the request', ([text, expected]) =>
   assert.deepEqual(read(text), expected),
 );

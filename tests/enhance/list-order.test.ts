@@ -8,7 +8,7 @@ const verdictOf = (a: string, b: string) => {
   return verdict;
 };
 
-describe('another order is the same request', () => {
+describe('a list in another order is the same request', () => {
   test.for([
     ['of things to compare', 'Compare Deno and Node', 'Compare Node and Deno'],
     [
@@ -68,7 +68,7 @@ describe('another order is the same request', () => {
   ] as const)('%s', ([, a, b]) => assert.equal(verdictOf(a, b), 'alike'));
 });
 
-describe('another order is another request', () => {
+describe('a list in another order is another request', () => {
   test.for([
     ['of steps', 'Run lint, test and build', 'Run test, lint and build'],
     [

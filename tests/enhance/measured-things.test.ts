@@ -9,7 +9,7 @@ const read = (text: string) =>
     .map(({ text: written }) => written)
     .join(' ');
 
-describe('an amount stands before its thing', () => {
+describe('an amount is moved before its noun', () => {
   test.for([
     ['roast a chicken of 2 kg', 'roast a 2kg chicken'],
     ['how long does a beef joint of 2 kilograms need', 'how long does a 2kg beef joint need'],
@@ -17,7 +17,7 @@ describe('an amount stands before its thing', () => {
   ] as const)('%j is read as %j', ([text, expected]) => assert.equal(read(text), expected));
 });
 
-describe('and stays', () => {
+describe('an amount stays', () => {
   test.for([
     ['behind its value', 'a weight of 2kg'],
     ['behind a share', 'a slice of 2kg'],
@@ -31,7 +31,7 @@ describe('and stays', () => {
 
 const isHit = (a: string, b: string) => ['same', 'alike'].includes(compareGuarded(a, b).verdict);
 
-test('both are one request', () =>
+test('an amount before its noun and one after it are the same request', () =>
   assert.ok(isHit('How do I cook a 2 kg chicken?', 'How do I cook a chicken of 2 kilograms?')));
 
 test.for([
@@ -40,4 +40,4 @@ test.for([
   ['Swap a chicken of 2 kg for a duck of 3 kg', 'Swap a 3 kg chicken for a 2 kg duck'],
   ['Bake a cake for a child of 12 kg', 'Bake a 12 kg cake for a child'],
   ['Put a rope of 10 m in a box of 5 kg', 'Put a 5 kg rope in a 10 m box'],
-] as const)('%s / %s are two', ([a, b]) => assert.ok(!isHit(a, b)));
+] as const)('%s / %s are two requests', ([a, b]) => assert.ok(!isHit(a, b)));

@@ -36,7 +36,7 @@ function scene() {
   };
 }
 
-test('the last digest of a model serves while Ollama does not say, which it is asked again after a while', async () => {
+test('the last digest of a model is used while Ollama fails, and looked up again after a while', async () => {
   const { clock, digests, asked, has, fails } = scene();
   has('one');
   assert.equal(await digests.find('m', 1_000, never), 'one');
@@ -48,7 +48,7 @@ test('the last digest of a model serves while Ollama does not say, which it is a
   assert.equal(await digests.find('m', 1_000, never), 'two');
 });
 
-test('a digest that is known is not waited for as long as one that is not', async () => {
+test('a look-up of a known digest has a shorter limit than that of an unknown one', async () => {
   const { clock, digests, has, hangs } = scene();
   hangs();
   const unknown = digests.find('m', 1_000, never);
@@ -65,7 +65,7 @@ test('a digest that is known is not waited for as long as one that is not', asyn
   assert.equal(await known, 'one');
 });
 
-test('a model that is gone has no digest, and an Ollama that tells none has none', async () => {
+test('a removed model, and an Ollama without digests, give no digest', async () => {
   const { digests, has } = scene();
   has('one');
   await digests.find('m', 1_000, never);
@@ -75,7 +75,7 @@ test('a model that is gone has no digest, and an Ollama that tells none has none
   assert.equal(await digests.find('m', 1_000, never), undefined);
 });
 
-test('who leaves waits no longer', async () => {
+test('a look-up that is aborted rejects at once', async () => {
   const { digests, hangs } = scene();
   hangs();
   const leaving = new AbortController();

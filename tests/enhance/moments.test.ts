@@ -10,7 +10,7 @@ const read = (text: string) => {
   return moment && `${moment.token.text} of ${moment.length}`;
 };
 
-describe('a time of the day and a date have one spelling', () => {
+describe('a time of the day or a date is normalized:', () => {
   test.for([
     ['6 pm', '18:00 of 1'],
     ['12 am', '0:00 of 1'],
@@ -30,7 +30,7 @@ describe('a time of the day and a date have one spelling', () => {
   ] as const)('%s', ([text, moment]) => assert.equal(read(text), moment));
 });
 
-describe('no time and no date is', () => {
+describe('a text is not read as a time or date:', () => {
   test.for([
     '9',
     '45 May',
@@ -43,7 +43,7 @@ describe('no time and no date is', () => {
   ] as const)('%s', text => assert.equal(read(text), undefined));
 });
 
-describe('not the same are', () => {
+describe('times and dates that differ', () => {
   test.for([
     ['Remind me at 5 pm', 'Remind me at 5 am'],
     ['Remind me at noon', 'Remind me at midnight'],
@@ -51,5 +51,5 @@ describe('not the same are', () => {
     ['Set it to a quarter to nine', 'Set it to a quarter past nine'],
     ['Send it on the 1st of May', 'Send it on the 1st of June'],
     ['Plan a call from 9 am to 5 pm', 'Plan a call from 5 am to 9 pm'],
-  ] as const)('%s, %s', ([a, b]) => assert.notEqual(compareGuarded(a, b).verdict, 'alike'));
+  ] as const)('%s / %s', ([a, b]) => assert.notEqual(compareGuarded(a, b).verdict, 'alike'));
 });

@@ -32,12 +32,12 @@ test.for([
   ['Is it in version 3.12 of Python', 'Is it in Python 3.12'],
   ['Convert UTC+03:00', 'Convert UTC+3'],
   ['Is 6\'2" tall', 'Is 6 feet 2 inches tall'],
-] as const)('%s / %s have one notation', ([a, b]) => {
+] as const)('%s / %s are normalized to one notation', ([a, b]) => {
   const [left, right] = [a, b].map(text => withPlainNotations(text).toLowerCase());
   assert.ok(left === right || isHit(a, b), `${left} | ${right}`);
 });
 
-describe('two requests are', () => {
+describe('two requests are different:', () => {
   test.for([
     ['Wait 5 min', 'Wait 5 m'],
     ['What is -7 + 2?', 'What is 7 + 2?'],
@@ -52,7 +52,7 @@ describe('two requests are', () => {
   ] as const)('%s / %s', ([a, b]) => assert.ok(!isHit(a, b)));
 });
 
-test('quotations and long prompts stay as they are', () => {
+test('quotations and long prompts are unchanged', () => {
   const quoted = 'Translate "5 Jan 2026 at 20 °C" to German';
   assert.equal(withPlainNotations(quoted), quoted);
   const long = `Say it in Sept. ${'word '.repeat(300)}`;

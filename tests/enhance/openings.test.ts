@@ -10,7 +10,7 @@ test.for([
   'What I really need is this: ',
   'Just wondering: ',
   'Here is a question for you: ',
-])('%j announces a request', opening =>
+])('%j is an announcement of a request', opening =>
   assert.deepEqual(partsOf(`${opening}sort the list`), { head: 'sort the list', payload: '' }),
 );
 

@@ -18,7 +18,7 @@ import { improvedOf, startOllama } from '../doubles/ollama.ts';
 const improved = improvedOf('make it good');
 const echoFile = join(import.meta.dirname, '../fixtures/servers/echo.mjs');
 
-test('a client of a hub as it is run has its prompts improved, and those in its calls by its rule', async () => {
+test('a client of a running hub gets its prompts improved, and those in its calls by its rule', async () => {
   await using opened = new AsyncDisposableStack();
   const ollama = opened.use(await startOllama());
   const folder = await mkdtemp(join(tmpdir(), 'agenthub-test-'));

@@ -8,7 +8,7 @@ const garbage = [
 ];
 const known = classOf(garbage[0] ?? '', garbage[1] ?? '');
 
-describe('a pair is of the class of another one', () => {
+describe('a pair is in the class of another pair', () => {
   test.for([
     ['explain how promises work', 'describe the way promises work'],
     ['describe the way promises work', 'explain how promises work'],
@@ -16,7 +16,7 @@ describe('a pair is of the class of another one', () => {
       'Please explain how the event loop of Node works',
       'Describe the way the event loop of Node works!',
     ],
-  ] as const)('%j if it differs in the same words', ([a, b]) => {
+  ] as const)('if it differs in the same words: %j', ([a, b]) => {
     assert.equal(classOf(a, b), known);
   });
 
@@ -25,11 +25,11 @@ describe('a pair is of the class of another one', () => {
     ['explain how promises work', 'describe the way promises fail'],
     ['explain promises, how they work', 'describe promises, the way they work'],
     ['explain how it works', 'describe it, the way it works'],
-  ] as const)('%j only then, and at the same places', ([a, b]) => {
+  ] as const)('only if it differs in the same words at the same positions: %j', ([a, b]) => {
     assert.notEqual(classOf(a, b), known);
   });
 
-  test('whatever words they share, but not if their order is another one', () => {
+  test('whatever the shared words are, unless their order differs', () => {
     const called = classOf(
       'explain how the worker calls the server',
       'say how the worker calls the server',
@@ -42,7 +42,7 @@ describe('a pair is of the class of another one', () => {
   });
 });
 
-test('long prompts are a class of their own', () => {
+test('long prompts have classes of their own', () => {
   const [a, b, c] = ['a ', 'b ', 'c '].map(word => word.repeat(1_000));
   assert.notEqual(classOf(`x ${a}`, `y ${a}`), classOf(`x ${b}`, `y ${b}`));
   assert.equal(classOf(`x ${c}`, `y ${c}`), classOf(`y ${c}`, `x ${c}`));

@@ -84,7 +84,7 @@ describe('the pairs', () => {
     );
   });
 
-  test('of traps have no prompt that the guards take for one of another pair', () => {
+  test('that are traps have no prompt that the guards call the same as one of another pair', () => {
     const prompts = readings.flatMap(({ pair, forms: [a, b] }) => [
       { text: pair.a, form: a, pair, same: pair.same },
       { text: pair.b, form: b, pair, same: pair.same },
@@ -101,7 +101,7 @@ describe('the pairs', () => {
     assert.deepEqual(mistaken, sameByChance);
   });
 
-  test('share a canonical key exactly if the guards alone call them the same', () => {
+  test('have the same canonical key exactly if the guards call them the same', () => {
     for (const { pair, isSame, keys } of readings)
       assert.equal(keys[0] === keys[1], isSame, `${pair.a} | ${pair.b}`);
     const { length } = readings.filter(({ isSame }) => isSame);
@@ -109,7 +109,7 @@ describe('the pairs', () => {
   });
 });
 
-describe('of the pairs', () => {
+describe('the guards call alike', () => {
   test.for([
     ['prompt-pairs', 84],
     ['prompt-pairs-develop', 78],
@@ -180,20 +180,24 @@ describe('of the pairs', () => {
     ['prompt-pairs-blind-62', 74],
     ['prompt-pairs-notations', 90],
     ['prompt-pairs-notations-2', 83],
-  ] as const)('in %s no trap is alike, and %d of a hundred others are', ([file, atLeast]) => {
+  ] as const)('in %s no trap, and %d of a hundred others', ([file, atLeast]) => {
     const column = guardsAlone(readPairs([file]));
     assert.equal(totalOf(column, 'traps').hits, 0);
     assert.ok(percentOf(column, 'same meaning') >= atLeast);
   });
 });
 
-test('of all pairs no trap is alike, and 66 of a hundred others are', { timeout: 120_000 }, () => {
-  const column = guardsAlone(pairs);
-  assert.equal(totalOf(column, 'traps').hits, 0);
-  assert.ok(percentOf(column, 'same meaning') >= 66);
-});
+test(
+  'the guards call alike no trap of all pairs, and 66 of a hundred others',
+  { timeout: 120_000 },
+  () => {
+    const column = guardsAlone(pairs);
+    assert.equal(totalOf(column, 'traps').hits, 0);
+    assert.ok(percentOf(column, 'same meaning') >= 66);
+  },
+);
 
-test('of the traps for single rules none is alike', () => {
+test('the guards call alike no trap for a single rule', () => {
   const file = new URL('../data/prompt-traps.json', import.meta.url);
   const rows: unknown = JSON.parse(readFileSync(file, 'utf8'));
   assert.ok(Array.isArray(rows));
@@ -205,8 +209,10 @@ test('of the traps for single rules none is alike', () => {
   assert.deepEqual(alike, []);
 });
 
-describe('of the frozen half', { timeout: 120_000 }, () => {
-  test('guards alone let no trap through, and hit 81 of a hundred', async ({ annotate }) => {
+describe('the frozen half', { timeout: 120_000 }, () => {
+  test('has no trap that the guards admit, and a hit rate of 81 in a hundred', async ({
+    annotate,
+  }) => {
     const column = guardsAlone(frozen);
     await annotate(tableOf([column]));
     assert.equal(percentOf(column, 'traps'), 0);

@@ -6,7 +6,7 @@ import { otherPerson } from '../../hub/enhance/persons.ts';
 
 const otherIn = (a: string, b: string) => otherPerson(canonicalOf(a), canonicalOf(b));
 
-describe('not alike are prompts with other persons', () => {
+describe('prompts with other persons are not alike', () => {
   test.for([
     ['decide', 'Be a guide. I decide where to go', 'Be a guide. You decide where to go'],
     ['note', 'Summarize my notes', 'Summarize their notes'],
@@ -22,7 +22,7 @@ describe('not alike are prompts with other persons', () => {
   });
 });
 
-test('anybody is meant in questions how to do something, and "we" is "I"', () => {
+test('"you" in how-to questions means "I", and so does "we"', () => {
   assert.equal(otherIn('How do I sort a list?', 'How do you sort a list?'), undefined);
   assert.equal(otherIn('I need a logo', 'We need a logo'), undefined);
 });

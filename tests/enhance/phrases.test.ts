@@ -15,7 +15,7 @@ test('no phrase is in two groups', () => {
   }
 });
 
-test('no name of a group is a word that has a function of its own', () => {
+test('no name of a group is a word with a function of its own', () => {
   const used = new Set(['all', 'can', 'must', 'etc']);
   for (const { name } of [...groups.values()].flat())
     assert.ok(used.has(name) || (!dropped.has(name) && !closed.has(name)), name);
@@ -33,7 +33,7 @@ test('no two words of a group contrast', () => {
   }
 });
 
-test('the sections of the file are all read', () => {
+test('all sections of the file are read', () => {
   const names = readFileSync(shippedUrl, 'utf8').matchAll(/^\[(\w+)\]$/gm);
   const sections = [...names].map(([, name]) => name);
   const known =
@@ -41,7 +41,7 @@ test('the sections of the file are all read', () => {
   assert.deepEqual(sections, known.split(' '));
 });
 
-test('alternatives, slots and irregular forms are read', () => {
+test('alternatives, slots and irregular forms are parsed', () => {
   const parsed = parseVocabulary(`# a comment
 [leads]
 tell (me/us)

@@ -36,7 +36,7 @@ test.for([
   ['äöü', '', 2, undefined],
   ['äöüä', '', 2, 3],
 ] as const)(
-  '%j after %j in a window of %i and the frame has %j tokens',
+  '%j with the system prompt %j in a context of %i tokens besides the frame exceeds it with %j tokens',
   ([prompt, system, window, tokens]) => {
     const padded = system + ' '.repeat(padding);
     const reason = whyTooLong(prompt, ruleOf(padded, framed + window));

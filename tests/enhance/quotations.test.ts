@@ -10,7 +10,7 @@ test.for([
   ['Rename report.txt to final.txt', 'Rename "report.txt" to "final.txt"'],
   ['Drop the `users` table', 'Drop the users table'],
   ['Match dates like `2021-07-15`', 'Match dates like 2021-07-15'],
-])('%s / %s is one request', ([a = '', b = '']) => assert.ok(isHit(a, b) && isHit(b, a)));
+])('%s / %s are the same request', ([a = '', b = '']) => assert.ok(isHit(a, b) && isHit(b, a)));
 
 test.for([
   ['Drop the `users` table', 'Drop the user table'],
@@ -24,7 +24,7 @@ test.for([
   ['Format: x = "ab"', 'Format: x = ab'],
 ])('%s / %s are two requests', ([a = '', b = '']) => assert.ok(!isHit(a, b) && !isHit(b, a)));
 
-test('prompts without quotes stay as they are', () => {
+test('prompts without quotes are unchanged', () => {
   const [a, b] = ["don't print it", "it's the users' table"];
   assert.deepEqual(withQuotesAlike(a, b), [a, b]);
 });

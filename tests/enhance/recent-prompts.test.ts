@@ -4,8 +4,8 @@ import { openScene } from './enhancer-scene.ts';
 
 const prompt = 'make it good';
 
-describe('a prompt that came lately', () => {
-  test('has its result at hand, and is counted as any other hit', async () => {
+describe('a recent prompt', () => {
+  test('has its result without a promise, and counts as any other hit', async () => {
     await using scene = await openScene();
     assert.equal(scene.enhancer.atHand({ prompt }), undefined);
     const first = await scene.enhance(prompt);
@@ -29,7 +29,7 @@ describe('a prompt that came lately', () => {
     assert.equal(exact.hits, 1);
   });
 
-  test('has none at hand for another client, by a wish, or by rules that were read again', async () => {
+  test('has no such result for another client, with a bypass, or after the rules changed', async () => {
     await using scene = await openScene();
     await scene.enhance(prompt);
     assert.equal(scene.enhancer.atHand({ prompt, client: 'other' }), undefined);
@@ -40,7 +40,7 @@ describe('a prompt that came lately', () => {
     assert.equal((await scene.enhance(prompt)).source, 'disabled');
   });
 
-  test('has none at hand once it is forgotten, or its model is another one', async () => {
+  test('has no such result once it is forgotten, or its model has changed', async () => {
     await using scene = await openScene({ ollama: { pullable: ['llama3.2:3b'] } });
     await scene.enhance(prompt);
     await scene.enhancer.forget('default');
@@ -53,14 +53,14 @@ describe('a prompt that came lately', () => {
     assert.equal(scene.enhancer.atHand({ prompt }), undefined);
   });
 
-  test('that holds a secret never has one', async () => {
+  test('that contains a secret never has such a result', async () => {
     await using scene = await openScene();
     const secret = 'rename the file with password=hunter2-correct-horse in it';
     for (const _ of [1, 2]) assert.equal((await scene.enhance(secret)).cache, 'bypass');
     assert.equal(scene.enhancer.atHand({ prompt: secret }), undefined);
   });
 
-  test('is one of so many: of more, all are looked at again, and found', async () => {
+  test('is one of 500: a prompt beyond them is looked up in the cache again', async () => {
     await using scene = await openScene();
     for (let index = 0; index <= 500; index++) await scene.enhance(`${prompt} ${index}`);
     assert.equal(scene.enhancer.atHand({ prompt: `${prompt} 0` }), undefined);

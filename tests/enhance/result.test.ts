@@ -22,7 +22,7 @@ const none = { kind: 'none', reason: 'm: late', attempts: [attempt] } as const;
 const results: readonly CachedResult[] = [made, near, none];
 
 describe('a stored result', () => {
-  test.each(results)('of kind $kind is read as it was written', result => {
+  test.each(results)('of kind $kind is read back unchanged', result => {
     assert.deepEqual(parseResult(JSON.stringify(result)), result);
   });
 
@@ -73,14 +73,14 @@ test.each([
     none,
     { enhanced: false, prompt: 'given', source: 'unchanged', cache: 'miss', reason: 'm: late' },
   ],
-])('the outcome of %o is %o', (result, expected) => {
+])('the outcome of the result %o is %o', (result, expected) => {
   const { attempts, model, ...outcome } = outcomeOf(result, { prompt: 'given' });
   assert.deepEqual(outcome, expected);
   assert.equal(model, result.kind === 'none' ? undefined : 'm');
   assert.deepEqual(attempts, result.kind === 'near' ? [] : [attempt]);
 });
 
-test('only the result of a model is a hit of the exact cache, without the attempts of then', () => {
+test('only the result of a model is a hit of the exact cache, without its earlier attempts', () => {
   const found = { value: '', from: 'hit', ageMs: 2.6 } as const;
   assert.deepEqual(hitOf(found, made), {
     prompt: 'better',
@@ -98,6 +98,6 @@ test.each([
   ['llama3.2:3b', 'it refused, or spoke of itself', 'llama3.2:3b: it refused, or spoke of itself'],
   ['llama3.2:3b', 'llama3.2:3b was silent for 10 s', 'llama3.2:3b was silent for 10 s'],
   ['qwen3', 'qwen3:latest gave an empty answer', 'qwen3:latest gave an empty answer'],
-])('the failure of %s with "%s" is named once: "%s"', (model, message, expected) => {
+])('the failure of %s with "%s" names the model once: "%s"', (model, message, expected) => {
   assert.equal(inWords({ model, message, kind: 'timeout', tookMs: 1 }), expected);
 });

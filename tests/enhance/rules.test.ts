@@ -39,7 +39,7 @@ describe('the canonical key', () => {
     }
   });
 
-  test('is that of the prompt as written, if it is too long or has no canonical form', () => {
+  test('is that of the prompt as written if it is too long or has no canonical form', () => {
     for (const [a, b] of [
       ['x '.repeat(5_000), 'x  '.repeat(5_000)],
       ['...', '…'],
@@ -60,7 +60,7 @@ describe('without embeddings, a prompt', () => {
     assert.equal(scene.asked().length, 2);
   });
 
-  test('has one entry for all its forms, which statistics, explanations and forget count once', async () => {
+  test('has one entry for all its forms, which statistics, explanations and forget count as one', async () => {
     await using scene = await openScene(off);
     for (const text of [prompt, polite, `${polite}!`]) await scene.enhance(text);
     const { exact, prompts } = await scene.enhancer.stats();
@@ -71,7 +71,7 @@ describe('without embeddings, a prompt', () => {
     assert.equal((await scene.enhance(polite)).source, 'model');
   });
 
-  test('finds what it was given while its rule had another mode', async () => {
+  test("finds its result from before a change of the rule's mode", async () => {
     await using scene = await openScene();
     await scene.enhance(prompt);
     scene.follow(off);
@@ -79,7 +79,7 @@ describe('without embeddings, a prompt', () => {
   });
 });
 
-test('results from before the frame and its checks are not found in either cache', async () => {
+test('results from before the introduction of the frame and its checks are not found in either cache', async () => {
   const { model, systemPrompt } = quick;
   const options = Object.entries(rulesOf().default.options).toSorted(([a], [b]) =>
     a < b ? -1 : 1,

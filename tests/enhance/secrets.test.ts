@@ -6,7 +6,7 @@ import { holdsSecret } from '../../hub/enhance/secrets.ts';
 const made = (...parts: readonly string[]) => parts.join('');
 const long = 'Zk39dLq0Xv7TbN2mRw8YcPf5';
 
-describe('a secret is seen in', () => {
+describe('a secret is detected in', () => {
   test.for([
     [
       'a private key',
@@ -71,7 +71,7 @@ describe('a secret is seen in', () => {
   });
 });
 
-describe('no secret is seen in', () => {
+describe('no secret is detected in', () => {
   test.for([
     'How should I store passwords?',
     'What is a refresh token, and why is the token expired?',
@@ -98,7 +98,7 @@ describe('no secret is seen in', () => {
     'author: Jane Doe, keyboard: qwerty',
   ])('%s', text => assert.equal(holdsSecret(text), false));
 
-  test('any prompt of the pairs', async () => {
+  test('any prompt of the test sets', async () => {
     const { readPairs } = await import('../bench/pairs-table.ts');
     const seen = readPairs().filter(({ a, b }) => holdsSecret(a) || holdsSecret(b));
     assert.deepEqual(seen, []);

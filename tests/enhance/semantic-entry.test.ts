@@ -27,12 +27,12 @@ const nearOf = (changes: Readonly<Record<string, string | number | undefined>> =
 };
 
 describe('an entry', () => {
-  test('is read as it was stored', () => {
+  test('is read back unchanged', () => {
     assert.deepEqual(entryOf({ ...pointOf(entry, embedded), score: 1 }), entry);
   });
 
   test.each(['prompt', 'value', 'tag', 'created_at', 'expires_at'])(
-    'without %s, or with another type of it, is of another program',
+    'without %s, or with a wrong type of it, is ignored',
     name => {
       const wrong = name.endsWith('_at') ? '1' : 1;
       for (const value of [undefined, wrong])
@@ -49,7 +49,7 @@ describe('the id of a point', () => {
     assert.match(idOf(), /^[\da-f]{8}-[\da-f]{4}-8[\da-f]{3}-8[\da-f]{3}-[\da-f]{12}$/);
   });
 
-  test('is the same for another result of the prompt, and for nothing else', () => {
+  test('is the same for another result of the prompt, and different for anything else', () => {
     assert.equal(idOf({ value: 'w', tag: 'u', createdAt: 3, expiresAt: 4 }), idOf());
     assert.equal(new Set([idOf(), idOf({ prompt: 'q' }), idOf({}, 'other')]).size, 3);
   });
@@ -76,7 +76,7 @@ describe('a prompt', () => {
     ['nomic-embed-text:latest', 'clustering: one'],
     ['hf.co/x/Nomic-Embed:q4', 'clustering: one'],
     ['mxbai-embed-large', 'one'],
-  ] as const)('is given to %s as %j', async ([model, expected]) => {
+  ] as const)('is sent to %s as %j', async ([model, expected]) => {
     const { embed, texts } = openEmbedder(model);
     await embed('one', 'scope', never);
     assert.deepEqual(texts, [expected]);
@@ -117,7 +117,7 @@ describe('a prompt', () => {
     assert.equal(texts.length, 66);
   });
 
-  test('has another collection and scope once another model has the name', async () => {
+  test('has another collection and scope once another model has the same name', async () => {
     const { embed, become } = openEmbedder();
     const before = await embed('one', 'a', never);
     assert.match(before.collection, /^prompts-v2-[\da-f]{16}-2$/);
@@ -127,7 +127,7 @@ describe('a prompt', () => {
     assert.notEqual(after.scope, before.scope);
   });
 
-  test('that the model could not embed is tried again', async () => {
+  test('that the model could not embed is retried', async () => {
     let fails = true;
     const embed = createPromptEmbedder('plain', {
       clock: createManualClock(),

@@ -12,7 +12,7 @@ const [kept, likeIt] = [
 ];
 
 describe('a judge', () => {
-  test('never delays a prompt: its yes makes the next look-up a hit, and is asked for once', async () => {
+  test('never delays a prompt: its yes makes the next look-up a hit, and is requested once', async () => {
     const answer = Promise.withResolvers<'same'>();
     const judge = scriptedJudge(answer.promise);
     await using scene = await openSemantic(judge);
@@ -29,7 +29,7 @@ describe('a judge', () => {
     assert.deepEqual(judge.asked, [[first, reworded]]);
   });
 
-  test('that said yes is believed about other pairs that differ in the same words', async () => {
+  test('that answered yes decides about other pairs that differ in the same words', async () => {
     await using scene = await openSemantic(scriptedJudge('same'));
     await scene.store(first);
     await scene.store(kept);
@@ -40,7 +40,7 @@ describe('a judge', () => {
     assert.equal(found.prompt, kept);
   });
 
-  test('that said yes is believed after a restart', async () => {
+  test('that answered yes decides after a restart', async () => {
     const judge = scriptedJudge('same');
     await using scene = await openSemantic(judge);
     await scene.store(first);
@@ -50,7 +50,7 @@ describe('a judge', () => {
     assert.equal(found.kind, 'hit');
   });
 
-  test('that said no makes a miss in all modes, and is not asked about the two again', async () => {
+  test('that answered no makes a miss in all modes, and is not asked again about the pair', async () => {
     const judge = scriptedJudge('different');
     await using scene = await openSemantic(judge);
     await scene.store(first);
@@ -64,7 +64,7 @@ describe('a judge', () => {
     assert.equal(judge.asked.length, 1);
   });
 
-  test('cannot bring back what was forgotten while it thought', async () => {
+  test('does not restore an entry that was forgotten while it ran', async () => {
     const answer = Promise.withResolvers<'same'>();
     const judge = scriptedJudge(answer.promise);
     await using scene = await openSemantic(judge);

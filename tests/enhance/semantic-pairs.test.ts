@@ -67,8 +67,8 @@ const truly = (same: boolean) => JSON.stringify({ same });
 /** With this threshold, all pairs reach the guards and the judge, whatever the embedding model finds. */
 const anything = { mode: 'verified', threshold: -1 } as const;
 
-describe('of the frozen half', { timeout: 120_000 }, () => {
-  test('`verified` serves no more traps than its judge gets wrong', async ({ annotate }) => {
+describe('for the frozen half, the mode', { timeout: 120_000 }, () => {
+  test('`verified` returns no more traps than its judge gets wrong', async ({ annotate }) => {
     const alone = guardsAlone(lookedUp, ['same']);
     const without = await run(anything, 'verified, no judge');
     answering(truly);
@@ -89,7 +89,7 @@ describe('of the frozen half', { timeout: 120_000 }, () => {
     assert.ok(percentOf(wrong, 'traps') <= 10);
   });
 
-  test('a judge that is slow, or not there, makes a miss', async ({ annotate }) => {
+  test('`verified` with a slow or missing judge makes a miss', async ({ annotate }) => {
     const { promise: hurry, resolve: release } = Promise.withResolvers<void>();
     answering(truly);
     ollama.fails('/api/chat', { kind: 'slow', until: hurry });
@@ -104,7 +104,7 @@ describe('of the frozen half', { timeout: 120_000 }, () => {
     assert.deepEqual(missing.cells, guardsAlone(lookedUp, ['same']).cells);
   });
 
-  test('`threshold` serves what no guard objects to', async ({ annotate }) => {
+  test('`threshold` returns every pair that no guard rejects', async ({ annotate }) => {
     const columns: Column[] = [];
     for (const threshold of [0.85, 0.9, 0.95, -1])
       columns.push(await run({ mode: 'threshold', threshold }, `threshold ${threshold}`));

@@ -57,7 +57,7 @@ function openSource(first: EnhancementRules) {
 }
 
 describe('the semantic cache', () => {
-  test('is not loaded for rules without embeddings, until entries are to be removed', async () => {
+  test('is not loaded for rules without embeddings, until entries must be removed', async () => {
     const { source, loaded } = openSource(rulesOf({ rule: { cacheMode: 'off' } }));
     await source.load();
     assert.equal(await source.stats(), undefined);
@@ -80,7 +80,7 @@ describe('the semantic cache', () => {
     assert.equal(disabled.loaded.length, 0);
   });
 
-  test('is loaded once, and anew for another model', async () => {
+  test('is loaded once, and again for another model', async () => {
     const rules = rulesOf({ clients: { strict: { threshold: 0.9 } } });
     const { source, loaded, found, stopped, follow } = openSource(rules);
     const find = async (client?: string) => {

@@ -28,7 +28,7 @@ const reworded = 'Is there a good way to step back from my last git commit?';
 const other = 'How do I undo my last git push?';
 
 describe('a prompt', () => {
-  test('that has the same words finds what was kept, with similarity, age and reason', async () => {
+  test('with the same words finds the entry, with similarity, age and reason', async () => {
     await using scene = await openSemantic();
     await scene.store(first);
     scene.clock.advance(5_000);
@@ -41,7 +41,7 @@ describe('a prompt', () => {
     assert.ok(found.similarity > 0.5 && found.similarity <= 1);
   });
 
-  test('is a miss where the guards see a difference, whatever the judge would say', async () => {
+  test('is a miss if the guards see a difference, whatever the judge would say', async () => {
     const judge = scriptedJudge('same');
     await using scene = await openSemantic(judge);
     await scene.store(first);
@@ -51,7 +51,7 @@ describe('a prompt', () => {
     assert.deepEqual(judge.asked, []);
   });
 
-  test('that is not alike enough is a miss', async () => {
+  test('below the threshold is a miss', async () => {
     await using scene = await openSemantic();
     await scene.store(first);
     const found = await scene.find(reworded, {
@@ -60,7 +60,7 @@ describe('a prompt', () => {
     assert.deepEqual(found, { kind: 'miss', why: 'no cached prompt is similar enough' });
   });
 
-  test('that is found and kept is embedded once, with the task of the model and uncut', async () => {
+  test('that is both searched and stored is embedded once, with the task prefix of the model, uncut', async () => {
     await using scene = await openSemantic();
     await scene.find(first);
     await scene.store(first);
@@ -71,7 +71,7 @@ describe('a prompt', () => {
     );
   });
 
-  test('is not found once its time is over', async () => {
+  test('is not found once its TTL is over', async () => {
     await using scene = await openSemantic();
     await scene.store(first, 'better', { ttlMs: 60_000 });
     scene.clock.advance(59_999);
@@ -80,7 +80,7 @@ describe('a prompt', () => {
     assert.equal((await scene.find(first)).kind, 'miss');
   });
 
-  test('with a secret is neither kept nor looked for, nor shown to a model; nor is such a result', async () => {
+  test('with a secret is neither stored, searched nor sent to a model; nor is a result with a secret', async () => {
     await using scene = await openSemantic();
     const secret = 'Why does password=hunter2-and-more not work?';
     assert.equal(await scene.store(secret), 'the prompt seems to hold a secret');
@@ -93,7 +93,7 @@ describe('a prompt', () => {
     assert.equal((await scene.find(first)).kind, 'miss');
   });
 
-  test('that is blank or too long has no part in it, nor has a blank result', async () => {
+  test('that is blank or too long is not cached, nor is a blank result', async () => {
     await using scene = await openSemantic(undefined, { maxPromptLength: 100 });
     assert.equal(await scene.store(' \n'), 'the prompt is blank');
     assert.equal(await scene.store('a '.repeat(51)), 'the prompt is longer than 100 characters');
@@ -101,7 +101,7 @@ describe('a prompt', () => {
     assert.equal((await scene.cache.stats()).vectors.entries, 0);
   });
 
-  test('is found by no other client, rule, model, system prompt or embedding model', async () => {
+  test('is not found for another client, rule, model, system prompt or embedding model', async () => {
     await using scene = await openSemantic(scriptedJudge('same'));
     const scopeOf = (client: string, rules: RulesChanges = {}, digest = 'd1') =>
       keysOf(createRuleBook(() => rulesOf(rules), 'm:1').choose(client), digest, '').scope ??
@@ -216,7 +216,7 @@ describe('the mode `guarded`', () => {
     assert.ok((await untilCalibrated({ clock, cache })) > threshold + 0.05);
   });
 
-  test('needs no calibration where a threshold is set', async () => {
+  test('needs no calibration if a threshold is set', async () => {
     await using scene = await openSemantic(undefined, { compare: lenient });
     await scene.store(first);
     const found = await scene.find(reworded, { mode: 'guarded' });
@@ -224,7 +224,7 @@ describe('the mode `guarded`', () => {
     assert.deepEqual((await scene.cache.stats()).calibration, { compared: 0, of: 0 });
   });
 
-  test('returns nothing of which the guards are unsure, but has it judged', async () => {
+  test('makes a miss if the guards are unsure, but has the pair judged', async () => {
     const judge = scriptedJudge('same');
     await using scene = await openSemantic(judge);
     await scene.store(first);
@@ -239,7 +239,7 @@ const unit = (vector: Float32Array) => {
   return vector.map(value => value / length);
 };
 
-test('prompts that an earlier version embedded as written are not compared', async () => {
+test('prompts that an earlier version embedded unnormalized are not compared', async () => {
   await using scene = await openSemantic();
   const folder = await mkdtemp(join(tmpdir(), 'agenthub-semantic-'));
   const file = join(folder, 'semantic.sqlite');
@@ -266,7 +266,7 @@ test('prompts that an earlier version embedded as written are not compared', asy
 });
 
 describe('the mode', () => {
-  test('`off` asks nothing of anybody', async () => {
+  test('`off` sends no request', async () => {
     await using scene = await openSemantic();
     await scene.store(first);
     const asked = scene.ollama.received().length;
@@ -277,7 +277,7 @@ describe('the mode', () => {
     assert.equal(scene.ollama.received().length, asked);
   });
 
-  test('`shadow` gives nothing, counts, and has the judge asked', async () => {
+  test('`shadow` returns misses, counts hits, and has pairs judged', async () => {
     const judge = scriptedJudge('same');
     await using scene = await openSemantic(judge);
     await scene.store(first);
@@ -292,7 +292,7 @@ describe('the mode', () => {
     assert.deepEqual([hits, misses, shadowHits], [0, 1, 1]);
   });
 
-  test('`threshold` gives what is alike enough unless a guard objects', async () => {
+  test('`threshold` returns an entry above the threshold unless a guard rejects it', async () => {
     await using scene = await openSemantic();
     await scene.store(first);
     const found = await scene.find(reworded, { mode: 'threshold' });
@@ -300,7 +300,7 @@ describe('the mode', () => {
     assert.equal((await scene.find(other, { mode: 'threshold' })).kind, 'miss');
   });
 
-  test('`verified` without a judge gives only what the guards are sure of', async () => {
+  test('`verified` without a judge returns only what the guards are sure of', async () => {
     await using scene = await openSemantic();
     await scene.store(first);
     const found = await scene.find(reworded);
@@ -309,8 +309,8 @@ describe('the mode', () => {
   });
 });
 
-describe('what fails', () => {
-  test('is a miss with its reason: Ollama', async () => {
+describe('a failure', () => {
+  test('of Ollama is a miss with its reason', async () => {
     await using scene = await openSemantic();
     await scene.store(first);
     await scene.ollama.stop();
@@ -321,7 +321,7 @@ describe('what fails', () => {
     assert.equal((await scene.cache.stats()).errors, 2);
   });
 
-  test('is a miss with its reason: the index', async () => {
+  test('of the index is a miss with its reason', async () => {
     await using scene = await openSemantic();
     const { models, vectors, clock } = scene;
     const fail = async () => {
@@ -349,7 +349,7 @@ describe('what fails', () => {
     );
   });
 
-  test('but an abort rejects with its reason', async () => {
+  test('by an abort rejects with its reason', async () => {
     await using scene = await openSemantic();
     scene.ollama.fails('/api/embed', { kind: 'hang' });
     const gone = new AbortController();
@@ -359,7 +359,7 @@ describe('what fails', () => {
   });
 });
 
-test('the results of a tag are forgotten without those of others', async () => {
+test('the results of a tag are forgotten without those of other tags', async () => {
   await using scene = await openSemantic();
   await scene.store(first, 'better', { tag: 'editor' });
   await scene.store('Explain monads', 'better', { tag: 'terminal' });
@@ -368,7 +368,7 @@ test('the results of a tag are forgotten without those of others', async () => {
   assert.equal((await scene.find('Explain monads')).kind, 'hit');
 });
 
-test('an explanation shows the nearest entries, what the guards say, and what was judged', async () => {
+test('an explanation has the nearest entries, the verdict of the guards, and the judgement', async () => {
   await using scene = await openSemantic(scriptedJudge('different'));
   await scene.store(first);
   await scene.store(other);

@@ -15,7 +15,7 @@ test.for([
     'How fast is the function sorted() in Python?',
   ],
   ['Explain the sorted function.', 'Explain sorted()', 'Explain the sorted() function.'],
-] as const)('%s beside %s', ([text, other, written]) =>
+] as const)('the spelling of %s follows that of %s', ([text, other, written]) =>
   assert.equal(withSpellingOf(text, other), written),
 );
 
@@ -25,11 +25,11 @@ test.for([
   ['Kill `ps aux`', 'Kill ps aux'],
   ['Pass the function save to onClick', 'Pass save() to onClick'],
   ['Set target to worker', 'Set target to worker()'],
-] as const)('%s stays beside %s', ([text, other]) =>
+] as const)('the spelling of %s does not follow that of %s', ([text, other]) =>
   assert.equal(withSpellingOf(text, other), text),
 );
 
-test('a word is bare with blanks or punctuation around it', () => {
+test('a word without quotes has white space or punctuation around it', () => {
   assert.ok(isBareIn('open a.txt, please', 'a.txt'));
   assert.ok(!isBareIn('open "a.txt"', 'a.txt'));
   assert.ok(!isBareIn('open it', 'a.txt'));

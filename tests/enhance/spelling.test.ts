@@ -15,11 +15,11 @@ test.for([
   ['How do you spell accommodate?', 'How do I spell accommodate?'],
   ['Visit Monday', 'Visit monday'],
   ['How many minutes are 2 hours?', 'How many minutes are in 2 hours?'],
-] as const)('%s and %s are spelled alike, or need not be', ([a, b]) =>
+] as const)('%s and %s do not differ in spelling', ([a, b]) =>
   assert.equal(otherSpelling(a, b), undefined),
 );
 
-test('a prompt about notations or characters is only the same as an equal one', () => {
+test('a prompt about notations or characters is the same only as an equal one', () => {
   const asks = (text: string) => isAsWritten(text, text);
   assert.ok(asks('Write 90 minutes as 1.5 hours'));
   assert.ok(asks('Type the character –'));

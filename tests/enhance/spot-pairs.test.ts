@@ -13,7 +13,7 @@ function paired(a: string, b: string) {
   return [...pairsOf(spots, others)].map(([one, other]) => [mine?.[one], theirs?.[other], other]);
 }
 
-test('a word is paired with the equal one among equal neighbours', () => {
+test('among equal neighbours, a word is paired with the equal word', () => {
   const found = paired(
     'copy the old file, delete the new file',
     'delete the new file, copy the old file',

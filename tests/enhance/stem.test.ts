@@ -33,11 +33,11 @@ test.for([
 );
 
 test.for(['invaded', 'assumed', 'acquired', 'captured', 'managed', 'revoked'])(
-  '%s is of a verb with an "e", which nobody needs to know',
+  '%s has the same stem with and without the final "e" of its verb',
   word => assert.equal(stemOf(word).stem, stemOf(word.slice(0, -1)).stem),
 );
 
 test.for(['loaded', 'avoided', 'streamed', 'repaired', 'formed', 'hugged'])(
-  '%s is of a verb without one',
+  '%s has the stem of a verb without a final "e"',
   word => assert.notEqual(stemOf(word).stem, stemOf(word.slice(0, -1)).stem),
 );

@@ -8,7 +8,7 @@ const verdictOf = (a: string, b: string) => {
   return verdict;
 };
 
-test('two synonyms in one prompt are two things', () => {
+test('two synonyms in one prompt are two different things', () => {
   assert.notEqual(
     verdictOf('Subtract the cost from the price', 'Subtract the price from the cost'),
     'alike',
@@ -19,11 +19,11 @@ test('two synonyms in one prompt are two things', () => {
   );
 });
 
-test('one of them in each prompt is the same thing', () => {
+test('one synonym in each prompt is the same thing', () => {
   assert.equal(verdictOf('Show the price of milk', 'Show the cost of milk'), 'alike');
 });
 
-test('both of them in the same places are the same things', () => {
+test('two synonyms in both prompts at the same positions are the same things', () => {
   assert.equal(
     verdictOf(
       'Explain how to subtract the cost from the price',

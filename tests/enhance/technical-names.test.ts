@@ -26,9 +26,9 @@ test.for([
   'Delete all branches named *old*',
   'Use ${HOME} in a Makefile',
   'Print the name column',
-] as const)('%s stays', text => assert.equal(withPlainCode(text), text));
+] as const)('%s is unchanged', text => assert.equal(withPlainCode(text), text));
 
-test('a notation is not replaced where that makes two details equal', () => {
+test('a notation is not replaced if that makes two details equal', () => {
   assert.equal(replaced('a b', [[/b/g, 'x']]), 'a x');
   assert.equal(replaced('big and large', [[/big|large/g, 'great']]), 'big and large');
   assert.equal(replaced('AI or A.I.', [[/A\.I\./g, 'AI']]), 'AI or A.I.');

@@ -22,6 +22,6 @@ test.for([
   ['what does it return?', 'what should it return?', true],
   ['how do I store passwords?', 'how should I store passwords?', false],
   ['how do you store passwords?', 'how should passwords be stored?', false],
-] as const)('of %j and %j only one asks what should be: %j', ([a, b, expected]) =>
+] as const)('only one of %j and %j asks what should be: %j', ([a, b, expected]) =>
   assert.equal(isOtherDuty(canonicalOf(a), canonicalOf(b)), expected),
 );

@@ -12,7 +12,7 @@ test.for([
   ['Make this more polite', 'make this text more polite'],
   ['Make this paragraph better', 'improve this text'],
   ['Sum this up in a single sentence', 'summarize this text in one sentence'],
-] as const)('%s, with a text behind it, is %s', ([request, named]) =>
+] as const)('%s, followed by a text, is read as %s', ([request, named]) =>
   assert.equal(withTextNamed(request), named),
 );
 
@@ -21,4 +21,4 @@ test.for([
   'Complete this sentence',
   'Make this SQL query faster',
   'Make this text a better one',
-])('%s stays', request => assert.equal(withTextNamed(request), request));
+])('%s is unchanged', request => assert.equal(withTextNamed(request), request));

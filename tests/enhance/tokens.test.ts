@@ -5,7 +5,7 @@ import { tokensOf } from '../../hub/enhance/tokens.ts';
 const textsOf = (text: string, isEnglish = true) =>
   tokensOf(text, isEnglish).map(token => `${token.kind} ${token.text}`);
 
-describe('a token is', () => {
+describe('tokens are', () => {
   test.for([
     ['`a b` "q" \'it is\'', ['quote `a b`', 'quote "q"', "quote 'it is'"]],
     ["it's", ["word it's"]],

@@ -22,19 +22,19 @@ const read = (clauses: readonly Clause[]) =>
     ].join(),
   );
 
-test('what is done by something is what it does', () => {
+test('a passive with an agent is converted to active', () => {
   const passive = clause(['', term('memory'), term('free', 'passive')], ['by', term('collector')]);
   assert.deepEqual(read(activeOf(passive)), ['main, collector free memory']);
   const reduced = clause(['', term('jobs'), term('drop', 'ed')], ['by', term('worker')]);
   assert.deepEqual(read(activeOf(reduced)), ['main, jobs', 'rel, worker drop']);
 });
 
-test('"by" without a passive changes nothing', () => {
+test('"by" without a passive is unchanged', () => {
   const sorted = clause(['', term('sort'), term('files')], ['by', term('name')]);
   assert.deepEqual(activeOf(sorted), [sorted]);
 });
 
-test('by whom something was done is who did it', () => {
+test('a question for the agent of a passive is converted to active', () => {
   const asked = clause(['', term('file'), term('lock', 'passive')], ['before', term('crash')]);
   assert.deepEqual(read([whoOf(asked)]), ['main, lock file,before crash']);
   const none = clause(['', term('file')]);

@@ -16,7 +16,7 @@ test.for([
   ['does the job run and not stop', 'does the job run and not stop'],
   ['should i use not a map', 'should i use not a map'],
   ['does it not only run', 'does it not only run'],
-] as const)('"not" of %j stands behind its auxiliary verb', ([text, expected]) =>
+] as const)('"not" of %j is moved after its auxiliary verb', ([text, expected]) =>
   assert.equal(read(text, withEarlyNot), expected),
 );
 
@@ -31,7 +31,7 @@ test.for([
   assert.equal(read(text, activeVoice), expected),
 );
 
-test('a late "by" is read as a relative clause', () =>
+test('a final "by" is read as a relative clause', () =>
   assert.equal(
     read('find the job the row was locked by', withRelative),
     'find the job that locked the row',

@@ -20,16 +20,16 @@ test.for([
   ['why', true],
   ['the', true],
   ['frankfurt', false],
-] as const)('a sentence may begin with %s, which is not a name: %s', ([word, expected]) =>
+] as const)('%s is a known first word of a sentence, not a name: %s', ([word, expected]) =>
   assert.equal(words.isOpener(word), expected),
 );
 
-test('every word that contrasts with another has one meaning in its group', () => {
+test('every group of contrasting words has more than one meaning', () => {
   for (const group of words.contrasts)
     assert.ok(new Set(group.values()).size > 1, `${[...group.keys()].join(' ')} has no contrast`);
 });
 
-test('a unit is read in its own case', () => {
+test('a unit is read case-sensitively', () => {
   assert.deepEqual(
     ['MB', 'Mb', 'Mbit', 'seconds', '%', '€'].map(unit => units.get(unit)),
     ['MB', 'Mb', 'Mb', 's', 'pct', 'eur'],

@@ -14,7 +14,7 @@ test.each([
   'Plan it. Keep all names and numbers and links exactly.',
   'Rewrite the prompt: plan it.',
   'Plan it. I hope this helps!',
-])('%j is more than a prompt', text => {
+])('%j contains chatter', text => {
   assert.equal(isChatter(text, 'plan a trip', system), true);
 });
 
@@ -24,6 +24,6 @@ test.each([
   ['What is your opinion?', 'what is your opinion'],
   ['Improve this prompt: "a cat".', 'improve this prompt: "a cat"'],
   ['Keep all names and numbers.', 'keep names'],
-])('%j is none for %j', (text, prompt) => {
+])('%j contains no chatter for %j', (text, prompt) => {
   assert.equal(isChatter(text, prompt, system), false);
 });

@@ -23,7 +23,7 @@ describe('a result', () => {
     'As a large language model I cannot know that.',
     "**I'm an AI** and cannot do that.",
     'Es tut mir leid, aber dabei kann ich nicht helfen.',
-  ])('that begins as %j is a refusal', text => {
+  ])('that begins like %j is a refusal', text => {
     assert.equal(faultOf(text, 'write a poem'), 'refusal');
   });
 
@@ -33,11 +33,11 @@ describe('a result', () => {
     ['Write a letter that begins with "I am sorry, but".', 'letter: "I am sorry, but"'],
     ['Explain what an AI language model is.', 'what is an ai language model'],
     ['I am an engineer. Review this design.', 'review this design, i am an engineer'],
-  ])('that begins as %j is none', (text, prompt) => {
+  ])('that begins like %j is not a refusal', (text, prompt) => {
     assert.equal(faultOf(text, prompt), undefined);
   });
 
-  test('may be a page for a prompt of a word, and so many times longer for a long one', () => {
+  test('may have 4000 characters for a short prompt, and so many more than a long one', () => {
     assert.equal(faultOf('a'.repeat(4000), 'p'), undefined);
     assert.equal(faultOf('a'.repeat(4001), 'p'), 'overgrown');
     const prompt = 'p'.repeat(3000);
@@ -45,15 +45,15 @@ describe('a result', () => {
     assert.notEqual(faultOf(prompt + 'a'.repeat(3000), prompt), 'overgrown');
   });
 
-  test('with broken characters is none', () => {
+  test('with a replacement character instead of a letter is refused', () => {
     assert.equal(faultOf('Explain ca\ufffds.', 'explain cats'), 'lost_detail');
   });
 
-  test('that is the prompt itself is a prompt', () => {
+  test('that equals the prompt is accepted', () => {
     assert.equal(faultOf('Canberra is nice.', 'Canberra is nice.'), undefined);
   });
 
-  test('is told with the details that it lost, of which three are named', () => {
+  test('is refused with the details that it lost, of which three are named', () => {
     assert.deepEqual(checkResult('Count to ten.', 'count 11, 12, 13, 14', rule), {
       kind: 'lost_detail',
       message: 'it lost 11, 12, 13 and 1 more',

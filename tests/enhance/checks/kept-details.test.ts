@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { lostDetails, lostWords } from '../../../hub/enhance/checks/kept-details.ts';
 
-describe('a rewrite keeps', () => {
+describe('a rewrite keeps the details', () => {
   test.for<readonly [string, string, string?]>([
     ['wait three days', 'Wait 3 days.'],
     ['wait 3 days', 'Wait three days.'],
@@ -34,12 +34,12 @@ describe('a rewrite keeps', () => {
     ['change only the header', 'Change the header and nothing else.'],
     ['not only cats', 'cats and dogs'],
     ['a read-only file, if only I knew', 'a file that cannot be written'],
-  ])('all of %j in %j', ([prompt, result, language]) => {
+  ])('of %j in %j', ([prompt, result, language]) => {
     assert.deepEqual(lostDetails(prompt, result, language), []);
   });
 });
 
-describe('a rewrite loses', () => {
+describe('a rewrite loses the detail', () => {
   test.for<readonly [string, string, string, string?]>([
     ['5', 'in 5 steps', 'in 50 steps'],
     ['3 lines', '3 tests in 3 lines', 'Write three tests.'],
@@ -67,12 +67,12 @@ describe('a rewrite loses', () => {
     ['1280x720', 'at 1280x720', 'at 1920x720'],
     ['only', 'change only the header', 'Change the header.'],
     ['nur', 'ändere nur den Titel', 'Ändere den Titel.', 'de'],
-  ])('%j from %j in %j', ([lost, prompt, result, language]) => {
+  ])('%j of %j in %j', ([lost, prompt, result, language]) => {
     assert.ok(lostDetails(prompt, result, language).includes(lost));
   });
 });
 
-test('most words stay, and nearly all in a result of the same length', () => {
+test('a rewrite must keep most words, and nearly all in a result of the same length', () => {
   const prompt = 'write a polite letter: the broken heating';
   assert.deepEqual(lostWords(prompt, 'Write a kind letter about the faulty heater.'), [
     'polite',

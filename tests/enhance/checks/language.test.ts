@@ -11,7 +11,7 @@ test.each([
   ['東京の天気', '東京の天気を教えてください。'],
   ['napisz wiersz o jesieni', 'Napisz krótki wiersz o jesieni w górach.'],
   ['3 + 4', 'What is the sum of 3 and 4?'],
-])('%j and %j may be in one language', (prompt, result) => {
+])('%j and %j count as the same language', (prompt, result) => {
   assert.equal(otherLanguage(prompt, result), undefined);
 });
 
@@ -26,13 +26,13 @@ test.each([
     'What is the capital of this country, and why?',
     /\(en\)/,
   ],
-] as const)('of %j, %j is in another language', (prompt, result, why) => {
+] as const)('of the prompt %j, the result %j is in another language', (prompt, result, why) => {
   const found = otherLanguage(prompt, result);
   if (why) assert.match(found ?? '', why);
   else assert.equal(found, undefined);
 });
 
-test('one small word leaves doubt about a language', () => {
+test('a single function word does not determine a language', () => {
   assert.equal(clearLanguage('login bug the'), undefined);
   assert.equal(clearLanguage('the bug is in the login'), 'en');
 });

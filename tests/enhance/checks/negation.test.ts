@@ -18,7 +18,7 @@ test.each([
   ['error: file not found at start', 'The error "file not found" is shown at start. Explain it.'],
   ['lösche die Datei nicht', 'Die Datei darf nicht gelöscht werden.'],
   ['fais-le sans sucre', 'Prépare-le sans sucre.'],
-])('the negations of %j are those of %j', (prompt, result) => {
+])('%j and %j have the same negations', (prompt, result) => {
   assert.equal(changedNegation(prompt, result), undefined);
 });
 
@@ -41,6 +41,6 @@ test.each([
     'Parse it without regex.',
     'it negates "regex", which the prompt does not',
   ],
-])('of %j, %j changes a negation', (prompt, result, why) => {
+])('of the prompt %j, the result %j changes a negation', (prompt, result, why) => {
   assert.equal(changedNegation(prompt, result), why);
 });

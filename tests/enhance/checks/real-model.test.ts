@@ -46,7 +46,7 @@ describe.skipIf(url === undefined)('a real Ollama, at OLLAMA_URL', () => {
     }
   }, 600_000);
 
-  test('names the command that pulls a model that it does not have', async () => {
+  test('names the command that pulls a missing model', async () => {
     await using scene = await openScene({ url, rule: { model: 'not-there:1b' } });
     const { enhanced, reason = '' } = await scene.enhance('write a poem about the sea');
     assert.equal(enhanced, false);

@@ -17,7 +17,7 @@ test.each([
   ['I need a logo', 'order'],
   ['do not use tabs', 'order'],
   ['login page broken', 'statement'],
-])('%j is by its form: %s', (prompt, form) => {
+])('the form of %j is: %s', (prompt, form) => {
   assert.equal(formOf(prompt), form);
 });
 
@@ -38,7 +38,7 @@ test.each([
   ['how do I find large files', 'How do I find large files with du?'],
   ['how do I describe a role', 'Describe how to describe a role with examples.'],
   ['how do I compare a.txt with b.txt', 'Compare a.txt with b.txt.'],
-])('for %j, %j is a prompt', (prompt, result) => {
+])('for the prompt %j, the result %j is a prompt', (prompt, result) => {
   assert.equal(whyAnswer(prompt, result), undefined);
 });
 
@@ -64,7 +64,7 @@ test.each([
   ['schreib ein gedicht', 'Die Katze schläft im Gras.', 'it carried the prompt out'],
   ['write a poem about cats', 'Cats are soft, cats are sweet.', 'it carried the prompt out'],
   ['make a meal plan', 'How to make a meal plan.', 'it carried the prompt out'],
-])('for %j, %j is an answer', (prompt, result, why) => {
+])('for the prompt %j, the result %j is an answer', (prompt, result, why) => {
   assert.equal(whyAnswer(prompt, result), why);
 });
 
@@ -75,7 +75,7 @@ test.each([
   ['Here are 3 tips: rest.', 'tips', true],
   ['Yes, it is. Why?', 'yes, it is. why', false],
   ['Name it', 'name', false],
-])('%j begins as an answer to %j: %s', (result, prompt, expected) => {
+])('%j begins like an answer to %j: %s', (result, prompt, expected) => {
   assert.equal(beginsAsAnswer(prompt, result), expected);
 });
 
@@ -84,6 +84,6 @@ test.each([
   ['def add(a, b):\n  return a + b', 'add two', true],
   ['Fix it:\n```js\nlet a = 1;\n```', 'fix ```js\nlet a = 1;\n```', false],
   ['Answer as:\n```json\n{"a": 1}\n```', 'set a', false],
-])('%j is code that %j has not: %s', (result, prompt, expected) => {
+])('%j is code that was not in the prompt %j: %s', (result, prompt, expected) => {
   assert.equal(isWrittenCode(prompt, result), expected);
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { contentWords, isAlike, proseOf, sentencesOf } from '../../../hub/enhance/checks/text.ts';
 
-test('prose has no code, quotations, paths, tags and marks of Markdown', () => {
+test('prose excludes code, quotations, paths, tags and Markdown characters', () => {
   const text = '# Fix `a()` in src/a.ts\n1. **Say** "no"\n```js\nb()\n```\n<b>Done</b>';
   assert.deepEqual(
     sentencesOf(proseOf(text)).map(line => line.split(/\s+/).join(' ')),
@@ -10,7 +10,7 @@ test('prose has no code, quotations, paths, tags and marks of Markdown', () => {
   );
 });
 
-test('words that carry meaning are neither small nor polite', () => {
+test('content words are neither function words nor polite words', () => {
   assert.deepEqual(contentWords('Please do not delete my old logs, thanks'), [
     'delete',
     'old',
@@ -27,6 +27,6 @@ test.each([
   ['mail', 'email', true],
   ['cat', 'dog', false],
   ['better', 'best', false],
-])('%s and %s are alike: %s', (a, b, expected) => {
+])('%s and %s are similar: %s', (a, b, expected) => {
   assert.equal(isAlike(a, b), expected);
 });

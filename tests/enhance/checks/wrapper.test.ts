@@ -19,7 +19,7 @@ test.each([
   `Improved prompt: "${bare}"`,
   `Natürlich! Hier ist der verbesserte Prompt:\n\n${bare}`,
   `${bare}\n\nLet me know if you want to change it.`,
-])('%j is the prompt in a wrapper', text => {
+])('the prompt is extracted from the wrapper %j', text => {
   assert.equal(unwrap(text, 'rivers of europe'), bare);
 });
 
@@ -35,6 +35,6 @@ test.each([
   ['Here are two versions of the prompt:\nOne.\nTwo.', 'one'],
   ['Prompt: name it', 'prompt: name'],
   ['""', 'x'],
-])('of %j nothing is a wrapper, for %j', (text, prompt) => {
+])('%j is not a wrapper, for the prompt %j', (text, prompt) => {
   assert.equal(unwrap(text, prompt), text);
 });

@@ -8,7 +8,7 @@ const isHit = (a: string, b: string) =>
     ['same', 'alike'].includes(verdict),
   );
 
-describe('lists without an order', () => {
+describe('lists without an order are the same', () => {
   test.for([
     ['Suggest a soup with leeks, rice and kale.', 'Suggest a soup with kale, rice, and leeks.'],
     ['A recipe for buns with oats and figs', 'A recipe for buns using figs and oats'],
@@ -38,7 +38,7 @@ describe('lists without an order', () => {
   ] as const)('%s / %s', ([a, b]) => assert.ok(isHit(a, b), compareGuarded(a, b).why));
 });
 
-describe('lists in which an order may be meant', () => {
+describe('lists that may have an order', () => {
   test.for([
     ['keys', 'Sort the rows by name, age and city', 'Sort the rows by city, name and age'],
     ['columns', 'Make a table with name, age and city', 'Make a table with city, name and age'],
@@ -126,7 +126,7 @@ describe('other lists', () => {
     ['Drop the columns a and b of c', 'Drop the columns b and a of c'],
     ['Do cats and dogs eat birds?', 'Do birds eat cats and dogs?'],
     ['What is the sum of 3 and 4, times 5?', 'What is the sum of 4 and 5, times 3?'],
-  ] as const)('%s / %s are two', ([a, b]) => assert.ok(!isHit(a, b)));
+  ] as const)('%s / %s are two requests', ([a, b]) => assert.ok(!isHit(a, b)));
 });
 
 test('no text takes long', () => {
