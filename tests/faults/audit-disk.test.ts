@@ -60,7 +60,7 @@ async function callUntilFull(hub: HubProcess, call: () => Promise<unknown>): Pro
 }
 
 function fullDisk(): void {
-  test('calls go on with "continue", and no line is missing once there is room', async () => {
+  test('calls are served with "continue", and no line is missing once there is disk space', async () => {
     await using scene = await startOnSmallDisk('continue');
     const { hub, disk, folder } = scene;
     await using client = await connect(`${hub.url}/mcp/echo`);
@@ -106,7 +106,7 @@ function fullDisk(): void {
     assert.deepEqual((await verifyAudit(folder)).problems, []);
   });
 
-  test('calls are refused with "refuse", and administration is not, until there is room', async () => {
+  test('calls are refused with "refuse", but administration is not, until there is disk space', async () => {
     await using scene = await startOnSmallDisk('refuse');
     const { hub, disk, folder } = scene;
     await using client = await connect(`${hub.url}/mcp/echo`);

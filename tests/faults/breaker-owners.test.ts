@@ -50,7 +50,7 @@ describeWithEngine('the breaker of hubs on one Redis', () => {
   beforeAll(async () => void (redis = await startRedis()));
   afterAll(async () => await redis?.[Symbol.asyncDispose]());
 
-  test('is that of the same server: another of its name stays closed', async () => {
+  test('is shared by replicas of the same server only: another server of its name stays closed', async () => {
     await using one = await startOne(redis.url, 'one');
     await using other = await startOne(redis.url, 'other');
     await using replica = await startOne(redis.url, 'one');
@@ -61,7 +61,7 @@ describeWithEngine('the breaker of hubs on one Redis', () => {
     assert.match(await client.call('recall'), /"initialized":1/);
   });
 
-  test('is tried again soon after a hub was killed in its trial, when its next run says', async () => {
+  test('is tried again soon after a hub was killed during its trial, at the time its next run says', async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'agenthub-faults-'));
     try {
       await using first = await startOne(redis.url, 'killed', dataDir);

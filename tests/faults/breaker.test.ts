@@ -122,7 +122,7 @@ describeWithEngine('the breaker of two hubs on one Redis', () => {
       await hubs?.[Symbol.asyncDispose]();
     });
 
-    test('three timeouts open it, in the other hub as well, and calls fail in less than 5 ms', async () => {
+    test('three timeouts open the breaker, in the other hub as well, and calls fail in less than 5 ms', async () => {
       const { a, b } = hubs;
       // When the test is repeated, the breaker is still open.
       if ((await breakerOf(a.hub, 'victim'))['state'] !== 'closed') await restartVictim(a.hub);
@@ -158,7 +158,7 @@ describeWithEngine('the breaker of two hubs on one Redis', () => {
       assert.equal(await neighbour.call('echo', { text: 'well' }), 'well');
     });
 
-    test('a hub that starts later finds it open', async () => {
+    test('a hub that starts later has the open breaker', async () => {
       const { hub, scene } = await hubs.start({ victim });
       const breaker = await breakerOf(hub, 'victim');
       assert.equal(breaker['state'], 'open');
@@ -168,7 +168,7 @@ describeWithEngine('the breaker of two hubs on one Redis', () => {
       await scene.assertTruthful(hub);
     });
 
-    test('whoever restarts the server in one hub closes it in both', async () => {
+    test('a restart of the server in one hub closes the breaker in both', async () => {
       const { a, b } = hubs;
       await restartVictim(b.hub);
       const since = performance.now();
@@ -187,7 +187,7 @@ describeWithEngine('the breaker of two hubs on one Redis', () => {
     beforeAll(async () => void (hubs = await twoHubs(2, 2, [{ victim, fragile }, { victim }])));
     afterAll(async () => await hubs?.[Symbol.asyncDispose]());
 
-    test('of fifty calls at once in each of both, the servers see one', async () => {
+    test('of fifty concurrent calls in each hub, the servers receive one', async () => {
       const { a, b } = hubs;
       await using one = await connect(`${a.hub.url}/mcp/victim`);
       await using other = await connect(`${b.hub.url}/mcp/victim`);
@@ -223,7 +223,7 @@ describeWithEngine('the breaker of two hubs on one Redis', () => {
       for (const { scene, hub } of [a, b]) await scene.assertTruthful(hub);
     });
 
-    test('a trial that fails opens it again in both', async () => {
+    test('a trial that fails opens the breaker again in both hubs', async () => {
       const { a, b } = hubs;
       await using one = await connect(`${a.hub.url}/mcp/victim`);
       await using other = await connect(`${b.hub.url}/mcp/victim`);
@@ -238,7 +238,7 @@ describeWithEngine('the breaker of two hubs on one Redis', () => {
       await isShown(b.hub, 'closed');
     });
 
-    test('a server that is dead by then is started by the trial', async () => {
+    test('a server that has died meanwhile is started by the trial', async () => {
       const { a } = hubs;
       await using client = await connect(`${a.hub.url}/mcp/fragile`);
       await breakServer(client);

@@ -104,7 +104,7 @@ function jumpingClock(): void {
     ['an hour back', -1],
   ] as const)
     test(
-      `${name}, and right again: servers, sessions, breakers and timers take no notice`,
+      `${name}, and right again: servers, sessions, breakers and timers are not affected`,
       { timeout: 90_000 },
       async () => {
         const transport = new StreamableHTTPClientTransport(new URL(`${hub.url}/mcp/own`));

@@ -113,7 +113,7 @@ describeWithEngine('a config file that changes under a hub with clients', () => 
     return result;
   }
 
-  test('replaced by rename: each server becomes what it shall be, and clients are told', async () => {
+  test('replaced by rename: each server is updated, and clients are notified', async () => {
     await beginsWith('first');
     const told: string[] = [];
     const watcher = new Client({ name: 'watcher', version: '1.0.0' });
@@ -161,7 +161,7 @@ describeWithEngine('a config file that changes under a hub with clients', () => 
     assert.equal(gone.status, 404);
   });
 
-  test('half written for seconds: nothing of it is in force before it is whole', async () => {
+  test('half written for seconds: nothing of it is applied before it is complete', async () => {
     await beginsWith('second');
     const whole = fileOf('first');
     await besideClients(async () => {
@@ -185,7 +185,7 @@ describeWithEngine('a config file that changes under a hub with clients', () => 
     });
   });
 
-  test('emptied or deleted, and made again: the last good one is in force meanwhile', async () => {
+  test('emptied or deleted, and created again: the last valid config is applied meanwhile', async () => {
     await beginsWith('first');
     await besideClients(async () => {
       await writeFile(hub.configFile, '');
@@ -207,7 +207,7 @@ describeWithEngine('a config file that changes under a hub with clients', () => 
     });
   });
 
-  test('edited so that it is not valid: said once, and the next good edit is in force', async () => {
+  test('edited so that it is invalid: reported once, and the next valid edit is applied', async () => {
     await beginsWith('second');
     const logged = hub.log().length;
     await besideClients(async () => {

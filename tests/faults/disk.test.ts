@@ -86,7 +86,7 @@ function fullDisk(): void {
     return await client.call('recall');
   }
 
-  test('under the config: what the API changes is refused whole, and done when there is room', async () => {
+  test('under the config: a change by the API is refused as a whole, and works when there is space', async () => {
     const hub = await runningHub();
     const folder = await mkdtemp(join(tmpdir(), 'agenthub-disk-'));
     await using ends = new AsyncDisposableStack();
@@ -156,7 +156,7 @@ function fullDisk(): void {
     await scene.assertTruthful();
   });
 
-  test('under the data: the hub goes on, says so once, and writes again when there is room', async () => {
+  test('under the data: the hub continues, logs it once, and writes again when there is space', async () => {
     const hub = await runningHub();
     const kept = await remembered(hub);
     const logged = hub.log().length;
@@ -217,7 +217,7 @@ function fullDisk(): void {
     await scene.assertTruthful();
   });
 
-  test('under the data of a hub that was killed: the next one runs, with one container a server', async () => {
+  test('under the data of a hub that was killed: the next hub runs, with one container per server', async () => {
     const hub = await runningHub();
     const kept = await remembered(hub);
     await disk.fill();

@@ -65,7 +65,7 @@ describeWithEngine('an engine that is not there', () => {
     ['silent', 'freeze', 'thaw'],
   ] as const)
     test.concurrent(
-      `${how} when the next hub starts: what ran in containers is waited for and gone on with`,
+      `${how} when the next hub starts: it waits for the engine and adopts the containers`,
       { timeout: 180_000 },
       async () => {
         await using proxy = await createProxy();
@@ -109,7 +109,7 @@ describeWithEngine('an engine that is not there', () => {
     );
 
   test.concurrent(
-    'for a data folder that never saw one servers run as processes, and do so again once that is asked for',
+    'for a data folder that never had one: servers run as processes, and again only by configuration',
     { timeout: 120_000 },
     async () => {
       await using proxy = await createProxy();
@@ -160,7 +160,7 @@ describeWithEngine('an engine that is not there', () => {
   );
 
   test.concurrent(
-    'silent while the hub runs: it answers, starts take their time and no more, and what is stopped goes',
+    'silent while the hub runs: the hub answers, starts time out, and stopped containers are removed',
     { timeout: 120_000 },
     async () => {
       await using proxy = await createProxy();

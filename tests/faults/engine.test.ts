@@ -65,7 +65,7 @@ function lostEngine(): void {
 
   const liveRestored = (signal: 'SIGTERM' | 'SIGKILL') =>
     test.concurrent(
-      `with live-restore (${signal}): the hub goes on with the same processes`,
+      `with live-restore (${signal}): the hub continues with the same processes`,
       { timeout: 120_000 },
       async () => {
         await using begun = await begin(true);
@@ -87,7 +87,7 @@ function lostEngine(): void {
 
   const startedAgain = (signal: 'SIGTERM' | 'SIGKILL') =>
     test.concurrent(
-      `without it (${signal}): its servers are started again`,
+      `without live-restore (${signal}): the servers are started again`,
       { timeout: 120_000 },
       async () => {
         await using begun = await begin(false);
@@ -112,7 +112,7 @@ function lostEngine(): void {
   });
 
   test(
-    'away when the hub starts: the hub answers, and all comes when it is there',
+    'away when the hub starts: the hub answers, and servers start when the engine is there',
     { timeout: 120_000 },
     async () => {
       await using begun = await begin(false);

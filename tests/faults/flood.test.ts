@@ -127,7 +127,7 @@ describe('a server that floods the hub', () => {
     }
   });
 
-  test('has its own calls answered, with all the progress that it made', async () => {
+  test('has its own calls answered, with all of their progress notifications', async () => {
     await using flooded = await open(quietHub, 'flood');
     const answer = await flooded.call('flood', { kind: 'progress', count: 1_500 }, 7);
     assert.equal(answer.match(/"progressToken":7/g)?.length, 1_500);

@@ -57,7 +57,7 @@ describeWithEngine('a hub that ends', () => {
     assert.deepEqual(left, []);
   });
 
-  test('by kill -9, with calls in flight: the next goes on with the same processes', async () => {
+  test('by kill -9, with calls in flight: the next hub continues with the same processes', async () => {
     await using scene = await createScene({ servers, env });
     const first = await scene.start();
     await Promise.all(['kept', 'memory', 'neighbour'].map(name => becomes(first, name, 'running')));
@@ -111,7 +111,7 @@ describeWithEngine('a hub that ends', () => {
     await scene.assertTruthful();
   });
 
-  describe('by kill -9, and what is left', () => {
+  describe('containers of a hub after kill -9', () => {
     let scene: Scene;
     let last: HubProcess | undefined;
     beforeAll(async () => {
@@ -133,7 +133,7 @@ describeWithEngine('a hub that ends', () => {
       return instance;
     }
 
-    test('what it leaves for the next holds no value of an environment', async () => {
+    test('and its data folder contain no value of an environment variable', async () => {
       await startAndKill();
       for (const file of await readdir(scene.dataDir, { recursive: true, withFileTypes: true })) {
         if (!file.isFile()) continue;
@@ -144,7 +144,7 @@ describeWithEngine('a hub that ends', () => {
       assert.equal(JSON.stringify(found.Config.Labels).includes(secret), false);
     });
 
-    test('one that is paused meanwhile does not answer, and is replaced at once', async () => {
+    test('that were paused do not answer, and are replaced at once', async () => {
       await startAndKill();
       await scene.container('kept').pause();
       const second = await startNext();
@@ -156,7 +156,7 @@ describeWithEngine('a hub that ends', () => {
       await scene.assertTruthful(second);
     });
 
-    test('one whose entry was changed meanwhile is replaced', async () => {
+    test('whose entry has changed are replaced', async () => {
       const instance = await startAndKill();
       await using second = await startHub({
         config: { servers: { kept: inContainer('stateful.mjs', { env: { TOKEN: 'another' } }) } },
@@ -171,7 +171,7 @@ describeWithEngine('a hub that ends', () => {
 });
 
 describe('a hub that cannot start', () => {
-  test('for want of its port: it says so, and nothing is started', async () => {
+  test('because its port is in use: it says so, and nothing is started', async () => {
     const taken = createServer().listen(0, '127.0.0.1');
     await once(taken, 'listening');
     const address = taken.address();

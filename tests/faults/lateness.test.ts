@@ -24,23 +24,23 @@ const isLate = (ms: number, neighbour: Record<number, number>, control = {}) => 
   return found.neighbour > found.most;
 };
 
-test('one call that takes 150 ms is late as often as callers at the pace would have been', () => {
+test('one call that takes 150 ms counts as often as calls at the regular pace would have been late', () => {
   assert.equal(p99(callsFor(quietMs)), 5);
   assert.equal(p99(callsFor(quietMs, { 1_000: 150 })), 130);
   assert.equal(p99(callsFor(quietMs, { 1_000: 20 })), 5);
 });
 
-test('a hub that stops for 150 ms is late, however long the fault takes and whenever it stops', () => {
+test('a pause of the hub for 150 ms counts as late, however long the fault takes and whenever it is', () => {
   assert.equal(isLate(quietMs, {}), false);
   for (const ms of [700, quietMs, 20_000, 60_000])
     for (const at of [0, 300, ms - 200]) assert.ok(isLate(ms, { [at]: 150 }), `${at} of ${ms} ms`);
 });
 
-test('a machine that stops delays both, and is no fault of the hub', () => {
+test('a pause of the machine delays both calls, and does not count against the hub', () => {
   assert.equal(isLate(quietMs, { 1_000: 150 }, { 1_000: 100 }), false);
   assert.equal(isLate(quietMs, { 1_000: 150 }, { 1_000: 30 }), true);
 });
 
-test('a machine that stops excuses no hub that stops at another time', () => {
+test('a pause of the machine does not excuse one of the hub at another time', () => {
   assert.ok(isLate(20_000, { 1_000: 150, 15_000: 150 }, { 1_000: 150 }));
 });

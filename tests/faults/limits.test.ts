@@ -38,7 +38,7 @@ const startBounded = (bounds: Readonly<Record<string, string>>, config: object =
   });
 
 describe('the bounds of all clients together', () => {
-  test('a connection above MAX_CONNECTIONS is told so with 503, and when to come back', async () => {
+  test('a connection above MAX_CONNECTIONS gets 503 with Retry-After', async () => {
     await using hub = await startBounded({ MAX_CONNECTIONS: String(maxConnections) });
     const all = await Promise.all(Array.from({ length: maxConnections }, () => open(hub)));
     const refused = await until(
@@ -62,7 +62,7 @@ describe('the bounds of all clients together', () => {
     assert.equal(served.status, 200);
   });
 
-  test('a client by name holds half of MAX_CONNECTIONS at most, and is told so with 503', async () => {
+  test('a named client has half of MAX_CONNECTIONS at most, and gets 503 above it', async () => {
     const tokenOf = (name: string) => `token-of-${name}-which-is-long-enough`;
     const digestOf = (name: string) => createHash('sha256').update(tokenOf(name)).digest('hex');
     const names = ['greedy', 'modest'];
@@ -115,7 +115,7 @@ describe('the bounds of all clients together', () => {
     assert.equal(again.status, 200);
   });
 
-  test('unfinished bodies above MAX_UNFINISHED_BYTES end with 503, and others are served', async () => {
+  test('unfinished bodies above MAX_UNFINISHED_BYTES get 503, and others are served', async () => {
     await using hub = await startBounded({ MAX_UNFINISHED_BYTES: String(mebibyte) });
     const head =
       `POST /mcp/echo HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n` +
@@ -140,7 +140,7 @@ describe('the bounds of all clients together', () => {
   });
 
   test(
-    'who begins many sessions ends no session of another client',
+    'a client that starts many sessions ends no session of another client',
     { timeout: 120_000 },
     async () => {
       // This limit exceeds the number of concurrent starts: the hub ends no sessions in use for new ones, which would

@@ -109,7 +109,7 @@ describe.skipIf(process.platform !== 'linux')('the memory of a hub', { timeout: 
     return await client.call('echo', { text });
   }
 
-  test('stays bounded where 200 connections send bodies of 4 MiB without an end', async () => {
+  test('stays bounded if 200 connections send bodies of 4 MiB without an end', async () => {
     const body = Buffer.alloc(4 * mebibyte, 0x20);
     const head =
       `POST /mcp/echo HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n` +
@@ -120,7 +120,7 @@ describe.skipIf(process.platform !== 'linux')('the memory of a hub', { timeout: 
     });
   });
 
-  test('stays bounded where 40 WebSockets read none of their answers', async () => {
+  test('stays bounded if 40 WebSockets read none of their responses', async () => {
     const message = (id: number, method: string, params: object) =>
       frame(JSON.stringify({ jsonrpc: '2.0', id, method, params }));
     const calls = Array.from({ length: 18 }, (_, index) =>
@@ -137,7 +137,7 @@ describe.skipIf(process.platform !== 'linux')('the memory of a hub', { timeout: 
     });
   });
 
-  test('stays bounded where 40 WebSockets send messages of 4 MiB without an end', async () => {
+  test('stays bounded if 40 WebSockets send messages of 4 MiB without an end', async () => {
     const bytes = 4 * mebibyte;
     const head = Buffer.from([0x81, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
     head.writeUInt32BE(bytes + 1, 6);
@@ -148,7 +148,7 @@ describe.skipIf(process.platform !== 'linux')('the memory of a hub', { timeout: 
     });
   });
 
-  test('takes one body and gives one answer that are larger than the budgets', async () => {
+  test('allows a body and a response that are each larger than the budgets', async () => {
     const text = 'x'.repeat(40 * mebibyte);
     // An idle connection must not count as a client that needs memory.
     const idle = new WebSocket(`${hub.url.replace('http', 'ws')}/mcp/neighbour`);

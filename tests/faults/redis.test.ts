@@ -111,7 +111,7 @@ describeWithEngine('a Redis that fails', () => {
     for (const { scene, hub } of [one, other]) await scene.assertTruthful(hub);
   }
 
-  test('killed and started again: each decides for itself meanwhile, and then they agree', async () => {
+  test('killed and restarted: each hub decides alone meanwhile, and then they agree', async () => {
     await unnoticed(async () => {
       await redis.kill();
       await areDegraded(/connection|ECONN/i);
@@ -128,7 +128,7 @@ describeWithEngine('a Redis that fails', () => {
     assert.equal(await knownCount(), 1);
   });
 
-  test('flushed: what they know is brought back', async () => {
+  test('flushed: the state of the hubs is restored', async () => {
     await unnoticed(async () => {
       await breakServer(one);
       await isShown(other, 'open');
@@ -144,7 +144,7 @@ describeWithEngine('a Redis that fails', () => {
     });
   });
 
-  test('slow: nobody waits for its answers, and it is taken for away until they come', async () => {
+  test('slow: no call waits for its answers, and it counts as down until they come', async () => {
     await unnoticed(async () => {
       await redis.cli('client', 'pause', '6000', 'all');
       const since = performance.now();
@@ -156,7 +156,7 @@ describeWithEngine('a Redis that fails', () => {
     });
   });
 
-  test('frozen: as if it were away', async () => {
+  test('frozen: it counts as down', async () => {
     await unnoticed(async () => {
       await redis.freeze();
       await areDegraded(/did not answer within 1000 ms|connect/i);

@@ -59,7 +59,7 @@ describeWithEngine('a server that fails', () => {
     return performance.now() - since;
   }
 
-  test('killed while idle: it is back, with its memory gone and its lists read again', async () => {
+  test('killed while idle: it is restarted, with its memory lost and its lists read again', async () => {
     await using watcher = await connect(`${hub.url}/mcp/victim`);
     await watcher.call('remember', { text: 'lost' });
     await watcher.call('grow');
@@ -75,7 +75,7 @@ describeWithEngine('a server that fails', () => {
     await becomesTruthful(scene);
   });
 
-  test('killed with 100 calls in flight: each is told at once that it may try again', async () => {
+  test('killed with 100 calls in flight: each fails at once as retryable', async () => {
     const clients = await Promise.all(
       Array.from({ length: 10 }, () => connect(`${hub.url}/mcp/victim`)),
     );
@@ -141,7 +141,7 @@ describeWithEngine('a server that fails', () => {
     await becomesTruthful(scene);
   });
 
-  test('hung: it is asked three times, ended and started again', async () => {
+  test('hung: after three missed pings it is killed and restarted', async () => {
     const { instance } = await described(hub, 'victim');
     const ms = await besideNeighbour([hub], async () => {
       await scene.freeze('victim', (await recall()).pid);
@@ -153,7 +153,7 @@ describeWithEngine('a server that fails', () => {
     await scene.assertTruthful();
   });
 
-  test('a slow call is no miss: the server that works on it is left alone', async () => {
+  test('busy with a slow call: it is not restarted, although it answers no ping', async () => {
     const { instance } = await described(hub, 'victim');
     await using client = await connect(`${hub.url}/mcp/victim`);
     // The tool keeps the only thread of its server busy, which then answers no ping. The third missed ping would come
@@ -162,7 +162,7 @@ describeWithEngine('a server that fails', () => {
     assert.deepEqual((await described(hub, 'victim'))['instance'], instance);
   });
 
-  test('out of memory: its caller reads so, and it is back', async () => {
+  test('out of memory: its caller gets that as the error, and it is restarted', async () => {
     const { instance } = await described(hub, 'eater');
     await using client = await connect(`${hub.url}/mcp/eater`);
     const ms = await besideNeighbour([hub], async () => {
@@ -177,7 +177,7 @@ describeWithEngine('a server that fails', () => {
     await scene.assertTruthful();
   });
 
-  test('one that always ends is given up, and says how often it was tried', async () => {
+  test('exiting each time: it is given up, with the number of restarts', async () => {
     await becomes(hub, 'leaver', 'failed', 60_000);
     const { why, restart_count: restarts } = await described(hub, 'leaver');
     assert.match(String(why), /gave up after 2 restarts: .*exited with code 0/);
