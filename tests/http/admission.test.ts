@@ -10,7 +10,7 @@ const echo = [{ name: 'echo' }];
 const json = { 'content-type': 'application/json' };
 
 describe('every path', () => {
-  test('refuses a foreign Host and a foreign Origin with 403 before it does anything', async () => {
+  test('refuses a foreign Host and a foreign Origin with 403 before any work', async () => {
     await using hub = await startHub(echo);
     const paths = [
       '/',
@@ -45,7 +45,7 @@ describe('every path', () => {
     assert.deepEqual([jsonrpc, id, error.code], ['2.0', null, -32000]);
   });
 
-  test('asks for the token where one is set', async () => {
+  test('requires the token if one is set', async () => {
     await using hub = await startHub([], { http: { token: 'secret' } });
     for (const path of ['/health', '/servers', '/mcp', '/no/such']) {
       const refused = await send(`${hub.url}${path}`);
@@ -93,7 +93,7 @@ function marked(origin: string | undefined, by = cors) {
   return { ...response.getHeaders() };
 }
 
-test('an allowed origin may read the answer, in any case', () => {
+test('an allowed origin gets CORS headers, in any case', () => {
   assert.deepEqual(marked('https://app.EXAMPLE'), {
     vary: 'Origin',
     'access-control-allow-origin': 'https://app.EXAMPLE',
@@ -101,16 +101,16 @@ test('an allowed origin may read the answer, in any case', () => {
   });
 });
 
-test('another origin, and a request without one, may not, and caches know', () => {
+test('another origin, and a request without one, get only Vary', () => {
   for (const origin of ['https://evil.example', 'null', undefined])
     assert.deepEqual(marked(origin), { vary: 'Origin' });
 });
 
-test('nothing is marked where no origin is allowed', () => {
+test('no CORS header is sent if no origin is allowed', () => {
   assert.deepEqual(marked('https://app.example', createCors([])), {});
 });
 
-test('a preflight is a question of an allowed origin', () => {
+test('a preflight is an OPTIONS request of an allowed origin', () => {
   const asking = { origin: 'https://app.example', 'access-control-request-method': 'POST' };
   assert.ok(cors.isPreflight(requestOf('OPTIONS', asking)));
   assert.ok(!cors.isPreflight(requestOf('POST', asking)));
@@ -118,7 +118,7 @@ test('a preflight is a question of an allowed origin', () => {
   assert.ok(!cors.isPreflight(requestOf('OPTIONS', { ...asking, origin: 'https://evil.example' })));
 });
 
-test('a preflight is told the headers of tool arguments that it asks for, and no others', () => {
+test('a preflight allows the headers of tool arguments that it requests, and no others', () => {
   const allowed = (asked: string) =>
     cors.preflightHeaders(requestOf('OPTIONS', { 'access-control-request-headers': asked }))[
       'access-control-allow-headers'
@@ -137,7 +137,7 @@ describe('a page of an allowed origin', () => {
   const preflight = (url: string, headers: Record<string, string>) =>
     send(url, { method: 'OPTIONS', headers });
 
-  test('may ask before it sends, without the token that it will send then', async () => {
+  test('may send a preflight without the token', async () => {
     await using hub = await startHub(echo, options);
     for (const path of ['/mcp', '/mcp/echo', '/mcp/echo/tools/list', '/health']) {
       const { status, headers } = await preflight(`${hub.url}${path}`, { origin, ...asking });
@@ -163,7 +163,7 @@ describe('a page of an allowed origin', () => {
     assert.equal(rebound.status, 403);
   });
 
-  test('may send the headers that repeat arguments of a tool, those that it asks for', async () => {
+  test('may send the headers of tool arguments that its preflight requested', async () => {
     await using hub = await startHub(echo, options);
     const { headers } = await preflight(`${hub.url}/mcp`, {
       origin,
@@ -176,7 +176,7 @@ describe('a page of an allowed origin', () => {
     );
   });
 
-  test('reads every answer: JSON, events, refusals and errors', async () => {
+  test('can read every response: JSON, events, refusals and errors', async () => {
     await using hub = await startHub(echo, options);
     const own = { authorization: 'Bearer secret', origin };
     const isReadable = (response: Awaited<ReturnType<typeof send>>, what: string) => {
@@ -231,7 +231,7 @@ describe('a page of an allowed origin', () => {
     assert.equal(other.headers['vary'], 'Origin');
   });
 
-  test('is all that these headers are for', async () => {
+  test('alone gets these headers', async () => {
     await using hub = await startHub(echo);
     const { status, headers } = await send(`${hub.url}/health`, {
       headers: { origin: hub.url },
@@ -253,7 +253,7 @@ function start() {
 }
 
 describe('refusals', () => {
-  test('are logged once for an address in a second, and counted', () => {
+  test('are logged once per address and second, and counted', () => {
     const { note, logged, pass } = start();
     for (let at = 0; at < 500; at++) note(refused);
     note({ ...refused, address: '127.0.0.2' });
@@ -291,7 +291,7 @@ describe('refusals', () => {
     assert.ok(line && JSON.stringify(line).length < 1_500);
   });
 
-  test('by the hundred leave few lines in the log of a hub', async () => {
+  test('by the hundred cause few lines in the log of a hub', async () => {
     await using hub = await startHub([], { http: { token: 'secret' } });
     const began = performance.now();
     const url = `${hub.url}/${'x'.repeat(10_000)}`;

@@ -182,7 +182,7 @@ function signOnce(name: string, sign: () => Certificate): Certificate {
 }
 
 for (const isRequired of [true, false])
-  describe(`where certificates are ${isRequired ? 'required' : 'requested'}`, () => {
+  describe(`with certificates ${isRequired ? 'required' : 'requested'},`, () => {
     test.for(Object.entries(refusedOnes))(
       'a certificate that is %s is refused on HTTPS and WSS, also with the token',
       async ([name, [sign, why]]) => {
@@ -206,7 +206,7 @@ for (const isRequired of [true, false])
       },
     );
 
-    test('a right certificate is the client that it names, without any token', async () => {
+    test('a valid certificate identifies its client, without a token', async () => {
       await using secure = await startSecure(isRequired, { http: { token: 'secret' } });
       const { hub, served } = secure;
       const { sign } = second;
@@ -224,7 +224,7 @@ for (const isRequired of [true, false])
       }
     });
 
-    test('a token beside a certificate must name no other client', async () => {
+    test('a token beside a certificate must not be of another client', async () => {
       await using secure = await startSecure(isRequired, {
         http: { token: 'secret', ownerKey: 'key' },
       });
@@ -243,7 +243,7 @@ for (const isRequired of [true, false])
     });
   });
 
-test('where certificates are required, a client without one is refused before its first request', async () => {
+test('with certificates required, a client without one is refused before its first request', async () => {
   await using secure = await startSecure(true);
   const { hub, served } = secure;
   const why = /requires a certificate of each client \(ROUTER_TLS_CLIENT_AUTH\)/;
@@ -259,7 +259,7 @@ test('where certificates are required, a client without one is refused before it
   assert.ok(lines.length >= 1 && lines.length <= 3, 'at most one in a second');
 });
 
-test('where certificates are requested, a client without one needs the token, or none', async () => {
+test('with certificates requested, a client without one needs the token, or none', async () => {
   await using locked = await startSecure(false, { http: { token: 'secret' } });
   assert.equal((await ask(locked.hub, {})).status, 401);
   assert.match(await openSocket(locked.hub, {}), /^401/);
@@ -279,7 +279,7 @@ test.for([
   ],
   ['key.pem', readFileSync(cursor.keyFile, 'utf8'), /contains no certificate in PEM form/],
   ['damaged.pem', `${ca}${ca.replaceAll('M', 'A')}`, /damaged certificate, number 2: .*\. Write/],
-] as const)('the start is refused with the authorities in %s', async ([name, text, message]) => {
+] as const)('the start is refused if the authorities are in %s', async ([name, text, message]) => {
   const caFile = join(certificates.folder, name);
   if (text !== undefined) writeFileSync(caFile, text);
   const tls = { ...hubCertificate, clients: { caFile, isRequired: true } };
@@ -295,10 +295,10 @@ test.for([
   ['othername:"x, DNS:owner", DNS:cursor', 'cursor'],
   ['DNS:"a\\", DNS:b", DNS:c', 'a", DNS:b'],
   [undefined, 'common'],
-] as const)('of %s the name is %s', ([subjectAltName, name]) => {
+] as const)('the client name in %s is %s', ([subjectAltName, name]) => {
   assert.equal(clientNameIn({ subject: 'C=XX\nCN=common', subjectAltName })?.name, name);
 });
 
-test('a file may hold several authorities, and anything between them', () => {
+test('a file may contain several authorities, with other text between them', () => {
   assert.equal(readAuthorities(readFileSync(authoritiesFile, 'utf8')).length, 2);
 });

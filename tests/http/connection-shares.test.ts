@@ -11,7 +11,7 @@ const principal = (name: string, kind: Principal['kind'] = 'client'): Principal 
 });
 const [ada, bob, local] = [principal('ada'), principal('bob'), principal('local', 'local')];
 
-test('a client holds half of all connections, however often it uses them, and others hold the rest', () => {
+test('a client has half of all connections at most, and others have the rest', () => {
   const shares = createConnectionShares(4);
   const [first, second, third] = [new Socket(), new Socket(), new Socket()];
   for (let request = 0; request < 3; request++)
@@ -22,7 +22,7 @@ test('a client holds half of all connections, however often it uses them, and ot
   for (let index = 0; index < 10; index++) assert.ok(shares.take(new Socket(), local));
 });
 
-test('a connection that closes, or that another principal uses, is given back', async () => {
+test('a connection that closes, or changes to another principal, frees its share', async () => {
   const shares = createConnectionShares(2);
   const [first, second] = [new Socket(), new Socket()];
   assert.ok(shares.take(first, ada));

@@ -3,7 +3,7 @@ import { describe, test } from 'vitest';
 import { createManualClock } from '#helpers/clock';
 import { createContainerUsages } from '../../hub/http/container-usage.ts';
 
-describe('what containers use', () => {
+describe('the usage of containers', () => {
   const usage = { memoryBytes: 5, memoryLimitBytes: 10, pids: 1, pidsLimit: 2, cpuMs: 1_500 };
 
   /** Creates servers that only report what their containers use. */
@@ -26,7 +26,7 @@ describe('what containers use', () => {
     return { servers: () => all, asked: () => asked };
   }
 
-  test('is asked once in five seconds, and left out where nobody can tell', async () => {
+  test('is read once in five seconds, and omitted where it is unknown', async () => {
     const clock = createManualClock();
     const { servers, asked } = serversOf([
       async () => usage,
@@ -45,7 +45,7 @@ describe('what containers use', () => {
     assert.equal(asked(), 6);
   });
 
-  test('is waited for two seconds, and what was told by then counts', async () => {
+  test('is waited for two seconds, and what has arrived by then is returned', async () => {
     const clock = createManualClock();
     const { servers } = serversOf([async () => usage, () => new Promise(() => {})]);
     const read = createContainerUsages(servers, clock).read();
@@ -67,7 +67,7 @@ describe('what containers use', () => {
     assert.deepEqual([...read], [['echo', { memoryBytes: 10, cpuMs: 3_000 }]]);
   });
 
-  test('that is told too late does not change what was shown', async () => {
+  test('that arrives too late does not change the returned one', async () => {
     const clock = createManualClock();
     const { promise, resolve } = Promise.withResolvers<typeof usage>();
     const { servers } = serversOf([() => promise]);

@@ -23,7 +23,7 @@ describe('the status of an error', () => {
   });
 
   test.each([[new Error('no')], ['no'], [undefined], [{ code: 'HUB_OWNER_ONLY' }]])(
-    'of %s, which is no error of the hub, is 500',
+    'of %s, which is not a HubError, is 500',
     error => assert.equal(statusOf(error), 500),
   );
 
@@ -40,7 +40,7 @@ const failure = (data?: unknown) =>
     JSON.stringify({ jsonrpc: '2.0', id: 1, error: { code: -32000, message: 'no', data } }),
   );
 
-describe('the head of a JSON-RPC answer', () => {
+describe('the head of a JSON-RPC response', () => {
   test.each([
     ['a result', '{"jsonrpc":"2.0","id":1,"result":{}}'],
     [
@@ -67,7 +67,7 @@ describe('the head of a JSON-RPC answer', () => {
     assert.deepEqual(headOfAnswer(failure(data)), { status: 200 });
   });
 
-  test("has the status of the hub's error, and when to try again", () => {
+  test("has the status of the hub's error, and Retry-After", () => {
     assert.deepEqual(headOfAnswer(failure({ code: 'HUB_SERVER_BUSY', retryAfterMs: 1_001 })), {
       status: 503,
       headers: { 'retry-after': '2' },

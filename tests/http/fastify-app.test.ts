@@ -13,7 +13,7 @@ const post = (url: string, body?: string | object, headers: Record<string, strin
   });
 
 describe('every path', () => {
-  test('that does not exist is 404 and says so; no answer shows a stack trace', async () => {
+  test('that does not exist is 404 with a reason; no response has a stack trace', async () => {
     await using hub = await startHub(echo);
     const bad = [
       await send(`${hub.url}/no/such/path`),
@@ -37,7 +37,7 @@ describe('every path', () => {
     }
   });
 
-  test('that is asked by a verb it does not know is 405 and names those it knows', async () => {
+  test('with an unknown method is 405 with the allowed methods', async () => {
     await using hub = await startHub(echo);
     const rows = [
       ['GET', '/servers/echo/start', 'POST'],
@@ -57,7 +57,7 @@ describe('every path', () => {
 });
 
 describe('a request to any route', () => {
-  test('refuses with the id of the request, where that can be read', async () => {
+  test('that is refused has the id of the request in its error, if it can be read', async () => {
     await using hub = await startHub(echo);
     const message = { jsonrpc: '2.0', id: 'mine', method: 'tools/list' };
     for (const path of ['/mcp/nobody', '/mcp/nobody/tools/list', '/mcp/echo/tools/call']) {
@@ -66,7 +66,7 @@ describe('a request to any route', () => {
     }
   });
 
-  test('takes no other type than JSON, and names it', async () => {
+  test('with another type than JSON is refused, and the type is named', async () => {
     await using hub = await startHub(echo);
     for (const type of ['application/x-www-form-urlencoded', 'application/xml']) {
       const refused = await post(`${hub.url}/servers/echo/stop`, '{}', { 'content-type': type });
@@ -78,13 +78,13 @@ describe('a request to any route', () => {
     assert.equal(hub.server('echo').status.state, 'running');
   });
 
-  test('may have the type of JSON without a body', async () => {
+  test('may have the content type of JSON without a body', async () => {
     await using hub = await startHub(echo);
     const started = await post(`${hub.url}/servers/echo/start`, '');
     assert.equal(started.status, 200, await started.body());
   });
 
-  test('refuses a body above the bound with 413', async () => {
+  test('with a body above the limit is refused with 413', async () => {
     await using hub = await startHub(echo, { http: { maxBodyBytes: 1_000 } });
     for (const path of ['/mcp/echo/tools/call', '/mcp', '/servers/echo/start']) {
       const response = await post(`${hub.url}${path}`, { text: 'x'.repeat(2_000) });

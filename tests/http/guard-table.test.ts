@@ -439,7 +439,7 @@ for (const [what, row] of Object.entries(rows))
       const good = bytesOf(post, row.good);
       const expected = row.status ?? status;
 
-      test(`${name} is ${row.status ?? 'let in'}: alone, pipelined, behind a call in flight and on a reused connection`, async () => {
+      test(`${name} is ${row.status ?? 'admitted'}: alone, pipelined, behind a call in flight and on a reused connection`, async () => {
         const open1 = async () => {
           row.reset?.();
           return await open(hub);

@@ -88,7 +88,7 @@ describe('the guard', () => {
     ['not-hub.example', false],
   ];
   for (const [host, allowed] of hosts)
-    test(`${allowed ? 'lets in' : 'refuses'} the Host ${String(host)}`, () => {
+    test(`${allowed ? 'admits' : 'refuses'} the Host ${String(host)}`, () => {
       const refusal = ask(host === undefined ? {} : { host });
       assert.equal(refusal?.status, allowed ? undefined : 403);
       if (!allowed) assert.match(refusal?.message ?? '', /ROUTER_ALLOWED_HOSTS/);
@@ -117,7 +117,7 @@ describe('the guard', () => {
     ['http://localhost:9090/', false],
   ];
   for (const [origin, allowed] of origins)
-    test(`${allowed ? 'lets in' : 'refuses'} the Origin ${JSON.stringify(origin)}`, () => {
+    test(`${allowed ? 'admits' : 'refuses'} the Origin ${JSON.stringify(origin)}`, () => {
       const refusal = ask({ host: 'localhost:9090', origin });
       assert.equal(refusal?.status, allowed ? undefined : 403);
       if (!allowed) assert.match(refusal?.message ?? '', /ROUTER_ALLOWED_ORIGINS/);
@@ -138,7 +138,7 @@ describe('the guard', () => {
     ['none', 'navigate', 'document', true],
   ];
   for (const [site, mode, dest, allowed] of pages)
-    test(`${allowed ? 'lets in' : 'refuses'} a page that is ${site}, by ${mode}, for: ${dest}`, () => {
+    test(`${allowed ? 'admits' : 'refuses'} a page that is ${site}, by ${mode}, for: ${dest}`, () => {
       const fetched = { 'sec-fetch-site': site, 'sec-fetch-mode': mode, 'sec-fetch-dest': dest };
       const refusal = ask({ host, ...fetched });
       assert.equal(refusal?.status, allowed ? undefined : 403);
@@ -159,7 +159,7 @@ describe('the guard', () => {
     [undefined, false],
   ];
   for (const [type, allowed] of types)
-    test(`${allowed ? 'takes' : 'refuses'} the type ${type} of a page`, () => {
+    test(`${allowed ? 'admits' : 'refuses'} the type ${type} of a page`, () => {
       const sent = { host, ...(type !== undefined && { 'content-type': type }) };
       const post = { method: 'POST' };
       for (const origin of [`http://${host}`, 'https://notes.example'])
@@ -184,11 +184,11 @@ describe('the guard', () => {
     ['ftp:evil.example', false],
   ];
   for (const [target, allowed] of targets)
-    test(`${allowed ? 'takes' : 'refuses'} the request target ${target}`, () => {
+    test(`${allowed ? 'admits' : 'refuses'} the request target ${target}`, () => {
       assert.equal(ask({ host }, { target })?.status, allowed ? undefined : 400);
     });
 
-  test('refuses two Host headers, whatever they say', () => {
+  test('refuses two Host headers, whatever their values', () => {
     assert.equal(ask({ host }, { hostCount: 2 })?.status, 400);
   });
 
@@ -204,12 +204,12 @@ describe('the guard', () => {
     ['0.0.0.0', 'localhost:9090', true],
   ];
   for (const [host, asked, allowed] of listening)
-    test(`of a hub that listens on ${host} ${allowed ? 'lets in' : 'refuses'} ${asked}`, () => {
+    test(`of a hub that listens on ${host} ${allowed ? 'admits' : 'refuses'} ${asked}`, () => {
       const own = asking({ host });
       assert.equal(own({ host: asked })?.status, allowed ? undefined : 403);
     });
 
-  test('asks every call for the token where there is one', () => {
+  test('requires the token of every call if there is one', () => {
     const locked = asking({ token: 'secret' });
     assert.equal(locked({ host })?.status, 401);
     for (const authorization of ['', 'secret', 'Bearer', 'Bearer ', 'Bearer secre', 'Basic secret'])
@@ -220,11 +220,11 @@ describe('the guard', () => {
     assert.equal(rebound?.status, 403);
   });
 
-  test('ignores a token where calls need none', () => {
+  test('ignores a token if calls need none', () => {
     assert.equal(ask({ host, authorization: 'Bearer outdated' }), undefined);
   });
 
-  test("lets administer who has the owner's key or is logged in, and nobody else", () => {
+  test("gives administration to callers with the owner's key or a login, and to no other", () => {
     const guard = asking(
       { token: 'secret', ownerKey: 'key' },
       { isLoggedIn: ({ cookie }) => cookie === 'in' },
@@ -241,7 +241,7 @@ describe('the guard', () => {
     assert.equal(asking()({ host, authorization: 'Bearer undefined' }, { scope })?.status, 401);
   });
 
-  test('refuses the cookie of a login to another user, who may have been sent it by a browser', () => {
+  test('refuses a login cookie from another user, whose browser may have received it', () => {
     const guard = asking({ ownerKey: 'key' }, { isLoggedIn: () => true });
     const peer = { kind: 'refused', why: 'the connection is of user 1001' } as const;
     const refused = guard({ host, cookie: 'in' }, { scope: 'administer', peer });
@@ -251,7 +251,7 @@ describe('the guard', () => {
     assert.equal(guard({ host, authorization }, { scope: 'administer', peer }), undefined);
   });
 
-  test('refuses administration to everybody where it is off, and names the setting', () => {
+  test('refuses administration to everyone if it is off, and names the setting', () => {
     const closed = asking({ ownerKey: 'key', administration: 'off' }, { isLoggedIn: () => true });
     const refused = closed({ host, authorization: 'Bearer key' }, { scope: 'administer' });
     assert.equal(refused?.status, 403);
@@ -259,7 +259,7 @@ describe('the guard', () => {
     assert.equal(closed({ host }), undefined, 'calls go on');
   });
 
-  test("refuses calls of another user, who has neither the token nor the owner's key", () => {
+  test("refuses calls of another user without the token and the owner's key", () => {
     const peer = { kind: 'refused', why: 'the connection is of user 1001' } as const;
     const refused = asking()({ host, authorization: 'Bearer any' }, { peer });
     assert.equal(refused?.status, 403);
@@ -270,7 +270,7 @@ describe('the guard', () => {
     assert.equal(asking()({ host }, { peer: { kind: 'same-user' } }), undefined);
   });
 
-  test('asks for a token of calls from the request after it is needed, and no longer than that', () => {
+  test('requires a token of calls from the first request after it is needed, until it is no longer', () => {
     let callToken: ReturnType<GuardNeeds['callToken']>;
     const guard = asking({}, { callToken: () => callToken });
     const authorization = 'Bearer one';
@@ -341,7 +341,7 @@ describe('the principal of', () => {
       assert.equal(refusal === undefined, mayAdminister);
     });
 
-  test('the made token stays the same when calls no longer need it, so that its sessions go on', () => {
+  test('the made token stays the same when calls no longer need it, so that its sessions continue', () => {
     let callToken: ReturnType<GuardNeeds['callToken']> = { token: 'secret', why: 'so' };
     const decide = deciding({}, { callToken: () => callToken });
     const authorization = secret;
@@ -356,7 +356,7 @@ describe('the principal of', () => {
     assert.deepEqual([principal, refusal?.status], [undefined, 401]);
   });
 
-  describe('a client by name', () => {
+  describe('a named client', () => {
     const ofName = (name: string, administer = false): Principal => ({
       kind: 'client',
       name,
@@ -406,7 +406,7 @@ describe('the principal of', () => {
         'admin',
       ],
     ];
-    test.each(byName)('by %s', (_what, token, asked, expected) => {
+    test.each(byName)('is identified by %s', (_what, token, asked, expected) => {
       const decide = deciding(open, { clients });
       const headers = { host, ...(token !== undefined && { authorization: `Bearer ${token}` }) };
       const { principal, refusal } = decide(headers, asked);
@@ -415,7 +415,7 @@ describe('the principal of', () => {
         assert.equal(decide(headers, asked).principal, principal);
     });
 
-    test('administers nothing where administration is off', () => {
+    test('may not administer if administration is off', () => {
       const decide = deciding({ ...open, administration: 'off' }, { clients });
       assert.equal(
         decide({ host, authorization: 'Bearer admin-token' }, administer).refusal?.status,
@@ -423,7 +423,7 @@ describe('the principal of', () => {
       );
     });
 
-    test('is told how to get a token where tokens are required', () => {
+    test('gets a hint how to get a token if tokens are required', () => {
       const decide = deciding(open, { clients: { ...clients, isRequired: true } });
       for (const headers of [{ host }, { host, authorization: 'Bearer other' }]) {
         const { refusal } = decide(headers);

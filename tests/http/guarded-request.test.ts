@@ -21,7 +21,7 @@ describe('a request for the guard', () => {
     assert.equal(request(rawHeaders).hostCount, count);
   });
 
-  test('has the target as it was sent, and takes no forms unless its route does', () => {
+  test('has the target as it was sent, and allows no forms unless its route does', () => {
     const { method, target, takesForms, credentials } = request([], 'http://[/?a#b');
     assert.deepEqual(
       [method, target, takesForms, credentials],
@@ -46,7 +46,7 @@ describe('credentials', () => {
     assert.equal(hex(authorization) === hex('Bearer secret'), isEqual);
   });
 
-  test('of each length have digests of one length', () => {
+  test('of any length have digests of one length', () => {
     for (const text of ['', 'a', 'x'.repeat(10_000)]) assert.equal(hex(text)?.length, 64);
   });
 

@@ -12,15 +12,18 @@ const echo = [{ name: 'echo' }];
 
 describe('listening', () => {
   const notHere = process.platform === 'darwin' && 'macOS gives loopback one address';
-  test.skipIf(notHere)('on another address of this machine lets in who asks for that', async () => {
-    await using hub = await startHub(echo, { http: { host: '127.0.0.2' } });
-    assert.match(hub.url, /^http:\/\/127\.0\.0\.2:\d+$/);
-    assert.equal((await send(`${hub.url}/health`)).status, 200);
-    const session = await openSession(`${hub.url}/mcp`);
-    assert.equal((await session.end()).status, 204);
-  });
+  test.skipIf(notHere)(
+    'on another address of this machine admits requests for that address',
+    async () => {
+      await using hub = await startHub(echo, { http: { host: '127.0.0.2' } });
+      assert.match(hub.url, /^http:\/\/127\.0\.0\.2:\d+$/);
+      assert.equal((await send(`${hub.url}/health`)).status, 200);
+      const session = await openSession(`${hub.url}/mcp`);
+      assert.equal((await session.end()).status, 204);
+    },
+  );
 
-  test('on a port that is taken fails and says so', async () => {
+  test('on a port that is in use fails with a message', async () => {
     await using hub = await startHub([]);
     const port = Number(new URL(hub.url).port);
     await assert.rejects(startHub([], { http: { port } }), {

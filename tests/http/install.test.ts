@@ -48,7 +48,7 @@ function eventsOf(text: string): readonly { readonly event: string; readonly dat
 }
 
 describe('POST /servers/install', () => {
-  test('answers 201 with what was installed, and where it is', async () => {
+  test('answers 201 with the installed server and its location', async () => {
     await using hub = await installing();
     const answer = await hub.post({ package: 'echo@1.0.0', name: 'mine' });
     assert.equal(answer.status, 201);
@@ -58,7 +58,7 @@ describe('POST /servers/install', () => {
     assert.ok(isObject(tools) && Number(tools['count']) > 0);
   });
 
-  test('shows each step as an event where that is asked for, and ends with the same answer', async () => {
+  test('sends each step as an event if requested, and ends with the same answer', async () => {
     await using hub = await installing();
     const answer = await hub.post({ package: 'echo@1.0.0' }, events);
     assert.equal(answer.status, 200);
@@ -74,7 +74,7 @@ describe('POST /servers/install', () => {
     assert.equal(all.filter(({ event }) => event !== 'progress').length, 1);
   });
 
-  test('shows what was written before it failed, with the error as the last event', async () => {
+  test('sends the output before the failure, with the error as the last event', async () => {
     await using hub = await installing();
     const all = eventsOf(await (await hub.post({ package: 'absent@1.0.0' }, events)).body());
     const written = all.map(({ data }) => (isObject(data) ? data['text'] : undefined));
@@ -148,7 +148,7 @@ describe('POST /servers/install', () => {
     [{ runtime: 'process', network: 'bridge' }, ['runtime:process', 'network:bridge']],
   ];
 
-  test.each(loosened)('wants %j to be confirmed as %j', async (body, names) => {
+  test.each(loosened)('requires that %j is confirmed as %j', async (body, names) => {
     await using hub = await installing();
     const wanted = { package: 'echo@1.0.0', name: 'mine', ...body };
     for (const headers of [json, events])
@@ -177,7 +177,7 @@ describe('POST /servers/install', () => {
     assert.equal(hub.config.entries.size + hub.config.launched.length, 0, 'nothing was begun');
   });
 
-  test('installs what is confirmed by its names', async () => {
+  test('installs a server whose settings are confirmed by name', async () => {
     await using hub = await installing();
     const body = { package: 'echo@1.0.0', runtime: 'process', env: { A: '${GIVEN}' } };
     const answer = await hub.post({ ...body, confirm: ['variable:GIVEN', 'runtime:process'] });
@@ -185,7 +185,7 @@ describe('POST /servers/install', () => {
     assert.deepEqual(hub.config.entries.get('echo'), body, '"confirm" is no key of an entry');
   });
 
-  test('wants the volume of another server to be confirmed', async () => {
+  test('requires a confirmation for the volume of another server', async () => {
     await using hub = await installing();
     await hub.config.write('notes', { package: 'echo@1.0.0', volumes: { diary: '/data' } });
     const answer = await hub.post({ package: 'echo@1.0.0', volumes: { diary: '/x' } });
@@ -193,7 +193,7 @@ describe('POST /servers/install', () => {
     assert.match(await answer.body(), /volume:diary.*data of the server notes/);
   });
 
-  test('refuses a name that is taken with 409', async () => {
+  test('refuses a name that is in use with 409', async () => {
     await using hub = await installing();
     await (await hub.post({ package: 'echo@1.0.0' })).body();
     const again = await hub.post({ package: 'echo@1.0.0', name: 'echo' });
@@ -202,7 +202,7 @@ describe('POST /servers/install', () => {
   });
 
   for (const headers of [json, events])
-    test(`gives up when the client hangs up (${headers === json ? 'plain' : 'events'})`, async () => {
+    test(`is aborted when the client disconnects (${headers === json ? 'plain' : 'events'})`, async () => {
       await using hub = await installing();
       const hangUp = new AbortController();
       const asked = hub
@@ -223,7 +223,7 @@ describe('POST /servers/install', () => {
       assert.equal(status, 201);
     });
 
-  test('tells nothing of a bug but where the log has it', async () => {
+  test('hides the text of a bug, which is in the log', async () => {
     const installs = {
       review: async () => [],
       trial: async () => assert.fail('no trial was asked for'),
@@ -243,7 +243,7 @@ describe('POST /servers/install', () => {
 });
 
 describe('DELETE /servers/{name}', () => {
-  test('answers with what was removed, and 404 where there is none', async () => {
+  test('answers with what was removed, and 404 for an unknown server', async () => {
     await using hub = await installing();
     await (await hub.post({ package: 'echo@1.0.0' })).body();
     const answer = await hub.remove('echo?purge');
@@ -258,7 +258,7 @@ describe('DELETE /servers/{name}', () => {
     assert.equal((await hub.remove('echo')).status, 404);
   });
 
-  test('takes "purge" and nothing else', async () => {
+  test('accepts the parameter "purge" only', async () => {
     await using hub = await installing();
     for (const query of ['purge=maybe', 'force=true']) {
       const refused = await hub.remove(`echo?${query}`);
@@ -268,7 +268,7 @@ describe('DELETE /servers/{name}', () => {
   });
 });
 
-test('POST /servers/try answers with what a server offers, plainly or after its steps, and adds nothing', async () => {
+test('POST /servers/try answers with what a server offers, as JSON or after its steps, and adds nothing', async () => {
   await using hub = await installing();
   const body = { name: 'mine', entry: { package: 'echo@1.0.0' } };
   const plain = await hub.try(body);

@@ -10,7 +10,7 @@ import { listenOn } from '../../hub/http/http.ts';
 const { cache } = createRequire(import.meta.url);
 const isFastifyLoaded = () => Object.keys(cache).some(file => file.includes('/fastify/'));
 
-test('a call is answered before the routes are loaded, and what needs them then loads them', async () => {
+test('a call is answered before all routes are loaded, and a request for one of these loads them', async () => {
   await using hub = await startHub([{ name: 'echo' }]);
   const answer = await fetch(`${hub.url}/mcp/echo`, {
     method: 'POST',
@@ -26,7 +26,7 @@ test('a call is answered before the routes are loaded, and what needs them then 
   assert.equal(isFastifyLoaded(), true);
 });
 
-describe('a name of several addresses', () => {
+describe('a host name with several addresses', () => {
   const answering = () => createServer((_, response) => void response.end('here'));
   const several = async () => ['127.0.0.1', '127.0.0.2'];
 
@@ -44,7 +44,7 @@ describe('a name of several addresses', () => {
     await Promise.all([listening.close(), gone]);
   });
 
-  test('is listened on where one of the others cannot be had, and refused without the first', async () => {
+  test('is listened on even if another address than the first is unavailable', async () => {
     const taken = await listenOn({ host: '127.0.0.2', port: 0 }, answering);
     try {
       const place = { host: 'localhost', port: taken.port };

@@ -61,7 +61,7 @@ describe('a POST to an MCP endpoint', () => {
     ['of a known length', [plain, known]],
     ['with a charset', [`${plain}; charset=utf-8`, known]],
   ] as const)
-    test(`${name} is answered, wherever its body is cut`, async () => {
+    test(`${name} is answered, wherever its body is split`, async () => {
       await using hub = await startHub([]);
       const { id } = await openSession(`${hub.url}/mcp`);
       const body = Buffer.from(ping);
@@ -72,7 +72,7 @@ describe('a POST to an MCP endpoint', () => {
       }
     });
 
-  test('of a length that is not told is answered the same', async () => {
+  test('without a Content-Length is answered in the same way', async () => {
     await using hub = await startHub([]);
     const { id } = await openSession(`${hub.url}/mcp`);
     const chunked = `${Buffer.byteLength(ping).toString(16)}\r\n${ping}\r\n0\r\n\r\n`;
@@ -80,7 +80,7 @@ describe('a POST to an MCP endpoint', () => {
     assert.match(await exchange(hub.url, [head, chunked], it => it.includes(pong)), / 200 OK/);
   });
 
-  test('two on one connection, the second sent before the first is answered, come back in order', async () => {
+  test('behind another one on the same connection is answered after it', async () => {
     await using hub = await startHub([]);
     const { id } = await openSession(`${hub.url}/mcp`);
     const request = headOf(id, plain, known) + ping;
@@ -90,7 +90,7 @@ describe('a POST to an MCP endpoint', () => {
     assert.equal(text.match(/HTTP\/1\.1 200 /g)?.length, 2);
   });
 
-  test('that ends in the middle of its body disturbs nobody', async () => {
+  test('that ends in the middle of its body does not affect others', async () => {
     await using hub = await startHub([]);
     const { id } = await openSession(`${hub.url}/mcp`);
     await exchange(hub.url, [headOf(id, plain, known), ping.slice(0, 5)], () => true);
@@ -99,7 +99,7 @@ describe('a POST to an MCP endpoint', () => {
     assert.equal(hub.router.inFlight, 0);
   });
 
-  test('does not stay in memory while its client does not read the answer', async () => {
+  test('is not kept in memory while its client does not read the answer', async () => {
     await using hub = await startHub([{ name: 'echo' }]);
     const { id } = await openSession(`${hub.url}/mcp`);
     const pad = 'x'.repeat(32 * mebibyte);
@@ -136,7 +136,7 @@ describe('a POST to an MCP endpoint', () => {
   });
 });
 
-describe('a connection with TLS that has brought no request', () => {
+describe('a TLS connection without a request', () => {
   const withoutHandshake = async (port: number): Promise<Socket> => {
     const socket = connect(port, '127.0.0.1');
     await once(socket, 'connect');

@@ -47,28 +47,28 @@ describe('a login link', () => {
     assert.equal(login.enterByLink(late, '127.0.0.1').kind, 'wrong');
   });
 
-  test('ends where twenty newer ones wait', () => {
+  test('ends when twenty newer ones exist', () => {
     const { login, newCode } = open();
     const codes = Array.from({ length: 21 }, newCode);
     const kinds = codes.map(code => login.enterByLink(code, '127.0.0.1').kind);
     assert.deepEqual(kinds, ['wrong', ...Array.from({ length: 20 }, () => 'in')]);
   });
 
-  test('is of one run of the hub', () => {
+  test('is valid for one run of the hub', () => {
     const code = open().newCode();
     assert.equal(open().login.enterByLink(code, '127.0.0.1').kind, 'wrong');
   });
 });
 
 describe('the cookie of a login', () => {
-  test('holds neither the key nor the token, and survives a restart of the hub', () => {
+  test('contains neither the key nor the token, and survives a restart of the hub', () => {
     const { enter, headersOf } = open();
     const cookie = enter();
     assert.ok(!cookie.includes(ownerKey) && !cookie.includes(token));
     assert.equal(open().login.scopeOf(headersOf(cookie)), 'administer');
   });
 
-  test('ends after 30 days, with another key, and by any change', () => {
+  test('ends after 30 days, with another key, and by any modification', () => {
     const { clock, login, enter, headersOf } = open();
     const cookie = enter();
     clock.advance(loginSeconds * 1000 - 1000);
@@ -91,7 +91,7 @@ describe('the cookie of a login', () => {
       assert.equal(login.scopeOf(headersOf(made)), undefined, made);
   });
 
-  test('of the token is for calls only, and ends with that token', () => {
+  test('by the token is for calls only, and ends with that token', () => {
     const { login, headersOf } = open();
     const entry = login.enterByToken(token, '127.0.0.1');
     assert.equal(entry.kind, 'in');
@@ -101,7 +101,7 @@ describe('the cookie of a login', () => {
     assert.equal(open({ token: undefined }).login.scopeOf(headers), undefined);
   });
 
-  test('is read under the name that belongs to the port', () => {
+  test('has a name with the port', () => {
     const { login, enter } = open();
     const cookie = `agenthub-9090=${enter()}`;
     assert.equal(login.scopeOf({ host, cookie }), 'administer');
@@ -111,7 +111,7 @@ describe('the cookie of a login', () => {
 });
 
 describe('failed logins', () => {
-  test('of an address make it wait for a minute, also with the right token', () => {
+  test('of an address delay it for a minute, even with the right token', () => {
     const { clock, login } = open();
     const enter = (given: string, address = '10.0.0.1') => login.enterByToken(given, address).kind;
     for (let count = 0; count < maxFailures; count++) assert.equal(enter('wrong'), 'wrong');
@@ -121,7 +121,7 @@ describe('failed logins', () => {
     assert.equal(enter(token), 'in');
   });
 
-  test('do not keep out the owner, whose link cannot be guessed', () => {
+  test('do not delay the owner, whose link cannot be guessed', () => {
     const { login, newCode } = open();
     const address = '127.0.0.1';
     for (let count = 0; count < maxFailures; count++) login.enterByLink('wrong', address);
@@ -129,7 +129,7 @@ describe('failed logins', () => {
     assert.equal(login.enterByLink(newCode(), address).kind, 'in');
   });
 
-  test('are logged with address and way, at most ten times in a minute, and without what was given', () => {
+  test('are logged with address and kind, at most ten times in a minute, and without the input', () => {
     const { clock, login, logged } = open();
     for (let count = 0; count < 500; count++) {
       login.enterByToken('guessed-token', '10.0.0.1');
@@ -147,7 +147,7 @@ describe('failed logins', () => {
     assert.equal(logged.length, maxFailures + 1);
   });
 
-  test('of more addresses than are remembered take no more memory', () => {
+  test('of more addresses than are remembered use no more memory', () => {
     const { login } = open();
     for (let count = 0; count < 5_000 * maxFailures; count++)
       login.enterByToken('wrong', `10.0.${Math.floor(count / maxFailures)}`);

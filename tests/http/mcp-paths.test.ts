@@ -13,7 +13,7 @@ const profiles = {
   },
 };
 
-test('paths name all servers, one server or a profile, and nothing else', async () => {
+test('paths lead to all servers, one server or a profile, and to nothing else', async () => {
   await using servers = createFixtureServers([{ name: 'echo' }], { log: silent });
   const paths = createMcpPaths({ servers, profiles });
   const echo = servers.get('echo');

@@ -21,7 +21,7 @@ async function scrape(url: string) {
 }
 
 describe('GET /metrics', () => {
-  test('tells Prometheus of each server, of all calls, and of the hub itself', async () => {
+  test('has metrics of each server, of all calls, and of the hub itself', async () => {
     await using hub = await startHub([
       { name: 'echo' },
       { name: 'idle', file: 'echo.mjs', autoStart: false },
@@ -134,7 +134,7 @@ describe('the metric families', () => {
     assert.deepEqual(families.get('agenthub_breaker_state'), expected);
   });
 
-  test('have the usage of containers in bytes and seconds, of those where it is known', async () => {
+  test('have the usage of containers in bytes and seconds, if it is known', async () => {
     const all = [measured({ queued: 0, active: 0 })];
     const usage = new Map([['echo', { memoryBytes: 5, cpuMs: 1_500 }]]);
     const known = await read({
@@ -164,7 +164,7 @@ describe('the metric families', () => {
       },
     });
 
-    test('tell what became of questions to each', async () => {
+    test('have the outcomes of look-ups in each', async () => {
       const families = await read(loading(async () => ({ exact, semantic })));
       assert.deepEqual(families.get('agenthub_cache_requests_total'), [
         ['l1 hit', 1],
@@ -182,7 +182,7 @@ describe('the metric families', () => {
       ]);
     });
 
-    test('leave out the semantic cache where no rule uses it', async () => {
+    test('omit the semantic cache if no rule uses it', async () => {
       const families = await read(loading(async () => ({ exact, semantic: undefined })));
       assert.deepEqual(families.get('agenthub_cache_requests_total')?.length, 4);
       assert.deepEqual(families.get('agenthub_cache_entries'), [['l1', 5]]);
@@ -193,7 +193,7 @@ describe('the metric families', () => {
       ['tells nothing of itself', {}],
       ['did not start', { health: { loaded: () => Promise.reject(new Error('no')) } }],
       ['cannot count', loading(() => Promise.reject(new Error('no'))).prompts],
-    ])('are absent where the enhancer %s', async (_what, prompts) => {
+    ])('are absent if the enhancer %s', async (_what, prompts) => {
       const families = await read({ prompts });
       assert.equal(families.has('agenthub_cache_requests_total'), false);
       assert.deepEqual(families.get('agenthub_sessions'), [['', 0]]);

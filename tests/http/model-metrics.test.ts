@@ -60,7 +60,7 @@ describe('the metrics of models', () => {
     ]);
   });
 
-  test('have the waits and first tokens in seconds, where there are any', () => {
+  test('have the queue waits and times to the first token in seconds, if there are any', () => {
     const samples = read({ models: [chat, embedder] });
     assert.deepEqual(samples('queue_wait_seconds'), [
       ['_bucket{model="chat:1",le="0.1"}', 4],
@@ -92,7 +92,7 @@ describe('the metrics of models', () => {
     assert.deepEqual(read({ breaker })('breaker_state'), expected);
   });
 
-  test('tell what became of prompts', async () => {
+  test('have the outcomes of prompts', async () => {
     await using scene = await openScene();
     await scene.enhance('one');
     scene.ollama.fails('/api/chat', busy);

@@ -26,13 +26,13 @@ describe('a page', () => {
 
   const foreign = ['http://localhost:3000', 'http://127.0.0.1:1', 'https://evil.example', 'null'];
   for (const origin of foreign) {
-    test(`of ${origin} opens no WebSocket and no stream`, async () => {
+    test(`of ${origin} can open no WebSocket and no stream`, async () => {
       assert.match(await openFrom(hub, origin), /403/);
       for (const path of ['/sse', '/mcp', '/dashboard/events'])
         assert.equal((await send(`${hub.url}${path}`, { headers: { origin } })).status, 403, path);
     });
 
-    test(`of ${origin} changes nothing, whatever type it sends`, async () => {
+    test(`of ${origin} can change nothing, whatever content type it sends`, async () => {
       const { running } = hub.server('echo');
       for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'application/json'])
         for (const [path, body] of [
@@ -48,11 +48,11 @@ describe('a page', () => {
     });
   }
 
-  test('of the hub itself and of an allowed origin opens a WebSocket', async () => {
+  test('of the hub itself and of an allowed origin can open a WebSocket', async () => {
     for (const origin of [hub.url, allowed]) assert.equal(await openFrom(hub, origin), 'open');
   });
 
-  test('that may call sends JSON, and nothing that a form could send', async () => {
+  test('that may call can send JSON, and nothing that a form could send', async () => {
     const url = `${hub.url}/mcp/echo/tools/call`;
     const body = { name: 'echo', arguments: { text: 'hello' } };
     for (const origin of [hub.url, allowed])

@@ -13,7 +13,7 @@ test.each([
   ['192.168.1.5', '192.168.1.5:9090'],
   ['Hub.Local', 'hub.local'],
   ['fe80:0:0:0:0:0:0:1%eth0', '[fe80::1]:80'],
-])('a hub at %s is asked for as %s', (host, asked) => assert.ok(has(host, asked)));
+])('a hub at %s accepts the host %s', (host, asked) => assert.ok(has(host, asked)));
 
 test.each([
   ['127.0.0.1', 'evil.example'],
@@ -21,9 +21,9 @@ test.each([
   ['0.0.0.0', '0.0.0.0:9090'],
   ['::', '[::]'],
   ['192.168.1.5', '192.168.1.6'],
-])('a hub at %s is not asked for as %s', (host, asked) => assert.ok(!has(host, asked)));
+])('a hub at %s refuses the host %s', (host, asked) => assert.ok(!has(host, asked)));
 
-test('a host that is allowed is one in any case, and none after another was refused', () => {
+test('an allowed host is accepted in any case, also after another was refused', () => {
   const isOwn = createOwnHosts({ host: '0.0.0.0', allowedHosts: ['Hub.Example'] });
   assert.ok(isOwn('hub.example:443'));
   assert.ok(!isOwn('evil.example'));

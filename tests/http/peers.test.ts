@@ -77,7 +77,7 @@ const refused = { post: 403, view: 403, page: 403, stream: 403, upgrade: 'refuse
 
 describe.skipIf(!isLinux)('on loopback', () => {
   test.skipIf(!canSwitch)(
-    'another user is refused in every way, and told of ROUTER_TOKEN',
+    'another user is refused in every way, with the advice to set ROUTER_TOKEN',
     async () => {
       await using hub = await startHub([], { peers: { tables, uid } });
       const { said, statuses } = await callAs(other, hub.url);
@@ -87,19 +87,19 @@ describe.skipIf(!isLinux)('on loopback', () => {
     },
   );
 
-  test('the same user is served in every way', async () => {
+  test('the same user is admitted in every way', async () => {
     await using hub = await startHub([], { peers: { tables, uid } });
     assert.deepEqual((await callAs(uid, hub.url)).statuses, served);
   });
 
-  test.skipIf(!canSwitch)("another user who has the owner's key is served", async () => {
+  test.skipIf(!canSwitch)("another user with the owner's key is admitted", async () => {
     await using hub = await startHub([], { http: { ownerKey: 'key' }, peers: { tables, uid } });
     const { statuses } = await callAs(other, hub.url, 'Bearer key');
     // Node's WebSocket, like that of browsers, cannot send the owner's key.
     assert.deepEqual(statuses, { ...served, upgrade: 'refused' });
   });
 
-  test('calls by IPv6 and by a socket of both kinds are told apart too', async () => {
+  test('users are also distinguished by IPv6 and on a dual-stack socket', async () => {
     await using hub = await startHub([], {
       http: { host: 'localhost' },
       peers: { tables, uid: uid + 1 },
@@ -119,7 +119,7 @@ describe.skipIf(!isLinux)('on loopback', () => {
       }
   });
 
-  test('a client that has exited is not taken for root', async () => {
+  test('a client that has exited does not count as root', async () => {
     const exited = Promise.withResolvers<void>();
     let looked = 0;
     const late = createSocketTables(async function* (table) {
@@ -192,7 +192,7 @@ describe.skipIf(!isLinux)('on loopback', () => {
       hub.socket.destroy();
     });
 
-  test('connections that wait for it are ended with the hub', async () => {
+  test('connections that wait for the look-up are closed when the hub stops', async () => {
     let looked = 0;
     const never = createSocketTables(async function* () {
       looked++;
@@ -205,7 +205,7 @@ describe.skipIf(!isLinux)('on loopback', () => {
     await lost;
   });
 
-  test('a hub that cannot find it out refuses, and says why', async () => {
+  test('a hub that cannot look up the user refuses the call, with the reason', async () => {
     const broken = createSocketTables(async function* () {
       yield await Promise.reject<string>(new Error('EACCES'));
     });
@@ -215,7 +215,7 @@ describe.skipIf(!isLinux)('on loopback', () => {
     assert.match(await response.body(), /cannot tell which user.*EACCES.*ROUTER_TOKEN/);
   });
 
-  test('a hub that has a token asks for that alone', async () => {
+  test('a hub with a token requires only the token', async () => {
     await using hub = await startHub([], {
       http: { token: 'secret' },
       peers: { tables, uid: uid + 1 },
@@ -225,7 +225,7 @@ describe.skipIf(!isLinux)('on loopback', () => {
   });
 });
 
-test('where no table is given, nobody is told apart', async () => {
+test('without socket tables, users are not distinguished', async () => {
   await using hub = await startHub([]);
   const session = await openSession(`${hub.url}/mcp`);
   assert.equal((await session.end()).status, 204);

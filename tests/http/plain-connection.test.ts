@@ -90,7 +90,7 @@ const write = (socket: Socket, text: string) =>
   new Promise<void>(resolve => socket.write(text, () => resolve()));
 
 describe('a plain connection', () => {
-  test('that brings nothing is told so, and one that brings no more is ended', async () => {
+  test('without a request times out, and one without a further request is closed', async () => {
     await using plain = await start(echo, { firstMs: 50, idleMs: 50 });
     const silent = await plain.open();
     await until(() => silent.over());
@@ -103,7 +103,7 @@ describe('a plain connection', () => {
     assert.match(spoken.text(), /\r\nKeep-Alive: timeout=0\r\n/);
   });
 
-  test('that is lost as it is told so disturbs nobody', async () => {
+  test('that is lost as it times out does not affect others', async () => {
     let lost: unknown;
     await using plain = await start(echo, {
       firstMs: 50,
@@ -118,7 +118,7 @@ describe('a plain connection', () => {
     assert.equal(lost, true);
   });
 
-  test('has all of its time again when its client has taken a large answer', async () => {
+  test('has its full time again when its client has read a large response', async () => {
     const large = Buffer.alloc(8_000_000, 'x');
     await using plain = await start(
       response => {
@@ -136,7 +136,7 @@ describe('a plain connection', () => {
     assert.ok(performance.now() - since > 1_000);
   });
 
-  test('has requests worked on at once, and answers them in their order', async () => {
+  test('has its requests handled concurrently, and responses in their order', async () => {
     const pending = new Map<string, HttpResponse>();
     await using plain = await start((response, body) => void pending.set(body, response));
     const line = await plain.open();
@@ -163,7 +163,7 @@ describe('a plain connection', () => {
     assert.match(plain.handedOver[0] ?? '', /^PUT .*4$/s);
   });
 
-  test('goes on with a call behind a large answer that its client takes slowly', async () => {
+  test('continues with a call behind a large response that its client reads slowly', async () => {
     const large = Buffer.alloc(8_000_000, 'x');
     const pending = new Map<string, HttpResponse>();
     await using plain = await start((response, body) => void pending.set(body, response));
@@ -183,7 +183,7 @@ describe('a plain connection', () => {
     await until(() => line.text().includes('202 Accepted'));
   });
 
-  test('is not idle while its request is answered, however long that takes', async () => {
+  test('is not idle while its request is handled, however long that takes', async () => {
     let pending: HttpResponse | undefined;
     await using plain = await start(response => (pending = response), { firstMs: 30, idleMs: 30 });
     const line = await plain.open();
@@ -196,7 +196,7 @@ describe('a plain connection', () => {
     assert.match(line.text(), /^HTTP\/1\.1 202 Accepted\r\n/);
   });
 
-  test('is handed over with all of its bytes where the rest of a request does not come', async () => {
+  test('is handed over with all of its bytes if the rest of a request does not come', async () => {
     await using plain = await start(echo, { firstMs: 50 });
     const line = await plain.open();
     const half = post('{"a":1}').slice(0, -3);
@@ -213,7 +213,7 @@ describe('a plain connection', () => {
     ['no body', post('')],
     ['a head that is large', post('{}', `x: ${'y'.repeat(9_000)}`)],
   ] as const)
-    test(`is handed over with all of its bytes where it brings ${what}`, async () => {
+    test(`is handed over with all of its bytes if it sends ${what}`, async () => {
       await using plain = await start(() => assert.fail('nothing is to be handled here'));
       const line = await plain.open();
       await write(line.socket, text);
@@ -221,7 +221,7 @@ describe('a plain connection', () => {
       assert.deepEqual(plain.handedOver, [text]);
     });
 
-  test('is let in anew where it says something else than before', async () => {
+  test('is checked by the guard again if a request differs from the one before', async () => {
     await using plain = await start(echo);
     const line = await plain.open();
     await write(line.socket, post('{}'));
@@ -232,7 +232,7 @@ describe('a plain connection', () => {
     assert.ok(!line.text().includes('[]'));
   });
 
-  test('is read again only when its client has taken what it was answered', async () => {
+  test('is read again only when its client has read the response', async () => {
     const large = Buffer.alloc(1_000_000, 'x');
     let handled = 0;
     await using plain = await start(response => {
@@ -260,7 +260,7 @@ describe('a plain connection', () => {
     await until(() => line.text().length > sent * large.length);
   });
 
-  test('whose client is gone tells whoever answers it', async () => {
+  test('emits close to the handler when its client disconnects', async () => {
     let pending: HttpResponse | undefined;
     await using plain = await start(response => (pending = response));
     const line = await plain.open();
@@ -275,7 +275,7 @@ describe('a plain connection', () => {
     assert.equal(closed, 1);
   });
 
-  test('takes a stream, in chunks, and a request after it', async () => {
+  test('sends a stream in chunks, and serves a request after it', async () => {
     await using plain = await start((response, body) => {
       if (body === '{}') return echo(response, body);
       response.writeHead(200, { 'content-type': 'text/event-stream' });
@@ -295,7 +295,7 @@ describe('a plain connection', () => {
     await until(() => line.text().endsWith('{}'));
   });
 
-  test('whose client takes nothing of a stream is given up when that was said', async () => {
+  test('is dropped if its client does not read a stream, after the timeout was reported', async () => {
     let stalled = 0;
     await using plain = await start(response => {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
@@ -311,7 +311,7 @@ describe('a plain connection', () => {
     assert.equal(stalled, 1);
   });
 
-  test('gets no header that could pass for another', async () => {
+  test('refuses a header value with a line break', async () => {
     let thrown: unknown;
     await using plain = await start(response => {
       try {

@@ -31,7 +31,7 @@ const initialize = {
   },
 };
 
-test('a request without the token is refused behind a call in flight that has it', async () => {
+test('a request without the token is refused behind a call in flight with the token', async () => {
   await using hub = await startHub([{ name: 'echo' }], { http: { token: 'secret' } });
   const { hostname, port } = new URL(hub.url);
   const socket = connect({ host: hostname, port: Number(port), noDelay: true });

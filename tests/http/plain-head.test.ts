@@ -11,7 +11,7 @@ const headOf = (...lines: readonly string[]) => [...lines, '', ''].join('\r\n');
 const read = (text: string) => parsePlainHead(Buffer.from(text, 'latin1'));
 
 describe('the head of a request', () => {
-  test('is plain where it is a POST of JSON whose length is told', () => {
+  test('is plain if it is a POST of JSON with a Content-Length', () => {
     const text = headOf(first, ...fields, 'Accept:text/event-stream', 'x: a b');
     const head = read(text);
     assert.equal(head?.url, '/mcp/files');
@@ -55,11 +55,11 @@ describe('the head of a request', () => {
     ['with a header without a value', headOf(first, ...fields, 'x:')],
     ['with a space behind a value', headOf(first, ...fields, 'x: y ')],
   ] as const)
-    test(`is not plain where it is one ${what}`, () => {
+    test(`is not plain if it is one ${what}`, () => {
       assert.equal(read(head), undefined);
     });
 
-  test(`says the same as one before it that differs in the length alone ${replay()}`, () => {
+  test(`is the same as the one before only if it differs in the length alone ${replay()}`, () => {
     const dice = createDice(seed);
     const text = headOf(first, ...fields, 'x: 12');
     const known = read(text);

@@ -171,7 +171,7 @@ function changed(session: string, dice: Dice): string {
   return [...lines, '', body].join(end);
 }
 
-test(`a request that is nearly plain is answered as Node's parser has it answered ${replay()}`, async () => {
+test(`a request that is nearly plain is answered as by Node's parser ${replay()}`, async () => {
   await using hub = await startHub([]);
   const { id } = await openSession(`${hub.url}/mcp`);
   const dice = createDice(seed);
@@ -199,7 +199,7 @@ test(`a request that is nearly plain is answered as Node's parser has it answere
 });
 
 describe('a connection of plain POSTs', () => {
-  test('is answered in the order of its requests, also where the next comes before the answer', async () => {
+  test('is answered in the order of its requests, even if the next arrives before the answer', async () => {
     await using hub = await startHub([{ name: 'echo' }]);
     const { id } = await openSession(`${hub.url}/mcp/echo`);
     const line = await open(hub.url);
@@ -216,7 +216,7 @@ describe('a connection of plain POSTs', () => {
     line.socket.destroy();
   });
 
-  test('goes on as any other after a request that is not plain', async () => {
+  test('continues as any other after a request that is not plain', async () => {
     await using hub = await startHub([]);
     const { id } = await openSession(`${hub.url}/mcp`);
     const line = await open(hub.url);
@@ -233,7 +233,7 @@ describe('a connection of plain POSTs', () => {
     line.socket.destroy();
   });
 
-  test('that is lost ends the call of a client without a session', async () => {
+  test('that is lost cancels the call of a client without a session', async () => {
     await using hub = await startHub([{ name: 'echo' }]);
     const line = await open(hub.url);
     const headers = Object.entries(modernHeaders('tools/call', 'slow'));
@@ -247,7 +247,7 @@ describe('a connection of plain POSTs', () => {
     await until(() => hub.router.inFlight === 0);
   });
 
-  test('is ended when the hub stops', async () => {
+  test('is closed when the hub stops', async () => {
     const hub = await startHub([]);
     const { id } = await openSession(`${hub.url}/mcp`);
     const line = await open(hub.url);

@@ -64,7 +64,7 @@ describe('a whole response', () => {
     }
   });
 
-  test('repeats no length that is given, and has length 0 without a body', () => {
+  test('repeats no given length, and has length 0 without a body', () => {
     const one = openLink();
     one.respond().writeHead(200, { 'content-length': 2 }).end(body);
     assert.equal(one.sent(), 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\nDate: today\r\n\r\n{}');
@@ -115,7 +115,7 @@ test.each(['a\r\nset-cookie: b', 'a\nb', 'ü', '\0', '\x7f'])(
 );
 
 describe('a response behind others', () => {
-  test('is held until its turn, and then sent as it was written', () => {
+  test('is held back until its turn, and then sent as it was written', () => {
     const { respond, sent, waits, answered } = openLink();
     const response = respond(false).writeHead(200);
     const stalled = () => {};
@@ -146,14 +146,14 @@ describe('a response behind others', () => {
   });
 });
 
-describe('the end of a response', () => {
+describe('the close event of a response', () => {
   const closing = (response: PlainResponse) => {
     let count = 0;
     for (const listen of ['on', 'once'] as const) response[listen]('close', () => count++);
     return () => count;
   };
 
-  test('is told once to each listener, and not to a later one', () => {
+  test('reaches each listener once, and no later one', () => {
     const { respond } = openLink();
     const response = respond().writeHead(200);
     const closed = closing(response);
@@ -163,7 +163,7 @@ describe('the end of a response', () => {
     assert.deepEqual([closed(), late()], [2, 0]);
   });
 
-  test('by the loss of the connection is told as well', () => {
+  test('also comes when the connection is lost', () => {
     const { respond } = openLink();
     const closed = closing(respond());
     const lost = respond(false);
@@ -174,7 +174,7 @@ describe('the end of a response', () => {
     assert.equal(lost.write('a'), false);
   });
 
-  test('takes no more: neither writes nor a second end', () => {
+  test('is followed by neither writes nor a second end', () => {
     const { respond, sent, answered } = openLink();
     const response = respond().writeHead(200);
     response.end(body);
@@ -184,7 +184,7 @@ describe('the end of a response', () => {
     assert.deepEqual([sent(), answered()], [before, 1]);
   });
 
-  test('leaves no callback that would time out the next request', () => {
+  test('leaves no timeout callback for the next request', () => {
     const { respond, waits } = openLink();
     const response = respond().writeHead(200);
     const stalled = () => {};
@@ -197,7 +197,7 @@ describe('the end of a response', () => {
     ]);
   });
 
-  test('ends nothing where the connection is destroyed', () => {
+  test('does not end a response whose connection was destroyed', () => {
     const { respond, socket, sent, answered } = openLink();
     const response = respond().writeHead(200);
     response.destroy();

@@ -36,7 +36,7 @@ test('a session is unknown to every principal but the one that opened it', async
   assert.equal((await owned.end()).status, 404);
 });
 
-test('a stream takes messages of the principal that opened it alone', async () => {
+test('a stream accepts messages only of the principal that opened it', async () => {
   await using hub = await startHub(echo, { http });
   const client = await openSse(hub);
   const post = async (headers: Readonly<Record<string, string>>) =>
@@ -48,7 +48,7 @@ test('a stream takes messages of the principal that opened it alone', async () =
   client.close();
 });
 
-test('a session opened with the made token goes on when calls need none any more', async () => {
+test('a session opened with the made token continues when calls need no token any longer', async () => {
   let callToken: { readonly token: string; readonly why: string } | undefined;
   callToken = { token: 'made', why: 'a server has a network' };
   await using hub = await startHub(echo, { guard: { callToken: () => callToken } });
@@ -58,7 +58,7 @@ test('a session opened with the made token goes on when calls need none any more
   assert.equal((await session.post(ping, made)).status, 200);
 });
 
-test('requests without a session are of the principal that sends them', async () => {
+test('a request without a session belongs to the principal that sends it', async () => {
   const principals: Principal[] = [];
   await using hub = await startHub(echo, {
     http,

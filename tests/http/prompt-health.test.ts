@@ -48,7 +48,7 @@ async function open(
   };
 }
 
-test('an Ollama that is back improves prompts from its first sign of life', async () => {
+test('an Ollama that is back improves prompts from its first answer on', async () => {
   await using hub = await open({ failureThreshold: 2 });
   assert.equal((await hub.ask('/models')).status, 200);
   await hub.ollama.stop();
@@ -62,7 +62,7 @@ test('an Ollama that is back improves prompts from its first sign of life', asyn
   assert.equal((await hub.health()).parts['ollama']?.state, 'up');
 });
 
-test('an Ollama is degraded as long as its breaker refuses prompts', async () => {
+test('an Ollama is degraded while its breaker refuses prompts', async () => {
   await using hub = await open({ failureThreshold: 2 });
   await hub.models.list(never);
   hub.ollama.fails('/api/chat', { kind: 'html', status: 200 });
@@ -77,7 +77,7 @@ test('an Ollama is degraded as long as its breaker refuses prompts', async () =>
   });
 });
 
-test('the part l2 tells the version of Qdrant, and why it is down', async () => {
+test('the part l2 has the version of Qdrant, and why it is down', async () => {
   await using qdrant = await startQdrant({ version: '1.9.7' });
   const needs = { clock: systemClock, log: silent };
   const vectors = createQdrantVectors({ url: qdrant.url }, needs);
@@ -102,7 +102,7 @@ test('the part l2 tells the version of Qdrant, and why it is down', async () => 
   await vectors.stop();
 });
 
-test('a cache that does not say whether a prompt is kept is not one that keeps none', async () => {
+test('a cache that does not know whether a prompt is kept is not reported as a miss', async () => {
   const unreachable = new HubError('HUB_CACHE_UNREACHABLE', 'it is not known whether it is kept');
   await using hub = await open({
     exact: {
@@ -116,7 +116,7 @@ test('a cache that does not say whether a prompt is kept is not one that keeps n
   assert.match(JSON.stringify(error), /not known whether it is kept/);
 });
 
-test('how long Ollama took to answer is rounded', async () => {
+test('the response time of Ollama is rounded', async () => {
   await using hub = await open();
   await hub.models.list(never);
   const { parts } = await hub.health();

@@ -314,7 +314,7 @@ describe.each([
   });
   afterAll(() => opened?.[Symbol.asyncDispose]());
 
-  test('has these routes, and each is for calls or for its owner', () => {
+  test('has the known routes, and each is for calls or for the owner', () => {
     assert.deepEqual(opened.found, expected);
   });
 
@@ -328,7 +328,7 @@ describe.each([
     assert.ok(![401, 403, 429].includes(status), String(status));
   });
 
-  test('answers calls without the key', async () => {
+  test("answers calls without the owner's key", async () => {
     const { hub } = opened;
     for (const path of ['/health', '/servers', '/activity', '/metrics', '/dashboard'])
       assert.equal(await statusOf(hub, `GET ${path}`, own ? bearer(own) : {}), 200, path);
@@ -342,11 +342,11 @@ describe('a hub whose administration is off', () => {
   });
   afterAll(() => opened?.[Symbol.asyncDispose]());
 
-  test.for(expected.administer)('refuses %s to its owner, too', async route => {
+  test.for(expected.administer)('refuses %s even to its owner', async route => {
     assert.equal(await statusOf(opened.hub, route, opened.hub.ownerHeaders), 403);
   });
 
-  test('goes on with calls', async () => {
+  test('still answers calls', async () => {
     assert.equal(await statusOf(opened.hub, 'GET /servers'), 200);
   });
 });

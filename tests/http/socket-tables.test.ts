@@ -68,12 +68,12 @@ const rows: readonly (readonly [
   ['of another port', [v4, v4Hub], row(`0100007F:D432 ${hub}`, '01', 1001, 7), '', undefined],
 ];
 for (const [what, [local, remote], tcp, tcp6, owner] of rows)
-  test(`the owner of a socket ${what} is ${owner ?? 'not told'}`, async () => {
+  test(`the owner of a socket ${what} is ${owner ?? 'unknown'}`, async () => {
     const tables = createSocketTables(table => whole(head + (table === 'tcp' ? tcp : tcp6)));
     assert.equal(await findOwner(local, remote, tables), owner);
   });
 
-test('a row is found wherever the kernel cuts the table in two', async () => {
+test('a row is found wherever the kernel splits the table', async () => {
   const table = head + row(`${client} ${hub}`, '06', 0, 0) + row(`${client} ${hub}`, '01', 1001, 7);
   for (let cut = 0; cut <= table.length; cut++) {
     const tables = createSocketTables(async function* () {
@@ -84,14 +84,14 @@ test('a row is found wherever the kernel cuts the table in two', async () => {
   }
 });
 
-test('the last row is found without the end of its line', async () => {
+test('the last row is found without a line end', async () => {
   const tables = createSocketTables(() =>
     whole((head + row(`${client} ${hub}`, '01', 1001, 7)).trimEnd()),
   );
   assert.equal(await findOwner(v4, v4Hub, tables), 1001);
 });
 
-test('a table is read no further than to the rows that are looked for', async () => {
+test('a table is read no further than the wanted rows', async () => {
   let isClosed = false;
   const tables = createSocketTables(async function* () {
     try {
@@ -105,7 +105,7 @@ test('a table is read no further than to the rows that are looked for', async ()
   assert.equal(isClosed, true);
 });
 
-test('a row that the kernel has skipped is found by another reading', async () => {
+test('a row that the kernel skipped is found by another reading', async () => {
   let readings = 0;
   const tables = createSocketTables(table =>
     whole(
@@ -115,7 +115,7 @@ test('a row that the kernel has skipped is found by another reading', async () =
   assert.equal(await findOwner(v4, v4Hub, tables), 1001);
 });
 
-test('who asks at once shares a reading, which begins after each has asked', async () => {
+test('concurrent look-ups share a reading, which begins after each of them', async () => {
   const readings: ((text: string) => void)[] = [];
   const tables = createSocketTables(async function* () {
     yield await new Promise<string>(resolve => void readings.push(resolve));
@@ -135,7 +135,7 @@ test('who asks at once shares a reading, which begins after each has asked', asy
   assert.equal(await latest, 'newest\n');
 });
 
-test('who has found its row does not wait for who has not', async () => {
+test('a look-up that has found its row does not wait for the others', async () => {
   const more = Promise.withResolvers<void>();
   const tables = createSocketTables(async function* () {
     yield 'one\n';
@@ -152,7 +152,7 @@ test('who has found its row does not wait for who has not', async () => {
   assert.deepEqual(await Promise.all([two, three]), ['two', undefined]);
 });
 
-test('a table that cannot be read fails for those who wait, and is read again', async () => {
+test('a table that cannot be read fails the waiting look-ups, and is read again', async () => {
   let readings = 0;
   const tables = createSocketTables(async function* () {
     if (++readings < 3) throw new Error('EACCES');

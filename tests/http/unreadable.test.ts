@@ -50,9 +50,9 @@ const rows: readonly (readonly [string, string, number, RegExp, HubOptions?])[] 
   ],
 ];
 
-describe('a request that cannot be read', () => {
+describe('a request that cannot be parsed', () => {
   for (const [what, bytes, status, message, options] of rows)
-    test(`is ${what}: ${status}, in the hub's words`, async () => {
+    test(`is ${what}: ${status}, with an error of the hub`, async () => {
       await using hub = await startHub([], options);
       const text = await answerTo(hub.url, bytes);
       const [head = '', body = ''] = text.split('\r\n\r\n');
@@ -65,7 +65,7 @@ describe('a request that cannot be read', () => {
       assert.equal((await send(`${hub.url}/health`)).status, 200, 'the hub goes on');
     });
 
-  test('is not one whose answer takes longer than it may take to arrive', async () => {
+  test('is not a request whose answer takes longer than the request timeout', async () => {
     await using hub = await startHub([{ name: 'echo' }], impatient);
     const response = await send(`${hub.url}/mcp/echo/tools/call`, {
       method: 'POST',
@@ -74,14 +74,14 @@ describe('a request that cannot be read', () => {
     assert.equal(response.status, 200, await response.body());
   });
 
-  test('is not one without Host, which the guard refuses like a foreign one', async () => {
+  test('is not a request without Host, which the guard refuses like a foreign one', async () => {
     await using hub = await startHub([]);
     const text = await answerTo(hub.url, 'GET /health HTTP/1.1\r\nconnection: close\r\n\r\n');
     assert.match(text, /^HTTP\/1.1 403 /);
     assert.match(text, /"HUB_REQUEST_INVALID","message":"Host .* is not this hub/);
   });
 
-  test('ends the answer to the one before it, and is not answered in the midst of that', async () => {
+  test('ends the answer to the one before it, without an answer of its own', async () => {
     await using hub = await startHub([]);
     const text = await answerTo(hub.url, stream, 'nonsense\r\n\r\n', 'endpoint');
     assert.equal(text.match(/HTTP\/1\.1/g)?.length, 1, text);
@@ -89,7 +89,7 @@ describe('a request that cannot be read', () => {
     await until(() => hub.connections.size === 0);
   });
 
-  test('leaves nothing of the one before it, whose answer has not begun', async () => {
+  test('drops the one before it, whose answer has not begun', async () => {
     await using hub = await startHub([]);
     const text = await answerTo(hub.url, `${stream}nonsense\r\n\r\n`);
     assert.equal(text.match(/HTTP\/1\.1/g)?.length, 1, text);
@@ -97,10 +97,10 @@ describe('a request that cannot be read', () => {
   });
 });
 
-describe('requests that are sent before the one before them is answered', () => {
+describe('pipelined requests', () => {
   const next = `${known}\r\n`;
 
-  test('are not read where too many wait', async () => {
+  test('are not read beyond a limit', async () => {
     await using hub = await startHub([]);
     const { hostname, port } = new URL(hub.url);
     const socket = connect({ host: hostname, port: Number(port) });

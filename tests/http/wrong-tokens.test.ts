@@ -89,7 +89,7 @@ describe('wrong keys of administration and failed logins', () => {
     return answer.status;
   };
 
-  test('are counted apart: an old key in a script does not keep a person from logging in', async () => {
+  test('are counted separately: an old key in a script does not keep a person from logging in', async () => {
     await using hub = await startHub([], { http: { token } });
     for (let count = 0; count < 10; count++)
       assert.equal(await administer(hub.url, 'old-key'), 401, `${count}`);
@@ -97,7 +97,7 @@ describe('wrong keys of administration and failed logins', () => {
     assert.equal(await logIn(hub.url, token), 303);
   });
 
-  test('are counted apart: a person who mistypes does not slow down commands', async () => {
+  test('are counted separately: a person who mistypes does not slow down commands', async () => {
     await using hub = await startHub([], { http: { token } });
     for (let count = 0; count < 10; count++) await logIn(hub.url, `wrong-${count}`);
     assert.equal(await logIn(hub.url, token), 429);

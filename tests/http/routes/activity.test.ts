@@ -68,7 +68,7 @@ describe('GET /activity', () => {
   });
 });
 
-test('GET /activity/{id} shows what was said, without secrets, also where no session was', async () => {
+test('GET /activity/{id} has the messages of a call, without secrets, also of one without a session', async () => {
   await using hub = await startHub([{ name: 'echo' }]);
   const response = await send(`${hub.url}/mcp/echo/tools/call`, {
     method: 'POST',
@@ -104,7 +104,7 @@ test('GET /activity/{id} shows what was said, without secrets, also where no ses
 });
 
 describe('GET /activity/events', () => {
-  test('tells of calls that end from then on, several at a time, and of no others', async () => {
+  test('sends calls that end from then on, several at a time, and no others', async () => {
     await using hub = await startHub([{ name: 'echo' }]);
     const client = openClient(hub);
     await client.call('echo_echo', { text: 'before' });
@@ -125,7 +125,7 @@ describe('GET /activity/events', () => {
     stream.cut();
   });
 
-  test('is refused where a hundred follow already', async () => {
+  test('is refused if there are a hundred streams', async () => {
     await using hub = await startHub([{ name: 'echo' }]);
     const streams = await Promise.all(
       Array.from({ length: 100 }, () => send(`${hub.url}/activity/events`)),

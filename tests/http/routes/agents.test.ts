@@ -57,7 +57,7 @@ test('a file is sent, and closed', async () => {
   await served.closed;
 });
 
-test('a file is closed whose client has left before it was open', async () => {
+test('a file is closed if its client disconnected before it was open', async () => {
   const asked = Promise.withResolvers<void>();
   const opened = Promise.withResolvers<void>();
   await using served = await serve(opened.promise, asked.resolve);
@@ -75,7 +75,7 @@ test.for([
   [['text'], 'message: is missing: send {"message": "text"}'],
   [{ message: 5 }, 'message: 5 is not allowed: send {"message": "text"}'],
   [{ text: 'x' }, 'text: is not a member of this body; "message" is the only one'],
-] as const)('the message %j is refused with the remedy', async ([body, message]) => {
+] as const)('the message %j is refused with a remedy', async ([body, message]) => {
   await using served = await serve(Promise.resolve(), () => {});
   const answer = await fetch(`${served.url}/agents/ada/messages`, {
     method: 'POST',

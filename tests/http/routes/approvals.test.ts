@@ -46,7 +46,7 @@ function errorOf({ error }: { readonly [name: string]: unknown }) {
 }
 const same = { name: 'echo', arguments: { text: 'a' } };
 
-test('a call over REST waits, is listed, approved, and goes through once', async () => {
+test('a call over REST waits, is listed, approved, and runs once', async () => {
   await using opened = await open();
   const refused = await opened.call(same);
   assert.equal(refused.status, 403);
@@ -103,7 +103,7 @@ test('a denied call is refused, and a standing approval is listed and removed', 
   assert.equal(errorOf((await opened.call(other)).body)['code'], 'HUB_APPROVAL_NEEDED');
 });
 
-test('arguments in which a member stands twice are refused', async () => {
+test('arguments with a duplicate member are refused', async () => {
   await using opened = await open();
   const { status, body } = await opened.call('{"name":"echo","arguments":{"text":"a","text":"b"}}');
   assert.deepEqual([status, errorOf(body)['code']], [400, 'HUB_REQUEST_INVALID']);
@@ -124,13 +124,13 @@ test.each([
   ['/approvals/x/approve', { always: 1 }, 400, 'HUB_REQUEST_INVALID'],
   ['/approvals/x/approve', { alwys: true }, 400, 'HUB_REQUEST_INVALID'],
   ['/approvals/x/deny', { always: true }, 400, 'HUB_REQUEST_INVALID'],
-])('%s with %j is answered %i %s', async (path, body, status, code) => {
+])('%s with %j gets %i %s', async (path, body, status, code) => {
   await using opened = await open();
   const answer = await opened.ask('POST', path, body);
   assert.deepEqual([answer.status, errorOf(answer.body)['code']], [status, code]);
 });
 
-test('only the owner lists and decides, and an id counts once and for nothing else', async () => {
+test('only the owner lists and decides, and an approval id is valid once, for its call only', async () => {
   await using opened = await open();
   const { approval } = errorOf((await opened.call(same)).body);
   const id = String(approval);
@@ -162,7 +162,7 @@ test('only the owner lists and decides, and an id counts once and for nothing el
   assert.equal((await opened.call(same)).status, 403);
 });
 
-test('a client by name decides only if it administers the hub', async () => {
+test('a named client decides only if it administers the hub', async () => {
   const tokenOf = (name: string) => `the-token-of-${name}`;
   const clientOf = (name: string, administer: boolean) =>
     plainClient(name, { administer, tokenDigest: digestOf(tokenOf(name)).toString('hex') });

@@ -109,7 +109,7 @@ describe('while calls need a token', () => {
     ['GET', '/sse', '/sse'],
     ['GET', '/sse/echo?a=b', '/sse/echo'],
     ['POST', '/messages?sessionId=1', '/mcp'],
-  ])('%s %s says where to log in', async (method, path, endpoint) => {
+  ])('%s %s says where to log in, in WWW-Authenticate', async (method, path, endpoint) => {
     await using opened = await open();
     const body = method === 'POST' ? '{"jsonrpc":"2.0","id":1,"method":"ping"}' : '';
     const answer = await opened.ask(method, path, json, body);
@@ -127,7 +127,7 @@ describe('while calls need a token', () => {
     assert.deepEqual([resource, authorities], [`${opened.hub.url}${endpoint}`, [opened.hub.url]]);
   });
 
-  test('metadata names the hub as the client reaches it, and is not kept', async () => {
+  test('metadata names the hub as the client reaches it, and is not cached', async () => {
     await using opened = await open(undefined, { http: { allowedHosts: ['hub.home.lan'] } });
     const path = '/.well-known/oauth-authorization-server';
     const issuerFor = async (headers: Record<string, string>) => {
@@ -170,19 +170,19 @@ describe('while calls need a token', () => {
     assert.equal(JSON.parse(body).token_endpoint, `https://localhost:${port}/oauth/token`);
   });
 
-  test('routes that are no MCP endpoint do not offer a login', async () => {
+  test('routes other than MCP endpoints do not offer a login', async () => {
     await using opened = await open();
     assert.equal((await opened.get('/servers')).headers['www-authenticate'], 'Bearer');
   });
 
-  test('a page of another origin can neither register nor exchange', async () => {
+  test('a page of another origin can neither register nor exchange a code', async () => {
     await using opened = await open();
     for (const headers of [{ origin: 'http://localhost:1' }, { 'sec-fetch-site': 'cross-site' }])
       for (const path of ['/oauth/register', '/oauth/token'])
         assert.equal((await opened.ask('POST', path, { ...json, ...headers }, '{}')).status, 403);
   });
 
-  test('a page of an allowed origin can, as the inspector of MCP does', async () => {
+  test('a page of an allowed origin can register and exchange, like the MCP inspector', async () => {
     const origin = 'http://localhost:6274';
     await using opened = await open(undefined, { http: { allowedOrigins: [origin] } });
     const registration = JSON.stringify({ redirect_uris: [redirect] });
@@ -214,7 +214,7 @@ describe('while calls need a token', () => {
     assert.equal((await opened.ask(method, path, headers, body)).status, status);
   });
 
-  test('only the owner sees the question and may answer it', async () => {
+  test('only the owner sees the consent page and may answer it', async () => {
     await using opened = await open(undefined, { http: { token: 'a-router-token' } });
     const { hub, clients } = opened;
     const query = opened.queryOf(await opened.register());
@@ -253,31 +253,28 @@ describe('while calls need a token', () => {
     );
   });
 
-  test.each(Object.keys(programs))(
-    'a login ends with the clock, and can be made again: %s',
-    async which => {
-      await using opened = await open();
-      await using callback = await openCallback();
-      const program = programs[which]?.(opened.hub.url, callback.url, 'Claude Code');
-      assert.ok(program);
-      const logIn = async () => {
-        await assert.rejects(program.use(), /Unauthorized/);
-        const { search } = new URL(program.provider.opened());
-        await program.finish(new URL(await opened.decide(search.slice(1), 'allow')).searchParams);
-        await program.use();
-      };
-      await logIn();
-      opened.scratch.pass(90 * 86_400_000);
-      program.provider.wantsBrowser();
-      await logIn();
-      assert.deepEqual(
-        opened.clients.list().map(({ name }) => name),
-        ['claude-code'],
-      );
-    },
-  );
+  test.each(Object.keys(programs))('a login expires, and can be repeated: %s', async which => {
+    await using opened = await open();
+    await using callback = await openCallback();
+    const program = programs[which]?.(opened.hub.url, callback.url, 'Claude Code');
+    assert.ok(program);
+    const logIn = async () => {
+      await assert.rejects(program.use(), /Unauthorized/);
+      const { search } = new URL(program.provider.opened());
+      await program.finish(new URL(await opened.decide(search.slice(1), 'allow')).searchParams);
+      await program.use();
+    };
+    await logIn();
+    opened.scratch.pass(90 * 86_400_000);
+    program.provider.wantsBrowser();
+    await logIn();
+    assert.deepEqual(
+      opened.clients.list().map(({ name }) => name),
+      ['claude-code'],
+    );
+  });
 
-  test('a code is exchanged within a minute, and answers are not kept', async () => {
+  test('a code can be exchanged within a minute, and responses are not cached', async () => {
     await using opened = await open();
     const id = await opened.register();
     const exchange = async () => {
@@ -306,7 +303,7 @@ describe('while calls need a token', () => {
   });
 });
 
-test('the owner revokes the token of a login by two forms, without a script', async () => {
+test('the owner revokes the token of a login by two forms, without JavaScript', async () => {
   await using opened = await open();
   const owner = opened.hub.ownerHeaders;
   const { token = '' } = await opened.clients.create('claude-code');
@@ -328,7 +325,7 @@ test('the owner revokes the token of a login by two forms, without a script', as
   assert.equal((await opened.get(asking, owner)).status, 404);
 });
 
-test('wrong codes are slowed down for their address, and the right one is exchanged', async () => {
+test('wrong codes are slowed down for their address, and the right one can be exchanged', async () => {
   await using opened = await open();
   const id = await opened.register();
   const send = async (code: string) => {
@@ -360,7 +357,7 @@ describe('a hub without logins', () => {
     ['POST', '/oauth/token'],
   ] as const;
 
-  test('has none of their paths while calls need no token', async () => {
+  test('has no login paths while calls need no token', async () => {
     await using opened = await open({});
     const bodies = await Promise.all(
       paths.map(async ([method, path]) => {
@@ -375,13 +372,13 @@ describe('a hub without logins', () => {
     assert.equal(page.status, 404);
   });
 
-  test('has none if nobody administers it, and says so in no header', async () => {
+  test('has no login paths if administration is off, and mentions none in headers', async () => {
     await using opened = await open(undefined, { http: { administration: 'off' } });
     for (const [method, path] of paths) assert.equal((await opened.ask(method, path)).status, 404);
     assert.equal((await opened.get('/mcp')).headers['www-authenticate'], 'Bearer');
   });
 
-  test('begins to offer them with a reload that asks for tokens', async () => {
+  test('offers logins after a reload that requires tokens', async () => {
     await using opened = await open({});
     opened.scratch.set({ tokens: 'required' });
     await opened.clients.refresh();

@@ -28,14 +28,14 @@ async function ask(
   return { status: answer.status, body: value };
 }
 
-test('only the owner makes the hub ask the registry', async () => {
+test('only the owner can make the hub query the registry', async () => {
   for (const path of ['/catalog', `/catalog/server?name=${postgres}`])
     assert.equal((await ask('GET', path, undefined, {})).status, 401);
   assert.equal((await ask('POST', '/catalog/install', { server: postgres }, {})).status, 401);
   assert.deepEqual(scene.registry.asked, []);
 });
 
-test('a search and a server have their source', async () => {
+test('a search and a server name their registry', async () => {
   const found = await ask('GET', '/catalog?search=postgres');
   assert.deepEqual(Object.keys(found.body), ['servers', 'next', 'source']);
   assert.match(

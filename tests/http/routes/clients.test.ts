@@ -84,7 +84,7 @@ test('a token is made, shown once, listed without it, and revoked', async () => 
   );
 });
 
-test('a digest is taken instead, and only the token with that digest revoked', async () => {
+test('a digest is accepted instead of a token, and only the token with that digest revoked', async () => {
   await using opened = await open();
   const { ask, clients } = opened;
   const token = 'a-token-that-the-command-made';
@@ -129,7 +129,7 @@ test('the owner of a token is found by its digest', async () => {
   assert.equal((await ask('GET', '/clients?sha256=x')).status, 400);
 });
 
-test('a damaged file is named, and what is in force stays', async () => {
+test('a damaged token file is named, and the known tokens stay valid', async () => {
   await using opened = await open();
   const { ask, scratch } = opened;
   const { token } = JSON.parse((await ask('POST', '/clients/cursor/token')).text);
@@ -140,7 +140,7 @@ test('a damaged file is named, and what is in force stays', async () => {
   assert.equal((await ask('GET', '/servers', { as: bearer(token) })).status, 200);
 });
 
-test('a client administers only where its config says so, and counts its calls', async () => {
+test('a client administers only if its config says so, and its calls are counted', async () => {
   await using opened = await open({
     clients: [
       plainClient('admin', { tokenDigest: hex('admin-token'), administer: true }),
@@ -180,7 +180,7 @@ test('the streams of a client that follow calls end with its token', async () =>
   other?.cut();
 });
 
-test('a call without a session ends with the token that it came with', async () => {
+test('a call without a session ends when its token is revoked', async () => {
   await using opened = await open();
   const { ask, hub } = opened;
   const { token } = JSON.parse((await ask('POST', '/clients/cursor/token')).text);

@@ -59,7 +59,7 @@ describe('a form', () => {
     assert.equal(hub.activity.lastId, 0);
   });
 
-  test('is the only kind of body that actions take', async () => {
+  test('is the only content type that actions accept', async () => {
     const { status } = await owner(hub).post(
       '/dashboard/actions/stop/echo',
       {},
@@ -69,12 +69,12 @@ describe('a form', () => {
     assert.equal(hub.server('echo').status.state, 'running');
   });
 
-  test('that is longer than forms are is refused', async () => {
+  test('that is too long is refused', async () => {
     const { status } = await owner(hub).post('/dashboard/install', { env: 'x'.repeat(2 ** 20) });
     assert.equal(status, 413);
   });
 
-  test('has the line breaks that were typed, without those that browsers make of them', async () => {
+  test('has the line breaks that were typed, without the CR that browsers add', async () => {
     const form = { 'arg.text': 'one\r\ntwo' };
     await owner(hub).post('/dashboard/servers/echo/tool?name=echo', form);
     await vi.waitFor(() => assert.notEqual(hub.activity.lastId, 0));
@@ -96,7 +96,7 @@ describe('with a token', () => {
   });
   afterAll(() => hub?.[Symbol.asyncDispose]());
 
-  test('each page answers 401 with a form, and nothing of the hub', async () => {
+  test('each page is 401 with the login form, and shows nothing of the hub', async () => {
     for (const path of open) {
       const { status, text } = await visitor(hub).get(path);
       assert.equal(status, 401, path);
@@ -108,7 +108,7 @@ describe('with a token', () => {
     assert.equal((await visitor(hub).get('/health')).status, 401);
   });
 
-  test('the form says when the token is another one', async () => {
+  test('the form says if the token is wrong', async () => {
     for (const wrong of ['', 'other', `${token}x`]) {
       const { status, text, headers } = await visitor(hub).post('/dashboard/login', {
         token: wrong,
@@ -119,7 +119,7 @@ describe('with a token', () => {
     }
   });
 
-  test('the right one leads back to the page, with a cookie that does not hold it', async () => {
+  test('the right token redirects to the page, with a cookie that does not contain it', async () => {
     const answer = await visitor(hub).post('/dashboard/login', {
       token,
       to: '/dashboard/servers/echo?from=1',
@@ -142,7 +142,7 @@ describe('with a token', () => {
     assert.match(cookieOf(left), /=; Max-Age=0; Path=\/dashboard/);
   });
 
-  test('nobody is led elsewhere after the login', async () => {
+  test('a login never redirects to another site', async () => {
     for (const to of [
       'https://evil.example',
       '//evil.example',
@@ -158,7 +158,7 @@ describe('with a token', () => {
     }
   });
 
-  test('a made-up cookie, and that of another hub, open nothing', async () => {
+  test('a forged cookie, and one of another hub, are refused', async () => {
     await using other = await startHub([], { http: { token, ownerKey: 'x'.repeat(43) } });
     const answer = await visitor(other).post('/dashboard/login', { token });
     const value = pairOf(answer).split('=')[1] ?? '';
@@ -171,21 +171,21 @@ describe('with a token', () => {
     }
   });
 
-  test('who sends it as other clients do needs no cookie', async () => {
+  test('a client that sends the token in a header needs no cookie', async () => {
     const headers = { authorization: `Bearer ${token}` };
     assert.equal((await visitor(hub, headers).get('/dashboard')).status, 200);
     const wrong = { authorization: 'Bearer other' };
     assert.equal((await visitor(hub, wrong).get('/dashboard')).status, 401);
   });
 
-  test('htmx is told to load the page again, which asks for it', async () => {
+  test('htmx is told to reload the page, which shows the login form', async () => {
     const { headers } = await visitor(hub).get('/dashboard/health-partial', {
       'hx-request': 'true',
     });
     assert.equal(headers['hx-refresh'], 'true');
   });
 
-  test('the files that pages load are there for the form as well', async () => {
+  test('the assets are available to the login form as well', async () => {
     const { text } = await visitor(hub).get('/dashboard');
     const [, css = ''] = /href="([^"]+\.css)"/.exec(text) ?? [];
     assert.equal((await visitor(hub).get(css)).status, 200);
@@ -208,7 +208,7 @@ describe('the owner', () => {
     '/dashboard/servers/echo/log-partial',
   ];
 
-  test('alone administers: others look, are shown the way to log in, and no button that they may not use', async () => {
+  test('alone administers: others see pages with a login link, without buttons for the owner', async () => {
     for (const path of viewed.filter(path => path !== '/dashboard/events')) {
       const { status, text } = await visitor(hub).get(path);
       assert.equal(status, 200, path);
@@ -260,7 +260,7 @@ describe('the owner', () => {
     assert.match(text, /id="stop-echo"/);
   });
 
-  test('is not followed by pages of other origins, cookie or not', async () => {
+  test('cannot be used by pages of other origins, cookie or not', async () => {
     const cookie = pairOf(await visitor(hub).get(linkOf(hub)));
     const { status } = await visitor(hub, { cookie }).post(
       '/dashboard/actions/stop/echo',
@@ -271,7 +271,7 @@ describe('the owner', () => {
     assert.equal(hub.server('echo').status.state, 'running');
   });
 
-  test('still has the link that a browser has fetched ahead', async () => {
+  test('can still use a link that a browser has prefetched', async () => {
     const way = linkOf(hub);
     const ahead = await visitor(hub).get(way, { 'sec-purpose': 'prefetch;prerender' });
     assert.equal(ahead.status, 503);
@@ -279,7 +279,7 @@ describe('the owner', () => {
     assert.match(cookieOf(await visitor(hub).get(way)), /administer/);
   });
 
-  test('gets a link by the key, and nobody by anything else', async () => {
+  test('gets a link with the key, and no other credential gets one', async () => {
     const answer = await visitor(hub, ownerHeaders).post(
       '/login-link',
       { next: '/dashboard' },
@@ -291,7 +291,7 @@ describe('the owner', () => {
     assert.equal((await visitor(hub).post('/login-link')).status, 401);
   });
 
-  test('sees what was sent in a call, and nobody else does', async () => {
+  test('sees the messages of a call, and no other visitor does', async () => {
     await fetch(`${hub.url}/mcp/echo/tools/call`, {
       method: 'POST',
       body: '{"name":"echo","arguments":{"text":"said-in-a-call"}}',
@@ -308,7 +308,7 @@ describe('the owner', () => {
   });
 });
 
-test('with administration off there is no owner, and nothing to log in to', async () => {
+test('with administration off there is no owner, and no login', async () => {
   await using hub = await startHub([{ name: 'echo' }], { http: { administration: 'off' } });
   for (const one of [
     visitor(hub),
@@ -327,7 +327,7 @@ test('with administration off there is no owner, and nothing to log in to', asyn
   assert.equal(hub.server('echo').status.state, 'running');
 });
 
-test('failed logins make their address wait, and are logged', async () => {
+test('failed logins delay their address, and are logged', async () => {
   await using hub = await startHub([], { http: { token } });
   const failures = () => hub.logged.filter(({ message }) => message.startsWith('a login failed'));
   for (let count = 0; count < 10; count++)

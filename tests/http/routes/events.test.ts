@@ -59,7 +59,7 @@ test.each([
   ['x-text/event-stream', false],
   ['*/*', false],
   [undefined, false],
-])('a client that accepts %j wants events: %s', (accept, expected) => {
+])('whether a client that accepts %j gets events: %s', (accept, expected) => {
   assert.equal(wantsEvents({ headers: { ...(accept !== undefined && { accept }) } }), expected);
 });
 
@@ -77,7 +77,7 @@ describe('a stream of events', () => {
     assert.deepEqual([clock.waiting, reply.raw.writableEnded], [0, true]);
   });
 
-  test('drops events while more than a mebibyte is unread, and never the last one', () => {
+  test('drops events while more than a mebibyte is unread, but never the last one', () => {
     const reply = createReply({ reads: false });
     const events = openEvents(reply, createManualClock());
     events.send('big', { text: 'x'.repeat(2 ** 20) });
@@ -92,7 +92,7 @@ describe('a stream of events', () => {
     assert.equal(reply.events().at(-1), 'later {"a":1}');
   });
 
-  test('takes no event after its client is gone', async () => {
+  test('sends no event after its client has disconnected', async () => {
     const clock = createManualClock();
     const reply = createReply();
     const events = openEvents(reply, clock);
@@ -104,7 +104,7 @@ describe('a stream of events', () => {
   });
 });
 
-describe('following a source', () => {
+describe('a stream of changes', () => {
   function start({ maxStreams = 2 } = {}) {
     const clock = createManualClock();
     const changed = createEmitter<void>();
@@ -126,7 +126,7 @@ describe('following a source', () => {
     };
   }
 
-  test('tells at once, and then once for all changes of an interval', () => {
+  test('sends an event at once, and then one for all changes of an interval', () => {
     const { clock, change, follow } = start();
     const reply = follow();
     assert.equal(reply.events().length, 1);
@@ -147,7 +147,7 @@ describe('following a source', () => {
     ]);
   });
 
-  test.each([0, 1])('with %d changes to tell, is over when the client is gone', async changes => {
+  test.each([0, 1])('with %d changes to send, ends when the client disconnects', async changes => {
     const { clock, change, follow } = start();
     const reply = follow();
     for (let at = 0; at < changes; at++) change();
@@ -157,7 +157,7 @@ describe('following a source', () => {
     assert.equal(clock.waiting, 0, 'it still listens');
   });
 
-  test('takes no place and no timer where the client was gone before', async () => {
+  test('uses no slot and no timer if the client disconnected before', async () => {
     const { clock, change, follow } = start({ maxStreams: 1 });
     const gone = createReply();
     await gone.cut();
@@ -175,7 +175,7 @@ describe('following a source', () => {
     assert.deepEqual([reply.raw.destroyed, clock.waiting], [true, 0]);
   });
 
-  test('is refused above the maximum, until one of the clients is gone', async () => {
+  test('is refused above the maximum, until a client disconnects', async () => {
     const { follow } = start({ maxStreams: 2 });
     const first = follow();
     follow();
@@ -196,13 +196,13 @@ describe('the signal of a request', () => {
     assert.equal(signal.aborted, true);
   });
 
-  test('is aborted at once where the client was gone before', async () => {
+  test('is aborted at once if the client disconnected before', async () => {
     const reply = createReply();
     await reply.cut();
     assert.equal(hangUpOf(reply).aborted, true);
   });
 
-  test('is not aborted by the end of the connection after the answer', async () => {
+  test('is not aborted by the close of the connection after the answer', async () => {
     const reply = createReply();
     const signal = hangUpOf(reply);
     reply.raw.end('{}');

@@ -15,7 +15,7 @@ const post = (url: string, body?: string | object, headers: Record<string, strin
   });
 
 describe('/health', () => {
-  test('is 200 while the hub is usable and says how each server fares', async () => {
+  test('is 200 while the hub is usable, with the state of each server', async () => {
     await using hub = await startHub([
       ...echo,
       { name: 'broken', file: 'exit-at-once.mjs', restart: 'temporary' },
@@ -42,7 +42,7 @@ describe('/health', () => {
     assert.equal(later.servers.echo.latency_ms, measured['latency_ms']);
   });
 
-  test('of a server is 200 where a call reaches it or starts it, and 503 where not', async () => {
+  test('of a server is 200 if a call reaches or starts it, and 503 otherwise', async () => {
     await using hub = await startHub([
       { name: 'broken', file: 'exit-at-once.mjs', restart: 'temporary' },
       { name: 'idle', file: 'echo.mjs', autoStart: false },
@@ -65,7 +65,7 @@ describe('/health', () => {
     assert.equal((await post(`${hub.url}/mcp/idle/tools/list`, {})).status, 200);
   });
 
-  test('is 503 where every server that should run has failed', async () => {
+  test('is 503 if every server that should run has failed', async () => {
     await using hub = await startHub([
       { name: 'broken', file: 'exit-at-once.mjs', restart: 'temporary' },
     ]);
@@ -116,8 +116,8 @@ async function remoteServer() {
   };
 }
 
-describe('the health of a server elsewhere', () => {
-  test('is told by MCP: a refusal is an answer, and a mere status is none', async () => {
+describe('the health of a remote server', () => {
+  test('depends on an MCP response: an MCP error is healthy, a bare HTTP status is not', async () => {
     await using far = await remoteServer();
     await using hub = await startHub([{ name: 'far', url: far.url }]);
     const rows: readonly (readonly [Ping, number])[] = [

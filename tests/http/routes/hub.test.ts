@@ -44,7 +44,7 @@ test('GET /secrets shows names and states', async () => {
 });
 
 describe('GET /', () => {
-  test('says where things are', async () => {
+  test('lists the endpoints', async () => {
     const response = await open().app.inject('/');
     assert.equal(response.statusCode, 200);
     const { name, version, paths } = response.json();
@@ -63,7 +63,7 @@ describe('GET /', () => {
     ]);
   });
 
-  test('leads browsers to the dashboard', async () => {
+  test('redirects browsers to the dashboard', async () => {
     const headers = { accept: 'text/html,*/*;q=0.8' };
     const page = await open().app.inject({ url: '/', headers });
     assert.deepEqual([page.statusCode, page.headers.location], [302, '/dashboard']);
@@ -112,7 +112,7 @@ describe('GET /call-token', () => {
     ['there is no token but ROUTER_TOKEN', {}, none],
     ['calls need none', { callToken: () => undefined }, none],
     ['calls need one', { callToken: () => made }, made],
-  ])('where %s', async (_what, access, answer) => {
+  ])('if %s', async (_what, access, answer) => {
     const response = await open(access).app.inject('/call-token');
     assert.deepEqual(response.json(), answer);
     assert.equal(response.headers['cache-control'], 'no-store');

@@ -7,18 +7,21 @@ test.each([
   [undefined, undefined],
   ['1', 1],
   ['0100', 100],
-])('%s is a whole number from 1 to 100', (text, expected) => {
+])('%s is accepted as a whole number from 1 to 100', (text, expected) => {
   assert.equal(readWhole('limit', text, { least: 1, most: 100 }), expected);
 });
 
-test.each(['', '0', '101', '-1', '1.5', 'x'.repeat(100)])('%j is none', text => {
-  assert.throws(() => readWhole('limit', text, { least: 1, most: 100 }), {
-    code: 'HUB_REQUEST_INVALID',
-    message: `limit: ${shown(text)} is not allowed: write a whole number from 1 to 100`,
-  });
-});
+test.each(['', '0', '101', '-1', '1.5', 'x'.repeat(100)])(
+  '%j is refused as a whole number from 1 to 100',
+  text => {
+    assert.throws(() => readWhole('limit', text, { least: 1, most: 100 }), {
+      code: 'HUB_REQUEST_INVALID',
+      message: `limit: ${shown(text)} is not allowed: write a whole number from 1 to 100`,
+    });
+  },
+);
 
-test.each([undefined, null, ''])('a request with the body %j has no members', body => {
+test.each([undefined, null, ''])('a request with the body %j has no fields', body => {
   assert.deepEqual(membersOf(body), {});
 });
 

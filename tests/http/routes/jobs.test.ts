@@ -37,7 +37,7 @@ async function installing() {
 }
 
 describe('GET /jobs', () => {
-  test('lists installs for everybody who may call, without what servers wrote', async () => {
+  test('lists installs for every caller, without the output of servers', async () => {
     await using hub = await installing();
     assert.deepEqual(await hub.listed(), []);
     assert.equal((await hub.install({ package: 'echo@1.0.0', name: 'mine' })).status, 201);
@@ -72,14 +72,14 @@ describe('GET /jobs', () => {
     assert.doesNotMatch(JSON.stringify(jobs), /npm error/);
   });
 
-  test('has no job of a request that was refused before anything was begun', async () => {
+  test('has no job for a request that was refused before it began', async () => {
     await using hub = await installing();
     assert.equal((await hub.install({ package: 'x y' })).status, 400);
     assert.equal((await hub.install({ package: 'echo@1.0.0', network: 'bridge' })).status, 409);
     assert.deepEqual(await hub.listed(), []);
   });
 
-  test('shows no query of an address', async () => {
+  test('shows no query of a URL', async () => {
     await using hub = await installing();
     const address = `http://127.0.0.1:1/mcp?key=${secret}&a=hidden`;
     const answer = await hub.install({ package: address, name: 'far' });
@@ -166,7 +166,7 @@ describe('GET /jobs/{id}/events', () => {
 });
 
 describe('DELETE /jobs/{id}', () => {
-  test('cancels an install: nothing of it is left, and who waits for it is told', async () => {
+  test('cancels an install: nothing of it is left, and the waiting client gets an error', async () => {
     await using hub = await installing();
     const waiting = hub.install({ package: 'never-ready@1.0.0', name: 'mine' });
     await until(() => hub.config.launched.length > 0);
@@ -184,7 +184,7 @@ describe('DELETE /jobs/{id}', () => {
     assert.deepEqual(again, cancelled, 'an ended job stays as it is');
   });
 
-  test('a client that hangs up cancels its install, and the job says so', async () => {
+  test('a client that disconnects cancels its install, and the job says so', async () => {
     await using hub = await installing();
     const hangUp = new AbortController();
     const asked = send(`${hub.hub.url}/servers/install`, {
@@ -206,7 +206,7 @@ describe('DELETE /jobs/{id}', () => {
   });
 });
 
-test('an error of the hub itself is not shown', async () => {
+test('the text of a bug is not shown', async () => {
   const installs = {
     review: async () => [],
     trial: async () => assert.fail('no trial was asked for'),

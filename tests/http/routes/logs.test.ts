@@ -76,7 +76,7 @@ describe('GET /logs', () => {
     assert.equal(linesIn(await (await get('?lines=1')).json()).length, 1);
   });
 
-  test('?follow sends the newest lines, those that come, and the runs that begin', async () => {
+  test('?follow sends the newest lines, later ones, and the runs that begin', async () => {
     const stream = await get('?server=calendar&follow=true&lines=1');
     await until(() => linesOf(stream).length === 1);
     await restart('calendar');
@@ -107,7 +107,7 @@ describe('GET /logs', () => {
     assert.equal((await send(`${hub.url}/logs`)).status, 401);
   });
 
-  test('a stream of one server ends when that is removed', async () => {
+  test('a stream of one server ends when the server is removed', async () => {
     const stream = await get('?server=other&follow=true');
     await hub.servers.apply({
       servers: [hub.server('calendar').config],

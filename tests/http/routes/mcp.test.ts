@@ -18,7 +18,7 @@ test.each([
   ['/mcp/', 'agenthub'],
   ['/mcp/echo/', 'echo'],
   ['/mcp/@small/', 'agenthub'],
-])('%s is the endpoint without the slash, for sessions too', async (path, name) => {
+])('%s is the endpoint as without the slash, for sessions too', async (path, name) => {
   const { access } = createTestAccess(echo, {
     profiles: [{ name: 'small', servers: ['echo'], tools: [], tags: [], hiddenTools: [] }],
   });
@@ -37,7 +37,7 @@ test.each([
 });
 
 describe('POST /mcp/{server}/{method}', () => {
-  test('takes a request, or bare params, and starts the server', async () => {
+  test('accepts a request, or bare params, and starts the server', async () => {
     await using hub = await startHub([{ name: 'echo', autoStart: false }]);
     const url = `${hub.url}/mcp/echo/tools/call`;
     const params = { name: 'echo', arguments: { text: 'hello\nworld' } };
@@ -59,7 +59,7 @@ describe('POST /mcp/{server}/{method}', () => {
     assert.equal(hub.router.sessionCount, 0);
   });
 
-  test('refuses what is neither with 400 and the code of JSON-RPC', async () => {
+  test('refuses other bodies with 400 and the JSON-RPC code', async () => {
     await using hub = await startHub(echo);
     const url = `${hub.url}/mcp/echo/tools/call`;
     const rows: readonly (readonly [string, RegExp])[] = [
@@ -89,7 +89,7 @@ describe('POST /mcp/{server}/{method}', () => {
     }
   });
 
-  test('answers for a server that does not start with 503 and its stderr', async () => {
+  test('answers 503 with stderr for a server that does not start', async () => {
     await using hub = await startHub([
       { name: 'broken', file: 'exit-at-once.mjs', restart: 'temporary', autoStart: false },
     ]);
@@ -105,7 +105,7 @@ describe('POST /mcp/{server}/{method}', () => {
     assert.ok(error.data.stderr);
   });
 
-  test('tells the server when the client hangs up', async () => {
+  test('cancels the call at the server when the client disconnects', async () => {
     await using hub = await startHub(echo);
     const hangUp = new AbortController();
     const body = { name: 'slow', arguments: { ms: 15_000 } };
@@ -125,7 +125,7 @@ describe('POST /mcp/{server}/{method}', () => {
     await until(() => hub.router.sessionCount === 0 && hub.router.inFlight === 0);
   });
 
-  test('says in a header when a busy server is worth another try', async () => {
+  test('has Retry-After when a server is busy', async () => {
     await using hub = await startHub([{ name: 'echo', maxConcurrentCalls: 1, maxQueuedCalls: 0 }]);
     const leave = await admitted(hub.server('echo').admission, 'ada');
     const params = { name: 'echo', arguments: { text: 'a' } };

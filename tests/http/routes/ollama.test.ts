@@ -69,7 +69,7 @@ async function errorOf(answer: Response): Promise<Readonly<Record<string, unknow
 }
 
 describe('POST /ollama/enhance', () => {
-  test('answers with the better prompt and where it is from', async () => {
+  test('answers with the better prompt and its source', async () => {
     await using hub = await openRoutes({ clients: { editor: {} } });
     const first = await hub.post({ prompt: 'make it good' }, { 'x-client-name': 'Editor' });
     assert.equal(first.status, 200);
@@ -97,7 +97,7 @@ describe('POST /ollama/enhance', () => {
     assert.equal(typeof age_ms, 'number');
   });
 
-  test('answers 200 with the prompt as it came and the reason where Ollama gives nothing', async () => {
+  test('answers 200 with the unchanged prompt and the reason if Ollama fails', async () => {
     await using hub = await openRoutes({ fallbackChain: ['absent:1'] });
     await hub.models.list(AbortSignal.timeout(5_000));
     hub.ollama.fails('/api/chat', busy);
@@ -116,7 +116,7 @@ describe('POST /ollama/enhance', () => {
     );
   });
 
-  test('uses no cache where X-Cache-Bypass says so, and says when a rule is off', async () => {
+  test('bypasses the caches with X-Cache-Bypass, and says if a rule is off', async () => {
     await using hub = await openRoutes({ clients: { off: { enabled: false } } });
     await (await hub.post({ prompt: 'p' })).body();
     for (const value of ['true', '1', 'TRUE']) {
@@ -134,7 +134,7 @@ describe('POST /ollama/enhance', () => {
     );
   });
 
-  test('shows what the model writes as events where that is asked for, and ends with the same answer', async () => {
+  test('sends the text of the model as events if requested, and ends with the same answer', async () => {
     await using hub = await openRoutes({
       rule: { model: 'absent:1' },
       fallbackChain: ['phi3:mini'],
@@ -167,7 +167,7 @@ describe('POST /ollama/enhance', () => {
     [{ prompt: 3 }, /prompt: 3 is not allowed: write a string/],
     [{ prompt: ' ' }, /prompt: must not be empty/],
     [{ prompt: 'p', promt: 'q' }, /promt: is not a field of POST \/ollama\/enhance/],
-  ] as const)('refuses %j with 400, whatever it accepts', async (body, message) => {
+  ] as const)('refuses %j with 400, whatever its Accept header', async (body, message) => {
     await using hub = await openRoutes();
     for (const headers of [{}, events]) {
       const answer = await hub.post(typeof body === 'string' ? body : { ...body }, headers);
@@ -194,7 +194,7 @@ describe('POST /ollama/enhance', () => {
   });
 
   for (const headers of [{}, events])
-    test(`gives up when the client hangs up (${'accept' in headers ? 'events' : 'plain'})`, async () => {
+    test(`is aborted when the client disconnects (${'accept' in headers ? 'events' : 'plain'})`, async () => {
       await using hub = await openRoutes({
         rule: { totalMs: 20_000, firstTokenMs: 10_000, loadMs: 10_000 },
       });
@@ -231,7 +231,7 @@ describe('models', () => {
     });
   });
 
-  test('are pulled, with progress as events where that is asked for', async () => {
+  test('are pulled, with progress as events if requested', async () => {
     await using hub = await openRoutes({
       ollama: { models: ['llama3.2:3b'], pullable: ['phi3:mini', 'hf.co/some/model:q4'] },
     });
@@ -243,7 +243,7 @@ describe('models', () => {
     assert.deepEqual(await plain.json(), { name: 'hf.co/some/model:q4', status: 'success' });
   });
 
-  test('that do not exist are 404, in the last event too', async () => {
+  test('that do not exist are 404, also in the last event', async () => {
     await using hub = await openRoutes();
     const plain = await hub.ask('/models/absent:1/pull', { method: 'POST' });
     assert.equal(plain.status, 404);
@@ -258,7 +258,7 @@ describe('models', () => {
     assert.equal((await hub.ask('/models/a%20b/pull', { method: 'POST' })).status, 400);
   });
 
-  test('are 503 without an Ollama, with what to do', async () => {
+  test('are 503 without an Ollama, with a remedy', async () => {
     await using hub = await openRoutes({ url: undefined });
     const answer = await hub.ask('/models');
     assert.equal(answer.status, 503);
@@ -268,8 +268,8 @@ describe('models', () => {
   });
 });
 
-describe('what is kept', () => {
-  test('is counted, forgotten by client, and forgotten at all', async () => {
+describe('the caches of prompts', () => {
+  test('are counted, forgotten by client, and forgotten completely', async () => {
     await using hub = await openRoutes();
     for (const client of ['one', 'two', 'three'])
       await (await hub.post({ prompt: 'p' }, { 'x-client-name': client })).body();
@@ -287,7 +287,7 @@ describe('what is kept', () => {
     assert.deepEqual(await forget(''), { client: null, removed: { l1: 2, l2: 0 } });
   });
 
-  test('is explained', async () => {
+  test('are explained for a prompt', async () => {
     await using hub = await openRoutes();
     const explain = async () =>
       await (await hub.ask('/cache/explain?prompt=make%20it&client=one')).json();
@@ -313,7 +313,7 @@ describe('what is kept', () => {
     ],
     ['DELETE', '/cache?clients=a', /clients: is not a parameter of .*cache, which takes client/],
     ['DELETE', '/cache?client=!', /client: \\"!\\" is not allowed/],
-  ])('%s %s is refused with 400', async (method, path, message) => {
+  ])('refuse %s %s with 400', async (method, path, message) => {
     await using hub = await openRoutes();
     const answer = await hub.ask(path, { method });
     assert.equal(answer.status, 400);

@@ -13,7 +13,7 @@ const post = (url: string, body?: string | object, headers: Record<string, strin
   });
 
 describe('/servers', () => {
-  test('shows servers, and starts, stops and restarts them', async () => {
+  test('lists servers, and starts, stops and restarts them', async () => {
     await using hub = await startHub([
       { name: 'echo', autoStart: false, env: { TOKEN: 'hunter2' } },
     ]);
@@ -42,7 +42,7 @@ describe('/servers', () => {
     assert.equal((await post(`${hub.url}/mcp/echo/tools/list`, {})).status, 200);
   });
 
-  test('a start that fails answers with the stderr of the server', async () => {
+  test('answers with the stderr of a server that fails to start', async () => {
     await using hub = await startHub([
       { name: 'broken', file: 'exit-at-once.mjs', restart: 'temporary', autoStart: false },
       { name: 'off', file: 'echo.mjs', enabled: false, autoStart: false },
@@ -59,7 +59,7 @@ describe('/servers', () => {
     assert.match(await off.body(), /HUB_SERVER_DISABLED/);
   });
 
-  test('refuses a body, a body that is not JSON, and what the path does not know', async () => {
+  test('refuses a body, invalid JSON, and unknown parameters of the path', async () => {
     await using hub = await startHub([{ name: 'echo', autoStart: false }]);
     const withBody = await post(`${hub.url}/servers/echo/start`, { force: true });
     assert.equal(withBody.status, 400);
@@ -79,7 +79,7 @@ const list = (hub: Parameters<typeof openClient>[0]) =>
   openClient(hub).call('calendar_create_event', { title: 'ghp_abcdefghijklmnopqrstuvwxyz0123' });
 
 describe('GET /servers/{name}/logs', () => {
-  test('gives the last lines that a server wrote to stderr', async () => {
+  test('has the last lines that a server wrote to stderr', async () => {
     await using hub = await startHub([{ name: 'calendar' }]);
     const url = `${hub.url}/servers/calendar/logs`;
     const empty = await (await send(url, { headers: ownerHeaders })).json();
@@ -91,7 +91,7 @@ describe('GET /servers/{name}/logs', () => {
     assert.match(String(lines[0]), /^create_event: /);
   });
 
-  test('follows them as they come, without secrets, until the server is removed', async () => {
+  test('follows the lines, without secrets, until the server is removed', async () => {
     await using hub = await startHub([{ name: 'calendar' }]);
     await list(hub);
     await until(() => hub.server('calendar').stderr() !== '');

@@ -42,7 +42,7 @@ test.for([
     { verdict: 'maybe' },
     'verdict: "maybe" is not allowed: write "pass" or "fail"',
   ],
-] as const)('POST %s with %j is refused with the remedy', async ([url, payload, message]) => {
+] as const)('POST %s with %j is refused with a remedy', async ([url, payload, message]) => {
   await using app = fastify();
   taskRoutes(app, { tasks, admission: { principalOf: () => openCaller }, follow: absent });
   const answer = await app.inject({ method: 'POST', url, payload });

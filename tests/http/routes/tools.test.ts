@@ -43,7 +43,7 @@ test('the tools of a server and of all servers are listed with their states and 
   assert.deepEqual(all.body, { tokens: 60, servers: [body] });
 });
 
-test("a switch is the owner's, and answers with the tools of the server", async () => {
+test('only the owner may switch tools, and gets the tools of the server as the answer', async () => {
   const path = '/servers/files/tools';
   const change = { disable: ['read_file'], enable: ['search', 'search'] };
   assert.equal((await ask('POST', path, change)).status, 401);
@@ -59,7 +59,7 @@ test.for([
   [{ enable: 'search' }, 400, /enable: "search" is not allowed/],
   [{ enable: [1] }, 400, /enable: \[1\] is not allowed/],
   [{ disable: ['nothing'] }, 404, /files has no tool "nothing"/],
-] as const)('a body is refused: %j', async ([body, status, expected]) => {
+] as const)('the body %j is refused', async ([body, status, expected]) => {
   const refused = await ask('POST', '/servers/files/tools', body, hub.ownerHeaders);
   assert.equal(refused.status, status);
   assert.match(JSON.stringify(refused.body), new RegExp(expected.source.replaceAll('"', '\\\\*"')));

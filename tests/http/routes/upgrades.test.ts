@@ -26,7 +26,7 @@ async function ask(
   return { status: answer.status, text: await answer.body() };
 }
 
-test('only the owner sees versions, which asks the registries, and changes them', async () => {
+test('only the owner may list versions, which queries registries, and change them', async () => {
   for (const [method, path] of [
     ['GET', '/upgrades'],
     ['POST', '/servers/one/upgrade'],
@@ -44,7 +44,7 @@ test('only the owner sees versions, which asks the registries, and changes them'
   assert.ok(isObject(answer) && Array.isArray(answer['servers']) && answer['servers'].length === 4);
 });
 
-test('an upgrade, a rollback and a prune pass on what is asked', async () => {
+test('an upgrade, a rollback and a prune pass on their options', async () => {
   asked.length = 0;
   const body = { version: '2.0.0', accept: 'digest' };
   assert.match((await ask('POST', '/servers/one/upgrade', body)).text, /"done":true/);
@@ -59,7 +59,7 @@ test('an upgrade, a rollback and a prune pass on what is asked', async () => {
   ]);
 });
 
-test('the steps are events for a client that wants them, also before a failure', async () => {
+test('the steps are events if the client accepts them, also before a failure', async () => {
   const headers = { ...hub.ownerHeaders, accept: 'text/event-stream' };
   const { text } = await ask('POST', '/servers/one/upgrade', {}, headers);
   assert.match(text, /^event: progress\ndata: \{"step":"trial".*\n\nevent: done\n/);
