@@ -39,7 +39,7 @@ vi.setConfig({ testTimeout: 10_000 });
 afterEach(() => expect(uncaught.splice(0)).toEqual([]));
 
 describe('tasks', () => {
-  test('of a client with a session are not reached by one without', async () => {
+  test('of a client with a session are unknown to a client without one', async () => {
     await using hub = await startHub([old]);
     const made = await (
       await join(hub)
@@ -62,7 +62,7 @@ describe('an id in use', () => {
       { name: 'slow', arguments: { ms: 5_000 }, _meta: { ...meta, ...more } },
     ] as const;
 
-  test('is refused to a second request to listen, and the first ends with its client', async () => {
+  test('is refused for a second subscriptions/listen, and the first ends with its client', async () => {
     await using hub = await startHub([old]);
     const client = openClient(hub, 'all');
     const first = begin(client, 7, ...listen);
@@ -72,7 +72,7 @@ describe('an id in use', () => {
     assert.match(await first, /HUB_CALL_CANCELLED/);
   });
 
-  test('is refused while the server is being told the log level of the first', async () => {
+  test('is refused while the server still sets the log level of the first', async () => {
     await using hub = await startHub([old]);
     const client = openClient(hub, hub.server('old'));
     const first = begin(client, 7, ...slow({ [metaKeys.logLevel]: 'info' }));
@@ -82,7 +82,7 @@ describe('an id in use', () => {
     assert.match(await first, /HUB_CALL_CANCELLED/);
   });
 
-  test('cancels its request also while the server is being told the log level', async () => {
+  test('can be cancelled while the server still sets the log level', async () => {
     await using hub = await startHub([old]);
     const client = openClient(hub, hub.server('old'));
     const call = begin(client, 7, ...slow({ [metaKeys.logLevel]: 'info' }));
@@ -90,7 +90,7 @@ describe('an id in use', () => {
     assert.equal(await call, 'undefined', 'MCP 2026-07-28 forbids all further messages about it');
   });
 
-  test('is told as it was given when listening ends, however large', async () => {
+  test('is returned unchanged when listening ends, however large', async () => {
     await using hub = await startHub([old]);
     const client = openClient(hub, 'all');
     const id = '9007199254740993';
@@ -103,8 +103,8 @@ describe('an id in use', () => {
   });
 });
 
-describe('a client that leaves', () => {
-  test('while it is being subscribed is told nothing, and its request ends', async () => {
+describe('a client that disconnects', () => {
+  test('during its subscription gets no notification, and its request ends', async () => {
     await using hub = await startHub([old]);
     const client = openClient(hub, hub.server('old'));
     const uri = 'whisper://one';
@@ -125,7 +125,7 @@ describe('a client that leaves', () => {
     assert.deepEqual(client.told, []);
   });
 
-  test('before its request to listen has begun is not listening', async () => {
+  test('before its subscriptions/listen has begun is not a listener', async () => {
     await using hub = await startHub([{ ...old, instance: 'session' }]);
     const client = await join(hub);
     const listening = begin(
@@ -138,7 +138,7 @@ describe('a client that leaves', () => {
     assert.match(await listening, /HUB_CALL_CANCELLED/);
   });
 
-  test('takes its session with it, also where it listened in that', async () => {
+  test('ends its session, even if it listened in that session', async () => {
     const clock = createManualClock();
     await using hub = await startHub([old], { clock });
     const session = await openSession(`${hub.url}/mcp`);
@@ -161,7 +161,7 @@ describe('a client that leaves', () => {
   });
 });
 
-describe('what a server says of a call that was cancelled', () => {
+describe('a notification of a server for a cancelled call', () => {
   /** Starts a call and cancels it. The server then sends a message about the cancelled call. */
   async function cancelLate(hub: TestHub, victim: Client): Promise<void> {
     const given = { secret: 'hidden', ms: 5_000, late: true };
@@ -171,7 +171,7 @@ describe('what a server says of a call that was cancelled', () => {
     assert.match(await call, /HUB_CALL_CANCELLED/);
   }
 
-  test('is not told to a client that is alone with the server by then', async () => {
+  test('is not sent to a client that is alone with the server by then', async () => {
     await using hub = await startHub([old]);
     const victim = await join(hub);
     const other = await join(hub);
@@ -181,7 +181,7 @@ describe('what a server says of a call that was cancelled', () => {
     assert.doesNotMatch(JSON.stringify([...related, ...other.told]), /hidden/);
   });
 
-  test('is not told to everybody where no call is left', async () => {
+  test('is not sent to all clients if no call is left', async () => {
     await using hub = await startHub([old]);
     const victim = await join(hub);
     const other = await join(hub);
@@ -192,7 +192,7 @@ describe('what a server says of a call that was cancelled', () => {
   });
 });
 
-describe('what a server says of a resource', () => {
+describe('a notification of a server about a resource', () => {
   const uri = 'whisper://one';
   const updated = 'notifications/resources/updated';
   const params = listenTo({ resourceSubscriptions: [uri] });
@@ -216,7 +216,7 @@ describe('what a server says of a resource', () => {
     ['an array', '[1,2]'],
     ['a number', '35'],
     ['an object with a name twice', '{"a":1,"a":2}'],
-  ] as const)('is a message to who listens also where its metadata is %s', async ([, odd]) => {
+  ] as const)('reaches the listeners even if its metadata is %s', async ([, odd]) => {
     await using hub = await startHub([old]);
     const told = await listening(hub);
     const line = `{"jsonrpc":"2.0","method":"${updated}","params":{"_meta":${odd},"uri":"${uri}"}}`;
@@ -229,7 +229,7 @@ describe('what a server says of a resource', () => {
 });
 
 describe('a server that does not read', () => {
-  test('costs the hub nothing when a client tells it something', async () => {
+  test('uses no memory of the hub for the notifications of a client', async () => {
     await using hub = await startHub([old]);
     const client = await join(hub);
     await client.call('echo', { secret: 'first' });

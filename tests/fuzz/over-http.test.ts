@@ -8,7 +8,7 @@ test.for([
   ['with sessions', 'legacy', openHttpClient],
   ['without sessions', 'modern', openModernClient],
 ] as const)(
-  'each request is answered once, and to whoever asked, over streamable HTTP %s',
+  'each request is answered once, to its sender, over streamable HTTP %s',
   { timeout },
   async ([, era, open]) => {
     await fuzzOver({ open, era }, 0.5);

@@ -9,7 +9,7 @@ test.for([
   ['by lines', false],
   ['by headers', true],
 ] as const)(
-  'each request is answered once, and to whoever asked, over stdio %s',
+  'each request is answered once, to its sender, over stdio %s',
   { timeout },
   async ([, hasHeaders]) => {
     await fuzzOver({ open: streamClient(openOnStdio(hasHeaders)), era: 'legacy' }, 0.5);

@@ -5,10 +5,6 @@ import { openWebSocket } from './wires.ts';
 
 const timeout = 300_000;
 
-test(
-  'each request is answered once, and to whoever asked, over a WebSocket',
-  { timeout },
-  async () => {
-    await fuzzOver({ open: streamClient(openWebSocket), era: 'legacy' }, 1);
-  },
-);
+test('each request is answered once, to its sender, over a WebSocket', { timeout }, async () => {
+  await fuzzOver({ open: streamClient(openWebSocket), era: 'legacy' }, 1);
+});

@@ -12,7 +12,7 @@ const forgottenMs = 60 * 60_000;
 const maxGrowthBytes = 8 * 1024 * 1024;
 
 test(
-  'answers every request of clients once and to whoever asked, whatever they send',
+  'answers every request of clients once, to its sender, whatever they send',
   { timeout },
   async () => {
     const hub = await openHub();
@@ -32,7 +32,7 @@ test(
 );
 
 test(
-  'gives clients their own answers while their servers say what they should not',
+  'gives clients their own answers while servers send invalid messages',
   { timeout },
   async () => {
     const lies = share(ofServers);
