@@ -154,7 +154,7 @@ for (const file of globSync(roomFiles).sort()) {
   });
 }
 
-test('only the entry stands outside the rooms', () => {
+test('only the entry point is outside the rooms', () => {
   assert.deepEqual(globSync('hub/*.ts'), [join('hub', 'main.ts')]);
 });
 

@@ -78,7 +78,7 @@ describe('the build of a clone', () => {
   });
   afterAll(async () => await rm(folder, { recursive: true, force: true }));
 
-  test('does not exist in the beginning: the sources are run', async () => {
+  test('does not exist at first: the sources are run', async () => {
     assert.equal(await runs(), 'hub');
   });
 
@@ -89,7 +89,7 @@ describe('the build of a clone', () => {
     assert.equal(isStripped, false);
   });
 
-  test('has zod and jsonc-parser in it, and their licences', async () => {
+  test('contains zod and jsonc-parser, and their licences', async () => {
     const { urls, runs: what } = await loadedBy(process.execPath, 'bin/agenthub.mjs', 'check');
     assert.equal(what, 'dist');
     assert.doesNotMatch(urls, /node_modules\/(?:zod|jsonc-parser)/);
@@ -100,20 +100,20 @@ describe('the build of a clone', () => {
     );
   });
 
-  test('loads no log for a command that writes none', async () => {
+  test('loads no logger for a command that writes no log', async () => {
     const { urls } = await loadedBy(process.execPath, 'bin/agenthub.mjs', 'check');
     assert.match(urls, /dist\/config-/);
     assert.doesNotMatch(urls, /node_modules\/pino/);
   });
 
-  test('has sources that V8 keeps with one byte for each character', () => {
+  test('has only one-byte characters, so that V8 keeps it in one byte each', () => {
     const files = globSync(at('dist/*.js'));
     assert.ok(files.length > 10);
     const wide = files.filter(file => /[^\0-\xff]/.test(readFileSync(file, 'utf8')));
     assert.deepEqual(wide, []);
   });
 
-  test('imports nothing that costs memory before it is used (decisions/0007)', () => {
+  test('imports no module that costs memory before its first use (decisions/0007)', () => {
     const costly =
       /^(?:node:https?|fastify|dockerode|ioredis|ollama|pino-pretty|ws|yaml|@opentelemetry\/.*|@qdrant\/.*)$/;
     const found = globSync(at('dist/*.js')).flatMap(file =>
@@ -124,7 +124,7 @@ describe('the build of a clone', () => {
     assert.deepEqual(found, ['yaml imports yaml']);
   });
 
-  test('is compiled beforehand with all that is loaded later', async () => {
+  test('is compiled in advance, including all that is loaded later', async () => {
     // Otherwise Node would now write the missing modules to its cache.
     const count = async () => (await readdir(at('cache'), { recursive: true })).length;
     const before = await count();
@@ -178,7 +178,7 @@ describe('the build of a clone', () => {
   }
 
   for (const [what, change] of Object.entries(changes))
-    test(`is not run after ${what}`, async () => {
+    test(`is not used after ${what}`, async () => {
       const undo = await change();
       try {
         assert.equal(await isCurrent(), false);
@@ -189,7 +189,7 @@ describe('the build of a clone', () => {
       assert.equal(await isCurrent(), true);
     });
 
-  test('is not run after all of these, until the next start has built it again', async () => {
+  test('is not used after all of these, until the next start has built it again', async () => {
     const content = async () =>
       await Promise.all(globSync(at('dist/{main,app-*}.js')).map(file => readFile(file, 'utf8')));
     const before = await content();
@@ -200,7 +200,7 @@ describe('the build of a clone', () => {
     assert.deepEqual(await content(), before);
   });
 
-  describe('where two starts make it at once', () => {
+  describe('with two starts that build at once', () => {
     const old = Array.from({ length: 10 }, (_, index) => [`old-${index}.js`]);
     let first: readonly string[] = [];
 
@@ -214,7 +214,7 @@ describe('the build of a clone', () => {
       await Promise.all([prepare(), prepare()]);
     });
 
-    test('is the same, and nothing else is left', async () => {
+    test('is the same, and leaves no other files', async () => {
       assert.equal(await runs(), 'dist');
       assert.deepEqual(
         (await readdir(at('dist'))).filter(name => name.startsWith('.draft')),
@@ -222,7 +222,7 @@ describe('the build of a clone', () => {
       );
     });
 
-    test('leaves the files of those before to hubs that run from them, and does not pack them', async () => {
+    test('keeps the files of earlier builds for hubs that run from them, and does not pack them', async () => {
       const { output } = await record();
       const left = await readdir(at('dist'), { recursive: true });
       const names = Object.keys(output);
@@ -239,14 +239,14 @@ describe('the build of a clone', () => {
       assert.deepEqual(inDist.toSorted(), names.toSorted());
     });
 
-    test('removes what only builds long before had', async () => {
+    test('removes files that only much older builds had', async () => {
       const left = (await readdir(at('dist'))).filter(name => name.startsWith('old-'));
       // Ten builds are kept: this one, the one before and eight of these.
       assert.deepEqual(left.toSorted(), old.slice(0, 8).flat().toSorted());
     });
   });
 
-  test('is none where it would have other packages in it, and the sources are run', async () => {
+  test('fails if it would bundle other packages, and the sources are run', async () => {
     await appendFile(
       at('hub/core/index.ts'),
       "import ajv from 'ajv';\nprocess.once('exit', () => ajv);\n",

@@ -30,7 +30,7 @@ function commandsOf(page: string): readonly string[] {
 }
 
 describe('README.md', () => {
-  test('is short enough to be read', () => {
+  test('is short', () => {
     const words = textOf('README.md').split(/\s+/).length;
     assert.ok(words <= 900, `${words} words`);
   });
@@ -44,7 +44,7 @@ test.each(pages)('%s names files that exist', page => {
     expect(globSync(join(dirname(page), file)), `${page} names ${file}`).not.toEqual([]);
 });
 
-test.each(pages)('%s has commands that the command line takes', async page => {
+test.each(pages)('%s has only commands that the command line accepts', async page => {
   for (const line of commandsOf(page)) {
     const [name = '', ...words] = wordsOf(line);
     if (name === 'version' || name.startsWith('-')) continue;
@@ -77,7 +77,7 @@ const configsOf = (page: string) =>
   });
 
 test.each(pages.filter(page => configsOf(page).length > 0))(
-  '%s has configs that the hub takes',
+  '%s has only configs that the hub accepts',
   async page => {
     const folder = mkdtempSync(join(tmpdir(), 'agenthub-documented-'));
     try {

@@ -11,7 +11,7 @@ const mayCompare = [
   'hub/servers/handshake/launch-in-era.ts',
 ];
 
-test('no other file compares the era of a client or of a server', () => {
+test('only known files compare the era of a client or of a server', () => {
   const comparing = globSync('hub/**/*.ts')
     .map(file => file.replaceAll('\\', '/'))
     .filter(file =>

@@ -28,7 +28,7 @@ describe('hub/ERRORS.md explains', () => {
     });
 });
 
-test('hub/ERRORS.md explains no code that does not exist, and none twice', () => {
+test('hub/ERRORS.md explains no unknown code, and no code twice', () => {
   const headings = readFileSync('hub/ERRORS.md', 'utf8').match(/^## .*$/gm) ?? [];
   assert.deepEqual(
     headings.toSorted(),

@@ -19,7 +19,7 @@ const costly: Readonly<Record<string, string>> = {
   yaml: 'only config/yaml.ts, which is imported when there is YAML to read',
 };
 
-test('what costs memory is not imported before it is used (decisions/0007)', () => {
+test('modules that cost memory are not imported before their first use (decisions/0007)', () => {
   for (const file of globSync('hub/**/*.ts')) {
     if (file.endsWith('config/yaml.ts')) continue;
     const source = readFileSync(file, 'utf8');
@@ -30,7 +30,7 @@ test('what costs memory is not imported before it is used (decisions/0007)', () 
   }
 });
 
-test('no first use has to load the type stripper: all of the hub is compiled beforehand', async () => {
+test('no first use loads the type stripper: all of the hub is compiled in advance', async () => {
   // A copy without a build, as in the image.
   const tree = await copyTree();
   const env = { ...process.env, NODE_COMPILE_CACHE: join(tree, 'cache') };
@@ -51,7 +51,7 @@ test('no first use has to load the type stripper: all of the hub is compiled bef
   }
 });
 
-test('OpenTelemetry is only loaded where there is an endpoint to send to (decisions/0007)', () => {
+test('OpenTelemetry is only loaded if an endpoint is set (decisions/0007)', () => {
   const [telemetry, otel] = ['index', 'otel/otel'].map(
     name => pathToFileURL(`hub/telemetry/${name}.ts`).href,
   );

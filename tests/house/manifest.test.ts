@@ -3,7 +3,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs';
 import { describe, test } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
 
-test('the lock file names no registry, so that npm asks the one it is set to', () => {
+test('the lock file names no registry, so that npm uses the configured one', () => {
   const lock = readFileSync('package-lock.json', 'utf8');
   assert.doesNotMatch(lock, /"resolved": "https?:/, 'run npm with omit-lockfile-registry-resolved');
 });

@@ -21,7 +21,7 @@ const branching = globSync('hub/**/*.ts')
   .filter(file => !file.endsWith('/index.ts') && hasBranches(readFileSync(file, 'utf8')))
   .map(file => file.slice('hub/'.length, -'.ts'.length));
 
-test('a file with branches has a test of its name, or one in covered-by.ts', () => {
+test('a file with branches has a test of its name, or an entry in covered-by.ts', () => {
   const covered = new Set(Object.values(coveredBy).flat());
   expect(
     branching.filter(file => !existsSync(testOf(file)) && !covered.has(file)),
@@ -29,7 +29,7 @@ test('a file with branches has a test of its name, or one in covered-by.ts', () 
   ).toEqual([]);
 });
 
-test('covered-by.ts names tests that exist, and files that need them', () => {
+test('covered-by.ts names existing tests, and only files that need them', () => {
   for (const [by, files] of Object.entries(coveredBy)) {
     assert.ok(existsSync(testOf(by)), `${testOf(by)} does not exist`);
     for (const file of files) {

@@ -83,7 +83,7 @@ test('two types that files of different rooms export never share a name', () => 
   );
 });
 
-test('doors export what others import, and no more', () => {
+test('doors export what others import, and nothing else', () => {
   const imported = importedNames();
   const unused = doors.flatMap(door =>
     exportsOf(door)
@@ -93,7 +93,7 @@ test('doors export what others import, and no more', () => {
   assert.deepEqual(unused, []);
 });
 
-test('files export what others import, and no more', () => {
+test('files export what others import, and nothing else', () => {
   const imported = importedNames();
   const declared = /^export (?:async )?(?:type|interface|class|const|function\*?) (\w+)/gm;
   const files = globSync(['hub/**/*.ts', 'tests/**/*.ts']).filter(
@@ -108,7 +108,7 @@ test('files export what others import, and no more', () => {
   assert.deepEqual(unused, []);
 });
 
-test('each decision has a number of its own, which its title repeats', () => {
+test('each decision has a number of its own, which is also in its title', () => {
   const files = globSync('*.md', { cwd: 'hub/decisions' }).sort();
   const numbers = files.map(file => file.slice(0, 4));
   assert.deepEqual(numbers, [...new Set(numbers)]);

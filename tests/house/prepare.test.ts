@@ -47,12 +47,12 @@ describe('preparing a clone', () => {
   });
   afterEach(async () => await rm(folder, { recursive: true, force: true }));
 
-  test('installs once, whatever folders for temporary files two processes have', async () => {
+  test('installs once, even if two processes have different folders for temporary files', async () => {
     await Promise.all([prepare('first'), prepare('second')]);
     assert.equal(await log(), 'begins\nends\n');
   });
 
-  test('does not wait for a process that died while it prepared the clone', async () => {
+  test('does not wait for a process that died during the preparation', async () => {
     const lock = join(folder, '.prepare.lock');
     await writeFile(lock, '');
     const aMinuteAgo = new Date(Date.now() - 60_000);

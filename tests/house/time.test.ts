@@ -30,7 +30,7 @@ const withoutComments = (source: string) =>
 /** Removes declarations of the method `setTimeout` of sockets and responses, in types and classes. */
 const withoutMethods = (source: string) => source.replaceAll(/^ *setTimeout\(\w+: .*$/gm, '');
 
-test('time comes from the clock that is handed in, so that tests move it by hand', () => {
+test('time comes from the injected clock, so that tests can control it', () => {
   for (const file of globSync('hub/**/*.ts')) {
     if (isExempt(file)) continue;
     const source = withoutMethods(withoutComments(readFileSync(file, 'utf8')));
@@ -50,7 +50,7 @@ test.each([
   'const at = new Date();',
   'const at = performance.now();',
   'createThing({ clock: systemClock });',
-])('%s is found', source => {
+])('%s is found as a use of real time', source => {
   assert.ok(forbidden.some(([what]) => what.test(withoutMethods(withoutComments(source)))));
 });
 
@@ -62,6 +62,6 @@ test.each([
   '// As Date.now() does.',
   'new Date(clock.now());',
   'clock.after(5, work);',
-])('%s is not', source => {
+])('%s is not found as a use of real time', source => {
   assert.ok(!forbidden.some(([what]) => what.test(withoutMethods(withoutComments(source)))));
 });
