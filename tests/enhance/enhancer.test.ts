@@ -329,7 +329,7 @@ describe('the chain', () => {
   });
 });
 
-describe('caches are not used', () => {
+describe('caches are bypassed', () => {
   test('for a prompt that contains a secret', async () => {
     await using scene = await openScene();
     const prompt = 'Why does this fail? API_KEY=sk-proj-4f9a8b7c6d5e4f3a2b1c0d9e8f7a6b5c';
