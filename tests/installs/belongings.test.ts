@@ -51,7 +51,7 @@ const needsOf = (upkeep?: Upkeep): BelongingsNeeds => ({
 const config = (name: string) => configOf({ name });
 
 describe('the belongings of a server', () => {
-  test('are none where its runtime keeps nothing for servers', async () => {
+  test('are none if its runtime keeps nothing for servers', async () => {
     const belongings = belongingsOf(config('one'), needsOf());
     assert.equal(belongings.kind, 'process');
     assert.deepEqual(await belongings.list(), []);
@@ -60,7 +60,7 @@ describe('the belongings of a server', () => {
     assert.deepEqual(await belongings.discard([]), { removed: [], left: [] });
   });
 
-  test('are discarded one by one, and one that fails is left with its reason', async () => {
+  test('are discarded one by one, and one that fails is left with the reason', async () => {
     const { upkeep, discarded } = createUpkeep([image, volume], image);
     const belongings = belongingsOf(config('one'), needsOf(upkeep));
     assert.deepEqual(await belongings.prepare(events, signal), { prepared: true });
@@ -83,7 +83,7 @@ describe('of the belongings of a server', () => {
     });
   });
 
-  test('none is known where another server with volumes cannot be launched', async () => {
+  test('none is determined if another server with volumes cannot be launched', async () => {
     const { upkeep } = createUpkeep([]);
     const broken = config('broken');
     assert.ok(broken.launch.kind === 'local');
@@ -107,7 +107,7 @@ describe('of the belongings of a server', () => {
     assert.equal(left[0]?.why, 'the server two has it too');
   });
 
-  test('none is its own as long as those of another cannot be determined', async () => {
+  test('none counts as its own while those of another server cannot be determined', async () => {
     const { upkeep } = createUpkeep([]);
     const failing = {
       ...upkeep,
@@ -120,7 +120,7 @@ describe('of the belongings of a server', () => {
   });
 });
 
-describe('what an install has begun', () => {
+describe('an object that an unfinished install created', () => {
   function open(existing: readonly ServerConfig[], { upkeep }: ReturnType<typeof createUpkeep>) {
     const { log, logged } = createRecordingLog();
     const table = createTable({ file: undefined, maxEntries: 100 }, { log });
@@ -134,7 +134,7 @@ describe('what an install has begun', () => {
     return { unfinished: createUnfinished(needs), table, keys, logged };
   }
 
-  test('is removed by the next run, unless an entry has it', async () => {
+  test('is removed by the next run, unless an entry uses it', async () => {
     const kept = createUpkeep([]);
     const { unfinished, keys, logged } = open([config('two')], kept);
     const two: Belonging = { kind: 'volume', name: 'two' };
@@ -154,7 +154,7 @@ describe('what an install has begun', () => {
     assert.deepEqual(await keys(), ['volume data']);
   });
 
-  test('stays recorded if it cannot be removed, and the others go', async () => {
+  test('stays recorded if it cannot be removed, and the others are removed', async () => {
     const kept = createUpkeep([], image);
     const { unfinished, keys, logged } = open([], kept);
     await unfinished.begin('process', [image, volume]);
@@ -167,15 +167,18 @@ describe('what an install has begun', () => {
     );
   });
 
-  test.for(['', 'image', 'image ', 'secret x'])('is no record %j, which is dropped', async key => {
-    const kept = createUpkeep([]);
-    const { unfinished, table, keys } = open([], kept);
-    await table.put(key, 'process');
-    await unfinished.clear();
-    assert.deepEqual([await keys(), kept.discarded], [[], []]);
-  });
+  test.for(['', 'image', 'image ', 'secret x'])(
+    'with the invalid record %j is dropped',
+    async key => {
+      const kept = createUpkeep([]);
+      const { unfinished, table, keys } = open([], kept);
+      await table.put(key, 'process');
+      await unfinished.clear();
+      assert.deepEqual([await keys(), kept.discarded], [[], []]);
+    },
+  );
 
-  test('is not recorded without a table', async () => {
+  test('is not recorded without a store', async () => {
     const { log } = createRecordingLog();
     const unfinished = createUnfinished({ ...needsOf(), log, configFile: { configs: () => [] } });
     await unfinished.begin('process', [image]);

@@ -39,7 +39,7 @@ test('a setting that is not confirmed is named, with what it lets the server do'
   );
 });
 
-test('a confirmation of what the entry does not have is refused: it was given for another', () => {
+test('a confirmation of a setting that the entry does not have is refused', () => {
   const refusal = refusalOf(['network:bridge', 'user:0:0', 'mount:/:/x:rw']);
   assert.deepEqual(refusal?.message.split('\n'), [
     '"confirm" names "mount:/:/x:rw", which the entry of one does not have',
@@ -49,7 +49,7 @@ test('a confirmation of what the entry does not have is refused: it was given fo
   assert.deepEqual(refusal.data['unknown'], ['mount:/:/x:rw']);
 });
 
-test('a setting that needs no confirmation is not asked for', () => {
+test('a setting that needs no confirmation is not required in the request', () => {
   const config = configOf({ name: 'far', url: 'https://far.test/mcp' });
   assert.ok(config.launch.kind === 'remote');
   const launch = { ...config.launch, headers: { Authorization: 's3cret' } };

@@ -37,7 +37,7 @@ const packaged = (more: object) => ({
 });
 
 describe('an entry of the registry becomes an entry of the config', () => {
-  test('with its package, its version, and the variables that have a value', () => {
+  test('with its package, its version, and the variables that have values', () => {
     const { name, entry, secrets } = draft({
       server: brave,
       env: { BRAVE_API_KEY: '${BRAVE_API_KEY}', EXTRA: 'x' },
@@ -52,7 +52,7 @@ describe('an entry of the registry becomes an entry of the config', () => {
     assert.deepEqual([...secrets], ['env.BRAVE_API_KEY']);
   });
 
-  test('what is missing is named, all of it at once', () => {
+  test('missing values are reported, all at once', () => {
     const server = packaged({
       packageArguments: [
         {
@@ -72,7 +72,7 @@ describe('an entry of the registry becomes an entry of the config', () => {
     });
   });
 
-  test('a secret that is missing is asked for in the words that then give it', () => {
+  test('a missing secret is reported with the field that sets it', () => {
     const server = {
       $schema: 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json',
       name: 'io.github.someone/tickets',
@@ -141,7 +141,7 @@ describe('an entry of the registry becomes an entry of the config', () => {
     );
   });
 
-  test('arguments keep their order, and take their values from the request', () => {
+  test('arguments keep their order, and get their values from the request', () => {
     const server = packaged({
       packageArguments: [
         { type: 'positional', value: 'serve' },
@@ -170,7 +170,7 @@ describe('an entry of the registry becomes an entry of the config', () => {
     assert.deepEqual(entryOf(server, { args: ['--own'] })['args'], ['--own']);
   });
 
-  test('what its publisher wrote cannot read the environment of the hub', () => {
+  test('text of the publisher cannot read the environment of the hub', () => {
     const server = packaged({
       environmentVariables: [
         { name: 'A', value: '${GITHUB_TOKEN}' },
@@ -187,14 +187,14 @@ describe('an entry of the registry becomes an entry of the config', () => {
     assert.equal(address, 'https://h/$${HOME}/{x}');
   });
 
-  test('a value that is none of the choices is refused', () => {
+  test('a value that is not one of the choices is refused', () => {
     assert.throws(
       () => draft({ server: brave, env: { BRAVE_API_KEY: 'x', LOG_LEVEL: 'loud' } }),
       /env\.LOG_LEVEL: "loud" is not allowed: write "info" or "debug"/,
     );
   });
 
-  test('of the first schema is read as well', () => {
+  test('an entry with the first version of the schema is read as well', () => {
     const server = {
       name: 'io.example/weather',
       version_detail: { version: '0.5.0' },
@@ -216,7 +216,7 @@ describe('an entry of the registry becomes an entry of the config', () => {
   });
 });
 
-describe('the first that can be used is chosen', () => {
+describe('the first usable option is chosen', () => {
   const image = { registryType: 'oci', identifier: 'mcp/files', version: '1.0.2' };
   test.each([
     [{ identifier: 'mcp/files', version: '1.0' }, 'docker:mcp/files:1.0'],
@@ -231,7 +231,7 @@ describe('the first that can be used is chosen', () => {
     assert.equal(entryOf(server)['package'], expected);
   });
 
-  test('past packages of kinds that cannot be run, to a remote address', () => {
+  test('a remote address, after packages of kinds that cannot be run', () => {
     const server = {
       name: 'a/b',
       packages: [
@@ -298,11 +298,11 @@ describe('the first that can be used is chosen', () => {
     ],
     [{ name: 'a/b', remotes: [{ type: 'websocket', url: 'wss://x' }] }, /"websocket"/],
     [{ name: 'a/b' }, /neither "packages" nor "remotes"/],
-  ])('and what cannot be honoured is refused with a reason: %#', (server, message) => {
+  ])('and an option that cannot be applied is refused with a reason: %#', (server, message) => {
     assert.throws(() => draft({ server }), { code: 'HUB_REQUEST_INVALID', message });
   });
 
-  test('an option of docker run is replaced by what the caller says', () => {
+  test('options of docker run are overridden by those of the caller', () => {
     const server = {
       name: 'a/files',
       packages: [
@@ -334,7 +334,7 @@ describe('the first that can be used is chosen', () => {
   });
 });
 
-describe('a body that is wrong is refused by the name of the field', () => {
+describe('an invalid body is refused with the name of the field', () => {
   test.each([
     [undefined, /the body: .*an object/],
     [{}, /package: is missing/],

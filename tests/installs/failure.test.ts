@@ -27,12 +27,12 @@ function failed(given: Case): HubError {
   return error;
 }
 
-test('an error that is a bug stays as it is', () => {
+test('an error that is a bug is passed on unchanged', () => {
   const bug = new TypeError('a bug');
   assert.equal(failureAt('build', bug, ['x'], { isNetworkless: true }), bug);
 });
 
-test('a failure has its step, the output, and what the error knew', () => {
+test('a failure has its step, the output, and the data of the error', () => {
   const error = failed({ data: { server: 'one' }, output: ['a', 'b'] });
   assert.deepEqual(error.data, { server: 'one', step: 'trial', output: 'a\nb' });
   assert.equal(error.code, 'HUB_SERVER_START_FAILED');
@@ -51,7 +51,7 @@ test.each([
   ['npm', '@org/server', 'npm view @org/server versions'],
   ['pypi', 'mcp-server[all]==1.0', 'pip index versions mcp-server'],
 ] as const)(
-  'a build of the %s package %s that fails names a command to look by hand',
+  'a failed build of the %s package %s names the command that lists its versions',
   (ecosystem, spec, command) => {
     const launch = launchOf({ package: { ecosystem, spec } });
     const { message } = failed({ code: 'HUB_IMAGE_BUILD_FAILED', launch });
@@ -62,13 +62,13 @@ test.each([
   },
 );
 
-test('an image that cannot be pulled names the command that pulls it', () => {
+test('an image that cannot be pulled has the pull command in its error', () => {
   const launch = launchOf({ image: 'org/server:1' });
   const { message } = failed({ code: 'HUB_IMAGE_MISSING', launch });
   assert.equal(message, 'one did not start. To look by hand: docker pull org/server:1');
 });
 
-describe('a server that does not start', () => {
+describe('the error of a server that does not start', () => {
   const variable =
     /store it with "agenthub secret set API_KEY", and add "env": \{"API_KEY": "\$\{secret:API_KEY\}"\} \(agenthub add -e API_KEY='\$\{secret:API_KEY\}'\)$/;
   const plain =
@@ -91,12 +91,12 @@ describe('a server that does not start', () => {
     ['API_KEY=x', other],
     ['KEY is missing', other],
     ['', other],
-  ] as const)('and wrote %j', ([line, remedy]) => {
+  ] as const)('has a remedy for the output %j', ([line, remedy]) => {
     assert.match(failed({ output: ['first', line] }).message, remedy);
     assert.match(failed({ data: { stderr: line } }).message, remedy);
   });
 
-  test('as a process is told that mounts are for containers, if its output names one', () => {
+  test('says that mounts need a container, if its output names a mount and it is a process', () => {
     const { sandbox } = launchOf({});
     const mounts = [{ source: '/home/ada/notes', target: '/notes', readOnly: true }];
     const launch = launchOf({ sandbox: { ...sandbox, mounts } });
@@ -109,7 +109,7 @@ describe('a server that does not start', () => {
     assert.match(failed({ ...given, isProcess: true, output: ['x'] }).message, other);
   });
 
-  test('and has a network is not told to get one', () => {
+  test('does not advise a network if it has one', () => {
     const output = ['getaddrinfo ENOTFOUND api.test'];
     assert.match(failed({ output, isNetworkless: false }).message, other);
   });
@@ -125,6 +125,6 @@ test.for([
   [{ code: 'HUB_IMAGE_BUILD_FAILED' }, /start\. Correct the name or the version in "package"/],
   [{ code: 'HUB_COMMAND_MISSING' }, /With a Docker engine it is not needed/],
   [{ code: 'HUB_CONFIG_INVALID' }, /^one did not start\.$/],
-] as const)('%j is told with a remedy if there is one', ([given, message]) => {
+] as const)('for %j has a remedy if there is one', ([given, message]) => {
   assert.match(failed(given).message, message);
 });

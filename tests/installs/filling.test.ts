@@ -19,11 +19,11 @@ describe('a value with placeholders', () => {
     ['with braces that name nothing', { value: '{b}{a }', variables: { a: {} } }, {}, '{b}{a }'],
     ['not, if an optional one is missing', { value: 'x{a}', variables: { a: {} } }, {}, undefined],
     ['not by inherited names', { value: '{toString}', variables: { toString: {} } }, {}, undefined],
-  ] as const)('is filled %s', ([, input, given, expected]) => {
+  ] as const)('is replaced %s', ([, input, given, expected]) => {
     assert.deepEqual(filled(input, given), { text: expected, missing: [], secrets: [] });
   });
 
-  test('misses what is required, each once, by itself or because of the whole', () => {
+  test('reports required values that are missing, each once, its own and those of its parts', () => {
     const variables = { a: { isRequired: true, isSecret: true, description: 'the key' }, b: {} };
     const input = { value: '{a}{a}{b}', variables, isRequired: true };
     assert.deepEqual(filled(input).missing, [
@@ -33,7 +33,7 @@ describe('a value with placeholders', () => {
   });
 });
 
-describe('a value that is none of the choices', () => {
+describe('a value that is not one of the choices', () => {
   const filling = (value: string, input: Input) =>
     createFilling({ a: value }).fill('url', { value: '{a}', variables: { a: input } });
 
@@ -48,7 +48,7 @@ describe('a value that is none of the choices', () => {
     ['b', { choices: ['b'] }],
     ['${B}', { choices: ['b'] }],
     ['any', { choices: [] }],
-  ] as const)('is not %s of %j', ([value, input]) => {
+  ] as const)('is accepted as %s for %j', ([value, input]) => {
     assert.equal(filling(value, input), value);
   });
 });
@@ -64,7 +64,7 @@ describe('variables and headers', () => {
     return { values: filling.named(part, inputs, given), secrets: filling.filled.secrets };
   };
 
-  test('of the caller win, also if they are among "variables"', () => {
+  test('of the caller take precedence, even over those in "variables"', () => {
     const inputs = [{ name: 'A', default: 'x' }, { name: 'B', default: '$' }, { name: 'C' }];
     assert.deepEqual(named('env', inputs, { A: '1', D: '$2' }, { C: '3' }).values, {
       A: '1',
@@ -74,13 +74,13 @@ describe('variables and headers', () => {
     });
   });
 
-  test('are the same in any case only if they are headers', () => {
+  test('are compared case-insensitively only if they are headers', () => {
     const inputs = [{ name: 'X-Key', default: 'x' }];
     assert.deepEqual(named('headers', inputs, { 'x-key': '1' }).values, { 'X-Key': '1' });
     assert.deepEqual(named('env', inputs, { 'x-key': '1' }).values, { 'X-Key': 'x', 'x-key': '1' });
   });
 
-  test('are secret if they, or a part of them, are, and have a value', () => {
+  test('are secret if they, or a part of them, are secret and have a value', () => {
     const inputs = [
       { name: 'A', isSecret: true, default: 'x' },
       { name: 'B', value: 'x{k}', variables: { k: { isSecret: true, default: 'y' } } },
@@ -90,7 +90,7 @@ describe('variables and headers', () => {
     assert.deepEqual(named('env', inputs).secrets, ['env.A', 'env.B']);
   });
 
-  test('are refused where they are none of the choices', () => {
+  test('are refused if they are not one of the choices', () => {
     assert.throws(
       () => named('headers', [{ name: 'Region', choices: ['eu'] }], { region: 'us' }),
       /^HubError: headers\.Region: "us" is not allowed: write "eu"$/,
@@ -131,7 +131,7 @@ describe('arguments', () => {
     assert.deepEqual(args(input, given), { args: expected, missing: [] });
   });
 
-  test('that are required and have no name are missing by their place', () => {
+  test('that are required and have no name are reported by their index', () => {
     const filling = createFilling({});
     const word = { type: 'positional', isRequired: true } as const;
     filling.args([{ ...word, value: 'x' }, word]);

@@ -15,7 +15,7 @@ const specOf = (server: string): LaunchSpec => ({
   target: { kind: 'process', command: 'x', args: [] },
 });
 
-test('the folder of a server belongs to it once it exists, and is removed whole', async () => {
+test('the folder of a server is its own once it exists, and is removed completely', async () => {
   await using data = await temporary();
   const upkeep = createFolderUpkeep(data.path);
   const folder = { kind: 'folder', name: join(data.path, 'servers', 'one') } as const;

@@ -6,7 +6,7 @@ import { registered } from '../catalog/servers.ts';
 
 const postgres = serverJson.parse(registered[1]?.server);
 
-test('each package and address is an option with what it asks for', () => {
+test('each package and address is an option with its inputs', () => {
   const options = installOptionsOf(postgres);
   assert.deepEqual(
     options.map(({ kind, what, wants }) => [kind, what, wants]),
@@ -43,7 +43,7 @@ test('each package and address is an option with what it asks for', () => {
   );
 });
 
-test('folders and networks are told as wishes, not as refusals', () => {
+test('folders and networks are shown as requests, not as refusals', () => {
   const [option] = installOptionsOf({
     name: 'com.example/files',
     packages: [
@@ -75,7 +75,7 @@ test('folders and networks are told as wishes, not as refusals', () => {
   );
 });
 
-test('what the hub cannot run is an option with the reason', () => {
+test('an option that the hub cannot run has a reason', () => {
   const [option] = installOptionsOf({
     name: 'com.example/net',
     packages: [{ registryType: 'nuget', identifier: 'N', version: '1' }],

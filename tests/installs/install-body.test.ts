@@ -16,7 +16,7 @@ function refusalOf(key: string): string | undefined {
 }
 
 describe('the body of an install', () => {
-  test('takes all that an entry may have, for the entry as it stands there', () => {
+  test('accepts all fields of an entry, and passes them on', () => {
     const given = {
       command: 'node',
       args: ['/srv/tool.mjs', '--read-only'],
@@ -39,7 +39,7 @@ describe('the body of an install', () => {
     assert.deepEqual(entry, { package: 'docker:tool:1', ...given });
   });
 
-  test('says of each other key of an entry how it is said here', () => {
+  test('says for each other key of an entry which field to use', () => {
     const refused = entryKeys.flatMap(key => {
       const why = refusalOf(key);
       return why?.startsWith(`${key}: is not a field of an install`) ? [[key, why] as const] : [];
@@ -51,7 +51,7 @@ describe('the body of an install', () => {
     for (const [key, why] of refused) assert.match(why, /: (write|an install starts)/, key);
   });
 
-  test('names every key that it does not know beside what else is wrong', () => {
+  test('names every unknown key beside other problems', () => {
     assert.throws(() => parseInstallBody({ package: 7, pakage: 'x', comand: 'y' }), {
       code: 'HUB_REQUEST_INVALID',
       message:
@@ -60,7 +60,7 @@ describe('the body of an install', () => {
   });
 });
 
-test('the body of a trial is refused by the names of its unknown keys, with those that it takes', () => {
+test('the body of a trial is refused with its unknown keys, and the known ones', () => {
   assert.throws(
     () => parseTrialBody({ name: 'a', entry: {}, package: 'x', confirmed: ['y'] }),
     (error: Error) => {

@@ -37,7 +37,7 @@ test.each([
   assert.equal(titleOf(source), title);
 });
 
-test('an install in the background is over when it has ended, also if it failed', async () => {
+test('an install in the background is awaited until it has ended, even if it failed', async () => {
   for (const isFailing of [false, true]) {
     const ended = Promise.withResolvers<{ readonly name: string }>();
     const states: string[] = [];

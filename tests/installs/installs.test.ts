@@ -43,7 +43,7 @@ const leftOf = (hub: ReturnType<typeof createInstallHub>) =>
   existsSync(join(hub.folder, 'servers')) ? readdirSync(join(hub.folder, 'servers')) : [];
 
 describe('an install', () => {
-  test('tries the server out, writes its entry and says what it offers', async () => {
+  test('tries the server, writes its entry and returns what it offers', async () => {
     await using hub = createInstallHub();
     const installed = await hub.install({
       source: { package: 'npm:echo@1.0.0' },
@@ -68,7 +68,7 @@ describe('an install', () => {
     );
   });
 
-  test('calls a server by a name that is free, and refuses one that is taken', async () => {
+  test('uses a free name for a server, and refuses one that is in use', async () => {
     await using hub = createInstallHub();
     await hub.install({});
     assert.equal((await hub.install({})).name, 'echo-2');
@@ -77,7 +77,7 @@ describe('an install', () => {
     assert.match(refused.message, /"echo" already.*"agenthub remove echo"/);
   });
 
-  test('of two at once under one name one wins', async () => {
+  test('wins against a second install of the same name at the same time', async () => {
     await using hub = createInstallHub();
     const both = await Promise.allSettled([
       hub.install({ name: 'mine' }),
@@ -93,7 +93,7 @@ describe('an install', () => {
     assert.deepEqual([...hub.entries.keys()], ['mine']);
   });
 
-  test('is refused where four are under way', async () => {
+  test('is refused while four are in progress', async () => {
     await using hub = createInstallHub();
     const four = ['a', 'b', 'c', 'd'].map(name => hub.install({ name }));
     assert.equal((await failureOf(hub.install({ name: 'e' }))).code, 'HUB_INSTALLS_FULL');
@@ -101,7 +101,7 @@ describe('an install', () => {
     assert.equal((await hub.install({ name: 'e' })).name, 'e');
   });
 
-  test('that the client gives up leaves nothing', async () => {
+  test('that the client aborts leaves nothing', async () => {
     await using hub = createInstallHub();
     const hangUp = new AbortController();
     const work = hub.install({ source: { package: 'never-ready@1.0.0' } }, hangUp.signal);
@@ -114,7 +114,7 @@ describe('an install', () => {
     assert.equal((await hub.install({ name: 'never-ready' })).name, 'never-ready');
   });
 
-  test('ends with the hub, which waits until nothing of it is left', async () => {
+  test('is aborted with the hub, which waits until nothing of it is left', async () => {
     await using hub = createInstallHub();
     const failed = failureOf(hub.install({ source: { package: 'never-ready@1.0.0' } }));
     while (hub.launched.length === 0) await new Promise(resolve => setTimeout(resolve, 5));
@@ -134,7 +134,7 @@ describe('an install', () => {
     assert.deepEqual(leftOf(hub), []);
   });
 
-  test('writes what the caller writes by the name of a variable as it is', async () => {
+  test('writes references of the caller to variables unchanged', async () => {
     await using hub = createInstallHub();
     const env = { API_TOKEN: '${GIVEN}', OTHER_TOKEN: 'ghp_0123456789abcdef' };
     const installed = await hub.install({ env, confirm: ['variable:GIVEN'] });
@@ -145,7 +145,7 @@ describe('an install', () => {
   });
 });
 
-describe('an install fails with what was written and what to try', () => {
+describe('an install fails with the output and a remedy', () => {
   const cases = [
     {
       fault: 'a package that there is none of',
@@ -188,7 +188,7 @@ describe('an install fails with what was written and what to try', () => {
       assert.deepEqual(leftOf(hub), []);
     });
 
-  test('an address that answers 401 asks for a key, and one that answers 404 for a path', async () => {
+  test('for an address that answers 401 the remedy is a key, and for one that answers 404 a path', async () => {
     await using hub = createInstallHub();
     await using closed = await answering(401, '{"error":"no key"}');
     await using elsewhere = await answering(404);
@@ -201,7 +201,7 @@ describe('an install fails with what was written and what to try', () => {
     assert.match(missing.message, /404.*"transport": "sse"/s);
   });
 
-  test('an address whose certificate nobody vouches for names the setting', async () => {
+  test('for an address with an untrusted certificate it names the setting', async () => {
     await using hub = createInstallHub();
     const [key, cert] = [join(hub.folder, 'key.pem'), join(hub.folder, 'cert.pem')];
     const made =
@@ -215,7 +215,7 @@ describe('an install fails with what was written and what to try', () => {
     assert.match(failed.message, /self-signed certificate.*NODE_EXTRA_CA_CERTS/s);
   });
 
-  test('an entry that the config does not take names the key', async () => {
+  test('for an entry that the config does not accept it names the key', async () => {
     await using hub = createInstallHub();
     const failed = await failureOf(hub.install({ rest: { network: 'host' } }));
     assert.equal(failed.code, 'HUB_CONFIG_INVALID');
@@ -224,7 +224,7 @@ describe('an install fails with what was written and what to try', () => {
   });
 });
 
-test('what an install has shown is pinned before the server starts, and what a trial has shown is not', async () => {
+test('the definitions that an install has shown are pinned before the server starts, those of a trial are not', async () => {
   const pinned: string[] = [];
   await using hub = createInstallHub({
     pinning: {
@@ -244,7 +244,7 @@ test('what an install has shown is pinned before the server starts, and what a t
 });
 
 describe('a removal', () => {
-  test('stops the server and takes its entry, and with purge its folder', async () => {
+  test('stops the server and removes its entry, and with purge its folder', async () => {
     await using hub = createInstallHub();
     await hub.install({});
     await hub.servers.get('echo')?.ready();
@@ -259,7 +259,7 @@ describe('a removal', () => {
     assert.deepEqual(leftOf(hub), []);
   });
 
-  test('without purge leaves what the server keeps', async () => {
+  test('without purge keeps the data of the server', async () => {
     await using hub = createInstallHub();
     await hub.install({});
     const { removed } = await hub.installs.remove('echo', { purge: false });
@@ -267,7 +267,7 @@ describe('a removal', () => {
     assert.deepEqual(leftOf(hub), ['echo']);
   });
 
-  test('with purge of a server that is in the file and not in force takes its folder too', async () => {
+  test('with purge removes the folder of a server that is in the file and not yet applied', async () => {
     await using hub = createInstallHub();
     await hub.write('idle', { package: 'echo@1.0.0' });
     const name = join(hub.folder, 'servers', 'idle');
@@ -281,7 +281,7 @@ describe('a removal', () => {
     assert.deepEqual(leftOf(hub), []);
   });
 
-  test('goes on while as many installs as may be are under way', async () => {
+  test('works while the maximum of installs is in progress', async () => {
     await using hub = createInstallHub();
     await hub.install({});
     const names = ['a', 'b', 'c', 'd'];
@@ -297,7 +297,7 @@ describe('a removal', () => {
     await Promise.all(installs);
   });
 
-  test('of a server that there is not is refused, and of one that is being removed too', async () => {
+  test('of an unknown server is refused, and so is one of a server that is being removed', async () => {
     await using hub = createInstallHub();
     await hub.install({});
     const unknown = await failureOf(hub.installs.remove('nobody', { purge: false }));
@@ -310,7 +310,7 @@ describe('a removal', () => {
 });
 
 describe('a trial', () => {
-  test('starts a server as an install does, says what it offers, and writes nothing', async () => {
+  test('starts a server like an install, returns what it offers, and writes nothing', async () => {
     await using hub = createInstallHub();
     const { signal } = new AbortController();
     const tried = await hub.installs.trial(
@@ -327,7 +327,7 @@ describe('a trial', () => {
     assert.deepEqual([hub.entries.size, leftOf(hub)], [0, []]);
   });
 
-  test('is refused what was not confirmed, and says why a server does not start', async () => {
+  test('without the confirmations is refused, and has the reason if a server does not start', async () => {
     await using hub = createInstallHub();
     const { signal } = new AbortController();
     const tryOne = (entry: JsonObject, confirm: readonly string[] = []) =>

@@ -3,7 +3,7 @@ import { test } from 'vitest';
 import { draftLazily } from '../../hub/installs/lazy.ts';
 import { createInstallHub, requestOf } from './hub.ts';
 
-test('a hub that is stopped before its first install installs, reviews and removes nothing', async () => {
+test('a hub that is stopped before its first install refuses installs, reviews and removals', async () => {
   await using hub = createInstallHub();
   await hub.write('idle', { package: 'echo@1.0.0' });
   await hub.installs.start();

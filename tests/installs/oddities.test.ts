@@ -18,7 +18,7 @@ test.each([
   [{ ...oci, identifier: `o/n@sha256:${'0'.repeat(64)}` }],
   [bind('{folder}:/data')],
   [{ ...npm, environmentVariables: [{ name: 'A', description: 'two\nlines' }] }],
-])('%j is as it should be', one => {
+])('%j is normal', one => {
   assert.equal(oddityOf(one), undefined);
 });
 
@@ -58,11 +58,11 @@ test.each([
   ],
   [{ ...oci, identifier: 'o/n' }, /its image has no version/],
   [{ ...oci, identifier: 'o/n:latest' }, /its image has no version/],
-])('%j is odd', (one, reason) => {
+])('%j is unusual, with a reason', (one, reason) => {
   assert.match(oddityOf(one) ?? '', reason);
 });
 
-test('the address of a remote server has no control characters', () => {
+test('the address of a remote server cannot have control characters', () => {
   assert.equal(oddityOfRemote({ type: 'sse', url: 'https://x/sse' }), undefined);
   assert.match(oddityOfRemote({ url: 'https://x/\r\n' }) ?? '', /its url has/);
   assert.match(oddityOfRemote({ variables: { 'a\u0000': {} } }) ?? '', /control characters/);

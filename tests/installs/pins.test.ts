@@ -37,7 +37,7 @@ async function registry(answers: Readonly<Record<string, readonly [number, strin
 const never = new AbortController().signal;
 
 describe('a package without a version', () => {
-  test('gets the newest of its registry', async () => {
+  test('gets the newest version of its registry', async () => {
     await using known = await registry({
       '/@a%2fb/latest': [200, '{"version":"1.2.3"}'],
       '/c/next': [200, '{"version":"2.0.0-beta.1"}'],
@@ -51,7 +51,7 @@ describe('a package without a version', () => {
     assert.equal(known.asked[0]?.authorization, `Basic ${btoa('me:word')}`);
   });
 
-  test('is not asked about where it has one', async () => {
+  test('is not looked up if it has a version', async () => {
     await using known = await registry({});
     const npm = { ecosystem: 'npm', spec: '@a/b@1.2.3+x' } as const;
     const pypi = { ecosystem: 'pypi', spec: 'd==1.0rc1' } as const;
@@ -60,7 +60,7 @@ describe('a package without a version', () => {
     assert.deepEqual(known.asked, []);
   });
 
-  test('is never given in place of one that was asked for: PyPI has no tags', async () => {
+  test('is never replaced by another version than requested: PyPI has no tags', async () => {
     await using known = await registry({
       '/root/pypi/d/json': [200, '{"info":{"version":"2026.1"}}'],
     });
@@ -71,7 +71,7 @@ describe('a package without a version', () => {
     assert.equal((await pypi('d==latest')).spec, 'd==2026.1');
   });
 
-  test('that the registry does not have is told in its words, without a password', async () => {
+  test('that the registry does not have is reported with its response, without a password', async () => {
     await using known = await registry({});
     await assert.rejects(known.pins.pin({ ecosystem: 'npm', spec: '@a/absent' }, never), error => {
       assert.ok(error instanceof Error);
@@ -81,7 +81,7 @@ describe('a package without a version', () => {
     });
   });
 
-  test('that only the other registry has is suggested from there, and asked for there only', async () => {
+  test('that only the other registry has fails with the way to write it', async () => {
     await using known = await registry({
       '/root/pypi/mcp-time/json': [200, '{"info":{"version":"1.0"}}'],
       '/js-only/latest': [200, '{"version":"1.0.0"}'],
@@ -111,12 +111,12 @@ describe('a package without a version', () => {
       'HUB_PACKAGE_UNKNOWN',
       /without a version/,
     ],
-  ] as const)('meets %s', async (_, answer, code, message) => {
+  ] as const)('fails with a reason because of %s', async (_, answer, code, message) => {
     await using known = await registry({ '/x/latest': answer });
     await assert.rejects(known.pins.pin({ ecosystem: 'npm', spec: 'x' }, never), { code, message });
   });
 
-  test('whose registry cannot be asked can be given a version instead', async () => {
+  test('whose registry is unreachable fails with the advice to give a version', async () => {
     const pins = createPins(
       { npm: 'http://127.0.0.1:9', pypi: 'http://127.0.0.1:9/simple' },
       { clock: systemClock, fetch },
@@ -128,7 +128,7 @@ describe('a package without a version', () => {
   });
 });
 
-test('the registries are those of the environment', () => {
+test('the registries are those of the environment variables', () => {
   assert.deepEqual(registriesOf({}), {
     npm: 'https://registry.npmjs.org',
     pypi: 'https://pypi.org/simple',

@@ -4,14 +4,14 @@ import { createPlaces } from '../../hub/installs/places.ts';
 
 const busy = { code: 'HUB_SERVER_EXISTS', message: /being installed or removed by another/ };
 
-test('a name that is wanted is reserved, and otherwise a free one like it', () => {
+test('a requested name is reserved, and otherwise a free one like the derived name', () => {
   const places = createPlaces(() => ['time']);
   assert.equal(places.take('mine', 'time').name, 'mine');
   assert.equal(places.take(undefined, 'time').name, 'time-2');
   assert.equal(places.take(undefined, 'time').name, 'time-3');
 });
 
-test('a name of the config is not given away', () => {
+test('a name in the config is not reserved again', () => {
   const places = createPlaces(() => ['time']);
   assert.throws(() => places.take('time', 'x'), {
     code: 'HUB_SERVER_EXISTS',
@@ -20,7 +20,7 @@ test('a name of the config is not given away', () => {
   });
 });
 
-test('a name is reserved until its work is done, for installs and removals', () => {
+test('a name is reserved until its work has ended, for installs and removals', () => {
   const places = createPlaces(() => ['time']);
   {
     using _installed = places.take('mine', 'x');
@@ -34,7 +34,7 @@ test('a name is reserved until its work is done, for installs and removals', () 
   assert.equal(places.takeKnown('time').name, 'time');
 });
 
-test('at most four servers are installed at once, whatever is removed', () => {
+test('at most four servers are installed at once, regardless of removals', () => {
   const names = ['a', 'b', 'c', 'd', 'e'];
   const places = createPlaces(() => names);
   for (const name of names) places.takeKnown(name);
@@ -47,7 +47,7 @@ test('at most four servers are installed at once, whatever is removed', () => {
   assert.equal(places.take('new-5', 'x').name, 'new-5');
 });
 
-test('where no name like the derived one is free, the request has to say one', () => {
+test('if no name like the derived one is free, the request must have one', () => {
   const places = createPlaces(() => [
     'time',
     ...Array.from({ length: 20_000 }, (_, index) => `time-${index + 2}`),

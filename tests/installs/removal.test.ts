@@ -52,14 +52,14 @@ async function removal(purge: boolean, parts: Partial<Upkeep> = {}) {
 
 const entry = { kind: 'entry', name: 'one' };
 
-test('without purge only the entry goes, with the listing that is kept of it', async () => {
+test('without purge only the entry is removed, with its stored listing', async () => {
   assert.deepEqual(await removal(false), {
     outcome: { name: 'one', removed: [entry], left: [] },
     steps: ['remove one', 'forget one', 'unpin one'],
   });
 });
 
-test('with purge the entry goes first, and what another server may have is left', async () => {
+test('with purge the entry is removed first, and shared objects are left', async () => {
   assert.deepEqual(await removal(true), {
     outcome: {
       name: 'one',
@@ -70,7 +70,7 @@ test('with purge the entry goes first, and what another server may have is left'
   });
 });
 
-test('what cannot be removed is left with the reason, and the entry is gone', async () => {
+test('an object that cannot be removed is left with the reason, and the entry is removed', async () => {
   const discard = async () => {
     throw new Error('it is in use');
   };
@@ -83,7 +83,7 @@ test('what cannot be removed is left with the reason, and the entry is gone', as
 });
 
 test.for(['belongings', 'candidates'] as const)(
-  'where the runtime cannot tell its %s, nothing is removed but the entry',
+  'if the runtime cannot list its %s, only the entry is removed',
   async part => {
     const fail = async () => {
       throw new Error('the engine is away');

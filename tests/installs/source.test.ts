@@ -27,7 +27,7 @@ test.each([
   ['http://localhost:3000/mcp', 'url', undefined, 'localhost'],
   ['http://127.0.0.1:3000/mcp', 'url', undefined, 'remote'],
   ['https://${HOST}/mcp', 'url', undefined, 'variable'],
-])('%s is a %s', (written, kind, key, name) => {
+])('%s is a source of kind %s', (written, kind, key, name) => {
   const source = parseSource(written);
   assert.equal(source.kind, kind);
   assert.equal(source.name, name);
@@ -58,7 +58,7 @@ test.each([
   });
 });
 
-test('a name that is taken gets a number, and stays as short as a name may be', () => {
+test('a name that is in use gets a number, within the maximum length', () => {
   const long = 'a'.repeat(32);
   assert.equal(
     freeName('time', () => false),

@@ -62,8 +62,8 @@ const toolsOf = (count: number): Replies => ({
   },
 });
 
-describe('a server that is tried out', () => {
-  test('is described with its lists, and has ended when the trial is over', async () => {
+describe('a server in a trial', () => {
+  test('is described with its lists, and has ended when the trial ends', async () => {
     const server = createAnswering(toolsOf(2));
     const { about, listing } = await begin(server).trial;
     assert.deepEqual(about, {
@@ -79,7 +79,7 @@ describe('a server that is tried out', () => {
     assert.deepEqual(server.stops, [5_000]);
   });
 
-  test('of thousands of tools has a hundred named, and all counted and read', async () => {
+  test('with thousands of tools has a hundred of them listed, and all counted and read', async () => {
     const { about, listing } = await begin(createAnswering(toolsOf(101))).trial;
     const { tools } = about;
     assert.ok(isObject(tools) && Array.isArray(tools['names']));
@@ -87,7 +87,7 @@ describe('a server that is tried out', () => {
     assert.equal(listing.tool.length, 101);
   });
 
-  test('is launched under a name of its own, and heard by who asked for the trial', async () => {
+  test('is launched under a name of its own, and its output reaches the caller', async () => {
     const names: (string | undefined)[] = [];
     const { trial, stderr, progress } = begin(async (events, instance) => {
       names.push(instance);
@@ -99,7 +99,7 @@ describe('a server that is tried out', () => {
     assert.deepEqual([names, progress, stderr], [['trial'], ['pulling'], ['hello']]);
   });
 
-  test('that asks a client is told that there is none', async () => {
+  test('that sends a request to a client gets the error that there is none', async () => {
     const server: Answering = createAnswering({
       ...legacyReplies,
       'tools/list': () => {
@@ -134,8 +134,8 @@ describe('a trial of a server whose era is unknown', () => {
   });
 });
 
-describe('a server that does not come up', () => {
-  test('is an error with its stderr, which ends it', async () => {
+describe('a server that does not start', () => {
+  test('is an error with its stderr, and the server ends', async () => {
     const server = createAnswering({ initialize: 'end' });
     const { trial, stderr } = begin(async events => {
       events.stderr('KEY is missing');
@@ -149,7 +149,7 @@ describe('a server that does not come up', () => {
     assert.deepEqual(stderr, ['KEY is missing']);
   });
 
-  test('is an error with what it wrote to stdout besides messages, trimmed and cut', async () => {
+  test('is an error with the other output on stdout, trimmed and cut', async () => {
     const server: Answering = createAnswering({
       initialize: () => {
         server.write('  Usage: scripted <file>\n');
@@ -175,7 +175,7 @@ describe('a server that does not come up', () => {
     assert.equal(await errorOf(begin(() => Promise.reject(refused)).trial), refused);
   });
 
-  test('is late, and is told to be no MCP server by what it wrote meanwhile', async () => {
+  test('times out, and its other output shows that it is no MCP server', async () => {
     const server = createAnswering({ initialize: 'silence', 'server/discover': 'silence' });
     const { clock, trial } = begin(server);
     await settle();
@@ -187,7 +187,7 @@ describe('a server that does not come up', () => {
   });
 });
 
-describe('a trial that is cancelled', () => {
+describe('a trial that is aborted', () => {
   test('rejects with the reason, and ends the server', async () => {
     const server = createAnswering({ initialize: 'silence' });
     const { trial, cancel } = begin(server);

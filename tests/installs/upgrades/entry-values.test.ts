@@ -33,13 +33,13 @@ test.each([
   assert.deepEqual(valuesFor('one', entry, from, to), expected);
 });
 
-test('an entry that does not name its package is not changed', () => {
+test('an entry that does not name its package is left unchanged', () => {
   const conflict = { code: 'HUB_CONFIG_CONFLICT', message: /by hand/ };
   for (const entry of [{ args: ['-y', '@o/name-that-is-longer'] }, { command: 'npx' }])
     assert.throws(() => valuesFor('one', entry, npm('1.0.0'), npm('2.0.0')), conflict);
 });
 
-test('an entry in which more than the package changes is refused', () => {
+test('an entry in which more than the package would change is refused', () => {
   const of = (spec: string, args: readonly string[] = []) => {
     const config = configOf({ name: 'one' });
     assert.ok(config.launch.kind === 'local');

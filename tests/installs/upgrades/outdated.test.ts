@@ -13,7 +13,7 @@ const newest = new Map([
   ['odd', 'odd'],
 ]);
 
-test('the newest versions of all packages are told, and why one is not known', async () => {
+test('the newest versions of all packages are returned, and why one is unknown', async () => {
   const pin = async ({ ecosystem, spec }: PackageSpec) => {
     const found = newest.get(spec);
     if (found === undefined) throw new HubError('HUB_REGISTRY_UNREACHABLE', 'it is away');

@@ -30,7 +30,7 @@ async function neededBy(config: ServerConfig): Promise<readonly DockerTarget['im
 test.each([
   [{ package: { ecosystem: 'npm', spec: 'n@1.0.0' } }],
   [{ reference: 'example/server:1' }],
-] as const)('the image of a server whose secret is missing is needed: %j', async source => {
+] as const)('the image of a server whose secret is missing counts as used: %j', async source => {
   const config = packagedConfig('package' in source ? source.package : undefined);
   assert.ok(config.launch.kind === 'local');
   const image = 'reference' in source ? { image: source.reference } : {};

@@ -13,7 +13,7 @@ function open() {
 }
 const step = (from: string, to: string, at = 1) => ({ from, to, at, pins: undefined });
 
-test('the last three upgrades lead back, the nearest first', async () => {
+test('the last three upgrades can be rolled back, the latest first', async () => {
   const { rollbacks } = open();
   for (const [from, to] of [
     ['n@1', 'n@2'],
@@ -36,7 +36,7 @@ test('the last three upgrades lead back, the nearest first', async () => {
   );
 });
 
-test('an upgrade that failed, and versions that were changed by hand, lead nowhere', async () => {
+test('a failed upgrade, and versions that were edited by hand, cannot be rolled back', async () => {
   const { rollbacks } = open();
   const forget = await rollbacks.add('one', step('n@1', 'n@2'));
   assert.deepEqual(await rollbacks.chain('one', 'n@7'), []);
@@ -44,7 +44,7 @@ test('an upgrade that failed, and versions that were changed by hand, lead nowhe
   assert.deepEqual(await rollbacks.chain('one', 'n@2'), []);
 });
 
-test('accepted definitions are kept with the step; what else is in the file counts for nothing', async () => {
+test('accepted definitions are stored with the step; other content of the file is ignored', async () => {
   const { rollbacks, table } = open();
   const definition = { value: { description: 'Adds.' }, hash: 'sha256-other' };
   const pins = {

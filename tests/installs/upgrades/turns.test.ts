@@ -16,7 +16,7 @@ function take(
   return { done, told, hangUp: () => caller.abort() };
 }
 
-test('one server has one turn at a time, and there are four at once', async () => {
+test('a server has one upgrade at a time, and there are four at once', async () => {
   const turns = createTurns();
   const over = Promise.withResolvers<void>();
   const first = ['a', 'b', 'c', 'd'].map(name => take(turns, name, () => over.promise));
@@ -27,7 +27,7 @@ test('one server has one turn at a time, and there are four at once', async () =
   assert.equal(await take(turns, 'a', async () => 5).done, 5);
 });
 
-test('what is done is told, and a failure says the step and the last output', async () => {
+test('progress is reported, and a failure has the step and the last output', async () => {
   const turns = createTurns();
   const { done, told } = take(turns, 'a', async ({ begin, events }) => {
     begin('build', 'it is installed');
@@ -45,7 +45,7 @@ test('what is done is told, and a failure says the step and the last output', as
   );
 });
 
-test('a client that hangs up, and a hub that stops, end it', async () => {
+test('a client that disconnects, and a hub that stops, abort an upgrade', async () => {
   const turns = createTurns();
   const until = ({ signal, begin }: Work) =>
     new Promise<void>((_, reject) => {

@@ -92,7 +92,7 @@ function open(override: Partial<UpgradesNeeds> = {}) {
   };
 }
 
-test('a version is tried out with empty volumes and mounts that it can only read', async () => {
+test('a version is tried with empty volumes and read-only mounts', async () => {
   const hub = open();
   const done = await hub.upgrade();
   assert.deepEqual([done.from, done.to, done.done], ['n@1.0.0', 'n@2.0.0', true]);
@@ -110,7 +110,7 @@ test('a dry run changes nothing', async () => {
   assert.equal(hub.entry(), 'n@1.0.0');
 });
 
-test('upgrades are rolled back one after the other, and prune keeps what that needs', async () => {
+test('upgrades can be rolled back one after the other, and prune keeps the images for that', async () => {
   const hub = open();
   await hub.upgrade();
   await hub.upgrade({ version: '3.0.0' });
@@ -129,7 +129,7 @@ test('upgrades are rolled back one after the other, and prune keeps what that ne
   assert.ok(!hub.pruned.some(one => one.includes('n@3.0.0')));
 });
 
-test('prune keeps the image of a version that is tried out, also after a second upgrade was refused', async () => {
+test('prune keeps the image of a version in a trial, also after a second upgrade was refused', async () => {
   const trial = Promise.withResolvers<void>();
   const started = Promise.withResolvers<void>();
   const listing = { tool: [], resource: [], template: [], prompt: [] };
@@ -150,7 +150,7 @@ test('prune keeps the image of a version that is tried out, also after a second 
   assert.equal((await first).done, true);
 });
 
-test('a version that does not start is forgotten', async () => {
+test('a version that does not start cannot be rolled back to', async () => {
   const failing = {
     configs: () => [packagedConfig(npm('1.0.0'))],
     find: async () => ({ package: 'n@1.0.0' }),
@@ -183,7 +183,7 @@ test('a server that is not a package, and one in another file, are refused', asy
   await assert.rejects(open({ configFile: other }).upgrade(), { code: 'HUB_CONFIG_CONFLICT' });
 });
 
-test('a version that is newer than the newest is not replaced by it, unless it is named', async () => {
+test('a version newer than the newest release is not replaced, unless the request names a version', async () => {
   const hub = open();
   await hub.upgrade({ version: '2.1.0' });
   await assert.rejects(hub.upgrade(), /is newer than 2\.0\.0/);

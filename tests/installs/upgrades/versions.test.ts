@@ -35,11 +35,11 @@ test.each([
   ['pypi', 'name==1.0', 'name', '1.0'],
   ['pypi', 'name==1!2.0', 'name', '1!2.0'],
   ['pypi', 'name', 'name', undefined],
-] as const)('%s %s is split', (ecosystem, spec, name, version) => {
+] as const)('%s %s is split into its parts', (ecosystem, spec, name, version) => {
   assert.deepEqual(splitSpec({ ecosystem, spec }), { name, version });
 });
 
-test('a package gets another version in the notation of its registry', () => {
+test('a package gets another version in the syntax of its registry', () => {
   assert.equal(withVersion({ ecosystem: 'npm', spec: '@o/n@1.0.0' }, '2.0.0').spec, '@o/n@2.0.0');
   assert.deepEqual(withVersion({ ecosystem: 'pypi', spec: 'n', with: ['x'] }, '2.0'), {
     ecosystem: 'pypi',
