@@ -12,7 +12,7 @@ const facts = {
 };
 const error = { code: 'HUB_IMAGE_BUILD_FAILED', message: 'no such package' } as const;
 
-describe('a record of a job is read as it was written:', () => {
+describe('a record of a job is read back unchanged:', () => {
   test.for([
     { ...facts, state: 'running' },
     { ...facts, state: 'done', endedAt: 2, result: { name: 'x' } },
@@ -25,7 +25,7 @@ describe('a record of a job is read as it was written:', () => {
   });
 });
 
-describe('a record that is no job is left out:', () => {
+describe('a record that is not a job is skipped:', () => {
   test.for([
     undefined,
     null,
@@ -44,7 +44,7 @@ describe('a record that is no job is left out:', () => {
   });
 });
 
-test('parts of a record that are not valid have a value that says nothing', () => {
+test('invalid parts of a record have an empty value', () => {
   const unknown = { code: 'HUB_INTERNAL', message: '' };
   for (const broken of [undefined, 'x', { code: 'toString' }, { code: 1, message: 2 }])
     assert.deepEqual(

@@ -44,7 +44,7 @@ function createScene(disk?: ReturnType<typeof createFaultyDisk>) {
 }
 
 describe('a job', () => {
-  test('has its facts, its newest step as progress, and the lines that it wrote', () => {
+  test('has its data, its newest step as progress, and its output lines', () => {
     const { jobs, begin, clock } = createScene();
     const job = begin();
     clock.advance(5);
@@ -70,7 +70,7 @@ describe('a job', () => {
     });
   });
 
-  test('shows as progress what the hub said of a step, and never what an installer wrote', () => {
+  test('has the text of the hub as progress, never that of an installer', () => {
     const { jobs, begin } = createScene();
     const job = begin();
     job.report({ step: 'build', text: 'x is installed' });
@@ -96,7 +96,7 @@ describe('a job', () => {
     assert.equal(jobs.get(job.id), ended, 'an ended job does not change');
   });
 
-  test('holds no secret in its title, progress, lines, error or result', () => {
+  test('has no secret in its title, progress, lines, error or result', () => {
     const disk = createFaultyDisk();
     const { jobs, begin } = createScene(disk);
     const failing = begin(`Install x?key=${secret}`);
@@ -123,8 +123,8 @@ describe('a job', () => {
   });
 });
 
-describe('jobs', () => {
-  test('are listed newest first, and the oldest that has ended is forgotten first', () => {
+describe('the list of jobs', () => {
+  test('is newest first, and drops the oldest ended job first', () => {
     const { jobs, begin } = createScene();
     const first = begin();
     const second = begin();
@@ -137,7 +137,7 @@ describe('jobs', () => {
     assert.throws(() => jobs.get(second.id), { code: 'HUB_JOB_UNKNOWN' });
   });
 
-  test('say that they changed, with each line and each end', () => {
+  test('fires a change for each line and each end', () => {
     const { jobs, begin } = createScene();
     let changes = 0;
     using _ = jobs.changed(() => changes++);
@@ -148,7 +148,7 @@ describe('jobs', () => {
     assert.equal(changes, 4);
   });
 
-  test('are cancelled: the answer waits for the end, but not for ever', async () => {
+  test('answers a cancellation when the job has ended, but waits a limited time', async () => {
     const { jobs, begin, clock, reasons } = createScene();
     const quick = begin();
     const answer = jobs.cancel(quick.id);
@@ -177,7 +177,7 @@ describe('after a restart of the hub', () => {
     return scene;
   }
 
-  test('jobs are as they were, and a job that ran is interrupted, also when the hub was killed', async () => {
+  test('ended jobs are unchanged, and a running job is interrupted, also when the hub was killed', async () => {
     const disk = createFaultyDisk();
     const first = createScene(disk);
     await first.jobs.start();
@@ -210,7 +210,7 @@ describe('after a restart of the hub', () => {
     }
   });
 
-  test('a job that ran when the hub stopped in order is interrupted, and was told to stop', async () => {
+  test('a job that ran when the hub was stopped is interrupted, and was aborted', async () => {
     const disk = createFaultyDisk();
     const first = createScene(disk);
     await first.jobs.start();
@@ -272,7 +272,7 @@ describe('after a restart of the hub', () => {
     assert.equal(jobs.get(id).state, 'interrupted');
   });
 
-  test('no more than the bound are read, the newest', async () => {
+  test('no more jobs than the limit are read, the newest', async () => {
     const disk = createFaultyDisk();
     const first = createScene(disk);
     await first.jobs.start();
@@ -285,7 +285,7 @@ describe('after a restart of the hub', () => {
     );
   });
 
-  test('a job that runs is resumed, however many others have ended since it began', async () => {
+  test('a running job is resumed, however many others have ended since it began', async () => {
     const disk = createFaultyDisk();
     const first = createScene(disk);
     first.jobs.onResume('install', () => () => {});
@@ -309,14 +309,14 @@ describe('after a restart of the hub', () => {
   });
 
   test.each(['null', '{"id":1}', '{"id":"a"}', '[]', '"text"', '{"state":"done"}'])(
-    'a record that is no job, such as %s, is left out',
+    'a record that is not a job, such as %s, is skipped',
     async record => {
       const { jobs } = await restarted(createFaultyDisk({ [file]: Buffer.from(`${record}\n`) }));
       assert.deepEqual(jobs.list(), []);
     },
   );
 
-  test('a full disk keeps no job from its work, and the log says so once', async () => {
+  test('a full disk does not stop a job, and is logged once', async () => {
     const disk = createFaultyDisk();
     disk.fail(1);
     const { jobs, begin, logged } = createScene(disk);

@@ -25,7 +25,7 @@ test('secrets are redacted before a text is cut', () => {
   });
 });
 
-test('a result is redacted, and one that is too long is left out', () => {
+test('a result is redacted, and omitted if it is too long', () => {
   const { shown } = open();
   assert.deepEqual(shown.result({ key: 'hunter2' }), { key: '[redacted]' });
   assert.deepEqual(shown.result({ text: 'x'.repeat(8_000) }), {});
