@@ -35,7 +35,7 @@ describe('the JSON-RPC code of', () => {
       );
     });
 
-  test('an RpcError is its own', () => {
+  test('an RpcError is its own code', () => {
     const error = new RpcError(-32601, 'HUB_REQUEST_INVALID', 'no such method: x');
     assert.equal(
       errorAnswer('1', error).toString(),
@@ -43,14 +43,14 @@ describe('the JSON-RPC code of', () => {
     );
   });
 
-  test('anything else is internal, without its stack', () => {
+  test('any other error is internal, without its stack', () => {
     const answer = errorAnswer('1', new TypeError('x is not a function')).toString();
     assert.match(answer, /"code":-32603/);
     assert.match(answer, /"data":\{"code":"HUB_INTERNAL"\}/);
     assert.ok(!answer.includes('at '));
   });
 
-  test('bytes that are no JSON is -32700, of JSON that is not a message -32600', () => {
+  test('invalid JSON is -32700, and JSON that is not a message -32600', () => {
     const codeOf = (text: string) => {
       const message = readMessage(Buffer.from(text));
       assert.ok(message.kind === 'malformed');
@@ -64,7 +64,7 @@ describe('the JSON-RPC code of', () => {
   });
 });
 
-test('everything that is encoded is a message that can be read', () => {
+test('every encoded message can be parsed', () => {
   const kindOf = (bytes: Buffer) => readMessage(bytes).kind;
   assert.equal(kindOf(encodeCall(1, 'x', { a: 'line\nbreak' })), 'request');
   assert.equal(kindOf(encodeCall(undefined, 'x')), 'notification');

@@ -50,11 +50,11 @@ describe('reading server-sent events', () => {
     assert.deepEqual(parse(Array.from(bytes, byte => Buffer.of(byte))).events, events);
   });
 
-  test('tells how long to wait before the next connection', () => {
+  test('returns the delay before the next connection', () => {
     assert.deepEqual(parse(['retry: 1500\nretry: soon\n\n']).retries, [1500]);
   });
 
-  test('discards an event above the bound, keeps both its ends, and goes on', () => {
+  test('discards an event above the limit, keeps its beginning and end, and continues', () => {
     const long = `{"id":1,${'x'.repeat(5000)},"end":1}`;
     const text = Buffer.from(`id: 1\ndata: ${long}\nid: 2\n\ndata: next\n\n`);
     for (const size of [1, 7, 100, 4096, 100_000]) {
@@ -69,7 +69,7 @@ describe('reading server-sent events', () => {
     }
   });
 
-  test('discards an event of many short lines above the bound', () => {
+  test('discards an event of many short lines above the limit', () => {
     const seen = parse([...Array.from({ length: 200 }, () => 'data: 0123456789\n'), '\n']);
     assert.deepEqual(seen.events, []);
     assert.equal(seen.oversized.length, 1);

@@ -30,7 +30,7 @@ const header = (text: string, more = '') =>
   `Content-Length: ${Buffer.byteLength(text)}\r\n${more}\r\n${text}`;
 const sizes = [1, 2, 3, 7, 64, 10_000];
 
-describe('messages are read, wherever they are cut,', () => {
+describe('messages are read, wherever their bytes are split,', () => {
   for (const [name, text] of [
     ['a line each', lines.toString()],
     ['a line each, with empty lines between', `\n \r\n${messages.join('\r\n\n \n')}\n`],
@@ -65,7 +65,7 @@ describe('messages are read, wherever they are cut,', () => {
     });
 });
 
-test('a message above the bound is discarded, and both its ends are told', () => {
+test('a message above the limit is discarded, and its beginning and end are reported', () => {
   const long = `{"id":9,"text":"${'x'.repeat(5_000)}","end":true}`;
   const ends = [long.slice(0, 1024), long.slice(-1024), long.length];
   for (const size of [1, 100, 1023, 1024, 1025, 10_000]) {
@@ -82,12 +82,12 @@ test.for([
   ['Content-Type: application/json\r\n\r\n{}', 'a header without a Content-Length'],
   ['Content-Length: -5\r\n\r\n{}', 'a header without a Content-Length'],
   [`Content-Length: 5${' '.repeat(5_000)}`, 'a header does not end'],
-])('after a header that is none nothing is read: %j', ([text, reason]) => {
+])('after an invalid header nothing is read: %j', ([text, reason]) => {
   for (const size of sizes)
     assert.deepEqual(read(Buffer.from(`${text}${header('{}')}`), size), [{ broken: reason }]);
 });
 
-test('messages are written in the way in which the other end writes', () => {
+test('messages are written in the framing that the other end uses', () => {
   const ignored = { message() {}, oversized() {}, broken() {} };
   const sent = (first: string) => {
     const framing = createFraming({ maxMessageBytes: 100 }, ignored);
@@ -124,7 +124,7 @@ function open(maxMessageBytes = 1_000) {
 const framed = (body: string) => `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 
 for (const chunkBytes of [1, 2, 7, 10_000])
-  test(`messages are cut by their lengths, in chunks of ${chunkBytes} bytes`, () => {
+  test(`messages are split by their lengths, in chunks of ${chunkBytes} bytes`, () => {
     const { push, messages, broken } = open();
     push(`${framed('{"a":"ü"}')}\r\n${framed('{}')}Content-Length: 0\r\n\r\n`, chunkBytes);
     push('Content-Type: x\ncontent-length:2\n\n[]', chunkBytes);
@@ -133,7 +133,7 @@ for (const chunkBytes of [1, 2, 7, 10_000])
   });
 
 for (const chunkBytes of [1, 1_000, 100_000])
-  test(`of a message above the bound both ends are kept, in chunks of ${chunkBytes} bytes`, () => {
+  test(`the beginning and end of a message above the limit are kept, in chunks of ${chunkBytes} bytes`, () => {
     const { push, messages, oversized } = open(2_000);
     const body = `${'a'.repeat(1_500)}${'b'.repeat(1_500)}`;
     push(framed(body) + framed('{}'), chunkBytes);
@@ -143,7 +143,7 @@ for (const chunkBytes of [1, 1_000, 100_000])
     assert.deepEqual(messages, ['{}']);
   });
 
-test('of a short message above the bound all is kept', () => {
+test('a short message above the limit is kept completely', () => {
   const { push, oversized } = open(2);
   push(framed('abc'));
   assert.deepEqual(oversized, [{ head: 'abc', tail: 'abc', bytes: 3 }]);
@@ -152,7 +152,7 @@ test('of a short message above the bound all is kept', () => {
 test.each([
   ['Content-Type: x\r\n\r\n{}', 'a header without a Content-Length'],
   ['x'.repeat(2_000), 'a header does not end'],
-])('a stream with another header is broken once, and nothing more is read', (text, reason) => {
+])('another header breaks the stream once, and nothing more is read', (text, reason) => {
   const { push, messages, broken } = open();
   push(text);
   push(framed('{}'));

@@ -42,7 +42,7 @@ describe('sending', () => {
     assert.deepEqual(written, ['a\nb\nc\n', 'd\n']);
   });
 
-  test('refuses above the bound of bytes that wait, and takes more once they are gone', async () => {
+  test('refuses messages above the limit of queued bytes, and accepts more once they are sent', async () => {
     const { channel, written, sink } = open({ maxWaitingBytes: 10 });
     channel.send(send('12345'));
     assert.throws(() => channel.send(send('12345')), {
@@ -59,7 +59,7 @@ describe('sending', () => {
     assert.deepEqual(written, ['12345\n', '67890\n']);
   });
 
-  test('takes a message above the bound while nothing waits', async () => {
+  test('accepts a message above the limit while nothing is queued', async () => {
     const { channel, written } = open({ maxWaitingBytes: 3 });
     channel.send(send('123456789'));
     await turn();
@@ -68,7 +68,7 @@ describe('sending', () => {
 });
 
 describe('receiving', () => {
-  test('hands over messages, also of a batch, in order', () => {
+  test('delivers messages, also of a batch, in order', () => {
     const { channel, push, heard, receiver } = open();
     channel.listen(receiver);
     push(`${note('a')}\r\n[${note('b')},${note('c')}]\n${note('d').slice(0, 9)}`);
@@ -76,7 +76,7 @@ describe('receiving', () => {
     assert.deepEqual(heard, [`${note('a')} `, note('b'), note('c'), note('d')]);
   });
 
-  test('keeps what comes before it is listened to', () => {
+  test('keeps messages that arrive before there is a listener', () => {
     const { channel, push, heard, receiver } = open();
     push(`banner\n${note('a')}\n`);
     channel.listen(receiver);
@@ -84,14 +84,14 @@ describe('receiving', () => {
     assert.deepEqual(heard, ['noise banner', note('a'), note('b')]);
   });
 
-  test('keeps no more than a thousand messages for a listener that does not come', () => {
+  test('keeps no more than a thousand messages before there is a listener', () => {
     const { channel, push, heard, receiver } = open();
     for (let at = 0; at < 1500; at++) push(`${note('a')}\n`);
     channel.listen(receiver);
     assert.equal(heard.length, 1000);
   });
 
-  test('reports what is not a message as noise, shortened, and goes on', () => {
+  test('reports other output as noise, shortened, and continues', () => {
     const { channel, push, heard, receiver } = open();
     channel.listen(receiver);
     push(`ready\n\n\r\n{"level":"info"}\n[1]\n${'x'.repeat(5000)}\n${note('a')}\n`);
@@ -104,7 +104,7 @@ describe('receiving', () => {
     ]);
   });
 
-  test('reports half a line at the end as noise, without what it holds', () => {
+  test('reports an incomplete last line as noise, without its content', () => {
     const { channel, push, ended, heard, receiver } = open();
     channel.listen(receiver);
     push(`${note('a')}\n{"jsonrpc":"2.0","id":1,"res`);
@@ -112,7 +112,7 @@ describe('receiving', () => {
     assert.deepEqual(heard, [note('a'), 'noise 28 bytes of a line without an end']);
   });
 
-  test('gives requests and answers as spans of their own line', () => {
+  test('delivers requests and responses as spans of their line', () => {
     const { channel, push } = open();
     const ids: string[] = [];
     channel.listen({
@@ -128,7 +128,7 @@ describe('receiving', () => {
   });
 });
 
-describe('a line above the bound', () => {
+describe('a line above the limit', () => {
   const long = `{"text":"${'x'.repeat(20_000)}"}`;
 
   test.for([
@@ -141,7 +141,7 @@ describe('a line above the bound', () => {
     ['tail', `{"result":${long},"jsonrpc":"2.0","id":7}`, '7'],
     ['tail, with spaces', `{ "result": ${long}, "jsonrpc": "2.0", "id": 7 } `, '7'],
     ['tail, after the version', `{"jsonrpc":"2.0","result":${long},"id":"a"}`, '"a"'],
-  ] as const)('is told with the id of the answer, at its %s', ([, text, id]) => {
+  ] as const)('is reported with the id of the response, at its %s', ([, text, id]) => {
     const { channel, push, heard, receiver } = open();
     channel.listen(receiver);
     push(`${text}\n${note('after')}\n`);
@@ -156,7 +156,7 @@ describe('a line above the bound', () => {
     ['an id inside the result', `{"jsonrpc":"2.0","result":{"x":${long},"id":7}}`],
     ['an id of another form', `{"jsonrpc":"2.0","id":7.5,"result":${long}}`],
     ['text', 'x'.repeat(20_000)],
-  ] as const)('has no id where it is %s', ([, text]) => {
+  ] as const)('has no id if it is %s', ([, text]) => {
     const { channel, push, heard, receiver } = open();
     channel.listen(receiver);
     push(`${text}\n`);
@@ -164,7 +164,7 @@ describe('a line above the bound', () => {
   });
 });
 
-describe('the end', () => {
+describe('the end of a channel', () => {
   test('settles once, with the first reason', async () => {
     const { channel, ended, sink } = open();
     channel.close('stopped by hand');
@@ -174,7 +174,7 @@ describe('the end', () => {
     assert.equal(sink.ended, 1);
   });
 
-  test('is told with its error when the other end goes', async () => {
+  test('has the error of the other end', async () => {
     const { channel, ended, sink } = open();
     const error = new Error('reset');
     ended({ reason: 'the connection broke', error });
@@ -183,7 +183,7 @@ describe('the end', () => {
     assert.equal(sink.ended, 0);
   });
 
-  test('lets out what was sent before it was closed', async () => {
+  test('comes after queued messages are sent, if the channel was closed', async () => {
     const { channel, written } = open();
     channel.send(send('last'));
     channel.close('done');
@@ -192,7 +192,7 @@ describe('the end', () => {
     assert.deepEqual(written, ['last\n']);
   });
 
-  test('refuses to send afterwards, and writes nothing that waited when the other end went', async () => {
+  test('refuses later messages, and drops queued ones if the other end is gone', async () => {
     const { channel, ended, written } = open();
     channel.send(send('lost'));
     ended({ reason: 'exited with 3' });
@@ -205,7 +205,7 @@ describe('the end', () => {
     assert.deepEqual(written, []);
   });
 
-  test('hands over nothing more once it is closed, even of the same chunk', () => {
+  test('is followed by no message, even of the same chunk', () => {
     const { channel, push, heard, receiver } = open();
     channel.listen({
       ...receiver,
@@ -219,7 +219,7 @@ describe('the end', () => {
     assert.deepEqual(heard, [note('a')]);
   });
 
-  test('still hands over what came before, to a listener that comes after', () => {
+  test('is preceded by earlier messages, also for a listener that comes later', () => {
     const { channel, push, ended, heard, receiver } = open();
     push(`${note('a')}\n`);
     ended({ reason: 'exited' });

@@ -20,7 +20,7 @@ function open(maxLineBytes: number) {
   return { splitter, lines, oversized };
 }
 
-test('cuts lines wherever the chunks are cut', () => {
+test('splits lines wherever the chunks are split', () => {
   for (let seed = 0; seed < 1000; seed++) {
     const random = createRandom(seed);
     const piece = () =>
@@ -40,14 +40,14 @@ test('cuts lines wherever the chunks are cut', () => {
   }
 });
 
-test('leaves the CR of CRLF in the line, where JSON takes it for white space', () => {
+test('leaves the CR of CRLF in the line, where it is white space of JSON', () => {
   const { splitter, lines } = open(100);
   splitter.push(Buffer.from('a\r\n\r\nb\r'));
   splitter.push(Buffer.from('\n'));
   assert.deepEqual(lines, ['a\r', '\r', 'b\r']);
 });
 
-test('never writes into the chunks that it was given', () => {
+test('does not write into the given chunks', () => {
   const { splitter, lines } = open(100);
   const chunk = Buffer.from('one\ntwo');
   const rest = Buffer.from('#after');
@@ -58,10 +58,10 @@ test('never writes into the chunks that it was given', () => {
   assert.equal(chunk.toString() + rest.toString(), 'one\ntwo#after');
 });
 
-describe('the bound', () => {
+describe('the limit', () => {
   const kept = 1024;
   for (const chunkBytes of [1, 7, 1000, 100_000])
-    test(`passes a line of exactly its length and not one byte more, in chunks of ${chunkBytes}`, () => {
+    test(`admits a line of exactly its length and not one byte more, in chunks of ${chunkBytes}`, () => {
       const { splitter, lines, oversized } = open(5000);
       const exactly = 'a'.repeat(5000);
       const more = `${'b'.repeat(2500)}${'c'.repeat(2501)}`;
@@ -75,7 +75,7 @@ describe('the bound', () => {
       ]);
     });
 
-  test('keeps the ends of a line whole when its last chunk is short', () => {
+  test('keeps the beginning and end of a line if its last chunk is short', () => {
     const { splitter, oversized } = open(10);
     splitter.push(Buffer.from('0123456789'));
     splitter.push(Buffer.from('abc'));
@@ -83,7 +83,7 @@ describe('the bound', () => {
     assert.deepEqual(oversized, [{ head: '0123456789abc', tail: '0123456789abcde', bytes: 15 }]);
   });
 
-  test('gives the head of an oversized line that never ended', () => {
+  test('returns the beginning of an oversized line that never ended', () => {
     const { splitter, oversized } = open(10);
     splitter.push(Buffer.from('x'.repeat(5000)));
     assert.equal(splitter.end().toString(), 'x'.repeat(kept));
@@ -117,7 +117,7 @@ describe('memory', () => {
     assert.deepEqual(lines, ['next']);
   });
 
-  test('follows the length of a line that comes byte by byte', () => {
+  test('grows with the length of a line that arrives byte by byte', () => {
     const { splitter, lines } = open(8 * MiB);
     const before = used();
     const byte = Buffer.from('x');

@@ -17,6 +17,6 @@ test.each([
   ['param', undefined],
   ['params ', undefined],
   ['', undefined],
-])('%j is taken for %j', (name, meant) => {
+])('%j could be read as %j', (name, meant) => {
   assert.equal(lookalike(name), meant);
 });

@@ -23,7 +23,7 @@ function brief(text: string): string {
   }
 }
 
-describe('reads', () => {
+describe('a message is read:', () => {
   test.for([
     ['{"jsonrpc":"2.0","id":1,"method":"ping"}', 'request 1 ping none'],
     ['{"jsonrpc":"2.0","id":1,"method":"a/b","params":{}}', 'request 1 a/b {}'],
@@ -43,21 +43,21 @@ describe('reads', () => {
   ] as const)('%s', ([text, expected]) => assert.equal(brief(text), expected));
 });
 
-describe('takes strings and integers as ids, and keeps their bytes', () => {
+describe('strings and integers are ids, and keep their bytes', () => {
   for (const id of ['1', '0', '-1', '"1"', '""', '"a\\u0062"', '"漢"', '12345678901234567890'])
     test(id, () => {
       assert.equal(brief(`{"jsonrpc":"2.0","id":${id},"method":"x"}`), `request ${id} x none`);
       assert.equal(brief(`{"jsonrpc":"2.0","id":${id},"result":1}`), `result ${id} 1`);
     });
   for (const id of ['1.0', '1e3', '1E3', 'null', 'true', '{}', '[1]'])
-    test(`not ${id}`, () => {
+    test(`but not ${id}`, () => {
       const refused = 'not_json_rpc: "id" must be a string or an integer';
       assert.equal(brief(`{"jsonrpc":"2.0","id":${id},"method":"x"}`), refused);
       assert.equal(brief(`{"jsonrpc":"2.0","id":${id},"result":1}`), refused);
     });
 });
 
-describe('refuses', () => {
+describe('a message is refused:', () => {
   test.for([
     ['', 'not_json: the bytes are not JSON'],
     ['hello', 'not_json: the bytes are not JSON'],
@@ -126,7 +126,7 @@ describe('refuses', () => {
     ],
   ] as const)('%s', ([text, expected]) => assert.equal(brief(text), expected));
 
-  test('bytes that are not UTF-8, even inside of a string', () => {
+  test('with bytes that are not UTF-8, even inside a string', () => {
     for (const wrong of [[0xff], [0xc3], [0xed, 0xa0, 0x80], [0xc0, 0xaf]]) {
       const bytes = Buffer.concat([
         Buffer.from('{"jsonrpc":"2.0","id":1,"result":"'),
@@ -141,7 +141,7 @@ describe('refuses', () => {
     }
   });
 
-  test('a payload nested deeper than the bound, the envelope counted', () => {
+  test('with nesting beyond the limit, the envelope included', () => {
     const answer = (depth: number) =>
       brief(`{"jsonrpc":"2.0","id":1,"result":${'['.repeat(depth)}${']'.repeat(depth)}}`);
     assert.match(answer(maxDepth - 1), /^result 1 /);
@@ -149,7 +149,7 @@ describe('refuses', () => {
   });
 });
 
-test('flattens a pretty-printed body and changes nothing else', () => {
+test('a pretty-printed body is put on one line and otherwise unchanged', () => {
   const value = { jsonrpc: '2.0', id: 1, method: 'x', params: { text: 'a\nb\r\u2028' } };
   for (const lineBreak of ['\n', '\r\n', '\r']) {
     const text = JSON.stringify(value, null, 2).replaceAll('\n', lineBreak);
@@ -160,7 +160,7 @@ test('flattens a pretty-printed body and changes nothing else', () => {
   }
 });
 
-test('is JSON or not as JSON.parse says, and holds the payload that JSON.parse holds', () => {
+test('a message is JSON exactly if JSON.parse accepts it, and has the same payload', () => {
   let answers = 0;
   for (let seed = 0; seed < 2000; seed++) {
     const random = createRandom(seed);
@@ -226,7 +226,7 @@ describe('readMessages', () => {
     assert.deepEqual(kinds(text), { batch, kinds: expected });
   });
 
-  test('gives each message its own bytes, without line breaks', () => {
+  test('returns the bytes of each message, without line breaks', () => {
     const { messages } = readMessages(
       Buffer.from(`[\n${ping},\n{\n"jsonrpc":"2.0","method":"n"}]`),
     );
@@ -234,7 +234,7 @@ describe('readMessages', () => {
     assert.deepEqual(bytes, [ping, '{ "jsonrpc":"2.0","method":"n"}']);
   });
 
-  test('takes a batch of a thousand and refuses a larger one', () => {
+  test('accepts a batch of a thousand and refuses a larger one', () => {
     const batch = (size: number) => `[${Array(size).fill(note).join(',')}]`;
     assert.equal(kinds(batch(1000)).kinds.length, 1000);
     assert.deepEqual(kinds(batch(1001)).kinds, ['the batch has more than 1000 messages']);

@@ -32,7 +32,7 @@ test('accepts every valid document', () => {
   }
 });
 
-test('accepts and refuses mutated documents as JSON.parse does', () => {
+test('accepts and refuses mutated documents like JSON.parse', () => {
   let accepted = 0;
   let refused = 0;
   for (let seed = 0; seed < 5000; seed++) {
@@ -50,7 +50,7 @@ test('accepts and refuses mutated documents as JSON.parse does', () => {
   assert.ok(accepted > 1000 && refused > 1000, `${accepted} accepted, ${refused} refused`);
 });
 
-test('refuses every beginning of a document that is not a document', () => {
+test('accepts and refuses each prefix of a document like JSON.parse', () => {
   for (let seed = 0; seed < 300; seed++) {
     const document = Buffer.from(randomJson(createRandom(seed)));
     for (let length = 0; length < document.length; length++) {
@@ -61,7 +61,7 @@ test('refuses every beginning of a document that is not a document', () => {
 });
 
 describe('agrees with JSON.parse on', () => {
-  test('a long string that holds any byte at any place, wherever it begins in memory', () => {
+  test('a long string with any byte at any position, at any alignment in memory', () => {
     const [before, inside] = [16, 560];
     const memory = Buffer.alloc(before + inside + 2);
     for (let begin = 0; begin < before; begin++) {
@@ -155,13 +155,13 @@ describe('depth', () => {
   const nested = (depth: number) => Buffer.from('['.repeat(depth) + ']'.repeat(depth));
   const objects = (depth: number) => Buffer.from('{"a":'.repeat(depth) + '0' + '}'.repeat(depth));
 
-  test('is accepted up to the bound and refused above it, unlike JSON.parse', () => {
+  test('is accepted up to the limit and refused above it, unlike in JSON.parse', () => {
     assert.ok(scans(nested(maxDepth)) && scans(objects(maxDepth)));
     assert.ok(!scans(nested(maxDepth + 1)) && !scans(objects(maxDepth + 1)));
     assert.ok(parses(nested(maxDepth + 1)));
   });
 
-  test('a million deep is refused without exhausting the stack', () => {
+  test('of a million is refused without a stack overflow', () => {
     assert.ok(!scans(nested(1_000_000)));
     assert.ok(!scans(Buffer.from('['.repeat(1_000_000))));
   });

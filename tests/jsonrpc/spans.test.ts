@@ -30,7 +30,7 @@ function elements(text: string): readonly string[] {
 }
 
 describe('membersOf', () => {
-  test('gives the values by name, as they stand', () => {
+  test('returns the values by name, unparsed', () => {
     assert.deepEqual(members('{}'), {});
     assert.deepEqual(members('{ }'), {});
     assert.deepEqual(members('{"a":1,"b" : {"a":[2]} , "c":"}"}'), {
@@ -41,14 +41,14 @@ describe('membersOf', () => {
     assert.deepEqual(members('{"\\u0061":1e400,"漢":null}'), { a: '1e400', 漢: 'null' });
   });
 
-  test('is undefined for what is not an object, and for an object with a name twice', () => {
+  test('is undefined for other values than objects, and for an object with a duplicate name', () => {
     for (const text of ['[]', '1', '"{}"', 'null', '{"a":1,"a":1}', '{"a":1,"\\u0061":2}'])
       assert.equal(members(text), undefined, text);
     assert.equal(membersOf(Buffer.from('{}'), undefined), undefined);
   });
 });
 
-test('a span of what is not JSON has neither members nor elements', () => {
+test('a span of invalid JSON has neither members nor elements', () => {
   for (const text of [
     '{',
     '{b"',
@@ -65,7 +65,7 @@ test('a span of what is not JSON has neither members nor elements', () => {
 });
 
 describe('elementsOf', () => {
-  test('gives the elements as they stand, and none of what is no array', () => {
+  test('returns the elements unparsed, and none for other values than arrays', () => {
     assert.deepEqual(elements('[]'), []);
     assert.deepEqual(elements('[ 1 ,"]", [2,3],{"a":[]} ]'), ['1', '"]"', '[2,3]', '{"a":[]}']);
     assert.deepEqual(elements('{"a":1}'), []);
@@ -78,7 +78,7 @@ describe('elementsOf', () => {
   });
 });
 
-test('stringAt gives the value of a string and nothing else', () => {
+test('stringAt returns the value of a string, and undefined otherwise', () => {
   const at = (text: string) => stringAt(whole(text).bytes, whole(text).span);
   assert.equal(at('"plain"'), 'plain');
   assert.equal(at('"\\u0041\\n\\"漢"'), 'A\n"漢');
@@ -87,7 +87,7 @@ test('stringAt gives the value of a string and nothing else', () => {
   assert.equal(stringAt(Buffer.from('""'), undefined), undefined);
 });
 
-test('valueOf parses a span, and nothing where there is none', () => {
+test('valueOf parses a span, and returns undefined without one', () => {
   assert.deepEqual(valueOf(Buffer.from('x{"a":1}x'), { start: 1, end: 8 }), { a: 1 });
   assert.equal(valueOf(Buffer.from('1'), undefined), undefined);
 });
@@ -99,7 +99,7 @@ describe('splice', () => {
     return { start, end: start + Buffer.byteLength(text) };
   };
 
-  test('replaces spans in any order and leaves every other byte', () => {
+  test('replaces spans in any order and leaves all other bytes', () => {
     const edits = [
       { span: spanOf('"\\u00e9漢"'), text: '"größe 😀"' },
       { span: spanOf('"a"'), text: '"longer"' },
@@ -110,7 +110,7 @@ describe('splice', () => {
     assert.equal(splice(bytes, edits.toReversed()).toString(), expected);
   });
 
-  test('copies where there is nothing to replace, and inserts at an empty span', () => {
+  test('copies if there is nothing to replace, and inserts at an empty span', () => {
     const copy = splice(bytes, []);
     assert.deepEqual(copy, bytes);
     copy[0] = 0;
@@ -148,7 +148,7 @@ describe('replace', () => {
   const sizes = [0, 1, 40, 4000, 9000];
   const texts = ['7', '12345', '"an id that is longer than the one it stands for"', '"é"'];
 
-  test('gives what splice gives, wherever the span is, and leaves what lies beside it in memory', () => {
+  test('returns what splice returns, wherever the span is, and leaves the memory beside it', () => {
     for (const before of sizes)
       for (const after of sizes)
         for (const text of texts) {
@@ -164,7 +164,7 @@ describe('replace', () => {
         }
   });
 
-  test('needs no memory for a large message, and holds on to none with a small one', () => {
+  test('allocates no copy of a large message, and retains none with a small one', () => {
     const span = { start: 0, end: 5 };
     const large = Buffer.from(`12345${'x'.repeat(9000)}`);
     assert.ok(replace(large, span, '7').buffer === large.buffer);

@@ -42,7 +42,7 @@ const readFrom = (output: Writable) => {
 };
 
 describe('messages of the client', () => {
-  test('are read from the first read on, and no more after the end', async () => {
+  test('are read from the first read on, and no longer after the end', async () => {
     const { input, frames, messages, ends } = open();
     input.write('{"a":1}\n');
     await settle();
@@ -59,7 +59,7 @@ describe('messages of the client', () => {
     [`{"jsonrpc":"2.0","id":7,"method":"${'x'.repeat(100)}"}`, '7'],
     [`{"jsonrpc":"2.0","method":"${'x'.repeat(100)}","id":"last"}`, '"last"'],
     [`{"jsonrpc":"2.0","method":"${'x'.repeat(100)}"}`, 'null'],
-  ] as const)('that are too long are answered by their id: %#', async ([text, id]) => {
+  ] as const)('that are too long get an error with their id: %#', async ([text, id]) => {
     const { input, output, frames, messages } = open();
     frames.read();
     input.write(`${text}\n{"b":2}\n`);
@@ -70,7 +70,7 @@ describe('messages of the client', () => {
     assert.deepEqual(messages, ['{"b":2}']);
   });
 
-  test('that are answers and too long become errors for the server that waits', async () => {
+  test('that are too long responses become errors for the server that waits', async () => {
     const { input, output, frames, messages } = open();
     frames.read();
     input.write(`{"jsonrpc":"2.0","id":7,"result":"${'x'.repeat(100)}"}\n`);
@@ -79,7 +79,7 @@ describe('messages of the client', () => {
     assert.match(messages[0] ?? '', /^\{"jsonrpc":"2\.0","id":7,"error":.*HUB_BODY_TOO_LARGE/);
   });
 
-  test('with broken headers are answered, and nothing after them is read', async () => {
+  test('with broken headers get an error, and nothing after them is read', async () => {
     const { input, output, frames, messages, ends } = open();
     frames.read();
     input.write('Content-Length: x\r\n\r\n{}');
@@ -102,7 +102,7 @@ describe('the end of the client', () => {
   test.for([
     ['its output closes', true, 'the client closed its end'],
     ['it reads no more', false, 'the client no longer reads'],
-  ] as const)('is told once when %s', async ([, isInput, reason]) => {
+  ] as const)('is reported once when %s', async ([, isInput, reason]) => {
     const { input, output, ends } = open();
     const stream = isInput ? input : output;
     stream.on('error', () => {});
@@ -115,7 +115,7 @@ describe('the end of the client', () => {
   });
 });
 
-test('a client that reads no more is not listened to either', async () => {
+test('a client that stops reading is no longer read from', async () => {
   const { input, output, frames, messages } = open();
   frames.read();
   output.destroy();
@@ -126,7 +126,7 @@ test('a client that reads no more is not listened to either', async () => {
 });
 
 describe('messages to the client', () => {
-  test('go in the framing of the client, in one write', async () => {
+  test('use the framing of the client, in one write', async () => {
     const { input, output, frames } = open();
     frames.read();
     input.write('Content-Length: 2\r\n\r\n{}');
@@ -135,7 +135,7 @@ describe('messages to the client', () => {
     assert.equal(readFrom(output), 'Content-Length: 7\r\n\r\n{"a":1}Content-Length: 2\r\n\r\n{}');
   });
 
-  test('are dropped once the client reads no more', async () => {
+  test('are dropped once the client stops reading', async () => {
     const { output, frames, ends } = open();
     output.destroy();
     frames.write([Buffer.from('{}')]);
@@ -145,8 +145,8 @@ describe('messages to the client', () => {
   });
 });
 
-describe('a close', () => {
-  test('waits until the client has read all, and takes no message meanwhile', async () => {
+describe('a close of the frames', () => {
+  test('waits until the client has read all, and accepts no message meanwhile', async () => {
     const held = heldOutput();
     const { input, frames, messages, clock } = open(held.output);
     frames.read();
@@ -166,7 +166,7 @@ describe('a close', () => {
     assert.equal(clock.waiting, 0);
   });
 
-  test('waits for a second for a client that does not read', async () => {
+  test('waits one second for a client that does not read', async () => {
     const { frames, clock } = open(heldOutput().output);
     frames.write([Buffer.from('{"a":1}')]);
     let isClosed = false;
@@ -178,7 +178,7 @@ describe('a close', () => {
     await closed;
   });
 
-  test('does not wait where nothing is left to read, or nobody reads', async () => {
+  test('does not wait if nothing is queued, or the client stopped reading', async () => {
     const idle = open(heldOutput().output);
     await idle.frames.close();
     const gone = open(heldOutput().output);
