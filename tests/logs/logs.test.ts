@@ -38,7 +38,7 @@ async function openLogs(servers: readonly string[] = ['memory'], redact = redact
 const textsOf = (lines: readonly SourceLine[]) => lines.map(({ text, event }) => event ?? text);
 
 describe('the lines of a server', () => {
-  test('are kept by runs, with their times, over a restart of the hub', async () => {
+  test('are stored by runs, with their times, over a restart of the hub', async () => {
     const first = await openLogs();
     const memory = first.logs.server('memory');
     memory.begin();
@@ -68,7 +68,7 @@ describe('the lines of a server', () => {
     assert.deepEqual(await read('memory', 2), [], 'there is no third run');
   });
 
-  test('that are being written when the logs stop are written then', async () => {
+  test('that are queued when the logs stop are still written', async () => {
     const { clock, logs } = await openLogs();
     logs.server('memory').add({ text: 'late' });
     clock.advance(1_000);
@@ -77,7 +77,7 @@ describe('the lines of a server', () => {
     assert.match(await readFile(join(folder, 'servers', 'memory', file), 'utf8'), /"late"/);
   });
 
-  test('are read though a run begins meanwhile', async () => {
+  test('are read even if a run begins meanwhile', async () => {
     const { logs, read } = await openLogs();
     const memory = logs.server('memory');
     memory.add({ text: 'one' });
@@ -88,7 +88,7 @@ describe('the lines of a server', () => {
     assert.deepEqual(textsOf(await read()), ['began']);
   });
 
-  test('are written again where somebody removed the folder', async () => {
+  test('are written again after the folder was removed', async () => {
     const { logs, read, warnings } = await openLogs();
     const memory = logs.server('memory');
     memory.add({ text: 'one' });
@@ -131,7 +131,7 @@ describe('the lines of a server', () => {
     assert.deepEqual(await logs.read({ ...query, lines: 0 }), []);
   });
 
-  test('lose their secrets before they are written, also one of several lines', async () => {
+  test('are redacted before they are written, also a secret over several lines', async () => {
     const known = 'first line\nsecond line';
     const { logs, read } = await openLogs(['memory'], text =>
       redactText(text).replaceAll(known, '[redacted]'),
@@ -151,7 +151,7 @@ describe('the lines of a server', () => {
     assert.deepEqual(textsOf(await read()), [...expected, '[redacted]']);
   });
 
-  test('of a flood are dropped and counted, and the newest stay', async () => {
+  test('of a burst are dropped and counted, and the newest stay', async () => {
     const { logs, read } = await openLogs();
     const memory = logs.server('memory');
     for (let at = 0; at < 1_000; at++) memory.add({ text: `${at} ${'x'.repeat(195)}` });
@@ -161,7 +161,7 @@ describe('the lines of a server', () => {
     assert.match(lines.at(-1)?.text ?? '', /^999 /);
   });
 
-  test('of a flood of short lines are dropped as well, and their files keep within the bound', async () => {
+  test('of a burst of short lines are dropped as well, and their files stay within the limit', async () => {
     const { logs, read } = await openLogs();
     const memory = logs.server('memory');
     for (let at = 0; at < 20_000; at++) memory.add({ text: at % 2 === 0 ? '' : '.' });
@@ -174,7 +174,7 @@ describe('the lines of a server', () => {
     assert.ok(size <= 128 * 1024, String(size));
   });
 
-  test('that need many bytes on the disk keep within the bound of their files', async () => {
+  test('that need many bytes on the disk stay within the limit of their files', async () => {
     const { logs, read } = await openLogs();
     const memory = logs.server('memory');
     for (let at = 0; at < 16; at++) memory.add({ text: '\u0001'.repeat(4_000) });
@@ -209,7 +209,7 @@ describe('the lines of a server', () => {
     assert.equal((await readdir(join(folder, 'servers', 'memory'))).length, 8);
   });
 
-  test('survive a torn file, and are forgotten with their server', async () => {
+  test('are read despite a truncated file, and are removed with their server', async () => {
     const { logs, read } = await openLogs();
     logs.server('memory').add({ text: 'whole' });
     await read();
@@ -221,7 +221,7 @@ describe('the lines of a server', () => {
     assert.deepEqual(await read(), []);
   });
 
-  test('are told as they are added, and those after the cut are not among those read', async () => {
+  test('are reported as they are added, without a gap or an overlap to those read before', async () => {
     const { logs } = await openLogs();
     const told: string[] = [];
     logs.server('memory').add({ text: 'early' });
@@ -237,7 +237,7 @@ describe('the lines of a server', () => {
     assert.deepEqual(told, ['late']);
   });
 
-  test('that cannot be written are lost with one warning, and the hub goes on', async () => {
+  test('that cannot be written are lost with one warning, and the hub continues', async () => {
     await writeFile(join(folder, 'servers'), 'a file where the folder should be');
     const { logs, warnings } = await openLogs();
     const before = warnings.length;
@@ -249,7 +249,7 @@ describe('the lines of a server', () => {
   });
 });
 
-test('a line that is torn takes no other line with it', async () => {
+test('a truncated line does not affect other lines', async () => {
   const first = await openLogs();
   first.logs.server('memory').add({ text: 'one' });
   await first.logs.stop();
@@ -261,7 +261,7 @@ test('a line that is torn takes no other line with it', async () => {
   assert.deepEqual(textsOf(await read()), ['began', 'one', 'two']);
 });
 
-test('a server that ran for long is gone since its last line', async () => {
+test('the age of the log of a removed server counts from its last line', async () => {
   const place = join(folder, 'servers', 'recent');
   await mkdir(place, { recursive: true });
   const day = 24 * 3_600;
@@ -278,7 +278,7 @@ test('a server that ran for long is gone since its last line', async () => {
   assert.deepEqual(await readdir(join(folder, 'servers')), ['recent']);
 });
 
-test('logs of servers that have been gone for a week are removed, newer ones stay', async () => {
+test('logs of servers that were removed a week ago are deleted, newer ones stay', async () => {
   const day = 24 * 3_600;
   for (const [name, days] of [
     ['gone', 8],
@@ -294,7 +294,7 @@ test('logs of servers that have been gone for a week are removed, newer ones sta
   assert.deepEqual((await readdir(join(folder, 'servers'))).toSorted(), ['memory', 'recent']);
 });
 
-test('a server that was gone and comes back while the hub runs gets a run of its own', async () => {
+test('a server that is added again while the hub runs gets a new run', async () => {
   const first = await openLogs();
   first.logs.server('memory').begin();
   first.logs.server('memory').add({ text: 'before it was gone' });
