@@ -57,7 +57,7 @@ describe('the value of a header', () => {
       assert.equal(decodeHeaderValue(value), text);
     });
 
-  test('that is empty says nothing', () => assert.equal(decodeHeaderValue(''), ''));
+  test('that is empty is an empty text', () => assert.equal(decodeHeaderValue(''), ''));
 
   const refused: readonly (readonly [string, string])[] = [
     ['Base64 without its padding', '=?base64?SGVsbG8?='],
@@ -72,9 +72,9 @@ describe('the value of a header', () => {
     ['a control character', 'a\x01b'],
   ];
   for (const [what, value] of refused)
-    test(`with ${what} is none`, () => assert.equal(decodeHeaderValue(value), undefined));
+    test(`with ${what} is invalid`, () => assert.equal(decodeHeaderValue(value), undefined));
 
-  test('comes back as the text that it was made of, whatever that is', () => {
+  test('is decoded to the text that was encoded, for random texts', () => {
     const random = createRandom(5);
     for (let round = 0; round < 2_000; round++) {
       const text = Array.from({ length: Math.floor(random() * 12) }, () =>
@@ -113,7 +113,7 @@ describe('the headers for a request', () => {
     });
   });
 
-  test('are the arguments that the tool declares, as text', () => {
+  test('contain the arguments that the tool declares, as text', () => {
     const declared = [region, limit];
     const headers = (given: object | string) => {
       const {
@@ -143,7 +143,7 @@ describe('the headers for a request', () => {
       assert.deepEqual(headers(none), {}, JSON.stringify(none));
   });
 
-  test('agree with the request that they were made for', () => {
+  test('match the request that they were made for', () => {
     const request = call({ region: ' ü ', options: { limit: 1.5 } });
     const headers = Object.fromEntries(
       Object.entries(headersFor(request, [region, limit])).map(([name, value]) => [
@@ -159,7 +159,7 @@ describe('headers and body', () => {
   const method = { 'mcp-method': 'tools/call' };
   const named = { ...method, 'mcp-name': 't' };
 
-  test('agree where they say the same', () => {
+  test('match if they are equal', () => {
     assert.equal(problem(requestOf('tools/list'), { 'mcp-method': 'tools/list' }), undefined);
     assert.equal(problem(call({}), named), undefined);
     assert.equal(problem(call({}), { ...method, 'mcp-name': '=?base64?dA==?=' }), undefined);
@@ -171,7 +171,7 @@ describe('headers and body', () => {
     assert.equal(problem(requestOf('tools/call', {}), method), undefined, 'no name in the body');
   });
 
-  test('disagree where a header is missing, says something else or cannot be read', () => {
+  test('differ if a header is missing, differs or cannot be decoded', () => {
     assert.equal(
       problem(requestOf('tools/list'), {}),
       'the header Mcp-Method is missing: it must repeat the method "tools/list"',
@@ -191,7 +191,7 @@ describe('headers and body', () => {
     assert.match(problem(call({}), { ...method, 'mcp-name': '=?base64?dA=?=' }) ?? '', /Mcp-Name/);
   });
 
-  test('disagree where the name in the body is no string, whatever the header says', () => {
+  test('differ if the name in the body is not a string, whatever the header is', () => {
     for (const [name, is] of [
       [1, '"1"'],
       [null, '"null"'],
@@ -226,7 +226,7 @@ describe('headers and body', () => {
     ['an integer above the safe ones and no header', '{"region":9007199254740993}', undefined],
   ];
   for (const [what, given, value] of agreeing)
-    test(`agree on ${what}`, () => {
+    test(`match on ${what}`, () => {
       const headers = value === undefined ? named : { ...named, 'mcp-param-region': value };
       assert.equal(problem(call(given), headers, [region]), undefined);
     });
@@ -245,12 +245,12 @@ describe('headers and body', () => {
     ['an argument that stands twice', '{"region":"a","region":"b"}', 'a'],
   ];
   for (const [what, given, value] of disagreeing)
-    test(`disagree on ${what}`, () => {
+    test(`differ on ${what}`, () => {
       const headers = value === undefined ? named : { ...named, 'mcp-param-region': value };
       assert.match(problem(call(given), headers, [region]) ?? '', /region/i);
     });
 
-  test('are compared inside of objects too', () => {
+  test('are compared inside objects too', () => {
     const headers = { ...named, 'mcp-param-limit': '5' };
     assert.equal(problem(call({ options: { limit: 5 } }), headers, [limit]), undefined);
     assert.equal(
@@ -259,7 +259,7 @@ describe('headers and body', () => {
     );
   });
 
-  test('do not fill the message with what the client has sent', () => {
+  test('differ with a message that has a bounded part of the values', () => {
     const long = 'x'.repeat(10_000);
     const text = problem(call({ region: long }), { ...named, 'mcp-param-region': `${long}y` }, [
       region,

@@ -21,7 +21,7 @@ test.for([
   [{ experimental: { 'agenthub/hubs': { id: 1 } } }],
   [{ experimental: { 'agenthub/hubs': { id: '' } } }],
   [{ experimental: { 'agenthub/hubs': { id: 'x'.repeat(65) } } }],
-])('%j are the capabilities of no hub', ([capabilities = {}]) => {
+])('%j are capabilities without a hub id', ([capabilities = {}]) => {
   assert.equal(hubIdOf(capabilities), undefined);
 });
 
@@ -40,7 +40,7 @@ test.for([
 });
 
 test.for([[{}], [{ _meta: 1 }], [{ _meta: { 'agenthub/hubs': 'one' } }]])(
-  '%j came through no hub',
+  '%j has no ids of hubs',
   ([item = {}]) => {
     assert.deepEqual(readHubs(bytesOf(item)), []);
   },
@@ -50,7 +50,7 @@ test('ids that are not strings are ignored', () => {
   assert.deepEqual(readHubs(bytesOf({ _meta: { 'agenthub/hubs': [1, 'one'] } })), ['one']);
 });
 
-test('an item with two members of one name stays as it is', () => {
+test('an item with a duplicate member is unchanged', () => {
   const item = Buffer.from('{"name":"a","name":"b"}');
   assert.equal(withHubs(item, ['one']).toString(), item.toString());
 });

@@ -38,7 +38,7 @@ test.for([
 });
 
 test.for(['2025-11-25', '2099-01-01', '', 'a"b'])(
-  'the version %j is told from one without a session, before its capabilities',
+  'the unsupported version %j is reported before missing capabilities',
   requested => {
     const { found, code, message, data } = check({ [version]: requested });
     assert.deepEqual([found, code], [requested, -32_022]);

@@ -19,7 +19,7 @@ test.for([
   ['what is no schema', null],
   ['a list', []],
   ['true', true],
-] as const)('a tool is the same for all with %s', ([, schema]) => {
+] as const)('a tool is unchanged for all revisions if its output schema is %s', ([, schema]) => {
   assert.equal(wrappedOf(schema), undefined);
 });
 
@@ -66,7 +66,7 @@ test.for([
   assert.deepEqual(wrappedOf(schema), inResult(result));
 });
 
-test('the recursive references of 2019-09 become plain ones', () => {
+test('the recursive references of 2019-09 are replaced by plain ones', () => {
   const $schema = 'https://json-schema.org/draft/2019-09/schema';
   assert.deepEqual(
     wrappedOf({
@@ -88,7 +88,7 @@ test('the recursive references of 2019-09 become plain ones', () => {
   assert.deepEqual(wrappedOf(anchored), inResult(anchored, { $schema }));
 });
 
-test('all else of the tool stays as the server wrote it', () => {
+test('other members of the tool are unchanged', () => {
   const tool = legacyTool(
     Buffer.from('{ "name" : "\\u00e9", "outputSchema":{"type":"string"} , "a":1.0}'),
   );

@@ -8,14 +8,14 @@ const properties = (of: object) => read({ type: 'object', properties: of });
 const region = { type: 'string', 'x-mcp-header': 'Region' };
 
 describe('the headers that a tool declares', () => {
-  test('are none where nothing is declared', () => {
+  test('are none if nothing is declared', () => {
     const none = { valid: true, headers: [] };
     assert.deepEqual(read(), none);
     assert.deepEqual(read({ type: 'object' }), none);
     assert.deepEqual(properties({ region: { type: 'string' } }), none);
   });
 
-  test('are those of its arguments and of the arguments inside of these', () => {
+  test('are those of its arguments and of nested arguments', () => {
     assert.deepEqual(
       properties({
         region,
@@ -37,7 +37,7 @@ describe('the headers that a tool declares', () => {
     );
   });
 
-  test('are not what is merely called so', () => {
+  test('are not taken from properties or descriptions that only mention the keyword', () => {
     assert.deepEqual(properties({ 'x-mcp-header': { type: 'string' } }), {
       valid: true,
       headers: [],

@@ -27,7 +27,7 @@ test('knows the levels of RFC 5424', () => {
   for (const level of ['warn', 'DEBUG', '', 3, undefined]) assert.ok(!isLogLevel(level));
 });
 
-test('a side that is not known yet is of neither era', () => {
+test('an unknown side is of neither era', () => {
   assert.equal(isStateless(undefined), false);
   assert.equal(keepsSessions(undefined), false);
 });
