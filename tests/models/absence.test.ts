@@ -5,7 +5,7 @@ import { createAbsences } from '../../hub/models/absence.ts';
 const progress = { status: 'pulling 2af3b81862c6', digest: 'sha256:2af3' };
 const command = 'Get it with "ollama pull m" or POST /ollama/models/m/pull';
 
-test('a model that the hub does not pull is got with a command', () => {
+test('a missing model that the hub does not pull has the pull command as its remedy', () => {
   const absences = createAbsences();
   assert.deepEqual(absences.of('m'), { isPulled: false, remedy: command });
   assert.match(absences.of('hf.co/some/model:q4').remedy, /models\/hf\.co%2Fsome%2Fmodel:q4\/pull/);
@@ -17,15 +17,18 @@ test.each([
   [0, 0, 'It is being pulled'],
   [2_019_393_189, 1_009_696_594, 'It is being pulled: 49 % of 2 GB'],
   [274_290_656, 274_290_656, 'It is being pulled: 100 % of 275 MB'],
-])('a layer of %s bytes of which %s are here: "%s"', (totalBytes, completedBytes, remedy) => {
-  const absences = createAbsences();
-  absences.pulling('m:latest', { ...progress, totalBytes, completedBytes });
-  assert.deepEqual(absences.of('library/m'), { isPulled: true, remedy });
-  absences.pulled('m:latest');
-  assert.equal(absences.of('m').remedy, command);
-});
+])(
+  'the remedy for a layer of %s bytes of which %s are pulled is "%s"',
+  (totalBytes, completedBytes, remedy) => {
+    const absences = createAbsences();
+    absences.pulling('m:latest', { ...progress, totalBytes, completedBytes });
+    assert.deepEqual(absences.of('library/m'), { isPulled: true, remedy });
+    absences.pulled('m:latest');
+    assert.equal(absences.of('m').remedy, command);
+  },
+);
 
-test('a model that the hub will pull needs no command', () => {
+test('a missing model that the hub will pull needs no command', () => {
   const absences = createAbsences();
   absences.plan(['m', 'n:1']);
   assert.deepEqual(absences.of('m:latest'), { isPulled: true, remedy: 'The hub will pull it' });
@@ -36,7 +39,7 @@ test('a model that the hub will pull needs no command', () => {
   assert.equal(absences.of('m').isPulled, false);
 });
 
-test('a model that no registry has must get another name, until it is pulled again', () => {
+test('the remedy for a model that no registry has is another name, until it is pulled again', () => {
   const absences = createAbsences();
   absences.unknown('m:latest');
   const remedy = 'No registry has it: correct its name';

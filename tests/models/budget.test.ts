@@ -25,8 +25,8 @@ function refusal(work: () => void): HubError {
   throw new Error('it was not refused');
 }
 
-describe('a turn', () => {
-  test('has its number of calls, and the next one as many again', () => {
+describe('a turn of an agent', () => {
+  test('has a number of calls, and the next turn has as many again', () => {
     const { budget } = open();
     for (const _ of [1, 2, 3]) budget.check();
     const { message, data } = refusal(() => budget.check());
@@ -46,8 +46,8 @@ describe('a turn', () => {
   });
 });
 
-describe('an hour', () => {
-  test('has its number of tokens, and says when there are some again', () => {
+describe('an hour of an agent', () => {
+  test('has a number of tokens, and a refusal says when there are some again', () => {
     const { clock, budget, spend } = open();
     spend(60);
     budget.check();
@@ -64,7 +64,7 @@ describe('an hour', () => {
     budget.check();
   });
 
-  test('waits for as many slots as needed', () => {
+  test('waits until enough slots have expired', () => {
     const { clock, budget, spend } = open();
     for (const _ of [1, 2, 3]) {
       spend(90);
@@ -74,7 +74,7 @@ describe('an hour', () => {
     assert.equal(refusal(() => budget.check()).data.retryAfterMs, 58 * minuteMs);
   });
 
-  test('adds up what is spent within a minute, in bounded memory', () => {
+  test('sums what is spent within a minute, in bounded memory', () => {
     const { clock, budget, spend } = open({ tokensPerHour: 1e9 });
     for (let at = 0; at < 10_000; at++) {
       spend(2);
@@ -83,7 +83,7 @@ describe('an hour', () => {
     assert.ok(budget.status.tokens >= 7_080 && budget.status.tokens <= 7_200);
   });
 
-  test('without tokens never allows a call', () => {
+  test('never allows a call with a limit of 0 tokens', () => {
     const { budget, limits } = open({ tokensPerHour: 0 });
     assert.match(refusal(() => budget.check()).message, /tokens_per_hour/);
     limits.tokensPerHour = 1;
@@ -91,7 +91,7 @@ describe('an hour', () => {
   });
 });
 
-test('what was spent is saved, and counts in the next run until it is an hour old', () => {
+test('spent tokens are saved, and count in the next run until they are an hour old', () => {
   const { clock, limits } = open();
   let saved: readonly SpentTokens[] = [];
   const save = (history: readonly SpentTokens[]) => void (saved = history);
@@ -111,7 +111,7 @@ test('what was spent is saved, and counts in the next run until it is an hour ol
   next.check();
 });
 
-test('spending from the future, before a clock was set back, locks for an hour at most', () => {
+test('spent tokens from the future, before a clock was set back, block for an hour at most', () => {
   const { clock, limits } = open();
   const earlier = [{ at: clock.now() + 10 * 60 * minuteMs, tokens: 200 }];
   const budget = createBudget(() => limits, clock, { earlier, save() {} });

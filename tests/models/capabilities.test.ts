@@ -48,7 +48,7 @@ describe('an Ollama that lists models without capabilities', () => {
     assert.equal(shown().length, 3);
   });
 
-  test('is not asked where the list has them', async () => {
+  test('is not asked if the list has them', async () => {
     await using ollama = await startOllama();
     await using scene = openStill(ollama.url);
     await scene.models.list(never);
@@ -57,7 +57,7 @@ describe('an Ollama that lists models without capabilities', () => {
 });
 
 describe('the capabilities of a model', () => {
-  test('are asked for once by all who want them at the same time', async () => {
+  test('are requested once for all concurrent callers', async () => {
     const scene = open(embedding);
     const all = await Promise.all([scene.ask(), scene.ask(), scene.ask()]);
     assert.deepEqual(all, [['embedding'], ['embedding'], ['embedding']]);
@@ -83,7 +83,7 @@ describe('the capabilities of a model', () => {
   test.each([
     ['an error', () => Response.json({ error: 'no such route' }, { status: 404 })],
     ['an answer without them', () => Response.json({ details: {} })],
-  ])('stay unknown after %s, and are asked for again after 30 s', async (_, answer) => {
+  ])('stay unknown after %s, and are requested again after 30 s', async (_, answer) => {
     let answers = 0;
     const scene = open(() => (++answers === 1 ? answer() : embedding()));
     assert.equal(await scene.ask(), undefined);
@@ -106,7 +106,7 @@ describe('the capabilities of a model', () => {
     assert.equal(await asking, undefined);
   });
 
-  test('are given up with the caller', async () => {
+  test('are aborted with the caller', async () => {
     const scene = open((_sent, signal) => hang(signal));
     const controller = new AbortController();
     const asking = scene.ask(embedder, controller.signal);
@@ -117,7 +117,7 @@ describe('the capabilities of a model', () => {
     assert.equal(await kindOf(models.models.find('x', controller.signal)), 'cancelled');
   });
 
-  test('are kept for a bounded number of models', async () => {
+  test('are cached for a bounded number of models', async () => {
     const scene = open(embedding);
     for (let number = 0; number <= 1_000; number++)
       await scene.ask({ ...embedder, digest: String(number) });

@@ -7,8 +7,8 @@ import { asking, failureOf, kindOf, never, openModels } from './scene.ts';
 import { complete } from '../../hub/models/complete.ts';
 import { hang, linesOf, openScripted } from './scripted.ts';
 
-describe('what is sent', () => {
-  test('is the whole prompt, not to be cut, with options as given and thoughts off', async () => {
+describe('the request for a completion', () => {
+  test('has the whole prompt, with truncation off, the given options and no thinking', async () => {
     await using ollama = await startOllama();
     await using scene = openModels(ollama.url);
     await scene.models.complete(
@@ -30,7 +30,7 @@ describe('what is sent', () => {
     });
   });
 
-  test('asks for thoughts where an option says so', async () => {
+  test('has thinking on if an option says so', async () => {
     await using ollama = await startOllama({ models: [] });
     ollama.add(modelNamed('deepseek-r1:14b', { capabilities: ['completion', 'thinking'] }));
     await using scene = openModels(ollama.url);
@@ -52,7 +52,7 @@ const done = { message: {}, done: true };
 describe('an answer', () => {
   const request = asking({ model: 'chat' });
 
-  test('has its text, the model as it is listed, and the counts of its last line', async () => {
+  test("has its text, the model's full name, and the counts of its last line", async () => {
     const counts = { prompt_eval_count: 7, eval_count: 2 };
     const scene = saying(chunk(' better'), chunk(' prompt\n'), { ...done, ...counts });
     const pieces: string[] = [];
@@ -69,13 +69,13 @@ describe('an answer', () => {
     assert.equal(scene.modelList.cached('chat')?.isLoaded, true);
   });
 
-  test('without counts, and with lines of another form, is one', async () => {
+  test('without counts, and with unknown lines, is accepted', async () => {
     const scene = saying({ message: 'x' }, {}, chunk('better'), { ...done, eval_count: '2' });
     const { text, promptTokens, outputTokens } = await complete(request, never, scene);
     assert.deepEqual([text, promptTokens, outputTokens], ['better', undefined, undefined]);
   });
 
-  test('with counts that no answer can have has none', async () => {
+  test('with impossible counts has no counts', async () => {
     const counts = { prompt_eval_count: -1_000_000, eval_count: 0.5 };
     const { promptTokens, outputTokens } = await complete(
       request,
@@ -103,14 +103,14 @@ describe('an answer', () => {
     assert.deepEqual([failure.kind, failure.model], [kind, 'chat:latest']);
   });
 
-  test('of a model that was removed has the list read again for the next call', async () => {
+  test('of a model that was removed causes a new list for the next call', async () => {
     const gone = () => Response.json({ error: 'model not found' }, { status: 404 });
     const scene = openScripted(({ path }) => (path === '/api/chat' ? gone() : undefined));
     for (const _ of [1, 2]) assert.equal(await kindOf(complete(request, never, scene)), 'missing');
     assert.equal(scene.sent.filter(({ path }) => path === '/api/tags').length, 2);
   });
 
-  test('has a limit in time that the list of models counts against', async () => {
+  test('has a time limit that includes the list of models', async () => {
     const asked = Promise.withResolvers<void>();
     const scene = openScripted((_sent, signal) => {
       asked.resolve();
@@ -130,7 +130,7 @@ test('a schema is sent as the format of the answer', async () => {
   assert.deepEqual(scene.sent.at(-1)?.body['format'], format);
 });
 
-test('a call after one that was given up gets the time in which Ollama reads that one to its end', async () => {
+test('a call after an aborted one gets the additional time in which Ollama still reads that prompt', async () => {
   const clock = createManualClock();
   await using ollama = await startOllama({ times: { clock, promptTokenMs: 10 } });
   await using scene = openModels(ollama.url, clock);
@@ -155,7 +155,7 @@ test('a call after one that was given up gets the time in which Ollama reads tha
   assert.equal((await third).promptTokens, 2_000);
 });
 
-test('a call that was given up while nobody knew whether Ollama lives says nothing of its pace', async () => {
+test('a call that was aborted before Ollama was known to be up does not affect the pace', async () => {
   const scene = openScripted(() => undefined);
   await scene.modelList.get('chat', never);
   const long = asking({ model: 'chat', system: undefined, prompt: 'a '.repeat(2_000) });

@@ -47,13 +47,13 @@ export function modelsContract(kind: OllamaKind): void {
       }
     });
 
-    test('finds a model whatever the case of its name, and none that is not there', async () => {
+    test('finds a model whatever the case of its name, and no unknown model', async () => {
       const found = await scene.models.find(chatter.toUpperCase(), never);
       assert.equal(found?.name, chatter);
       assert.equal(await scene.models.find('no-such-model', never), undefined);
     });
 
-    test('asks a model, and tells its text as it comes', options, async () => {
+    test('completes a prompt, and reports its text as it arrives', options, async () => {
       const pieces: string[] = [];
       const progress = (piece: string) => void pieces.push(piece);
       const done = await scene.models.complete(
@@ -68,7 +68,7 @@ export function modelsContract(kind: OllamaKind): void {
       assert.ok((await scene.models.find(chatter, never))?.isLoaded);
     });
 
-    test('an answer of a schema is JSON of it', options, async () => {
+    test('returns JSON of the given schema', options, async () => {
       const format = {
         type: 'object',
         properties: { same: { type: 'boolean' } },
@@ -83,24 +83,24 @@ export function modelsContract(kind: OllamaKind): void {
       assert.equal(typeof answer.same, 'boolean');
     });
 
-    test('an answer that its limit cuts off is a failure', options, async () => {
+    test('fails if the limit cuts off the answer', options, async () => {
       const cut = ask({ prompt: 'Count to one hundred.', options: { num_predict: 2 } });
       assert.equal(await kindOf(scene.models.complete(cut, never)), 'cut');
     });
 
-    test('a prompt that does not fit is a failure, and not cut', options, async () => {
+    test('fails for a prompt that exceeds the context, without truncation', options, async () => {
       const long = ask({ prompt: 'word '.repeat(5_000), options: { num_ctx: 512 } });
       assert.equal(await kindOf(scene.models.complete(long, never)), 'too_long');
     });
 
-    test('a model that is not there is missing, for every call', async () => {
+    test('fails every call for an unknown model as missing', async () => {
       const failure = await failureOf(scene.models.complete(ask({ model: 'no-such:7b' }), never));
       assert.equal(failure.kind, 'missing');
       assert.match(failure.message, /no-such:7b.*pull/);
       assert.equal(await kindOf(scene.models.embed('no-such:7b', 'text', never)), 'missing');
     });
 
-    test('who gives up one call does not end another', options, async () => {
+    test('aborts one call without affecting another', options, async () => {
       const controller = new AbortController();
       const given = scene.models.complete(ask({ prompt: 'Say one.' }), controller.signal);
       const other = scene.models.complete(
@@ -117,7 +117,7 @@ export function modelsContract(kind: OllamaKind): void {
       assert.ok(ended === 'done' || ended === 'cut', String(ended));
     });
 
-    test('the vector of a text has length 1, and is the same each time', options, async () => {
+    test('returns vectors of length 1, equal for the same text', options, async () => {
       const text = 'clustering: rename foo to bar';
       const { vector, digest } = await scene.models.embed(embedder, text, never);
       assert.ok(vector.length >= 64);
@@ -129,12 +129,12 @@ export function modelsContract(kind: OllamaKind): void {
       assert.ok(vector.some((value, at) => Math.abs(value - (other.vector[at] ?? 0)) > 1e-3));
     });
 
-    test('a text that does not fit has no vector', options, async () => {
+    test('fails for a text that exceeds the context of the embedding model', options, async () => {
       const long = 'word '.repeat(20_000);
       assert.equal(await kindOf(scene.models.embed(embedder, long, never)), 'too_long');
     });
 
-    test('warms models up in the background', options, async () => {
+    test('loads models in the background', options, async () => {
       scene.models.warmUp(chatter);
       scene.models.warmUp(embedder);
       scene.models.warmUp('no-such-model');

@@ -57,8 +57,8 @@ async function observed(asked: readonly Ask[]): Promise<readonly Exchange[]> {
   return exchanges;
 }
 
-describe.skipIf(!description)("a double of Ollama, by Ollama's own description", () => {
-  test('asks and answers as described, everywhere', async () => {
+describe.skipIf(!description)("a double of Ollama, checked against Ollama's description", () => {
+  test('matches the description in all requests and responses', async () => {
     for (const one of asks) {
       const [method, path] = one;
       const exchanges = await observed([one]);
@@ -70,7 +70,7 @@ describe.skipIf(!description)("a double of Ollama, by Ollama's own description",
     }
   });
 
-  test('would be found out', () => {
+  test('would fail with a wrong response', () => {
     const body = { model: chatter, created_at: 'yesterday', message: { role: 'user' }, done: 1 };
     const exchange = { method: 'POST', path: '/api/chat', status: 200, body };
     const type = 'application/json; charset=utf-8';
@@ -79,7 +79,7 @@ describe.skipIf(!description)("a double of Ollama, by Ollama's own description",
 });
 
 describe('a double of Ollama', () => {
-  test('streams a chat as lines, of which the last has the reason and the counts', async () => {
+  test('streams a chat as lines, of which the last has the done reason and the counts', async () => {
     await using ollama = await startOllama();
     ollama.says('Hello there');
     const response = await ask(ollama, ['POST', '/api/chat', { model: chatter, messages }]);
@@ -93,7 +93,7 @@ describe('a double of Ollama', () => {
     assert.match(lines.at(-1) ?? '', /"done":true,"done_reason":"stop","total_duration":\d+/);
   });
 
-  test('sends each tool call in a line of its own, and says stop in the end', async () => {
+  test('sends each tool call in a line of its own, and "stop" at the end', async () => {
     await using ollama = await startOllama();
     ollama.says({ text: 'One moment', toolCalls: [{ id: 'call_1', ...weather }, weather] });
     const body = { model: chatter, messages, tools };
@@ -108,7 +108,7 @@ describe('a double of Ollama', () => {
     assert.match(lines[4] ?? '', /"done":true,"done_reason":"stop"/);
   });
 
-  test('refuses a history in which the arguments of a call are no object', async () => {
+  test('refuses a history with tool arguments that are not an object', async () => {
     await using ollama = await startOllama();
     const call = { function: { name: 'weather', arguments: '{"city":"Rome"}' } };
     const wrong = [...messages, { role: 'assistant', content: '', tool_calls: [call] }];
@@ -117,7 +117,7 @@ describe('a double of Ollama', () => {
     assert.match(await response.text(), /cannot unmarshal string/);
   });
 
-  test('refuses in the words of Ollama', async () => {
+  test('refuses with the messages of Ollama', async () => {
     await using ollama = await startOllama();
     ollama.add(modelNamed('toolless', { capabilities: ['completion'] }));
     const long = 'word '.repeat(3_000);
@@ -151,14 +151,14 @@ describe('a double of Ollama', () => {
     }
   });
 
-  test('cuts what is too long without a word, unless told not to', async () => {
+  test('truncates a too long prompt silently, unless told not to', async () => {
     await using ollama = await startOllama();
     const input = 'word '.repeat(3_000);
     const response = await ask(ollama, ['POST', '/api/embed', { model: embedder, input }]);
     assert.match(await response.text(), /"prompt_eval_count":2048/);
   });
 
-  test('has vectors of length 1 that are near for texts of the same words', () => {
+  test('returns vectors of length 1 that are close for texts with the same words', () => {
     const [a, b, c] = ['rename foo to bar', 'rename bar to foo', 'what is the weather'].map(text =>
       embeddingOf(text),
     );
@@ -170,7 +170,7 @@ describe('a double of Ollama', () => {
     assert.deepEqual(embeddingOf('rename foo to bar'), a);
   });
 
-  test('is not there while it is stopped, and at the same address again after', async () => {
+  test('is unreachable while it is stopped, and has the same address afterwards', async () => {
     await using ollama = await startOllama();
     await ollama.stop();
     await assert.rejects(ask(ollama, ['GET', '/api/version']));
@@ -179,7 +179,7 @@ describe('a double of Ollama', () => {
   });
 });
 
-describe('the runners of a double', () => {
+describe('the model runners of a double', () => {
   const clock = createManualClock();
   const chat = async (ollama: OllamaDouble, options: object = {}, signal?: AbortSignal) => {
     const body = JSON.stringify({ model: chatter, messages, options });
@@ -196,7 +196,7 @@ describe('the runners of a double', () => {
     clock.advance(milliseconds);
   };
 
-  test('work on one call at a time, and let others wait without an answer', async () => {
+  test('work on one call at a time, while others wait', async () => {
     await using ollama = await startOllama({ times: { clock, lineMs: 1_000 } });
     ollama.says('word');
     let done = 0;
@@ -210,7 +210,7 @@ describe('the runners of a double', () => {
     await Promise.all(calls);
   });
 
-  test('read a prompt to its end although nobody waits any more', async () => {
+  test('read a prompt to its end even after its call was aborted', async () => {
     await using ollama = await startOllama({ times: { clock, promptTokenMs: 100 } });
     const gone = new AbortController();
     const given = assert.rejects(chat(ollama, {}, gone.signal));
@@ -226,7 +226,7 @@ describe('the runners of a double', () => {
     assert.match(await next, /"prompt_eval_count":2,"prompt_eval_duration":200000000/);
   });
 
-  test('load a model again with another num_ctx, or after another model where only one fits', async () => {
+  test('reload a model with another num_ctx, or after another model if only one fits', async () => {
     await using ollama = await startOllama({ times: { clock, maxLoaded: 1 } });
     for (const num_ctx of [8192, 8192, 4096, 8192]) await chat(ollama, { num_ctx });
     assert.equal(ollama.loads, 3);

@@ -6,7 +6,7 @@ import { embed } from '../../hub/models/embed.ts';
 import { openScripted } from './scripted.ts';
 
 describe('an embedding', () => {
-  test('is asked for with the text, not to be cut', async () => {
+  test('is requested with the text, and with truncation off', async () => {
     await using ollama = await startOllama();
     await using scene = openModels(ollama.url);
     await scene.models.embed('nomic-embed-text', 'clustering: text', never);
@@ -18,7 +18,7 @@ describe('an embedding', () => {
     });
   });
 
-  test('by a model that was removed meanwhile fails with the remedy from the second time on', async () => {
+  test('with a removed model fails with the remedy from the second time on', async () => {
     await using ollama = await startOllama();
     await using scene = openModels(ollama.url);
     const { models } = scene;
@@ -30,7 +30,7 @@ describe('an embedding', () => {
     assert.match(message, /^Ollama has no model nomic-embed-text\. Get it with "ollama pull/);
   });
 
-  test('of a text that an Ollama has cut although told not to is too long', async () => {
+  test('of a text that Ollama truncated nevertheless fails as too long', async () => {
     await using ollama = await startOllama({ models: [] });
     // The double reports the number of tokens that fit, like Ollama 0.12.5.
     ollama.add(modelNamed('embed-small', { contextLength: 300 }));
@@ -57,7 +57,7 @@ function answering(answer: object, running: object = { models: [] }) {
 }
 
 describe('a vector', () => {
-  test('has length one, with the digest of its model', async () => {
+  test('has length one, and the digest of its model', async () => {
     const scene = answering({ embeddings: [[3, 0, 4]] });
     const { vector, digest } = await embed('embed', 'text', never, scene);
     assert.deepEqual([...vector], [...Float32Array.of(0.6, 0, 0.8)]);
@@ -73,12 +73,12 @@ describe('a vector', () => {
     [{ embeddings: [[0, 0]] }, 'malformed'],
     [{ embeddings: [[1, 'x']] }, 'malformed'],
     [{ embeddings: [[1e39, 1]] }, 'malformed'],
-  ] as const)('in %j is none: %s', async ([answer, kind]) => {
+  ] as const)('with %j is refused: %s', async ([answer, kind]) => {
     assert.equal(await kindOf(embed('embed', 'text', never, answering(answer))), kind);
   });
 });
 
-describe('a long text', () => {
+describe('a text that', () => {
   const embeddings = [[1]];
   const ofWindow = (context_length: unknown, name: unknown = 'EMBED') => ({
     models: [
@@ -96,14 +96,14 @@ describe('a long text', () => {
     ['is of a model that is not loaded any more', 298, ofWindow(300, 'x'), undefined],
     ['is of a model without a name', 298, ofWindow(300, 1), undefined],
     ['is of an Ollama that lists no models', 298, {}, undefined],
-  ] as const)('that %s', async ([, tokens, running, kind]) => {
+  ] as const)('%s', async ([, tokens, running, kind]) => {
     const scene = answering({ embeddings, prompt_eval_count: tokens }, running);
     const vector = embed('embed', long, never, scene);
     if (kind) assert.equal(await kindOf(vector), kind);
     else assert.equal((await vector).vector.length, 1);
   });
 
-  test('is looked into from 513 characters', async () => {
+  test('has 513 characters or more is checked for truncation', async () => {
     const scene = answering({ embeddings, prompt_eval_count: 298 }, ofWindow(300));
     await embed('embed', 'x'.repeat(512), never, scene);
     assert.equal(await kindOf(embed('embed', 'x'.repeat(513), never, scene)), 'too_long');

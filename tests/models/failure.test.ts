@@ -26,13 +26,13 @@ test('an error is quoted up to 200 characters', () => {
 });
 
 describe('the failure of a signal', () => {
-  test('is its reason where that is one', () => {
+  test('is its reason if that is a failure', () => {
     const reason = new ModelFailure('timeout', 'late');
     assert.equal(failureOfAbort(AbortSignal.abort(reason), 'm'), reason);
     assert.ok(!('cause' in reason));
   });
 
-  test('is a cancellation by any other reason', () => {
+  test('is a cancellation for any other reason', () => {
     const reason = new Error('gone');
     const failure = failureOfAbort(AbortSignal.abort(reason), 'm');
     assert.deepEqual([failure.kind, failure.model, failure.cause], ['cancelled', 'm', reason]);

@@ -85,7 +85,7 @@ describe('a completion ends with its kind of failure', () => {
       assert.equal(scene.breaker.snapshot().failures, 0, 'the breaker has nothing to do with it');
     });
 
-  test('an answer of no use shows that the model is loaded', async () => {
+  test('at a useless answer, after which the model counts as loaded', async () => {
     await using fresh = await startOllama();
     await using scene = openModels(fresh.url);
     fresh.says({ text: '' });
@@ -98,7 +98,7 @@ describe('a completion ends with its kind of failure', () => {
     );
   });
 
-  test('where nobody listens: unreachable', async () => {
+  test('if nothing listens: unreachable', async () => {
     await using away = await startOllama();
     await away.stop();
     await using scene = openModels(away.url);
@@ -108,15 +108,15 @@ describe('a completion ends with its kind of failure', () => {
   });
 });
 
-describe('a completion is whole', () => {
-  test('where every byte comes by itself', async () => {
+describe('a completion is complete', () => {
+  test('if every byte arrives separately', async () => {
     await using scene = openModels(ollama.url);
     ollama.fails('/api/chat', { kind: 'byte_by_byte' });
     const { text } = await scene.models.complete(asking(), never);
     assert.equal(text, 'A better prompt, in several words: ünïcödé.');
   });
 
-  test('where Ollama leaves out all that it may leave out', async () => {
+  test('if Ollama omits all optional fields', async () => {
     await using scene = openModels(ollama.url);
     ollama.says({ text: 'A prompt', hasCounts: false });
     const done = await scene.models.complete(asking(), never);
@@ -133,11 +133,11 @@ describe('a completion is whole', () => {
   });
 });
 
-describe('a silence ends', () => {
+describe('a silence of Ollama ends a call', () => {
   const chatsAfter = async (count: number) =>
     await until(() => ollama.received('/api/chat').length > count, 'the request');
 
-  test('before the first token, and Ollama hears that nobody waits', async () => {
+  test('before the first token, and the connection is closed', async () => {
     await using scene = openStill(ollama.url);
     ollama.fails('/api/chat', { kind: 'hang' });
     const before = ollama.received('/api/chat').length;
@@ -151,7 +151,7 @@ describe('a silence ends', () => {
     await until(() => ollama.received('/api/chat').at(-1)?.isAbandoned === true, 'a free Ollama');
   });
 
-  test('between two tokens, before the time for the whole is over', async () => {
+  test('between two tokens, before the total time is over', async () => {
     await using scene = openStill(ollama.url);
     ollama.fails('/api/chat', { kind: 'hang_mid_stream', afterLines: 2 });
     const pieces: string[] = [];
@@ -163,7 +163,7 @@ describe('a silence ends', () => {
     await until(() => ollama.received('/api/chat').at(-1)?.isAbandoned === true, 'a free Ollama');
   });
 
-  test('with each token, however many there are', async () => {
+  test('except if each token arrives in time, however many there are', async () => {
     await using scene = openStill(ollama.url);
     ollama.says('one two three four five six');
     const gate = createGate();
@@ -179,7 +179,7 @@ describe('a silence ends', () => {
     assert.equal(heard.length, 6);
   });
 
-  test('at the time for the whole, however patient one is with the first token', async () => {
+  test('at the total time, however long the limit for the first token is', async () => {
     await using scene = openStill(ollama.url);
     ollama.fails('/api/chat', { kind: 'hang' });
     const before = ollama.received('/api/chat').length;
@@ -190,7 +190,7 @@ describe('a silence ends', () => {
     assert.match((await failure).message, /was not done within 30 s/);
   });
 
-  test('after a second where not even the version comes', async () => {
+  test('after a second if even the version request gets no response', async () => {
     await using scene = openStill(ollama.url);
     ollama.fails('*', { kind: 'hang' });
     const before = ollama.received('/api/version').length;
@@ -201,7 +201,7 @@ describe('a silence ends', () => {
     assert.equal(scene.models.status.kind, 'down');
   });
 
-  test('of an embedding after ten seconds', async () => {
+  test('after ten seconds for an embedding', async () => {
     await using scene = openStill(ollama.url);
     ollama.fails('/api/embed', { kind: 'hang' });
     const before = ollama.received('/api/embed').length;
@@ -212,7 +212,7 @@ describe('a silence ends', () => {
     await until(() => ollama.received('/api/embed').at(-1)?.isAbandoned === true, 'a free Ollama');
   });
 
-  test('not while a model is loaded within its time', async () => {
+  test('but not while a model is being loaded within its time', async () => {
     await using scene = openStill(ollama.url);
     const { promise, resolve } = Promise.withResolvers<void>();
     ollama.fails('/api/chat', { kind: 'slow', until: promise });
@@ -225,8 +225,8 @@ describe('a silence ends', () => {
   });
 });
 
-describe('giving up', () => {
-  test('ends one request and no other, and Ollama hears of it', async () => {
+describe('an abort', () => {
+  test('ends one request and no other, and closes its connection', async () => {
     await using scene = openModels(ollama.url);
     ollama.fails('/api/chat', { kind: 'hang' }, 1);
     const before = ollama.received('/api/chat').length;
@@ -245,7 +245,7 @@ describe('giving up', () => {
     await until(() => abandoned().length === 1, 'one abandoned request');
   });
 
-  test('before it began asks nothing', async () => {
+  test('before the start sends no request', async () => {
     await using scene = openModels(ollama.url);
     const before = ollama.received().length;
     assert.equal(await kindOf(scene.models.complete(asking(), AbortSignal.abort())), 'cancelled');
@@ -266,7 +266,7 @@ describe('giving up', () => {
 });
 
 describe('whatever Ollama answers', () => {
-  test('nothing is printed: stdout belongs to the protocol', async () => {
+  test('nothing is printed, as stdout belongs to the protocol', async () => {
     const printed = (['log', 'info', 'warn', 'error'] as const).map(method =>
       vi.spyOn(console, method).mockImplementation(() => {}),
     );
@@ -285,7 +285,7 @@ describe('whatever Ollama answers', () => {
     }
   });
 
-  test('it is whole with its last line, and a connection that stays open is closed', async () => {
+  test('a completion ends with its last line, and a connection that stays open is closed', async () => {
     await using scene = openStill(ollama.url);
     ollama.says('two words');
     ollama.fails('/api/chat', { kind: 'hang_mid_stream', afterLines: 3 });
@@ -295,7 +295,7 @@ describe('whatever Ollama answers', () => {
     await until(() => ollama.received('/api/chat').at(-1)?.isAbandoned === true, 'its end');
   });
 
-  test('a connection is used again after an answer', async () => {
+  test('the connection is reused after a response', async () => {
     await using scene = openModels(ollama.url);
     const before = ollama.received('/api/chat').length;
     for (let call = 1; call <= 5; call++) await scene.models.complete(asking(), never);

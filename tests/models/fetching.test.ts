@@ -37,8 +37,8 @@ async function openFetching(ollama: OllamaDouble, first: readonly string[], log 
 const pulled = (ollama: OllamaDouble) =>
   ollama.received('/api/pull').map(({ body }) => String(body['model'] ?? body['name']));
 
-describe('models that are wanted', () => {
-  test('are fetched where they are missing, one after the other and in order, and said to be', async () => {
+describe('required models', () => {
+  test('are pulled if they are missing, one after the other and in order, and the status says so', async () => {
     await using ollama = await startOllama({ models: ['there:1'], pullable: ['one:1', 'two:1'] });
     const { log, logged } = createRecordingLog();
     const held = Promise.withResolvers<void>();
@@ -68,7 +68,7 @@ describe('models that are wanted', () => {
     ]);
   });
 
-  test('are looked for again when others are wanted, and not while none are', async () => {
+  test('are checked again when the required models change, and not while none are required', async () => {
     await using ollama = await startOllama({ models: ['one:1'], pullable: ['one:1', 'two:1'] });
     await using scene = await openFetching(ollama, ['one:1']);
     await scene.settled(() => scene.fetching.status.missing.length === 0);
@@ -80,7 +80,7 @@ describe('models that are wanted', () => {
     assert.deepEqual(pulled(ollama), ['two:1']);
   });
 
-  test('wait for an Ollama that is away, which is not asked meanwhile', async () => {
+  test('wait for an Ollama that is down, without requests to it', async () => {
     await using ollama = await startOllama({ models: [], pullable: ['one:1'] });
     await ollama.stop();
     await using scene = await openFetching(ollama, ['one:1']);
@@ -93,7 +93,7 @@ describe('models that are wanted', () => {
     assert.deepEqual(pulled(ollama), ['one:1']);
   });
 
-  test('are tried again where that failed, and not where nobody has them', async () => {
+  test('are retried after a failure, but not if no registry has them', async () => {
     await using ollama = await startOllama({ models: [], pullable: ['one:1', 'two:1'] });
     ollama.fails('/api/pull', { kind: 'reset', afterLines: 2 }, 1);
     const { log, logged } = createRecordingLog();
@@ -110,7 +110,7 @@ describe('models that are wanted', () => {
     assert.match(scene.models.absence('nowhere:1').remedy, /No registry has it/);
   });
 
-  test('are those of now, also during a pull: one of a model that is no longer wanted ends', async () => {
+  test('are updated during a pull: the pull of a model that is no longer required ends', async () => {
     await using ollama = await startOllama({ models: [], pullable: ['huge:1', 'small:1'] });
     ollama.fails('/api/pull', { kind: 'hang_mid_stream', afterLines: 2 }, 1);
     await using scene = await openFetching(ollama, ['huge:1']);
@@ -126,7 +126,7 @@ describe('models that are wanted', () => {
     assert.deepEqual(fetching.status, { missing: [], now: undefined, error: undefined });
   });
 
-  test('have no error of a model that is no longer wanted', async () => {
+  test('have no error of a model that is no longer required', async () => {
     await using ollama = await startOllama({ models: [], pullable: ['huge:1'] });
     ollama.fails('/api/pull', { kind: 'hang_mid_stream', afterLines: 2 });
     await using scene = await openFetching(ollama, ['nowhere:1']);
@@ -137,7 +137,7 @@ describe('models that are wanted', () => {
     assert.equal(fetching.status.error, undefined);
   });
 
-  test('are given up when the hub stops', async () => {
+  test('are abandoned when the hub stops', async () => {
     await using ollama = await startOllama({ models: [], pullable: ['one:1'] });
     ollama.fails('/api/pull', { kind: 'hang_mid_stream', afterLines: 2 });
     const scene = await openFetching(ollama, ['one:1']);
@@ -147,7 +147,7 @@ describe('models that are wanted', () => {
     assert.equal(pulled(ollama).length, 1);
   });
 
-  test('are given up at once, also after one of them has failed', async () => {
+  test('are abandoned at once, even after one of them has failed', async () => {
     await using ollama = await startOllama({ models: [], pullable: ['one:1', 'two:1'] });
     ollama.fails('/api/pull', { kind: 'reset', afterLines: 2 }, 1);
     ollama.fails('/api/pull', { kind: 'hang_mid_stream', afterLines: 2 });

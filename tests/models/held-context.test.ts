@@ -38,7 +38,7 @@ async function messageOf({ held, trained }: World, { options } = request): Promi
   return message;
 }
 
-test('a silence names the context with which another program holds the model', async () => {
+test('a timeout names the context size with which another program holds the model', async () => {
   const why = (held: number) =>
     `${silence}: Ollama holds it with a context of ${held} tokens, and the hub asks for 8192. Use one size in all programs, or run "ollama stop chat:latest"`;
   assert.equal(await messageOf({ held: 4096, trained: 131_072 }), why(4096));
@@ -51,15 +51,15 @@ test.each<readonly [string, World]>([
   ['has a context that Ollama does not tell', { held: 4096 }],
   ['is not in memory', { trained: 131_072 }],
   ['is listed without its context', { held: null }],
-])('a silence says no more where the model %s', async (_, world) => {
+])('a timeout has no such hint if the model %s', async (_, world) => {
   assert.equal(await messageOf(world), silence);
 });
 
-test('a silence says no more where the hub asks for no context', async () => {
+test('a timeout has no such hint if the hub sets no context size', async () => {
   assert.equal(await messageOf({ held: 4096, trained: 131_072 }, asking()), silence);
 });
 
-test('a silence is told though Ollama does not say which models it holds', async () => {
+test('a timeout is reported even if Ollama does not list loaded models', async () => {
   let isListed = false;
   const scene = openScripted(({ path }, signal) => {
     if (path === '/api/ps' && !isListed) return void (isListed = true);

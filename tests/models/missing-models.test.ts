@@ -31,7 +31,7 @@ function open(ollama: Pick<OllamaDouble, 'url'>, first: Parameters<typeof create
 }
 
 describe('models that are missing', () => {
-  test('are named with their use and the command that gets them', async () => {
+  test('are listed with their use and the command that pulls them', async () => {
     await using ollama = await startOllama({ models: ['llama3.2:3b'] });
     await using scene = open(ollama, () => [chatter, embedder, judge, fallback]);
     assert.deepEqual(
@@ -47,7 +47,7 @@ describe('models that are missing', () => {
     assert.match(third ?? '', /^The fallback model phi3:mini is missing\. Get it/);
   });
 
-  test('are logged once, and again when they are there and when they go', async () => {
+  test('are logged once, and again when they appear and disappear', async () => {
     await using ollama = await startOllama({ models: ['llama3.2:3b'] });
     await using scene = open(ollama, () => [chatter, embedder, fallback]);
     const next = async () => {
@@ -75,7 +75,7 @@ describe('models that are missing', () => {
     assert.equal(scene.logged().length, 4);
   });
 
-  test('are looked for at the start and every 30 s, until the hub stops', async () => {
+  test('are checked at the start and every 30 s, until the hub stops', async () => {
     await using ollama = await startOllama({ models: [] });
     await using scene = open(ollama, () => [embedder]);
     const lists = () => ollama.received('/api/tags').length;
@@ -92,14 +92,14 @@ describe('models that are missing', () => {
     assert.deepEqual(await scene.missing.check(), []);
   });
 
-  test('are not looked for if the rules need none', async () => {
+  test('are not checked if the rules need none', async () => {
     await using ollama = await startOllama({ models: [] });
     await using scene = open(ollama, () => []);
     assert.deepEqual(await scene.missing.check(), []);
     assert.deepEqual(ollama.received(), []);
   });
 
-  test('are said to be pulled, and how far, while the hub pulls them', async () => {
+  test('are reported as being pulled, with the progress, while the hub pulls them', async () => {
     await using ollama = await startOllama({ models: [], pullable: ['nomic-embed-text'] });
     await using scene = open(ollama, () => [embedder, judge]);
     scene.models.planPulls([judge.model]);
@@ -136,7 +136,7 @@ describe('models that are missing', () => {
 const url = process.env['OLLAMA_URL'];
 
 test.skipIf(url === undefined)(
-  'a real Ollama, at OLLAMA_URL, lacks what it does not list',
+  'a real Ollama, at OLLAMA_URL, is missing models that it does not list',
   async () => {
     await using scene = open({ url: url ?? '' }, () => []);
     const [there] = await scene.models.list(never);
@@ -156,7 +156,7 @@ test.skipIf(url === undefined)(
 );
 
 describe('an Ollama that does not answer', () => {
-  test('has the missing models of the last check, and its breaker hears nothing of checks', async () => {
+  test('has the missing models of the last check, and checks do not affect its breaker', async () => {
     await using ollama = await startOllama({ models: ['llama3.2:3b'] });
     await using scene = open(ollama, () => [chatter, embedder]);
     await ollama.stop();
@@ -168,7 +168,7 @@ describe('an Ollama that does not answer', () => {
     assert.equal((await scene.missing.check()).length, 1);
   });
 
-  test('is waited for no longer than 2 s', async () => {
+  test('delays a check by 2 s at most', async () => {
     await using ollama = await startOllama();
     await using scene = open(ollama, () => [chatter]);
     ollama.fails('/api/tags', { kind: 'hang' });

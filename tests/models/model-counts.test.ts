@@ -9,7 +9,7 @@ const buckets = (...at: readonly number[]) =>
 const nothing = { count: 0, totalMs: 0, buckets: buckets() };
 
 describe('the calls of a model', () => {
-  test('are counted, with their durations, and their tokens by who asked', () => {
+  test('are counted, with their durations, and their tokens by caller', () => {
     const counts = createModelCounts();
     counts.waited('chat:latest', 200);
     counts.firstToken('chat:latest', 30);
@@ -36,7 +36,7 @@ describe('the calls of a model', () => {
     ]);
   });
 
-  test('of more than a hundred models are counted together', () => {
+  test('beyond a hundred models are counted together', () => {
     const counts = createModelCounts();
     for (let model = 0; model < 102; model++) counts.succeeded(`m${model}`, 1);
     const [last, ...others] = counts.all().toReversed();

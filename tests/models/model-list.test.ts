@@ -7,7 +7,7 @@ import { kindOf, never, openModels, openStill } from './scene.ts';
 import { linesOf, openScripted } from './scripted.ts';
 
 describe('the list of models', () => {
-  test('is read once for all who ask, and again after 30 s', async () => {
+  test('is read once for all concurrent callers, and again after 30 s', async () => {
     await using ollama = await startOllama();
     await using scene = openStill(ollama.url);
     await Promise.all(Array.from({ length: 50 }, () => scene.models.list(never)));
@@ -20,7 +20,7 @@ describe('the list of models', () => {
     assert.equal(ollama.received('/api/tags').length, 2);
   });
 
-  test('is none where Ollama was stopped, however young the last one is', async () => {
+  test('fails if Ollama was stopped, even if it was read recently', async () => {
     await using ollama = await startOllama();
     await using scene = openStill(ollama.url);
     await scene.models.list(never);
@@ -31,7 +31,7 @@ describe('the list of models', () => {
     assert.equal((await scene.models.list(never)).length, 2);
   });
 
-  test('is read on for the others when one gives up, and given up with the last', async () => {
+  test('is read on for other callers when one aborts, and aborted with the last', async () => {
     await using ollama = await startOllama();
     await using scene = openModels(ollama.url);
     const held = Promise.withResolvers<void>();
@@ -46,7 +46,7 @@ describe('the list of models', () => {
     assert.equal((await waited).length, 2);
   });
 
-  test('is asked again for a model that is missing, though not at each call', async () => {
+  test('is read again for a missing model, though not for each call', async () => {
     await using ollama = await startOllama();
     await using scene = openStill(ollama.url);
     assert.equal(await scene.models.find('phi3:mini', never), undefined);
@@ -57,7 +57,7 @@ describe('the list of models', () => {
     assert.equal((await scene.models.find('phi3:mini', never))?.name, 'phi3:mini');
   });
 
-  test('that was being read while a model was pulled does not count', async () => {
+  test('is discarded if a model was pulled while it was read', async () => {
     const held = Promise.withResolvers<Response>();
     let pulled: readonly object[] = [];
     const scene = openScripted(({ path }) => {
@@ -76,7 +76,7 @@ describe('the list of models', () => {
     assert.equal((await scene.modelList.find('phi3:mini', never))?.name, 'phi3:mini');
   });
 
-  test('has models of all names that Ollama would take for them', async () => {
+  test('has models under all names that Ollama accepts for them', async () => {
     await using ollama = await startOllama({ models: ['x', 'host:5000/team/y:latest', 'a/b:1'] });
     await using scene = openModels(ollama.url);
     const found = async (name: string) => (await scene.models.find(name, never))?.name;
@@ -89,7 +89,7 @@ describe('the list of models', () => {
     assert.equal(await found('host:5000/team/y'), 'host:5000/team/y:latest');
   });
 
-  test('is that of an Ollama that cannot tell what is in memory, too', async () => {
+  test('is complete even if Ollama cannot list loaded models', async () => {
     await using ollama = await startOllama();
     await using scene = openModels(ollama.url);
     ollama.fails('/api/ps', { kind: 'error', status: 404, error: '404 page not found' });

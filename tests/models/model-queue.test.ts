@@ -37,7 +37,7 @@ function openQueue(options: ModelQueueOptions = {}) {
 }
 
 describe('the calls of a model', () => {
-  test('have their turns one after the other, and clients take turns', async () => {
+  test('run one after the other, and clients take turns', async () => {
     const { queue, turns, join, end } = openQueue();
     for (const call of ['a1', 'a2', 'a3', 'b1', 'b2', 'c1']) void join(call);
     await nextTurn();
@@ -48,7 +48,7 @@ describe('the calls of a model', () => {
     assert.deepEqual(queue.snapshot(), []);
   });
 
-  test('run as many at once as Ollama has places, and embeddings at least four', async () => {
+  test("run as many at once as Ollama's parallel setting, and embeddings at least four", async () => {
     const { turns, join } = openQueue({ parallel: 2 });
     for (const call of ['a1', 'a2', 'a3']) void join(call);
     await nextTurn();
@@ -59,7 +59,7 @@ describe('the calls of a model', () => {
     assert.equal(single.turns.length, 4);
   });
 
-  test('say how long they waited, and for how many others', async () => {
+  test('report how long they waited, and for how many others', async () => {
     const { clock, counts, places, join, end } = openQueue();
     for (const call of ['a1', 'a2', 'a3']) void join(call);
     assert.equal(places.get('a1')?.waited(), undefined);
@@ -75,7 +75,7 @@ describe('the calls of a model', () => {
     assert.deepEqual([count, totalMs], [3, 4_000]);
   });
 
-  test('that have a turn at once beside others have not waited, however short their time is', async () => {
+  test('that run at once have not waited, however short their time is', async () => {
     const { clock, places, turns, join } = openQueue({ parallel: 2 });
     clock.advance(29_500);
     for (const call of ['a1', 'a2']) void join(call);
@@ -84,7 +84,7 @@ describe('the calls of a model', () => {
     assert.equal(places.get('a2')?.waited(), undefined);
   });
 
-  test('say that they waited for the model to be loaded', async () => {
+  test('report that they waited for the model to be loaded', async () => {
     const { clock, queue, places, join, end } = openQueue();
     const load = queue.join('chat', { client: 'hub', isLoad: true, endsMs: 290_000 });
     for (const call of ['a1', 'a2']) void join(call);
@@ -100,7 +100,7 @@ describe('the calls of a model', () => {
     assert.equal(places.get('a3')?.waited(), 'it waited 1.5 s for 1 prompt before it');
   });
 
-  test('that are given up leave their place at once', async () => {
+  test('that are aborted free their place at once', async () => {
     const { queue, turns, failures, join, end } = openQueue();
     const gone = new AbortController();
     void join('a1');
@@ -116,7 +116,7 @@ describe('the calls of a model', () => {
     assert.equal(failures.length, 1);
   });
 
-  test('that have waited too long to be done in time get no turn, and take none from others', async () => {
+  test('that have waited too long to finish in time are not run, and delay no others', async () => {
     const { clock, places, failures, turns, join, end } = openQueue();
     for (const call of ['a1', 'a2', 'b1']) void join(call);
     clock.advance(29_000);
@@ -134,7 +134,7 @@ describe('the calls of a model', () => {
     assert.equal(places.get('c1')?.waited(), undefined);
   });
 
-  test('of a full queue give way to those of clients with fewer, or are refused', async () => {
+  test('of a full queue are dropped for those of clients with fewer, or refused', async () => {
     const { turns, failures, join, end } = openQueue({ maxWaiting: 2 });
     for (const call of ['a1', 'a2', 'a3', 'b1']) void join(call);
     const message = 'chat has a full queue: 2 prompts wait for it. Try again later';
@@ -155,7 +155,7 @@ describe('the calls of a model', () => {
     assert.deepEqual(messages, ['the hub stops', 'the hub stops']);
   });
 
-  test('are fewer at once after a full queue of Ollama, and more again after successes', async () => {
+  test('are fewer at once after Ollama reported a full queue, and more again after successes', async () => {
     const { queue, turns, join, end } = openQueue({ parallel: 3 });
     for (let call = 1; call <= 9; call++) void join(`a${call}`);
     queue.lower('chat');
@@ -171,7 +171,7 @@ describe('the calls of a model', () => {
 });
 
 describe('calls of several models', () => {
-  test('run at the same time, until Ollama was seen to hold only one, and then apart', async () => {
+  test('run concurrently until Ollama was seen to hold only one model, and then separately', async () => {
     const { queue, turns, places, join, end } = openQueue();
     void join('a1', 'one');
     void join('a2', 'two');
@@ -192,7 +192,7 @@ describe('calls of several models', () => {
     assert.equal(places.get('a3')?.isSwitch, false);
   });
 
-  test('are grouped by model where Ollama holds only one, for ten seconds at most', async () => {
+  test('are grouped by model if Ollama holds only one, for ten seconds at most', async () => {
     const { clock, queue, turns, places, join, end } = openQueue();
     queue.loaded(['one']);
     for (const call of ['a1', 'a3', 'a5', 'a7', 'a9']) void join(call, 'one');
@@ -210,7 +210,7 @@ describe('calls of several models', () => {
   });
 });
 
-test('models that are not called any more take no memory', async () => {
+test('models that are no longer called use no memory', async () => {
   const { queue } = openQueue();
   const call = (model: string) => queue.join(model, { client: 'a', endsMs: 30_000 });
   for (let index = 0; index < 1_000; index++) call(`early-${index}`)[Symbol.dispose]();

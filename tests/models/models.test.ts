@@ -46,7 +46,7 @@ describe('without OLLAMA_HOST', () => {
 });
 
 describe('a failure', () => {
-  test('is logged for whoever debugs, with its model', async () => {
+  test('is logged at the level debug, with its model', async () => {
     const { models, logged } = openModels('http://127.0.0.1:1', 1_500);
     assert.equal(await kindOf(models.complete(asking(), never)), 'breaker_open');
     const error = 'Ollama failed too often and is tried again in 2 s; the last time: reset';
@@ -59,13 +59,13 @@ describe('a failure', () => {
     ]);
   });
 
-  test('of a call that was cancelled is its cancellation', async () => {
+  test('of a cancelled call is its cancellation', async () => {
     const { models } = openModels('http://127.0.0.1:1', 1_500);
     const gone = AbortSignal.abort(new Error('gone'));
     assert.equal(await kindOf(models.complete(asking(), gone)), 'cancelled');
   });
 });
 
-test('an open breaker does not hide that nothing is known of Ollama', () => {
+test('an open breaker does not change the unknown status of Ollama', () => {
   assert.deepEqual(openModels('http://127.0.0.1:1', 1_500).models.status, { kind: 'unknown' });
 });

@@ -17,7 +17,7 @@ import { type OllamaCall, createOllamaCaller } from '../../hub/models/ollama-cal
 import { type Answer, hang, linesOf, openScripted } from './scripted.ts';
 
 describe('the breaker', () => {
-  test('opens after three prompts without an answer, and closes at the first sign of life', async () => {
+  test('opens after three prompts without an answer, and closes at the first response', async () => {
     await using ollama = await startOllama();
     await using scene = openStill(ollama.url);
     await scene.models.list(never);
@@ -34,7 +34,7 @@ describe('the breaker', () => {
     await scene.models.complete(asking(), never);
   });
 
-  test('closes when a periodic probe finds Ollama back, long before the end of its pause', async () => {
+  test('closes when a periodic probe reaches Ollama, long before the end of its pause', async () => {
     await using ollama = await startOllama();
     await using scene = openStill(ollama.url);
     await scene.models.start(never);
@@ -52,7 +52,7 @@ describe('the breaker', () => {
     assert.ok(scene.clock.monotonic() < recoveryMs);
   });
 
-  test('counts the failed calls of a prompt once, and those of no prompt not at all', async () => {
+  test('counts the failed calls of one prompt once, and calls without a prompt not at all', async () => {
     await using ollama = await startOllama();
     await using scene = openStill(ollama.url);
     await scene.models.list(never);
@@ -69,7 +69,7 @@ describe('the breaker', () => {
     assert.equal(scene.breaker.state, 'open');
   });
 
-  test('opens after three long silences, and not after short ones', async () => {
+  test('opens after three long silences, but not after short ones', async () => {
     await using ollama = await startOllama();
     await using scene = openStill(ollama.url);
     await scene.models.list(never);
@@ -93,7 +93,7 @@ describe('the breaker', () => {
     assert.match(status.error, /^Ollama failed too often and is tried again in 25 s; the last/);
   });
 
-  test('does not count a silence during which another call hears tokens', async () => {
+  test('does not count a silence during which another call receives tokens', async () => {
     await using ollama = await startOllama({ models: ['llama3.2:3b', 'phi3:mini'] });
     await using scene = openStill(ollama.url);
     await scene.models.list(never);
@@ -125,7 +125,7 @@ describe('the breaker', () => {
     await talking;
   });
 
-  test('is not opened by what a model or a request is at fault for', async () => {
+  test('is not opened by errors of a model or a request', async () => {
     await using ollama = await startOllama();
     await using scene = openModels(ollama.url);
     const error = { kind: 'error', status: 500, error: 'llama runner has terminated' } as const;
@@ -178,7 +178,7 @@ const broken = (text: string) =>
     }),
   );
 
-describe('the breaker and the health are told of a call', () => {
+describe('the breaker and the health learn of a call', () => {
   test('that succeeds', async () => {
     const scene = openScripted(() => undefined);
     await scene.callOllama(listing, never);
@@ -248,7 +248,7 @@ describe('the breaker and the health are told of a call', () => {
     assert.deepEqual(scene.told, told);
   });
 
-  test('that fails by a bug: only that it is over', async () => {
+  test('that fails by a bug: only its end', async () => {
     const scene = openScripted(() => undefined);
     const bug = new RangeError('a bug');
     const call = { ...listing, run: () => Promise.reject(bug) };
@@ -256,7 +256,7 @@ describe('the breaker and the health are told of a call', () => {
     assert.deepEqual(scene.told, ['cancelled']);
   });
 
-  test('that the caller gives up, or the hub', async () => {
+  test('that the caller or the hub aborts', async () => {
     for (const isHub of [false, true]) {
       const scene = openHanging();
       const caller = new AbortController();
@@ -275,8 +275,8 @@ describe('the breaker and the health are told of a call', () => {
   });
 });
 
-describe('time', () => {
-  test('that is up ends a request that has no answer', async () => {
+describe('a time limit', () => {
+  test('that is exceeded ends a request without a response', async () => {
     const scene = openHanging();
     const failure = failureOf(scene.callOllama({ ...listing, totalMs: 4_049.3 }, never));
     await scene.begun;
@@ -286,7 +286,7 @@ describe('time', () => {
     assert.equal(scene.clock.waiting, 0);
   });
 
-  test('after which a silence counts against Ollama is five seconds', async () => {
+  test('of five seconds makes a silence count against Ollama', async () => {
     for (const [silentMs, verdict] of [
       [4_999, 'cancelled'],
       [5_000, 'failed: the list of models was silent for 5 s'],
@@ -300,7 +300,7 @@ describe('time', () => {
     }
   });
 
-  test('that ends before the patience is over does not count against Ollama', async () => {
+  test('shorter than the patience does not count against Ollama', async () => {
     const scene = openHanging();
     const call = { ...listing, silentMs: 10_000, totalMs: 9_900 };
     const failure = failureOf(scene.callOllama(call, never));
@@ -310,7 +310,7 @@ describe('time', () => {
     assert.equal(scene.told.at(-1), 'cancelled');
   });
 
-  test('that a probe took counts against Ollama, however short it was', async () => {
+  test('exceeded by a probe counts against Ollama, however short it was', async () => {
     const scene = openScripted(() => undefined);
     const late = () => Promise.reject(new ModelFailure('timeout', 'no version'));
     const health = { ...scene.needs.health, requireAlive: late };
@@ -321,13 +321,13 @@ describe('time', () => {
   });
 });
 
-test('a call past the breaker claims no permit, and has no say in it', async () => {
+test('a call that bypasses the breaker takes no permit, and does not affect it', async () => {
   const scene = openScripted(() => new Response('', { status: 502 }));
   await failureOf(scene.callOllama({ ...listing, isGated: false }, never));
   assert.deepEqual(scene.told, ['unwell: unreachable']);
 });
 
-test('an open breaker says when and why, and nothing is sent', async () => {
+test('an open breaker says when and why, and no request is sent', async () => {
   const scene = openScripted(() => undefined);
   const refusal = { kind: 'refused', retryAfterMs: 1_001, why: 'reset' } as const;
   const breaker = { ...scene.needs.breaker, claim: () => refusal };

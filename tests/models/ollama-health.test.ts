@@ -9,7 +9,7 @@ import { createRecordingLog } from '#helpers/recording-log';
 import { createOllamaHealth } from '../../hub/models/ollama-health.ts';
 
 describe('the status', () => {
-  test('is unknown before the start, and told soon after it', async () => {
+  test('is unknown before the start, and known soon after', async () => {
     await using ollama = await startOllama();
     await using scene = openStill(ollama.url);
     assert.deepEqual(scene.models.status, { kind: 'unknown' });
@@ -27,7 +27,7 @@ describe('the status', () => {
     );
   });
 
-  test('follows an Ollama that goes and comes, without any call', async () => {
+  test('follows an Ollama that stops and starts, without any call', async () => {
     await using ollama = await startOllama();
     await using scene = openStill(ollama.url);
     await scene.models.start(never);
@@ -56,7 +56,7 @@ describe('the status', () => {
     assert.equal(scene.clock.waiting, 0);
   });
 
-  test('is down when a call finds nobody, and what is no Ollama is down as well', async () => {
+  test('is down when a call cannot connect, and when another program answers', async () => {
     await using ollama = await startOllama();
     await using scene = openModels(ollama.url);
     ollama.fails('/api/version', { kind: 'html', status: 200 });
@@ -74,7 +74,7 @@ describe('the status', () => {
     assert.equal(scene.models.status.kind, 'down');
   });
 
-  test('of many calls at once is asked for once', async () => {
+  test('is requested once for many concurrent calls', async () => {
     await using ollama = await startOllama();
     await using scene = openModels(ollama.url);
     const calls = Array.from({ length: 100 }, () => scene.models.complete(asking(), never));
@@ -84,7 +84,7 @@ describe('the status', () => {
   });
 });
 
-test('the health is down since the first failure, and logged once, with the latest reason', () => {
+test('the health is down from the first failure, and logged once, with the latest reason', () => {
   const clock = createManualClock();
   const { log, logged } = createRecordingLog();
   const health = createOllamaHealth('http://ollama.test', { clock, log, alive() {} });
@@ -102,7 +102,7 @@ test('the health is down since the first failure, and logged once, with the late
   );
 });
 
-test('an Ollama that was heard of within five seconds is not probed', async () => {
+test('an Ollama that responded within five seconds is not probed', async () => {
   await using ollama = await startOllama();
   const clock = createManualClock();
   const { log } = createRecordingLog();

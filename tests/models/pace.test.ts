@@ -20,7 +20,7 @@ test('patience is that of the rule for a short prompt, and grows with the length
   assert.equal(patience(3_000), 25_000);
 });
 
-test('patience follows what the model was measured to take', () => {
+test('patience follows the measured pace of the model', () => {
   const { paces, patience } = openPaces();
   paces.answered('chat', 5_000, { ...figures, promptMs: 100 });
   assert.equal(patience(3_000), 10_000);
@@ -36,7 +36,7 @@ test('patience follows what the model was measured to take', () => {
   assert.equal(paces.patienceMs('other', 3_000, 10_000, false), 25_000);
 });
 
-test('patience includes the measured time to load a model that another one has displaced', () => {
+test('patience includes the measured load time of a model that was unloaded for another', () => {
   const { paces, patience } = openPaces();
   paces.answered('chat', 9_000, { ...figures, loadMs: 6_000 });
   paces.answered('chat', 3_000, { ...figures, loadMs: 1 });
@@ -44,7 +44,7 @@ test('patience includes the measured time to load a model that another one has d
   assert.equal(patience(0, true), 17_000);
 });
 
-test('patience allows for prompts that were given up, until a token comes', () => {
+test('patience allows for aborted prompts, until a token arrives', () => {
   const { clock, paces, patience } = openPaces();
   // 1,000 tokens take 10 s, of which 4 s have passed.
   paces.abandoned('chat', 3_000, 4_000);
@@ -60,14 +60,14 @@ test('patience allows for prompts that were given up, until a token comes', () =
   assert.equal(patience(0), 10_000);
 });
 
-test('patience with a model that has to be loaded also allows for prompts to the others that were given up', () => {
+test('patience for a model that must be loaded also allows for aborted prompts to other models', () => {
   const { paces, patience } = openPaces();
   paces.abandoned('other', 3_000, 4_000);
   assert.equal(patience(0), 10_000);
   assert.equal(patience(0, true), 16_000);
 });
 
-test('on a slow machine each prompt that was given up makes the next wait longer, until one is answered', () => {
+test('on a slow machine each aborted prompt increases the patience, until one is answered', () => {
   const { clock, paces, patience } = openPaces();
   const giveUp = () => {
     const afterMs = patience(900);
@@ -83,7 +83,7 @@ test('on a slow machine each prompt that was given up makes the next wait longer
   assert.equal(patience(900), 65_000);
 });
 
-test('a prompt that was read behind others does not make its model slower', () => {
+test('a prompt that was read after others does not make its model slower', () => {
   const { clock, paces, patience } = openPaces();
   paces.abandoned('chat', 9_000, 1_000);
   clock.advance(20_000);
@@ -92,7 +92,7 @@ test('a prompt that was read behind others does not make its model slower', () =
   assert.equal(patience(900), 11_000);
 });
 
-test('the usual duration of a call is an average that follows the latest', () => {
+test('the usual duration of a call is an average weighted to the latest', () => {
   const { paces } = openPaces();
   assert.equal(paces.usualMs('chat'), 0);
   paces.answered('chat', 2_000, figures);

@@ -8,7 +8,7 @@ import { createPull } from '../../hub/models/pull.ts';
 import { linesOf, openScripted } from './scripted.ts';
 
 describe('a pull', () => {
-  test('tells its progress, and the model is there after it', async () => {
+  test('reports its progress, and the model exists afterwards', async () => {
     await using ollama = await startOllama();
     await using scene = openStill(ollama.url);
     assert.equal(await scene.models.find('phi3:mini', never), undefined);
@@ -25,7 +25,7 @@ describe('a pull', () => {
     assert.equal((await scene.models.find('phi3:mini', never))?.name, 'phi3:mini');
   });
 
-  test('is joined where it is under way, and goes on while anybody waits', async () => {
+  test('is joined if it is in progress, and continues while a caller waits', async () => {
     await using ollama = await startOllama();
     await using scene = openModels(ollama.url);
     const held = Promise.withResolvers<void>();
@@ -47,7 +47,7 @@ describe('a pull', () => {
     assert.equal(told.at(-1), 'success');
   });
 
-  test('is given up with the last who waits for it', async () => {
+  test('is aborted with its last caller', async () => {
     await using ollama = await startOllama();
     await using scene = openModels(ollama.url);
     ollama.fails('/api/pull', { kind: 'hang_mid_stream', afterLines: 2 }, 1);
@@ -62,7 +62,7 @@ describe('a pull', () => {
     await scene.models.pull('phi3:mini', () => {}, never);
   });
 
-  test('of a model that nobody has is missing, and one that stalls ends', async () => {
+  test('of an unknown model fails as missing, and one that stalls ends', async () => {
     await using ollama = await startOllama();
     await using scene = openStill(ollama.url);
     assert.equal(await kindOf(scene.models.pull('nothing', () => {}, never)), 'missing');
@@ -77,7 +77,7 @@ describe('a pull', () => {
     assert.equal(scene.breaker.snapshot().failures, 0);
   });
 
-  test('that goes on may take as long as it does', async () => {
+  test('that progresses may take any time', async () => {
     await using ollama = await startOllama();
     await using scene = openStill(ollama.url);
     const gate = createGate();
@@ -89,7 +89,7 @@ describe('a pull', () => {
     await scene.models.pull('phi3:mini', goOn, never);
   });
 
-  test('of a fifth model waits for nobody', async () => {
+  test('of a fifth model is refused at once', async () => {
     await using ollama = await startOllama();
     await using scene = openModels(ollama.url);
     ollama.fails('/api/pull', { kind: 'hang' });
@@ -107,7 +107,7 @@ describe('a pull', () => {
 const unnamed = { digest: undefined, totalBytes: undefined, completedBytes: undefined };
 
 describe('the progress of a pull', () => {
-  test('is told to those who join it too, beginning with the latest', async () => {
+  test('is reported to those who join it too, starting with the latest', async () => {
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
     const writer = writable.getWriter();
     const write = (line: object) => writer.write(Buffer.from(`${JSON.stringify(line)}\n`));
@@ -126,7 +126,7 @@ describe('the progress of a pull', () => {
     ]);
   });
 
-  test('of another form is empty, and one of a former pull is not told again', async () => {
+  test('of an unknown form is empty, and that of an earlier pull is not repeated', async () => {
     const lines = [{ status: 1, digest: 2, total: '3', completed: null }, { status: 'success' }];
     const pull = createPull(openScripted(() => linesOf(...lines)));
     for (const _ of [1, 2]) {

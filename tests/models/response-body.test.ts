@@ -14,8 +14,8 @@ function* endless(): Generator<Uint8Array> {
   for (;;) yield kilobyte;
 }
 
-describe('an answer of lines', () => {
-  test('may be split anywhere, in the middle of a character too', async () => {
+describe('a response of lines', () => {
+  test('may be split anywhere, also within a character', async () => {
     const text = '{"a":"ünïcödé 🙂"}\n{"done":true}\n';
     const bytes = Array.from(Buffer.from(text), byte => Buffer.of(byte));
     const reader = checkJsonLines(answerOf(bytes), about).body?.getReader();
@@ -23,7 +23,7 @@ describe('an answer of lines', () => {
     assert.equal(lines.map(line => Buffer.from(line?.value ?? []).toString()).join(''), text);
   });
 
-  test('may be one value without a newline, and blank lines do not count', async () => {
+  test('may be one value without a newline, and blank lines are ignored', async () => {
     const reader = checkJsonLines(
       answerOf([Buffer.from('\n\r\n{"a":1}')]),
       about,
@@ -31,11 +31,11 @@ describe('an answer of lines', () => {
     assert.equal(Buffer.from((await reader?.read())?.value ?? []).toString(), '{"a":1}\n');
   });
 
-  test('is not read on where a line has no end', async () => {
+  test('is not read on if a line does not end', async () => {
     assert.equal(await kindOf(read(endless())), 'malformed');
   });
 
-  test('that ends inside a line after others is cut', async () => {
+  test('that ends within a line after others is cut off', async () => {
     assert.equal(await kindOf(read([Buffer.from('{"a":1}\n{"a":')])), 'cut');
     assert.equal(await kindOf(read([Buffer.from('null\n')])), 'malformed');
   });
@@ -45,18 +45,18 @@ describe('an answer of lines', () => {
     ['{"message":"no memory","code":500}', 'no memory'],
     ['{"code":500}', '{"code":500}'],
     ['null', 'null'],
-  ] as const)('fails at an error of any form: %s', async ([error, words]) => {
+  ] as const)('fails with an error of any form: %s', async ([error, words]) => {
     const { kind, message } = await failureOf(read([Buffer.from(`{"error":${error}}\n`)]));
     assert.deepEqual([kind, message], ['refused', `Ollama stopped with an error: ${words}`]);
   });
 });
 
-describe('an answer of one value', () => {
-  test('is not read on where it is too long', async () => {
+describe('a response of one value', () => {
+  test('is not read on if it is too long', async () => {
     assert.equal(await kindOf(checkJson(answerOf(endless()), about)), 'malformed');
   });
 
-  test('must be one', async () => {
+  test('must be exactly one value', async () => {
     assert.equal(await kindOf(checkJson(new Response(null), about)), 'malformed');
     assert.equal(await (await checkJson(new Response('[1]'), about)).text(), '[1]');
   });

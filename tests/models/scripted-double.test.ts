@@ -12,7 +12,7 @@ async function chat(url: string, ...messages: readonly object[]): Promise<string
   return `${response.status} ${await response.text()}`;
 }
 
-test('a script answers each chat by its history, with calls, delays and faults', async () => {
+test('a script answers each chat depending on its history, with calls, delays and faults', async () => {
   const requests: ScriptedRequest[] = [];
   const gate = Promise.withResolvers<void>();
   await using ollama = await startScriptedOllama({

@@ -31,7 +31,7 @@ function read(pieces: readonly string[]) {
 
 describe('thoughts in tags at the head of an answer', () => {
   for (const [answer, text, hasThoughts] of cases)
-    test(`${JSON.stringify(answer)} is ${JSON.stringify(text)}, however it comes`, () => {
+    test(`in ${JSON.stringify(answer)} leave ${JSON.stringify(text)}, however it is split`, () => {
       const ways = [[answer], answer.split(''), answer.match(/.{1,3}/gs) ?? []];
       for (const pieces of ways) {
         const { text: found, hasThoughts: thought } = read(pieces);
@@ -39,7 +39,7 @@ describe('thoughts in tags at the head of an answer', () => {
       }
     });
 
-  test('are not shown while they come', () => {
+  test('are not reported while they arrive', () => {
     assert.equal(read('<think>hm</think>text'.split('')).shown, 'text');
     assert.equal(read(['<th', 'ink>h', 'm</thi', 'nk>', 'te', 'xt']).shown, 'text');
   });

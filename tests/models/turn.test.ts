@@ -20,7 +20,7 @@ async function openTaken() {
 }
 
 describe('a call', () => {
-  test('is made at its turn, after which its model counts as loaded', async () => {
+  test('is sent at its turn, after which its model counts as loaded', async () => {
     const { first, release, modelList, ...scene } = await openTaken();
     let isMade = false;
     const second = atTurn(call, never, { ...scene, modelList }, async turn => {
@@ -36,7 +36,7 @@ describe('a call', () => {
     assert.deepEqual(scene.queue.snapshot(), []);
   });
 
-  test('whose time ends in the queue leaves it at once, for that reason', async () => {
+  test('whose time ends in the queue leaves it at once, with that reason', async () => {
     const { clock, queue, told, ...scene } = await openTaken();
     const before = [...told];
     const late = failureOf(atTurn(call, never, { clock, queue, ...scene }, () => assert.fail()));
@@ -49,7 +49,7 @@ describe('a call', () => {
     assert.deepEqual(told, before, 'the breaker and the health hear nothing of it');
   });
 
-  test('that has waited too long to be done in time is not sent', async () => {
+  test('that has waited too long to finish in time is not sent', async () => {
     const { clock, paces, release, ...scene } = await openTaken();
     paces.answered('chat:latest', 4_000, figures);
     const late = failureOf(
@@ -63,7 +63,7 @@ describe('a call', () => {
     assert.deepEqual([kind, message], ['queue', why]);
   });
 
-  test('that runs out of time after its turn says how much of it was spent in the queue', async () => {
+  test('that times out after its turn says how much time it spent in the queue', async () => {
     const { clock, release, ...scene } = await openTaken();
     const late = failureOf(
       atTurn(call, never, { clock, ...scene }, (_turn, signal) => hang(signal)),
@@ -79,7 +79,7 @@ describe('a call', () => {
   });
 });
 
-test('a full queue of Ollama makes the calls of any kind fewer at once', async () => {
+test('after Ollama reports a full queue, fewer calls of any kind are sent at once', async () => {
   const scene = openScripted(() => undefined);
   const embedding = { ...call, model: 'embed' };
   const active = () => scene.queue.snapshot()[0]?.active;
@@ -95,7 +95,7 @@ test('a full queue of Ollama makes the calls of any kind fewer at once', async (
   await Promise.all([...others, next]);
 });
 
-test('after a switch of the model Ollama is asked which models it holds', async () => {
+test('after a switch of the model Ollama is asked which models are loaded', async () => {
   const scene = openScripted(({ path }) =>
     path === '/api/ps'
       ? Response.json({ models: [{ name: 'chat' }, { name: 'embed' }] })
@@ -109,7 +109,7 @@ test('after a switch of the model Ollama is asked which models it holds', async 
   assert.deepEqual([made, looks()], [[false, false, true, false], 2]);
 });
 
-test('an embedding model is known by what it can do, else by its name', () => {
+test('an embedding model is recognized by its capabilities, or else by its name', () => {
   const info = { name: 'm', digest: 'd', sizeBytes: 1, isLoaded: false, capabilities: undefined };
   const cases = [
     [{ capabilities: ['embedding'] }, true],

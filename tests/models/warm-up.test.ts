@@ -8,7 +8,7 @@ import { createWarmUps } from '../../hub/models/warm-up.ts';
 import { type Answer, hang, linesOf, openScripted } from './scripted.ts';
 
 describe('warming up', () => {
-  test('has models in memory before they are asked, with the options of the calls to come', async () => {
+  test('loads models before they are used, with the options of later calls', async () => {
     await using ollama = await startOllama();
     await using scene = openModels(ollama.url);
     scene.models.warmUp('llama3.2:3b', { num_ctx: 2048 });
@@ -37,7 +37,7 @@ describe('warming up', () => {
     assert.match(message, /^it waited [\d.]+ (?:ms|s) for the model to be loaded$/);
   });
 
-  test('says nothing of it that fails, and ends with the hub', async () => {
+  test('ignores a failure, and ends with the hub', async () => {
     await using ollama = await startOllama();
     await using scene = openModels(ollama.url);
     ollama.fails('/api/chat', { kind: 'hang' });
@@ -70,7 +70,7 @@ describe('a model that is to be loaded', () => {
     ['mxbai-embed-large:latest', '/api/embed'],
     ['qwen3:8b', '/api/chat'],
   ] as const)(
-    'is asked by its name where Ollama does not tell what it can: %s',
+    'is recognized by its name if Ollama does not list capabilities: %s',
     async ([name, expected]) => {
       const { warmUp, logged, sent } = openWarmUps(({ path }) => {
         if (path === '/api/tags') return hasModels(name);
@@ -107,7 +107,7 @@ describe('a model that is to be loaded', () => {
     assert.deepEqual(await logged, ['the model could not be loaded in advance', fields]);
   });
 
-  test('waits for nobody where eight are loaded at a time', async () => {
+  test('is skipped if eight are being loaded', async () => {
     const names = Array.from({ length: 9 }, (_, number) => `m${number}:latest`);
     const { promise: eight, resolve } = Promise.withResolvers<void>();
     const chats: unknown[] = [];

@@ -5,7 +5,7 @@ import { createContextSizes } from '#models';
 const rules: Readonly<Record<string, number>> = { small: 4096, large: 16_384 };
 const open = () => createContextSizes({ ofRules: model => rules[model], ofChats: () => 8192 });
 
-test('a prompt has the size of its rules until its model chats', () => {
+test('prompts use the context size of their rules until their model chats', () => {
   const sizes = open();
   assert.deepEqual([sizes.forPrompt('small'), sizes.forPrompt('other')], [4096, undefined]);
   assert.deepEqual([sizes.forChat('small'), sizes.forPrompt('small')], [8192, 8192]);
@@ -13,11 +13,11 @@ test('a prompt has the size of its rules until its model chats', () => {
   assert.equal(sizes.forPrompt('large'), 16_384);
 });
 
-test('a chat has no less than the rules give', () => {
+test('a chat uses at least the context size of the rules', () => {
   assert.equal(open().forChat('large'), 16_384);
 });
 
-test('of models that chat, those that chatted last are known, and no more than 1,000', () => {
+test('the latest 1,000 models that chat are known, and no more', () => {
   const sizes = open();
   sizes.forChat('small');
   sizes.forChat('other');

@@ -77,7 +77,7 @@ describe('a chat', () => {
     ]);
   });
 
-  test('sends the history, the tools and the options as Ollama reads them', async () => {
+  test('sends the history, the tools and the options in the format of Ollama', async () => {
     await using scene = await open(() => 'It is sunny.');
     await scene.models.chat(
       chatting({
@@ -145,7 +145,7 @@ describe('a chat', () => {
       assert.deepEqual(description?.problems(exchange) ?? [], [], exchange.path);
   });
 
-  test('calls tools, and gives ids to calls that came without one or with the same', async () => {
+  test('calls tools, and gives unique ids to calls without one or with the same', async () => {
     await using scene = await open(() => ({
       text: 'One moment.',
       toolCalls: [{ id: 'call_1', ...call }, { id: 'call_1', ...call }, call],
@@ -169,7 +169,7 @@ describe('a chat', () => {
     assert.equal(scene.sent()[0]?.['format'], undefined);
   });
 
-  test('that must call a tool is bound to calls, also where the model writes one as text', async () => {
+  test('that must call a tool only returns calls, even if the model writes one as text', async () => {
     const text = JSON.stringify(call);
     const answers = [{ text: '', toolCalls: [call] }, { text }, { text: 'I would rather not' }];
     await using scene = await open(({ at }) => answers[at] ?? '');
@@ -201,7 +201,7 @@ describe('a chat', () => {
     });
   });
 
-  test('that is cut off is no failure', async () => {
+  test('that is cut off is not a failure', async () => {
     await using scene = await open(() => 'one two three four');
     const { content, stopReason } = await scene.models.chat(chatting({ maxTokens: 2 }), never);
     assert.equal(stopReason, 'maxTokens');
@@ -212,19 +212,22 @@ describe('a chat', () => {
     [{ text: 'one two' }, 0],
     [{ text: '', toolCalls: [call], doneReason: 'length' }, 5],
     [{ text: '', thinking: 'hm', doneReason: 'length' }, 5],
-  ] as const)('of %j within %i tokens says that they were too few', async ([reply, maxTokens]) => {
-    await using scene = await open(() => reply);
-    const { kind, message } = await failureOf(
-      scene.models.chat(chatting({ tools: [weather], maxTokens }), never),
-    );
-    assert.equal(kind, 'refused');
-    assert.equal(
-      message,
-      `scripted:1b used up its ${maxTokens} tokens before it said anything whole. Allow more output`,
-    );
-  });
+  ] as const)(
+    'of %j within %i tokens says that the limit was too low',
+    async ([reply, maxTokens]) => {
+      await using scene = await open(() => reply);
+      const { kind, message } = await failureOf(
+        scene.models.chat(chatting({ tools: [weather], maxTokens }), never),
+      );
+      assert.equal(kind, 'refused');
+      assert.equal(
+        message,
+        `scripted:1b used up its ${maxTokens} tokens before it said anything whole. Allow more output`,
+      );
+    },
+  );
 
-  test('that does not fit into the context is a failure, and nothing is dropped', async () => {
+  test('that exceeds the context is a failure, and nothing is dropped', async () => {
     await using scene = await open(() => 'fine');
     const text = 'word '.repeat(600);
     const long = chatting({
@@ -234,7 +237,7 @@ describe('a chat', () => {
     assert.equal(await kindOf(scene.models.chat(long, never)), 'too_long');
   });
 
-  test('with tools needs a model that can call them, which is told without a request', async () => {
+  test('with tools requires a model that can call them, which is checked without a request', async () => {
     await using scene = await open(() => 'fine');
     scene.ollama.add(modelNamed('plain', { capabilities: ['completion'] }));
     const request = chatting({ model: 'plain', tools: [weather] });
@@ -250,13 +253,13 @@ describe('a chat', () => {
     [{ text: 'x', fault: { kind: 'error', status: 500, error: 'crashed' } }, 'refused'],
     [{ text: 'x', fault: { kind: 'cut', afterLines: 1 } }, 'cut'],
     [{ text: '', toolCalls: [{ name: '', arguments: {} }] }, 'malformed'],
-  ] as const)('of %j fails: %s', async ([reply, kind]) => {
+  ] as const)('that answers %j fails: %s', async ([reply, kind]) => {
     await using scene = await open(() => reply);
     assert.equal(await kindOf(scene.models.chat(chatting({ tools: [weather] }), never)), kind);
     assert.deepEqual(scene.models.metrics().models[0]?.failures, { [kind]: 1 });
   });
 
-  test('ends at once when it is cancelled, and Ollama hears of it', async () => {
+  test('ends at once when it is cancelled, and closes the connection to Ollama', async () => {
     await using scene = await open(() => new Promise(() => {}));
     const gone = new AbortController();
     const failed = kindOf(scene.models.chat(chatting(), gone.signal));
@@ -295,7 +298,7 @@ test('chats and completions share one queue: of two calls of a model one waits',
   await Promise.all([chat, completion]);
 });
 
-test('a long history is given the time in which it is read', async () => {
+test('a long history gets the time to read it', async () => {
   const clock = createManualClock();
   await using ollama = await startScriptedOllama({
     script: () => 'fine',
@@ -312,7 +315,7 @@ test('a long history is given the time in which it is read', async () => {
   assert.equal((await chat).usage.inputTokens, 2_000);
 });
 
-test('usage is estimated where Ollama does not tell, and arguments of another form stay visible', async () => {
+test('usage is estimated if Ollama omits it, and invalid arguments stay visible', async () => {
   const calls = [
     { function: { name: 'weather', arguments: '{"city":"Rome"}' } },
     { function: { name: 'weather', arguments: 'Rome' } },

@@ -5,20 +5,20 @@ import { createCompletion } from '../../../hub/models/providers/completion-strea
 const callOf = (piece: object) => ({ choices: [{ delta: { tool_calls: [piece] } }] });
 
 describe('the length of a completion', () => {
-  test('has calls without arguments, whose number nothing else bounds', () => {
+  test('includes calls without arguments, whose number has no other limit', () => {
     const completion = createCompletion(undefined);
     for (let index = 0; index < 1_000; index++) completion.add(callOf({ index }));
     assert.equal(completion.length, 1_000);
   });
 
-  test('has ids and names of calls', () => {
+  test('includes ids and names of calls', () => {
     const completion = createCompletion(undefined);
     completion.add(callOf({ index: 0, id: 'i'.repeat(500), function: { name: 'n'.repeat(500) } }));
     assert.equal(completion.length, 1_001);
   });
 });
 
-test.each([-5, 1.5, 1e300, '7'])('a usage of %s tokens is not told', tokens => {
+test.each([-5, 1.5, 1e300, '7'])('a usage of %s tokens is omitted', tokens => {
   const completion = createCompletion(undefined);
   completion.add({ usage: { prompt_tokens: tokens, completion_tokens: tokens } });
   const { promptTokens, outputTokens } = completion.end();

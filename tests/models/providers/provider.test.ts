@@ -96,7 +96,7 @@ describe('a chat with a provider', () => {
     );
   });
 
-  test('sends the history, the tools and the options as the API has them', async () => {
+  test('sends the history, the tools and the options in the format of the API', async () => {
     await using endpoint = await startOpenAi(() => ({
       toolCalls: [{ id: 'b', name: 'weather', arguments: ['{}'] }],
     }));
@@ -164,7 +164,7 @@ describe('a chat with a provider', () => {
     });
   });
 
-  test('puts the pieces of tool calls together', async () => {
+  test('assembles fragments of tool calls', async () => {
     const toolCalls = [
       { id: 'a', name: 'weather', arguments: ['{"ci', 'ty":"Ro', 'me"}'] },
       { id: 'a', name: 'weather', arguments: [] },
@@ -185,7 +185,7 @@ describe('a chat with a provider', () => {
     }
   });
 
-  test.for([undefined, 0])('understands calls that all have the index %s', async index => {
+  test.for([undefined, 0])('separates calls that all have the index %s', async index => {
     const call = (id: string, text: string) =>
       JSON.stringify({
         choices: [
@@ -213,7 +213,7 @@ describe('a chat with a provider', () => {
     );
   });
 
-  test('is cut off without being a failure, and its usage is estimated if it is not told', async () => {
+  test('may be cut off without failing, and its usage is estimated if it is omitted', async () => {
     await using endpoint = await startOpenAi(() => ({
       text: 'one two',
       finishReason: 'length',
@@ -225,7 +225,7 @@ describe('a chat with a provider', () => {
     assert.ok(usage.inputTokens > 5 && usage.outputTokens > 3);
   });
 
-  test('that is cut off before it said anything whole says so', async () => {
+  test('that is cut off before a complete part says so', async () => {
     const toolCalls = [{ id: 'a', name: 'weather', arguments: ['{"ci'] }];
     await using endpoint = await startOpenAi(() => ({ toolCalls, finishReason: 'length' }));
     using work = at(endpoint.url);
@@ -234,7 +234,7 @@ describe('a chat with a provider', () => {
     assert.match(message, /^work\/gpt-x used up its 5 tokens before it said anything whole/);
   });
 
-  test('leaves out or renames parameters that the endpoint refuses, from then on', async () => {
+  test('omits or renames parameters that the endpoint refuses, from then on', async () => {
     const refuse = (message: string): OpenAiReply => ({
       status: 400,
       raw: JSON.stringify({ error: { message } }),
@@ -250,7 +250,7 @@ describe('a chat with a provider', () => {
     assert.equal(all[3]?.body['max_completion_tokens'], 5);
   });
 
-  test('sends nothing else after an error that it cannot mend', async () => {
+  test('sends no second request after an error that it cannot correct', async () => {
     await using endpoint = await startOpenAi(() => ({
       status: 400,
       raw: '{"error":{"message":"max_completion_tokens and stream_options are wrong"}}',
@@ -261,7 +261,7 @@ describe('a chat with a provider', () => {
   });
 });
 
-test('a model that must call a tool and calls none fails: some endpoints ignore the choice', async () => {
+test('a model that must call a tool and calls none fails, as some endpoints ignore the choice', async () => {
   await using endpoint = await startOpenAi(() => 'I would rather not');
   using work = at(endpoint.url);
   const { kind, message } = await failureOf(
@@ -312,14 +312,14 @@ describe('an error of a provider', () => {
     [400, llama, 'too_long', /exceeds the available context size/],
     [400, json({ message: 'x'.repeat(1_000) }), 'refused', /x{300}\.\.\./],
     [422, '[{"error":{"message":"of a list"}}]', 'refused', /of a list/],
-  ] as const)('$0 is $2: $3', async ([status, raw, kind, words]) => {
+  ] as const)('with status $0 is $2: $3', async ([status, raw, kind, words]) => {
     const { kind: found, message } = await failing({ status, raw });
     assert.equal(found, kind, message);
     assert.match(message, words);
     assert.ok(!message.includes(key));
   });
 
-  test('says when to come back', async () => {
+  test('has the time of Retry-After', async () => {
     const { retryAfterMs } = await failing({
       status: 429,
       raw: '',
@@ -333,7 +333,7 @@ describe('an error of a provider', () => {
     ['Sun, 15 Jun 2025 15:00:00 GMT', undefined],
     ['soon', undefined],
     ['-5', undefined],
-  ] as const)('says when to come back as %j', async ([written, expected]) => {
+  ] as const)('has the time of Retry-After as %j', async ([written, expected]) => {
     await using endpoint = await startOpenAi(() => ({
       status: 429,
       raw: '',
@@ -367,13 +367,13 @@ describe('an error of a provider', () => {
       'unreachable',
       /redirect/,
     ],
-  ] as const)('in an answer: $1, $2', async ([reply, kind, words]) => {
+  ] as const)('in a response: $1, $2', async ([reply, kind, words]) => {
     const failure = await failing(reply);
     assert.equal(failure.kind, kind, failure.message);
     assert.match(failure.message, words);
   });
 
-  test('names the setting if nobody answers', async () => {
+  test('names the setting if nothing answers', async () => {
     using work = at(`http://127.0.0.1:${await freePort()}/v1`);
     const { kind, message } = await failureOf(work.chat());
     assert.equal(kind, 'unreachable');
@@ -387,7 +387,7 @@ describe('an error of a provider', () => {
     assert.ok((open.retryAfterMs ?? 0) > 29_000);
   });
 
-  test('is told without a request if the key cannot be read', async () => {
+  test('is returned without a request if the key cannot be read', async () => {
     await using endpoint = await startOpenAi(() => 'fine');
     using work = at(endpoint.url, { keyFault: 'secret WORK_KEY is not set' });
     const { kind, message } = await failureOf(work.chat());
@@ -399,7 +399,7 @@ describe('an error of a provider', () => {
   });
 
   test.for(['sk-one\nsk-two', 'sk-\u200babc', 'sk-abc\0'])(
-    'about the key %j, which no header can have, does not quote it',
+    'about the invalid key %j does not quote it',
     async given => {
       await using endpoint = await startOpenAi(() => 'fine');
       using work = at(endpoint.url, { key: given });
@@ -417,7 +417,7 @@ describe('an error of a provider', () => {
     },
   );
 
-  test('is not about line breaks at the end of a key', async () => {
+  test('is not caused by line breaks at the end of a key', async () => {
     await using endpoint = await startOpenAi(() => 'fine', { key });
     using work = at(endpoint.url, { key: `${key}\n` });
     await work.chat();
@@ -425,7 +425,7 @@ describe('an error of a provider', () => {
   });
 });
 
-test('a chat that is cancelled ends at once, and the endpoint hears of it', async () => {
+test('a chat that is cancelled ends at once, and closes the connection', async () => {
   await using endpoint = await startOpenAi(() => new Promise(() => {}));
   using work = at(endpoint.url);
   const gone = new AbortController();
@@ -436,7 +436,7 @@ test('a chat that is cancelled ends at once, and the endpoint hears of it', asyn
   await until(() => endpoint.received()[0]?.isAbandoned === true, 'the end of the request');
 });
 
-test('a silent endpoint is given up after its time', async () => {
+test('a silent endpoint is abandoned after its time limit', async () => {
   const clock = createManualClock();
   await using endpoint = await startOpenAi(() => new Promise(() => {}));
   using work = at(endpoint.url, { clock });
@@ -450,7 +450,7 @@ test('a silent endpoint is given up after its time', async () => {
   assert.equal((await late).message, 'work/gpt-x was not done within 30 s');
 });
 
-test('calls of a model wait for those that are under way', async () => {
+test('calls of a model wait for those in progress', async () => {
   const gate = Promise.withResolvers<string>();
   await using endpoint = await startOpenAi(() => gate.promise);
   using work = at(endpoint.url, { parallel: 2 });
@@ -462,7 +462,7 @@ test('calls of a model wait for those that are under way', async () => {
   assert.equal(work.counts.all()[0]?.waits.count, 3);
 });
 
-test('a call whose time ends in the queue says so: nothing was sent, and it may succeed later', async () => {
+test('a call whose time ends in the queue says so: no request was sent, and a retry may succeed', async () => {
   const clock = createManualClock();
   await using endpoint = await startOpenAi(() => new Promise(() => {}));
   using work = at(endpoint.url, { clock, parallel: 1 });
@@ -486,7 +486,7 @@ describe('the models of a provider', () => {
     assert.equal(endpoint.received()[0]?.path, '/v1/models');
   });
 
-  test('a refused key, a wrong address and a missing secret say so', async () => {
+  test('fail with a reason for a refused key, a wrong address and a missing secret', async () => {
     await using endpoint = await startOpenAi(() => '', { key: 'another' });
     using refused = at(endpoint.url);
     assert.equal(await kindOf(refused.models()), 'unauthorized');
@@ -499,7 +499,7 @@ describe('the models of a provider', () => {
   });
 });
 
-test('a llama-server whose template ignores tools is asked once, and then refused before a call', async () => {
+test('a llama-server whose template ignores tools is asked once, and then calls are refused in advance', async () => {
   await using api = await startOpenAi(({ path }) =>
     path === '/v1/chat/completions'
       ? {

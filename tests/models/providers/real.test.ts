@@ -55,7 +55,7 @@ describe.skipIf(url === undefined)('a real OpenAI-compatible endpoint', () => {
     sampling.answer({ maxTokens: 60, temperature: 0, ...params }, { caller, progress }, signal);
 
   test(
-    'has a conversation of five turns, in which it calls tools or answers',
+    'holds a conversation of five turns, in which it calls tools or answers',
     options,
     async () => {
       const turns = ['My name is Ada.', 'Write "hi" to a.txt.', 'What is 1+1?', 'Thanks.', 'Bye.'];
@@ -119,7 +119,7 @@ describe.skipIf(url === undefined)('a real OpenAI-compatible endpoint', () => {
     assert.equal(isObject(input) && typeof input['yes'], 'boolean');
   });
 
-  test('refuses a conversation that does not fit', options, async () => {
+  test('refuses a conversation that exceeds the context', options, async () => {
     const text = 'word '.repeat(200_000);
     const long = ask({ messages: [{ role: 'user', content: { type: 'text', text } }] });
     await assert.rejects(long, { code: 'HUB_CONTEXT_FULL' });
@@ -136,7 +136,7 @@ describe.skipIf(url === undefined)('a real OpenAI-compatible endpoint', () => {
     await assert.rejects(asked, { code: 'HUB_CALL_CANCELLED' });
   });
 
-  test.skipIf(key === undefined)('refuses another key', options, async () => {
+  test.skipIf(key === undefined)('refuses a wrong key', options, async () => {
     const params = {
       messages: [{ role: 'user', content: { type: 'text', text: 'x' } }],
       maxTokens: 1,

@@ -36,13 +36,13 @@ test('a template that ignores tools fails the call with the reason and the remed
   });
 });
 
-test('the properties are asked beside the API and with the key', async () => {
+test('the properties are requested beside the API and with the key', async () => {
   assert.deepEqual(await check(propsOf({ supports_tools: true })), [
     'http://127.0.0.1:8080/props Bearer sk-1',
   ]);
 });
 
-test('llama-server names itself in its responses', () => {
+test('llama-server is recognized by its responses', () => {
   const of = (server: string) => isOfLlamaServer(new Response('', { headers: { server } }));
   assert.deepEqual([of('llama.cpp'), of('nginx')], [true, false]);
 });
@@ -53,7 +53,7 @@ test.each([
   ['other properties', propsOf(undefined)],
   ['a page without end', new Response('{}', { headers: { 'content-length': '99999999' } })],
   ['no connection', new Error('refused')],
-])('what is unknown is left to the model: %s', async (_, props) => {
+])('an unknown case is left to the model: %s', async (_, props) => {
   assert.equal((await check(props)).length, 1);
 });
 
@@ -62,7 +62,7 @@ test('a call that was cancelled stays cancelled', async () => {
   await assert.rejects(check(new Error('aborted'), signal), /aborted/);
 });
 
-test('properties are read up to a limit, whatever length they announce', async () => {
+test('properties are read up to a limit, whatever length the header has', async () => {
   let pieces = 0;
   const endless = new ReadableStream<Uint8Array>({
     pull(controller) {

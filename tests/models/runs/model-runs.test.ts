@@ -24,7 +24,7 @@ const uncalled: Chat = () => Promise.reject(new Error('it was called'));
 const run = (params: unknown, chat?: Chat) => open(chat).run(params, context, signal);
 const params = { model: 'm:1b', prompt: 'x', timeoutMs: 1_000 };
 
-test('a prompt becomes a chat of one message, and its answer a result', async () => {
+test('a prompt is sent as a chat of one message, and its answer is the result', async () => {
   const seen: unknown[] = [];
   const result = await run(
     { ...params, system: 's', format: 'json', options: { seed: 1, stop: 'end', num_predict: 5 } },
@@ -70,7 +70,7 @@ test('a cut answer, and thoughts alone, are results', async () => {
   });
 });
 
-test('a failure of a model is an error of the hub with its kind', async () => {
+test('a failure of a model is a HubError with its kind', async () => {
   const chat: Chat = async () => {
     throw new ModelFailure('busy', 'full', { retryAfterMs: 5 });
   };
@@ -106,7 +106,7 @@ test.each<[object | null, RegExp]>([
   });
 });
 
-test('the list is that of the chats', async () => {
+test('the list has the models of chats', async () => {
   expect(await open().list(signal)).toEqual({
     models: [{ name: 'm:1b', source: 'ollama' }],
     unavailable: [],

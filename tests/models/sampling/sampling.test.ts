@@ -59,7 +59,7 @@ async function errorOf(work: Promise<unknown>): Promise<HubError> {
 }
 
 describe('an answer', () => {
-  test('has its model, its blocks, why it ended, and its usage', async () => {
+  test('has its model, its blocks, its stop reason, and its usage', async () => {
     await using scene = await open(() => ({
       text: 'One moment.',
       toolCalls: [{ name: 'run', arguments: { a: 1 } }],
@@ -88,7 +88,7 @@ describe('an answer', () => {
     assert.deepEqual(withTools['content'], [block]);
   });
 
-  test('is not longer than the smaller of both limits', async () => {
+  test('is no longer than the smaller of both limits', async () => {
     await using scene = await open(() => 'one two three');
     const cut = await scene.answer(params(), { maxOutputTokens: 2 });
     assert.deepEqual(
@@ -98,7 +98,7 @@ describe('an answer', () => {
   });
 });
 
-describe('the model', () => {
+describe('the model of a request', () => {
   const modelOf = async (hints: readonly string[], context: Partial<SamplingContext> = {}) => {
     await using scene = await open(() => 'hi');
     const preferences = { hints: hints.map(name => ({ name })) };
@@ -116,7 +116,7 @@ describe('the model', () => {
     assert.equal(await modelOf(['claude'], { caller: server }), 'scripted:1b');
   });
 
-  test('is never that of a provider, unless it is the default, for a server', async () => {
+  test('is never that of a provider for a server, unless it is the default', async () => {
     await using scene = await open(() => 'hi');
     const asked: string[] = [];
     const chats = {
@@ -137,13 +137,13 @@ describe('the model', () => {
     assert.deepEqual(asked, ['scripted:1b', 'work/gpt-x', 'work/gpt-x']);
   });
 
-  test('that an agent names and nobody has is unknown', async () => {
+  test('that an agent names and no provider has is unknown', async () => {
     const error = await errorOf(modelOf(['claude']));
     assert.equal(error.code, 'HUB_MODEL_UNKNOWN');
     assert.match(error.message, /^Ollama has no model claude\. Get it with "ollama pull claude"/);
   });
 
-  test('is missing where none is set', async () => {
+  test('is missing if none is set', async () => {
     await using scene = await open(() => 'hi', '');
     const chats = { ...scene.chats, defaultModel: undefined };
     const error = await errorOf(createSampling(chats).answer(params(), { caller: server }, never));
@@ -175,13 +175,13 @@ describe('a failure', () => {
       'HUB_CONTEXT_FULL',
       { kind: 'too_long', model: 'scripted:1b' },
     ],
-  ] as const)('of %j is %s', async ([reply, code, data]) => {
+  ] as const)('with %j is %s', async ([reply, code, data]) => {
     await using scene = await open(() => reply);
     const error = await errorOf(scene.answer(params()));
     assert.deepEqual([error.code, error.data], [code, data]);
   });
 
-  test('of params needs no model', async () => {
+  test('with invalid params needs no model', async () => {
     await using scene = await open(() => 'hi');
     assert.equal((await errorOf(scene.answer({}))).code, 'HUB_REQUEST_INVALID');
     assert.equal(scene.sent().length, 0);
@@ -208,7 +208,7 @@ test('a budget is checked before a call and charged after it', async () => {
   assert.equal(scene.sent().length, 2);
 });
 
-test('names are those of models that chat; none while Ollama is away', async () => {
+test('the list has the models that chat; none while Ollama is down', async () => {
   await using scene = await open(() => 'hi');
   scene.ollama.add({
     name: 'nomic-embed-text:latest',
