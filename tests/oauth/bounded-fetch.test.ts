@@ -36,11 +36,11 @@ test.for([
   ['fec0::1', 'refused'],
   ['::ffff:7f00:1', 'loopback'],
   ['224.0.0.1', 'refused'],
-] as const)('%s is %s', ([address, kind]) => {
+] as const)('the address %s is %s', ([address, kind]) => {
   assert.equal(kindOfAddress(address), kind);
 });
 
-describe('an address that a server names for its login', () => {
+describe('an address that a server gives for its login', () => {
   test.for([
     ['http://login.example.com/token', /needs https/],
     ['ftp://login.example.com/', /needs https/],
@@ -53,11 +53,11 @@ describe('an address that a server names for its login', () => {
     ['https://[::ffff:169.254.169.254]/', /not an address/],
     ['https://10.0.0.7/', /not an address/],
     ['https://2130706433/', /not an address/],
-  ] as const)('of a server elsewhere cannot be %s', async ([url, message]) => {
+  ] as const)('of a remote server cannot be %s', async ([url, message]) => {
     await assert.rejects(elsewhere(url), { code: 'HUB_LOGIN_FAILED', message });
   });
 
-  test('of a server on loopback cannot be link-local either', async () => {
+  test('of a server on loopback cannot be link-local', async () => {
     await assert.rejects(here('https://169.254.169.254/'), /not an address/);
   });
 });
@@ -82,14 +82,14 @@ describe('a name whose address changes', () => {
     server.close();
   });
 
-  test('is checked again with each request', async () => {
+  test('is checked again for each request', async () => {
     const ask = resolving('https://203.0.113.5/mcp', '127.0.0.1', '10.0.0.7');
     for (const address of [/\(127\.0\.0\.1\), which is not/, /\(10\.0\.0\.7\), which is not/])
       await assert.rejects(ask('https://login.example.com/'), address);
   });
 });
 
-describe('an answer', () => {
+describe('a response', () => {
   test('is read up to a limit', async () => {
     const server = createServer((_request, response) =>
       response.end(Buffer.alloc(maxAnswerBytes + 1)),
@@ -110,7 +110,7 @@ describe('an answer', () => {
     server.close();
   });
 
-  test('is awaited for 15 seconds', async () => {
+  test('is waited for 15 seconds', async () => {
     const asked = Promise.withResolvers<void>();
     const server = createServer(() => asked.resolve()).listen(0, '127.0.0.1');
     await once(server, 'listening');

@@ -5,7 +5,7 @@ import { openScene } from './scene.ts';
 const failed = { code: 'HUB_LOGIN_FAILED' };
 
 describe('the redirect back', () => {
-  test('finishes the login that its state names, with PKCE and the resource', async () => {
+  test('finishes the login of its state parameter, with PKCE and the resource', async () => {
     await using scene = await openScene();
     const { url } = await scene.logins.begin('docs');
     const { searchParams } = new URL(url);
@@ -23,7 +23,7 @@ describe('the redirect back', () => {
   });
 
   test.for(['', 'a'.repeat(43), 'undefined'])(
-    'with the state "%s" does nothing, and the login goes on',
+    'with the state "%s" does nothing, and the login can still be finished',
     async state => {
       await using scene = await openScene();
       const { url } = await scene.logins.begin('docs');
@@ -36,7 +36,7 @@ describe('the redirect back', () => {
     },
   );
 
-  test('is used once, also if it fails', async () => {
+  test('is used once, even if it fails', async () => {
     await using scene = await openScene();
     const { url } = await scene.logins.begin('docs');
     const both = [scene.server.grant(url), scene.server.grant(url)];
@@ -59,7 +59,7 @@ describe('the redirect back', () => {
     assert.equal(scene.server.of('/token').length, 0);
   });
 
-  test('after ten minutes, in another run of the hub, or after another login was begun is refused', async () => {
+  test('is refused after ten minutes, in another run of the hub, or after another login began', async () => {
     await using scene = await openScene();
     const first = await scene.logins.begin('docs');
     await assert.rejects(scene.open().finish(scene.server.grant(first.url)), /not known/);
@@ -74,7 +74,7 @@ describe('the redirect back', () => {
   });
 });
 
-test('of ten logins to a server that begin at once, one can be finished', async () => {
+test('of ten concurrent logins to a server, one can be finished', async () => {
   await using scene = await openScene();
   const begun = await Promise.all(Array.from({ length: 10 }, () => scene.logins.begin('docs')));
   const ends = await Promise.allSettled(
@@ -86,7 +86,7 @@ test('of ten logins to a server that begin at once, one can be finished', async 
   assert.match((await scene.tokens.current()) ?? '', /^access-/);
 });
 
-test('a registration that the token endpoint refuses is not used again', async () => {
+test('a registration that the token endpoint refuses is not reused', async () => {
   await using scene = await openScene();
   await scene.logIn();
   const { url } = await scene.logins.begin('docs');
@@ -110,7 +110,7 @@ test('a login whose registration is refused ends, also if that registration cann
   await assert.rejects(done, failed);
 });
 
-test('a login that cannot be stored fails, and leaves the one before', async () => {
+test('a login that cannot be stored fails, and the earlier one stays', async () => {
   await using scene = await openScene();
   await scene.logIn();
   const { url } = await scene.logins.begin('docs');
@@ -119,7 +119,7 @@ test('a login that cannot be stored fails, and leaves the one before', async () 
   assert.equal(await scene.tokens.current(), 'access-2');
 });
 
-test('those who wait for a login hear of its end also while its code is exchanged', async () => {
+test('waiting callers are notified of the end of a login, even while its code is being exchanged', async () => {
   await using scene = await openScene();
   const { signal } = new AbortController();
   const asked = Promise.withResolvers<void>();
@@ -142,7 +142,7 @@ test('those who wait for a login hear of its end also while its code is exchange
   assert.equal((await scene.logins.status('docs')).isPending, false);
 });
 
-test('a login that is finished while another one is revoked stays', async () => {
+test('a login that is finished while another one is being revoked stays', async () => {
   await using scene = await openScene();
   await scene.logIn();
   const asked = Promise.withResolvers<void>();
@@ -161,7 +161,7 @@ test('a login that is finished while another one is revoked stays', async () => 
   assert.equal(scene.stored.size, 1);
 });
 
-test('a logout ends a login whose code is exchanged, and its tokens are revoked', async () => {
+test('a logout ends a login whose code is being exchanged, and its tokens are revoked', async () => {
   await using scene = await openScene();
   const asked = Promise.withResolvers<void>();
   const release = Promise.withResolvers<void>();
@@ -187,7 +187,7 @@ test('a logout ends a login whose code is exchanged, and its tokens are revoked'
   assert.equal(scene.server.of('/revoke').length, 2);
 });
 
-describe('a server that means harm', () => {
+describe('a malicious server', () => {
   test.for([
     'http://login.example.com/authorize',
     'https://169.254.169.254/authorize',
@@ -205,7 +205,7 @@ describe('a server that means harm', () => {
   });
 
   test.for(['token_endpoint', 'registration_endpoint'])(
-    'cannot name link-local or plain addresses as its %s',
+    'cannot give link-local or plain addresses as its %s',
     async member => {
       for (const address of ['https://169.254.169.254/x', 'http://login.example.com/x']) {
         await using scene = await openScene();
@@ -221,7 +221,7 @@ describe('a server that means harm', () => {
     },
   );
 
-  test('cannot name a link-local address for its metadata in a challenge: its own is read', async () => {
+  test('cannot give a link-local address for its metadata in a challenge: the default one is used', async () => {
     await using scene = await openScene();
     const resourceMetadataUrl = 'https://169.254.169.254/latest/meta-data';
     const refused = scene.tokens.renew(undefined, { resourceMetadataUrl });
@@ -244,7 +244,7 @@ describe('a server that means harm', () => {
     ['for another resource', { resource: 'https://elsewhere.example/mcp' }],
     ['of 300 kB', { more: 'x'.repeat(300_000) }],
     ['without sense', { resource: 7 }],
-  ] as const)('cannot lead elsewhere by metadata %s', async ([, changes]) => {
+  ] as const)('cannot redirect a login by metadata %s', async ([, changes]) => {
     await using scene = await openScene();
     await using other = await openScene();
     const { url: resource, resourcePath } = scene.server;
@@ -256,7 +256,7 @@ describe('a server that means harm', () => {
     assert.deepEqual(other.server.of('/register'), []);
   });
 
-  test('does not get a configured secret by naming another authorization server', async () => {
+  test('does not get a configured secret by giving another authorization server', async () => {
     await using scene = await openScene({ clientId: 'agenthub', clientSecret: 'kept' });
     await using other = await openScene();
     await scene.logIn();
@@ -276,7 +276,7 @@ describe('a server that means harm', () => {
   });
 });
 
-test('tokens are not sent to a server without https, so that there is no login to it', async () => {
+test('tokens are not sent to a server without https, so it cannot have a login', async () => {
   await using scene = await openScene();
   scene.place.url = 'http://mcp.example.com/mcp';
   await assert.rejects(
@@ -285,7 +285,7 @@ test('tokens are not sent to a server without https, so that there is no login t
   );
 });
 
-test('a server without an address has no login, which is a wrong request', async () => {
+test('a login to a server without an address is refused', async () => {
   await using scene = await openScene();
   const refusal = {
     code: 'HUB_REQUEST_INVALID',

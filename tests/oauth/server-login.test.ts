@@ -20,7 +20,7 @@ describe('an access token that is about to expire', () => {
     assert.equal(refresh?.form.get('resource'), scene.server.url);
   });
 
-  test('of a short life is refreshed in its last tenth', async () => {
+  test('with a short life is refreshed in its last tenth', async () => {
     await using scene = await openScene();
     scene.server.answer('/token', () => ({ body: scene.server.tokens({ expires_in: 10 }) }));
     await scene.logIn();
@@ -32,7 +32,7 @@ describe('an access token that is about to expire', () => {
     assert.equal(scene.refreshes().length, 1);
   });
 
-  test('is sent as it is while the authorization server is away, and tried again after a while', async () => {
+  test('is sent while the authorization server is down, and the refresh is retried after a while', async () => {
     await using scene = await openScene();
     await scene.logIn();
     scene.server.answer('/token', () => ({ status: 503, body: 'away' }));
@@ -48,7 +48,7 @@ describe('an access token that is about to expire', () => {
     assert.equal((await scene.logins.status('docs')).state, 'logged_in');
   });
 
-  test('may live longer than dates go', async () => {
+  test('may have an expiry beyond the range of dates', async () => {
     await using scene = await openScene();
     scene.server.answer('/token', () => ({ body: scene.server.tokens({ expires_in: 1e300 }) }));
     await scene.logIn();
@@ -71,7 +71,7 @@ describe('the token endpoint', () => {
     [200, '<html>sign in</html>'],
     [200, { token_type: 'Bearer' }],
     [302, ''],
-  ] as const)('that answers %s %o does not end a login', async ([status, body]) => {
+  ] as const)('that answers %s %o does not end the login', async ([status, body]) => {
     await using scene = await openScene();
     await scene.logIn();
     scene.server.answer('/token', () => ({ status, body }));
@@ -82,7 +82,7 @@ describe('the token endpoint', () => {
     assert.match(await scene.tokens.renew('access-2', {}), /^access-/);
   });
 
-  test('that refuses the refresh token ends it, and the registration is used again', async () => {
+  test('that refuses the refresh token ends the login, and the registration is reused', async () => {
     await using scene = await openScene();
     await scene.logIn();
     scene.server.answer('/token', () => ({ status: 400, body: { error: 'invalid_grant' } }));
@@ -138,7 +138,7 @@ describe('a refresh token that is replaced', () => {
     assert.equal(await scene.tokens.current(), 'access-3');
   });
 
-  test('stays the same if the authorization server sends no other', async () => {
+  test('stays the same if the authorization server sends no new one', async () => {
     await using scene = await openScene();
     await scene.logIn();
     scene.server.answer('/token', () => ({
@@ -169,7 +169,7 @@ describe('while a refresh is under way', () => {
     return { renewed, release };
   }
 
-  test('a logout stays, and the new tokens are revoked', async () => {
+  test('a logout takes effect, and the new tokens are revoked', async () => {
     await using scene = await openScene();
     await scene.logIn();
     const { renewed, release } = await held(scene);
@@ -211,7 +211,7 @@ describe('while a refresh is under way', () => {
     },
   );
 
-  test('a new login stays', async () => {
+  test('a new login is kept', async () => {
     await using scene = await openScene();
     await scene.logIn();
     const { renewed, release } = await held(scene);
@@ -223,7 +223,7 @@ describe('while a refresh is under way', () => {
   });
 });
 
-test('tokens are for one address: another url of the entry has none', async () => {
+test('tokens belong to one address: another url of the entry has none', async () => {
   await using scene = await openScene();
   await scene.logIn();
   scene.place.url = `${scene.server.url}/other`;
