@@ -74,7 +74,7 @@ describe.for(clientKinds)('with a client of %s', kind => {
     });
   });
 
-  test('ollama_list_models lists them', async () => {
+  test('ollama_list_models lists the models', async () => {
     const { structured } = await client.call('ollama_list_models');
     expect(structured).toEqual({
       models: [
@@ -104,7 +104,7 @@ describe.for(clientKinds)('with a client of %s', kind => {
   });
 });
 
-describe('a failure is told apart', () => {
+describe('a failure has its own code and message:', () => {
   const cases: readonly [string, Said, object, RegExp][] = [
     ['overloaded', { text: '', fault: busy }, { retryable: true }, /server busy/],
     [
@@ -134,7 +134,7 @@ describe('a failure is told apart', () => {
     assert.match(result.text, message);
   });
 
-  test('model_missing, with how to pull it', async () => {
+  test('model_missing, with the pull command', async () => {
     const result = await client.call(ollamaRun, { model: 'qwen3:8b', prompt: 'x' });
     expect(result).toMatchObject({ isError: true, code: 'model_missing', retryable: false });
     assert.match(result.text, /Get it with "ollama pull qwen3:8b"/);
@@ -148,7 +148,7 @@ describe('a failure is told apart', () => {
     expect(await small.call(ollamaRun, { model, prompt })).toMatchObject({ code: 'context_full' });
   });
 
-  test('unavailable, which the list says too', async () => {
+  test('unavailable, also in the list', async () => {
     await using alone = await start({ OLLAMA_HOST: '127.0.0.1:9' });
     const result = await alone.call(ollamaRun, { model, prompt: 'x' });
     expect(result).toMatchObject({ isError: true, code: 'unavailable', retryable: true });
@@ -170,7 +170,7 @@ describe('a failure is told apart', () => {
   });
 });
 
-test('an answer at the limit of tokens says so, and thoughts alone do', async () => {
+test('an answer at the token limit says so, and so do thoughts alone', async () => {
   await using client = await start();
   ollama.says('one two three four');
   const cut = await client.call(ollamaRun, { model, prompt: 'x', options: { num_predict: 2 } });
@@ -231,7 +231,7 @@ test('with OPENAI_BASE_URL the models are those of that endpoint', async () => {
   assert.doesNotMatch(refused.text, /sk-2/);
 });
 
-test('settings that make no sense end it with all that is wrong', () => {
+test('invalid settings exit with all problems', () => {
   assert.throws(
     () =>
       execFileSync(process.execPath, [file], {

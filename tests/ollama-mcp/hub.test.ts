@@ -108,7 +108,7 @@ describeWithEngine('ollama-mcp behind a hub', () => {
     });
   });
 
-  test('a failure of the hub is told apart', async () => {
+  test('a failure of the hub has its code', async () => {
     await using client = await connectRunner('SDK v1, 2025-11-25', `${hub.url}/mcp/ollama`);
     const missing = await client.call('ollama_run', { model: 'qwen3:8b', prompt: 'x' });
     expect(missing).toMatchObject({ isError: true, code: 'model_missing' });
@@ -122,7 +122,7 @@ describeWithEngine('ollama-mcp behind a hub', () => {
     await ollama.start();
   });
 
-  test('a container that is killed in a call fails it at once, and the next call starts another', async () => {
+  test('the kill of its container fails a call at once, and the next call starts another', async () => {
     await using client = await connectRunner('SDK v1, 2025-11-25', `${hub.url}/mcp/ollama`);
     ollama.says({ text: 'one two three', fault: { kind: 'hang_mid_stream', afterLines: 2 } });
     const heard = Promise.withResolvers<string>();
@@ -143,7 +143,7 @@ describeWithEngine('ollama-mcp behind a hub', () => {
     assert.equal((await client.call('ollama_run', { model, prompt: 'x' })).text, 'again');
   }, 30_000);
 
-  test('its container has no network, no variables of the hub, and no other way to a model', async () => {
+  test('its container has no network, no variables of the hub, and no other access to a model', async () => {
     const { stdout } = await docker('docker', ['inspect', `${hubName}-ollama`]);
     const [{ Config, HostConfig, Mounts }] = JSON.parse(stdout);
     assert.equal(HostConfig.NetworkMode, 'none');
@@ -153,14 +153,14 @@ describeWithEngine('ollama-mcp behind a hub', () => {
     expect(Mounts).toEqual([]);
   });
 
-  test('as a process it asks the hub too', async () => {
+  test('as a process it uses the hub too', async () => {
     await using client = await connectRunner('SDK v2, 2026-07-28', `${hub.url}/mcp/process`);
     ollama.says('of the hub');
     const { text } = await client.call('ollama_run', { model, prompt: 'x' });
     assert.equal(text, 'of the hub');
   }, 30_000);
 
-  test('OLLAMA_MCP_MODELS of its entry limits it', async () => {
+  test('OLLAMA_MCP_MODELS of its entry limits the models', async () => {
     await using client = await connectRunner('SDK v1, 2025-11-25', `${hub.url}/mcp/few`);
     const refused = await client.call('ollama_run', { model, prompt: 'x' });
     expect(refused.code).toBe('model_not_allowed');

@@ -17,7 +17,7 @@ describe.skipIf(url === '')('a real OpenAI-compatible endpoint', () => {
   const run = async (args: object, more: Parameters<Runner['call']>[2] = {}) =>
     await client.call('ollama_run', { model, prompt: 'Hello', ...args }, more);
 
-  test('lists its models, counts tokens, and cuts at their limit', async () => {
+  test('lists its models, counts tokens, and stops at their limit', async () => {
     const { structured } = await client.call('ollama_list_models');
     expect(JSON.stringify(structured['models'])).toContain('"source":"openai"');
     const answer = await run({ options: { num_predict: 8 } });
@@ -27,7 +27,7 @@ describe.skipIf(url === '')('a real OpenAI-compatible endpoint', () => {
     });
   }, 60_000);
 
-  test('keeps to a schema', async () => {
+  test('follows a schema', async () => {
     const format = {
       type: 'object',
       properties: { passed: { type: 'boolean' } },
