@@ -32,7 +32,7 @@ test.each([
   ['no tool of the hub itself', tool('agents', 'read'), 'deny'],
   ['no resource', resource, 'deny'],
   ['no method without an item', { method: 'logging/setLevel', server: 'memory' }, 'deny'],
-] as const)('grants give %s', (_what, use, expected) => {
+] as const)('grants allow %s', (_what, use, expected) => {
   expect(action(use)).toBe(expected);
 });
 

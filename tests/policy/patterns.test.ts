@@ -23,7 +23,7 @@ test.each<readonly [patterns: readonly string[], text: string, matches: boolean]
   assert.equal(compilePatterns(patterns)(text), matches);
 });
 
-test('a pattern with many stars takes no longer for a text that was made to slow it down', () => {
+test('a pattern with many stars is matched quickly against a hostile text', () => {
   const matches = compilePatterns([`${'a*'.repeat(50)}b`]);
   const begun = performance.now();
   assert.equal(matches('a'.repeat(100_000)), false);

@@ -30,7 +30,7 @@ test('without rules there is no policy', () => {
   assert.equal(hasPolicy({ servers: [], policy: [{ action: 'deny' }] }), true);
 });
 
-test('the first rule that matches decides, and without one everything is allowed', () => {
+test('the first matching rule decides, and without one everything is allowed', () => {
   const rules: Rules = [
     { tools: ['files_read'], action: 'allow' },
     { tools: ['files_*'], action: 'deny', reason: 'read only' },
@@ -110,7 +110,7 @@ describe('the tools of a server', () => {
     assert.equal(of(tools).decide(tool(name), 'owner').rule, rule);
   });
 
-  test('are no resources', () => {
+  test('do not apply to resources', () => {
     assert.equal(of({ deny: ['*'] }).decide(resource('x:y'), 'owner').rule, 'policy[0]');
   });
 });

@@ -53,7 +53,7 @@ test.each([
   expect(policy.decide(use, 'local').action).toBe(expected);
 });
 
-test('what a profile leaves out is refused in its name', () => {
+test('a tool outside a profile is refused with the name of the profile', () => {
   const { rule, reason } = mixed.decide(tool('notes', 'read'), 'local');
   expect([rule, reason]).toEqual([
     'profiles.work',
@@ -61,7 +61,7 @@ test('what a profile leaves out is refused in its name', () => {
   ]);
 });
 
-test('a principal has one constant for each profile', () => {
+test('a principal is the same object for each profile', () => {
   const viewer = withProfile(caller, 'work');
   expect(viewer).toEqual({ ...caller, profile: 'work' });
   expect(withProfile(caller, 'work')).toBe(viewer);
