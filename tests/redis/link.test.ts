@@ -12,7 +12,7 @@ for (const [how, hangUp] of [
   ['resets', 'resetAndDestroy'],
   ['closes', 'destroy'],
 ] as const)
-  test(`a connection that is taken and then lost is told as one, where the other end ${how} it`, async () => {
+  test(`a connection that is accepted and then lost is reported once, if the other end ${how} it`, async () => {
     const server = createServer(socket => void socket[hangUp]()).listen(0, '127.0.0.1');
     await once(server, 'listening');
     const address = server.address();
@@ -44,7 +44,7 @@ for (const [how, hangUp] of [
     for (const reason of reasons) assert.match(reason, lost);
   });
 
-test('each who waits is late after its own time, by one timer for all, unless it has ended', async () => {
+test('each deadline expires after its own time, by one timer for all, unless it was ended', async () => {
   const clock = createManualClock();
   using deadlines = createDeadlines(100, clock);
   const late: string[] = [];
@@ -67,7 +67,7 @@ test('each who waits is late after its own time, by one timer for all, unless it
   assert.equal(clock.waiting, 0, 'a timer runs though nobody waits');
 });
 
-test('who has ended in the turn of the timer is not late', async () => {
+test('a deadline that ends in the turn of the timer does not expire', async () => {
   const clock = createManualClock();
   using deadlines = createDeadlines(100, clock);
   const one = deadlines.begin(() => assert.fail('it is late'));
