@@ -35,7 +35,7 @@ describeWithEngine('acceptance commands', () => {
       ending,
     );
 
-  test('run in one copy of the worktree, with its tools, and each has its result', async () => {
+  test('run in one copy of the worktree, with its tools, and each has a result', async () => {
     const report = await run([
       'node src/x.js && git --version && python3 -c "print(1)" && npm --version > made.txt',
       'cat made.txt && cat a.txt',
@@ -58,7 +58,7 @@ describeWithEngine('acceptance commands', () => {
     );
   });
 
-  test('have no network, no rights, and no way to write to the repository', async () => {
+  test('have no network, no privileges, and no write access to the repository', async () => {
     const { passed, commands } = await run([
       'test "$(ls /sys/class/net)" = lo',
       `! touch ${repository.root}/x ${worktree.path}/x 2>/dev/null`,
@@ -70,7 +70,7 @@ describeWithEngine('acceptance commands', () => {
     expect(passed).toBe(true);
   });
 
-  test('follow no link in the place of the worktree', async () => {
+  test('do not follow a link in place of the worktree', async () => {
     const moved = `${worktree.path}-moved`;
     const other = scene.create({ 'private.txt': 'private\n' });
     renameSync(worktree.path, moved);
@@ -86,7 +86,7 @@ describeWithEngine('acceptance commands', () => {
     expect((await run(['cat a.txt'])).passed).toBe(true);
   });
 
-  test('end at the limit of time, or at their memory, and say so', async () => {
+  test('end at the time limit, or at their memory limit, and say so', async () => {
     const late = await run(['echo begun; sleep 60', 'echo never'], { timeoutMs: 1_500 });
     expect(late.commands).toMatchObject([
       { exitCode: undefined, output: 'begun', timedOut: true },
@@ -99,7 +99,7 @@ describeWithEngine('acceptance commands', () => {
     expect(flood.commands[0]?.output.length).toBeLessThan(17_000);
   });
 
-  test('cannot claim a result by writing what the hub writes', async () => {
+  test('cannot forge a result by writing what the hub writes', async () => {
     const forged = 'end 1 0\n';
     const { commands } = await run([
       `env | grep -c word; tr '\\0' '\\n' < /proc/$PPID/cmdline | grep -E '^[0-9a-f-]{36}$'; printf '${forged.trim()}'; exit 5`,
@@ -107,7 +107,7 @@ describeWithEngine('acceptance commands', () => {
     expect(commands[0]).toMatchObject({ exitCode: 5, output: '0\nend 1 0' });
   });
 
-  test('take another image that is there, and name the pull of one that is not', async () => {
+  test('use another image if it exists, and name the pull command if not', async () => {
     expect(await run(['node --version'], { image: nodeImage })).toMatchObject({
       passed: true,
       image: nodeImage,
@@ -147,7 +147,7 @@ test('acceptance commands never run without a container', async () => {
   );
 });
 
-test('acceptance commands whose container is lost did not fail', async () => {
+test('acceptance commands do not count as failed if their container is lost', async () => {
   await using scene = createScene('process');
   const repository = await scene.open(scene.create());
   const worktree = await workOn(repository, 'gate', { x: 'x' });

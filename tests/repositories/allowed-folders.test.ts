@@ -27,12 +27,12 @@ const asCaller = (path: string, folders: readonly string[]) =>
     folders.map(each => join(home, each)),
   );
 
-test('a folder, and what is in it, may be named', async () => {
+test('an allowed folder, and what is in it, may be named', async () => {
   expect(await asCaller('projects', ['projects'])).toBe(join(home, 'projects'));
   expect(await asCaller('projects/app', ['nothing', 'projects'])).toBe(join(home, 'projects/app'));
 });
 
-test('links are followed in the path and in the allowed folders, before they are compared', async () => {
+test('links in the path and in the allowed folders are resolved before the comparison', async () => {
   expect(await asCaller('work/app', ['projects'])).toBe(join(home, 'projects/app'));
   expect(await asCaller('projects/app', ['work'])).toBe(join(home, 'projects/app'));
   expect(await failureOf(asCaller('projects/out', ['projects']))).toBe(
@@ -41,13 +41,13 @@ test('links are followed in the path and in the allowed folders, before they are
 });
 
 test.each(['projects-old/app', 'private', '.', 'projects/../private', 'private/nothing'])(
-  '%j may not be named',
+  '%j must not be named',
   async path => {
     expect(await failureOf(asCaller(path, ['projects']))).toContain('HUB_PATH_REFUSED');
   },
 );
 
-test('without folders nothing may be named but by an administrator', async () => {
+test('without allowed folders only an administrator may name one', async () => {
   expect(await failureOf(asCaller('projects', []))).toContain(
     '"repositories" in the config names no folder',
   );
@@ -55,7 +55,7 @@ test('without folders nothing may be named but by an administrator', async () =>
   expect(await requireAllowedPath(path, owner, [])).toBe(path);
 });
 
-test('what does not exist is told only to those who may look there', async () => {
+test('only callers with access learn that a path does not exist', async () => {
   expect(await failureOf(asCaller('projects/none', ['projects']))).toContain(
     'HUB_REPOSITORY_UNKNOWN',
   );
@@ -67,7 +67,7 @@ test('what does not exist is told only to those who may look there', async () =>
   );
 });
 
-test('a refusal is the same, whether or not there is something where the caller may not look', async () => {
+test('a refusal is the same, whether or not the path exists', async () => {
   mkdirSync(join(home, 'private/there'));
   for (const [name, target] of [
     ['to-there', '../private/there'],

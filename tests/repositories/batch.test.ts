@@ -31,7 +31,7 @@ const requestOf = (...hashes: readonly string[]) => ({
 const textOf = ({ stdout }: { readonly stdout: string }) =>
   Buffer.from(stdout, 'base64').toString();
 
-test('one git prints the objects of many requests, also those that are new or missing', async () => {
+test('one git process prints the objects of many requests, also those that are new or missing', async () => {
   const trace = join(root, 'trace');
   const params = { ...usual, env: { GIT_TRACE2: trace } };
   const reader = createBatchReader(root);
@@ -53,7 +53,7 @@ test('one git prints the objects of many requests, also those that are new or mi
   expect(starts).toHaveLength(1);
 });
 
-test('what exceeds a bound ends git, and the next request has another one', async () => {
+test('output beyond a limit ends git, and the next request starts another', async () => {
   const reader = createBatchReader(root);
   const params = { ...usual, env: {} };
   const [long, short] = [store('x'.repeat(2_000)), store('short')];

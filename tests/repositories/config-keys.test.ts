@@ -40,7 +40,7 @@ test('git lists the keys of a config once for each content', async () => {
   expect([first, same, other].map(({ listed }) => listed.length)).toEqual([1, 0, 1]);
 });
 
-test('configs of worktrees count where the config says that there are some', async () => {
+test('configs of worktrees are read if the config says that there are some', async () => {
   const read = createConfigKeyReader();
   const own = { '.git/worktrees/task/config.worktree': 'filter.y.clean\n' };
   const without = createDriver({ ...own, '.git/config': 'core.bare\n' });
@@ -52,7 +52,7 @@ test('configs of worktrees count where the config says that there are some', asy
   ]);
 });
 
-test('of many contents the latest are kept', async () => {
+test('the results of the latest contents are cached', async () => {
   const read = createConfigKeyReader();
   const contents = Array.from({ length: 65 }, (_, at) =>
     createDriver({ '.git/config': `a.k${at}\n` }),

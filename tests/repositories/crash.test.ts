@@ -69,7 +69,7 @@ describe.each(runners)('after a kill in a %s', runner => {
     await scene?.[Symbol.asyncDispose]();
   });
 
-  test.each(remains)('%s is found, and a worktree is made of it', async (_name, spoil) => {
+  test.each(remains)('%s is detected, and a worktree is made of it', async (_name, spoil) => {
     spoil(path);
     scene.giveAway(path);
     expect(await repository.worktrees.find('t', signal)).toBeUndefined();
@@ -81,7 +81,7 @@ describe.each(runners)('after a kill in a %s', runner => {
     git(path, 'branch', '--quiet', '-D', 'agenthub/t');
   });
 
-  test('prune removes such remains, and no worktree of the user or of a task', async () => {
+  test('prune removes such remains, but no worktree of the user or of a task', async () => {
     const kept = await workOn(repository, 'kept', { 'k.txt': 'k\n' });
     const outside = join(scene.home, `mine-${runner}`);
     git(path, 'worktree', 'add', '--quiet', '-b', 'mine', outside);
@@ -99,7 +99,7 @@ describe.each(runners)('after a kill in a %s', runner => {
     ).toEqual(['agenthub/kept', 'agenthub/t']);
   });
 
-  test('locks of a worktree are removed when it is found again', async () => {
+  test('locks of a worktree are removed when it is opened again', async () => {
     await workOn(repository, 'locked', { 'l.txt': 'l\n' });
     writeFileSync(join(path, '.git/worktrees/agenthub-locked/index.lock'), '');
     writeFileSync(join(path, '.git/worktrees/agenthub-locked/HEAD.lock'), '');
@@ -117,7 +117,7 @@ describe.each(runners)('after a kill in a %s', runner => {
     rmSync(join(path, '.git/index.lock'));
   });
 
-  test('a worktree that a person has removed is made anew from its branch', async () => {
+  test('a worktree that a person has removed is created again from its branch', async () => {
     const worktree = await workOn(repository, 'gone', { 'g.txt': 'g\n' });
     rmSync(worktree.path, { recursive: true });
     expect(await repository.worktrees.find('gone', signal)).toBeUndefined();
@@ -126,7 +126,7 @@ describe.each(runners)('after a kill in a %s', runner => {
     expect(readFileSync(join(again.path, 'g.txt'), 'utf8')).toBe('g\n');
   });
 
-  test('a merge that has updated the files is finished', async () => {
+  test('a merge that has updated the files is completed', async () => {
     const worktree = await workOn(repository, 'merging', { 'm.txt': 'm\n' });
     const target = await worktree.head(signal);
     git(path, 'read-tree', '-m', '-u', 'HEAD', target);
@@ -138,7 +138,7 @@ describe.each(runners)('after a kill in a %s', runner => {
     expect(git(path, 'status', '--porcelain')).toBe('');
   });
 
-  test('an unfinished operation of the user is not touched', async () => {
+  test('an unfinished operation of the user is not changed', async () => {
     await workOn(repository, 'waiting', { 'w.txt': 'w\n' });
     writeFiles(path, { '.git/MERGE_HEAD': `${git(path, 'rev-parse', 'HEAD')}\n` });
     scene.giveAway(path);
@@ -150,7 +150,7 @@ describe.each(runners)('after a kill in a %s', runner => {
     rmSync(join(path, '.git/MERGE_HEAD'));
   });
 
-  test('the driver is replaced, and what it worked on fails', async () => {
+  test('the driver is replaced, and its operation fails', async () => {
     const signals = new AbortController();
     const own = await scene.open(path);
     if (runner === 'docker') {
@@ -168,7 +168,7 @@ describe.each(runners)('after a kill in a %s', runner => {
     expect(await again.summary(signal)).toMatchObject({ branch: 'main' });
   });
 
-  test('a merge that is cancelled while it updates files of the user leaves no half of it', async () => {
+  test('a merge that is cancelled while it updates files of the user is not left half done', async () => {
     const names = Array.from({ length: 100 }, (_, at) => `many/${at}.txt`);
     const filesOf = (line: string) => Object.fromEntries(names.map(name => [name, line]));
     const many = scene.create(filesOf('before\n'));
@@ -198,7 +198,7 @@ describe.each(runners)('after a kill in a %s', runner => {
 });
 
 test.runIf(engineAvailable())(
-  'a container of git that a killed hub has left is removed by the next run',
+  'a container of git that a killed hub left is removed by the next run',
   async () => {
     const scene = createScene('docker');
     const repository = await scene.open(scene.create());

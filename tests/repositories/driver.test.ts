@@ -46,7 +46,7 @@ test.each([
     "EACCES: permission denied, open 'a.md'. The folder must be writable for its owner",
   ],
   ['EIO', 'EIO: i/o error, read', 'EIO: i/o error, read'],
-])('a failure with %s names the file, and what to do', async (code, message, shown) => {
+])('a failure with %s names the file and the remedy', async (code, message, shown) => {
   const driver = failingDriver(code, message);
   const request = { method: 'write', params: {}, timeoutMs: 1_000 };
   const failure = await failureOf(
@@ -55,7 +55,7 @@ test.each([
   expect(failure).toBe(`HUB_GIT_FAILED: /notes: ${shown}`);
 });
 
-test('a driver whose connection has ended is over, before its exit is known', async () => {
+test('a driver counts as ended when its connection has ended, before its exit is known', async () => {
   const never = Promise.withResolvers<never>().promise;
   const closed = Promise.withResolvers<{ readonly reason: string }>();
   const channel = { listen() {}, send() {}, closed: closed.promise, close() {} };

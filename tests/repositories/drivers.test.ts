@@ -48,7 +48,7 @@ function createScene() {
   return { clock, drivers, running, faults, launches: () => launched };
 }
 
-test('uses of one folder share a driver, which is stopped a minute after the last', async () => {
+test('users of one folder share a driver, which is stopped a minute after the last use', async () => {
   const { clock, drivers, running, launches } = createScene();
   const [one, other] = await Promise.all([drivers.use('/a'), drivers.use('/a')]);
   expect(one.driver).toBe(other.driver);
@@ -83,7 +83,7 @@ test('work on one folder runs in order, also after a failure', async () => {
   expect(order).toEqual([1, 2]);
 });
 
-test('a driver that has ended is replaced, and a failed start is not kept', async () => {
+test('a driver that has ended is replaced, and a failed start is not cached', async () => {
   const { drivers, running, faults, launches } = createScene();
   faults.push(new Error('no engine'));
   expect(await failureOf(drivers.use('/a'))).toContain('no engine');
@@ -96,7 +96,7 @@ test('a driver that has ended is replaced, and a failed start is not kept', asyn
   expect(launches()).toBe(3);
 });
 
-test('above the limit idle drivers give way, and a use is refused if there are none', async () => {
+test('above the limit idle drivers are stopped, and a use is refused if there are none', async () => {
   const { drivers, running } = createScene();
   const uses = [];
   for (let at = 0; at < 32; at++) uses.push(await drivers.use(`/${at}`));
@@ -107,7 +107,7 @@ test('above the limit idle drivers give way, and a use is refused if there are n
   expect(running.has('/7')).toBe(false);
 });
 
-test('after the stop nothing runs, and nothing is opened', async () => {
+test('after the stop nothing runs, and no driver is started', async () => {
   const { drivers, running } = createScene();
   await drivers.use('/a');
   await drivers.stop();

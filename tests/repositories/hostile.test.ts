@@ -143,7 +143,7 @@ describe.each(runners)('a hostile repository in a %s', runner => {
     expect(repo.isPwned()).toBe(false);
   });
 
-  test('runs nothing by a worktree that it brings along, and moves no branch with it', async () => {
+  test('runs nothing by a worktree that it contains, and moves no branch with it', async () => {
     const repo = create('*.bin filter=evil\n');
     const folder = join(repo.path, '.git/agenthub/worktrees/agenthub-t');
     git(repo.path, 'worktree', 'add', '--quiet', '-b', 'agenthub/t', folder);
@@ -166,7 +166,7 @@ describe.each(runners)('a hostile repository in a %s', runner => {
     expect(await repository.worktrees.remove('t', signal)).toBe(true);
   });
 
-  test('moves no branch by another name for it', async () => {
+  test('moves no branch by a symbolic ref', async () => {
     const repo = create();
     git(repo.path, 'symbolic-ref', 'refs/heads/agenthub/t', 'refs/heads/main');
     git(repo.path, 'switch', '--quiet', '--create', 'dev');
@@ -179,7 +179,7 @@ describe.each(runners)('a hostile repository in a %s', runner => {
     expect(git(repo.path, 'rev-parse', 'main')).toBe(main);
   });
 
-  test('merges nothing by a driver of its config', async () => {
+  test('runs no merge driver of its config', async () => {
     const repo = create('a.txt merge=evil\n');
     repo.set('merge.evil.driver', `${repo.program} %A`);
     writeFileSync(join(repo.path, '.git/info/attributes'), 'a.txt merge=evil\n');
@@ -282,7 +282,7 @@ describe.each(runners)('a hostile repository in a %s', runner => {
     expect(existsSync(join(path, 'module/a.txt'))).toBe(true);
   });
 
-  test('runs no program of the config of a submodule that it brings along', async () => {
+  test('runs no program of the config of a submodule that it contains', async () => {
     const repo = create();
     const module = join(repo.path, 'module');
     writeFiles(repo.path, { 'module/b.bin': 'one\n', 'module/.gitattributes': '* filter=evil\n' });
@@ -299,7 +299,7 @@ describe.each(runners)('a hostile repository in a %s', runner => {
     expect(repo.isPwned()).toBe(false);
   });
 
-  test('runs no program of a submodule in a worktree that it brings along', async () => {
+  test('runs no program of a submodule in a worktree that it contains', async () => {
     const repo = create();
     const folder = join(repo.path, '.git/agenthub/worktrees/agenthub-t');
     git(repo.path, 'worktree', 'add', '--quiet', '-b', 'agenthub/t', folder);
@@ -349,7 +349,7 @@ describe.each(runners)('a hostile repository in a %s', runner => {
     expect(readFileSync(join(module, 'b.txt'), 'utf8')).toBe('two\n');
   });
 
-  test('writes no path that leads out or into a git folder', async () => {
+  test('writes no path that leads outside or into a git folder', async () => {
     const repository = await scene.open(scene.create());
     const { head = '' } = await repository.summary(signal);
     const worktree = await repository.worktrees.add('t', head, signal);

@@ -24,12 +24,12 @@ const specOf = (runsIn: 'docker' | 'process', inContainer = false) =>
   driverSpec(root, { runsIn, inContainer, imagesDir: '/images' });
 const runAs = (uid: number) => vi.spyOn(process, 'getuid').mockReturnValue(uid);
 
-test('a container runs as the owner of the git folder, and files never get the group of root', () => {
+test('a container runs as the owner of the git folder, but never with the group of root', () => {
   expect(userOf({ uid: 1000, gid: 100 })).toBe('1000:100');
   expect(userOf({ uid: 1000, gid: 0 })).toBe('1000:1000');
 });
 
-test('a hub acts for its own user, and root for all', async () => {
+test('a hub may act for its own user, and root for all', async () => {
   const { uid } = statSync(join(root, '.git'));
   expect((await specOf('docker')).target).toMatchObject({ kind: 'docker', network: 'none' });
   runAs(uid + 7);

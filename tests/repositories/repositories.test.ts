@@ -41,7 +41,7 @@ describe.each(runners)('repositories in a %s', runner => {
   });
   const headOf = async () => (await repository.summary(signal)).head ?? '';
 
-  test('tell branch and head', async () => {
+  test('return branch and head', async () => {
     expect(await repository.summary(signal)).toEqual({
       branch: 'main',
       head: git(path, 'rev-parse', 'HEAD'),
@@ -129,7 +129,7 @@ describe.each(runners)('repositories in a %s', runner => {
     expect(await repository.handoff.list(signal)).toEqual([]);
   });
 
-  test('leave everything as it is when branches conflict', async () => {
+  test('leave everything unchanged when branches conflict', async () => {
     await workOn(repository, 't-2', { 'a.txt': 'mine\n' });
     writeFiles(path, { 'a.txt': 'theirs\n' });
     git(path, 'commit', '--quiet', '--all', '--message=theirs');
@@ -143,7 +143,7 @@ describe.each(runners)('repositories in a %s', runner => {
     expect(git(path, 'status', '--porcelain')).toBe('');
   });
 
-  test('tell a branch from a tag of the same name', async () => {
+  test('distinguish a branch from a tag of the same name', async () => {
     const place = scene.create();
     git(place, 'tag', 'main');
     scene.giveAway(place);
@@ -156,7 +156,7 @@ describe.each(runners)('repositories in a %s', runner => {
     });
   });
 
-  test('never touch a tree with changes', async () => {
+  test('never change a tree with uncommitted changes', async () => {
     await workOn(repository, 't-3', { 'src/b.ts': 'b\n' });
     writeFiles(path, { 'a.txt': 'not committed\n' });
     scene.giveAway(path);
@@ -202,7 +202,7 @@ describe.each(runners)('repositories in a %s', runner => {
     writeFiles(path, { '.git/info/exclude': '' });
   });
 
-  test('make a merge commit where one is wanted, or the base has moved on', async () => {
+  test('make a merge commit if one is requested, or the base has moved on', async () => {
     git(path, 'checkout', '--quiet', '--detach');
     scene.giveAway(path);
     await workOn(repository, 't-5', { 'five.txt': '5\n' });
@@ -238,7 +238,7 @@ describe.each(runners)('repositories in a %s', runner => {
     expect(read.map(textOf)).toEqual(['1\n', '(omitted)', '2\n']);
   });
 
-  test('return the worktree of a task that has one, and none of one that was removed', async () => {
+  test('return the worktree of a task that has one, and none that was removed', async () => {
     const first = await workOn(repository, 't-7', { 'seven.txt': '7\n' });
     const again = await repository.worktrees.add('t-7', await headOf(), signal);
     expect(await again.head(signal)).toBe(await first.head(signal));
@@ -249,7 +249,7 @@ describe.each(runners)('repositories in a %s', runner => {
     expect(git(path, 'branch', '--list', 'agenthub/t-7')).toContain('agenthub/t-7');
   });
 
-  test('search what was added for secrets, however large the files are that were deleted', async () => {
+  test('search additions for secrets, however large deleted files are', async () => {
     const own = scene.create({ 'large.bin': 'text\n'.repeat(2 ** 20), 'a.txt': 'one\n' });
     await using opened = await scene.open(own);
     const { head = '' } = await opened.summary(signal);
@@ -258,7 +258,7 @@ describe.each(runners)('repositories in a %s', runner => {
     expect(await worktree.secrets(head, signal)).toMatchObject([{ path: 'a.txt', line: 1 }]);
   });
 
-  test('find secrets in what was added, and never tell them', async () => {
+  test('find secrets in additions, and never show them', async () => {
     const worktree = await workOn(repository, 't-8', {
       'k.env': `A=1\nAPI_TOKEN="zQ8vK2mR9xT4wL7p"\n\0`,
       '.gitattributes': '* -diff\n',
@@ -267,7 +267,7 @@ describe.each(runners)('repositories in a %s', runner => {
     expect(findings).toEqual([{ path: 'k.env', line: 2, what: 'a value of API_TOKEN' }]);
   });
 
-  test('show and merge changes whatever the attributes of checked-out files say', async () => {
+  test('show and merge changes regardless of the attributes in checked-out files', async () => {
     const other = scene.create({ 'a.txt': '1\n2\n3\n', '.gitattributes': '* -diff -merge\n' });
     scene.giveAway(other);
     await using opened = await scene.open(other);
@@ -284,7 +284,7 @@ describe.each(runners)('repositories in a %s', runner => {
     expect((await two.readFiles(['a.txt'], {}, signal)).map(textOf)).toEqual(['one\n2\nthree\n']);
   });
 
-  test('refuse names that are no ids, branches or commits', async () => {
+  test('refuse names that are not ids, branches or commits', async () => {
     const { worktrees } = repository;
     const head = await headOf();
     expect(await failureOf(worktrees.add('../x', head, signal))).toContain('HUB_REQUEST_INVALID');

@@ -32,7 +32,7 @@ test.each([
   ['  "api_key": "zQ8vK2mR9xT4wL7p",', 'a value of api_key'],
   ['API_TOKEN=zQ8vK2mR9xT4wL7pA1', 'a value of API_TOKEN'],
   ['const seed = "Zx81kd92Kd03kd84Lq75kd66Mw47kd38Nv29kd10Pu";', 'a long random value'],
-])('%j is found', async (line, what) => {
+])('%j is found as a secret', async (line, what) => {
   expect(await whatOf(line)).toBe(what);
 });
 
@@ -47,11 +47,11 @@ test.each([
   'const tokens = 4096;',
   '// the token is sent in a header',
   'import { createAuthenticatedSessionFactory } from "./createAuthenticatedSessionFactory.ts";',
-])('%j is none', async line => {
+])('%j is not a secret', async line => {
   expect(await whatOf(line)).toBeUndefined();
 });
 
-test('a finding has path and line, and never the value', async () => {
+test('a finding has path and line, but not the value', async () => {
   const diff = [
     added('a', 'password = "tr0ub4dor&3x"'),
     'diff --git "a/\\"q\\".txt" "b/\\"q\\".txt"',
@@ -68,7 +68,7 @@ test('a finding has path and line, and never the value', async () => {
   expect(JSON.stringify(findings)).not.toMatch(/tr0ub|Zx81/);
 });
 
-test('what was removed does not count, and neither does context', async () => {
+test('deleted lines and context lines are ignored', async () => {
   const diff = added('x').replace(
     '+x',
     ' password = "tr0ub4dor&3x"\n-password = "tr0ub4dor&3x"\n+x\n+password = "tr0ub4dor&4y"',
@@ -78,7 +78,7 @@ test('what was removed does not count, and neither does context', async () => {
   ]);
 });
 
-test('long lines and many findings delay nothing else', async () => {
+test('long lines and many findings block nothing else', async () => {
   const line = `password="${'a1B'.repeat(100_000)}"`;
   const diff = added(...Array.from({ length: 200 }, () => line));
   let turns = 0;
