@@ -24,7 +24,7 @@ function fail(breaker: Breaker, times: number): void {
   for (let time = 1; time <= times; time++) permitOf(breaker).failed(`timeout ${time}`);
 }
 
-test('opens after three failures in a row, and says why and until when', () => {
+test('opens after three failures in a row, with the reason and the time until it closes', () => {
   const { clock, breaker, changes } = scene();
   clock.advance(1_000);
   fail(breaker, 2);
@@ -42,7 +42,7 @@ test('opens after three failures in a row, and says why and until when', () => {
   assert.deepEqual(changes, [{ ...opened, from: 'closed', origin: 'calls' }]);
 });
 
-test('a success in between starts the count afresh', () => {
+test('a success in between restarts the count', () => {
   const { breaker } = scene();
   fail(breaker, 2);
   permitOf(breaker).succeeded();
@@ -58,7 +58,7 @@ test('a call that its client cancels is neither a failure nor a success', () => 
   assert.equal(breaker.state, 'open');
 });
 
-test('refuses while open, with the time that is left', () => {
+test('refuses while open, with the remaining time', () => {
   const { clock, breaker } = scene();
   fail(breaker, 3);
   clock.advance(29_999.5);
@@ -70,7 +70,7 @@ test('refuses while open, with the time that is left', () => {
   });
 });
 
-test('closes when the trial succeeds, and counts from none', () => {
+test('closes when the trial succeeds, and counts from zero', () => {
   const { clock, breaker, changes } = scene();
   fail(breaker, 3);
   clock.advance(30_000);
@@ -85,7 +85,7 @@ test('closes when the trial succeeds, and counts from none', () => {
   assert.equal(breaker.state, 'closed');
 });
 
-test('opens for the whole time again when the trial fails', () => {
+test('opens for the full time again when the trial fails', () => {
   const { clock, breaker } = scene();
   fail(breaker, 3);
   clock.advance(40_000);
@@ -97,7 +97,7 @@ test('opens for the whole time again when the trial fails', () => {
   );
 });
 
-test('lets exactly one of a hundred through on trial', () => {
+test('admits exactly one of a hundred calls as a trial', () => {
   const { clock, breaker } = scene();
   fail(breaker, 3);
   clock.advance(30_000);
@@ -111,7 +111,7 @@ test('lets exactly one of a hundred through on trial', () => {
   });
 });
 
-test('a trial that is cancelled lets the next call try', () => {
+test('a trial that is cancelled lets another call try', () => {
   const { clock, breaker } = scene();
   fail(breaker, 3);
   clock.advance(30_000);
@@ -125,7 +125,7 @@ test('a trial that is cancelled lets the next call try', () => {
   assert.equal(breaker.state, 'closed');
 });
 
-test('a trial that never ends is given up after its time', () => {
+test('a trial that never ends is abandoned after its time', () => {
   const { clock, breaker } = scene();
   fail(breaker, 3);
   clock.advance(30_000);
@@ -167,7 +167,7 @@ test('calls from before the opening neither close it nor open it again', () => {
   assert.equal(changes.length, 3);
 });
 
-test('an operator closes it, whatever a trial under way comes to', () => {
+test('an operator closes the breaker, whatever the outcome of a trial in progress', () => {
   const { clock, breaker, changes } = scene();
   fail(breaker, 3);
   clock.advance(30_000);
@@ -179,7 +179,7 @@ test('an operator closes it, whatever a trial under way comes to', () => {
   assert.equal(clock.waiting, 0, 'no timer is left');
 });
 
-test('takes over what another hub decided, and for as long as that says', () => {
+test('adopts the state of another hub, with its remaining time', () => {
   const { clock, breaker, changes } = scene();
   const early = permitOf(breaker);
   breaker.adopt({ state: 'open', remainingMs: 5_000, failures: 7, why: 'seen elsewhere' });
@@ -203,7 +203,7 @@ test('takes over what another hub decided, and for as long as that says', () => 
   );
 });
 
-test('waits with a trial while another hub makes one', () => {
+test('postpones a trial while another hub makes one', () => {
   const { clock, breaker } = scene();
   fail(breaker, 3);
   clock.advance(30_000);
@@ -222,7 +222,7 @@ test('waits with a trial while another hub makes one', () => {
   assert.equal(breaker.admit().kind, 'trial');
 });
 
-test('tells others how it stands in durations', () => {
+test('reports its state with durations for other hubs', () => {
   const { clock, breaker } = scene();
   assert.deepEqual(breaker.standing(), { state: 'closed', remainingMs: 0, failures: 0, why: '' });
   fail(breaker, 3);
@@ -233,7 +233,7 @@ test('tells others how it stands in durations', () => {
   assert.deepEqual(breaker.standing(), { ...open, remainingMs: 0 }, 'a trial is due');
 });
 
-test('lets a hundred thousand calls through while closed without a new object', () => {
+test('admits a hundred thousand calls while closed without a new object', () => {
   const { breaker } = scene();
   const first = breaker.admit();
   for (let call = 0; call < 100_000; call++) {

@@ -16,7 +16,7 @@ function scene(maxConcurrent: number, maxQueued: number) {
   return { clock, bulkhead, served, wait };
 }
 
-test('has as many places as it says, and one more for each that is left', () => {
+test('has as many places as configured, and one more for each that is freed', () => {
   const { bulkhead } = scene(2, 0);
   assert.deepEqual([bulkhead.enter(), bulkhead.enter(), bulkhead.enter()], [true, true, false]);
   bulkhead.leave();
@@ -24,7 +24,7 @@ test('has as many places as it says, and one more for each that is left', () => 
   assert.deepEqual(bulkhead.snapshot(), { active: 2, queued: 0 });
 });
 
-test('a full queue refuses at once, and names the server, the bounds and what to raise', async () => {
+test('a full queue refuses at once, with the server, the limits and the setting to raise', async () => {
   const { bulkhead } = scene(1, 1);
   bulkhead.enter();
   const waits = bulkhead.wait('a', 5_000);
@@ -46,7 +46,7 @@ test('a full queue refuses at once, and names the server, the bounds and what to
   assert.deepEqual(bulkhead.snapshot(), { active: 1, queued: 0 });
 });
 
-test('a place that is left goes to who waits, not to who comes', async () => {
+test('a freed place goes to a waiting call, not to a new one', async () => {
   const { bulkhead, wait, served } = scene(1, 5);
   bulkhead.enter();
   const waits = wait('first');
@@ -56,7 +56,7 @@ test('a place that is left goes to who waits, not to who comes', async () => {
   assert.deepEqual(served, ['first']);
 });
 
-test('a session with a thousand calls keeps another with one waiting for one turn at most', async () => {
+test('a session with a thousand calls delays a waiting call of another by one turn at most', async () => {
   const { bulkhead, wait, served } = scene(1, 2_000);
   bulkhead.enter();
   const waits = Array.from({ length: 1_000 }, () => wait('greedy'));
@@ -71,7 +71,7 @@ test('a session with a thousand calls keeps another with one waiting for one tur
   assert.deepEqual(bulkhead.snapshot(), { active: 1, queued: 0 });
 });
 
-test('in a full queue a session with the longest line makes room for one with a shorter, up to equal shares', async () => {
+test('in a full queue the session with most calls loses one for a session with fewer, down to equal shares', async () => {
   const { bulkhead, served } = scene(2, 4);
   const refused: string[] = [];
   const come = (owner: string, number: number) =>
@@ -99,7 +99,7 @@ test('in a full queue a session with the longest line makes room for one with a 
   assert.deepEqual(bulkhead.snapshot(), { active: 0, queued: 0 });
 });
 
-test('a wait ends after its deadline, and its place in the queue is free again', async () => {
+test('a wait ends at its deadline, and its place in the queue is freed', async () => {
   const { clock, bulkhead } = scene(1, 1);
   bulkhead.enter();
   const waits = assert.rejects(bulkhead.wait('a', 5_000), {
@@ -131,7 +131,7 @@ test('a cancelled call leaves the queue, from its front, its middle and its end'
   await assert.rejects(bulkhead.wait('c', 1, AbortSignal.abort()), { code: 'HUB_CALL_CANCELLED' });
 });
 
-test('a call that is cancelled right after it got its place keeps it, and nothing is counted twice', async () => {
+test('a call that is cancelled right after it got its place keeps it, and is counted once', async () => {
   const { bulkhead } = scene(1, 10);
   bulkhead.enter();
   const abort = new AbortController();
@@ -142,7 +142,7 @@ test('a call that is cancelled right after it got its place keeps it, and nothin
   assert.deepEqual(bulkhead.snapshot(), { active: 1, queued: 0 });
 });
 
-test('all that wait are refused when waiting has become pointless', async () => {
+test('all waiting calls are refused with the given error', async () => {
   const { clock, bulkhead, wait } = scene(1, 10);
   bulkhead.enter();
   const refused = ['a', 'a', 'b'].map(owner =>
@@ -154,7 +154,7 @@ test('all that wait are refused when waiting has become pointless', async () => 
   assert.equal(clock.waiting, 0);
 });
 
-test('keeps its counts through ten thousand calls that wait, leave and give up by chance', async () => {
+test('the counts stay right through ten thousand random calls that wait, leave and give up', async () => {
   const { clock, bulkhead } = scene(8, 64);
   let [seed, inside, most] = [7, 0, 0];
   const random = (below: number) => (seed = (seed * 48_271) % 2_147_483_647) % below;

@@ -21,7 +21,7 @@ const refused = (by: keyof CallLimits, retryAfterMs: number): CallAdmission => (
   retryAfterMs,
 });
 
-test('of calls at the same time as many are admitted as the limit says, and one more for each that ends', () => {
+test('as many concurrent calls are admitted as the limit says, and one more for each that ends', () => {
   const { enter } = scene();
   const limits = { maxConcurrentCalls: 4 };
   const { admitted, refused: last } = enter(128, limits);
@@ -57,7 +57,7 @@ describe('a token bucket', () => {
     [1_000, 7],
     [1_000_000, 86_400_000],
   ] as const)(
-    'of %i calls in %i ms admits exactly these, and after each part of the period its part',
+    'of %i calls in %i ms admits exactly these, and after each part of the period as many',
     ([calls, perMs]) => {
       const { clock, enter } = scene();
       const rate = { rate: { calls, perMs } };
@@ -73,7 +73,7 @@ describe('a token bucket', () => {
     },
   );
 
-  test('gets back the token of a call that was not made, and none of a call that ended', () => {
+  test('regains the token of a call that was not made, and none of a call that ended', () => {
     const { limiter, enter } = scene();
     const { admitted } = enter(10, limits);
     for (const one of admitted) one.leave();
@@ -83,7 +83,7 @@ describe('a token bucket', () => {
     limiter.giveBack('unknown');
   });
 
-  test('loses no token to a call that too many others refuse', () => {
+  test('loses no token for a call that the concurrency limit refuses', () => {
     const { enter } = scene();
     const both = { maxConcurrentCalls: 2, rate: { calls: 3, perMs: 60_000 } };
     const { admitted } = enter(9, both);
@@ -95,7 +95,7 @@ describe('a token bucket', () => {
   });
 });
 
-test('other limits apply from the next call on', () => {
+test('changed limits apply from the next call on', () => {
   const { clock, enter } = scene();
   assert.equal(enter(9, { maxConcurrentCalls: 2 }).admitted.length, 2);
   assert.equal(enter(9, { maxConcurrentCalls: 5 }).admitted.length, 3);

@@ -31,12 +31,12 @@ test('allows three restarts in a minute and refuses the fourth, until the first 
   assert.equal(intensity.record(), true);
 });
 
-test('allows none where none is allowed', () => {
+test('allows no restart if the limit is 0', () => {
   const intensity = createIntensity({ maxRestarts: 0, windowMs: 1_000 }, createManualClock());
   assert.deepEqual([intensity.record(), intensity.record()], [false, false]);
 });
 
-test('doubles the delay up to its bound, and spreads it downwards by its jitter', () => {
+test('doubles the delay up to its maximum, and reduces it by a random jitter', () => {
   const options = { firstMs: 500, maxMs: 30_000, jitter: 0.5 };
   const delays = (random: number) =>
     [0, 1, 2, 3, 6, 7, 8, 2000].map(failures => backoffMs(options, failures, () => random));

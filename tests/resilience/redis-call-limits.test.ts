@@ -64,7 +64,7 @@ describeWithEngine('hubs that share the limits of clients through Redis', () => 
   beforeAll(async () => void (redis = await startRedis()));
   afterAll(() => redis?.[Symbol.asyncDispose]());
 
-  test('admit exactly as many calls at once as the limit says, all together', async () => {
+  test('admit exactly as many concurrent calls as the limit says, in total', async () => {
     await using one = await startHub(redis.url);
     await using two = await startHub(redis.url);
     const limits = { maxConcurrentCalls: 4 };
@@ -82,7 +82,7 @@ describeWithEngine('hubs that share the limits of clients through Redis', () => 
     assert.equal((await two.enter(9, 'at-once', limits)).admitted.length, 2);
   });
 
-  test('admit exactly as many calls in a period as the rate says, all together', async () => {
+  test('admit exactly as many calls in a period as the rate says, in total', async () => {
     await using one = await startHub(redis.url);
     await using two = await startHub(redis.url);
     const limits = { rate: { calls: 10, perMs: 3_600_000 } };
@@ -102,7 +102,7 @@ describeWithEngine('hubs that share the limits of clients through Redis', () => 
     assert.equal((await three.enter(3, 'rate', limits)).admitted.length, 1);
   });
 
-  test('go on with the rate when the clock of Redis was set back by five minutes', async () => {
+  test('continue with the rate when the clock of Redis was set back by five minutes', async () => {
     await using hub = await startHub(redis.url);
     const limits = { rate: { calls: 10, perMs: 1_000 } };
     const key = 'agenthub:limit:bucket:set-back';
@@ -112,7 +112,7 @@ describeWithEngine('hubs that share the limits of clients through Redis', () => 
     assert.ok(countsFrom < Date.now() + 60_000, 'the time since the setting counts');
   });
 
-  test('count the calls of a killed hub no longer than their lease, and those of a living one as long as they last', async () => {
+  test('count the calls of a killed hub until their lease ends, and those of a running hub until they end', async () => {
     await using living = await startHub(redis.url, { leaseMs });
     await using dead = await startHub(redis.url, { leaseMs }, silentClock);
     const limits = { maxConcurrentCalls: 3 };
@@ -132,7 +132,7 @@ describeWithEngine('hubs that share the limits of clients through Redis', () => 
     assert.equal(await free(), 2);
   });
 
-  test('each go on alone while Redis is gone, say so once, and share again when it is back', async () => {
+  test('each continue alone while Redis is down, log it once, and share again when it is back', async () => {
     await using one = await startHub(redis.url, { leaseMs: 3_000 });
     await using two = await startHub(redis.url, { leaseMs: 3_000 });
     const limits = { maxConcurrentCalls: 4 };
@@ -163,7 +163,7 @@ describeWithEngine('hubs that share the limits of clients through Redis', () => 
     assert.equal((await three.enter(9, 'gone', limits)).admitted.length, 2);
   });
 
-  test('decide alone about the calls that a frozen Redis does not answer in time, and wait only once for it', async () => {
+  test('decide alone when a frozen Redis does not answer in time, and wait only once for it', async () => {
     await using hub = await startHub(redis.url, { answerMs: 5_000, decideMs: 100, leaseMs });
     const limits = { maxConcurrentCalls: 2 };
     await redis.freeze();
@@ -190,7 +190,7 @@ describeWithEngine('hubs that share the limits of clients through Redis', () => 
     );
   });
 
-  test('say that they count alone where Redis answers with errors', async () => {
+  test('report that they count alone if Redis answers with errors', async () => {
     await using hub = await startHub(redis.url, { answerMs: 5_000, decideMs: 5_000, leaseMs });
     const limits = { maxConcurrentCalls: 2 };
     await redis.cli('set', 'agenthub:limit:active:broken', 'no sorted set');
@@ -200,7 +200,7 @@ describeWithEngine('hubs that share the limits of clients through Redis', () => 
     while (kinds(hub) !== 'shared') (await hub.enter(1, 'mended', limits)).admitted[0]?.leave();
   });
 
-  test('take an answer that came while the hub was busy', async () => {
+  test('use an answer that arrived while the event loop was busy', async () => {
     await using hub = await startHub(redis.url, { answerMs: 5_000, decideMs: 100 });
     const limits = { maxConcurrentCalls: 1 };
     await using other = await startHub(redis.url);
@@ -214,7 +214,7 @@ describeWithEngine('hubs that share the limits of clients through Redis', () => 
 });
 
 describeWithRedis('a hub that shares the limits of clients through a real Redis', url => {
-  test('does not count a call again that ends while it renews the leases of more than 500', async () => {
+  test('does not count a call again that ends while more than 500 leases are being renewed', async () => {
     const deployment = randomUUID();
     const clock = createManualClock();
     await using hub = await startHub(url(), { deployment, leaseMs: 15_000 }, clock);
@@ -230,7 +230,7 @@ describeWithRedis('a hub that shares the limits of clients through a real Redis'
   });
 });
 
-test('without a Redis at its address a hub starts, and counts its own calls', async () => {
+test('a hub whose Redis is unreachable starts, and counts its own calls', async () => {
   await using hub = await startHub('redis://127.0.0.1:1', { startMs: 200 });
   assert.equal(kinds(hub), 'degraded');
   const { admitted } = await hub.enter(9, 'alone', { maxConcurrentCalls: 2 });

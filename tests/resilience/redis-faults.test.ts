@@ -94,7 +94,7 @@ describeWithEngine('breakers of two hubs', () => {
   beforeAll(async () => void (redis = await startRedis()));
   afterAll(() => redis?.[Symbol.asyncDispose]());
 
-  test('go on by themselves when Redis is killed, and are joined again when it is back', async () => {
+  test('continue alone when Redis is killed, and share again when it is back', async () => {
     await using one = await startHub(redis.url);
     await using other = await startHub(redis.url);
     const key = newKey();
@@ -118,7 +118,7 @@ describeWithEngine('breakers of two hubs', () => {
     assert.match(one.log[1] ?? '', /the connection to [\d.:]+ was lost|ECONN/);
   });
 
-  test('lose nothing that one of them knows when Redis is restarted empty', async () => {
+  test('lose no state when Redis is restarted empty', async () => {
     await using one = await startHub(redis.url);
     const key = newKey();
     using a = breakerOf(one.sharing, key, lateMs);
@@ -133,7 +133,7 @@ describeWithEngine('breakers of two hubs', () => {
     assert.equal(b.snapshot().why, 'before the restart');
   });
 
-  test('agree on the later of two decisions that were made while Redis was away', async () => {
+  test('agree on the later of two changes that were made while Redis was down', async () => {
     await using slow = await startHub(redis.url, { maxRetryMs: 2_000 });
     await using quick = await startHub(redis.url);
     const [first, second] = [newKey(), newKey()];
@@ -160,7 +160,7 @@ describeWithEngine('breakers of two hubs', () => {
     await until(() => all.every(({ state }) => state === 'closed'), 'the later decisions');
   });
 
-  test('compare what they have not told yet by its age with what they hear', async () => {
+  test('compare an unsent change with a received one by its age', async () => {
     const all = ['on', '>mute', '~*', '&*', '+@all'];
     await redis.cli('acl', 'setuser', 'mute', ...all, '-eval', '-evalsha');
     await using mute = await startHub(redis.url.replace('//', '//mute:mute@'), { startMs: 10 });
@@ -177,7 +177,7 @@ describeWithEngine('breakers of two hubs', () => {
     assert.equal(await redis.cli('hget', `agenthub:breaker:state:${key}`, 'state'), 'open');
   });
 
-  test('bring back what was flushed, so that a hub that starts finds it', async () => {
+  test('restore flushed state, so that a hub that starts finds it', async () => {
     await using one = await startHub(redis.url);
     await using other = await startHub(redis.url);
     const key = newKey();
@@ -194,7 +194,7 @@ describeWithEngine('breakers of two hubs', () => {
     await Promise.all([becomes(b, 'closed'), becomes(c, 'closed')]);
   });
 
-  test('hear at the next beat what they were not told', async () => {
+  test('receive a missed change at the next heartbeat', async () => {
     await using one = await startHub(redis.url);
     await using other = await startHub(redis.url);
     const key = newKey();
@@ -221,7 +221,7 @@ describeWithEngine('breakers of two hubs', () => {
     await Promise.all([becomes(a, 'open'), becomes(b, 'open')]);
   });
 
-  test('decide a trial by themselves when Redis is frozen, and do not wait for it long', async () => {
+  test('decide a trial alone when Redis is frozen, after a short wait', async () => {
     await using one = await startHub(redis.url);
     await using other = await startHub(redis.url);
     const key = newKey();
@@ -244,7 +244,7 @@ describeWithEngine('breakers of two hubs', () => {
     await becomes(b, 'closed');
   });
 
-  test('decide a trial by themselves while Redis answers late', async () => {
+  test('decide a trial alone while Redis answers late', async () => {
     await using one = await startHub(redis.url, { answerMs: 2_000 });
     await using other = await startHub(redis.url, { answerMs: 2_000 });
     const key = newKey();
@@ -259,7 +259,7 @@ describeWithEngine('breakers of two hubs', () => {
     assert.equal(one.sharing.status.kind, 'shared', 'late is not away');
   });
 
-  test('share a trial again after Redis was frozen, and keep no lock of the time before', async () => {
+  test('share a trial again after Redis was frozen, without the earlier lock', async () => {
     await using one = await startHub(redis.url);
     await using other = await startHub(redis.url);
     const key = newKey();
@@ -278,7 +278,7 @@ describeWithEngine('breakers of two hubs', () => {
     assert.equal(admissions.filter(({ kind }) => kind === 'permit').length, 1);
   });
 
-  test('keep a trial through the loss of Redis, and have it again when it is back empty', async () => {
+  test('keep a trial while Redis is down, and share it again when it is back empty', async () => {
     await using one = await startHub(redis.url);
     await using other = await startHub(redis.url);
     const key = newKey();
@@ -300,7 +300,7 @@ describeWithEngine('breakers of two hubs', () => {
     assert.equal(await redis.cli('exists', lock), '0');
   });
 
-  test('start without Redis, and are joined when it comes', async () => {
+  test('start without Redis, and share when it is up', async () => {
     await redis.kill();
     const since = performance.now();
     await using one = await startHub(redis.url, { startMs: 200 });
@@ -317,7 +317,7 @@ describeWithEngine('breakers of two hubs', () => {
     await becomes(b, 'open');
   });
 
-  test('have what nobody knows any more expire', async () => {
+  test('let unused keys expire', async () => {
     const hub = await startHub(redis.url, { keptMs: 500 });
     const key = newKey();
     const a = breakerOf(hub.sharing, key, soonMs);
@@ -334,7 +334,7 @@ describeWithEngine('breakers of two hubs', () => {
     for (let left = mostMs; left !== -2; left = await leftMs()) assert.ok(left >= 0);
   });
 
-  test('keep neither memory nor descriptors through a thousand connections that are cut', async () => {
+  test('leak neither memory nor descriptors over a thousand cut connections', async () => {
     await using hub = await startHub(redis.url, { maxRetryMs: 1 });
     using breaker = breakerOf(hub.sharing, newKey(), lateMs);
     const { Redis } = await import('ioredis');
@@ -359,7 +359,7 @@ describeWithEngine('breakers of two hubs', () => {
   }, 120_000);
 });
 
-test('a thousand attempts at an address where nobody answers keep neither memory nor descriptors', async () => {
+test('a thousand connection attempts to a closed address leak neither memory nor descriptors', async () => {
   const url = `redis://agenthub:${password}@127.0.0.1:1`;
   const [before, hub] = [descriptors(), await startHub(url, { startMs: 1, maxRetryMs: 1 })];
   using breaker = breakerOf(hub.sharing, newKey(), lateMs);
@@ -377,7 +377,7 @@ test('a thousand attempts at an address where nobody answers keep neither memory
 }, 60_000);
 
 describeWithEngine('a Redis with a password', () => {
-  test('is used with the right one, and a wrong one stands in no message', async () => {
+  test('is used with the right one, and a wrong one is in no message', async () => {
     await using redis = await startRedis('--requirepass', password);
     const withPassword = (word: string) => redis.url.replace('//', `//:${word}@`);
     await using right = await startHub(withPassword(password));
@@ -389,13 +389,13 @@ describeWithEngine('a Redis with a password', () => {
     assert.equal(wrong.log.length, 1);
   });
 
-  test('that wants one and gets none is degraded with its own words', async () => {
+  test('that requires a password and gets none is degraded, with the error of Redis', async () => {
     await using redis = await startRedis('--requirepass', password);
     await using hub = await startHub(redis.url, { startMs: 10 });
     await until(() => /NOAUTH/.test(reasonOf(hub)), 'the refusal');
   });
 
-  test('that is read-only is degraded with its own words', async () => {
+  test('that is read-only is degraded, with the error of Redis', async () => {
     await using redis = await startRedis(
       '--replicaof',
       '127.0.0.1',

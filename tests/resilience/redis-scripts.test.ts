@@ -30,13 +30,13 @@ describe('a report', () => {
     });
   });
 
-  test('of a decision that the others know has no age, and none of a trial without one', () => {
+  test('of a change that the others know has no age, and no trial if there is none', () => {
     assert.partialDeepStrictEqual(textOf({ ageMs: undefined }), { decided: false, age: 0 });
     assert.partialDeepStrictEqual(textOf({ ageMs: 0 }), { decided: true, age: 0 });
     assert.doesNotMatch(reportText({ ...report, trial: undefined }), /trial/);
   });
 
-  test('has at most 300 characters of the reason, and no half of a pair at its end', () => {
+  test('has at most 300 characters of the reason, without half a surrogate pair at its end', () => {
     const why = `${'x'.repeat(299)}😀`;
     assert.partialDeepStrictEqual(textOf({ why }), { why: `${'x'.repeat(299)}\ufffd` });
   });

@@ -19,7 +19,7 @@ describeWithRedis('on a real Redis', url => {
 
   sharingContract({ name: 'through Redis', hub: () => startSharing() });
 
-  test('hubs of another deployment do not know that a server fails', async () => {
+  test('hubs of another deployment do not share breakers', async () => {
     const key = newKey();
     const hubs = await Promise.all(['one', 'one', 'two'].map(name => startSharing(name)));
     const [first, same, other] = hubs.map(hub => breakerOf(hub, key, lateMs));

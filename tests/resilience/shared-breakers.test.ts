@@ -8,6 +8,6 @@ const meet = createMemorySharing(systemClock);
 
 sharingContract({ name: 'in memory', hub: async () => meet() });
 
-test('a hub without Redis says that it is alone, which is no fault', () => {
+test('a hub without Redis reports that it shares with none, without an error', () => {
   assert.deepEqual(createMemorySharing(systemClock)().status, { kind: 'alone' });
 });
