@@ -156,7 +156,7 @@ const methods = {
 } as const;
 
 test(
-  `${policies} random policies list and allow what a reference evaluator says`,
+  `${policies} random policies list and allow the same as a reference evaluator`,
   { timeout: 300_000 },
   async () => {
     const fixtures = [{ name: 'files' }, { name: 'notes', file: 'files.mjs' }];

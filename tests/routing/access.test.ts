@@ -138,26 +138,28 @@ describe.each(combinations)('a client of the %s era at the endpoint of %s', (era
       );
   }
 
-  test('is refused a tool', () => check({ tools: ['files_write*'] }, { tools: ['write_file'] }));
-  test('is refused a server', () =>
+  test('is refused a denied tool', () =>
+    check({ tools: ['files_write*'] }, { tools: ['write_file'] }));
+  test('is refused a denied server', () =>
     check(
       { servers: ['files'] },
       { tools, uris, templates: [template], prompts: ['plan', 'review'] },
     ));
-  test('is refused resources', () =>
+  test('is refused denied resources', () =>
     check({ resources: ['file:///secret/*'] }, { uris: ['file:///secret/b'] }));
-  test('is refused a prompt', () => check({ prompts: ['files_plan'] }, { prompts: ['plan'] }));
-  test('is refused a method, whose list is empty', () =>
+  test('is refused a denied prompt', () =>
+    check({ prompts: ['files_plan'] }, { prompts: ['plan'] }));
+  test('is refused a denied method, whose list is empty', () =>
     check(
       { methods: ['resources/*'] },
       { uris, templates: [template], by: 'the method "resources/read"' },
     ));
   test('is refused tools that write', () =>
     check({ annotations: { readOnlyHint: false } }, { tools: ['write_file', 'move_file'] }));
-  test('is refused tools that destroy, which is assumed of those that do not say', () =>
+  test('is refused tools that may destroy, including those without annotations', () =>
     check({ annotations: { destructiveHint: true } }, { tools: ['write_file'] }));
 
-  test('reads nothing that is denied by a template, however the URI is written', async () => {
+  test('reads no resource of a denied template, however the URI is written', async () => {
     const hub = govern({
       policy: [{ resources: ['file:///secret/*'], action: 'deny', reason: 'private' }],
     });
@@ -177,7 +179,7 @@ describe.each(combinations)('a client of the %s era at the endpoint of %s', (era
       assert.deepEqual(await complete(uri), denied(`the resource "${uri}"`, 'private'), uri);
   });
 
-  test('reads no URI of a template that is denied, unless a rule allows the URI', async () => {
+  test('reads no URI of a denied template, unless a rule allows the URI', async () => {
     const hub = govern({
       policy: [
         { resources: ['file:///public/*'], action: 'allow' },
@@ -207,7 +209,7 @@ describe.each(combinations)('a client of the %s era at the endpoint of %s', (era
       );
   });
 
-  test('completes no argument of a prompt that is denied', async () => {
+  test('gets no completion for an argument of a denied prompt', async () => {
     const hub = govern({
       policy: [{ prompts: ['files_plan'], action: 'deny' }],
     });
@@ -232,7 +234,7 @@ describe.each(combinations)('a client of the %s era at the endpoint of %s', (era
       assert.deepEqual(await listed(client, member), []);
   });
 
-  test('sees tools renamed and described as the config says, and not the denied ones', async () => {
+  test('sees tools renamed and described as configured, but no denied ones', async () => {
     const hub = govern({
       tools: {
         files: {
@@ -277,7 +279,7 @@ test('a tool keeps its name if another tool of its server has the new one', asyn
   ]);
 });
 
-test('a tool that its server does not list is decided about by its name', async () => {
+test('a rule applies to a tool by its name even if its server does not list it', async () => {
   const hub = govern({ policy: [{ tools: ['files_unlisted'], action: 'deny' }] });
   const client = await open(hub, 'legacy', hub.server('files'));
   assert.deepEqual(
@@ -286,7 +288,7 @@ test('a tool that its server does not list is decided about by its name', async 
   );
 });
 
-test('a rule with the name that a resource has on /mcp holds at its server, however the URI is written', async () => {
+test('a rule with the name of a resource on /mcp applies at its server, however the URI is written', async () => {
   const both = [files, { name: 'second', file: 'files.mjs' }];
   const { access } = createTestAccess(both, {
     policy: [{ resources: ['second+file:///secret/*'], action: 'deny' }],
@@ -305,7 +307,7 @@ test('a rule with the name that a resource has on /mcp holds at its server, howe
 });
 
 test.each(['all', 'stateless'])(
-  'what is read under a policy is for its client only, also if the server lets everybody keep it, at %s',
+  'under a policy resources are cacheable for their client only, whatever the server allows, at %s',
   async where => {
     const servers = [{ name: 'stateless', env: { SCOPE: 'public' } }];
     const { access, change } = createTestAccess(servers);
@@ -321,7 +323,7 @@ test.each(['all', 'stateless'])(
   },
 );
 
-test('a completion is decided about by the server that it is for, also if another lists a resource of that name', async () => {
+test('a completion is decided by the rules of its server, even if another server lists that resource', async () => {
   const uri = 'file:///public/a';
   const both = [
     { name: 'first', file: 'files.mjs' },
@@ -357,7 +359,7 @@ test.each([
   assert.deepEqual(error, { code: -32_602, message, data: { code: 'HUB_REQUEST_INVALID' } });
 });
 
-test('a rule that allows a folder allows nothing outside, however the URI is written', async () => {
+test('a rule that allows a folder allows nothing outside it, however the URI is written', async () => {
   const hub = govern({
     policy: [
       { resources: ['file:///public/*'], action: 'allow' },
@@ -380,7 +382,7 @@ test('a rule that allows a folder allows nothing outside, however the URI is wri
 describe('a client that listens at an endpoint', () => {
   const uri = `echo://${'x'.repeat(70_000)}`;
 
-  test('hears nothing of a URI that is too long to be decided about, and leaves no stream', async () => {
+  test('gets no update of a URI that is too long for a decision, and leaves no stream', async () => {
     const own = { name: 'echo', instance: 'session', instanceIdleMs: 1 } as const;
     const { access } = createTestAccess([own], { policy: [{ tools: ['x'], action: 'deny' }] });
     await using hub = await startHub([own], { access });
@@ -395,14 +397,14 @@ describe('a client that listens at an endpoint', () => {
   });
 });
 
-test('an unknown tool stays unknown', async () => {
+test('an unknown tool is reported as unknown, even if the policy denies all', async () => {
   const hub = govern({ policy: [{ tools: ['*'], action: 'deny' }] });
   const client = await open(hub, 'legacy', 'all');
   const { error } = await client.ask('tools/call', { name: 'files_nothing' });
   assert.match(JSON.stringify(error), /HUB_NAME_UNKNOWN/);
 });
 
-test('a call to a server that was never started waits for its lists, which say what tools do', async () => {
+test('a call to a server that was never started waits for its lists, which have the annotations', async () => {
   const { access } = createTestAccess([files], {
     policy: [{ annotations: { readOnlyHint: false }, action: 'deny' }],
   });
@@ -433,7 +435,7 @@ test('a call that waits for the lists of its server reaches the tool that the po
   assert.match(JSON.stringify(result), /did read_file/);
 });
 
-test('a call waits for the lists of its server without a policy, too, if the config renames tools', async () => {
+test('a call waits for the lists of its server even without a policy, if the config renames tools', async () => {
   const { access } = createTestAccess([files], {
     tools: { files: { rename: { write_file: 'read_file', search: 'find' } } },
   });
@@ -448,7 +450,7 @@ test('a call waits for the lists of its server without a policy, too, if the con
   assert.match(former ?? '', /HUB_NAME_UNKNOWN/);
 });
 
-test('a call reaches the tool that the policy decides about also if a reload renames tools while its server starts', async () => {
+test('a call reaches the tool that the policy decided about even if a reload renames tools during the start', async () => {
   const policy = [{ tools: ['files_write_file'], action: 'deny' }] as const;
   const { access, change } = createTestAccess([files], {
     policy,
@@ -461,7 +463,7 @@ test('a call reaches the tool that the policy decides about also if a reload ren
   assert.match(JSON.stringify(await called), /did read_file/);
 });
 
-test('a rule that allows before a rule that denies everything leaves logs and streams to the client', async () => {
+test('an allow rule before a rule that denies everything leaves logs and streams available', async () => {
   const hub = govern({
     policy: [{ tools: ['files_read_file'], action: 'allow' }, { action: 'deny' }],
   });
@@ -472,7 +474,7 @@ test('a rule that allows before a rule that denies everything leaves logs and st
   assert.match(JSON.stringify(error), /HUB_POLICY_DENIED/);
 });
 
-describe('what a server logs outside of calls', () => {
+describe('a log message of a server outside calls', () => {
   const asker = { name: 'asker', env: { SAYS: 'started' } };
   const logged = ({ told }: Opened) =>
     told.filter(({ method }) => method === 'notifications/message').length;
@@ -496,7 +498,7 @@ describe('what a server logs outside of calls', () => {
   });
 });
 
-test('one client is decided about by the profile of each of its sessions, call by call', async () => {
+test('the policy applies the profile of each session of a client, call by call', async () => {
   const rest = { tags: [], servers: ['files'], tools: [] };
   const hub = govern({
     policy: [{ clients: ['another'], action: 'deny' }],
@@ -515,7 +517,7 @@ describe('a reload', () => {
   const changedLists = ({ told }: Opened) =>
     told.map(({ method }) => String(method)).filter(method => method.endsWith('list_changed'));
 
-  test('applies to open sessions, and tells those whose lists changed', async () => {
+  test('applies to open sessions, and notifies those whose lists changed', async () => {
     const { access, change } = createTestAccess([files]);
     // Time stands still, so the lists that changed at the start are never announced.
     const clock = createManualClock();
@@ -544,7 +546,7 @@ describe('a reload', () => {
     assert.equal(await refusalOf(one, 'tools/call', { name: 'search' }), undefined);
   });
 
-  test('tells of new names', async () => {
+  test('notifies clients of new names', async () => {
     const { access, change } = createTestAccess([files]);
     // Time stands still, so the lists that changed at the start are never announced.
     const clock = createManualClock();
@@ -560,7 +562,7 @@ describe('a reload', () => {
     assert.ok((await listed(all, 'tools')).includes('files_find'));
   });
 
-  test('ends the updates of a resource that is denied now', async () => {
+  test('ends the updates of a resource that is now denied', async () => {
     const echo = { name: 'echo' };
     const { access, change } = createTestAccess([echo]);
     await using hub = await startHub([echo], { access });
@@ -591,7 +593,7 @@ describe('a reload', () => {
     hub.router.close();
   });
 
-  test('closes the tasks of a tool that is denied now', async () => {
+  test('closes the tasks of a tool that is now denied', async () => {
     const stateless = { name: 'stateless' };
     const { access, change } = createTestAccess([stateless]);
     await using hub = await startHub([stateless], { access });
@@ -617,7 +619,7 @@ describe('a task of a client without a session', () => {
   const taskIdOf = ({ result }: { readonly result: { readonly [name: string]: unknown } }) =>
     String(result['taskId']);
 
-  test('is decided about by its own server, although a task of another has its id', async () => {
+  test('is decided by the policy of its own server, although a task of another server has its id', async () => {
     const { access } = createTestAccess(two, {
       policy: [{ clients: ['cursor'], tools: ['other_make'], action: 'deny' }],
     });
@@ -635,7 +637,7 @@ describe('a task of a client without a session', () => {
     );
   });
 
-  test('follows its tool also if it was made at its server, where it has the id that the server gave', async () => {
+  test("is allowed or denied with its tool even at its server's endpoint, where it has the server's id", async () => {
     const { access } = createTestAccess(two, {
       policy: [{ clients: ['cursor'], tools: ['other_make'], action: 'deny' }],
     });
@@ -657,7 +659,7 @@ describe('a task of a client without a session', () => {
   });
 
   test.each(['all', 'stateless'])(
-    'is not told of to a client that may not use its tool, at %s',
+    'sends no notification to a client that may not use its tool, at %s',
     async where => {
       const { access, change } = createTestAccess(two);
       await using hub = await startHub(two, { access });

@@ -8,7 +8,7 @@ import { callOf } from './steps/scripted-call.ts';
 
 const pinged = ownCall(callOf('ping'), () => hubReply(Buffer.from('own')));
 
-test('the first step is the outermost, and a step that is absent is left out', async () => {
+test('the first step is the outermost, and an absent step is skipped', async () => {
   const passed: string[] = [];
   const step =
     (name: string): Step =>
@@ -29,7 +29,7 @@ test('without steps the composition is the last function itself', () => {
   assert.equal(compose([undefined], last), last);
 });
 
-test('a step that passes a promise on returns that very promise', () => {
+test('a step that passes on a promise returns that very promise', () => {
   const reply = Promise.resolve(hubReply(Buffer.from('')));
   assert.equal(compose([(resolved, next) => next(resolved)], () => reply)(pinged), reply);
 });
@@ -42,7 +42,7 @@ const answerOwn = () =>
     newId: () => '1',
   });
 
-test('a call is in flight until its answer is there, and a subscription stream never', async () => {
+test('a call is in flight until it is answered, and a subscription stream never is', async () => {
   const { promise, resolve } = Promise.withResolvers<Reply>();
   const answering = answerOwn();
   const slow = ownCall(callOf('ping'), () => promise);
@@ -59,7 +59,7 @@ test('a call is in flight until its answer is there, and a subscription stream n
   assert.equal(session.inFlight.size, 0);
 });
 
-test('an id in use is refused, and the first call keeps it', async () => {
+test('an id in use is refused, and the first call remains', async () => {
   const { promise, resolve } = Promise.withResolvers<Reply>();
   const answering = answerOwn();
   const first = ownCall(callOf('ping'), () => promise);
@@ -76,14 +76,14 @@ test('an id in use is refused, and the first call keeps it', async () => {
   assert.equal(first.call.session.inFlight.size, 0);
 });
 
-test('an answer that needs no wait is never in flight', async () => {
+test('a call that is answered synchronously is never in flight', async () => {
   const answering = answerOwn();
   const answer = answering.answer(pinged);
   assert.equal(answering.inFlight, 0);
   assert.equal(String(await answer), 'own');
 });
 
-test('the observer hears of the decision about a call, also if the call fails', async () => {
+test('the observer gets the policy decision about a call, even if the call fails', async () => {
   const heard: unknown[] = [];
   const answering = createAnswering(({ answer }) => answer?.() ?? assert.fail('no answer'), {
     log: silent,

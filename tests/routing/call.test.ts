@@ -28,7 +28,7 @@ describe('the era of a request', () => {
   });
 
   test.each(['server/discover', 'subscriptions/listen'])(
-    'is the newer for %s, which is refused without its metadata',
+    'is the newer for %s, which requires its metadata',
     method => {
       assert.throws(() => callWith(method, {}), { code: 'HUB_REQUEST_INVALID' });
     },
@@ -46,17 +46,17 @@ test.each([
   ['info', 'info'],
   ['loud', 'none'],
   [7, 'none'],
-])('a request that asks for the log level %j gets %s', (level, expected) => {
+])('a request with the log level %j has %s', (level, expected) => {
   const _meta = modernMeta({ 'io.modelcontextprotocol/logLevel': level });
   assert.equal(callWith('tools/call', { _meta }).logLevel, expected);
 });
 
-test('a request of a session asks for no log level, whatever it says', () => {
+test('a request of a session has no log level, whatever it contains', () => {
   const _meta = { 'io.modelcontextprotocol/logLevel': 'info' };
   assert.equal(callWith('tools/call', { _meta }).logLevel, undefined);
 });
 
-test('a progress token is bounded: it is kept as long as a task, and written into each notification', () => {
+test('a progress token has a maximum size, as it is kept with a task and written into notifications', () => {
   const read = (length: number) =>
     callWith('tools/call', { _meta: { progressToken: 'x'.repeat(length) } });
   assert.equal(read(1_022).meta?.has('progressToken'), true);
@@ -67,7 +67,7 @@ test('a progress token is bounded: it is kept as long as a task, and written int
   });
 });
 
-describe('a request that is refused already', () => {
+describe('a request that was refused before', () => {
   const read = (text: string) =>
     readCall(readRequest(text), sessionOf(), { send() {} }, caller, 0, true);
 
@@ -75,7 +75,7 @@ describe('a request that is refused already', () => {
     ['a parameter stands twice', 'tools/call', '{"name":"a","name":"b"}'],
     ['a metadata member stands twice', 'tools/call', '{"_meta":{"a":1,"a":2}}'],
     ['metadata are missing', 'server/discover', '{}'],
-  ])('is read without an error where %s', (_, method, params) => {
+  ])('is parsed without an error if it has %s', (_, method, params) => {
     const text = `{"jsonrpc":"2.0","id":"x","method":"${method}","params":${params}}`;
     assert.throws(() => callWith(method, params), { code: 'HUB_REQUEST_INVALID' });
     const call = read(text);
@@ -90,21 +90,21 @@ describe('before "initialize"', () => {
     assert.throws(() => requireInitialized(callOf(method)), refusal);
   });
 
-  test.each(['initialize', 'ping'])('%s is not', method => {
+  test.each(['initialize', 'ping'])('%s is accepted', method => {
     requireInitialized(callOf(method));
   });
 
-  test('a request of 2026-07-28 is not, nor one that comes without a session', () => {
+  test('a request of 2026-07-28 is accepted, and so is one without a session', () => {
     requireInitialized(callWith('tools/list', { _meta: modernMeta() }));
     requireInitialized(callWith('tools/list', {}, { session: sessionOf({ isSessionless: true }) }));
   });
 
-  test('and only before', () => {
+  test('requests are refused, but not after it', () => {
     requireInitialized(callWith('tools/list', {}, { session: { ...sessionOf(), client } }));
   });
 });
 
-test('a parameter that must be a string is refused by its path in any other form', () => {
+test('a parameter of another type than string is refused with its path', () => {
   const call = callOf('tools/call', { name: 'x', number: 7, none: null });
   const { span, text } = requireString(call, call.params, 'name', 'params.name');
   assert.deepEqual([text, rawText(call.request.bytes, span)], ['x', '"x"']);
@@ -119,7 +119,7 @@ test('a parameter that must be a string is refused by its path in any other form
   );
 });
 
-describe('members that are added to the metadata of a request', () => {
+describe('members added to the metadata of a request', () => {
   const edited = (text: string, more?: Record<string, string>) => {
     const request = readRequest(text);
     const { params, meta } = readCall(request, sessionOf(), { send() {} }, caller, 0);
@@ -154,12 +154,12 @@ test.each([
   ['tasks/get', { taskId: 't' }, 't'],
   ['tools/call', { name: 7 }, undefined],
   ['tools/list', { name: 'x' }, undefined],
-])('%s with %j is a call of %j', (method, params, name) => {
+])('%s with %j counts as a call of %j', (method, params, name) => {
   assert.equal(callTo(undefined, callOf(method, params)).name, name);
 });
 
-describe('work that ends with its call', () => {
-  test('is not begun for a call that was cancelled', async () => {
+describe('work that is aborted with its call', () => {
+  test('does not begin for a cancelled call', async () => {
     const call = callOf('tools/call');
     cancelCall(call.cancellation, 'no need');
     await assert.rejects(
@@ -168,7 +168,7 @@ describe('work that ends with its call', () => {
     );
   });
 
-  test('is aborted with the reason, and whatever it throws then is the cancellation', async () => {
+  test('is aborted with the reason, and rejects with the cancellation whatever it throws', async () => {
     const call = callOf('tools/call');
     const done = whileCancellable(
       call,
@@ -184,7 +184,7 @@ describe('work that ends with its call', () => {
     assert.equal(call.cancellation.work, undefined);
   });
 
-  test('fails with its own error otherwise, and has nothing to cancel afterwards', async () => {
+  test('fails with its own error otherwise, and is not aborted afterwards', async () => {
     const call = callOf('tools/call');
     const error = new Error('its own');
     await assert.rejects(

@@ -6,7 +6,7 @@ import { namesIn, openClient } from './clients.ts';
 import { createScriptedServer } from './scripted-server.ts';
 
 describe('the catalog of all servers', () => {
-  test('is the same whatever the order in which servers come up', async () => {
+  test('is the same in whatever order servers start', async () => {
     const fixtures = ['c', 'a', 'b'].map(name => ({ name, file: 'echo.mjs', autoStart: false }));
     const listed: unknown[] = [];
     for (const order of [
@@ -26,7 +26,7 @@ describe('the catalog of all servers', () => {
     assert.match(JSON.stringify(listed[0]), /"hub:\/\/servers","echo:\/\/greeting".*"a\+echo:/);
   });
 
-  test('is given in pages, which together are all of it, without one twice', async () => {
+  test('has pages that contain each item once', async () => {
     await using hub = await startHub([
       { name: 'one', file: 'many-tools.mjs', env: { TOOLS: '1500' } },
       { name: 'two', file: 'many-tools.mjs', env: { TOOLS: '700' } },
@@ -46,7 +46,7 @@ describe('the catalog of all servers', () => {
     assert.equal(new Set(names).size, 2_200);
   });
 
-  test('has each name of a server once, also where that repeats it ten thousand times', () => {
+  test('has each name of a server once, even if the server repeats it ten thousand times', () => {
     const repeated = Array.from({ length: 10_000 }, () => ({
       key: 'x:a',
       bytes: Buffer.from('{"uri":"x:a","name":"a"}'),
@@ -67,7 +67,7 @@ describe('the catalog of all servers', () => {
     assert.ok((user + system) / 1_000 < 1_000);
   });
 
-  test('keeps what a server offered while it is down, and a call starts it again', async () => {
+  test('keeps the items of a server that is down, and a call starts the server again', async () => {
     await using hub = await startHub([{ name: 'echo' }]);
     await hub.server('echo').stop(false);
     const client = openClient(hub);
@@ -77,7 +77,7 @@ describe('the catalog of all servers', () => {
 });
 
 describe('one server of several', () => {
-  test('that answers above its bound fails that call; the rest of its calls and the others go on', async () => {
+  test('with a response above the limit fails that call only; its other calls and other servers continue', async () => {
     await using hub = await startHub([
       { name: 'small', file: 'echo.mjs', maxLineBytes: 100_000 },
       { name: 'last', file: 'echo.mjs', maxLineBytes: 100_000, env: { ID_LAST: '1' } },
@@ -101,7 +101,7 @@ describe('one server of several', () => {
     );
   });
 
-  test('that is slow, silent or dead does not keep the others from starting and answering', async () => {
+  test('that is slow, silent or dead does not delay the start and the calls of others', async () => {
     await using hub = await startHub(
       [
         { name: 'never', file: 'never-ready.mjs' },
@@ -129,7 +129,7 @@ describe('one server of several', () => {
     );
   });
 
-  test('10,000 calls leave nothing in the router or in the session with the server', async () => {
+  test('leaves nothing in the router or its session after 10,000 calls', async () => {
     await using hub = await startHub([{ name: 'echo' }]);
     const client = openClient(hub);
     for (let batch = 0; batch < 100; batch++)

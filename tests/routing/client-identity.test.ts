@@ -15,11 +15,11 @@ const key = 'io.modelcontextprotocol/clientInfo';
 const callBy = (clientInfo: unknown, principal?: typeof other) =>
   callWith('tools/call', { _meta: modernMeta({ [key]: clientInfo }) }, principal && { principal });
 
-describe('two requests are of one client', () => {
+describe('two requests are from one client', () => {
   const ada = { name: 'ada', version: '1' };
   const identity = clientIdentityOf(callBy(ada));
 
-  test('if they give one name and version, whatever else they say', () => {
+  test('if they have the same name and version, whatever their other fields are', () => {
     assert.equal(clientIdentityOf(callBy({ version: '1', title: 'Ada', name: 'ada' })), identity);
   });
 
@@ -36,7 +36,7 @@ describe('two requests are of one client', () => {
 });
 
 test.each([[{ name: '' }], [{ name: 7, version: '1' }], [{ version: '1' }], ['ada'], [null]])(
-  'a request with the client %j is known by its principal alone',
+  'a request with the client info %j is identified by its principal alone',
   info => {
     assert.equal(clientIdentityOf(callBy(info)), undefined);
     assert.equal(instanceKeyOf(callBy(info)), 'local:test');
@@ -44,7 +44,7 @@ test.each([[{ name: '' }], [{ name: 7, version: '1' }], [{ version: '1' }], ['ad
   },
 );
 
-test('a long name takes no more memory than its digest, and is told from others', () => {
+test('a long name is stored as its digest, and distinguished from others', () => {
   const keys = ['a', 'b'].map(end => instanceKeyOf(callBy({ name: 'x'.repeat(10_000) + end })));
   for (const one of keys) assert.match(one, /^[0-9a-f]{64}$/);
   assert.notEqual(keys[0], keys[1]);
@@ -57,14 +57,14 @@ describe('the name of the client of a call', () => {
     return clientNameOf(callWith('tools/call', { _meta }, { session: { ...sessionOf(), client } }));
   }
 
-  test('is that of its session, if it has one', () => {
+  test('is that of its session, if it has a session', () => {
     assert.equal(ofSession('{"name":"ada"}'), 'ada');
     assert.equal(ofSession('{"name":7}'), undefined);
     assert.equal(ofSession('[]'), undefined);
     assert.equal(ofSession(), undefined);
   });
 
-  test('is else that of its request', () => {
+  test('is otherwise that of its request', () => {
     assert.equal(clientNameOf(callBy({ name: 'ada' })), 'ada');
     assert.equal(clientNameOf(callWith('tools/call', { _meta: modernMeta() })), undefined);
   });
@@ -81,12 +81,12 @@ test.each([
   assert.equal(named(clientInfo), shown);
 });
 
-test('a name is shown without secrets, and cut', () => {
+test('a name is shown redacted and truncated', () => {
   assert.doesNotMatch(named('{"name":"ada ghp_abcdefghij0123456789"}'), /abcdefghij/);
   assert.equal(named(JSON.stringify({ name: 'x'.repeat(500) })).length, 100);
 });
 
-describe('names', () => {
+describe('client names', () => {
   test('are parsed once for each session', () => {
     let parsed = 0;
     const client = {
@@ -110,7 +110,7 @@ describe('names', () => {
   test.each([
     [1_000, 1],
     [10_000, 2],
-  ])('of requests with %d characters are read %d times in two requests', (length, times) => {
+  ])('in requests with %d characters are parsed %d times for two requests', (length, times) => {
     const nameOf = createClientNames();
     const { session, request, meta } = callBy({ name: 'ada', junk: 'x'.repeat(length) });
     const parse = vi.spyOn(JSON, 'parse');
@@ -122,7 +122,7 @@ describe('names', () => {
     }
   });
 
-  test('of requests are told apart, and of none is none', () => {
+  test('in requests are distinguished, and absent ones are undefined', () => {
     const nameOf = createClientNames();
     const read = (info: unknown) => {
       const { session, request, meta } = callBy(info);

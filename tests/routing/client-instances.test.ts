@@ -62,7 +62,7 @@ async function callInFlight(server: Server): Promise<() => 'in flight' | 'over'>
   return () => state;
 }
 
-test('of more clients than may be kept the oldest idle one is forgotten, and no call is lost', async () => {
+test('above the maximum the client that was idle longest is dropped, and no call is lost', async () => {
   await using one = scene();
   const first = one.of(0);
   const call = await callInFlight(first);
@@ -76,7 +76,7 @@ test('of more clients than may be kept the oldest idle one is forgotten, and no 
   assert.notEqual(one.of(1), second, 'it was forgotten');
 });
 
-test('where all are busy another is refused, to try again, and those that are known are not', async () => {
+test('if all clients are busy a new one is refused with a retry, and known ones are admitted', async () => {
   await using one = scene(() => ({ isBusy: () => true }));
   const instances = Array.from({ length: maxStatelessClients }, (_, client) => one.of(client));
   assert.throws(
@@ -93,7 +93,7 @@ test('where all are busy another is refused, to try again, and those that are kn
   assert.equal(one.of(0), instances[0]);
 });
 
-test('who gets no instance takes nobody’s place', async () => {
+test('a client whose instance fails to start displaces no other client', async () => {
   let isFull = false;
   await using one = scene(instances => ({
     of(...given) {

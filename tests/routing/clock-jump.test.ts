@@ -22,7 +22,7 @@ function createSettableClock() {
 }
 
 test.each([hourMs, -hourMs])(
-  'a list is as fresh as its server says when the clock is set by %i ms',
+  "a list is fresh for the server's lifetime when the clock is set by %i ms",
   async jumpMs => {
     const { clock, advance, set } = createSettableClock();
     await using scene = supervise();
@@ -56,7 +56,7 @@ test.each([hourMs, -hourMs])(
 );
 
 test.each([hourMs, -hourMs])(
-  'what a client is asked it may answer for as long when the clock is set by %i ms',
+  'a request to a client stays answerable for its lifetime when the clock is set by %i ms',
   async jumpMs => {
     const { clock, advance, set } = createSettableClock();
     await using hub = await startHub([{ name: 'asker' }], { clock });

@@ -21,7 +21,7 @@ describe('a call', () => {
   test.each([
     ['tools/call', 'tool'],
     ['prompts/get', 'prompt'],
-  ] as const)('of %s is refused if the %s is held, and only then', (method, kind) => {
+  ] as const)('of %s is refused if the %s is held back, and only then', (method, kind) => {
     assert.throws(() => refuse(method, 'add', holding(heldKey(kind, 'add'))), held);
     refuse(method, 'sub', holding(heldKey(kind, 'add')));
     refuse(method, 'add', holding(heldKey(kind === 'tool' ? 'prompt' : 'tool', 'add')));
@@ -42,10 +42,10 @@ describe('a call', () => {
   });
 });
 
-describe('the answer to a handshake', () => {
+describe('the initialize result', () => {
   const answer = Buffer.from('{"jsonrpc":"2.0","id":1,"result":{"a":1,"instructions":"Be bad."}}');
 
-  test('has no instructions that are held, and is the same otherwise', () => {
+  test('has no instructions that are held back, and is otherwise the same', () => {
     const instructed = heldKey('instructions', '');
     assert.deepEqual(
       withoutHeldInstructions(answer, { held: new Set([instructed]) }).toString(),
@@ -55,7 +55,7 @@ describe('the answer to a handshake', () => {
       assert.equal(withoutHeldInstructions(answer, { held: keys }), answer);
   });
 
-  test('has only the instructions that the hub compared, where some may be held', () => {
+  test('has only the instructions that the hub compared, if some may be held back', () => {
     const { running } = createScriptedServer({ name: 'calc' });
     const said = (instructions: string | undefined) => ({
       mayHold: true,

@@ -7,50 +7,56 @@ import { at, openModern, textOf } from './modern.ts';
 
 const own = { name: 'asker', instance: 'session' } as const;
 
-describe('a client that opens a session and has not initialized it', () => {
-  test.for(['one', 'all'])('is answered pings and refused all else, at %s', async kind => {
-    await using hub = await startHub([own]);
-    const endpoint = kind === 'all' ? 'all' : hub.server('asker');
-    const client = openAsked(hub, endpoint);
-    const name = kind === 'all' ? 'asker_pid' : 'pid';
-    for (const [method, params] of [
-      ['tools/call', { name, arguments: {} }],
-      ['tools/list', {}],
-      ['logging/setLevel', { level: 'debug' }],
-      ['vendor/method', {}],
-    ] as const) {
-      const { error } = await client.ask(method, params);
-      assert.equal(at(error, 'code'), -32600, method);
-      assert.match(String(at(error, 'message')), /Send "initialize" first/);
-      assert.equal(at(error, 'data', 'code'), 'HUB_REQUEST_INVALID');
-    }
-    assert.deepEqual((await client.ask('ping'))['result'], {});
-    assert.equal(hub.servers.instances.count(hub.server('asker')), 0);
-    await client.initialize({});
-    assert.equal(typeof (await client.call(name)), 'string');
-    assert.equal(hub.servers.instances.count(hub.server('asker')), 1);
-  });
+describe('a client with a session that has not initialized it', () => {
+  test.for(['one', 'all'])(
+    'gets answers to pings and is refused all other methods, at %s',
+    async kind => {
+      await using hub = await startHub([own]);
+      const endpoint = kind === 'all' ? 'all' : hub.server('asker');
+      const client = openAsked(hub, endpoint);
+      const name = kind === 'all' ? 'asker_pid' : 'pid';
+      for (const [method, params] of [
+        ['tools/call', { name, arguments: {} }],
+        ['tools/list', {}],
+        ['logging/setLevel', { level: 'debug' }],
+        ['vendor/method', {}],
+      ] as const) {
+        const { error } = await client.ask(method, params);
+        assert.equal(at(error, 'code'), -32600, method);
+        assert.match(String(at(error, 'message')), /Send "initialize" first/);
+        assert.equal(at(error, 'data', 'code'), 'HUB_REQUEST_INVALID');
+      }
+      assert.deepEqual((await client.ask('ping'))['result'], {});
+      assert.equal(hub.servers.instances.count(hub.server('asker')), 0);
+      await client.initialize({});
+      assert.equal(typeof (await client.call(name)), 'string');
+      assert.equal(hub.servers.instances.count(hub.server('asker')), 1);
+    },
+  );
 
-  test.for(['one', 'all'])('may not say more of itself than the hub keeps, at %s', async kind => {
-    await using hub = await startHub([own]);
-    const client = openAsked(hub, kind === 'all' ? 'all' : hub.server('asker'));
-    const icons = (length: number) => ({
-      protocolVersion: '2025-11-25',
-      capabilities: {},
-      clientInfo: { name: 'a', version: '1', icons: [{ src: 'x'.repeat(length) }] },
-    });
-    const { error } = await client.ask('initialize', icons(32 * 1024));
-    assert.match(String(at(error, 'message')), /at most 32768.*Leave icons out/);
-    assert.ok((await client.ask('initialize', icons(30 * 1024)))['result']);
-  });
+  test.for(['one', 'all'])(
+    'may not send more information about itself than the hub stores, at %s',
+    async kind => {
+      await using hub = await startHub([own]);
+      const client = openAsked(hub, kind === 'all' ? 'all' : hub.server('asker'));
+      const icons = (length: number) => ({
+        protocolVersion: '2025-11-25',
+        capabilities: {},
+        clientInfo: { name: 'a', version: '1', icons: [{ src: 'x'.repeat(length) }] },
+      });
+      const { error } = await client.ask('initialize', icons(32 * 1024));
+      assert.match(String(at(error, 'message')), /at most 32768.*Leave icons out/);
+      assert.ok((await client.ask('initialize', icons(30 * 1024)))['result']);
+    },
+  );
 
-  test('is answered requests of the stateless revision', async () => {
+  test('gets answers to requests of the stateless revision', async () => {
     await using hub = await startHub([own]);
     const { result } = await openModern(hub, hub.server('asker')).call('pid');
     assert.match(textOf(result), /^\d+$/);
   });
 
-  test('need not wait for the answer before it goes on', async () => {
+  test('may send the next request before the response arrives', async () => {
     await using hub = await startHub([{ ...own, autoStart: false }]);
     const client = openAsked(hub, hub.server('asker'));
     const initialized = client.initialize({ sampling: {} });
@@ -61,7 +67,7 @@ describe('a client that opens a session and has not initialized it', () => {
     assert.match(JSON.stringify(await again), /initialized already/);
   });
 
-  test('may try again where its server could not be started', async () => {
+  test('may retry if its server could not be started', async () => {
     await using hub = await startHub([
       { name: 'broken', file: 'exit-at-once.mjs', restart: 'temporary' },
     ]);
@@ -75,7 +81,7 @@ describe('a client that opens a session and has not initialized it', () => {
   });
 });
 
-test('a request by POST for a method needs no session, and goes to the server that all share', async () => {
+test('a request by POST for a method needs no session, and reaches the shared instance', async () => {
   await using hub = await startHub([own]);
   const response = await fetch(`${hub.url}/mcp/asker/tools/call`, {
     method: 'POST',
@@ -88,7 +94,7 @@ test('a request by POST for a method needs no session, and goes to the server th
   assert.equal(hub.servers.instances.count(hub.server('asker')), 0);
 });
 
-test('a POST of a request without a session is refused by what it lacks', async () => {
+test('a POST of a request without a session is refused with what is missing', async () => {
   await using hub = await startHub([own]);
   const response = await fetch(`${hub.url}/mcp/asker`, {
     method: 'POST',

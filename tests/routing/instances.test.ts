@@ -22,7 +22,7 @@ function statesOf(hub: TestHub): () => readonly string[] {
 }
 
 describe('an instance of one client', () => {
-  test('runs on while the client is subscribed to a resource of it, and no longer', async () => {
+  test('keeps running while the client is subscribed to one of its resources, and no longer', async () => {
     await using hub = await startHub([own]);
     const states = statesOf(hub);
     const [hearing, idle] = [hub.server('echo'), hub.server('echo')].map(endpoint =>
@@ -39,7 +39,7 @@ describe('an instance of one client', () => {
     await until(() => states()[0] === 'stopped');
   });
 
-  test('runs on while the client has a task there', async () => {
+  test('keeps running while the client has a task there', async () => {
     await using hub = await startHub([{ ...own, file: 'asker.mjs', name: 'asker' }]);
     const states = statesOf(hub);
     const [working, idle] = [hub.server('asker'), hub.server('asker')].map(endpoint =>
@@ -54,7 +54,7 @@ describe('an instance of one client', () => {
     await until(() => states()[0] === 'stopped');
   });
 
-  test('runs on while the client listens to its lists, and no longer', async () => {
+  test('keeps running while the client listens to its lists, and no longer', async () => {
     await using hub = await startHub([own]);
     const states = statesOf(hub);
     const listening = openAsked(hub, hub.server('echo'));
@@ -74,7 +74,7 @@ describe('an instance of one client', () => {
 });
 
 describe('a hub that stops', () => {
-  test('says of the calls that it ends that it stops, and that they may be tried again', async () => {
+  test('fails calls with the reason that it stops, and that a retry may succeed', async () => {
     await using hub = await startHub([{ name: 'echo' }]);
     const client = openClient(hub, hub.server('echo'));
     await client.initialize();
@@ -88,7 +88,7 @@ describe('a hub that stops', () => {
     assert.match(error.message, /the hub is stopping/);
   });
 
-  test('tells a call that its own client ends from those', async () => {
+  test('distinguishes these calls from one that its own client cancels', async () => {
     await using hub = await startHub([{ name: 'echo' }]);
     const client = openClient(hub, hub.server('echo'));
     await client.initialize();
@@ -98,8 +98,8 @@ describe('a hub that stops', () => {
   });
 });
 
-describe('a client that comes while a server is about to be started again', () => {
-  test('is answered its initialize when it has been', async () => {
+describe('a client that connects while a server is being restarted', () => {
+  test('gets its initialize result when the server is ready', async () => {
     await using hub = await startHub([{ name: 'echo' }]);
     await openClient(hub, hub.server('echo')).call('crash', { code: 1 });
     await until(() => hub.server('echo').status.state === 'backing_off');

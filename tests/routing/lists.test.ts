@@ -10,8 +10,8 @@ function suspend(pid: number): Disposable {
   return { [Symbol.dispose]: () => void process.kill(pid, 'SIGCONT') };
 }
 
-describe('a list that a server says may not be kept', () => {
-  test('waits for a server that hangs for a second, once, and then is what was known', async () => {
+describe('a list that a server marks as not cacheable', () => {
+  test('waits for a hanging server for a second, once, and then has the known items', async () => {
     const clock = createManualClock();
     await using hub = await startHub([{ name: 'stateless' }, { name: 'echo' }], { clock });
     const client = openClient(hub);

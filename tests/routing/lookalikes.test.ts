@@ -26,6 +26,6 @@ test.each([
   ['tools/call', '{"name":"a","other":1}'],
   ['vendor/method', '{"Name":"a"}'],
   ['resources/read', '{"uri":"a","_meta":"no object"}'],
-])('%s with %s is not', (method, params) => {
+])('%s with %s is accepted', (method, params) => {
   assert.equal(found(method, params), undefined);
 });

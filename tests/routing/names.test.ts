@@ -37,7 +37,7 @@ describe('a public name', () => {
       assert.ok(expected.length <= 46);
     });
 
-  test('keeps to the characters and the length that are allowed, whatever a server calls its tools', () => {
+  test("has only allowed characters and the allowed length, whatever the server's tool names are", () => {
     const odd = [
       '\0',
       '😀',
@@ -63,8 +63,8 @@ describe('a public name', () => {
   });
 });
 
-describe('names for all', () => {
-  test('one that two servers could have is of the longer server name, whoever is there', () => {
+describe('names for all servers', () => {
+  test('an ambiguous one belongs to the longer server name, whichever servers run', () => {
     const servers = ['a', 'a_b'];
     const ofA = { server: 'a', name: 'b_c' };
     const ofAB = { server: 'a_b', name: 'c' };
@@ -88,7 +88,7 @@ describe('names for all', () => {
         });
   });
 
-  test('a server whose name begins with that of another keeps its names short', () => {
+  test('a server whose name begins with that of another has short names', () => {
     const { names, collisions } = named([
       { server: 'github', name: 'search' },
       { server: 'github_enterprise', name: 'search' },
@@ -98,14 +98,14 @@ describe('names for all', () => {
     assert.deepEqual(collisions, []);
   });
 
-  test('no tool can be called as another is with its hash', () => {
+  test('no tool can have the hashed name of another', () => {
     const servers = ['a', 'a_b'];
     const [hashed = ''] = assignNames([{ server: 'a', name: 'b_c' }], servers, usual).names;
     const copy = { server: 'a_b', name: hashed.slice('a_b_'.length) };
     assert.notEqual(assignNames([copy], servers, usual).names[0], hashed);
   });
 
-  test('two names that differ only in characters that are replaced stay two', () => {
+  test('two names that differ only in replaced characters stay different', () => {
     const { names, collisions } = named([
       { server: 'a', name: 'x.y' },
       { server: 'a', name: 'x/y' },
@@ -116,7 +116,7 @@ describe('names for all', () => {
     assert.deepEqual(collisions, []);
   });
 
-  test('are all different, also where a server repeats a name or copies that of another', () => {
+  test('all differ, even if a server repeats a name or copies that of another', () => {
     const long = 'x'.repeat(60);
     const wishes = [
       { server: 'a', name: 'b_c' },
@@ -133,7 +133,7 @@ describe('names for all', () => {
     for (const name of names) assert.ok(name.length <= 46);
   });
 
-  test('a thousand wishes for one name are still named in time', () => {
+  test('a thousand tools with the same name are named quickly', () => {
     const wishes = Array.from({ length: 1_000 }, () => ({ server: 'a', name: 'same' }));
     // CPU time of this process, so that other load on the machine does not count.
     const started = process.cpuUsage();
@@ -151,7 +151,7 @@ const collision = (name: string) => ({
   publicName: `a_${name}_1`,
 });
 
-test('a collision of names is logged once, however often all of them are told', () => {
+test('a collision of names is logged once, even if it is reported repeatedly', () => {
   const { log, logged } = createRecordingLog();
   const tell = createCollisionLog(log);
   const [x, y] = [collision('x'), collision('y')];
@@ -165,7 +165,7 @@ test('a collision of names is logged once, however often all of them are told', 
   );
 });
 
-test('thousands of them are one short line', () => {
+test('thousands of collisions are one short line in the log', () => {
   const { log, logged } = createRecordingLog();
   const tell = createCollisionLog(log);
   const all = Array.from({ length: 10_005 }, (_, at) => collision(`t${at}`));

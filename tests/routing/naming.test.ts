@@ -70,7 +70,7 @@ const never = createEmitter<undefined>().event;
 const naming = { separator: '_', maxLength: 46 } as const;
 
 describe('the name of a tool', () => {
-  test('stays with its server when one starts that could have it too, and is reported', () => {
+  test('stays with its server when one starts that could claim it too, and the collision is reported', () => {
     const [a, ab] = [createOffering('a'), createOffering('a_b')];
     const catalog = createCatalog({ all: [a, ab], changed: never }, () => naming);
     ab.offer('tool', 'c');
@@ -88,7 +88,7 @@ describe('the name of a tool', () => {
 });
 
 describe("the hub's own resource", () => {
-  test('is of no server, which has its own under another URI', () => {
+  test('has its own URI, and that of a server another one', () => {
     const [greedy, own] = [createOffering('greedy'), createOffering('agenthub')];
     const catalog = createCatalog({ all: [greedy, own], changed: never }, () => naming);
     greedy.offer('resource', 'hub://servers');
@@ -102,8 +102,8 @@ describe("the hub's own resource", () => {
   });
 });
 
-describe('a URI that nobody lists', () => {
-  test('is looked for in hostile templates in little time, and found with another server', () => {
+describe('a URI that no server lists', () => {
+  test('is matched against hostile templates quickly, and found with another server', () => {
     const [hostile, honest] = [createOffering('hostile'), createOffering('honest')];
     const catalog = createCatalog({ all: [hostile, honest], changed: never }, () => naming);
     hostile.offer(
@@ -121,7 +121,7 @@ describe('a URI that nobody lists', () => {
   });
 });
 
-test("names of the hub's own are no server's, whether it offers anything by them or not", () => {
+test('no server gets a reserved name of the hub, whether the hub offers anything by it or not', () => {
   const agenthub = createOffering('agenthub');
   const catalog = createCatalog({ all: [agenthub], changed: never }, () => naming);
   agenthub.offer('tool', 'enhance_prompt');

@@ -47,7 +47,7 @@ describe('a request that was answered is told of once', () => {
     assert.ok(call.at >= before - 1 && call.at + tookMs <= clock.now() + 1, `at ${call.at}`);
   });
 
-  test('without a server where the hub answered by itself', async () => {
+  test('without a server if the hub answered it', async () => {
     await using hub = await startHub([{ name: 'echo' }]);
     const client = openClient(hub);
     await client.ask('tools/list');
@@ -61,7 +61,7 @@ describe('a request that was answered is told of once', () => {
     assert.ok(seen(hub).every(({ serverMs }) => serverMs === 0));
   });
 
-  test('with what became of it: a failed tool, an error of the server, a timeout, a full queue', async () => {
+  test('with its outcome: a failed tool, an error of the server, a timeout, a full queue', async () => {
     await using hub = await startHub([
       { name: 'calendar' },
       { name: 'echo', callTimeoutMs: 100, maxConcurrentCalls: 1, maxQueuedCalls: 0 },
@@ -86,7 +86,7 @@ describe('a request that was answered is told of once', () => {
     assert.ok(timedOut && timedOut.serverMs >= 99, 'the server had it all the time');
   });
 
-  test('as an error where the server refused it', async () => {
+  test('as an error if the server refused it', async () => {
     await using hub = await startHub([{ name: 'echo' }]);
     const client = openClient(hub, hub.server('echo'));
     await client.call('no-such-tool');
@@ -94,7 +94,7 @@ describe('a request that was answered is told of once', () => {
     assert.ok((seen(hub)[0]?.serverMs ?? 0) > 0);
   });
 
-  test('also where its client cancelled it, or went away', async () => {
+  test('even if its client cancelled it, or disconnected', async () => {
     await using hub = await startHub([{ name: 'echo' }]);
     const client = openClient(hub);
     const server = hub.server('echo');
@@ -112,7 +112,7 @@ describe('a request that was answered is told of once', () => {
     );
   });
 
-  test('also where it was refused before it was read', async () => {
+  test('even if it was refused before it was parsed', async () => {
     await using hub = await startHub([{ name: 'echo' }]);
     const client = openModern(hub, 'all');
     await client.ask(
@@ -125,7 +125,7 @@ describe('a request that was answered is told of once', () => {
     ]);
   });
 
-  test('not where it only listens', async () => {
+  test('but not if it only listens', async () => {
     await using hub = await startHub([{ name: 'echo' }]);
     const client = openModern(hub, 'all');
     const over = client.ask('subscriptions/listen', { notifications: { toolsListChanged: true } });
@@ -141,7 +141,7 @@ describe('between clients and servers of two eras', () => {
   const sample = { method: 'sampling/createMessage', params: { messages: [], maxTokens: 1 } };
   const sampled = { role: 'assistant', content: { type: 'text', text: 'yes' }, model: 'm' };
 
-  test('each request of a call that comes in several is told of, and who waited for whom', async () => {
+  test('each request of a call with several rounds is observed, with the waiting times', async () => {
     const clock = createManualClock({ passingMs: 10 });
     await using hub = await startHub([{ name: 'asker' }], { clock });
     const clientInfo = { name: 'modern', version: '2.1' };
@@ -167,14 +167,14 @@ describe('between clients and servers of two eras', () => {
     );
   });
 
-  test('the time that a server with a session has a call of a client without one is counted', async () => {
+  test('the time that a server with sessions works on a call of a stateless client is counted', async () => {
     await using hub = await startHub([{ name: 'echo' }]);
     await openModern(hub, hub.server('echo')).call('slow', { ms: 30 });
     const [call] = seen(hub);
     assert.ok(call && call.serverMs >= 29 && call.tookMs > call.serverMs, `${call?.serverMs} ms`);
   });
 
-  test('the time that a server of 2026 has it is that of all its rounds', async () => {
+  test('the time of a server of 2026 is the sum of all its rounds', async () => {
     const clock = createManualClock();
     await using hub = await startHub([{ name: 'stateless' }], { clock });
     const server = hub.server('stateless');
@@ -203,7 +203,7 @@ function createScene() {
   return { ids, logged, clock };
 }
 
-test.for(['silent', 'die'])('the id of an error is that of its line in the log: %s', async tool => {
+test.for(['silent', 'die'])('the id of an error is also in its log line: %s', async tool => {
   await using hub = await startHub([{ name: 'leaky', callTimeoutMs: 200 }]);
   const { error } = await openClient(hub).call(`leaky_${tool}`);
   const lines = hub.logged.filter(
@@ -218,7 +218,7 @@ test.for(['silent', 'die'])('the id of an error is that of its line in the log: 
   });
 });
 
-test('a bug is told of by its id alone, and in the log in full', () => {
+test('a bug is reported by its id alone, and logged in full', () => {
   const { ids, logged } = createScene();
   const told = ids.bug(new TypeError('within'), request);
   assert.deepEqual([told.code, told.data], ['HUB_INTERNAL', { id: 'id-1' }]);
@@ -227,7 +227,7 @@ test('a bug is told of by its id alone, and in the log in full', () => {
 });
 
 test.for(['HUB_NAME_UNKNOWN', 'HUB_BREAKER_OPEN', 'HUB_SERVER_BUSY'] as const)(
-  '%s says all itself, and has no line',
+  '%s needs no log line',
   code => {
     const { ids, logged } = createScene();
     const error = new HubError(code, 'no');
@@ -236,7 +236,7 @@ test.for(['HUB_NAME_UNKNOWN', 'HUB_BREAKER_OPEN', 'HUB_SERVER_BUSY'] as const)(
   },
 );
 
-test('fifty errors a second have an id and a line, and the next second has its own', () => {
+test('fifty errors a second have an id and a log line, and the next second has its own fifty', () => {
   const { ids, logged, clock } = createScene();
   const error = new HubError('HUB_SERVER_DOWN', 'gone', { data: { server: 'files' } });
   const fail = () => ids.failed(error, request, undefined);

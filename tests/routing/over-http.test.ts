@@ -32,8 +32,8 @@ async function connectListening(url: string) {
   return { client, sampled, logged };
 }
 
-describe('what a shared server says over HTTP on the way of a call', () => {
-  test('reaches the client of the call, and none of the nine others that call as well', async () => {
+describe('a message of a shared server over HTTP in the stream of a call', () => {
+  test('reaches the client of the call, and none of nine others with calls', async () => {
     const far = await startStreamable(false);
     try {
       await using hub = await startHub([{ name: 'far', url: far.url }]);
@@ -123,7 +123,7 @@ async function startSloppy() {
   };
 }
 
-test('what a server says of a task goes by the call on whose way it came', async () => {
+test('a message of a server about a task belongs to the call in whose stream it arrived', async () => {
   await using far = await startSloppy();
   await using hub = await startHub([{ name: 'far', url: far.url, era: 'legacy' }]);
   const client = openClient(hub, hub.server('far'));
@@ -134,7 +134,7 @@ test('what a server says of a task goes by the call on whose way it came', async
   assert.deepEqual(client.told, []);
 });
 
-describe('what a shared server says over HTTP on the way of no call', () => {
+describe('a message of a shared server over HTTP outside the stream of a call', () => {
   const scene = async () => {
     const far = await startSloppy();
     const hub = await startHub([{ name: 'far', url: far.url, era: 'legacy' }]);
@@ -148,7 +148,7 @@ describe('what a shared server says over HTTP on the way of no call', () => {
     return { far, hub, ada, alan, held };
   };
 
-  test('reaches nobody when the call is over, though another is in flight', async () => {
+  test('reaches no client when the call has ended, though another is in flight', async () => {
     const { far, hub, ada, alan, held } = await scene();
     await using _far = far;
     await using _hub = hub;
@@ -166,7 +166,7 @@ describe('what a shared server says over HTTP on the way of no call', () => {
     );
   });
 
-  test('reaches nobody when it came with the answer to a request of the hub', async () => {
+  test('reaches no client if it arrived with the response to a request of the hub', async () => {
     const { far, hub, ada, alan, held } = await scene();
     await using _far = far;
     await using _hub = hub;
@@ -187,7 +187,7 @@ describe('a call whose headers a server refuses', () => {
   const count = { name: 'count', arguments: { to: 3, unit: 'sheep' } };
 
   for (const era of ['legacy', 'modern'])
-    test(`is sent again when the tools have been read, for a client that is ${era}`, async () => {
+    test(`is sent again after the tools were read, for a client that is ${era}`, async () => {
       const far = await startModern();
       try {
         await using hub = await startHub([{ name: 'far', url: far.url }]);
@@ -215,7 +215,7 @@ describe('a call whose headers a server refuses', () => {
       }
     });
 
-  test('fails with what the server says, where it refuses them again', async () => {
+  test('fails with the error of the server, if it refuses them again', async () => {
     let calls = 0;
     const error = { code: -32020, message: 'no header is good enough' };
     const discovered = {

@@ -5,7 +5,7 @@ import { caller } from '#helpers/principal';
 import { encodeResult } from '#jsonrpc';
 import { createPrincipalRequests } from '../../hub/routing/principal-requests.ts';
 
-test('numbers that JavaScript cannot hold are the same in the request and in the result', async () => {
+test('numbers that JavaScript cannot represent are unchanged in the request and in the result', async () => {
   const text = '{"id":12345678901234567890}';
   const sent: string[] = [];
   const requests = createPrincipalRequests(caller, {

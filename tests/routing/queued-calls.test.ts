@@ -6,7 +6,7 @@ import type { Principal } from '#policy';
 import { openAsked } from './asking.ts';
 import { openModern } from './modern.ts';
 
-test('a call that waits for its turn has one time for that and its answer', async () => {
+test('a queued call has one time limit for its wait and its answer', async () => {
   await using hub = await startHub([
     { name: 'stateful', maxConcurrentCalls: 1, callTimeoutMs: 1_500 },
   ]);
@@ -30,7 +30,7 @@ const clientNamed = (name: string): Principal => ({
 });
 
 test.each(['modern', 'legacy'])(
-  'a client takes turns with others, over however many sessions of the %s era it calls',
+  'a client takes turns with others, however many sessions of the %s era it has',
   async era => {
     await using hub = await startHub([{ name: 'stateful', maxConcurrentCalls: 1 }]);
     const server = hub.server('stateful');

@@ -52,7 +52,7 @@ function sentTo(call: Call) {
 }
 
 describe.each(endpoints)('at the endpoint of %s', (_, endpoint) => {
-  test('a request by the name of a notification is refused: a server may act on it', () => {
+  test('a request with the method of a notification is refused, as a server may act on it', () => {
     for (const make of [legacy, modern])
       assertRefused(make('notifications/cancelled', { requestId: 1 }, endpoint), {
         rpcCode: -32601,
@@ -73,14 +73,14 @@ describe.each(endpoints)('at the endpoint of %s', (_, endpoint) => {
   });
 });
 
-test('a method is bounded: logs and errors have it', () => {
+test('a method has a maximum length, as logs and errors contain it', () => {
   sentTo(legacy(`vendor/${'x'.repeat(249)}`, {}, one));
   const refusal = { code: 'HUB_REQUEST_INVALID', message: /the method has 257 characters/ };
   for (const endpoint of ['all', one] as const)
     assertRefused(legacy(`vendor/${'x'.repeat(250)}`, {}, endpoint), refusal);
 });
 
-test('a method that the hub does not know goes on to the one server, and to none of all', () => {
+test('an unknown method is passed on to the one server, but not at the endpoint of all', () => {
   assert.deepEqual(sentTo(legacy('vendor/method', { a: 1 }, one)), {
     server: 'one',
     params: { a: 1 },
@@ -123,7 +123,7 @@ describe('on the endpoint of all servers', () => {
     });
   });
 
-  test('a name that both use alike is not written anew', () => {
+  test('a name that is the same for both is not rewritten', () => {
     assert.deepEqual(resolveCall(legacy('resources/read', { uri: 'x://a' }), needs).edits, []);
   });
 
@@ -137,7 +137,7 @@ describe('on the endpoint of all servers', () => {
   });
 });
 
-describe('the answer about a resource of another name', () => {
+describe('the response about a renamed resource', () => {
   const restored = (bytes: Buffer) => {
     const { restored: restore } = resolveCall(
       legacy('resources/read', { uri: 'two+x://a' }),
@@ -148,7 +148,7 @@ describe('the answer about a resource of another name', () => {
   };
   const result = (text: string) => encodeResult('1', text);
 
-  test('has the name that the client asked for, in each of its contents', () => {
+  test('has the name that the client requested, in each of its contents', () => {
     const contents = ['x://a', 'x://beside', 'x://a'].map(uri => ({ uri, text: 'x://a' }));
     const answer = JSON.parse(restored(result(JSON.stringify({ contents }))).toString());
     assert.deepEqual(
@@ -157,7 +157,7 @@ describe('the answer about a resource of another name', () => {
     );
   });
 
-  test('has it in the data of an error', () => {
+  test('has that name in the data of an error', () => {
     const bytes = encodeError('1', -32002, 'x://a is unknown', { uri: 'x://a' });
     const { error } = JSON.parse(restored(bytes).toString());
     assert.deepEqual([error.data.uri, error.message], ['two+x://a', 'x://a is unknown']);
@@ -170,11 +170,11 @@ describe('the answer about a resource of another name', () => {
     ['a URI that is no string', result('{"contents":[{"uri":["x://a"]}]}')],
     ['a member that stands twice', result('{"contents":[{"uri":"x://a","uri":"x://a"}]}')],
     ['an error without data', encodeError('1', -32603, 'no')],
-  ])('is the same bytes with %s', (_, bytes) => {
+  ])('has the same bytes with %s', (_, bytes) => {
     assert.equal(restored(bytes), bytes);
   });
 
-  test('is not looked at where the client asked by the name of the server', () => {
+  test('is not parsed if the client used the name of the server', () => {
     assert.equal(
       resolveCall(legacy('resources/read', { uri: 'x://a' }), needs).restored,
       undefined,
@@ -182,7 +182,7 @@ describe('the answer about a resource of another name', () => {
   });
 });
 
-describe('a call that may make a task is remembered', () => {
+describe('a call that may create a task is recorded', () => {
   const task = { ttl: 1 };
   const knows = {
     'io.modelcontextprotocol/clientCapabilities': {
@@ -208,7 +208,7 @@ describe('a call that may make a task is remembered', () => {
     assert.equal(sentTo(call).remembered?.kind, kind);
   });
 
-  test('and is refused at the endpoint of one server where nobody could ask for it', () => {
+  test('and refused at the endpoint of one server for a client that could never request it', () => {
     const session = sessionOf({ endpoint: one, isSessionless: true });
     assertRefused(callWith('tools/call', { name: 'a', task }, { session }), {
       code: 'HUB_REQUEST_INVALID',
@@ -218,7 +218,7 @@ describe('a call that may make a task is remembered', () => {
 });
 
 test.each(['resources/subscribe', 'resources/unsubscribe'])(
-  '%s without a URI is for the one server to refuse',
+  '%s without a URI is passed on, for the one server to refuse',
   method => {
     assert.equal(sentTo(legacy(method, { uri: 7 }, one)).server, 'one');
     assert.ok(resolveCall(legacy(method, { uri: 'x://a' }, one), needs).answer);

@@ -69,7 +69,7 @@ test('a session with an instance of its own is not saved', async () => {
   assert.equal(session.save(), undefined);
 });
 
-test('a session whose client is asked something is not saved until it has answered', async () => {
+test('a session with an open request to its client is not saved until the client has answered', async () => {
   await using hub = await startHub([{ name: 'echo' }]);
   const { session, ask } = open(hub, 'all');
   await ask('initialize', { ...initialize, capabilities: { roots: {} } });
@@ -82,7 +82,7 @@ test('a session whose client is asked something is not saved until it has answer
   assert.ok(session.save());
 });
 
-test('a resumed session needs no initialize, and hears of updates as before', async () => {
+test('a resumed session needs no initialize, and gets updates as before', async () => {
   await using hub = await startHub([{ name: 'echo' }]);
   const uri = 'echo://greeting';
   const settings = {
@@ -122,7 +122,7 @@ test('a resumed session unsubscribes at a server that has not listed the resourc
   assert.deepEqual(session.save(), earlier.settings);
 });
 
-test('a resumed session of one server hears of the lists that the server has', async () => {
+test('a resumed session of one server is notified of changes of the lists that the server has', async () => {
   await using hub = await startHub([{ name: 'asker' }]);
   const { told } = open(hub, hub.server('asker'), earlier);
   assert.deepEqual(told, ['notifications/tools/list_changed']);

@@ -12,7 +12,7 @@ const twoEchoes = [
 ];
 
 describe('the endpoint of all servers', () => {
-  test('introduces the hub, in the revision of the client or the newest', async () => {
+  test('returns the information of the hub, in the revision of the client or the newest', async () => {
     await using hub = await startHub([]);
     for (const [asked, agreed] of [
       ['2025-11-25', '2025-11-25'],
@@ -44,7 +44,7 @@ describe('the endpoint of all servers', () => {
     assert.match((await client.initialize()).error.message, /initialized already/);
   });
 
-  test('lists the tools and prompts of all under names of their own, and calls them by those', async () => {
+  test('lists the tools and prompts of all servers under unique names, and calls them by those', async () => {
     await using hub = await startHub(twoEchoes);
     const client = openClient(hub);
     const names = namesIn((await client.ask('tools/list')).result['tools']);
@@ -62,7 +62,7 @@ describe('the endpoint of all servers', () => {
     assert.match(JSON.stringify(prompt.result), /Greet Ada warmly/);
   });
 
-  test('lists resources under their URIs; a URI that an earlier server has is told apart', async () => {
+  test('lists resources under their URIs; a URI that an earlier server has gets a prefix', async () => {
     await using hub = await startHub(twoEchoes);
     const client = openClient(hub);
     const uris = namesIn((await client.ask('resources/list')).result['resources'], 'uri');
@@ -134,7 +134,7 @@ describe('the endpoint of all servers', () => {
     ['completion/complete', { ref: { type: 'ref/x' } }, -32602, /must be ref\/prompt or/],
     ['completion/complete', { ref: { type: 'ref/resource', uri: 'x' } }, -32602, /no server has/],
   ];
-  test('refuses what it does not know with the code of the specification', async () => {
+  test('refuses unknown names with the code of the specification', async () => {
     await using hub = await startHub([{ name: 'one', file: 'echo.mjs' }]);
     const client = openClient(hub);
     for (const [method, params, code, message] of refusals) {
@@ -144,7 +144,7 @@ describe('the endpoint of all servers', () => {
     }
   });
 
-  test('refuses params in which a member stands twice, wherever the hub reads them', async () => {
+  test('refuses params with a duplicate member, wherever the hub reads them', async () => {
     await using hub = await startHub([{ name: 'echo' }]);
     for (const params of [
       '{"name":"echo_pid","name":"echo_crash"}',
@@ -160,7 +160,7 @@ describe('the endpoint of all servers', () => {
   });
 
   test.each(['all', 'echo'])(
-    'refuses params that servers could take for others, at %s',
+    'refuses params with member names that servers could confuse, at %s',
     async at => {
       await using hub = await startHub([{ name: 'echo' }]);
       const client = openClient(hub, at === 'all' ? 'all' : hub.server('echo'));
@@ -182,7 +182,7 @@ describe('the endpoint of all servers', () => {
     },
   );
 
-  test('answers for a server that is down while the others answer as ever', async () => {
+  test('keeps answering for a server that is down, while others answer as before', async () => {
     await using hub = await startHub([
       { name: 'broken', file: 'exit-at-once.mjs', restart: 'temporary' },
       { name: 'echo' },
@@ -198,7 +198,7 @@ describe('the endpoint of all servers', () => {
 });
 
 describe('the endpoint of one server', () => {
-  test('passes its names, its introduction and methods unknown to the hub', async () => {
+  test('passes on its names, its information and methods unknown to the hub', async () => {
     await using hub = await startHub([{ name: 'echo' }]);
     const client = openClient(hub, hub.server('echo'));
     const { result } = await client.initialize('2025-06-18');
@@ -211,7 +211,7 @@ describe('the endpoint of one server', () => {
     assert.equal(error.message, 'no such method: vendor/method');
   });
 
-  test('has no session where the server cannot be initialized', async () => {
+  test('opens no session if the server cannot be initialized', async () => {
     await using hub = await startHub([
       { name: 'broken', file: 'exit-at-once.mjs', restart: 'temporary' },
     ]);
@@ -223,7 +223,7 @@ describe('the endpoint of one server', () => {
 });
 
 describe('changed lists', () => {
-  test('reach initialized sessions of that server and of all, once for many changes', async () => {
+  test('reach initialized sessions of that server and of all servers, once for many changes', async () => {
     const clock = createManualClock();
     await using hub = await startHub(twoEchoes, { clock });
     const [all, first, second, fresh] = [
@@ -247,7 +247,7 @@ describe('changed lists', () => {
     assert.equal((await all.call('first_extra-5')).text, 'extra-5');
   });
 
-  test('that are the same as before are not told', async () => {
+  test('that equal the earlier ones are not announced', async () => {
     const clock = createManualClock();
     await using hub = await startHub([{ name: 'echo' }], { clock });
     const client = openClient(hub);
@@ -262,7 +262,7 @@ describe('changed lists', () => {
 });
 
 describe('log messages', () => {
-  test('of one client with calls in flight are its own; of several nobody gets them', async () => {
+  test('of one client with calls in flight reach that client; of several they reach none', async () => {
     await using hub = await startHub([{ name: 'echo' }]);
     const [ada, alan] = [openClient(hub), openClient(hub)];
     const alone = await ada.call('echo_log', { level: 'info', text: 'mine' });
@@ -281,7 +281,7 @@ describe('log messages', () => {
     );
   });
 
-  test('below the level of a session do not reach it; the server gets the most talkative level', async () => {
+  test('below the level of a session do not reach it; the server gets the lowest level', async () => {
     await using hub = await startHub([{ name: 'echo' }]);
     const [quiet, loud] = [openClient(hub), openClient(hub)];
     await quiet.ask('logging/setLevel', { level: 'error' });
@@ -292,7 +292,7 @@ describe('log messages', () => {
     assert.equal((await quiet.call('echo_log', { level: 'error', text: 'x' })).related.length, 1);
   });
 
-  test('are asked for again at that level when the server has been restarted', async () => {
+  test('are requested again at that level when the server has been restarted', async () => {
     await using hub = await startHub([{ name: 'echo' }]);
     const client = openClient(hub, hub.server('echo'));
     await client.ask('logging/setLevel', { level: 'warning' });
@@ -317,7 +317,7 @@ describe('the level of a server', () => {
     return { asked, [Symbol.dispose]: () => spied.mockRestore() };
   }
 
-  test('is info again when the last session that set one has left, and is not asked for twice', async () => {
+  test('is reset to info when the last session that set one has left, and is not set twice', async () => {
     await using hub = await startHub([{ name: 'echo' }]);
     const [quiet, loud, silent] = [openClient(hub), openClient(hub), openClient(hub)];
     using spy = levelsAsked(hub.server('echo'));
@@ -332,7 +332,7 @@ describe('the level of a server', () => {
 });
 
 describe('subscriptions', () => {
-  test('hold from the answer on: an update right behind it is told', async () => {
+  test('are valid from the response on: an update right behind it is delivered', async () => {
     await using hub = await startHub([{ name: 'eager', file: 'eager.mjs' }]);
     for (const endpoint of ['all', hub.server('eager')] as const) {
       const client = openClient(hub, endpoint);
@@ -342,7 +342,7 @@ describe('subscriptions', () => {
     }
   });
 
-  test('of one session are bounded, and there is room again after one ends', async () => {
+  test('of one session are limited, and there is room again after one ends', async () => {
     await using hub = await startHub([{ name: 'echo' }]);
     const [greedy, other] = [openClient(hub), openClient(hub, hub.server('echo'))];
     for (const client of [greedy, other]) {
@@ -403,7 +403,7 @@ describe('subscriptions', () => {
 });
 
 describe('requests in flight', () => {
-  test('an id that is in use is refused, and free again afterwards', async () => {
+  test('with an id that is in use are refused, and the id is free again afterwards', async () => {
     await using hub = await startHub([{ name: 'echo' }]);
     const client = openClient(hub);
     const slow = client.ask('tools/call', { name: 'echo_slow', arguments: { ms: 100 } }, 'same');
@@ -413,7 +413,7 @@ describe('requests in flight', () => {
     assert.ok((await client.ask('tools/call', { name: 'echo_pid' }, 'same')).text);
   });
 
-  test('a cancelled one reaches the server and is answered once', async () => {
+  test('that are cancelled reach the server and are answered once', async () => {
     await using hub = await startHub([{ name: 'echo' }]);
     const [client, other] = [openClient(hub), openClient(hub)];
     const slow = client.ask('tools/call', { name: 'echo_slow', arguments: { ms: 60_000 } }, 7);
@@ -427,7 +427,7 @@ describe('requests in flight', () => {
     assert.equal((await others).text, 'slept 300 ms');
   });
 
-  test('one that is cancelled while its server starts is never sent to it', async () => {
+  test('that are cancelled while their server starts are never sent', async () => {
     await using hub = await startHub([{ name: 'echo', autoStart: false }]);
     const client = openClient(hub, hub.server('echo'));
     const crash = client.ask('tools/call', { name: 'crash', arguments: { code: 1 } }, 'c');
@@ -450,7 +450,7 @@ describe('requests in flight', () => {
     assert.equal(hub.router.sessionCount, 0);
   });
 
-  test('of 20 clients with the same ids and tokens never get what is of another', async () => {
+  test('of 20 clients with the same ids and tokens never get the answer of another', async () => {
     await using hub = await startHub(twoEchoes);
     const clients = Array.from({ length: 20 }, () => openClient(hub));
     await Promise.all(
@@ -483,8 +483,8 @@ describe('requests in flight', () => {
   });
 });
 
-describe('a server that lies', () => {
-  test('answers no call but its own, and nothing of it reaches clients', async () => {
+describe('a misbehaving server', () => {
+  test('affects its own calls only, and its invalid messages reach no client', async () => {
     await using hub = await startHub([{ name: 'liar' }, { name: 'echo' }]);
     const client = openClient(hub);
     const slow = client.call('echo_slow', { ms: 300 });
@@ -501,7 +501,7 @@ describe('a server that lies', () => {
     assert.equal(hub.server('liar').running?.upstream.inFlight(), 0);
   });
 
-  test('one of 2024-11-05 that answers in batches serves a client of today', async () => {
+  test('that speaks 2024-11-05 and answers in batches serves a current client', async () => {
     await using hub = await startHub([{ name: 'old' }]);
     const client = openClient(hub);
     await client.initialize('2025-11-25');

@@ -23,7 +23,7 @@ test.each([
   ['error', {}, true],
   ['error', 'no object', true],
   ['error', undefined, true],
-] as const)('a client that wants %s is told %j: %s', (wanted, params, expected) => {
+] as const)('a client that requests %s gets %j: %s', (wanted, params, expected) => {
   assert.equal(isWanted(wanted, params), expected);
 });
 
@@ -63,7 +63,7 @@ describe('a log message reaches its session', () => {
     assert.equal(hears(levels, defaultLevel), expected);
   });
 
-  test('and any other notification does, whatever the level', () => {
+  test('and any other notification reaches it, whatever the level', () => {
     assert.equal(
       hears({ requestLevel: 'none' }, 'error', 'notifications/tools/list_changed'),
       true,
@@ -71,7 +71,7 @@ describe('a log message reaches its session', () => {
   });
 });
 
-test('a session forwards requests of servers, and says whether its client has one to answer', () => {
+test('a session forwards requests of servers, and returns whether its client can answer', () => {
   const forwarded: unknown[] = [];
   const session = createSessionState(
     '1',
@@ -90,7 +90,7 @@ test('a session forwards requests of servers, and says whether its client has on
   assert.equal(session.hasOpenRequest, true);
 });
 
-test('a cancelled request tells its work why, and is found cancelled by work that begins later', () => {
+test('a cancelled request aborts its work with the reason, also work that begins later', () => {
   const reasons: unknown[] = [];
   const cancellation = createCancellation();
   const request = { method: 'tools/call' };

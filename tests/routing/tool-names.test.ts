@@ -17,7 +17,7 @@ test.each<
   [['a', 'b', 'c'], { a: 'b', c: 'a' }, ['a', 'b', 'c'], ['a', 'c']],
   [['a'], { x: 'a' }, ['a'], []],
   [['toString'], {}, ['toString'], []],
-])('%j with %j are %j', (own, rename, names, taken) => {
+])('the tools %j with the config %j are %j', (own, rename, names, taken) => {
   const renamed = renameTools(own, { rename });
   assert.deepEqual([...renamed.names.values()], names);
   assert.deepEqual(
@@ -31,11 +31,11 @@ test.each([
   ['a', 'b', {}, '{"name":"b","description":"old"}'],
   ['a', 'b', { a: 'new "text"' }, '{"name":"b","description":"new \\"text\\""}'],
   ['a', 'a', { b: 'new' }, '{"name":"a","description":"old"}'],
-])('the description of %s as %s', (own, shown, describe, text) => {
+])('the tool %s, listed as %s, has its new name and description', (own, shown, describe, text) => {
   const bytes = Buffer.from('{"name":"a","description":"old"}');
   assert.equal(renamedTool(bytes, own, shown, { describe }).toString(), text);
 });
 
-test('what is not an object stays as it is', () => {
+test('a value that is not an object is unchanged', () => {
   assert.equal(renamedTool(Buffer.from('[]'), 'a', 'b', {}).toString(), '[]');
 });

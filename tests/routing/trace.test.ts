@@ -46,7 +46,7 @@ test.for([
   ['{"_meta":{"a":1,"b":2}}', ['b'], { _meta: { traceparent: told, a: 1 } }],
   ['{"_meta":{ "a":1 , "traceparent":"x", "b":2 }}', ['a', 'b'], { _meta: { traceparent: told } }],
 ] as const)(
-  'the server of a request with %s, without %j, is told of the trace',
+  'a request to the server with %s, without %j, has the trace context',
   ([params, drop, read]) => {
     assert.deepEqual(traced(params, drop), read);
   },

@@ -10,7 +10,7 @@ const tools = {
   rename: { search: 'find', old: 'new' },
 };
 
-test('tools that the config names and the server does not have are told once', async () => {
+test('tools that the config names and the server lacks are logged once', async () => {
   await using hub = await startHub([{ name: 'files', tools }]);
   const server = hub.server('files');
   assert.deepEqual(describeServer(server)['unknown_tools'], ['serch', 'old']);
@@ -23,7 +23,7 @@ test('tools that the config names and the server does not have are told once', a
   await until(() => hub.logged.some(line => JSON.stringify(line).includes('serch')));
 });
 
-test('nothing is told of a server whose tools are unknown or not named', async () => {
+test('a server without a tool list, or without names in the config, causes no log', async () => {
   await using hub = await startHub([{ name: 'files', tools }, { name: 'echo' }], { start: false });
   const { log, logged } = createRecordingLog();
   createUnknownToolLog(log)(hub.servers.all);
@@ -31,7 +31,7 @@ test('nothing is told of a server whose tools are unknown or not named', async (
   assert.equal('unknown_tools' in describeServer(hub.server('echo')), false);
 });
 
-test('a reload tells the tools that a changed entry names in vain', async () => {
+test('a reload logs the unknown tools of a changed entry', async () => {
   await using hub = await startHub([{ name: 'files' }]);
   const naming = { separator: '_', maxLength: 46 } as const;
   const cache = {

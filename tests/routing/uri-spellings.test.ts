@@ -19,7 +19,7 @@ test.each([
   assert.deepEqual(new Set(spellingsOf(uri)), new Set(spellings));
 });
 
-test('an invalid sequence hides no other', () => {
+test('an invalid escape sequence hides no other', () => {
   assert.ok(spellingsOf('file:///%FF/%73ecret').some(one => one.endsWith('/secret')));
 });
 
@@ -29,7 +29,7 @@ test.each([
   ['file:///b/%2e%2e/%C3%BC', 'file:///ü'],
   ['file:///b/%252e%252e/%25C3%25BC', 'file:///ü'],
   ['FILE:///a"b', 'file:///a"b'],
-])('a character that URLs encode is compared as it is, too: %s is %s', (uri, spelling) => {
+])('a character that URLs encode is compared unencoded, too: %s is %s', (uri, spelling) => {
   assert.ok(spellingsOf(uri).includes(spelling), spellingsOf(uri).join(' '));
 });
 

@@ -22,7 +22,7 @@ function scene() {
 }
 
 describe('a call', () => {
-  test('has a place until its reply is there, however that ends', async () => {
+  test('occupies a place until its reply, whatever the reply is', async () => {
     await using one = scene();
     const { promise, resolve } = Promise.withResolvers<number>();
     const done = admit(one.server, callOf('x'), () => promise);
@@ -44,7 +44,7 @@ describe('a call', () => {
     assert.equal(one.active(), 0);
   });
 
-  test('is passed on as it is where it need not wait', async () => {
+  test('is passed on unchanged if it need not wait', async () => {
     await using one = scene();
     const call = callTo(one.server, callOf('x'));
     const reply = Promise.resolve(hubReply(Buffer.from('')));
@@ -57,7 +57,7 @@ describe('a call', () => {
     await passed;
   });
 
-  test('that waited takes the time along, and names the instance that works for it', async () => {
+  test('that waited has its waiting time, and names its instance', async () => {
     await using one = scene();
     await using other = scene();
     const leave = await admitted(other.server.admission, 'ada');
@@ -73,7 +73,7 @@ describe('a call', () => {
     assert.equal(other.active(), 0);
   });
 
-  test('that is cancelled while it waits is not begun', async () => {
+  test('that is cancelled while it waits is not sent', async () => {
     await using one = scene();
     const leave = await admitted(one.server.admission, 'ada');
     const call = callOf('x');

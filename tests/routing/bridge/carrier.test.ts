@@ -36,7 +36,7 @@ test.each([
   ['else the oldest whose client will come back', [mute, away, away], '1'],
   ['else the call of the question, where no call may ask', [mute, mute], 'own'],
   ['else the call of the question, where there is no other', [], 'own'],
-])('a question is carried by %s', (_, calls, id) => {
+])('a request of the server is carried by %s', (_, calls, id) => {
   const all = calls.map((flags, index) => callNamed(String(index), flags));
   assert.equal(carrierOf(all, callNamed('own', mute)).id, id);
 });

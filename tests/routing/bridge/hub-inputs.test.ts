@@ -40,7 +40,7 @@ const asking = (count: number) => ({
   },
 });
 
-test('more completions than the hub makes at a time are made in several rounds', async () => {
+test('more completions than the hub makes at once are made in several rounds', async () => {
   const { calls, state, reply } = scene();
   calls[0]?.answer(asking(25));
   await new Promise(setImmediate);
@@ -49,7 +49,7 @@ test('more completions than the hub makes at a time are made in several rounds',
   assert.match((await reply).bytes.toString(), /"complete"/);
 });
 
-test('a server that asks for completions without end fails the call: its client cannot make them', async () => {
+test('a server that requests completions endlessly fails the call, whose client cannot answer them', async () => {
   const { calls, state, reply } = scene();
   const over = assert.rejects(
     reply,

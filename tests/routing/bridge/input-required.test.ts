@@ -24,7 +24,7 @@ const openNamed = (hub: TestHub) =>
 const startAsker = (options: object = {}) => startHub([{ name: 'asker' }], options);
 
 describe('a client without a session at a server that keeps one', () => {
-  test('is asked by input_required, and its answer ends the call', async () => {
+  test('gets input_required for a request of the server, and its answer completes the call', async () => {
     await using hub = await startAsker();
     const client = openModern(hub);
     const { result } = await client.call('ask', asking);
@@ -55,7 +55,7 @@ describe('a client without a session at a server that keeps one', () => {
     },
   );
 
-  test('is asked at once for all that the server asks at the same time, and again for what it left out', async () => {
+  test('gets all concurrent requests of the server at once, and unanswered ones again', async () => {
     await using hub = await startAsker();
     const client = openModern(hub);
     const roots = { method: 'roots/list', params: {} };
@@ -74,14 +74,14 @@ describe('a client without a session at a server that keeps one', () => {
     assert.deepEqual(JSON.parse(textOf(third.result)), [sampled, { roots: [] }]);
   });
 
-  test('is not asked for what it cannot do', async () => {
+  test('gets no request beyond its capabilities', async () => {
     await using hub = await startAsker();
     const client = openModern(hub, { roots: {} });
     const { result } = await client.call('ask', asking);
     assert.match(textOf(result), /has not declared the capability/);
   });
 
-  test('cannot go on with a state that was changed, used, of other arguments, or too old', async () => {
+  test('cannot continue with a state that was changed, used, expired or is of other arguments', async () => {
     const clock = createManualClock({ passingMs: 10 });
     await using hub = await startAsker({ clock });
     const client = openModern(hub);
@@ -109,7 +109,7 @@ describe('a client without a session at a server that keeps one', () => {
     await until(() => hub.server('asker').running?.upstream.inFlight() === 0);
   });
 
-  test('that cancels, or goes away, ends the call at the server', async () => {
+  test('that cancels or disconnects cancels the call at the server', async () => {
     await using hub = await startAsker();
     const client = openModern(hub);
     const held = client.request('tools/call', { name: 'hold', arguments: { key: 'a' } });
@@ -122,7 +122,7 @@ describe('a client without a session at a server that keeps one', () => {
     assert.equal(hub.server('asker').running?.upstream.inFlight(), 0);
   });
 
-  test('gets results that say they are whole, and lists that are not to be kept', async () => {
+  test('gets results marked as complete, and lists marked as not cacheable', async () => {
     await using hub = await startAsker();
     const client = openModern(hub);
     const { result } = await client.ask('tools/list');
@@ -141,7 +141,7 @@ describe('a client without a session at a server that keeps one', () => {
     });
   });
 
-  test('is told what the server logs only where its request asks for that level', async () => {
+  test('gets log messages of the server only at the level that its request has', async () => {
     await using hub = await startAsker();
     const client = openModern(hub);
     await client.call('log', { data: 'unheard' });
@@ -161,7 +161,7 @@ describe('a client without a session at a server that keeps one', () => {
     );
   });
 
-  test('is refused what its revision has not, and tasks of others', async () => {
+  test('is refused methods that its revision lacks, and tasks of others', async () => {
     await using hub = await startAsker();
     const client = openModern(hub);
     const codeOf = async (method: string, params: object) => {
@@ -174,7 +174,7 @@ describe('a client without a session at a server that keeps one', () => {
     assert.equal(await codeOf('no/such', {}), -32601);
   });
 
-  test('must say in each request what it can do and by which revision', async () => {
+  test('must send its capabilities and its revision with each request', async () => {
     await using hub = await startAsker();
     const client = openAsked(hub, hub.server('asker'));
     const version = { 'io.modelcontextprotocol/protocolVersion': '2026-07-28' };
@@ -191,7 +191,7 @@ describe('a client without a session at a server that keeps one', () => {
     ]);
   });
 
-  test('cannot go on with a call of another principal', async () => {
+  test('cannot continue a call of another principal', async () => {
     await using hub = await startAsker();
     const info = { name: 'ada', version: '1' };
     const other: Principal = { kind: 'client', name: 'other', grants: { administer: false } };
@@ -206,7 +206,7 @@ describe('a client without a session at a server that keeps one', () => {
     assert.equal(done.result['resultType'], 'complete');
   });
 
-  test('cannot keep others from being asked, however many calls it leaves unanswered', async () => {
+  test('cannot block requests to other clients, however many calls it leaves unanswered', async () => {
     await using hub = await startHub([
       { name: 'asker', maxConcurrentCalls: 2_000 },
       { name: 'other', file: 'asker.mjs' },
@@ -224,7 +224,7 @@ describe('a client without a session at a server that keeps one', () => {
     assert.equal(asked.result['resultType'], 'input_required');
   });
 
-  test('cannot have the hub keep large calls that wait for its answers', async () => {
+  test('cannot make the hub store large calls that wait for its answers', async () => {
     await using hub = await startAsker();
     const client = openModern(hub);
     const large = { ...asking, pad: 'x'.repeat(40 * 2 ** 20) };
@@ -236,7 +236,7 @@ describe('a client without a session at a server that keeps one', () => {
     assert.equal(small.result['resultType'], 'input_required');
   });
 
-  test('cannot go on with a call at another endpoint', async () => {
+  test('cannot continue a call at another endpoint', async () => {
     await using hub = await startHub([{ name: 'asker' }, { name: 'other', file: 'asker.mjs' }]);
     const client = openModern(hub);
     const { result } = await client.call('ask', asking);
@@ -248,7 +248,7 @@ describe('a client without a session at a server that keeps one', () => {
     assert.equal(done.result['resultType'], 'complete');
   });
 
-  test('is not asked what the server has withdrawn', async () => {
+  test('does not get a request that the server has cancelled', async () => {
     await using hub = await startAsker();
     const client = openModern(hub);
     const { result } = await client.call('ask-and-withdraw', asking);
@@ -256,7 +256,7 @@ describe('a client without a session at a server that keeps one', () => {
     assert.match(textOf(result), /withdrew/);
   });
 
-  test('that was asked what the server has withdrawn since is not asked for it again', async () => {
+  test('does not get a request again that the server cancelled after it was sent', async () => {
     await using hub = await startAsker();
     const client = openModern(hub);
     const roots = { method: 'roots/list', params: {} };
@@ -276,7 +276,7 @@ describe('a client without a session at a server that keeps one', () => {
     assert.match(textOf(done.result), /withdrew.*"roots":\[\]/);
   });
 
-  test('at an instance of its own goes on at that one, though there may be no other', async () => {
+  test('continues at its own instance, even while no other instance can be started', async () => {
     await using hub = await startHub([{ name: 'asker', instance: 'session', maxInstances: 1 }]);
     const client = openModern(hub);
     const { result } = await client.call('ask', asking);
@@ -291,7 +291,7 @@ describe('a client without a session at a server that keeps one', () => {
   });
 });
 
-describe('a client without a session that is sent to pages', () => {
+describe('a client without a session that is sent to URLs', () => {
   const page = { mode: 'url', message: 'Sign in', url: 'https://example.com/', elicitationId: 'e' };
   const open = (hub: TestHub) => openModern(hub, { elicitation: { url: {} } });
   const wanting = { elicitations: [page] };
@@ -300,7 +300,7 @@ describe('a client without a session that is sent to pages', () => {
     inputResponses: { 1: { action } },
   });
 
-  test('gets an error where nobody went to them', async () => {
+  test('gets an error if the visit was declined', async () => {
     await using hub = await startAsker();
     const client = open(hub);
     const { result } = await client.call('needs-pages', wanting);
@@ -309,7 +309,7 @@ describe('a client without a session that is sent to pages', () => {
     assert.match(String(error?.['message']), /asker .* a page was visited.*"decline"/);
   });
 
-  test('again and again gets an error after ten times', async () => {
+  test('gets an error after ten times', async () => {
     await using hub = await startAsker();
     const client = open(hub);
     let told = await client.call('needs-pages', wanting);
@@ -322,7 +322,7 @@ describe('a client without a session that is sent to pages', () => {
     assert.match(String(told.error?.['message']), /sent the client to pages 10 times/);
   });
 
-  test('that are none gets an error', async () => {
+  test('gets an error if the list of URLs is empty or invalid', async () => {
     await using hub = await startAsker();
     const client = open(hub);
     for (const elicitations of [[], [{ message: 'no url' }], 7]) {
@@ -332,8 +332,8 @@ describe('a client without a session that is sent to pages', () => {
   });
 });
 
-describe('the calls of one client that are in flight together', () => {
-  test('carry a question for each other, and what was asked on one stays answerable when that is over', async () => {
+describe('the concurrent calls of one client', () => {
+  test('carry requests for each other, which stay answerable when the carrying call ends', async () => {
     await using hub = await startAsker();
     const client = openNamed(hub);
     const upstream = () => hub.server('asker').running?.upstream;
@@ -353,7 +353,7 @@ describe('the calls of one client that are in flight together', () => {
     assert.deepEqual(JSON.parse(textOf((await asking).result)), { result: sampled });
   });
 
-  test('are told no log message that may be about another of them', async () => {
+  test('get no log message that may be about another of them', async () => {
     await using hub = await startAsker();
     const client = openNamed(hub);
     const debug = { 'io.modelcontextprotocol/logLevel': 'debug' };

@@ -14,7 +14,7 @@ function scene(key = 1) {
   return { clock, states, text: states.issue(state, callOf('tools/call', params), 1_000) };
 }
 
-test('a state says what it was issued for', () => {
+test('a state contains what it was issued for', () => {
   const { states, text } = scene();
   assert.equal(states.claimed(text), 'call-1');
   assert.deepEqual(states.verify(text, callOf('tools/call', params)), state);
@@ -104,7 +104,7 @@ test.each([
   `call-1.1.1.1.${mac}m`,
   `call-1.1.1.1.${mac}\n`,
   ` call-1.1.1.1.${mac}`,
-])('%j names no call, and is refused', text => {
+])('%j is not a valid state, and is refused', text => {
   const { states } = scene();
   assert.equal(states.claimed(text), undefined);
   assert.throws(() => states.verify(text, callOf('tools/call', params)), /not issued by the hub/);

@@ -18,7 +18,7 @@ const answerOf = (kind: 'result' | 'error', text: string) =>
 
 const uncached = { ttlMs: 0, cacheScope: 'private' };
 
-describe('an answer of an older server, for a client of 2026-07-28,', () => {
+describe('a response of an older server, for a client of 2026-07-28,', () => {
   const modern = (kind: 'result' | 'error', text: string, method = 'tools/call') =>
     JSON.parse(toModernResult(answerOf(kind, text).bytes, '"mine"', method).toString());
 
@@ -34,7 +34,7 @@ describe('an answer of an older server, for a client of 2026-07-28,', () => {
       { resultType: 'complete', ...uncached },
     ],
   ])(
-    'to %s with %s is marked as complete, and as not cacheable where it could be',
+    'to %s with %s is marked as complete, and as not cacheable if the result may be cached',
     (method, text, result) => {
       assert.deepEqual(modern('result', text, method), { jsonrpc: '2.0', id: 'mine', result });
     },
@@ -49,7 +49,7 @@ describe('an answer of an older server, for a client of 2026-07-28,', () => {
     assert.deepEqual(converted, { ...error, code: expected });
   });
 
-  test('that names a member twice is only given the id of the client', () => {
+  test('that has a duplicate member gets only the id of the client', () => {
     const { bytes } = answerOf('result', '{"a":1,"a":2}');
     assert.equal(
       toModernResult(bytes, '9', 'tools/call').toString(),
@@ -61,7 +61,7 @@ describe('an answer of an older server, for a client of 2026-07-28,', () => {
 describe('the error for an unknown resource, for a client of an older revision,', () => {
   const missing = '{"code":-32602,"message":"no","data":{"uri":"x://a"}}';
 
-  test('has the code of its own that those revisions have', () => {
+  test('has the code of its own from those revisions', () => {
     const converted = notFoundAsBefore(answerOf('error', missing), 'resources/read');
     assert.equal(JSON.parse(converted.toString()).error.code, -32002);
   });
@@ -76,13 +76,13 @@ describe('the error for an unknown resource, for a client of an older revision,'
       '{"code":-32602,"message":"no","data":{"uri":1}}',
     ],
     ['the code is another', 'resources/read', '{"code":-32603,"message":"no","data":{"uri":"x"}}'],
-  ])('stays as it is where %s', (_, method, text) => {
+  ])('is unchanged if %s', (_, method, text) => {
     const answer = answerOf('error', text);
     assert.equal(notFoundAsBefore(answer, method), answer.bytes);
   });
 });
 
-test('a complete result may say how long it is cached', () => {
+test('a complete result may have its cache lifetime', () => {
   const cache = { ttlMs: 5, cacheScope: 'public' } as const;
   assert.deepEqual(JSON.parse(completeResult({ a: 1 }, cache)), {
     resultType: 'complete',
@@ -92,7 +92,7 @@ test('a complete result may say how long it is cached', () => {
   assert.deepEqual(JSON.parse(completeResult({ a: 1 })), { resultType: 'complete', a: 1 });
 });
 
-describe('what an initialized server says of itself', () => {
+describe('the result of server/discover for an initialized server', () => {
   const serverInfo = { name: 'own', version: '1' };
   const _meta = { 'io.modelcontextprotocol/serverInfo': serverInfo };
 
@@ -113,11 +113,11 @@ describe('what an initialized server says of itself', () => {
       { serverInfo, instructions: 7 },
       { capabilities: {}, _meta },
     ],
-  ])('%j is discovered as %j', (initialized, expected) => {
+  ])('with %j is %j', (initialized, expected) => {
     assert.deepEqual(discovered(initialized), expected);
   });
 
-  test('is discovered as nothing where it is not an object', () => {
+  test('is empty if the initialize result is not an object', () => {
     assert.deepEqual(discovered('nothing'), {
       capabilities: {},
       _meta: { 'io.modelcontextprotocol/serverInfo': undefined },
@@ -154,7 +154,7 @@ describe('the metadata of a client of 2026-07-28', () => {
     assert.deepEqual(JSON.parse(text).params, expected);
   });
 
-  test('is not looked for in a request without it', () => {
+  test('is unchanged in a request without it', () => {
     assert.deepEqual(withoutClientMetadata(callWith('tools/call', { name: 'x' })), []);
     assert.deepEqual(withoutClientMetadata(callWith('tools/call', { _meta: 7 })), []);
   });
@@ -200,7 +200,7 @@ describe('a result of a server of 2026-07-28, for a client of an older revision,
       `${wrapped},"content":[{"type":"text","text":"one"}]`,
     ],
     ['with content that is not a list', '"content":"one",', `${wrapped},"content":"one"`],
-  ])('has its list as an object, and as a text where it had none: %s', (_, content, expected) => {
+  ])('has its list as an object, and a text if it had none: %s', (_, content, expected) => {
     const { result } = legacy(`{${content}"structuredContent":[1]}`);
     assert.deepEqual(result, JSON.parse(`{${expected}}`));
   });
@@ -211,14 +211,14 @@ describe('a result of a server of 2026-07-28, for a client of an older revision,
     assert.deepEqual(result.content, [{ type: 'text', text: value }]);
   });
 
-  test('has an object in an object, where the hub wrapped the schema of the tool', () => {
+  test('has an object in an object, if the hub wrapped the schema of the tool', () => {
     const text = '{"content":[],"structuredContent":{"a":1}}';
     const expected = { content: [], structuredContent: { result: { a: 1 } } };
     assert.deepEqual(legacy(text, 'tools/call', 'list').result, expected);
     assert.deepEqual(legacy(text, 'tools/call', 'own_list', 'list').result, expected);
   });
 
-  test('has the schemas of its tools wrapped that are no objects', () => {
+  test('has the schemas of its tools wrapped if they are not objects', () => {
     const { result } = legacy(
       '{"tools":[{"name":"a","outputSchema":{"type":"array"}},{"name":"b"}]}',
       'tools/list',
@@ -236,7 +236,7 @@ describe('a result of a server of 2026-07-28, for a client of an older revision,
     ['its tool is not listed', '{"structuredContent":{"a":1}}', 'tools/call', 'other'],
     ['it is of another method', '{"structuredContent":[1]}', 'prompts/get', 'plain'],
     ['a member stands twice', '{"a":1,"a":2,"structuredContent":[1]}', 'tools/call', 'plain'],
-  ])('is the same bytes where %s', (_, text, method, name) => {
+  ])('has the same bytes if %s', (_, text, method, name) => {
     assert.equal(legacy(text, method, name).isSame, true);
   });
 });

@@ -21,7 +21,7 @@ function report(...times: readonly (readonly object[])[]): readonly unknown[] {
   return told;
 }
 
-test('the first time is left as it is, also if the server itself does not count up', () => {
+test("the first round is unchanged, even if the server's own progress does not increase", () => {
   const reports = [{ progress: 2, total: 3 }, { progress: 1 }, { progress: 'half' }, {}];
   assert.deepEqual(report(reports), reports);
 });
@@ -43,14 +43,14 @@ test.for([
     [[], [{ progress: 0 }, { progress: 1 }]],
     [0, 1],
   ],
-] as const)('%j is told as %j', ([times, told]) => {
+] as const)('the progress %j is sent as %j', ([times, told]) => {
   assert.deepEqual(
     report(...times).map(params => isObject(params) && params['progress']),
     told,
   );
 });
 
-test('other messages pass unchanged', () => {
+test('other messages are unchanged', () => {
   const sent: string[] = [];
   const progress = createRisingProgress({ send: bytes => void sent.push(bytes.toString()) });
   const log = encodeCall(undefined, 'notifications/message', { progress: 1, level: 'info' });

@@ -11,7 +11,7 @@ import { createTasks } from '../../../hub/routing/tasks/tasks.ts';
 import { type Script, createScriptedServer } from '../scripted-server.ts';
 import { callOf } from '../steps/scripted-call.ts';
 
-describe('a result says that its tool has failed', () => {
+describe('a result counts as a failed tool', () => {
   const inResult = (text: string) => {
     const bytes = Buffer.from(`{"jsonrpc":"2.0","id":1,"result":${text}}`);
     return saysError(bytes, { start: bytes.indexOf(text), end: bytes.length - 1 });
@@ -70,8 +70,8 @@ function scene(script: Script = {}, fixture: Parameters<typeof createScriptedSer
 const mismatch = { error: { code: -32020, message: 'Mcp-Param-A is missing' } };
 const done = { result: { content: [] } };
 
-describe('a call that a remote server refuses for its headers', () => {
-  test('is sent once more, when the tools were read again', async () => {
+describe('a call that a remote server refuses because of its headers', () => {
+  test('is sent once more, after the tools were read again', async () => {
     const one = scene();
     const answered = one.sent();
     one.calls[0]?.answer(mismatch);
@@ -83,7 +83,7 @@ describe('a call that a remote server refuses for its headers', () => {
     assert.equal(one.calls.length, 2, 'not a third time');
   });
 
-  test('is not sent again for a client that cancelled meanwhile', async () => {
+  test('is not sent again if its client has cancelled', async () => {
     const one = scene();
     const call = callOf('tools/call', { name: 'x' });
     const answered = one.sent(callTo(one.server, call));
@@ -105,7 +105,7 @@ describe('a call that a remote server refuses for its headers', () => {
     ['it calls no tool', {}, remote, 'prompts/get', mismatch],
     ['the server has sessions', { era: 'legacy' }, remote, 'tools/call', mismatch],
     ['the server is no remote one', {}, { name: 'own' }, 'tools/call', mismatch],
-  ] as const)('is sent once where %s', async (_, script, fixture, method, answer) => {
+  ] as const)('is sent only once if %s', async (_, script, fixture, method, answer) => {
     const one = scene(script, fixture);
     const answered = one.sent(callTo(one.server, callOf(method, { name: 'x' })));
     one.calls[0]?.answer(answer);
@@ -114,7 +114,7 @@ describe('a call that a remote server refuses for its headers', () => {
   });
 });
 
-test('a call that was cancelled before is not sent', () => {
+test('a cancelled call is not sent', () => {
   const one = scene();
   const call = callOf('tools/call');
   cancelCall(call.cancellation, undefined);
@@ -122,7 +122,7 @@ test('a call that was cancelled before is not sent', () => {
   assert.deepEqual(one.calls, []);
 });
 
-test('the answer has the id of the client, and the time that the server took', async () => {
+test("the response has the id of the client, and the server's time", async () => {
   const one = scene();
   const answered = one.sent();
   one.clock.advance(30);
@@ -136,14 +136,14 @@ test('the answer has the id of the client, and the time that the server took', a
   });
 });
 
-test('a result of another method is no failed tool, whatever it says', async () => {
+test('a result of a method other than tools/call does not count as a failed tool', async () => {
   const one = scene();
   const answered = one.sent(callTo(one.server, callOf('prompts/get', { name: 'x' })));
   one.calls[0]?.answer({ result: { isError: true } });
   assert.equal((await answered).outcome, 'ok');
 });
 
-describe('an operator is advised of the era of a server', () => {
+describe('an operator is advised about the era of a server', () => {
   const refusal = 'no back-channel for server-initiated requests';
 
   test.each([
@@ -168,7 +168,7 @@ describe('an operator is advised of the era of a server', () => {
     assert.equal(one.advice.length, times);
   });
 
-  test('only where the server has no sessions', async () => {
+  test('only if the server has no sessions', async () => {
     const one = scene({ era: 'legacy' });
     const answered = one.sent();
     one.calls[0]?.answer({ error: { code: -32603, message: refusal } });
@@ -177,7 +177,7 @@ describe('an operator is advised of the era of a server', () => {
   });
 });
 
-describe('what an answer makes is remembered:', () => {
+describe('state that a response creates is recorded:', () => {
   const subscription = { kind: 'subscription', uri: 'x://a', publicUri: 'own+x://a' } as const;
 
   test.each([
@@ -211,7 +211,7 @@ describe('what an answer makes is remembered:', () => {
     });
   });
 
-  test('the pages of an error, for this client alone', async () => {
+  test('the URLs of an error, for this client alone', async () => {
     const one = scene({ era: 'legacy' });
     const fresh = callOf('tools/call', { name: 'x' });
     const answered = one.sent(callTo(one.server, fresh));
@@ -222,7 +222,7 @@ describe('what an answer makes is remembered:', () => {
   });
 });
 
-test('a failure that comes of the server says how long the server had the call', async () => {
+test('a failure of the server has the time that the server had the call', async () => {
   const one = scene();
   const call = callOf('tools/call', { name: 'x' });
   const answered = one.sent(callTo(one.server, call));

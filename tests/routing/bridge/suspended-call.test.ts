@@ -121,8 +121,8 @@ function scene({ isFull = false, fixture = {}, ...options }: Options = {}) {
 const done = { result: { content: [] } };
 const complete = { resultType: 'complete', content: [] };
 
-describe('a question of the server', () => {
-  test('goes to the client with those that come right behind it, and waits for its answer', async () => {
+describe('a request of the server to the client', () => {
+  test('is sent with those that follow at once, and waits for its answer', async () => {
     const one = scene();
     one.ask(1, 'roots/list', 0);
     one.clock.advance(gatherMs - 1);
@@ -142,7 +142,7 @@ describe('a question of the server', () => {
     assert.equal(one.clock.waiting, 0, 'no timer is left');
   });
 
-  test('that comes while the client is away is asked when it is back', async () => {
+  test('that arrives while the client is disconnected is sent when it is back', async () => {
     const one = scene();
     one.ask(1, 'roots/list', 0);
     one.clock.advance(gatherMs);
@@ -154,7 +154,7 @@ describe('a question of the server', () => {
     assert.deepEqual(one.answers, { 1: { roots: [] } });
   });
 
-  test('is refused where too many calls wait already, and the call goes on', async () => {
+  test('is refused if too many calls wait already, and the call continues', async () => {
     const one = scene({ isFull: true });
     one.ask(1, 'roots/list', 0);
     one.clock.advance(gatherMs);
@@ -164,7 +164,7 @@ describe('a question of the server', () => {
     assert.deepEqual((await one.read(one.first.first)).result, complete);
   });
 
-  test('is refused where a hundred wait for the client already, which is away', async () => {
+  test('is refused if a hundred wait for a disconnected client already', async () => {
     const one = scene();
     for (let id = 1; id <= 101; id++) one.ask(id, 'roots/list', 0);
     assert.deepEqual(Object.keys(one.answers), ['101']);
@@ -175,14 +175,14 @@ describe('a question of the server', () => {
     assert.deepEqual(one.answers, { 101: 'HUB_INPUTS_FULL', 102: 'HUB_INPUTS_FULL' });
   });
 
-  test('is refused in a call whose method has no questions', () => {
+  test('is refused in a call whose method allows none', () => {
     const one = scene({ mayAsk: false });
     one.ask(1, 'roots/list', 0);
     assert.deepEqual(one.answers, { 1: 'HUB_CAPABILITY_MISSING' });
     assert.equal(one.clock.waiting, 0);
   });
 
-  test('that the client cannot answer is what the call needs, if the server fails for it', async () => {
+  test('beyond its capabilities is named as a required capability if the server fails for it', async () => {
     const one = scene({ capabilities: { roots: {} } });
     one.ask(1, 'sampling/createMessage', 0);
     assert.deepEqual(one.answers, { 1: 'HUB_CAPABILITY_MISSING' });
@@ -191,14 +191,14 @@ describe('a question of the server', () => {
     assert.deepEqual([error.code, error.data.requiredCapabilities], [-32021, { sampling: {} }]);
   });
 
-  test('that the client cannot answer is not what another error is about', async () => {
+  test('beyond its capabilities is not named in another error', async () => {
     const one = scene({ capabilities: { roots: {} } });
     one.ask(1, 'sampling/createMessage', 0);
     one.at(0).answer({ error: { code: -32603, message: 'broken' } });
     assert.equal((await one.read(one.first.first)).error.code, -32603);
   });
 
-  test('that the server withdraws before it was sent is not asked', async () => {
+  test('that the server cancels before it was sent is not sent', async () => {
     const one = scene();
     one.ask(1, 'roots/list', 0);
     one.first.withdrawn(one.running.upstream, '2');
@@ -214,7 +214,7 @@ describe('the answers of a client', () => {
   test.each([
     ['of an earlier round', 0],
     ['of a later round', 2],
-  ])('%s are refused, and those of this round are not', async (_, round) => {
+  ])('%s are refused, and those of this round are accepted', async (_, round) => {
     const one = scene();
     one.ask(1, 'roots/list', 0);
     one.clock.advance(gatherMs);
@@ -235,7 +235,7 @@ describe('the answers of a client', () => {
       { instance: 'session', inputTimeoutMs: 5_000 },
       600_000,
     ],
-  ] as const)('are waited for as long as %s', async (_, fixture, waitMs) => {
+  ] as const)('are waited for during %s', async (_, fixture, waitMs) => {
     const one = scene({ fixture });
     one.ask(1, 'roots/list', 0);
     one.clock.advance(gatherMs);
@@ -250,7 +250,7 @@ describe('the answers of a client', () => {
 });
 
 describe('two calls of a client', () => {
-  test('carry each other’s questions, and what one did not answer the other asks', async () => {
+  test("carry each other's requests, and the second sends again what the first left unanswered", async () => {
     const one = scene();
     const second = one.begin();
     one.ask(1, 'roots/list');
@@ -265,7 +265,7 @@ describe('two calls of a client', () => {
     assert.deepEqual(Object.keys((await one.read(second.first)).result.inputRequests), ['1']);
   });
 
-  test('are told nothing that may be about the other', () => {
+  test('get no notification that may be about the other', () => {
     const one = scene({ logLevel: 'info' });
     const log = (index?: number) => {
       const notification = readMessage(
@@ -289,7 +289,7 @@ describe('two calls of a client', () => {
   });
 });
 
-test('a question that is open when the server has answered is refused, where no other call carries it', async () => {
+test('a request that is open when the server has answered is refused if no other call carries it', async () => {
   const one = scene();
   one.ask(1, 'roots/list', 0);
   one.at(0).answer(done);
@@ -299,7 +299,7 @@ test('a question that is open when the server has answered is refused, where no 
   assert.equal(one.first.isAway, false);
 });
 
-test('a client that cancels ends the call at the server, and the questions of it', async () => {
+test('a client that cancels ends the call at the server, and its requests', async () => {
   const one = scene();
   one.ask(1, 'roots/list', 0);
   cancelCall(one.opening.cancellation, 'no need');
@@ -308,7 +308,7 @@ test('a client that cancels ends the call at the server, and the questions of it
   await assert.rejects(one.first.first);
 });
 
-describe('a client without a session is told', () => {
+describe('a client without a session is notified', () => {
   const tells = (method: string, given: object, options: Options = {}) => {
     const one = scene(options);
     const notification = readMessage(encodeCall(undefined, method, given));

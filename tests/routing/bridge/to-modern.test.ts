@@ -10,8 +10,8 @@ const startStateless = (options?: HubOptions) => startHub([{ name: 'stateless' }
 
 const messageOf = (answer: unknown) => String(at(answer, 'error', 'message'));
 
-describe('a server of 2026 that wants nothing but to be asked again', () => {
-  test('is left alone for longer each time, and its client gets the result', async () => {
+describe('a server of 2026 that only wants the call repeated', () => {
+  test('is retried with growing delays, and the client gets the result', async () => {
     const clock = createManualClock();
     await using hub = await startStateless({ clock });
     const server = hub.server('stateless');
@@ -34,7 +34,7 @@ describe('a server of 2026 that wants nothing but to be asked again', () => {
       assert.deepEqual(members, ['_meta', 'arguments', 'name', 'requestState']);
   });
 
-  test('reports progress that increases with each notification, although the server begins anew', async () => {
+  test('has increasing progress, although the server starts from 0 each time', async () => {
     await using hub = await startStateless();
     const client = openAsked(hub, hub.server('stateless'));
     await client.initialize({});
@@ -71,7 +71,7 @@ describe('a server of 2026 that wants nothing but to be asked again', () => {
     assert.equal(at(told, 'error', 'data', 'code'), 'HUB_SERVER_PROTOCOL');
   });
 
-  test('is not asked again for a client that cancels meanwhile', async () => {
+  test('is not called again for a client that has cancelled', async () => {
     const clock = createManualClock();
     await using hub = await startStateless({ clock });
     const client = openAsked(hub, hub.server('stateless'));
@@ -86,14 +86,14 @@ describe('a server of 2026 that wants nothing but to be asked again', () => {
     assert.equal(clock.waiting, before);
   });
 
-  test('or does not say what it wants is an error', async () => {
+  test('and gives no input requests causes an error', async () => {
     await using hub = await startStateless();
     const client = openAsked(hub, hub.server('stateless'));
     await client.initialize({});
     assert.match(messageOf(await client.call('vague')), /without naming an input/);
   });
 
-  test('or wants what only servers answer is an error, and no client is asked', async () => {
+  test('and requests methods of servers causes an error, without a request to the client', async () => {
     await using hub = await startStateless();
     const client = openAsked(hub, hub.server('stateless'), () => ({ content: [] }));
     await client.initialize({});
@@ -107,7 +107,7 @@ describe('a server of 2026 that wants nothing but to be asked again', () => {
 });
 
 describe('a client of 2025 that cancels while a server of 2026 waits for its answer', () => {
-  test('is told that it did, and not that it is gone', async () => {
+  test('receives the cancellation as the reason, not a disconnect', async () => {
     await using hub = await startStateless();
     const client = openAsked(hub, hub.server('stateless'));
     await client.initialize({ roots: {} });
@@ -119,8 +119,8 @@ describe('a client of 2025 that cancels while a server of 2026 waits for its ans
   });
 });
 
-describe('a client of 2025 that has too many questions of a server of 2026 already', () => {
-  test('is asked none of those of another call, and the hub survives their end', async () => {
+describe('a client of 2025 with too many open requests of a server of 2026', () => {
+  test('gets none of another call, and the hub survives their end', async () => {
     await using hub = await startStateless();
     const client = openAsked(hub, hub.server('stateless'));
     await client.initialize({ roots: {} });
@@ -136,8 +136,8 @@ describe('a client of 2025 that has too many questions of a server of 2026 alrea
   });
 });
 
-describe('a resource that a server of 2026 has not', () => {
-  test('is refused as the revision of the client has it', async () => {
+describe('a resource that a server of 2026 lacks', () => {
+  test("is refused with the code of the client's revision", async () => {
     await using hub = await startStateless();
     const uri = 'stateless://missing';
     for (const endpoint of [hub.server('stateless'), 'all'] as const) {
@@ -151,7 +151,7 @@ describe('a resource that a server of 2026 has not', () => {
     }
   });
 
-  test('and no other has either is named in the refusal of the hub', async () => {
+  test("is named in the hub's refusal if no other server has it either", async () => {
     await using hub = await startStateless();
     const answer = await openModern(hub, 'all').ask('resources/read', { uri: 'no://such' });
     assert.equal(at(answer, 'error', 'code'), -32602);
@@ -160,7 +160,7 @@ describe('a resource that a server of 2026 has not', () => {
 });
 
 describe('a resource with the name of its server in front', () => {
-  test('is answered under the URI that was asked for, and others beside it under their own', async () => {
+  test('is answered under the requested URI, and others beside it under their own', async () => {
     await using hub = await startHub([{ name: 'stateless' }, { name: 'b', file: 'stateless.mjs' }]);
     const legacy = openAsked(hub, 'all');
     await legacy.initialize({});
@@ -178,7 +178,7 @@ describe('a resource with the name of its server in front', () => {
   });
 });
 
-describe('what a server says of itself', () => {
+describe('the server information', () => {
   const said = {
     title: 'A Server',
     icons: [{ src: 'data:image/png;base64,AA==', mimeType: 'image/png', theme: 'dark' }],

@@ -33,7 +33,7 @@ const messageOf = (value: unknown): string => {
 
 describe('a request of a server', () => {
   test.for(['one', 'all'])(
-    'reaches the client whose call it is about, on the endpoint of %s',
+    'reaches the client in whose call it came, on the endpoint of %s',
     async kind => {
       await using hub = await startAsker();
       const client = openAsked(hub, kind === 'all' ? 'all' : hub.server('asker'), () => sampled);
@@ -69,7 +69,7 @@ describe('a request of a server', () => {
     await held;
   });
 
-  test('of an instance that is being replaced is not withdrawn by the next instance', async () => {
+  test('of an instance that is being replaced is not cancelled by the next instance', async () => {
     await using hub = await startAsker();
     const reply = Promise.withResolvers<object>();
     const ada = await clientOf(hub, all, () => reply.promise);
@@ -83,7 +83,7 @@ describe('a request of a server', () => {
     assert.deepEqual(await asked, { result: { roots: [] } });
   });
 
-  test('is refused where the client has not declared that it can answer', async () => {
+  test('is refused if the client lacks the capability', async () => {
     await using hub = await startAsker();
     const client = await clientOf(hub, { elicitation: {} });
     const ask = (method: string, params: object = {}) => client.call('ask', { method, params });
@@ -94,7 +94,7 @@ describe('a request of a server', () => {
     assert.deepEqual(await ask('elicitation/create', { message: 'Who?' }), { result: sampled });
   });
 
-  test('is refused where the client takes pages only, or no tools, and the request needs more', async () => {
+  test('is refused if the client supports only URLs or no tools, and the request needs more', async () => {
     await using hub = await startAsker();
     const client = await clientOf(hub, { elicitation: { url: {} }, sampling: {} });
     const ask = (method: string, params: object) => client.call('ask', { method, params });
@@ -110,7 +110,7 @@ describe('a request of a server', () => {
     assert.deepEqual(await ask('sampling/createMessage', sample), { result: sampled });
   });
 
-  test("passes the client's own error on", async () => {
+  test("returns the client's own error", async () => {
     await using hub = await startAsker();
     const error = { code: -1, message: 'User rejected sampling request', data: { kept: [1] } };
     const client = await clientOf(hub, all, () => ({ error }));
@@ -122,7 +122,7 @@ describe('a request of a server', () => {
     );
   });
 
-  test('reaches nobody while two clients have calls in flight, and says what to do', async () => {
+  test('is refused while two clients have calls in flight, with the remedy', async () => {
     await using hub = await startAsker();
     const [ada, alan] = [await clientOf(hub), await clientOf(hub)];
     const held = alan.call('hold', { key: 'a' });
@@ -137,7 +137,7 @@ describe('a request of a server', () => {
     assert.match(advice.join(), /"instance": "session"/);
   });
 
-  test('outside any call reaches the client of a server that only ever worked for one', async () => {
+  test('outside any call reaches the client of a server that only ever served one', async () => {
     await using hub = await startAsker();
     const ada = await clientOf(hub);
     await ada.call('ask-later', { method: 'roots/list', params: {} });
@@ -154,7 +154,7 @@ describe('a request of a server', () => {
     assert.equal(ada.asked.length + alan.asked.length, 1);
   });
 
-  test('that is withdrawn is withdrawn from the client, too', async () => {
+  test('that the server cancels is cancelled at the client, too', async () => {
     await using hub = await startAsker();
     const client = await clientOf(hub, all, () => undefined);
     const told = await client.call('ask-and-withdraw', { method: 'roots/list', params: {} });
@@ -171,7 +171,7 @@ describe('a request of a server', () => {
     );
   });
 
-  test('is answered with an error when its client goes away', async () => {
+  test('fails when its client disconnects', async () => {
     await using hub = await startAsker();
     const [ada, alan] = [await clientOf(hub, all, () => undefined), await clientOf(hub)];
     const asking = ada.call('ask', { method: 'roots/list', params: {} });
@@ -182,7 +182,7 @@ describe('a request of a server', () => {
     assert.equal(hub.server('asker').running?.upstream.inFlight(), 0);
   });
 
-  test('is refused at once where its client has left, though its call goes on for others', () => {
+  test('is refused at once if its client has left, though its call continues for others', () => {
     const requests = createClientRequests({
       clock: createManualClock(),
       tasks: createTasks(),
@@ -209,7 +209,7 @@ describe('a request of a server', () => {
     assert.throws(sent, { code: 'HUB_CLIENT_GONE' });
   });
 
-  test('is withdrawn from its client when the server goes', async () => {
+  test('is cancelled at its client when the server exits', async () => {
     await using hub = await startAsker();
     const ada = await clientOf(hub, all, () => undefined);
     // The call itself is answered, so only the end of the server can end its pending request.
@@ -226,7 +226,7 @@ describe('a request of a server', () => {
     });
   });
 
-  test('does not let its call time out while the client thinks, and is given up after ten minutes', async () => {
+  test('extends the time of its call while the client works, up to ten minutes', async () => {
     const clock = createManualClock();
     await using hub = await startHub([{ name: 'asker', callTimeoutMs: 500 }], { clock });
     const client = await clientOf(hub, all, () => undefined);
@@ -249,7 +249,7 @@ describe('a request of a server', () => {
     assert.deepEqual(await asking, { result: { roots: [] } });
   });
 
-  test('has its progress reported under its own token', async () => {
+  test('has its progress notifications under its own token', async () => {
     await using hub = await startAsker();
     const client = await clientOf(hub, all, () => undefined);
     const params = { ...sample, _meta: { progressToken: 'mine' } };
@@ -270,7 +270,7 @@ describe('a request of a server', () => {
   });
 });
 
-test('the progress of a task that a client made for a server is reported after the answer that made it, and by no other client', async () => {
+test("progress of a client's task follows the response that created it, and only from that client", async () => {
   await using hub = await startAsker();
   const client = await clientOf(hub, { ...all, tasks: {} }, () => undefined);
   const other = await clientOf(hub);
@@ -289,7 +289,7 @@ test('the progress of a task that a client made for a server is reported after t
   ]);
 });
 
-test('no progress is reported of a request that was answered, and made no task', async () => {
+test('no progress is forwarded for a request that was answered without a task', async () => {
   await using hub = await startAsker();
   const client = await clientOf(hub, all, () => sampled);
   const params = { ...sample, task: {}, _meta: { progressToken: 'mine' } };
@@ -300,7 +300,7 @@ test('no progress is reported of a request that was answered, and made no task',
 });
 
 describe('notifications of a client', () => {
-  test('reach a server that works for it alone, and none that others use as well', async () => {
+  test('reach a server with this client only, and no server that others use as well', async () => {
     await using hub = await startAsker();
     const ada = await clientOf(hub);
     await ada.call('pid');
@@ -314,7 +314,7 @@ describe('notifications of a client', () => {
   });
 });
 
-test('the status of a task that a client made for a server reaches it, also if it serves others, and from nobody else', async () => {
+test("the status of a client's task reaches its server, even with other clients, and only from that client", async () => {
   await using hub = await startAsker();
   const [client, other] = [await clientOf(hub, all, () => undefined), await clientOf(hub)];
   const params = { ...sample, task: {} };
@@ -336,7 +336,7 @@ test('the status of a task that a client made for a server reaches it, also if i
 });
 
 describe('tasks of a server that several clients share', () => {
-  test.for(['one', 'all'])('are reached by the client that made them only, at %s', async kind => {
+  test.for(['one', 'all'])('are visible only to the client that made them, at %s', async kind => {
     await using hub = await startAsker();
     const endpoint = kind === 'all' ? 'all' : hub.server('asker');
     const name = kind === 'all' ? 'asker_hold' : 'hold';
@@ -361,7 +361,7 @@ describe('tasks of a server that several clients share', () => {
     assert.match(await listed(ada), /task-1/);
   });
 
-  test('ask their own client, whoever else has calls in flight', async () => {
+  test('send requests to their own client, whichever client has calls in flight', async () => {
     await using hub = await startAsker();
     const [ada, eve] = [await clientOf(hub), await clientOf(hub)];
     const held = eve.call('hold', { key: 'e' });

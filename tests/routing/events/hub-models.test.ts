@@ -53,7 +53,7 @@ async function connect(server: string, capabilities: object = { sampling: {} }) 
   return client;
 }
 
-test('a server of the hub is answered, in place of its client', async () => {
+test('a sampling request of a server of the hub is answered by the hub instead of the client', async () => {
   const client = await connect('own');
   const params = { prompt: 'hello', _meta: { progressToken: 7 } };
   const told = await client.call('ask', { method: runOf, params });
@@ -63,7 +63,7 @@ test('a server of the hub is answered, in place of its client', async () => {
   expect(client.asked).toEqual([]);
 });
 
-test('the turn at a model is that of the caller whose request the server names', async () => {
+test('the queue position at a model belongs to the caller whose request the server names', async () => {
   const client = await connect('own');
   const run = (call: unknown) =>
     client.call('ask', { method: runOf, params: { prompt: 'whose', call } });
@@ -78,7 +78,7 @@ test('the turn at a model is that of the caller whose request the server names',
   assert.equal(asked[0]?.client, 'server:own');
 });
 
-test('the turn is that of the caller on the connection of the request, also while another instance serves', async () => {
+test("the queue position belongs to the caller on the request's connection, even beside another instance", async () => {
   const { server, running } = createScriptedServer({ name: 'own', own: 'ollama-mcp' });
   const { log } = createRecordingLog();
   const hubModels = createHubModels(models, createServerLogs({ log, clock: createManualClock() }));
@@ -105,19 +105,19 @@ test('the turn is that of the caller on the connection of the request, also whil
   assert.deepEqual(told, ['notifications/progress']);
 });
 
-test('a failure is its answer, with the kind', async () => {
+test('a failure is returned with its kind', async () => {
   const client = await connect('own');
   const told = await client.call('ask', { method: runOf, params: { prompt: 'fail' } });
   assert.match(JSON.stringify(told), /it failed.*"kind":"busy"/);
 });
 
-test('a request that the server withdraws is given up', async () => {
+test('a request that the server cancels is aborted', async () => {
   const client = await connect('own');
   const told = await client.call('ask-and-withdraw', { method: runOf, params: { prompt: 'wait' } });
   assert.match(JSON.stringify(told), /given up/);
 });
 
-test.each([runOf, listOf])('%s does not exist for any other server', async method => {
+test.each([runOf, listOf])('%s is unknown for any other server', async method => {
   const before = asked.length;
   const client = await connect('ollama');
   const told = await client.call('ask', { method, params: { prompt: 'hello' } });
@@ -126,13 +126,13 @@ test.each([runOf, listOf])('%s does not exist for any other server', async metho
   assert.equal(asked.length, before);
 });
 
-test('further methods of that kind do not exist for a server of the hub either', async () => {
+test('unknown methods with that prefix are unknown for a server of the hub too', async () => {
   const client = await connect('own');
   const told = await client.call('ask', { method: 'agenthub/secrets/list' });
   assert.match(JSON.stringify(told), /"code":-32601/);
 });
 
-test('a hub without models says so', async () => {
+test('a hub without models returns an error that says so', async () => {
   await using other = await startHub([
     { name: 'own', file: 'asker.mjs', own: 'ollama-mcp', era: 'legacy' },
   ]);

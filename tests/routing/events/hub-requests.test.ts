@@ -20,7 +20,7 @@ function scene() {
   };
 }
 
-test('requests of a server with one id are counted, each of them', async () => {
+test('several requests of a server with the same id are all counted', async () => {
   const { server, requests } = scene();
   const { promise, resolve } = Promise.withResolvers<JsonObject>();
   const answered = Array.from({ length: 20 }, () => requests.answer(server, asked, () => promise));
@@ -30,7 +30,7 @@ test('requests of a server with one id are counted, each of them', async () => {
   assert.equal((await Promise.all(answered)).length, 20);
 });
 
-test('failures are at most 50 lines of the log in a second', async () => {
+test('failures are logged in at most 50 lines a second', async () => {
   const { server, requests, logged } = scene();
   const failing = () => Promise.reject(new HubError('HUB_REQUEST_INVALID', 'no messages'));
   for (let times = 0; times < 100; times++)

@@ -51,7 +51,7 @@ async function open(more: object = {}) {
   return { ...model, hub, connect, asked, [Symbol.asyncDispose]: () => hub[Symbol.asyncDispose]() };
 }
 
-test('a server that withdraws its request has the model given up', async () => {
+test('a request that the server cancels is aborted at the model', async () => {
   await using scene = await open();
   const client = await scene.connect();
   const told = await client.call('ask-and-withdraw', { method, params });
@@ -59,7 +59,7 @@ test('a server that withdraws its request has the model given up', async () => {
   assert.deepEqual(scene.state, { asked: 1, givenUp: 1 });
 });
 
-test('the end of a server, or of the session, has the model given up', async () => {
+test('the exit of a server, and the end of the session, abort the request at the model', async () => {
   await using scene = await open();
   const [client, other] = [await scene.connect(), await scene.connect()];
   void client.call('ask', { method, params });
@@ -75,7 +75,7 @@ test('the end of a server, or of the session, has the model given up', async () 
   );
 });
 
-test('a server may ask on behalf of several clients, and of none', async () => {
+test('a server may sample on behalf of several clients, and of none', async () => {
   await using scene = await open();
   const [one, two] = [await scene.connect(), await scene.connect({ sampling: {} })];
   const both = [one, two].map(client => client.call('ask', { method, params }));
@@ -90,7 +90,7 @@ test('a server may ask on behalf of several clients, and of none', async () => {
   while (JSON.stringify(await one.call('answered')) !== expected);
 });
 
-test('at most 20 requests of a server are answered at the same time', async () => {
+test('at most 20 requests of a server are answered concurrently', async () => {
   await using scene = await open();
   const client = await scene.connect();
   const calls = Array.from({ length: 21 }, () => client.call('ask', { method, params }));
@@ -102,7 +102,7 @@ test('at most 20 requests of a server are answered at the same time', async () =
   assert.equal(all.filter(told => isObject(told) && isObject(told['result'])).length, 20);
 });
 
-test('a server of a session is told that it may ask, unless its client says more', async () => {
+test('an instance per session gets the sampling capability, unless its client has more', async () => {
   await using scene = await open({ instance: 'session' });
   for (const [declared, told] of [
     [{ roots: {} }, { roots: {}, sampling: { tools: {} } }],
@@ -113,7 +113,7 @@ test('a server of a session is told that it may ask, unless its client says more
   }
 });
 
-test('a task of sampling is refused by the hub as by a client that knows none', async () => {
+test('a task of sampling is refused by the hub as by a client without tasks', async () => {
   await using scene = await open();
   const client = await scene.connect();
   const call = client.call('ask', { method: 'tasks/list', params: {} });

@@ -24,8 +24,8 @@ const heardBy = (client: ReturnType<typeof openClient>) =>
 const isDropped = ({ logged: lines }: TestHub) =>
   lines.some(({ message }) => message.includes('was not passed on'));
 
-describe('a log message that names no client, while no call is in flight', () => {
-  test('is for all where the server has worked for nobody yet', async () => {
+describe('a log message outside calls', () => {
+  test('reaches all clients if the server has served none yet', async () => {
     await using hub = await startHub([{ name: 'asker', autoStart: false, env: { SAYS: 'up' } }]);
     const clients = [openClient(hub), openClient(hub)];
     for (const client of clients) await client.initialize();
@@ -34,7 +34,7 @@ describe('a log message that names no client, while no call is in flight', () =>
     assert.deepEqual(clients.map(heardBy), [['up'], ['up']]);
   });
 
-  test('is for the one client that the server has worked for, and for nobody when that has left', async () => {
+  test('reaches the one client that the server has served, and none when that has left', async () => {
     await using hub = await startHub([{ name: 'asker' }]);
     const [ada, alan] = [await clientOf(hub, 'asker'), await clientOf(hub, 'asker')];
     await ada.call('log-later', { data: 'of ada' });
@@ -45,7 +45,7 @@ describe('a log message that names no client, while no call is in flight', () =>
     assert.deepEqual(heardBy(alan), []);
   });
 
-  test('is for nobody where it has worked for several', async () => {
+  test('reaches no client if the server has served several', async () => {
     await using hub = await startHub([{ name: 'asker' }]);
     const clients = [
       await clientOf(hub, 'asker'),
@@ -60,8 +60,8 @@ describe('a log message that names no client, while no call is in flight', () =>
   });
 });
 
-describe('the level from which a client hears that asked for none', () => {
-  test('is what the server says by itself, and info once another asks the server for more', async () => {
+describe('the log level of a client that has set none', () => {
+  test("is the server's default, and info once another client sets a lower one", async () => {
     await using hub = await startHub([{ name: 'echo' }]);
     const [quiet, loud] = [await clientOf(hub, 'echo'), await clientOf(hub, 'echo')];
     const hears = async (level: string) =>
@@ -79,7 +79,7 @@ describe('a client of 2026-07-28', () => {
     ['2025', { name: 'echo' }],
     ['2026', { name: 'whisper', env: { ERA: 'modern' } }],
   ] as const)
-    test(`hears logs for the requests that ask for them, of a server of ${name}`, async () => {
+    test(`gets logs for the requests that set a level, of a server of ${name}`, async () => {
       await using hub = await startHub([fixture]);
       const client = openModern(hub, hub.server(fixture.name));
       const heard = async (more: object) => {
@@ -99,7 +99,7 @@ describe('a client of 2026-07-28', () => {
   test.each([
     ['echo', {}],
     ['whisper', { ERA: 'modern' }],
-  ])('hears those of a request at %s although the next one asks for none', async (name, env) => {
+  ])('gets logs of a request at %s although its next request sets no level', async (name, env) => {
     await using hub = await startHub([{ name, env }]);
     const client = openModern(hub, hub.server(name));
     const params = { name: 'log', arguments: { level: 'warning', text: 'x', secret: 's' } };
@@ -111,7 +111,7 @@ describe('a client of 2026-07-28', () => {
     );
   });
 
-  test('hears none that a server of 2026 says against the rules', () => {
+  test('gets no log that a server of 2026 sends without a level', () => {
     const heard: string[] = [];
     const send = (bytes: Buffer) => void heard.push(bytes.toString());
     const state = createSessionState(
@@ -129,7 +129,7 @@ describe('a client of 2026-07-28', () => {
   });
 });
 
-describe('the level that a server of 2025 is asked for on behalf of requests of 2026', () => {
+describe('the level set at a server of 2025 on behalf of requests of 2026', () => {
   const minute = 60_000;
 
   /** Starts a hub whose `logging/setLevel` requests to the server are recorded. */
@@ -153,7 +153,7 @@ describe('the level that a server of 2025 is asked for on behalf of requests of 
     };
   }
 
-  test('falls a minute after the last of them is over', async () => {
+  test('is raised a minute after the last of them has ended', async () => {
     const { hub, clock, asked, call } = await scene();
     await using _ = hub;
     await call('pid', {}, 'debug');
@@ -169,7 +169,7 @@ describe('the level that a server of 2025 is asked for on behalf of requests of 
     assert.deepEqual(asked(), ['debug', 'info', 'debug']);
   });
 
-  test('stays while one is in flight, however long, and falls also when that is cancelled', async () => {
+  test('stays while one is in flight, and is raised even when that is cancelled', async () => {
     const { hub, clock, asked, call, client } = await scene();
     await using _ = hub;
     const params = { name: 'slow', arguments: { ms: 60_000 } };

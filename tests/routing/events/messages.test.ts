@@ -106,8 +106,8 @@ const related = (taskId: string) => ({
   _meta: { 'io.modelcontextprotocol/related-task': { taskId } },
 });
 
-describe('a request of a server is for', () => {
-  test('the client in whose call it comes', () => {
+describe('a request of a server goes to', () => {
+  test('the client in whose call it arrives', () => {
     const one = scene();
     one.clients.caller = one.eve.caller;
     one.ask('roots/list', one.ada.caller);
@@ -115,7 +115,7 @@ describe('a request of a server is for', () => {
     assert.deepEqual(one.advice, [], 'nothing is guessed');
   });
 
-  test('else the only client with calls in flight, and the operator is advised', () => {
+  test('otherwise the only client with calls in flight, and the operator is advised', () => {
     const one = scene();
     one.clients.caller = one.eve.caller;
     one.ask('roots/list');
@@ -123,7 +123,7 @@ describe('a request of a server is for', () => {
     assert.equal(one.advice.length, 1);
   });
 
-  test('a client of the connection that it arrives on, whoever has calls at another instance of the server', () => {
+  test('a client of its connection, whoever has calls at another instance of the server', () => {
     const one = scene();
     const other = createScriptedServer({ name: 'own' });
     one.clients.caller = one.eve.caller;
@@ -135,7 +135,7 @@ describe('a request of a server is for', () => {
     assert.equal(one.heard.length, 1, 'an instance that starts has no calls');
   });
 
-  test('else the only client that the server has ever served', () => {
+  test('otherwise the only client that the server has ever served', () => {
     const one = scene();
     one.clients.owner = one.eve.session;
     one.ask('roots/list');
@@ -150,7 +150,7 @@ describe('a request of a server is for', () => {
     assert.deepEqual(one.heard, ['ada is asked: roots/list']);
   });
 
-  test('the client whose own task it is about, and never for another', () => {
+  test('the client whose task it is about, never about that of another', () => {
     const one = scene();
     one.clients.caller = one.eve.caller;
     const made = readAnswer(encodeResult('1', '{"task":{"taskId":"of-ada"}}'));
@@ -162,7 +162,7 @@ describe('a request of a server is for', () => {
     assert.equal(one.answers.length, 2);
   });
 
-  test('the client of the instance, of which nothing is guessed', () => {
+  test('the client of the instance, without advice to the operator', () => {
     const one = scene('session');
     one.ask('roots/list', undefined, {}, one.ada.session);
     assert.deepEqual(one.heard, ['ada is asked: roots/list']);
@@ -186,7 +186,7 @@ describe('a request of a server is refused', () => {
     assert.match(one.answers[0] ?? '', why);
   });
 
-  test('with a warning, unless the server asks before it had a client', () => {
+  test('with a warning, unless the server sends it before it had a client', () => {
     const one = scene();
     one.ask('roots/list');
     one.clients.caller = 'several';
@@ -195,7 +195,7 @@ describe('a request of a server is refused', () => {
     assert.deepEqual(one.logged(), [`debug: ${refused}`, `warn: ${refused}`]);
   });
 
-  test('with at most 50 warnings a second, which show the beginning of a long method', () => {
+  test('with at most 50 warnings a second, which have the beginning of a long method', () => {
     const one = scene();
     one.clients.caller = 'several';
     for (let times = 0; times < 100; times++) {
@@ -207,14 +207,14 @@ describe('a request of a server is refused', () => {
     assert.ok(JSON.stringify(one.fields()).length < 50 * 300);
   });
 
-  test('where its only client has left', () => {
+  test('if its only client has left', () => {
     const one = scene();
     one.clients.owner = sessionOf();
     one.ask('roots/list');
     assert.deepEqual([one.heard, one.answers.length], [[], 1]);
   });
 
-  test('without advice where it is not a method of clients', () => {
+  test('without advice if it is not a method of clients', () => {
     const one = scene();
     one.ask('vendor/method');
     assert.deepEqual([one.answers.length, one.advice], [1, []]);
@@ -222,32 +222,32 @@ describe('a request of a server is refused', () => {
 });
 
 describe('a notification of a server', () => {
-  test('is for the client in whose call it comes, in that call', () => {
+  test('goes to the client in whose call it arrives, in that call', () => {
     const one = scene();
     one.notify(log, {}, one.ada.caller);
     assert.deepEqual(one.heard, [`ada is told in its call: ${log}`]);
   });
 
-  test('of itself is for all its clients, before it has served one', () => {
+  test('outside calls goes to all its clients before the server has served one', () => {
     const one = scene();
     one.notify(log);
     assert.deepEqual(one.heard, [`ada is told: ${log}`, `eve is told: ${log}`]);
   });
 
-  test('of a request of the hub is for all its clients, whomever it has served', () => {
+  test('during a request of the hub goes to all its clients, whichever it has served', () => {
     const one = scene();
     one.clients.owner = 'several';
     one.notify(log, {}, 'none');
     assert.equal(one.heard.length, 2);
   });
 
-  test('of itself is for no client of an instance that is of no session', () => {
+  test('outside calls goes to no client if the instance has no session', () => {
     const one = scene('session');
     one.notify(log);
     assert.deepEqual(one.heard, []);
   });
 
-  test('of itself is for no client that is not initialized, nor for one of another server', () => {
+  test('outside calls goes to no uninitialized client, and to none of another server', () => {
     const one = scene();
     one.ada.session.protocolVersion = undefined;
     one.notify(log);
@@ -257,7 +257,7 @@ describe('a notification of a server', () => {
   test.each([
     ['several have calls in flight', undefined],
     ['its call is over', 'gone'],
-  ] as const)('is for nobody where %s', (_, about) => {
+  ] as const)('goes to no client if %s', (_, about) => {
     const one = scene();
     one.clients.caller = 'several';
     one.clients.owner = 'several';
@@ -266,7 +266,7 @@ describe('a notification of a server', () => {
     assert.match(one.logged().join(), /debug: .* was not passed on/);
   });
 
-  test('about a task is for its client', () => {
+  test('about a task goes to its client', () => {
     const one = scene();
     one.make(one.ada.session, 't');
     one.notify(log, related('t'));
@@ -275,7 +275,7 @@ describe('a notification of a server', () => {
     assert.deepEqual(one.heard, [`ada is told: ${log}`, 'ada is told: notifications/tasks/status']);
   });
 
-  test('that a resource was updated is for its subscribers', () => {
+  test('that a resource was updated goes to its subscribers', () => {
     const one = scene();
     const updated = 'notifications/resources/updated';
     one.subscriptions.add(one.server, 'x://a', one.eve.session, 'x://a');
@@ -286,7 +286,7 @@ describe('a notification of a server', () => {
     assert.deepEqual(one.heard, [`eve is told: ${updated}`]);
   });
 
-  test('that it withdraws a request is for whoever was asked', () => {
+  test('that cancels a request goes to the client that received the request', () => {
     const one = scene();
     one.notify('notifications/cancelled', { requestId: 1 });
     assert.deepEqual(one.withdrawn, ['of a session', 'of a call']);
@@ -295,7 +295,7 @@ describe('a notification of a server', () => {
 
   const complete = 'notifications/elicitation/complete';
 
-  test('that a page is complete is for the client that was sent there, once', () => {
+  test('that an elicitation is complete goes to the client that was sent there, once', () => {
     const one = scene();
     one.urlElicitations.add(one.ada.session, { source: one.server, id: 'e', about: undefined });
     one.clients.caller = one.eve.caller;
@@ -306,7 +306,7 @@ describe('a notification of a server', () => {
     assert.deepEqual(one.logged(), [unknown, unknown]);
   });
 
-  test('that a page is complete comes in the call of the client, if that is in flight', () => {
+  test('that an elicitation is complete arrives in the call of the client, if that is in flight', () => {
     const one = scene();
     one.urlElicitations.add(one.ada.session, { source: one.server, id: 'e', about: undefined });
     one.clients.caller = one.ada.caller;
@@ -334,7 +334,7 @@ describe('a notification of a client', () => {
   }
   const changed = 'notifications/roots/list_changed';
 
-  test('reaches a server that has served this client alone, from either endpoint', () => {
+  test('reaches a server that has served this client only, from either endpoint', () => {
     const one = fromClient();
     one.tell(changed);
     const all: SessionState = { ...one.session, endpoint: 'all' };
@@ -348,14 +348,14 @@ describe('a notification of a client', () => {
     ['one that served nobody', {}, 'none'],
     ['one without sessions', { era: 'modern' }, undefined],
     ['one that does not run', { isRunning: false }, undefined],
-  ] as const)('reaches no other server: %s', (_, script, owner) => {
+  ] as const)('does not reach another server: %s', (_, script, owner) => {
     const one = fromClient(script);
     one.clients.owner = owner ?? one.session;
     one.tell(changed);
     assert.deepEqual(one.forwarded, []);
   });
 
-  test('that a policy would decide about as a request reaches no server', () => {
+  test('with the method of a request that a policy decides about reaches no server', () => {
     const one = fromClient();
     for (const method of ['tools/call', 'resources/read', 'notifications', 'Notifications/x'])
       one.tell(method, { name: 'denied' });
@@ -363,7 +363,7 @@ describe('a notification of a client', () => {
     assert.deepEqual(one.forwarded, ['notifications/of/its/own']);
   });
 
-  test('that it is initialized is for the hub, and before that all are', () => {
+  test('that it is initialized is for the hub, and so are all before it', () => {
     const one = fromClient();
     one.tell('notifications/initialized');
     one.session.protocolVersion = undefined;
@@ -371,13 +371,13 @@ describe('a notification of a client', () => {
     assert.deepEqual(one.forwarded, []);
   });
 
-  test('about progress is for the request that the client answers', () => {
+  test('about progress belongs to the request that the client answers', () => {
     const one = fromClient();
     one.tell('notifications/progress', { progressToken: 1 });
     assert.deepEqual([one.progressed.length, one.forwarded], [1, []]);
   });
 
-  test('that a server cannot take is logged', () => {
+  test('that cannot be sent to the server is logged', () => {
     const one = fromClient();
     one.running.upstream.forward = () => {
       throw new HubError('HUB_SERVER_DOWN', 'gone');
@@ -389,7 +389,7 @@ describe('a notification of a client', () => {
     );
   });
 
-  test('cancels the request of its id alone, in the type of that', () => {
+  test('cancels only the request of its id, compared with its type', () => {
     const one = fromClient();
     const reasons: unknown[] = [];
     for (const id of ['1', '"1"']) {

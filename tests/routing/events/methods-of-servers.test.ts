@@ -11,9 +11,9 @@ const codeIn = (answer: unknown): unknown => {
   return isObject(error) ? error['code'] : JSON.stringify(answer);
 };
 
-describe('a server that asks for what only servers answer', () => {
+describe('a server that sends a request for a method of servers', () => {
   test.each(['shared', 'session'] as const)(
-    'is refused with -32601, and no client of its %s instance hears of it',
+    'gets -32601, and no client of its %s instance receives the request',
     async instance => {
       await using hub = await startHub([{ name: 'asker', instance }]);
       for (const endpoint of ['all', hub.server('asker')] as const) {

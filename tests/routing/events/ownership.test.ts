@@ -19,7 +19,7 @@ const openSession = () =>
     { forward() {} },
   );
 
-test('claims of a session beyond its bound push the oldest out', () => {
+test('claims of a session beyond its limit displace the oldest', () => {
   const claims = createOwnership<undefined>(3);
   const [ada, source] = [openSession(), {}];
   for (const id of ['a', 'b', 'c', 'd']) claims.add(ada, { source, id, about: undefined });
@@ -33,7 +33,7 @@ test('claims of a session beyond its bound push the oldest out', () => {
   assert.equal(claims.size, 3);
 });
 
-test('ids of a server that are longer than any real one are not kept', () => {
+test('server ids that are too long are not stored', () => {
   const owned = createOwnership<undefined>(3);
   const [ada, source] = [openSession(), {}];
   for (const length of [1024, 1025])
@@ -44,7 +44,7 @@ test('ids of a server that are longer than any real one are not kept', () => {
   );
 });
 
-test('a claim that two have is nobody else alone until one of them gives it up', () => {
+test('an id that two sessions claim belongs to neither until one of them gives it up', () => {
   const claims = createOwnership<undefined>(3);
   const [ada, eve, source, other] = [openSession(), openSession(), {}, {}];
   for (const session of [ada, eve]) claims.add(session, { source, id: 'x', about: undefined });
@@ -60,7 +60,7 @@ test('a claim that two have is nobody else alone until one of them gives it up',
   assert.equal(claims.size, 0);
 });
 
-test('what was claimed at a source goes with it, and nothing else does', () => {
+test('claims at a source are removed with it, and no others', () => {
   const claims = createOwnership<undefined>(3);
   const [ada, eve, source, other] = [openSession(), openSession(), {}, {}];
   claims.add(ada, { source, id: 'x', about: undefined });
@@ -83,20 +83,22 @@ const page = (elicitationId: string) => ({
   elicitationId,
 });
 
-describe.for(['one', 'all'])('that a page is done with, at the endpoint of %s,', kind => {
-  const prefix = kind === 'all' ? 'asker_' : '';
+describe.for(['one', 'all'])(
+  'the completion of a URL elicitation, at the endpoint of %s,',
+  kind => {
+    const prefix = kind === 'all' ? 'asker_' : '';
 
-  async function open(hub: TestHub) {
-    const client = openAsked(hub, kind === 'all' ? 'all' : hub.server('asker'), () => ({
-      action: 'accept',
-    }));
-    await client.initialize({ elicitation: { url: {} } });
-    return {
-      ...client,
-      call: (name: string, given: object = {}) => client.call(prefix + name, given),
-      completed: () => client.told.filter(told => told['method'] === method),
-    };
-  }
+    async function open(hub: TestHub) {
+      const client = openAsked(hub, kind === 'all' ? 'all' : hub.server('asker'), () => ({
+        action: 'accept',
+      }));
+      await client.initialize({ elicitation: { url: {} } });
+      return {
+        ...client,
+        call: (name: string, given: object = {}) => client.call(prefix + name, given),
+        completed: () => client.told.filter(told => told['method'] === method),
+      };
+    }
 
   /**
    * Makes the server send `elicitation/complete`. Resolves when the client has received what the hub forwards of it.
@@ -107,56 +109,57 @@ describe.for(['one', 'all'])('that a page is done with, at the endpoint of %s,',
     await client.call('pid');
   }
 
-  test('is told the client that was asked to go there, once, and nobody else', async () => {
-    await using hub = await startHub([{ name: 'asker' }]);
-    const [ada, eve] = [await open(hub), await open(hub)];
-    await ada.call('ask', { method: 'elicitation/create', params: page('of ada') });
-    assert.equal(ada.asked.length, 1);
-    await complete(eve, 'of ada');
-    await complete(eve, 'of ada');
-    await complete(eve, 'of nobody');
-    assert.deepEqual(ada.completed(), [
-      { jsonrpc: '2.0', method, params: { elicitationId: 'of ada' } },
-    ]);
-    assert.deepEqual(eve.completed(), []);
-  });
+    test('is sent to the client that was sent to the URL, once, and to no other', async () => {
+      await using hub = await startHub([{ name: 'asker' }]);
+      const [ada, eve] = [await open(hub), await open(hub)];
+      await ada.call('ask', { method: 'elicitation/create', params: page('of ada') });
+      assert.equal(ada.asked.length, 1);
+      await complete(eve, 'of ada');
+      await complete(eve, 'of ada');
+      await complete(eve, 'of nobody');
+      assert.deepEqual(ada.completed(), [
+        { jsonrpc: '2.0', method, params: { elicitationId: 'of ada' } },
+      ]);
+      assert.deepEqual(eve.completed(), []);
+    });
 
-  test('is told the client whose call was refused for want of it', async () => {
-    await using hub = await startHub([{ name: 'asker' }]);
-    const [ada, eve] = [await open(hub), await open(hub)];
-    const elicitations = [page('one'), page('two')];
-    const refused = await ada.call('needs-pages', { elicitations });
-    assert.match(JSON.stringify(refused), /-32042.*"one".*"two"/, 'the error is untouched');
-    for (const id of ['one', 'two']) await complete(eve, id);
-    assert.equal(ada.completed().length, 2);
-    assert.deepEqual(eve.completed(), []);
-  });
+    test('is sent to the client whose call was refused with the URL', async () => {
+      await using hub = await startHub([{ name: 'asker' }]);
+      const [ada, eve] = [await open(hub), await open(hub)];
+      const elicitations = [page('one'), page('two')];
+      const refused = await ada.call('needs-pages', { elicitations });
+      assert.match(JSON.stringify(refused), /-32042.*"one".*"two"/, 'the error is untouched');
+      for (const id of ['one', 'two']) await complete(eve, id);
+      assert.equal(ada.completed().length, 2);
+      assert.deepEqual(eve.completed(), []);
+    });
 
-  test('is told nobody where two were sent to a page of that id', async () => {
-    await using hub = await startHub([{ name: 'asker' }]);
-    const [ada, eve, other] = [await open(hub), await open(hub), await open(hub)];
-    const elicitations = [page('same')];
-    for (const client of [ada, eve]) await client.call('needs-pages', { elicitations });
-    await complete(other, 'same');
-    assert.deepEqual(
-      [ada, eve, other].map(client => client.completed().length),
-      [0, 0, 0],
-    );
-    eve.session.close('gone');
-    await complete(other, 'same');
-    assert.deepEqual(
-      [ada, other].map(client => client.completed().length),
-      [1, 0],
-    );
-  });
+    test('is sent to no client if two were sent to a URL of that id', async () => {
+      await using hub = await startHub([{ name: 'asker' }]);
+      const [ada, eve, other] = [await open(hub), await open(hub), await open(hub)];
+      const elicitations = [page('same')];
+      for (const client of [ada, eve]) await client.call('needs-pages', { elicitations });
+      await complete(other, 'same');
+      assert.deepEqual(
+        [ada, eve, other].map(client => client.completed().length),
+        [0, 0, 0],
+      );
+      eve.session.close('gone');
+      await complete(other, 'same');
+      assert.deepEqual(
+        [ada, other].map(client => client.completed().length),
+        [1, 0],
+      );
+    });
 
-  test('is told nobody any more when the server was started anew', async () => {
-    await using hub = await startHub([{ name: 'asker' }]);
-    const ada = await open(hub);
-    await ada.call('needs-pages', { elicitations: [page('old')] });
-    await ada.call('crash');
-    await until(() => hub.server('asker').running !== undefined);
-    await complete(ada, 'old');
-    assert.deepEqual(ada.completed(), []);
-  });
-});
+    test('is sent to no client after the server was restarted', async () => {
+      await using hub = await startHub([{ name: 'asker' }]);
+      const ada = await open(hub);
+      await ada.call('needs-pages', { elicitations: [page('old')] });
+      await ada.call('crash');
+      await until(() => hub.server('asker').running !== undefined);
+      await complete(ada, 'old');
+      assert.deepEqual(ada.completed(), []);
+    });
+  },
+);

@@ -69,7 +69,7 @@ const version = '2025-11-25';
 const gatherMs = 100;
 
 describe('a list that changed', () => {
-  test('is announced to those that see its server, once for what changes together', () => {
+  test('is announced to those that see its server, once for concurrent changes', () => {
     const one = scene();
     one.open('of shared', one.shared.server, version);
     one.open('of all', 'all', version);
@@ -100,7 +100,7 @@ describe('a list that changed', () => {
     assert.equal(one.heard.length, 12, 'what changes later is announced by itself');
   });
 
-  test('of a server of which each session has an instance is announced by those', () => {
+  test('of a server with an instance per session is announced by the instances', () => {
     const one = scene();
     const session = one.open('of owned', one.owned.server, version);
     one.owned.fire.listed('tool');
@@ -113,7 +113,7 @@ describe('a list that changed', () => {
     assert.deepEqual(one.heard, ['of owned: tools'], 'at once');
   });
 
-  test('of an instance gives its session on the endpoint of all an offering of its own', () => {
+  test('of an instance gives its session its own list on the endpoint of all servers', () => {
     const one = scene();
     const [ofAll, ofOne] = [
       one.open('of all', 'all', version),
@@ -129,7 +129,7 @@ describe('a list that changed', () => {
 });
 
 describe('a server', () => {
-  test('that runs again gets its level and its subscriptions; one that stops loses what it had', () => {
+  test('that restarts gets its log level and its subscriptions; one that stops loses its state', () => {
     const one = scene();
     one.shared.fire.changed({ state: 'running', since: 0 });
     one.shared.fire.changed({ state: 'stopped', byHand: false });
@@ -146,7 +146,7 @@ describe('a server', () => {
     assert.deepEqual(one.happened, ['streams end at shared']);
   });
 
-  test('is heard once, and its instances in the name of their session', () => {
+  test('is listened to once, and its instances in the name of their sessions', () => {
     const one = scene();
     const session = one.open('ada', one.owned.server, version);
     one.opened.fire({ server: one.instance.server, base: one.owned.server, session });

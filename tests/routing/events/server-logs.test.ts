@@ -5,7 +5,7 @@ import { createRecordingLog } from '#helpers/recording-log';
 import { createServerLogs } from '../../../hub/routing/events/server-logs.ts';
 import { createScriptedServer } from '../scripted-server.ts';
 
-test('each server has a limit of its own, and the rest of its lines is counted', () => {
+test('each server has a limit of its own, and further lines are counted', () => {
   const clock = createManualClock();
   const { log, logged } = createRecordingLog();
   const { logOf } = createServerLogs({ log, clock });

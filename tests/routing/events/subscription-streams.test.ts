@@ -35,7 +35,7 @@ async function listen(hub: TestHub, endpoint: Endpoint, notifications: object) {
 }
 
 describe('a client that listens', () => {
-  test('is told what of its filter is honoured, then of lists and resources, each with the id of its request', async () => {
+  test('receives the acknowledged filter, then list and resource notifications, each with its request id', async () => {
     await using hub = await startHub([{ name: 'echo' }]);
     const { client, honoured, acknowledged, call } = await listen(hub, hub.server('echo'), {
       toolsListChanged: true,
@@ -67,7 +67,7 @@ describe('a client that listens', () => {
     ]);
   });
 
-  test('is told nothing before what of its filter is honoured', async () => {
+  test('receives the acknowledged filter before any notification', async () => {
     await using hub = await startHub([{ name: 'echo' }]);
     const client = openAsked(hub, hub.server('echo'));
     const notes = Array.from({ length: 100 }, (_, at) => `echo://note/${at}`);
@@ -86,7 +86,7 @@ describe('a client that listens', () => {
     );
   });
 
-  test('of all servers hears of resources by their public names', async () => {
+  test('to all servers gets resources by their public names', async () => {
     await using hub = await startHub([{ name: 'echo' }, { name: 'other', file: 'echo.mjs' }]);
     const { client, honoured, call } = await listen(hub, 'all', {
       resourceSubscriptions: ['other+echo://greeting', 'no://such'],
@@ -101,7 +101,7 @@ describe('a client that listens', () => {
     );
   });
 
-  test('that leaves is forgotten; one that stays hears when the hub ends', async () => {
+  test('that disconnects is removed; one that stays is notified when the hub stops', async () => {
     await using hub = await startHub([{ name: 'echo' }]);
     const filter = { toolsListChanged: true, resourceSubscriptions: ['echo://greeting'] };
     const left = await listen(hub, hub.server('echo'), filter);
@@ -116,7 +116,7 @@ describe('a client that listens', () => {
     });
   });
 
-  test('goes on hearing of resources of a server that was started anew', async () => {
+  test('still gets resource updates of a server that was restarted', async () => {
     await using hub = await startHub([{ name: 'echo' }]);
     const { client, call } = await listen(hub, hub.server('echo'), {
       resourceSubscriptions: ['echo://greeting'],
@@ -131,7 +131,7 @@ describe('a client that listens', () => {
     assert.equal(client.told[0]?.['method'], 'notifications/resources/updated');
   });
 
-  test('as often as it may leaves room for other clients, and may again when one has ended', async () => {
+  test('the maximum number of times leaves room for other clients, and may again when one stream has ended', async () => {
     await using hub = await startHub([{ name: 'echo' }]);
     const [greedy, other] = ['greedy', 'other'].map(name =>
       openModern(hub, 'all', {}, undefined, {
@@ -177,7 +177,7 @@ describe('a client that listens', () => {
 
   const wantsGreeting = { resourceSubscriptions: [greeting.uri] };
 
-  test('and leaves is subscribed to nothing any more, at the server neither', async () => {
+  test('and disconnects has no subscription left, at the server neither', async () => {
     await using hub = await startHub([{ name: 'echo' }]);
     const other = openClient(hub, hub.server('echo'));
     const [left, ended] = [
@@ -193,7 +193,7 @@ describe('a client that listens', () => {
     assert.equal((await other.call('touch', greeting)).text, 'nobody subscribed');
   });
 
-  test('hears of what the servers that are there can tell, and learns that this is all', async () => {
+  test('gets an acknowledged filter with only the resources of running servers', async () => {
     await using hub = await startHub([{ name: 'echo' }, { name: 'other', file: 'echo.mjs' }]);
     await hub.server('echo').stop(true);
     const { client, honoured, call } = await listen(hub, 'all', {
@@ -204,7 +204,7 @@ describe('a client that listens', () => {
     await until(() => client.told.length === 1);
   });
 
-  test('that is refused because of one server is subscribed at no other', async () => {
+  test('to several servers and is refused for one is subscribed at none', async () => {
     await using hub = await startHub([
       { name: 'echo' },
       { name: 'own', file: 'whisper.mjs', instance: 'session', maxInstances: 1 },
@@ -219,7 +219,7 @@ describe('a client that listens', () => {
     assert.equal((await other.call('touch', greeting)).text, 'nobody subscribed');
   });
 
-  test('is refused a filter of another shape', async () => {
+  test('with an invalid filter is refused', async () => {
     await using hub = await startHub([{ name: 'echo' }]);
     const client = openAsked(hub, 'all');
     for (const notifications of [undefined, 7, { resourceSubscriptions: 'x' }, { taskIds: [1] }]) {
@@ -229,7 +229,7 @@ describe('a client that listens', () => {
   });
 });
 
-test('a request to listen is refused that is larger than the hub keeps for hours', () => {
+test('subscriptions/listen is refused above the maximum size that the hub stores for hours', () => {
   const filter = (pad: number) =>
     readFilter(
       callWith('subscriptions/listen', {

@@ -15,12 +15,12 @@ const whispers = (env: Record<string, string>) => [
   { name: 'second', file: 'whisper.mjs', env },
 ];
 
-describe('an update of a part of a resource', () => {
+describe('an update of a sub-resource', () => {
   for (const [era, env] of [
     ['2025', {}],
     ['2026', { ERA: 'modern' }],
   ] as const)
-    test(`reaches who subscribed to the whole, under the name that it knows, at servers of ${era}`, async () => {
+    test(`reaches subscribers of the parent, under the name that they know, at servers of ${era}`, async () => {
       await using hub = await startHub(whispers(env));
       const [direct, all] = [openClient(hub, hub.server('second')), openClient(hub)];
       for (const client of [direct, all]) await client.initialize();
@@ -45,7 +45,7 @@ describe('an update of a part of a resource', () => {
     });
 });
 
-test('an update of a part that is denied reaches nobody, although no server lists the part', async () => {
+test('an update of a denied sub-resource reaches no client, although no server lists it', async () => {
   const servers = [{ name: 'first', file: 'whisper.mjs' }];
   const { access } = createTestAccess(servers, {
     policy: [{ resources: ['whisper://one/secret'], action: 'deny' }],
@@ -67,7 +67,7 @@ test('an update of a part that is denied reaches nobody, although no server list
     );
 });
 
-test('a session cannot keep more characters of URIs than the bound, also by requests at the same time', async () => {
+test('a session cannot store more characters of URIs than the limit, even by concurrent requests', async () => {
   await using hub = await startHub([{ name: 'first', file: 'whisper.mjs' }]);
   const client = openClient(hub, hub.server('first'));
   await client.initialize();
@@ -87,7 +87,7 @@ test('a session cannot keep more characters of URIs than the bound, also by requ
   assert.equal(again.error.message, '');
 });
 
-test('a server stays subscribed to nothing that its only subscriber gave up', async () => {
+test('no subscription stays at a server after its only subscriber has aborted', async () => {
   await using hub = await startHub([{ name: 'echo', file: 'echo.mjs' }]);
   const client = openClient(hub, hub.server('echo'));
   await client.initialize();
@@ -102,7 +102,7 @@ test('a server stays subscribed to nothing that its only subscriber gave up', as
 });
 
 for (const env of [{}, { ERA: 'modern' }])
-  test(`a subscription is taken up again when its removed server is added again: ${JSON.stringify(env)}`, async () => {
+  test(`a subscription is restored when its removed server is added again: ${JSON.stringify(env)}`, async () => {
     const naming = { separator: '_', maxLength: 46 } as const;
     await using hub = await startHub(whispers(env));
     const client = openClient(hub);
@@ -123,7 +123,7 @@ for (const env of [{}, { ERA: 'modern' }])
   });
 
 for (const env of [{}, { ERA: 'modern' }])
-  test(`a subscription that its client gives up while the server is removed is not taken up again: ${JSON.stringify(env)}`, async () => {
+  test(`a subscription that ends while the server is removed is not restored: ${JSON.stringify(env)}`, async () => {
     const naming = { separator: '_', maxLength: 46 } as const;
     await using hub = await startHub(whispers(env));
     const client = openClient(hub);
@@ -180,13 +180,13 @@ describe('whom an update concerns', () => {
     ['x://a', `x://a/${'b'.repeat(2_043)}`, false],
     ['x://a', `x://a/${'b'.repeat(2_042)}`, true],
   ] as const)
-    test(`${part.slice(0, 20)} ${concerns ? 'is told' : 'is not told'} to who subscribed to ${whole}`, () => {
+    test(`${part.slice(0, 20)} ${concerns ? 'is sent' : 'is not sent'} to subscribers of ${whole}`, () => {
       const { one, add, concerned } = scene();
       add(whole, one);
       assert.deepEqual(concerned(part), concerns ? [part] : []);
     });
 
-  test('is found in time where the part has thousands of slashes', () => {
+  test('with thousands of slashes finds its subscribers quickly', () => {
     const { one, add, concerned } = scene();
     add('x://a', one);
     const part = `x://a${'/'.repeat(2_043)}`;
@@ -197,7 +197,7 @@ describe('whom an update concerns', () => {
     assert.ok((user + system) / 1_000 < 500);
   });
 
-  test('is told once, by the name of the nearest that was subscribed to', () => {
+  test('reaches a subscriber once, under the name of the nearest subscribed parent', () => {
     const { all, add, concerned } = scene();
     add('x://a', all, 'p+x://a');
     add('x://a/b', all, 'q+x://a/b');
@@ -206,7 +206,7 @@ describe('whom an update concerns', () => {
     assert.deepEqual(concerned('x://a/c'), ['p+x://a/c']);
   });
 
-  test('is told by the name that the part is listed under, where that is another than of the whole', () => {
+  test('has the listed name of the part, if that differs from the name of the parent', () => {
     const { one, all, add, concerned } = scene({ 'x://a/b': 's+x://a/b' });
     add('x://a', all);
     add('x://a', one);

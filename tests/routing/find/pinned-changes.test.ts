@@ -12,7 +12,7 @@ const clientOf = (name: string, profile: string): Principal => ({
   grants: { administer: false },
 });
 
-test('whom a change concerns is found once for each client and profile', () => {
+test('the affected clients of a change are determined once for each client and profile', () => {
   const { server } = createScriptedServer({ name: 'own' });
   const policy: Policy = createPolicy({ servers: [] });
   const entryOf = (name: string): CatalogEntry => ({

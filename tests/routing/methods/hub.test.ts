@@ -41,7 +41,7 @@ describe('initialize', () => {
     clientInfo: { name: 'ada' },
   };
 
-  test('keeps what the client says of itself, as it wrote that', async () => {
+  test('stores the client information unchanged', async () => {
     const one = scene();
     const call = one.callOf(
       '{"protocolVersion":"2025-06-18","capabilities":{ "roots" : {} },"clientInfo":"ada"}',
@@ -72,13 +72,13 @@ describe('initialize', () => {
     assert.equal(one.resolve(initializeOne, call).server, undefined, 'it runs already');
   });
 
-  test('of a server of 2026-07-28 that says too little names its program', async () => {
+  test('of a server of 2026-07-28 with incomplete information names its program', async () => {
     const one = scene({ own: { era: 'modern' } });
     const { serverInfo } = await one.resultOf(initializeOne, one.callOf(params, one.server));
     assert.deepEqual(serverInfo, { name: 'own', version: '1' });
   });
 
-  test('that the server fails can be sent again', async () => {
+  test('that the server fails can be repeated', async () => {
     const one = scene({ own: {} });
     const server = {
       ...one.server,
@@ -105,7 +105,7 @@ describe('initialize', () => {
 describe('server/discover', () => {
   const extension = (value: number) => ({ extensions: { shared: { value }, [`of-${value}`]: {} } });
 
-  test('of all servers has the extensions of those that run, the first before the others', async () => {
+  test('of all servers has the extensions of running servers, the first taking precedence', async () => {
     const one = scene({
       first: { capabilities: extension(1) },
       second: { capabilities: extension(2) },
@@ -116,13 +116,13 @@ describe('server/discover', () => {
     assert.deepEqual(capabilities.extensions, { shared: { value: 1 }, 'of-1': {}, 'of-2': {} });
   });
 
-  test('of all servers has no extensions where no server has one', async () => {
+  test('of all servers has no extensions if no server has one', async () => {
     const one = scene({ first: { capabilities: { extensions: {} } } });
     const { capabilities } = await one.resultOf(discoverAll, one.callOf({}));
     assert.ok(!('extensions' in capabilities));
   });
 
-  test('of a server with sessions is made of its initialization', async () => {
+  test('of a server with sessions is derived from its initialize result', async () => {
     const handshake = { capabilities: { tools: {}, tasks: {} }, serverInfo: { name: 'own' } };
     const one = scene({ own: { era: 'legacy', handshake, isRunning: false } });
     assert.deepEqual(await one.resultOf(discoverOne, one.callOf({}, one.server)), {
@@ -135,7 +135,7 @@ describe('server/discover', () => {
     });
   });
 
-  describe('of a server of 2026-07-28 is its own answer', () => {
+  describe('of a server of 2026-07-28 is its own result', () => {
     async function restored(bytes: Buffer): Promise<Buffer> {
       const one = scene({ own: { era: 'modern' } });
       await one.resultOf(discoverOne, one.callOf({}, one.server));
@@ -143,7 +143,7 @@ describe('server/discover', () => {
       return relayed?.restored?.(bytes) ?? assert.fail('it is not changed');
     }
 
-    test('with the revisions that the hub speaks', async () => {
+    test('with the revisions of the hub', async () => {
       const bytes = await restored(encodeResult('1', '{"supportedVersions":["2099-01-01"],"x":1}'));
       const { result } = JSON.parse(bytes.toString());
       assert.deepEqual(result, { supportedVersions: ['2026-07-28'], x: 1 });
@@ -152,14 +152,14 @@ describe('server/discover', () => {
     test.each([
       ['an error', encodeError('1', -32603, 'no')],
       ['no object', encodeResult('1', '[]')],
-    ])('also where that is %s', async (_, bytes) => {
+    ])('even if it is %s', async (_, bytes) => {
       assert.equal(await restored(bytes), bytes);
     });
   });
 });
 
 test.each([{}, { level: 7 }, { level: 'loud' }, { level: null }])(
-  'a level of %j is refused, and nothing is changed',
+  'the level %j is refused, and nothing is changed',
   async params => {
     const one = scene();
     const call = one.callOf(params);
@@ -168,7 +168,7 @@ test.each([{}, { level: 7 }, { level: 'loud' }, { level: null }])(
   },
 );
 
-test('a level is kept in the session, and the servers are told', async () => {
+test('a level is stored in the session, and sent to the servers', async () => {
   const one = scene();
   const call = one.callOf({ level: 'error' });
   assert.deepEqual(await one.resultOf(setLevel, call), {});

@@ -9,7 +9,7 @@ const { needs } = createScriptedNeeds([]);
 const { server } = createScriptedServer({ name: 'own' });
 const bytes = Buffer.from('{}');
 
-test('an answer that the hub has at once is no promise', async () => {
+test('an answer of the hub without waiting is not a promise', async () => {
   const call = callOf('ping');
   const atOnce = own(() => bytes)(call, needs);
   assert.deepEqual(atOnce.answer?.(), { bytes, outcome: 'ok', serverMs: 0 });
@@ -18,13 +18,13 @@ test('an answer that the hub has at once is no promise', async () => {
   assert.deepEqual(await later, { bytes, outcome: 'ok', serverMs: 0 });
 });
 
-test('a method of the hub is counted for the server that it asks', () => {
+test('a method of the hub is counted for the server that it calls', () => {
   const call = callOf('initialize', {}, server);
   assert.equal(own(() => bytes, serverOf)(call, needs).server, server);
   assert.equal(own(() => bytes)(call, needs).server, undefined);
 });
 
-test('the endpoint of all servers is no server: to ask for its server is a bug', () => {
+test('the endpoint of all servers has no server: requesting it is a bug', () => {
   assert.equal(serverOf(callOf('ping', {}, server)), server);
   assert.throws(() => serverOf(callOf('ping')), TypeError);
 });

@@ -25,7 +25,7 @@ describe('a list of a server that passes', () => {
     return restored?.(answer).toString() ?? assert.fail('it is not read');
   }
 
-  test('is without what is held', () => {
+  test('omits items that are held back', () => {
     const tools = '[{"name":"bad"},{"name":"good"}]';
     assert.match(listed(`{"tools":${tools}}`), /"result":\{"tools":\[\{"name":"good"\}\]\}/);
   });
@@ -35,7 +35,7 @@ describe('a list of a server that passes', () => {
     ['the list under a name that some clients take for it', '{"Tools":[{"name":"bad"}]}'],
     ['another list under such a name', '{"tools":[],"Tools":[{"name":"bad"}]}'],
     ['no object', '[{"name":"bad"}]'],
-  ])('does not pass with %s', (_, result) => {
+  ])('is not passed through with %s', (_, result) => {
     assert.throws(() => listed(result), {
       code: 'HUB_SERVER_PROTOCOL',
       message: 'own answered tools/list without "tools", or with a member that stands twice',

@@ -46,7 +46,7 @@ describe('a client with a session that subscribes', () => {
   const subscribe = (one: ReturnType<typeof scene>, call = one.call('resources/subscribe')) =>
     resultOf(subscribeAt(call, one.resource, one.needs));
 
-  test('is subscribed by a server with sessions itself, and is remembered with its answer', async () => {
+  test('is subscribed at a server with sessions directly, and recorded with the response', async () => {
     const one = scene({ era: 'legacy' });
     assert.equal(await subscribe(one), 'relayed');
     assert.deepEqual(
@@ -56,7 +56,7 @@ describe('a client with a session that subscribes', () => {
     assert.deepEqual(one.subscribers(), []);
   });
 
-  test('is subscribed by the hub at a server of 2026-07-28, which is not asked', async () => {
+  test('is subscribed by the hub at a server of 2026-07-28, without a request to it', async () => {
     const one = scene({ era: 'modern', capabilities: canSubscribe, isRunning: false });
     assert.deepEqual(await subscribe(one), {});
     assert.deepEqual(one.subscribers(), [[one.session, 'own+x://a']]);
@@ -72,7 +72,7 @@ describe('a client with a session that subscribes', () => {
     },
   );
 
-  test('is not subscribed if it cancelled meanwhile', async () => {
+  test('is not subscribed if it has cancelled', async () => {
     const one = scene({ era: 'modern', capabilities: canSubscribe });
     const call = one.call('resources/subscribe');
     const subscribed = subscribe(one, call);
@@ -90,14 +90,14 @@ describe('a client with a session that unsubscribes', () => {
   const add = (one: ReturnType<typeof scene>, subscriber = one.session) =>
     one.subscriptions.add(one.server, 'x://a', subscriber, 'x://a');
 
-  test('as the last one unsubscribes the server', async () => {
+  test('as the last one is unsubscribed at the server', async () => {
     const one = scene();
     add(one);
     assert.equal(await unsubscribe(one), 'relayed');
     assert.deepEqual(one.subscribers(), []);
   });
 
-  test('as one of two leaves the server subscribed', async () => {
+  test('as one of two stays unsubscribed at the hub only', async () => {
     const one = scene();
     const other = sessionOf();
     for (const subscriber of [one.session, other]) add(one, subscriber);
@@ -105,14 +105,14 @@ describe('a client with a session that unsubscribes', () => {
     assert.deepEqual(one.subscribers(), [[other, 'x://a']]);
   });
 
-  test('does not start a server for it', async () => {
+  test('starts no server', async () => {
     const one = scene({ isRunning: false });
     add(one);
     assert.deepEqual(await unsubscribe(one), {});
     assert.equal(one.server.running, undefined);
   });
 
-  test('from what nobody subscribed to hears what the one server says, and nothing of all', async () => {
+  test('without a subscription gets the response of the one server, and an empty one for all', async () => {
     assert.equal(await unsubscribe(scene(), true), 'relayed');
     assert.deepEqual(await unsubscribe(scene(), false), {});
     assert.deepEqual(await unsubscribe(scene({ era: 'modern' }), true), {});
@@ -157,7 +157,7 @@ describe('a client that subscribes while the last other one leaves', () => {
     assert.deepEqual([one.relayed, one.asked], [[], []]);
   });
 
-  test('also where the other one disconnects', async () => {
+  test('stays subscribed even if the other one disconnects', async () => {
     const one = start();
     await one.turn();
     one.subscriptions.removeAll(one.other);
@@ -165,7 +165,7 @@ describe('a client that subscribes while the last other one leaves', () => {
     assert.deepEqual(one.asked, []);
   });
 
-  test('and is refused then is unsubscribed there as well', async () => {
+  test('is unsubscribed at the server if its subscription is then refused', async () => {
     const one = start();
     await one.turn();
     one.subscriptions.removeAll(one.other);
@@ -174,7 +174,7 @@ describe('a client that subscribes while the last other one leaves', () => {
   });
 });
 
-describe('a subscription whose answer the server owes when it is given up', () => {
+describe('a subscription that is aborted before the server has answered', () => {
   const unsubscribed = [{ method: 'resources/unsubscribe', params: { uri: 'x://a' } }];
 
   /**
@@ -205,7 +205,7 @@ describe('a subscription whose answer the server owes when it is given up', () =
     assert.deepEqual(one.asked, unsubscribed);
   });
 
-  test('leaves the server alone if it never got the request, or others are subscribed', async () => {
+  test('is not ended at the server if the request was not sent, or others are subscribed', async () => {
     const one = start();
     const unsent = one.ask();
     await one.turn();
@@ -218,7 +218,7 @@ describe('a subscription whose answer the server owes when it is given up', () =
   });
 
   test.for([true, false])(
-    'waits for another request, also of the same client (%s)',
+    'waits for another request, even of the same client (%s)',
     async isSame => {
       const one = start();
       const [first, second] = [one.ask(), one.ask(isSame ? one.session : sessionOf())];
@@ -246,7 +246,7 @@ describe('a client that listens', () => {
   const turn = () => new Promise(setImmediate);
   const honouredOf = ({ told }: ReturnType<typeof listen>) => told[0]?.params.notifications;
 
-  test('has the hub subscribe at a server with sessions, once for all that listen', async () => {
+  test('is subscribed by the hub at a server with sessions, once for all listeners', async () => {
     const one = scene({ era: 'legacy', capabilities: canSubscribe });
     const first = listen(one);
     await turn();
@@ -275,7 +275,7 @@ describe('a client that listens', () => {
         },
       },
     ],
-  ])('learns that a server %s', async (_, script) => {
+  ])('is notified that a server %s', async (_, script) => {
     const one = scene({ era: 'legacy', ...script });
     const listening = listen(one);
     await turn();
@@ -285,7 +285,7 @@ describe('a client that listens', () => {
     await listening.over;
   });
 
-  test('has the hub end a subscription that the server may have made after the time for its answer', async () => {
+  test('has its subscription ended by the hub if the server answered too late', async () => {
     const one = scene({
       era: 'legacy',
       capabilities: canSubscribe,
@@ -305,7 +305,7 @@ describe('a client that listens', () => {
     await listening.over;
   });
 
-  test('and cancels while a server is asked is subscribed to nothing', async () => {
+  test('and cancels during the request to a server has no subscription', async () => {
     let cancel = () => {};
     const one = scene({
       era: 'legacy',

@@ -26,12 +26,15 @@ test.each([
   [{ extensions: [extension] }, false],
   [{ experimental: { [extension]: {} } }, false],
   [{}, false],
-])('a client of 2026-07-28 with the capabilities %j knows tasks: %s', (capabilities, expected) => {
-  const _meta = modernMeta({ 'io.modelcontextprotocol/clientCapabilities': capabilities });
-  assert.equal(knowsTasks(callWith('tools/call', { _meta })), expected);
-});
+])(
+  'whether a client of 2026-07-28 with the capabilities %j supports tasks: %s',
+  (capabilities, expected) => {
+    const _meta = modernMeta({ 'io.modelcontextprotocol/clientCapabilities': capabilities });
+    assert.equal(knowsTasks(callWith('tools/call', { _meta })), expected);
+  },
+);
 
-test('a client that states no capabilities knows no tasks', () => {
+test('a client without capabilities does not support tasks', () => {
   assert.equal(knowsTasks(callWith('tools/call', {})), false);
 });
 
@@ -75,7 +78,7 @@ const working = (_: string, params: object | undefined) => ({
 });
 
 describe('the tasks of a session at all servers', () => {
-  test('are asked for one by one, and have the ids that the client knows', async () => {
+  test('are requested one by one, and have the ids that the client knows', async () => {
     const one = scene({ first: { replies: working }, second: { replies: working } });
     assert.deepEqual([one.make(0, 't'), one.make(1, 't')], ['t', 'second+t']);
     one.make(0, 'of-another', sessionOf());
@@ -100,7 +103,7 @@ describe('the tasks of a session at all servers', () => {
     assert.deepEqual(await one.list(), [{ taskId: 't2', status: 'working' }]);
   });
 
-  test('are an error where the hub has a bug', async () => {
+  test('fail if the hub has a bug', async () => {
     const one = scene({
       broken: {
         replies() {
@@ -133,27 +136,27 @@ describe('the tasks of a session at one server', () => {
     JSON.parse(listed(encodeResult('1', JSON.stringify(value))).bytes.toString()).result;
   const tasks = [{ taskId: 'mine', x: [1] }, { taskId: 'of-another' }, { taskId: 7 }, 'mine'];
 
-  test('are those that it made, out of all that the server lists', () => {
+  test('are those that it created, out of all that the server lists', () => {
     assert.deepEqual(result({ tasks }), { tasks: [{ taskId: 'mine', x: [1] }] });
   });
 
-  test('may go on at another page', () => {
+  test('may continue on another page', () => {
     assert.deepEqual(result({ tasks: [], nextCursor: 'c"' }), { tasks: [], nextCursor: 'c"' });
   });
 
-  test('are none where the server says anything else', () => {
+  test('are empty for any other result of the server', () => {
     assert.deepEqual(result({ tasks: 'mine' }), { tasks: [] });
     assert.deepEqual(result([]), { tasks: [] });
   });
 
-  test('are the error of the server, where that is its answer', () => {
+  test('fail with the error of the server', () => {
     const { bytes, given } = listed(encodeError('1', -32601, 'no'));
     assert.equal(bytes, given);
   });
 });
 
 describe('a request about a task', () => {
-  test('has the id of the server on its way there, and that of the client on its way back', () => {
+  test('has the id of the server in the request, and that of the client in the response', () => {
     const one = scene({ first: {}, second: {} });
     one.make(0, 't');
     one.make(1, 't');
@@ -167,7 +170,7 @@ describe('a request about a task', () => {
     assert.deepEqual(JSON.parse(String(answer)).result, { taskId: 'second+t', status: 't' });
   });
 
-  test('is untouched where both know it by one id', () => {
+  test('is unchanged if both ids are equal', () => {
     const one = scene({ first: {} });
     one.make(0, 't');
     const call = callWith('tasks/get', { taskId: 't' }, { session: one.session });
@@ -197,7 +200,7 @@ describe('a request about a task of a client without a session', () => {
     );
 
   test.each(['tasks/get', 'tasks/update', 'tasks/cancel', 'tasks/list', 'tasks/result'])(
-    'is not for a server with sessions, which would show it those of others: %s',
+    'is not sent to a server with sessions, which would return those of others: %s',
     async method => {
       const one = scene({ first: { era: 'legacy', isRunning: false } });
       const call = callAt(method, one.server(0));
@@ -208,7 +211,7 @@ describe('a request about a task of a client without a session', () => {
     },
   );
 
-  test('reaches a server of 2026-07-28 as it is', async () => {
+  test('is sent to a server of 2026-07-28 unchanged', async () => {
     const one = scene({ first: { era: 'modern' } });
     const call = callAt('tasks/get', one.server(0));
     await new Map(modernTasksOfOne).get('tasks/get')?.(call, one.needs).answer?.();
@@ -218,7 +221,7 @@ describe('a request about a task of a client without a session', () => {
     );
   });
 
-  test('is found however many tasks another principal makes', () => {
+  test('succeeds however many tasks another principal creates', () => {
     const one = scene({ first: {}, second: {} });
     const make = (taskId: string, owner: string) =>
       one.tasks.route(
@@ -235,7 +238,7 @@ describe('a request about a task of a client without a session', () => {
     assert.equal(reach?.server, one.server(1));
   });
 
-  test('is not kept under an id that is longer than any real one', () => {
+  test('is not stored under an id that is too long', () => {
     const one = scene({ first: {} });
     const taskId = 'i'.repeat(1025);
     const made = encodeResult('1', JSON.stringify({ resultType: 'task', taskId }));
@@ -245,7 +248,7 @@ describe('a request about a task of a client without a session', () => {
     assert.deepEqual(one.tasks.of(one.session), []);
   });
 
-  test('finds the server of the task among all, and is refused where none has it', () => {
+  test('finds the server of the task among all, and is refused if none has it', () => {
     const one = scene({ first: {}, second: {} });
     const call = callAt('tasks/get', 'all');
     const reach = () => new Map(modernTasksOfAll).get('tasks/get')?.(call, one.needs);

@@ -89,8 +89,8 @@ async function openDeaf({ hub }: Scene, era: (typeof eras)[number], principal = 
 const codeOf = (answer: unknown) => at(answer, 'error', 'data', 'code');
 const idOf = (answer: unknown) => String(at(answer, 'error', 'data', 'approval'));
 
-describe.each(eras)('a client of the %s era that cannot ask its user', era => {
-  test('is refused with an id, and its same call goes through once when it is approved', async () => {
+describe.each(eras)('a client of the %s era that cannot elicit an answer from its user', era => {
+  test('is refused with an id, and an equal call runs once when it is approved', async () => {
     await using scene = await open();
     const call = await openDeaf(scene, era);
     const refused = await call('a');
@@ -109,14 +109,14 @@ describe.each(eras)('a client of the %s era that cannot ask its user', era => {
     assert.deepEqual(scene.outcomes.at(-1), ['HUB_APPROVAL_NEEDED', 'confirm']);
   });
 
-  test('gets nothing by the approval of another client', async () => {
+  test('is refused in spite of the approval of another client', async () => {
     await using scene = await open();
     const id = idOf(await (await openDeaf(scene, era, other))('a'));
     await scene.approvals.approve(id, 'owner');
     assert.equal(codeOf(await (await openDeaf(scene, era))('a')), 'HUB_APPROVAL_NEEDED');
   });
 
-  test('is refused when the owner denies the call, and asks anew when that has expired', async () => {
+  test('is refused when the owner denies the call, and gets a new approval when the denial has expired', async () => {
     await using scene = await open();
     const call = await openDeaf(scene, era);
     const id = idOf(await call('a'));
@@ -136,7 +136,7 @@ describe.each(eras)('a client of the %s era that cannot ask its user', era => {
     assert.equal(codeOf(await call('a')), 'HUB_APPROVAL_NEEDED');
   });
 
-  test('calls freely what is approved for good', async () => {
+  test('can call without limit under a standing approval', async () => {
     await using scene = await open(echoAndAsker);
     const call = await openDeaf(scene, era);
     await scene.approvals.approve(idOf(await call('a')), 'owner', true);
@@ -160,8 +160,8 @@ async function openAnswering({ hub }: Scene, ...answers: (Action | undefined)[])
   return client;
 }
 
-describe('a client with a session that can ask its user', () => {
-  test('asks about each call, and calls what the user accepts', async () => {
+describe('a client with a session that supports elicitation', () => {
+  test('elicits an answer for each call, and the call runs if the user accepts', async () => {
     await using scene = await open(echoAndStateless);
     const client = await openAnswering(scene, 'accept', 'accept');
     assert.equal(await client.call('echo_echo', { text: 'a' }), 'a');
@@ -185,7 +185,7 @@ describe('a client with a session that can ask its user', () => {
     );
   });
 
-  test.each(['decline', 'cancel'] as const)('calls nothing after "%s"', async action => {
+  test.each(['decline', 'cancel'] as const)('does not run its call after "%s"', async action => {
     await using scene = await open();
     const client = await openAnswering(scene, action);
     const answer = await client.call('echo_echo', { text: 'a' });
@@ -197,7 +197,7 @@ describe('a client with a session that can ask its user', () => {
     );
   });
 
-  test('need not answer if the owner approves meanwhile, and is told', async () => {
+  test('need not answer if the owner approves first, and gets a cancellation', async () => {
     await using scene = await open();
     const client = await openAnswering(scene, undefined);
     const answer = client.call('echo_echo', { text: 'a' });
@@ -217,7 +217,7 @@ describe('a client with a session that can ask its user', () => {
     assert.ok(code === 'HUB_APPROVAL_NEEDED' || code === 'HUB_CLIENT_GONE', String(code));
   });
 
-  test('takes its question back when it cancels the call', async () => {
+  test('gets a cancellation of the elicitation when it cancels the call', async () => {
     await using scene = await open();
     const client = await openAnswering(scene, undefined);
     const answer = client.call('echo_echo', { text: 'a' });
@@ -227,7 +227,7 @@ describe('a client with a session that can ask its user', () => {
     assert.deepEqual(scene.approvals.list(), []);
   });
 
-  test('has 100 calls waiting at once, each with its own answer', async () => {
+  test('may have 100 calls waiting at once, each with its own answer', async () => {
     await using scene = await open();
     const waiting: ((value: object) => void)[] = [];
     const client = openAsked(
@@ -262,7 +262,7 @@ const answered = (result: object, action: Action) => ({
   inputResponses: { approval: { action, content: {} } },
 });
 
-describe('a stateless client that can ask its user', () => {
+describe('a stateless client that supports elicitation', () => {
   test.each([
     ['echo_echo', { text: 'a' }, 'a'],
     ['stateless_busy', { times: 0 }, 'after 0'],
@@ -281,7 +281,7 @@ describe('a stateless client that can ask its user', () => {
     assert.equal(codeOf(replayed), 'HUB_STATE_INVALID');
   });
 
-  test("sends the server no answer to the hub's question", async () => {
+  test("does not send the answer to the hub's elicitation to the server", async () => {
     await using scene = await open(stateless);
     const client = openModern(scene.hub, 'all', undefined, undefined, cursor);
     const { result } = await client.call('stateless_busy', { times: 0 });
@@ -314,7 +314,7 @@ describe('a stateless client that can ask its user', () => {
     assert.ok(replayed.error ?? at(replayed.result, 'inputRequests', 'approval'));
   });
 
-  test('calls nothing by a state of other arguments, another tool, another client or its own making', async () => {
+  test('is refused with a state of other arguments, another tool, another client or a forged one', async () => {
     await using scene = await open(echoAndAsker);
     const mine = openModern(scene.hub, 'all', undefined, undefined, cursor);
     const others = openModern(scene.hub, 'all', undefined, undefined, other);
@@ -334,7 +334,7 @@ describe('a stateless client that can ask its user', () => {
     assert.equal(textOf((await mine.call('echo_echo', { text: 'a' }, again)).result), 'a');
   });
 
-  test('calls nothing after a decline, or when the question has expired', async () => {
+  test('is refused after a decline, or when the elicitation has expired', async () => {
     await using scene = await open();
     const client = openModern(scene.hub, 'all', undefined, undefined, cursor);
     const first = await client.call('echo_echo', { text: 'a' });
@@ -354,7 +354,7 @@ describe('a stateless client that can ask its user', () => {
     assert.equal(codeOf(late), 'HUB_STATE_INVALID');
   });
 
-  test('calls what the owner approved meanwhile', async () => {
+  test('can call what the owner approved meanwhile', async () => {
     await using scene = await open();
     const client = openModern(scene.hub, 'all', undefined, undefined, cursor);
     await client.call('echo_echo', { text: 'a' });
@@ -363,7 +363,7 @@ describe('a stateless client that can ask its user', () => {
   });
 });
 
-describe('a call whose prompt is improved in other words each time', () => {
+describe('a call whose prompt is improved differently each time', () => {
   const improving = () => {
     let times = 0;
     return createScriptedPrompts({
@@ -372,7 +372,7 @@ describe('a call whose prompt is improved in other words each time', () => {
     });
   };
 
-  test.each(eras)('goes through as it was approved by the owner (%s)', async era => {
+  test.each(eras)('runs with the prompt that the owner approved (%s)', async era => {
     const { source, asked } = improving();
     await using scene = await open(echo, [rule], source);
     const call = await openDeaf(scene, era);
@@ -386,7 +386,7 @@ describe('a call whose prompt is improved in other words each time', () => {
     assert.equal(scene.approvals.list()[0]?.shown, '{"text":"b (2)"}');
   });
 
-  test('goes through as a stateless client showed it to its user', async () => {
+  test('runs with the prompt that a stateless client showed to its user', async () => {
     await using scene = await open(echo, [rule], improving().source);
     const client = openModern(scene.hub, 'all', undefined, undefined, cursor);
     const { result } = await client.call('echo_echo', { text: 'a' });
@@ -394,7 +394,7 @@ describe('a call whose prompt is improved in other words each time', () => {
     assert.equal(textOf(again.result), 'a (1)');
   });
 
-  test('is not one with the same call of another client', async () => {
+  test('does not share its approval with the same call of another client', async () => {
     await using scene = await open(echo, [rule], improving().source);
     await (
       await openDeaf(scene, 'legacy', other)
@@ -411,7 +411,7 @@ describe('a call whose prompt is improved in other words each time', () => {
     );
   });
 
-  test('is improved again when the approval could have expired', async () => {
+  test('is improved again when the approval may have expired', async () => {
     await using scene = await open(echo, [rule], improving().source);
     const call = await openDeaf(scene, 'legacy');
     await call('a');
@@ -421,7 +421,7 @@ describe('a call whose prompt is improved in other words each time', () => {
   });
 });
 
-test('tools that need a yes stay listed', async () => {
+test('tools that need a confirmation stay listed', async () => {
   await using scene = await open(echo, [{ servers: ['echo'], action: 'confirm' }]);
   const client = openAsked(scene.hub, 'all', undefined, cursor);
   await client.initialize({});
@@ -429,7 +429,7 @@ test('tools that need a yes stay listed', async () => {
   assert.match(JSON.stringify(result), /"echo_echo"/);
 });
 
-test('what was approved counts for the accepted definition and program of the tool', async () => {
+test('an approval is valid for the accepted definition and program of the tool only', async () => {
   const { approvals } = await openTestApprovals();
   const step = createConfirmStep({
     approvals,
@@ -472,7 +472,7 @@ test('what was approved counts for the accepted definition and program of the to
   await assert.rejects(run(replaced), { code: 'HUB_APPROVAL_NEEDED' });
 });
 
-test('without approvals, what a rule wants confirmed is refused', async () => {
+test('without approvals, a call that a rule confirms is refused', async () => {
   const { access } = createTestAccess(echo, { policy: [rule] });
   await using hub = await startHub(echo, { access });
   const client = openAsked(hub, 'all', undefined, cursor);
@@ -497,7 +497,7 @@ describe('a call of an agent', () => {
     return { hub, clock, approvals, client, answer, id: waiting?.id ?? '' };
   }
 
-  test('waits for the owner, and goes on after a yes', async () => {
+  test('waits for the owner, and continues after an approval', async () => {
     const { hub, approvals, answer, id } = await openAgent();
     await using _hub = hub;
     await approvals.approve(id, 'owner');
@@ -505,7 +505,7 @@ describe('a call of an agent', () => {
     assert.deepEqual(approvals.list(), []);
   });
 
-  test('reaches no other program than the one that was approved', async () => {
+  test('reaches no other program than the approved one', async () => {
     const { hub, approvals, answer, id } = await openAgent();
     await using _hub = hub;
     const { config } = hub.server('echo');
@@ -516,7 +516,7 @@ describe('a call of an agent', () => {
     assert.equal(hub.server('echo').running?.upstream.relayed(), 0);
   });
 
-  test('says for what it waits', async () => {
+  test('says what it waits for', async () => {
     const { approvals } = await openTestApprovals();
     const { access } = createTestAccess(echo, { policy: [rule] });
     const granted = { ...access, grantsOf: () => ({ tools: [], servers: ['echo'] }) };
@@ -536,14 +536,14 @@ describe('a call of an agent', () => {
     assert.equal(textOf(await answer), 'a');
   });
 
-  test('is refused after a no', async () => {
+  test('is refused after a denial', async () => {
     const { hub, approvals, answer, id } = await openAgent();
     await using _hub = hub;
     await approvals.deny(id, 'owner');
     assert.equal(codeOf(await answer), 'HUB_APPROVAL_DENIED');
   });
 
-  test('is refused with the id when nobody decides in time, and can be made again after a yes', async () => {
+  test('is refused with the id without a decision in time, and can be repeated after an approval', async () => {
     const { hub, clock, approvals, client, answer, id } = await openAgent();
     await using _hub = hub;
     clock.advance(30_000);

@@ -19,7 +19,7 @@ test.each([
   ['as its server wrote it', String.raw`"a\/b\u003d"`, String.raw`"a\/b\u003d"`, true],
   ['as another library writes it', String.raw`"a\/b\u003d"`, '"a/b="', true],
   ['with another state', '"a"', '"b"', false],
-])('a question is answered %s', (_, issued, returned, isContinued) => {
+])('whether a state is recognized that is returned %s', (_, issued, returned, isContinued) => {
   const continued = createContinuedCalls(createManualClock());
   const result = `{"resultType":"input_required","requestState":${issued}}`;
   const reply = hubReply(Buffer.from(`{"jsonrpc":"2.0","id":1,"result":${result}}`));

@@ -29,7 +29,7 @@ async function sentTo(hub: TestHub, work: () => Promise<unknown>): Promise<reado
 }
 
 describe('a tool that a rule names', () => {
-  test('gets the arguments that are prompts better, and all else to the byte', async () => {
+  test('gets its prompt arguments improved, and all others byte for byte', async () => {
     const { source, asked } = createScriptedPrompts({ named });
     await using hub = await startHub([echo], { prompts: source });
     const client = openClient(hub);
@@ -47,7 +47,7 @@ describe('a tool that a rule names', () => {
     assert.deepEqual(asked, [{ prompt: 'say hi\n"now"', client: 'test' }]);
   });
 
-  test('gets them better on its own endpoint too, and from clients without a session', async () => {
+  test('gets improved prompts on its own endpoint too, and from clients without a session', async () => {
     const { source, asked } = createScriptedPrompts({ named });
     await using hub = await startHub([echo], { prompts: source });
     const one = openClient(hub, hub.server('echo'));
@@ -65,7 +65,7 @@ describe('a tool that a rule names', () => {
     );
   });
 
-  test('gets them better under the name that the config gives it, on its own endpoint too', async () => {
+  test('gets improved prompts under its renamed name, on its own endpoint too', async () => {
     const { source } = createScriptedPrompts({
       named: { ...named, argumentsOf: tool => (tool === 'echo_say' ? ['text'] : undefined) },
     });
@@ -78,7 +78,7 @@ describe('a tool that a rule names', () => {
       assert.equal((await openClient(hub, endpoint).call(name, { text: 'p' })).text, 'better: p');
   });
 
-  test('gets them as they came by the rule of another client, and so do all other tools', async () => {
+  test('gets unchanged prompts under the rule of another client, and so do all other tools', async () => {
     const { source, asked } = createScriptedPrompts({ named });
     await using hub = await startHub([echo], { prompts: source });
     const other = openModern(hub, 'all', {}, { name: 'other' });
@@ -89,7 +89,7 @@ describe('a tool that a rule names', () => {
     assert.deepEqual(asked, []);
   });
 
-  test('gets them as they came where nothing came of it', async () => {
+  test('gets unchanged prompts if there is no improvement', async () => {
     const { source } = createScriptedPrompts({
       named,
       make: async () => ({ prompt: 'nobody takes this', enhanced: false, source: 'unchanged' }),
@@ -98,7 +98,7 @@ describe('a tool that a rule names', () => {
     assert.equal((await openClient(hub).call('echo_echo', { text: ' p ' })).text, ' p ');
   });
 
-  test('is not called once its client has given up', async () => {
+  test('is not called once its client has cancelled', async () => {
     const work = createHeldWork();
     const { source } = createScriptedPrompts({ named, make: work.make });
     await using hub = await startHub([echo], { prompts: source });
@@ -120,7 +120,7 @@ describe('a tool that a rule names', () => {
 });
 
 describe('a prompt that a rule names', () => {
-  test('has what it says for the user better', async () => {
+  test('has its user text improved', async () => {
     const { source, asked } = createScriptedPrompts({ named });
     await using hub = await startHub([echo], { prompts: source });
     const ask = async (client: ReturnType<typeof openClient>, name: string) =>
@@ -143,7 +143,7 @@ describe('a prompt that a rule names', () => {
     );
   });
 
-  test('that is refused is refused as before', async () => {
+  test('that is refused is refused without an improvement', async () => {
     const everything: NamedByRules = { argumentsOf: () => undefined, improves: () => true };
     const { source, asked } = createScriptedPrompts({ named: everything });
     await using hub = await startHub([echo], { prompts: source });

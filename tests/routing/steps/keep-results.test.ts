@@ -47,8 +47,8 @@ async function call(
   return isObject(first) ? String(first['text']) : assert.fail();
 }
 
-describe('a result that may be kept', () => {
-  test('is given for equal arguments until its time is over, to its own client', async () => {
+describe('a cacheable result', () => {
+  test('is returned for equal arguments until its TTL ends, to its own client', async () => {
     const first = await call('look', { a: 1, b: [2] });
     assert.equal(await call('look', { b: [2], a: 1 }), first);
     assert.notEqual(await call('look', { a: 1, b: [2], c: null }), first);
@@ -59,12 +59,12 @@ describe('a result that may be kept', () => {
     assert.notEqual(await call('look', { a: 1, b: [2] }), first);
   });
 
-  test('is for everybody with "per": "all"', async () => {
+  test('is returned to all clients with "per": "all"', async () => {
     const first = await call('look', {}, { at: 'common' });
     assert.equal(await call('look', {}, { at: 'common', as: 'two' }), first);
   });
 
-  test('is that of a tool with "readOnlyHint" alone where the entry says that this is enough', async () => {
+  test('needs only "readOnlyHint" of the tool if the entry allows that', async () => {
     const peek = () => call('peek', {}, { at: 'common' });
     assert.equal(await peek(), await peek());
   });
@@ -79,7 +79,7 @@ describe('a result that may be kept', () => {
     assert.equal(await call('look', {}, { at: 'common' }), elsewhere);
   });
 
-  test('is not kept if such a call began or ended while it was made', async () => {
+  test('is not cached if such a call began or ended meanwhile', async () => {
     const before = call('look', { hold: 1 });
     const writing = call('write', { hold: 1 });
     // Must not join the call that began before the write.
@@ -91,7 +91,7 @@ describe('a result that may be kept', () => {
     assert.equal(new Set(await Promise.all([before, during, after])).size, 3);
   });
 
-  test('is not that of an error, and not that of a tool without both hints', async () => {
+  test('is not an error, and not from a tool without both hints', async () => {
     assert.notEqual(await call('fail'), await call('fail'));
     assert.notEqual(await call('peek'), await call('peek'));
     const told = hub.logged.map(line => JSON.stringify(line));
@@ -103,7 +103,7 @@ describe('a result that may be kept', () => {
     assert.deepEqual(isObject(answer) && answer['unkept_tools'], ['peek']);
   });
 
-  test('is the least recently used that goes when there is no room', async () => {
+  test('is evicted if it is the least recently used', async () => {
     const look = (a: number) => call('look', { a }, { at: 'small' });
     const [first, second] = [await look(1), await look(2)];
     assert.equal(await look(1), first);
@@ -113,7 +113,7 @@ describe('a result that may be kept', () => {
     assert.notEqual(await look(2), second);
   });
 
-  test('is counted, with how often it was given', async () => {
+  test('is counted, with its hits', async () => {
     const stats = async (at: string) => {
       const answer: unknown = await (await fetch(`${hub.url}/servers/${at}`)).json();
       const kept = isObject(answer) ? answer['kept_results'] : undefined;
@@ -129,7 +129,7 @@ describe('a result that may be kept', () => {
     assert.ok(bytes !== undefined && bytes > 20);
   });
 
-  test('is not that of arguments with a member that stands twice', async () => {
+  test('is not cached for arguments with a duplicate member', async () => {
     const send = async () => {
       const answer = await fetch(`${hub.url}/mcp/counter/tools/call`, {
         method: 'POST',
@@ -141,14 +141,14 @@ describe('a result that may be kept', () => {
   });
 });
 
-describe('equal calls at the same time', () => {
+describe('concurrent equal calls', () => {
   test('are one call, whose result each gets under its own id', async () => {
     const calls = Array.from({ length: 20 }, () => call('look', { hold: 'all' }));
     assert.equal(await call('release'), 'released 1');
     assert.equal(new Set(await Promise.all(calls)).size, 1);
   });
 
-  test('go on when the first is cancelled, and end when all are', async () => {
+  test('continue when the first is cancelled, and end when all are', async () => {
     const leaving = new AbortController();
     const first = call('look', { hold: 'a' }, { signal: leaving.signal });
     const second = call('look', { hold: 'a' });
@@ -166,13 +166,13 @@ describe('equal calls at the same time', () => {
     await call('release');
   });
 
-  test('of different clients are not one', async () => {
+  test('of different clients are separate calls', async () => {
     const calls = ['one', 'two'].map(as => call('look', { hold: 'c' }, { as }));
     assert.equal(await call('release', { count: 2 }), 'released 2');
     assert.equal(new Set(await Promise.all(calls)).size, 2);
   });
 
-  test('are calls of their own once the first has failed', async () => {
+  test('are separate calls once the first has failed', async () => {
     const calls = ['x', 'x'].map(() => call('fail', { hold: 'd' }));
     assert.equal(await call('release'), 'released 1');
     assert.equal(await call('release'), 'released 1');
@@ -180,8 +180,8 @@ describe('equal calls at the same time', () => {
   });
 });
 
-describe('the kept results of a server', () => {
-  test('are given while it would start with the call, and dropped once it has started again', async () => {
+describe('the cached results of a server', () => {
+  test('are returned while the call would start the server, and dropped once it has restarted', async () => {
     const server = hub.server('counter');
     const first = await call('look');
     await server.stop(false);
@@ -200,7 +200,7 @@ describe('the kept results of a server', () => {
     assert.notEqual(await call('look'), first);
   });
 
-  test('are dropped when its entry changes, and not given once it was stopped by hand', async () => {
+  test('are dropped when its entry changes, and not returned after it was stopped by hand', async () => {
     const server = hub.server('counter');
     const first = await call('look');
     await server.reconfigure(configOf({ ...fixtures[0], cache: { ...cache } }), false);

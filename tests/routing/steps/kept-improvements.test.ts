@@ -13,7 +13,7 @@ function open() {
   return { clock, kept: createKeptImprovements({ wholeLifeMs: 1_000 }, clock) };
 }
 
-test('an equal call finds its improvements until its approval is over', () => {
+test('an equal call reuses its improvements until its approval expires', () => {
   const { clock, kept } = open();
   const better = new Map([['a', 'better a']]);
   kept.keep(called('{"text":"a","n":1}'), better);
@@ -23,7 +23,7 @@ test('an equal call finds its improvements until its approval is over', () => {
   assert.equal(kept.find(called('{"text":"a","n":1}')), undefined);
 });
 
-test('the oldest improvements make room when all together are too long', () => {
+test('the oldest improvements are dropped when their total size is too large', () => {
   const { kept } = open();
   const long = 'x'.repeat(3_000_000);
   for (const name of ['1', '2', '3']) kept.keep(called(name), new Map([[name, long]]));
@@ -33,7 +33,7 @@ test('the oldest improvements make room when all together are too long', () => {
   );
 });
 
-test('calls without improvements are not kept without end either', () => {
+test('the number of calls without improvements is bounded too', () => {
   const { kept } = open();
   for (let at = 0; at <= 8_000; at++) kept.keep(called(String(at)), new Map());
   assert.deepEqual(

@@ -58,7 +58,7 @@ const transports: Readonly<Record<string, (hub: TestHub) => Promise<RawClient>>>
   'connect-stdio': hub => openOverBridge(hub, undefined, 'lines'),
 };
 
-describe('of calls at once exactly as many are admitted as the limit says', () => {
+describe('as many concurrent calls are admitted as the limit says', () => {
   let hub: TestHub;
   beforeAll(async () => {
     // More concurrent calls than the test sends, so that only the limit refuses any.
@@ -73,7 +73,7 @@ describe('of calls at once exactly as many are admitted as the limit says', () =
   for (const [name, open] of Object.entries(transports))
     // A session of streamable HTTP always uses a revision before 2026-07-28.
     for (const era of name === 'streamable HTTP' ? eras.slice(0, 1) : eras)
-      test(`over ${name} in ${era}, and the places of cancelled ones are free again`, async () => {
+      test(`over ${name} in ${era}, and cancelled ones free their places`, async () => {
         const client = await open(hub);
         const meta = era === '2026-07-28' ? modernMeta : undefined;
         const answers = () => client.received.filter(({ id }) => typeof id === 'number');
@@ -121,7 +121,7 @@ describe('of calls at once exactly as many are admitted as the limit says', () =
         client.close();
       });
 
-  test('over HTTP without a session, where all requests of the caller count together', async () => {
+  test('over HTTP without a session, where all requests of the caller are counted together', async () => {
     const url = `${hub.url}/mcp`;
     const params = { name: 'echo_slow', arguments: { ms: 60_000 }, _meta: modernMeta };
     const aborts = new AbortController();
@@ -149,7 +149,7 @@ describe('of calls at once exactly as many are admitted as the limit says', () =
 const cursor: Principal = { kind: 'client', name: 'cursor', grants: { administer: false } };
 const other: Principal = { kind: 'client', name: 'other', grants: { administer: false } };
 
-test('a client by name has one bucket for all its sessions, and others have their own', async () => {
+test('a named client has one bucket for all its sessions, and others have their own', async () => {
   const clock = createManualClock();
   const rate = { calls: 10, perMs: 60_000 };
   const rules = { clients: new Map([['cursor', { rate }]]), perSession: undefined };
@@ -173,7 +173,7 @@ test('a client by name has one bucket for all its sessions, and others have thei
   assert.equal(await admitted(20, others), 20);
 });
 
-test('the refusal says which limit, what to do and when to try again, by a header where the status says it', async () => {
+test('the refusal has the limit, the remedy and the time of a retry, in a header if the status allows it', async () => {
   const rate = { calls: 1, perMs: 90_000 };
   const rules = { clients: new Map(), perSession: { rate } };
   await using hub = await startHub([{ name: 'echo' }], { limits: limitsOf(() => rules) });
@@ -217,7 +217,7 @@ test('a reload applies to the next call of an open session', async () => {
   assert.equal(await isAdmitted(), true);
 });
 
-test('prompts, resources and completions count; what the hub answers itself does not', async () => {
+test('prompts, resources and completions count; methods that the hub answers itself do not', async () => {
   const rules = {
     clients: new Map([['cursor', { rate: { calls: 3, perMs: 60_000 } }]]),
     perSession: undefined,
@@ -245,7 +245,7 @@ test('prompts, resources and completions count; what the hub answers itself does
   assert.equal((await ask('tools/list'))['error'], undefined);
 });
 
-test('a call that fails gives its place back', async () => {
+test('a call that fails frees its place', async () => {
   const rules = {
     clients: new Map([['cursor', { maxConcurrentCalls: 1 }]]),
     perSession: undefined,

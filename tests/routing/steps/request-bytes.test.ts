@@ -33,7 +33,7 @@ function scene() {
 }
 
 describe('the unanswered requests of a caller', () => {
-  test('are bounded together, and those of others are not', async () => {
+  test('are bounded in total, without those of other callers', async () => {
     const { send, open } = scene();
     for (let sent = 0; sent < 4; sent++) void send();
     assert.throws(() => send(), { code: 'HUB_SERVER_BUSY', message: full });
@@ -46,7 +46,7 @@ describe('the unanswered requests of a caller', () => {
   test.each([
     ['answered', (answer?: PromiseWithResolvers<Reply>) => answer?.resolve(done)],
     ['failed', (answer?: PromiseWithResolvers<Reply>) => answer?.reject(new Error('failed'))],
-  ])('make room when one is %s', async (_, end) => {
+  ])('free their bytes when one is %s', async (_, end) => {
     const { send, open } = scene();
     const [first] = Array.from({ length: 4 }, () => send());
     end(open[0]);
@@ -55,7 +55,7 @@ describe('the unanswered requests of a caller', () => {
     assert.equal(open.length, 5);
   });
 
-  test('hold nothing that was answered or refused at once', () => {
+  test('do not include any that was answered or refused at once', () => {
     const { step } = scene();
     const call = callWith('ping', {});
     const large = callTo(undefined, { ...call, request: { ...call.request, bytes } });
@@ -72,7 +72,7 @@ describe('the unanswered requests of a caller', () => {
   });
 });
 
-test('the router refuses a request above the bound, at any server and endpoint', async () => {
+test('the router refuses a request above the limit, at any server and endpoint', async () => {
   const never = { name: 'never', file: 'never-ready.mjs', autoStart: false };
   await using hub = await startHub([never], { start: false });
   const pad = 'x'.repeat(bytes.length);

@@ -18,7 +18,7 @@ function say(progress: ReturnType<typeof createTaskProgress>, upstream: object, 
   progress.progressed(upstream, message);
 }
 
-test('progress goes to the session of the task, by the token that the connection to its server has', () => {
+test('progress goes to the session of the task, by the token of the connection to its server', () => {
   const progress = createTaskProgress();
   const [ada, eve] = [openSession(), openSession()];
   const [upstream, next] = [{}, {}];
@@ -33,7 +33,7 @@ test('progress goes to the session of the task, by the token that the connection
   assert.deepEqual([ada.sent, eve.sent], [['t'], [7, 7]]);
 });
 
-test('of more tasks than a session may have, the oldest are not followed', () => {
+test('above the maximum of tasks per session, the oldest are not tracked', () => {
   const progress = createTaskProgress();
   const [ada, eve] = [openSession(), openSession()];
   const upstream = {};

@@ -29,7 +29,7 @@ async function openMaker(hub: TestHub, endpoint: Endpoint, reply?: () => object)
 const idsIn = (tasks: unknown) =>
   Array.isArray(tasks) ? tasks.map(task => at(task, 'taskId')) : tasks;
 
-test('tasks of an instance that was replaced are over, and their ids are of the next one', async () => {
+test('tasks of an instance that was replaced have ended, and their ids belong to the next instance', async () => {
   await using hub = await startHub([{ name: 'asker' }]);
   const endpoint = hub.server('asker');
   const [ada, eve] = [await openMaker(hub, endpoint), await openMaker(hub, endpoint)];
@@ -40,9 +40,9 @@ test('tasks of an instance that was replaced are over, and their ids are of the 
   assert.deepEqual(await ada.listed(), []);
 });
 
-describe('tasks at the instances of sessions', () => {
+describe('tasks at instances per session', () => {
   test.for(['one', 'all'])(
-    'are apart from those of other sessions, though their ids are equal, at %s',
+    'are separate from those of other sessions, though their ids are equal, at %s',
     async kind => {
       await using hub = await startHub([{ name: 'asker', instance: 'session' }]);
       const endpoint = kind === 'all' ? 'all' : hub.server('asker');
@@ -60,7 +60,7 @@ describe('tasks at the instances of sessions', () => {
     },
   );
 
-  test('ask the session that they are of', async () => {
+  test('send requests to their own session', async () => {
     await using hub = await startHub([{ name: 'asker', instance: 'session' }]);
     const endpoint = hub.server('asker');
     const [ada, eve] = [await openMaker(hub, endpoint), await openMaker(hub, endpoint)];
@@ -70,7 +70,7 @@ describe('tasks at the instances of sessions', () => {
     assert.equal(ada.asked.length, 0);
   });
 
-  test('are forgotten with their instance', async () => {
+  test('are removed with their instance', async () => {
     await using hub = await startHub([{ name: 'asker', instance: 'session' }]);
     const ada = await openMaker(hub, hub.server('asker'));
     await ada.make('hold');
@@ -89,7 +89,7 @@ describe('the progress of a task after the answer that created it', () => {
     _meta: { progressToken },
   });
 
-  test('goes to its session alone, under the token of its request', async () => {
+  test('goes to its session only, under the token of its request', async () => {
     await using hub = await startHub([{ name: 'asker' }]);
     const [ada, eve] = [await openMaker(hub, 'all'), await openMaker(hub, 'all')];
     for (const client of [ada, eve]) {
@@ -103,7 +103,7 @@ describe('the progress of a task after the answer that created it', () => {
       );
   });
 
-  test('goes nowhere once the session is over', async () => {
+  test('is dropped once the session has ended', async () => {
     await using hub = await startHub([{ name: 'asker' }]);
     const [ada, eve] = [await openMaker(hub, 'all'), await openMaker(hub, 'all')];
     const call = ada.ask('tools/call', made('asker_hold', 1));
@@ -121,7 +121,7 @@ describe('tasks of two servers on the endpoint of all', () => {
     { name: 'other', file: 'asker.mjs' },
   ];
 
-  test('with one id are two tasks, whose second has the name of its server in front', async () => {
+  test('with the same id are two tasks, and the second gets the name of its server as a prefix', async () => {
     await using hub = await startHub(two);
     const ada = await openMaker(hub, 'all');
     assert.equal(await ada.make('asker_hold'), 'task-1');
@@ -142,7 +142,7 @@ describe('tasks of two servers on the endpoint of all', () => {
     );
   });
 
-  test('ask their client about the task that it knows, and hear of the one that they know', async () => {
+  test('send requests to their client with the id that it knows, and get that of the server', async () => {
     await using hub = await startHub(two);
     const ada = await openMaker(hub, 'all', () => ({
       ...sampled,
@@ -160,8 +160,8 @@ describe('tasks of two servers on the endpoint of all', () => {
   });
 });
 
-describe('a task that a server gave two clients one id for', () => {
-  test('is that of neither, until one of them is gone', async () => {
+describe('a task id that a server gave to two clients', () => {
+  test('belongs to neither, until one of them is gone', async () => {
     await using hub = await startHub([{ name: 'asker', env: { ONE_TASK_ID: '1' } }]);
     const endpoint = hub.server('asker');
     const [ada, eve] = [await openMaker(hub, endpoint), await openMaker(hub, endpoint)];
@@ -184,7 +184,7 @@ describe('tasks of clients without a session', () => {
   }));
   const extension = { extensions: { 'io.modelcontextprotocol/tasks': {} } };
 
-  test('with one id at two servers are reached each, and each is told of', async () => {
+  test('with the same id at two servers can each be requested, and notify their clients', async () => {
     await using hub = await startHub(two);
     const ada = openModern(hub, 'all', extension);
     const made = [await ada.call('first_make'), await ada.call('second_make')];
@@ -218,7 +218,7 @@ describe('tasks of clients without a session', () => {
   });
 });
 
-test('a request without a session is made no task, which nobody could ask for', async () => {
+test('a request without a session cannot create a task, which no client could request', async () => {
   await using hub = await startHub([{ name: 'asker' }]);
   const params = { name: 'hold', arguments: {}, task: { ttl: 60_000 } };
   const answer = await fetch(`${hub.url}/mcp/asker/tools/call`, {
