@@ -10,21 +10,21 @@ function linesOf(...chunks: readonly (string | Buffer)[]): string[] {
   return lines;
 }
 
-test('lines are cut at line breaks, wherever the chunks end', () => {
+test('lines are split at line breaks, wherever the chunks end', () => {
   assert.deepEqual(linesOf('a\nb', 'c\n', '\nd\r\ne'), ['a', 'bc', 'd', 'e']);
 });
 
-test('a character that is cut by a chunk is whole again', () => {
+test('a character that is split between chunks is decoded correctly', () => {
   const bytes = Buffer.from('grün\n');
   assert.deepEqual(linesOf(bytes.subarray(0, 3), bytes.subarray(3)), ['grün']);
 });
 
-test('a line that never ends is shortened, and the next one is whole', () => {
+test('a line without an end is cut, and the next one is complete', () => {
   const [first, second] = linesOf('x'.repeat(3000), 'y'.repeat(3000), 'z'.repeat(9000), '\nnext\n');
   assert.equal(first, 'x'.repeat(3000) + 'y'.repeat(1096));
   assert.equal(second, 'next');
 });
 
-test('nothing is said where nothing was written', () => {
+test('nothing is reported without output', () => {
   assert.deepEqual(linesOf('\n\n', ' \n'), []);
 });

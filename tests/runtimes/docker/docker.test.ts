@@ -52,7 +52,7 @@ describe('a probe', () => {
     assert.match(found.detail, detail);
   });
 
-  test('says why the engine does not answer, and learns from its answer what containers reach', async () => {
+  test('says why the engine does not answer, and reads from its answer what containers can reach', async () => {
     let answer = refuse(500, 'starting');
     await using scene = await open({ 'GET /version': () => answer });
     assert.deepEqual(await scene.runtime.probe(signal), {
@@ -66,13 +66,13 @@ describe('a probe', () => {
   });
 });
 
-test('a hub without servers in containers does not ask for an engine', async () => {
+test('a hub without servers in containers does not call the engine', async () => {
   await using scene = await open({}, false);
   await scene.runtime.start(signal);
   assert.deepEqual(scene.lines(), []);
 });
 
-test('a launch that is cancelled asks nothing of the engine', async () => {
+test('a cancelled launch sends no request to the engine', async () => {
   await using scene = await open({});
   const events = { stderr() {}, progress() {} };
   await assert.rejects(scene.runtime.launch(specOf('x', {}), events, AbortSignal.abort()), {
@@ -81,7 +81,7 @@ test('a launch that is cancelled asks nothing of the engine', async () => {
   assert.deepEqual(scene.lines(), []);
 });
 
-test('the identity of a server is that of its image, if it is there', async () => {
+test('the identity of a server is that of its image, if the image exists', async () => {
   await using scene = await open({
     'GET /images/here/json': { body: { Id: 'sha256:1', Config: {} } },
   });
@@ -117,7 +117,7 @@ describe('upkeep', () => {
     assert.deepEqual(await upkeep.belongings(spec), [{ kind: 'volume', name: 'hub-notes' }]);
   });
 
-  test('does not count an image that was pulled, but the folders that it declares', async () => {
+  test('does not list an image that was pulled, but the folders that it declares', async () => {
     const body = { Id: 'sha256:1', Config: { Volumes: { '/data': {} } } };
     await using scene = await open({ 'GET /images/here/json': { body } });
     const pulled = specOf('memory', { image: { reference: 'here' } });
@@ -166,7 +166,7 @@ describe('upkeep', () => {
     assert.deepEqual(scene.forgotten, ['npm-x@1']);
   });
 
-  test('forgets the lock of an image that is gone, and is done with a volume that is', async () => {
+  test('removes the lock of an image that does not exist, and ignores a missing volume', async () => {
     await using scene = await open({});
     await scene.runtime.upkeep.discard(image);
     await scene.runtime.upkeep.discard(volume);
@@ -189,7 +189,7 @@ describe('upkeep', () => {
     assert.deepEqual([scene.removals(), scene.forgotten], [[], []]);
   });
 
-  test('says what to do about a volume in use, and keeps other refusals', async () => {
+  test('gives a remedy for a volume in use, and passes on other refusals', async () => {
     let answer = refuse(409, 'volume is in use - [c]');
     await using scene = await open({
       'GET /volumes/hub-notes': volumeInfo(ours),

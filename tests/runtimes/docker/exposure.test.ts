@@ -81,13 +81,13 @@ test.each<[what: string, target: Partial<DockerTarget>, expected: boolean]>([
   ['is a package', { image: { package: { ecosystem: 'npm', spec: 'a' } } }, true],
   ['is built of a folder', { image: { build: folder } }, true],
   ['gets system packages', { image: { reference: 'a', systemPackages: ['git'] } }, true],
-])('a server that %s is taken for one that can connect: %#', (_what, target, expected) => {
+])('a server that %s counts as one that can connect: %#', (_what, target, expected) => {
   const exposure = createExposure(parseAddress(socket), 'linux');
   exposure.launching(specOf('a', target));
   assert.equal(exposure.networked, expected ? 'a' : undefined);
 });
 
-test('an engine is asked what it is, and whoever listens is told of another', async () => {
+test('the engine is queried for its kind, and listeners are notified of a change', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'exposure-'));
   const path = join(folder, 'docker.sock');
   let product = 'Docker Engine - Community';

@@ -53,12 +53,12 @@ test.each<[string, Partial<DockerRuntimeOptions>, string, string]>([
   },
 );
 
-test('an engine is named as its address says, and a bad address is refused', () => {
+test('an engine is shown with its address, and an invalid address is refused', () => {
   assert.equal(partsOf({ dockerHost: 'tcp://engine:2375' }).engine.address, 'tcp://engine:2375');
   assert.throws(() => partsOf({ dockerHost: 'ssh://engine' }), { code: 'HUB_LAUNCH_INVALID' });
 });
 
-test('what containers reach depends on the platform of the hub', () => {
+test('what containers can reach depends on the platform of the hub', () => {
   const version = { product: '', kernel: '' };
   for (const [platform, forwarder] of [
     ['linux', undefined],

@@ -15,7 +15,7 @@ function machine(processes: Record<string, { group: string; isZombie: boolean }>
   };
 }
 
-test('while a member lives, all processes are looked through once, however often one asks', () => {
+test('while a member lives, all processes are listed only once, however often it is checked', () => {
   const box = machine({
     1: { group: '1', isZombie: false },
     7: { group: '7', isZombie: false },
@@ -26,7 +26,7 @@ test('while a member lives, all processes are looked through once, however often
   assert.equal(box.lists(), 1);
 });
 
-test('a member that was started later is found when those before it have ended', () => {
+test('a member that was started later is found when earlier ones have ended', () => {
   const box = machine({ 7: { group: '7', isZombie: false } });
   const isAllZombies = createZombieCheck(7, box);
   assert.equal(isAllZombies(), false);
@@ -37,7 +37,7 @@ test('a member that was started later is found when those before it have ended',
   assert.equal(isAllZombies(), true);
 });
 
-test('a number that has gone to another group counts for that one', () => {
+test('a process id that was reused by another group counts for that group', () => {
   const box = machine({ 7: { group: '7', isZombie: false } });
   const isAllZombies = createZombieCheck(7, box);
   assert.equal(isAllZombies(), false);

@@ -4,8 +4,8 @@ import { call, record, until } from '../../contracts/recorder.ts';
 import { isAlive } from './alive.ts';
 import { launchSource } from './launch.ts';
 
-describe('what a process writes and how it ends', () => {
-  test('hands over stderr as lines, the last one too, shortened to 4 KiB', async () => {
+describe('a process', () => {
+  test('passes on stderr as lines, including the last one, cut to 4 KiB', async () => {
     const lines: string[] = [];
     const instance = await launchSource(
       `process.stderr.write('first\\r\\n\\nä'); process.stderr.write('ö\\n' + 'x'.repeat(100_000) + '\\nno line break')`,
@@ -18,7 +18,7 @@ describe('what a process writes and how it ends', () => {
     );
   });
 
-  test('tells the exit code, and hands over what was written before', async () => {
+  test('reports its exit code, after all earlier output', async () => {
     const instance = await launchSource(
       `process.stdout.write(JSON.stringify({jsonrpc:'2.0',method:'last'}) + '\\n', () => process.exit(7))`,
     );
@@ -31,7 +31,7 @@ describe('what a process writes and how it ends', () => {
     assert.match((await instance.channel.closed).reason, /exited with code 7/);
   });
 
-  test('hands over all that many processes wrote just before their end', async () => {
+  test('has all output passed on that its children wrote just before their end', async () => {
     const source = `require('node:fs').writeSync(1, JSON.stringify({jsonrpc:'2.0',method:'last',params:{text:'x'.repeat(60_000)}}) + '\\n')`;
     const instances = await Promise.all(Array.from({ length: 10 }, () => launchSource(source)));
     const heard = instances.map(({ channel }) => record(channel));
@@ -42,7 +42,7 @@ describe('what a process writes and how it ends', () => {
     );
   });
 
-  test('has its secrets in its environment, and says so', async () => {
+  test('has its secrets in its environment, and reports it', async () => {
     const source = `process.exit(process.env.TOKEN === 'hush' ? 3 : 4)`;
     const instance = await launchSource(source, { env: { TOKEN: 'hush' }, secretEnv: ['TOKEN'] });
     assert.equal(instance.secrets, 'environment');
@@ -50,7 +50,7 @@ describe('what a process writes and how it ends', () => {
     assert.ok(!('secrets' in (await launchSource('', { env: { TOKEN: 'hush' } }))));
   });
 
-  test('tells the signal that ended it', async () => {
+  test('reports the signal that ended it', async () => {
     const instance = await launchSource(`process.kill(process.pid, 'SIGSEGV')`);
     assert.deepEqual(await instance.exited, {
       signal: 'SIGSEGV',
@@ -58,7 +58,7 @@ describe('what a process writes and how it ends', () => {
     });
   });
 
-  test('closes the channel when stdout closes, while the process lives', async () => {
+  test('closes the channel when its stdout closes, while it lives', async () => {
     const instance = await launchSource(
       `require('node:fs').closeSync(1); setInterval(() => {}, 1000)`,
     );
@@ -67,7 +67,7 @@ describe('what a process writes and how it ends', () => {
     assert.equal((await instance.stop({ graceMs: 200 })).signal, 'SIGTERM');
   });
 
-  test('survives a process that does not read', async () => {
+  test('that does not read its input does not affect the hub', async () => {
     const instance = await launchSource(
       `require('node:fs').closeSync(0); process.stderr.write('ready\\n'); setInterval(() => {}, 1000)`,
     );
@@ -88,7 +88,7 @@ describe('stopping a process', () => {
   const ready = (method: string) =>
     `process.stdout.write(JSON.stringify({jsonrpc:'2.0',method:'${method}',params:{pid:globalThis.child?.pid}}) + '\\n');`;
 
-  test('ends its input first, after what is still to be written', async () => {
+  test('closes its input first, after pending output', async () => {
     const lines: string[] = [];
     const instance = await launchSource(
       `process.on('SIGTERM', () => process.exit(9));
@@ -107,7 +107,7 @@ describe('stopping a process', () => {
     assert.equal((await instance.channel.closed).error, undefined);
   });
 
-  test('sends SIGTERM to one that goes on, and SIGKILL to one that ignores it', async () => {
+  test('sends SIGTERM to one that keeps running, and SIGKILL to one that ignores it', async () => {
     const goesOn = await launchSource(
       `process.on('SIGTERM', () => process.exit(5)); setInterval(() => {}, 1000); ${ready('up')}`,
     );
@@ -133,7 +133,7 @@ describe('stopping a process', () => {
   test.for([
     ['with its pipes', '{stdio:"inherit"}'],
     ['without them', '{stdio:"ignore"}'],
-  ] as const)('leaves no child behind that ignores SIGTERM, %s', async ([, how]) => {
+  ] as const)('leaves no child that ignores SIGTERM, %s', async ([, how]) => {
     const instance = await launchSource(
       `${child(how)} process.stdin.on('end', () => process.exit(0)).resume(); ${ready('up')}`,
     );
@@ -144,7 +144,7 @@ describe('stopping a process', () => {
     assert.ok(!isAlive(pid), 'the child lives on');
   });
 
-  test('leaves no child behind when the process crashes', async () => {
+  test('leaves no child when the process crashes', async () => {
     const instance = await launchSource(
       `${child('{stdio:"inherit"}')} ${ready('up')} setTimeout(() => process.exit(1), 50)`,
     );

@@ -9,7 +9,7 @@ import { launchProcess, launchSource } from './launch.ts';
 const graceful = { graceMs: 2000 };
 
 describe('launching a process', () => {
-  test('hands on the search path, home, temporary folder and locale, and what the entry gives', async () => {
+  test('passes on PATH, HOME, the temporary folder and the locale, and the variables of the entry', async () => {
     const instance = await launchSource(
       `console.log(JSON.stringify({jsonrpc:'2.0',method:'env',params:process.env}))`,
       {
@@ -53,14 +53,17 @@ describe('launching a process', () => {
     ['uvx', /"uvx" was not found on the PATH.*docs\.astral\.sh\/uv/],
     ['no-such-command', /"no-such-command" was not found on the PATH/],
     ['/no/such/file', /"\/no\/such\/file" does not exist/],
-  ] as const)('says that %s is missing and where it comes from', async ([command, message]) => {
-    await assert.rejects(launchProcess({ target: { command }, base: { PATH: '/nowhere' } }), {
-      code: 'HUB_COMMAND_MISSING',
-      message,
-    });
-  });
+  ] as const)(
+    'reports that %s is missing and where the name comes from',
+    async ([command, message]) => {
+      await assert.rejects(launchProcess({ target: { command }, base: { PATH: '/nowhere' } }), {
+        code: 'HUB_COMMAND_MISSING',
+        message,
+      });
+    },
+  );
 
-  test('says that the working directory is missing', async () => {
+  test('reports that the working directory is missing', async () => {
     await assert.rejects(launchSource('', { target: { workingDirectory: '/no/such/folder' } }), {
       code: 'HUB_LAUNCH_INVALID',
       message: /"\/no\/such\/folder" does not exist/,
@@ -71,7 +74,7 @@ describe('launching a process', () => {
     });
   });
 
-  test('says that a file may not be executed', async () => {
+  test('reports that a file is not executable', async () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'agenthub-'));
     try {
       const command = path.join(folder, 'server');

@@ -31,11 +31,11 @@ test('starts a batch file through cmd.exe, and keeps every argument one argument
   });
 });
 
-test('leaves a command that is not found for the system to refuse', () => {
+test('passes a command that is not found to the system, which refuses it', () => {
   assert.equal(onWindows('uvx', [], environment, isFile).command, 'uvx');
 });
 
-test('hands on what Windows needs, and takes Path and PATH for one name', () => {
+test('passes on the variables that Windows needs, and treats Path and PATH as one name', () => {
   assert.deepEqual(
     environmentOf(
       { Path: 'C:\\Windows', SystemRoot: 'C:\\Windows', GITHUB_TOKEN: 'secret', TEMP: undefined },

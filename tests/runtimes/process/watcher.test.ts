@@ -50,7 +50,7 @@ describe.skipIf(process.platform === 'win32')('a hub that is killed', () => {
     await ended(pid);
   });
 
-  test('leaves no child of a server either, which has ended before', async () => {
+  test('leaves no child of a server that has already exited', async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), 'watcher-'));
     const file = join(folder.path, 'child');
     const pid = await killHubOf(
@@ -63,7 +63,7 @@ describe.skipIf(process.platform === 'win32')('a hub that is killed', () => {
     await ended(Number(await readFile(file, 'utf8')));
   });
 
-  test('leaves a server the time to end by itself', async () => {
+  test('leaves a server time to exit by itself', async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), 'watcher-'));
     const file = join(folder.path, 'saved');
     const pid = await killHubOf(
@@ -76,7 +76,7 @@ describe.skipIf(process.platform === 'win32')('a hub that is killed', () => {
     assert.equal(await readFile(file, 'utf8'), 'all');
   });
 
-  test('has a shell for that only while a server runs, and one for all of them', async () => {
+  test('has a watching shell only while a server runs, and one for all servers', async () => {
     const instances = await Promise.all([launchSource(on), launchSource(on)]);
     assert.equal(watchers().length, 2, 'each runtime has one');
     await Promise.all(instances.map(instance => instance.stop({ graceMs: 200 })));

@@ -12,8 +12,8 @@ const heardIn = ({ messages, about }: Recorder) =>
     .map((message, at) => [message.kind === 'answer' ? 'answer' : message.method, about[at]])
     .slice(1);
 
-describe('what a message came in reply to', () => {
-  test('is the request on whose stream it came, also when that was taken up again', () => {
+describe('the request that a message belongs to', () => {
+  test('is that of the stream on which it arrived, also after the stream was resumed', () => {
     let taken = false;
     return against(
       (request, response, { id }) => {
@@ -41,7 +41,7 @@ describe('what a message came in reply to', () => {
     );
   });
 
-  test('is the request that was answered with JSON', () =>
+  test('is the one that was answered with JSON', () =>
     against(
       (_request, response, { id }) =>
         json(response, [said('first'), { jsonrpc: '2.0', id, result: {} }]),
@@ -55,7 +55,7 @@ describe('what a message came in reply to', () => {
       },
     ));
 
-  test('is not told by the stream for what the server says unasked', () =>
+  test('is unknown for messages on the standing stream', () =>
     against(
       (request, response) =>
         request.method === 'GET'

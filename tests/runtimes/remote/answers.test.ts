@@ -4,7 +4,7 @@ import { describe, test } from 'vitest';
 import { call } from '../../contracts/recorder.ts';
 import { type Handler, against, errorOf, json, stream } from './scene.ts';
 
-describe('an answer that is of no use becomes an error answer', () => {
+describe('an unusable response becomes an error response', () => {
   const html = { 'content-type': 'text/html; charset=utf-8' };
   const cases: readonly (readonly [string, Handler, RegExp])[] = [
     [
@@ -80,24 +80,29 @@ describe('an answer that is of no use becomes an error answer', () => {
     }),
   );
 
-  test.for([200, 500])('a broken answer with status %i tells that the server is away', status =>
-    against(
-      (_, response) => {
-        response.writeHead(status, { 'content-type': 'application/json', 'content-length': '100' });
-        response.write('{"jsonrpc"', () => response.destroy());
-      },
-      async ({ channel, heard }) => {
-        channel.send(call(1, 'tools/list'));
-        assert.deepEqual((await errorOf(heard, 1)).data, {
-          code: 'HUB_REMOTE_UNREACHABLE',
-          server: 'tested',
-          retryable: true,
-        });
-      },
-    ),
+  test.for([200, 500])(
+    'a broken response with status %i means that the server is unreachable',
+    status =>
+      against(
+        (_, response) => {
+          response.writeHead(status, {
+            'content-type': 'application/json',
+            'content-length': '100',
+          });
+          response.write('{"jsonrpc"', () => response.destroy());
+        },
+        async ({ channel, heard }) => {
+          channel.send(call(1, 'tools/list'));
+          assert.deepEqual((await errorOf(heard, 1)).data, {
+            code: 'HUB_REMOTE_UNREACHABLE',
+            server: 'tested',
+            retryable: true,
+          });
+        },
+      ),
   );
 
-  test('long words that are cut within a character are quoted as valid Unicode', () =>
+  test('a long message that is cut within a surrogate pair is quoted as valid Unicode', () =>
     against(
       (_, response) =>
         response.writeHead(500, { 'content-type': 'text/plain' }).end(`x${'😀'.repeat(200)}`),
@@ -108,7 +113,7 @@ describe('an answer that is of no use becomes an error answer', () => {
       },
     ));
 
-  test('an answer of the server with an error status is passed on as it is', () =>
+  test('a JSON-RPC response with an error status is passed on unchanged', () =>
     against(
       (_, response, { id }) =>
         json(
@@ -125,7 +130,7 @@ describe('an answer that is of no use becomes an error answer', () => {
       },
     ));
 
-  test('the secrets of the entry do not follow a redirect', () => {
+  test('the secrets of the entry are not sent to the target of a redirect', () => {
     const seen: http.IncomingMessage[] = [];
     return against(
       (request, response) => {

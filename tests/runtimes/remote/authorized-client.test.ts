@@ -53,7 +53,7 @@ describe('HTTP with SSE', () => {
     return { server, heard, streams };
   }
 
-  test('sends the token with its stream and its messages, and renews it for both', async () => {
+  test('sends the token with its stream and its messages, and refreshes it for both', async () => {
     const { server, heard } = await served('token-2', 'token-3');
     const instance = await launch(server.url, 'sse', 3);
     instance.channel.send(call(1, 'tools/list'));
@@ -66,13 +66,13 @@ describe('HTTP with SSE', () => {
     await server.stop();
   });
 
-  test('that refuses the stream wants a login', async () => {
+  test('that refuses the stream requires a login', async () => {
     const { server } = await served('none', 'none');
     await assert.rejects(launch(server.url, 'sse', 2), { code: 'HUB_LOGIN_REQUIRED' });
     await server.stop();
   });
 
-  test('that refuses messages wants a login: its connection ends', async () => {
+  test('that refuses messages requires a login: its connection ends', async () => {
     const { server } = await served('token-1', 'none');
     const { channel, exited } = await launch(server.url, 'sse', 1);
     record(channel);
@@ -84,8 +84,8 @@ describe('HTTP with SSE', () => {
   });
 });
 
-describe.for(['http', 'sse'] as const)('over %s', transport => {
-  test('a redirect is not followed, and the token not sent elsewhere', async () => {
+describe.for(['http', 'sse'] as const)('a server over %s', transport => {
+  test('whose response is a redirect gets no further request, and the token is not sent elsewhere', async () => {
     let foreign = 0;
     const elsewhere = await serve((_request, response) => {
       foreign += 1;
@@ -107,7 +107,7 @@ describe.for(['http', 'sse'] as const)('over %s', transport => {
     await elsewhere.stop();
   });
 
-  test('an entry with a header of its own has no token', async () => {
+  test('whose entry has an Authorization header gets no token', async () => {
     const heard: (string | undefined)[] = [];
     const server = await serve((request, response) => {
       heard.push(request.headers.authorization);

@@ -6,7 +6,7 @@ import { against, json } from './scene.ts';
 import { serve } from './serve.ts';
 
 describe('a server that does not answer', () => {
-  test('holds up nobody else, and what is cancelled is let go', () => {
+  test('does not delay others, and its calls can be cancelled', () => {
     let hanging = 0;
     return against(
       (_, response, { id, method }) => {
@@ -33,7 +33,7 @@ describe('a server that does not answer', () => {
     );
   });
 
-  test('is left at once when it is stopped', async () => {
+  test('is disconnected at once when it is stopped', async () => {
     const server = await serve(() => {});
     try {
       const instance = await launchRemote(server.url);
@@ -48,7 +48,7 @@ describe('a server that does not answer', () => {
     }
   });
 
-  test('is not waited for longer than the grace time at the end of the session', () =>
+  test('is awaited no longer than the grace period at the end of the session', () =>
     against(
       () => {},
       async ({ instance }) => {

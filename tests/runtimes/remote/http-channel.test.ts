@@ -40,8 +40,8 @@ function streamOf() {
   return { stream, event: (data: string) => stream.push(`data: ${data}\n\n`) };
 }
 
-describe('what comes before somebody listens', () => {
-  test('is handed over in its order, and then goes on', () => {
+describe('messages before there is a listener', () => {
+  test('are delivered in order, before later ones', () => {
     const { channel, receive } = open();
     receive(message({ method: 'a' }), '7');
     receive(Buffer.from('[{"jsonrpc":"2.0","method":"b"},{"jsonrpc":"2.0","method":"c"}]'));
@@ -54,7 +54,7 @@ describe('what comes before somebody listens', () => {
     assert.deepEqual(heard.about, ['7', undefined, undefined, undefined]);
   });
 
-  test('is bounded', () => {
+  test('are bounded', () => {
     const { channel, receive } = open();
     for (let count = 0; count <= 10_000; count++) receive(message({ method: 'a' }));
     assert.equal(record(channel).messages.length, 10_000);
@@ -64,7 +64,7 @@ describe('what comes before somebody listens', () => {
 describe('a message that cannot be delivered', () => {
   const refused = () => Promise.reject(new HubError('HUB_SERVER_BUSY', 'not now'));
 
-  test('is answered with the error if it is a request', async () => {
+  test('causes an error response if it is a request', async () => {
     const { channel, awaits } = open({ post: refused });
     const heard = record(channel);
     channel.send(call(7, 'tools/call'));
@@ -73,7 +73,7 @@ describe('a message that cannot be delivered', () => {
     assert.equal(awaits('7'), false);
   });
 
-  test('is only logged if nobody waits for it', async () => {
+  test('is only logged if it is not a request', async () => {
     const { channel, warnings } = open({ post: refused });
     const heard = record(channel);
     channel.send(call(undefined, 'progress'));
@@ -82,7 +82,7 @@ describe('a message that cannot be delivered', () => {
     assert.deepEqual(heard.messages, []);
   });
 
-  test('is neither once the channel has closed', async () => {
+  test('causes neither once the channel has closed', async () => {
     const { promise, reject } = Promise.withResolvers<void>();
     const { channel, warnings } = open({ post: () => promise });
     const heard = record(channel);
@@ -94,8 +94,8 @@ describe('a message that cannot be delivered', () => {
   });
 });
 
-describe('an answer', () => {
-  test('may be replaced, if it answers a request that waits', () => {
+describe('a response', () => {
+  test('may be replaced if its request is still open', () => {
     const instead = readMessage(message({ id: 7, result: 'instead' }));
     assert.ok(instead.kind === 'answer');
     const asked: (string | undefined)[] = [];
@@ -116,7 +116,7 @@ describe('an answer', () => {
     assert.equal(awaits('7'), false);
   });
 
-  test('to initialize tells the revision, and no other does', () => {
+  test('to initialize sets the revision, and no other does', () => {
     const { channel, receive, protocolVersion } = open();
     channel.send(call(0, 'initialize'));
     receive(message({ id: 1, result: { protocolVersion: 'other' } }));
@@ -125,7 +125,7 @@ describe('an answer', () => {
     assert.equal(protocolVersion(), '2025-06-18');
   });
 
-  test('precedes what waits for it: who reacts to it is sent first', () => {
+  test('is delivered before messages that wait for it', () => {
     const posted: (string | undefined)[] = [];
     const { channel, receive } = open({
       async post({ method }) {
@@ -143,7 +143,7 @@ describe('an answer', () => {
     assert.deepEqual(posted, ['initialize', 'notifications/initialized']);
   });
 
-  test('that is too large is told, and no longer waited for', () => {
+  test('that is too large causes an error, and ends its request', () => {
     const { channel, oversizedAnswer, awaits } = open();
     const heard = record(channel);
     channel.send(call(7, 'tools/call'));
@@ -157,7 +157,7 @@ describe('an answer', () => {
   });
 });
 
-test('what is not a message is noise, cut to two thousand bytes', () => {
+test('other output is noise, cut to two thousand bytes', () => {
   const { channel, receive } = open();
   const heard = record(channel);
   receive(Buffer.from(`<html>${'x'.repeat(5000)}`));
@@ -168,7 +168,7 @@ test('what is not a message is noise, cut to two thousand bytes', () => {
 });
 
 describe('an event stream', () => {
-  test('gives its messages, and its events before that', async () => {
+  test('delivers its messages, and its events before that', async () => {
     const { channel, read } = open();
     const heard = record(channel);
     const { stream, event } = streamOf();
@@ -185,7 +185,7 @@ describe('an event stream', () => {
     assert.deepEqual(heard.about, ['7']);
   });
 
-  test('tells a message that is too large by its id', async () => {
+  test('reports a message that is too large by its id', async () => {
     const { channel, read, awaits } = open();
     const heard = record(channel);
     channel.send(call(7, 'tools/call'));
@@ -201,7 +201,7 @@ describe('an event stream', () => {
     assert.equal(awaits('7'), false);
   });
 
-  test('is read no further while the channel is paused, and again when it resumes or closes', async () => {
+  test('is not read while the channel is paused, and again when it resumes or closes', async () => {
     for (const goOn of ['resume', 'close'] as const) {
       const { channel, read } = open();
       const heard = record(channel);
@@ -221,7 +221,7 @@ describe('an event stream', () => {
     }
   });
 
-  test('rejects where it breaks', async () => {
+  test('rejects if it breaks', async () => {
     const { read } = open();
     const { stream } = streamOf();
     const over = read(stream, undefined, {});
@@ -231,7 +231,7 @@ describe('an event stream', () => {
 });
 
 describe('a channel', () => {
-  test('closes once, for its first reason', async () => {
+  test('closes once, with its first reason', async () => {
     const { channel, fail } = open();
     const error = new Error('lost');
     fail(error);
@@ -243,7 +243,7 @@ describe('a channel', () => {
     assert.deepEqual(await polite.closed, { reason: 'bye' });
   });
 
-  test('takes and gives nothing once it is closed, and aborts what is under way', async () => {
+  test('accepts and delivers nothing once it is closed, and aborts its requests', async () => {
     const signals: AbortSignal[] = [];
     const { channel, receive, fail } = open({
       post(_, signal) {

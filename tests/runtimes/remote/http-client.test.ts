@@ -20,7 +20,7 @@ function open() {
 const { signal } = new AbortController();
 
 describe('a request', () => {
-  test('has the length of its body and wants no compression, whatever its headers say', async () => {
+  test('has the length of its body and accepts no compression, whatever the given headers are', async () => {
     const seen: unknown[] = [];
     await using server = await served(async (request, response) => {
       const { method, headers } = request;
@@ -45,7 +45,7 @@ describe('a request', () => {
     assert.deepEqual(seen, ['POST', '5', 'identity', 'a', 'grün']);
   });
 
-  test('gives any answer as it is, and follows no redirect', async () => {
+  test('returns any response unchanged, and follows no redirect', async () => {
     await using server = await served((_, response) =>
       response.writeHead(302, { location: '/elsewhere' }).end('moved'),
     );
@@ -55,7 +55,7 @@ describe('a request', () => {
     assert.equal(Buffer.concat(await response.toArray()).toString(), 'moved');
   });
 
-  test('is given up with its signal: before it begins, before its answer, and in the midst of it', async () => {
+  test('is aborted with its signal: before it begins, before its response, and during it', async () => {
     const begun = Promise.withResolvers<void>();
     await using server = await served((request, response) => {
       if (request.url === '/never') begun.resolve();
@@ -78,7 +78,7 @@ describe('a request', () => {
     await assert.rejects(response.toArray(), { message: 'it was given up' });
   });
 
-  test('names a server that does not listen without what may be secret', async () => {
+  test('names a server that does not listen, without secrets of the URL', async () => {
     const server = await serve(() => {});
     await server.stop();
     const url = new URL(server.url.replace('//', '//user:password@').concat('?key=secret'));
@@ -106,7 +106,7 @@ describe('a request', () => {
     mute.close();
   });
 
-  test('may be answered late: the time to connect is over once it is connected', async () => {
+  test('may get a late response: the connect timeout ends once it is connected', async () => {
     const waiting = Promise.withResolvers<() => void>();
     await using server = await served((_, response) => waiting.resolve(() => response.end()));
     const { request, clock } = open();
@@ -119,7 +119,7 @@ describe('a request', () => {
   });
 });
 
-test('one connection carries what several instances say one after the other', async () => {
+test('one connection is reused by several instances', async () => {
   const sockets = new Set<Socket>();
   const server = await serve(async (request, response) => {
     sockets.add(request.socket);

@@ -26,7 +26,7 @@ describe('a server of the SDK over HTTP of 2026-07-28', () => {
     }
   };
 
-  test('is spoken to without a handshake, a session and a stream of its own', () =>
+  test('is used without a handshake, a session and a stream of its own', () =>
     opened(async (server, { channel }, heard) => {
       channel.send(modern(1, 'server/discover'));
       assert.match(await heard.answer(1), /"supportedVersions":\["2026-07-28"\]/);
@@ -60,7 +60,7 @@ describe('a server of the SDK over HTTP of 2026-07-28', () => {
       assert.equal(headers?.['mcp-param-unit'], '=?base64?IG5hw692ZSA=?=');
     }));
 
-  test('answers 400 where the headers are not what it wants, and the hub passes that on', () =>
+  test('answers 400 if headers are missing, and the hub passes that on', () =>
     opened(async (_, { channel }, heard) => {
       // The hub has read no list of tools, so it does not know which headers the tool declares.
       channel.send(modern(1, 'tools/call', { name: 'count', arguments: { to: 3 } }));
@@ -85,7 +85,7 @@ describe('a server of the SDK over HTTP of 2026-07-28', () => {
       assert.deepEqual(methods, ['answer', progress, progress, 'answer']);
     }));
 
-  test('takes the end of the connection for the cancellation of a call', () =>
+  test('treats the end of the connection as the cancellation of a call', () =>
     opened(async (server, { channel }, heard) => {
       channel.send(modern(1, 'tools/call', { name: 'hang', arguments: {} }));
       await until(() => server.hanging() === 1, 'the call');
@@ -95,7 +95,7 @@ describe('a server of the SDK over HTTP of 2026-07-28', () => {
       assert.deepEqual(heard.messages, []);
     }));
 
-  test('tells what changes on the stream of a subscription, until it is cancelled', () =>
+  test('sends changes on the stream of a subscription, until it is cancelled', () =>
     opened(async (server, { channel }, heard) => {
       const notifications = { toolsListChanged: true };
       channel.send(modern(7, 'subscriptions/listen', { notifications }));
@@ -112,7 +112,7 @@ describe('a server of the SDK over HTTP of 2026-07-28', () => {
       assert.equal(server.requests.length, 2);
     }));
 
-  test('answers calls while more subscriptions are wanted than are open at once', () =>
+  test('answers calls while more subscriptions are requested than may be open at once', () =>
     opened(async (server, { channel }, heard) => {
       const sent = (method: string) =>
         server.requests.filter(({ headers }) => headers['mcp-method'] === method).length;

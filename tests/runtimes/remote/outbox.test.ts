@@ -55,7 +55,7 @@ const times = (count: number, make: (id: number) => Buffer) =>
   Array.from({ length: count }, (_, index) => make(index + 1));
 
 describe('the handshake', () => {
-  test('is passed by answers only, until its own answer', () => {
+  test('is followed by answers only, until its own response', () => {
     const { put, posted, answered } = open();
     put(call(0, 'initialize'), call(1, 'ping'), call(undefined, 'progress'), answerTo(9));
     assert.deepEqual(posted(), ['initialize', 'answer']);
@@ -63,7 +63,7 @@ describe('the handshake', () => {
     assert.deepEqual(posted().slice(2), ['progress', 'ping']);
   });
 
-  test('is over when it fails', async () => {
+  test('ends when it fails', async () => {
     const { put, posted, at, failed } = open();
     put(call(0, 'initialize'), call(1, 'ping'));
     at(0).fail(new Error('no'));
@@ -72,7 +72,7 @@ describe('the handshake', () => {
     assert.equal(failed[0]?.[0], '0');
   });
 
-  test('goes on until its notification is accepted', async () => {
+  test('ends when its notification is accepted', async () => {
     const { put, posted, at } = open();
     put(call(undefined, 'notifications/initialized'), call(1, 'ping'));
     assert.deepEqual(posted(), ['notifications/initialized']);
@@ -82,7 +82,7 @@ describe('the handshake', () => {
   });
 });
 
-describe('messages are under way', () => {
+describe('messages are sent', () => {
   test('one at a time if they are notifications', async () => {
     const { put, posts, at } = open();
     put(...times(3, () => call(undefined, 'a')));
@@ -105,13 +105,13 @@ describe('messages are under way', () => {
     assert.equal(posts.length, bound + 1);
   });
 
-  test('in lanes of their own, so that subscriptions do not hold up requests', () => {
+  test('in separate queues, so that subscriptions do not block requests', () => {
     const { put, posted } = open(100_000);
     put(...times(20, id => modern(id, 'subscriptions/listen')), call(100, 'ping'));
     assert.equal(posted().at(-1), 'ping');
   });
 
-  test('where they are not JSON too, as the server refuses them', () => {
+  test('even if they are not JSON, as the server refuses them', () => {
     const { put, at } = open();
     put(Buffer.from('{'));
     const { kind, bytes, id } = at(0).message;
@@ -119,10 +119,10 @@ describe('messages are under way', () => {
   });
 });
 
-describe('waiting bytes', () => {
+describe('queued bytes', () => {
   const message = call(1, 'ping');
 
-  test('are bounded, but for a message that finds none', () => {
+  test('are bounded, but one message is always accepted', () => {
     const { put, at } = open(message.length + 1);
     put(Buffer.concat([message, Buffer.alloc(5000, ' ')]));
     assert.throws(() => put(message), {
@@ -135,7 +135,7 @@ describe('waiting bytes', () => {
     assert.throws(() => put(message), { code: 'HUB_SERVER_BUSY' });
   });
 
-  test('are gone when an exchange ends that never sent them', async () => {
+  test('are freed when an exchange ends that never sent them', async () => {
     const { put, at } = open(message.length);
     put(message);
     at(0).fail(new Error('no connection'));
@@ -144,7 +144,7 @@ describe('waiting bytes', () => {
     assert.throws(() => put(message), { code: 'HUB_SERVER_BUSY' });
   });
 
-  test('are given back by a request that is cancelled while it waits', () => {
+  test('are freed by a request that is cancelled in the queue', () => {
     const first = call(undefined, 'notifications/initialized');
     const { put, posted, at } = open(first.length + message.length);
     put(first, message, cancel(1));
@@ -156,7 +156,7 @@ describe('waiting bytes', () => {
 });
 
 describe('a cancellation', () => {
-  test('of a request in flight is told to the server, and then ends the exchange', async () => {
+  test('of a request in flight is sent to the server, and then ends the exchange', async () => {
     const { put, posted, at, clock, failed, find } = open();
     put(call(1, 'tools/call'), cancel(1));
     assert.deepEqual(posted(), ['tools/call', 'notifications/cancelled']);
@@ -170,7 +170,7 @@ describe('a cancellation', () => {
     assert.deepEqual(failed, [], 'nobody waits for the answer');
   });
 
-  test('of a request of 2026-07-28 is the end of its exchange, and no message', async () => {
+  test('of a request of 2026-07-28 ends its exchange, without a message', async () => {
     const { put, posted, at, clock, failed } = open();
     put(modern(1, 'tools/call'), cancel(1));
     clock.advance(0);
@@ -180,7 +180,7 @@ describe('a cancellation', () => {
     assert.deepEqual(failed, []);
   });
 
-  test('of a request that waits takes it back, and that of an unknown one is dropped', async () => {
+  test('of a queued request removes it, and that of an unknown one is dropped', async () => {
     const { put, posted, answered } = open();
     put(call(0, 'initialize'), call(1, 'ping'), modern(2, 'subscriptions/listen'));
     put(cancel(1), cancel(2), cancel(3));
@@ -189,7 +189,7 @@ describe('a cancellation', () => {
     assert.deepEqual(posted(), ['initialize']);
   });
 
-  test('without an id is sent as any notification', () => {
+  test('without an id is sent like any notification', () => {
     const { put, posted } = open();
     put(call(undefined, 'notifications/cancelled'));
     assert.deepEqual(posted(), ['notifications/cancelled']);
@@ -197,7 +197,7 @@ describe('a cancellation', () => {
 });
 
 describe('an exchange', () => {
-  test('without an answer ends after thirty seconds', async () => {
+  test('without a response ends after thirty seconds', async () => {
     const { put, at, clock, failed } = open();
     put(call(undefined, 'progress'));
     clock.advance(29_999);
@@ -208,7 +208,7 @@ describe('an exchange', () => {
     assert.equal(failed.length, 1);
   });
 
-  test('of a request lasts as long as its answer takes, and a second longer', async () => {
+  test('of a request lasts until its response, and a second longer', async () => {
     const { put, at, clock, answered, failed } = open();
     put(call(1, 'tools/call'));
     clock.advance(3_600_000);
@@ -223,7 +223,7 @@ describe('an exchange', () => {
     assert.equal(clock.waiting, 0);
   });
 
-  test('that has ended before its answer came is not waited for', async () => {
+  test('that ended before its response is not awaited', async () => {
     const { put, at, clock, answered, find } = open();
     put(call(1, 'tools/call'));
     at(0).end();
@@ -233,7 +233,7 @@ describe('an exchange', () => {
     assert.equal(clock.waiting, 0);
   });
 
-  test('that fails is told once, with its message', async () => {
+  test('that fails is reported once, with its message', async () => {
     const { put, at, failed, find } = open();
     const error = new Error('no');
     put(call(7, 'tools/call'));
@@ -244,7 +244,7 @@ describe('an exchange', () => {
   });
 });
 
-test('once it is cleared nothing is sent, what is under way is aborted, and no failure is told', async () => {
+test('after a clear nothing is sent, exchanges are aborted, and no failure is reported', async () => {
   const { put, at, posts, clear, failed, find } = open();
   put(call(1, 'a'), call(undefined, 'b'), call(undefined, 'c'));
   clear();

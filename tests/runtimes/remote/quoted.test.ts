@@ -9,7 +9,7 @@ import { serve } from './serve.ts';
 const headers = { Authorization: 'Bearer plain words-of-mine', 'X-Thing': 'shed-bicycle' };
 const secrets = /plain words-of-mine|shed-bicycle|green-kettle/;
 
-describe('what a server repeats of the credentials in its entry does not come back to clients:', () => {
+describe('credentials of the entry that a server quotes are not sent to clients:', () => {
   test.for(['text/plain', 'application/json'])('in %s', type =>
     against(
       (request, response) => {
@@ -28,7 +28,7 @@ describe('what a server repeats of the credentials in its entry does not come ba
     ),
   );
 
-  test('where its words are cut in the middle of one', () =>
+  test('if its message is cut within one', () =>
     against(
       (request, response) => {
         const said = `${'x'.repeat(290)} ${request.headers.authorization}`;

@@ -10,8 +10,8 @@ import { createTestRuntime, launchRemote } from './launch.ts';
 import { against, errorOf, json } from './scene.ts';
 import { serve } from './serve.ts';
 
-describe('an entry that cannot be right', () => {
-  test('is refused before anything is sent, and no value is shown', async () => {
+describe('an invalid entry', () => {
+  test('is refused before anything is sent, without showing a value', async () => {
     for (const url of ['ftp://host/mcp', 'host/mcp', ''])
       await assert.rejects(launchRemote(url), { code: 'HUB_LAUNCH_INVALID', message: /http/ });
     await assert.rejects(
@@ -39,7 +39,7 @@ describe('an entry that cannot be right', () => {
     });
   });
 
-  test('is refused if it is the hub itself, whose tools would grow without end', async () => {
+  test('is refused if it is the hub itself, whose tools would grow endlessly', async () => {
     const needs = { clock: systemClock, log: silent, random: () => 0 };
     const runtime = createRemoteRuntime({}, { ...needs, hubUrl: () => 'http://localhost:9090' });
     const own = [
@@ -67,7 +67,7 @@ describe('an entry that cannot be right', () => {
     await launchRemote('http://localhost:9090/mcp', { runtime: deaf });
   });
 
-  test('is not looked at once its start is cancelled', async () => {
+  test('is not checked once its start is cancelled', async () => {
     await assert.rejects(launchRemote('no url', { signal: AbortSignal.abort() }), {
       code: 'HUB_CALL_CANCELLED',
       message: 'the start of tested was cancelled',
@@ -83,13 +83,13 @@ test('remote servers can always be launched, and need no options', async () => {
 });
 
 describe('an instance', () => {
-  test('says where it is without credentials, and uses nothing of this machine', async () => {
+  test('has an address without credentials, and uses no resources of this machine', async () => {
     const instance = await launchRemote('http://user:password@127.0.0.1:1/mcp?key=secret');
     assert.deepEqual(instance.about, { url: 'http://127.0.0.1:1/mcp' });
     assert.equal(await instance.usage(), undefined);
   });
 
-  test('sends the headers of its entry, but those of the protocol win in any letters', async () => {
+  test('sends the headers of its entry, but those of the protocol take precedence in any case', async () => {
     const seen: http.IncomingHttpHeaders[] = [];
     const server = await serve((request, response) => {
       seen.push(request.headers);
@@ -123,7 +123,7 @@ describe('an instance', () => {
     assert.deepEqual(farewells, [['DELETE', 's1']]);
   });
 
-  test('that is stopped does not wait longer than its grace for the end of its session', () => {
+  test('that is stopped waits no longer than its grace period for the end of its session', () => {
     const clock = createManualClock();
     const asked = Promise.withResolvers<void>();
     return against(
@@ -141,7 +141,7 @@ describe('an instance', () => {
     );
   });
 
-  test('whose server is lost does not end its session', async () => {
+  test('whose server is unreachable does not end its session', async () => {
     const methods: unknown[] = [];
     await against(
       (request, response) => {

@@ -34,7 +34,7 @@ describe.for(kinds)('a server of the SDK over %s', ([, transport, json, start]) 
     }
   };
 
-  test('is initialised, lists its tools, reports progress before the answer, and speaks unasked', () =>
+  test('is initialised, lists its tools, reports progress before the response, and sends notifications', () =>
     opened(async (server, { channel }) => {
       const heard = record(channel);
       channel.send(call(1, 'initialize', initialize));
@@ -91,7 +91,7 @@ describe.for(kinds)('a server of the SDK over %s', ([, transport, json, start]) 
   test.for([
     ['in the course of a call', false],
     ['beside a call', true],
-  ] as const)('asks the client %s, and gets its answer', ([, aside]) =>
+  ] as const)('sends the client %s, and gets its answer', ([, aside]) =>
     opened(async (server, { channel }) => {
       const heard = record(channel);
       channel.send(call(1, 'initialize', { ...initialize, capabilities: { elicitation: {} } }));
@@ -110,7 +110,7 @@ describe.for(kinds)('a server of the SDK over %s', ([, transport, json, start]) 
     }),
   );
 
-  test('is told when the session ends', () =>
+  test('is notified when the session ends', () =>
     opened(async (server, instance) => {
       const heard = record(instance.channel);
       instance.channel.send(call(1, 'initialize', initialize));

@@ -34,7 +34,7 @@ const launch = (url: string, signal?: AbortSignal) =>
   launchRemote(url, { transport: 'sse', headers: { 'X-Key': 'a' }, ...(signal && { signal }) });
 
 describe('the opening of HTTP with SSE', () => {
-  test('refuses an address for messages on another origin', async () => {
+  test('refuses an endpoint for messages on another origin', async () => {
     const server = await serve((_, response) =>
       stream(response, 'event: endpoint\ndata: https://elsewhere.test/messages?key=1\n\n'),
     );
@@ -48,7 +48,7 @@ describe('the opening of HTTP with SSE', () => {
     }
   });
 
-  test('says what is wrong with the address', async () => {
+  test('reports what is wrong with the endpoint', async () => {
     const server = await serve((_, response) => response.writeHead(405).end());
     await assert.rejects(launchRemote(server.url, { transport: 'sse' }), {
       code: 'HUB_REMOTE_UNREACHABLE',
@@ -61,7 +61,7 @@ describe('the opening of HTTP with SSE', () => {
     });
   });
 
-  test('refuses an address for messages that is not a URL, and waits for the first that is named', async () => {
+  test('refuses an endpoint that is not a URL, and waits for the first one', async () => {
     await withServer('event: endpoint\ndata: http://[\n\n', async ({ url }) => {
       await assert.rejects(launch(url), {
         code: 'HUB_SERVER_PROTOCOL',
@@ -70,7 +70,7 @@ describe('the opening of HTTP with SSE', () => {
     });
   });
 
-  test('fails where the stream ends before it names an address', async () => {
+  test('fails if the stream ends before the endpoint event', async () => {
     const server = await serve((_, response) => {
       stream(response, ': nothing\n\n');
       response.end();
@@ -82,7 +82,7 @@ describe('the opening of HTTP with SSE', () => {
     await server.stop();
   });
 
-  test('takes no longer than the start may, whatever the server does not say', async () => {
+  test('takes no longer than the start timeout, whatever the server omits', async () => {
     for (const answer of [
       () => {},
       (response: http.ServerResponse) => stream(response, ': \n\n'),
@@ -102,7 +102,7 @@ describe('the opening of HTTP with SSE', () => {
     }
   });
 
-  test('ends with its signal, and so does the stream', async () => {
+  test('is aborted with its signal, and so is the stream', async () => {
     const opened = Promise.withResolvers<http.ServerResponse>();
     const server = await serve((_, response) => {
       stream(response, ': nothing\n\n');
@@ -120,7 +120,7 @@ describe('the opening of HTTP with SSE', () => {
 });
 
 describe('messages over HTTP with SSE', () => {
-  test('go to the address that the server named, with its headers and the revision', async () => {
+  test('are sent to the endpoint of the server, with its headers and the revision', async () => {
     const seen: unknown[] = [];
     const post = async (request: http.IncomingMessage, response: http.ServerResponse) => {
       const { url, headers } = request;
@@ -151,25 +151,28 @@ describe('messages over HTTP with SSE', () => {
     [404, true],
     [400, false],
     [500, false],
-  ])('that are refused with %d are answered; the session is over: %s', async (status, isOver) => {
-    await withServer(
-      endpoint,
-      async ({ url }) => {
-        const { channel } = await launch(url);
-        const heard = record(channel);
-        channel.send(call(1, 'ping'));
-        if (isOver) {
-          assert.match((await channel.closed).reason, /no MCP endpoint there \(404/);
-          return;
-        }
-        assert.match((await errorOf(heard, 1)).message, new RegExp(`answered ${status}`));
-        channel.send(call(2, 'ping'));
-        await errorOf(heard, 2);
-        channel.close('bye');
-      },
-      (_, response) => response.writeHead(status).end(),
-    );
-  });
+  ])(
+    'that are refused with %d get an error response; the session has ended: %s',
+    async (status, isOver) => {
+      await withServer(
+        endpoint,
+        async ({ url }) => {
+          const { channel } = await launch(url);
+          const heard = record(channel);
+          channel.send(call(1, 'ping'));
+          if (isOver) {
+            assert.match((await channel.closed).reason, /no MCP endpoint there \(404/);
+            return;
+          }
+          assert.match((await errorOf(heard, 1)).message, new RegExp(`answered ${status}`));
+          channel.send(call(2, 'ping'));
+          await errorOf(heard, 2);
+          channel.close('bye');
+        },
+        (_, response) => response.writeHead(status).end(),
+      );
+    },
+  );
 
   test('end with the stream, which is the session', async () => {
     await withServer(endpoint, async ({ url }, streams) => {
@@ -182,7 +185,7 @@ describe('messages over HTTP with SSE', () => {
     });
   });
 
-  test('end with the reason where the stream breaks', async () => {
+  test('end with a reason if the stream breaks', async () => {
     await withServer(endpoint, async ({ url }, streams) => {
       const { channel } = await launch(url);
       streams[0]?.destroy();

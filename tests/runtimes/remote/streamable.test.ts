@@ -8,7 +8,7 @@ import { cancel, modern } from './modern.ts';
 import { against, answer, errorOf, json, stream } from './scene.ts';
 import { serve } from './serve.ts';
 
-test('the handshake keeps its order: nothing passes it', async () => {
+test('no message overtakes the handshake', async () => {
   const methods: string[] = [];
   await against(
     (request, response, { id, method }) => {
@@ -37,7 +37,7 @@ test('the handshake keeps its order: nothing passes it', async () => {
   );
 });
 
-describe('a server that is away', () => {
+describe('a server that is unreachable', () => {
   test('closes the channel at once when it has never answered, without showing secrets', async () => {
     const port = await freePort();
     const instance = await launchRemote(`http://user:password@127.0.0.1:${port}/mcp?key=secret`);
@@ -80,7 +80,7 @@ describe('a server that is away', () => {
 });
 
 describe('a message of 2026-07-28', () => {
-  test('has nothing of the session that the channel has besides', () => {
+  test("has nothing of the channel's session", () => {
     const seen: (readonly unknown[])[] = [];
     return against(
       (request, response, { id }) => {
@@ -101,7 +101,7 @@ describe('a message of 2026-07-28', () => {
     );
   });
 
-  test('is not asked for again where its stream breaks, even with the id of an event', () => {
+  test('is not resumed if its stream breaks, even with an event id', () => {
     let requests = 0;
     return against(
       (request, response) => {
@@ -118,7 +118,7 @@ describe('a message of 2026-07-28', () => {
     );
   });
 
-  test('is answered by an error without an id, as no other request was in the POST', () =>
+  test('gets an error response without an id, as no other request was in the POST', () =>
     against(
       (_, response) => {
         const error = { code: -32022, message: 'no', data: { supported: ['2026-07-28'] } };
@@ -130,7 +130,7 @@ describe('a message of 2026-07-28', () => {
       },
     ));
 
-  test('that is refused in no words of JSON-RPC is answered by the hub, and the channel stays', () =>
+  test('that is refused without a JSON-RPC message gets an error of the hub, and the channel stays open', () =>
     against(
       (_, response) => response.writeHead(404, { 'content-type': 'text/html' }).end('<p>'),
       async ({ channel, heard }) => {
@@ -143,7 +143,7 @@ describe('a message of 2026-07-28', () => {
       },
     ));
 
-  test('cannot put anything else into a header', () =>
+  test('cannot insert anything into a header', () =>
     against(
       (request, response, { id }) => {
         const { headers } = request;
@@ -161,7 +161,7 @@ describe('a message of 2026-07-28', () => {
       },
     ));
 
-  test('that is cancelled after its answer makes no message', () => {
+  test('that is cancelled after its response sends no message', () => {
     const methods: string[] = [];
     return against(
       (_, response, { id, method }) => {
@@ -202,7 +202,7 @@ describe('a list of tools', () => {
       }
     }) satisfies Parameters<typeof against>[0];
 
-  test('comes without tools whose headers are not allowed, and with the rest as it was', () =>
+  test('omits tools with invalid header declarations, and is otherwise unchanged', () =>
     against(serve([]), async ({ channel, heard }) => {
       channel.send(modern(1, 'tools/list'));
       const { result } = JSON.parse(await heard.answer(1));
@@ -213,13 +213,13 @@ describe('a list of tools', () => {
       });
     }));
 
-  test('comes whole where it was asked for in a session', () =>
+  test('is complete if it was requested in a session', () =>
     against(serve([]), async ({ channel, heard }) => {
       channel.send(call(1, 'tools/list'));
       assert.deepEqual(JSON.parse(await heard.answer(1)).result, pages[0]);
     }));
 
-  test('tells the headers of the tools of all of its pages', () => {
+  test('has the headers of the tools on all of its pages', () => {
     const seen: unknown[] = [];
     return against(serve(seen), async ({ channel, heard }) => {
       channel.send(modern(1, 'tools/list'));
@@ -239,7 +239,7 @@ describe('a list of tools', () => {
   });
 });
 
-describe('whether a server may keep sessions', () => {
+describe('whether a server may have sessions', () => {
   const ask = async (status: number) => {
     const seen: unknown[] = [];
     const server = await serve((request, response) => {
@@ -262,11 +262,11 @@ describe('whether a server may keep sessions', () => {
     [404, false],
     [405, false],
     [500, false],
-  ])('is told by status %d of a GET: %s', async (status, expected) => {
+  ])('follows from status %d of a GET: %s', async (status, expected) => {
     assert.equal(await ask(status), expected);
   });
 
-  test('is not told by a server that is away, or once it is given up', async () => {
+  test('is unknown for an unreachable server, or after a cancellation', async () => {
     const instance = await launchRemote(`http://127.0.0.1:${await freePort()}/mcp`);
     assert.equal(await instance.mayKeepSessions?.(new AbortController().signal), false);
     assert.equal(await instance.mayKeepSessions?.(AbortSignal.abort()), false);

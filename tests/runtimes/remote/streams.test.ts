@@ -4,7 +4,7 @@ import { call, until } from '../../contracts/recorder.ts';
 import { against, answer, errorOf, json, stream } from './scene.ts';
 
 describe('a stream that breaks', () => {
-  test('is taken up again after its last event, when the server wants', () => {
+  test('is resumed after its last event, at the time that the server sets', () => {
     const taken: unknown[] = [];
     return against(
       (request, response, { id }) => {
@@ -30,7 +30,7 @@ describe('a stream that breaks', () => {
     );
   });
 
-  test('is taken up again after an event whose id has letters outside of ASCII', () =>
+  test('is resumed after an event whose id is not ASCII', () =>
     against(
       (request, response, { id }) => {
         const last = Buffer.from(String(request.headers['last-event-id']), 'latin1').toString();
@@ -48,7 +48,7 @@ describe('a stream that breaks', () => {
       },
     ));
 
-  test('is taken up again after a pause, whatever the server wants', () => {
+  test('is resumed after a minimum delay, whatever the server sets', () => {
     const takenMs: number[] = [];
     return against(
       (request, response) => {
@@ -66,7 +66,7 @@ describe('a stream that breaks', () => {
     );
   });
 
-  test('is given up after some attempts that bring nothing', () => {
+  test('is given up after some attempts without a message', () => {
     let attempts = 0;
     return against(
       (request, response) => {
@@ -85,7 +85,7 @@ describe('a stream that breaks', () => {
     );
   });
 
-  test('is opened again where it is the one for what the server says unasked', () => {
+  test('is opened again if it is the standing stream', () => {
     let opened = 0;
     return against(
       (request, response) => {
@@ -104,7 +104,7 @@ describe('a stream that breaks', () => {
     );
   });
 
-  test('is not asked for again where the server has none', () => {
+  test('is not requested again if the server has none', () => {
     let asked = 0;
     return against(
       (request, response, { id }) => {
@@ -125,7 +125,7 @@ describe('a stream that breaks', () => {
   });
 });
 
-test('a stream is not read on while the channel is paused, and nothing of it is lost', () => {
+test('a stream is not read while the channel is paused, and loses nothing', () => {
   const { promise: held, resolve: hold } = Promise.withResolvers<void>();
   return against(
     async (_request, response, { id }) => {

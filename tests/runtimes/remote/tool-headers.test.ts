@@ -47,7 +47,7 @@ function open() {
 }
 
 describe('a list of tools', () => {
-  test('loses the tools whose headers are not allowed, and nothing else', () => {
+  test('loses the tools with invalid header declarations, and nothing else', () => {
     const { list, warnings, regionOf } = open();
     const { result } = list([tool('bad', 'no token'), tool('good', 'Region'), plain]);
     assert.deepEqual(result, { tools: [tool('good', 'Region'), plain], nextCursor: 'next' });
@@ -63,7 +63,7 @@ describe('a list of tools', () => {
     ['that is none', { result: { tools: 'x-mcp-header' } }],
     ['that is missing', { result: {} }],
     ['that failed', { error: { code: 1, message: 'x-mcp-header' } }],
-  ])('%s is handed on as it came', (_, value) => {
+  ])('%s is passed on unchanged', (_, value) => {
     assert.equal(open().learn(value).isSame, true);
   });
 
@@ -74,7 +74,7 @@ describe('a list of tools', () => {
     assert.deepEqual(list([unnamed, 7]).result.tools, [unnamed, 7]);
   });
 
-  test('goes on in its next page, and begins anew without a cursor', () => {
+  test('continues with its next page, and starts again without a cursor', () => {
     const { list, learn, regionOf } = open();
     list([tool('first', 'Region')]);
     list([tool('second', 'Region')], { cursor: 'next' });
@@ -85,7 +85,7 @@ describe('a list of tools', () => {
     assert.equal(regionOf('second'), undefined);
   });
 
-  test('that is read again leaves the headers of later pages until it is at its end', () => {
+  test('that is read again keeps the headers of later pages until it is complete', () => {
     const { list, learn, regionOf } = open();
     list([tool('first', 'Region')]);
     learn({ result: { tools: [tool('last', 'Region')] } }, { cursor: 'next' });
@@ -95,7 +95,7 @@ describe('a list of tools', () => {
     assert.deepEqual(['first', 'new', 'last'].map(regionOf), [undefined, 'eu', undefined]);
   });
 
-  test('that failed leaves the headers of the one before', () => {
+  test('that failed keeps the earlier headers', () => {
     const { list, learn, regionOf } = open();
     list([tool('good', 'Region')]);
     learn({ error: { code: 1, message: 'no' } });

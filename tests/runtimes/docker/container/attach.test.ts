@@ -6,7 +6,7 @@ import { createDemux } from '../../../../hub/runtimes/docker/container/attach.ts
 const frameBytes = 32 * 1024;
 
 describe('the demultiplexer', () => {
-  test('takes frames apart however the bytes are cut', () => {
+  test('separates frames however the bytes are split', () => {
     const random = generator(20260101);
     for (let round = 0; round < 200; round++) {
       const frames = Array.from({ length: 1 + (random() % 12) }, () => ({
@@ -29,7 +29,7 @@ describe('the demultiplexer', () => {
     }
   });
 
-  test('takes frames apart that come byte by byte', () => {
+  test('separates frames that arrive byte by byte', () => {
     const got = collect();
     const bytes = Buffer.concat([frame(1, Buffer.from('out')), frame(2, Buffer.from('err'))]);
     for (const byte of bytes) got.push(Buffer.from([byte]));
@@ -37,13 +37,13 @@ describe('the demultiplexer', () => {
     assert.equal(got.of(2).toString(), 'err');
   });
 
-  test('passes over a frame without a payload', () => {
+  test('skips a frame without a payload', () => {
     const got = collect();
     got.push(Buffer.concat([frame(1, Buffer.alloc(0)), frame(1, Buffer.from('x'))]));
     assert.equal(got.of(1).toString(), 'x');
   });
 
-  test('takes what the engine itself reports for stderr', () => {
+  test('treats messages of the engine itself as stderr', () => {
     const got = collect();
     got.push(frame(3, Buffer.from('engine says')));
     assert.equal(got.of(2).toString(), 'engine says');
@@ -69,7 +69,7 @@ describe('the demultiplexer', () => {
     ['an unknown stream', [9, 0, 0, 0, 0, 0, 0, 1]],
     ['text, as from a terminal', Array.from(Buffer.from('{"jsonrp'))],
   ] as const)
-    test(`says that the stream is out of step at ${what}, once, and reads no further`, () => {
+    test(`reports that the stream is out of step at ${what}, once, and reads no further`, () => {
       const problems: string[] = [];
       const demux = createDemux({
         stdout: () => assert.fail('nothing may come through'),
@@ -82,7 +82,7 @@ describe('the demultiplexer', () => {
       assert.match(problems[0] ?? '', /invalid frame header: /);
     });
 
-  test('brings a line of 50 MB through in time that grows with its length', () => {
+  test('passes a line of 50 MB in linear time', () => {
     const message = Buffer.concat([
       Buffer.from('{"jsonrpc":"2.0","id":1,"result":"'),
       filled(50 * 1024 * 1024, 0x61),

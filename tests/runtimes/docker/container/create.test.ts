@@ -42,13 +42,13 @@ async function made(
 }
 
 describe('a container', () => {
-  test('is created with one call where its name is free', async () => {
+  test('is created with one call if its name is free', async () => {
     const { result, lines } = await containerOf({ 'POST /containers/create': created });
     assert.equal(result, 'new');
     assert.deepEqual(lines, ['POST /containers/create']);
   });
 
-  test('takes the place of one that an earlier run has left, once that is gone', async () => {
+  test('replaces one of an earlier run, once that is removed', async () => {
     const { result, lines, calls } = await containerOf({
       'POST /containers/create': inTurn(inUse, created),
       [`GET /containers/${name}/json`]: { body: containerInfo('old', name, ours) },
@@ -68,12 +68,12 @@ describe('a container', () => {
     assert.deepEqual(calls[3]?.query, { condition: 'removed' });
   });
 
-  test('is tried again where what had the name is gone by itself', async () => {
+  test('is retried if the other one of its name has disappeared', async () => {
     const { lines } = await containerOf({ 'POST /containers/create': inTurn(inUse, created) });
     assert.deepEqual(lines.slice(1), [`GET /containers/${name}/json`, 'POST /containers/create']);
   });
 
-  test('is refused where the name stays taken', async () => {
+  test('is refused if the name stays in use', async () => {
     await assert.rejects(containerOf({ 'POST /containers/create': inUse }), {
       code: 'HUB_CONTAINER_NAME_TAKEN',
       message: 'Conflict. The name is in use.',
@@ -114,7 +114,7 @@ describe('a container', () => {
     );
   });
 
-  test('is not replaced where the engine fails to say whose it is', async () => {
+  test('is not replaced if the engine fails to say whose it is', async () => {
     await assert.rejects(
       containerOf({
         'POST /containers/create': inUse,
@@ -134,7 +134,7 @@ describe('the network of a server', () => {
     assert.deepEqual(lines, ['POST /networks/create']);
   });
 
-  test('replaces one that was left behind, after the container in it', async () => {
+  test('replaces a leftover one, after the container in it', async () => {
     const { lines } = await networkOf({
       'POST /networks/create': inTurn(inUse, created),
       [`GET /networks/${name}`]: { body },
@@ -155,7 +155,7 @@ describe('the network of a server', () => {
     );
   });
 
-  test('of another hub is left, and so is its container', async () => {
+  test('of another hub is not touched, and neither is its container', async () => {
     const calls = networkOf({
       'POST /networks/create': inUse,
       [`GET /networks/${name}`]: { body: { ...body, Labels: {} } },
@@ -169,7 +169,7 @@ describe('the network of a server', () => {
     });
   });
 
-  test('fails with the words of the engine for any other reason', async () => {
+  test('fails with the message of the engine for any other reason', async () => {
     const exhausted = refuse(500, 'all predefined address pools have been fully subnetted');
     await assert.rejects(networkOf({ 'POST /networks/create': exhausted }), {
       code: 'HUB_ENGINE_REFUSED',
@@ -212,7 +212,7 @@ describe('a refusal to start a server', () => {
     if (code !== 'HUB_ENGINE_REFUSED') assert.equal(found.cause, given);
   });
 
-  test('that is none is passed on as it is', () => {
+  test('that is another error is passed on unchanged', () => {
     for (const other of [toHubError(new Error('x'), 'start', 'here'), new TypeError('bug')])
       assert.equal(toLaunchError(other, spec), other);
   });

@@ -68,7 +68,7 @@ function scene() {
   };
 }
 
-test('a container that is being stopped has its grace, also where its connection is lost meanwhile', async () => {
+test('a container that is being stopped has its grace period, even if its connection is lost', async () => {
   const { instance, socket, isRemoved, ended } = scene();
   const stopped = instance.stop({ graceMs: 5000 });
   socket.destroy(new Error('cut'));
@@ -79,7 +79,7 @@ test('a container that is being stopped has its grace, also where its connection
   assert.equal(isRemoved(), true);
 });
 
-test('a container whose connection is lost while nobody stops it may still run', async () => {
+test('a container whose connection is lost without a stop may still run', async () => {
   const { instance, socket, isRemoved } = scene();
   socket.destroy(new Error('cut'));
   const { detail, lost } = await instance.exited;
@@ -88,7 +88,7 @@ test('a container whose connection is lost while nobody stops it may still run',
   assert.equal(isRemoved(), false);
 });
 
-test('the connection is kept while the container is stopped', async () => {
+test('the connection stays open while the container is being stopped', async () => {
   const { instance, socket, ended } = scene();
   const stopped = instance.stop({ graceMs: 5000 });
   await turn();

@@ -72,7 +72,7 @@ test('only a spec for a container has a Docker target', () => {
   });
 });
 
-test('an engine that cannot separate a network from its machine starts no server with one', async () => {
+test('an engine that cannot separate a network from its host starts no server with a network', async () => {
   await using scene = await open({
     'GET /version': { body: { Version: '27.5.1', Os: 'linux' } },
   });
@@ -84,7 +84,7 @@ test('an engine that cannot separate a network from its machine starts no server
   assert.deepEqual(scene.changes(), []);
 });
 
-test('an engine that would mount a whole volume is asked for no folder of one', async () => {
+test('an engine that would mount a whole volume is not asked to mount a folder of it', async () => {
   await using scene = await open({
     'GET /version': { body: { Version: '25.0.5', Os: 'linux' } },
   });
@@ -97,10 +97,10 @@ test('an engine that would mount a whole volume is asked for no folder of one', 
   assert.deepEqual(scene.changes(), []);
 });
 
-describe('a launch that fails removes what it made,', () => {
+describe('a launch that fails removes what it created,', () => {
   const refusal = { status: 400, body: { message: 'bad mount' } };
 
-  test('the network where no container was created', async () => {
+  test('the network if no container was created', async () => {
     await using scene = await open({ 'POST /containers/create': refusal });
     await assert.rejects(launch(spec, image, events, signal, scene.parts), {
       code: 'HUB_LAUNCH_INVALID',
@@ -114,7 +114,7 @@ describe('a launch that fails removes what it made,', () => {
     assert.equal(scene.parts.names.has(name), false);
   });
 
-  test('the container, then its network, where it cannot be attached to', async () => {
+  test('the container, then its network, if it cannot be attached to', async () => {
     await using scene = await open({});
     await assert.rejects(launch(spec, image, events, signal, scene.parts), {
       code: 'HUB_ENGINE_REFUSED',
@@ -141,7 +141,7 @@ describe('a launch that fails removes what it made,', () => {
   });
 });
 
-test('a server that runs already, or whose start is cancelled, is not launched', async () => {
+test('a server that already runs, or whose start is cancelled, is not launched', async () => {
   await using scene = await open({});
   await using _held = scene.parts.names.hold(name);
   await assert.rejects(launch(spec, image, events, signal, scene.parts), {
@@ -188,7 +188,7 @@ describe('a container of an earlier run', () => {
     assert.equal(scene.parts.names.has(name), false);
   });
 
-  test('that is gone, of another hub, or running as this one is left alone', async () => {
+  test('that does not exist, belongs to another hub, or runs with this hub is left alone', async () => {
     for (const script of [{}, found({ 'io.agenthub.hub': 'other' })]) {
       await using scene = await open(script);
       assert.equal(await adopted(scene), undefined);
@@ -200,7 +200,7 @@ describe('a container of an earlier run', () => {
     assert.deepEqual(scene.changes(), []);
   });
 
-  test('that the engine took too long to describe is left for later', async () => {
+  test('whose inspection timed out is left for a later start', async () => {
     const late = new AbortController();
     await using scene = await open({
       'GET /containers/c/json': () => {
@@ -213,7 +213,7 @@ describe('a container of an earlier run', () => {
     assert.equal(scene.parts.names.has(name), false);
   });
 
-  test('is being adopted as long as it may need the forwarder', async () => {
+  test('counts as being adopted while it may need the forwarder', async () => {
     const seen: boolean[] = [];
     await using scene = await open({
       ...found({ ...ours, 'io.agenthub.digest': 'old' }),
@@ -229,7 +229,7 @@ describe('a container of an earlier run', () => {
     assert.equal(scene.whole.egress.isAdopting(), false);
   });
 
-  test('that cannot be attached to is left for later', async () => {
+  test('that cannot be attached to is left for a later start', async () => {
     await using scene = await open(found(ours));
     await assert.rejects(adopted(scene), { code: 'HUB_ENGINE_REFUSED' });
     assert.deepEqual(scene.changes(), ['POST /containers/c/attach']);

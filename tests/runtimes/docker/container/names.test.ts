@@ -10,7 +10,7 @@ function open() {
   return { names, done, remove };
 }
 
-test('a name is in use until it is disposed, which removes its objects in reverse order', async () => {
+test('a name is reserved until it is disposed, which removes its objects in reverse order', async () => {
   const { names, done, remove } = open();
   {
     await using held = names.hold('a');
@@ -23,7 +23,7 @@ test('a name is in use until it is disposed, which removes its objects in revers
   assert.deepEqual(done, ['container', 'network']);
 });
 
-test('an object that cannot be removed is owed once the name is free, and the others are removed', async () => {
+test('an object that cannot be removed is recorded once the name is free, and the others are removed', async () => {
   const { names, done, remove } = open();
   {
     await using held = names.hold('a');
@@ -49,7 +49,7 @@ test('objects that were moved outlive the name that held them', async () => {
   assert.deepEqual(done, ['container']);
 });
 
-test('a name that is left is free, and its objects stay', () => {
+test('a name that is released is free, and its objects stay', () => {
   const { names, done, remove } = open();
   names.hold('a').add('the container', remove('container'));
   names.leave('a');
@@ -57,7 +57,7 @@ test('a name that is left is free, and its objects stay', () => {
   assert.deepEqual(done, []);
 });
 
-test('several names are held and left together', async () => {
+test('several names are reserved and released together', async () => {
   const { names } = open();
   {
     await using _held = names.hold('a', 'a-net');

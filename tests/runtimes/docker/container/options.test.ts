@@ -50,7 +50,7 @@ function body(
 }
 
 describe('the body that a container is created from', () => {
-  test('is at its strictest where the spec loosens nothing', () => {
+  test('is at its strictest if the spec loosens nothing', () => {
     assert.deepEqual(body(), {
       Image: 'some/image:1',
       Hostname: 'mcp-files',
@@ -114,7 +114,7 @@ describe('the body that a container is created from', () => {
     ['', 'node', 'node'],
     ['', '0:0', '0:0'],
   ] as const)
-    test(`the user is ${expected} where the image says "${imageUser}" and the spec ${specUser}`, () => {
+    test(`the user is ${expected} if the image says "${imageUser}" and the spec ${specUser}`, () => {
       assert.equal(
         body(specUser === undefined ? {} : { user: specUser }, {}, imageUser).User,
         expected,
@@ -128,13 +128,13 @@ describe('the body that a container is created from', () => {
     ['both', { command: 'node', args: ['-v'] }, { Entrypoint: ['node'], Cmd: ['-v'] }],
     ['a working folder', { workingDirectory: '/data' }, { WorkingDir: '/data' }],
   ] as const)
-    test(`${what} of the spec goes into the body, and the rest is the image's`, () => {
+    test(`${what} of the spec is in the body, and the rest comes from the image`, () => {
       const { Entrypoint, Cmd, WorkingDir } = body(changes);
       const none = { Entrypoint: undefined, Cmd: undefined, WorkingDir: undefined };
       assert.deepEqual({ Entrypoint, Cmd, WorkingDir }, { ...none, ...expected });
     });
 
-  test('the environment is given as it is, and may replace HOME', () => {
+  test('the environment is passed unchanged, and may replace HOME', () => {
     assert.deepEqual(body({}, { A: 'b=c d', HOME: '/data' }).Env, ['HOME=/data', 'A=b=c d']);
   });
 
@@ -142,7 +142,7 @@ describe('the body that a container is created from', () => {
     assert.ok(!JSON.stringify(body({}, { TOKEN: 'hush-hush' }).Labels).includes('hush'));
   });
 
-  test('a bridge is a network of its own', () => {
+  test('a server with "bridge" gets a network of its own', () => {
     assert.equal(body({ network: 'bridge' }).HostConfig.NetworkMode, 'hub-files');
   });
 
@@ -163,7 +163,7 @@ describe('the body that a container is created from', () => {
     );
   });
 
-  test('without logs nothing is kept', () => {
+  test('without logs the engine stores none', () => {
     assert.deepEqual(body({ logs: 'none' }).HostConfig.LogConfig, { Type: 'none', Config: {} });
   });
 
@@ -195,7 +195,7 @@ describe('the body that a container is created from', () => {
     assert.deepEqual(Tmpfs, { '/tmp': tmpfs }, 'a path that is mounted is not mounted twice');
   });
 
-  test('a folder of a volume is mounted alone, and takes nothing over from the image', () => {
+  test('a folder of a volume is mounted alone, without content of the image', () => {
     const { Mounts } = body({
       volumeFolders: [{ volume: 'hub_data', path: 'agents/ada/workspace', target: '/workspace' }],
     }).HostConfig;

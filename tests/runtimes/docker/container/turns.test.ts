@@ -9,7 +9,7 @@ function open() {
   return { clock, turns: createTurns({ clock }) };
 }
 
-test('work that ends in time gives its result, and leaves no timer', async () => {
+test('work that ends in time returns its result, and leaves no timer', async () => {
   const { clock, turns } = open();
   assert.equal(await turns.take('a', 1_000, async () => 'done'), 'done');
   assert.equal(clock.waiting, 0);
@@ -23,7 +23,7 @@ test('work that fails rejects with its own error', async () => {
   );
 });
 
-test('work that is late is aborted, and the next of its name waits for its end', async () => {
+test('work that times out is aborted, and the next of its name waits for its end', async () => {
   const { clock, turns } = open();
   const engine = Promise.withResolvers<void>();
   const order: string[] = [];
@@ -45,7 +45,7 @@ test('work that is late is aborted, and the next of its name waits for its end',
   assert.deepEqual(order, ['another name', 'the first ended', 'the second began']);
 });
 
-test('work that waits longer than its own time never begins', async () => {
+test('work that waits longer than its time limit never begins', async () => {
   const { clock, turns } = open();
   const engine = Promise.withResolvers<void>();
   const first = turns.take('a', 1_000, () => engine.promise);

@@ -36,14 +36,14 @@ async function provided(image: string, state: object = {}, hubId = 'id') {
   return { forwarder, changes: scene.lines().filter(line => !line.startsWith('GET')) };
 }
 
-test('the forwarder of an earlier run is used again, also if its image was built again', async () => {
+test('the forwarder of an earlier run is used again, even if its image was rebuilt', async () => {
   const { tag } = await forwarderImage(imagesDir);
   const { forwarder, changes } = await provided(tag);
   assert.deepEqual(forwarder, { id: 'old', isRunning: true });
   assert.deepEqual(changes, []);
 });
 
-test('one of other files, or that has ended, is replaced', async () => {
+test('a forwarder of other files, or one that has exited, is replaced', async () => {
   const { tag } = await forwarderImage(imagesDir);
   for (const found of [provided('agenthub/egress:older'), provided(tag, { Running: false })]) {
     const { forwarder, changes } = await found;
@@ -52,7 +52,7 @@ test('one of other files, or that has ended, is replaced', async () => {
   }
 });
 
-test('a container of another hub under its name is left alone', async () => {
+test("a container of another hub under the forwarder's name is left alone", async () => {
   const { tag } = await forwarderImage(imagesDir);
   await assert.rejects(provided(tag, {}, 'other'), { code: 'HUB_CONTAINER_NAME_TAKEN' });
 });

@@ -5,7 +5,7 @@ import { createManualClock } from '#helpers/clock';
 import { createRecordingLog } from '#helpers/recording-log';
 import { createEgressCounts } from '../../../../hub/runtimes/docker/egress/counts.ts';
 
-test('the last 20 targets that were refused are kept, the latest first, and all are counted', () => {
+test('the last 20 refused targets are kept, the latest first, and all are counted', () => {
   const clock = createManualClock();
   const { log, logged } = createRecordingLog();
   const counts = createEgressCounts({ clock, log });
@@ -41,7 +41,7 @@ test('the counts of a thousand servers are kept', () => {
   assert.equal(counts.find('s1')?.allowed, 1);
 });
 
-test('a server that asks for new targets all the time fills no log', () => {
+test('a server that connects to new targets all the time does not flood the log', () => {
   const clock = createManualClock();
   const { log, logged } = createRecordingLog();
   const counts = createEgressCounts({ clock, log });

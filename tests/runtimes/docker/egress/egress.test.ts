@@ -80,7 +80,7 @@ async function open(script: Parameters<typeof scriptEngine>[0] = {}) {
   };
 }
 
-test('the forwarder starts again after the network of a lost server was removed as a leftover', async () => {
+test('the forwarder is started again after the network of a crashed server was removed as a leftover', async () => {
   let isRemoved = false;
   await using scene = await open({
     'POST /networks/hub-lost/connect': () => (isRemoved ? removed : { body: {} }),
@@ -100,7 +100,7 @@ test('the forwarder starts again after the network of a lost server was removed 
   assert.equal(connections.length, 2);
 });
 
-test('a build of the forwarder ends with the hub', async () => {
+test('a build of the forwarder is aborted with the hub', async () => {
   await using scene = await open({ [`GET /containers/${own}/json`]: removed });
   const refused = assert.rejects(scene.join('one', 0), /aborted/);
   await scene.building(1);
@@ -109,7 +109,7 @@ test('a build of the forwarder ends with the hub', async () => {
   assert.equal(scene.egress.isNeeded(), false);
 });
 
-test('a build of the forwarder that does not end fails, and the next start of a server begins another', async () => {
+test('a build of the forwarder that hangs fails, and the next start of a server begins another', async () => {
   await using scene = await open({ [`GET /containers/${own}/json`]: removed });
   for (const times of [1, 2]) {
     const late = assert.rejects(scene.join('one', 0), /within 900000 ms/);

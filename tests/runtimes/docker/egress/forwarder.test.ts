@@ -75,7 +75,7 @@ function open(script: {
   };
 }
 
-test('a server that finds its forwarder gone waits for the one that another server is opening', async () => {
+test('a server whose forwarder has gone waits for the one that another server is starting', async () => {
   const gone = new EngineError(404, 'No such container: old', 'connect', undefined);
   const late = Promise.withResolvers<void>();
   const opened = Promise.withResolvers<void>();
@@ -104,12 +104,12 @@ test('a server that finds its forwarder gone waits for the one that another serv
   assert.equal(provided(), 2);
 });
 
-test('a server joins the next forwarder where the first ends meanwhile', async () => {
+test('a server joins the next forwarder if the first ends meanwhile', async () => {
   const { join, pass } = open({ attach: times => connection(times === 1) });
   await Promise.all([join('a', 0), pass(200)]);
 });
 
-test('a server joins the forwarder whose network or name was taken between the look and the creation', async () => {
+test('a server joins the forwarder whose network or name was created between look-up and creation', async () => {
   const taken = [
     new EngineError(409, 'network with name hub-.egress already exists', 'create', undefined),
     new EngineError(

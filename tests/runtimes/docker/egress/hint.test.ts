@@ -12,7 +12,7 @@ test.each([
   'socket.gaierror: [Errno -3] Temporary failure in name resolution',
   'OSError: [Errno 101] Network is unreachable',
   'fatal: Could not resolve host: github.com',
-])('a server is told once that a library ignores the proxy, by: %s', line => {
+])('a library that ignores the proxy is logged once for a server, by: %s', line => {
   const lines: string[] = [];
   const { stderr } = createProxyHint(specOf('fetcher', {}), {
     stderr: text => void lines.push(text),
@@ -24,7 +24,7 @@ test.each([
   assert.match(lines[2] ?? '', /^AgentHub: fetcher reaches the network through a proxy.*"network"/);
 });
 
-test('a server is told by an error that it reports to the client only, and not by long results', () => {
+test('an error that is only in the response to the client causes the hint, but a long result does not', () => {
   const lines: string[] = [];
   const { stderr, stdout } = createProxyHint(specOf('fetcher', {}), {
     stderr: text => void lines.push(text),
@@ -42,7 +42,7 @@ test.each([
   'TypeError: fetch failed',
   'getaddrinfo ENOTFOUND api.test',
   'urllib3 NameResolutionError',
-])('a server without a network is told once, and its operator, by: %s', line => {
+])('a server without a network causes one hint to the operator, by: %s', line => {
   const lines: string[] = [];
   const advice: string[] = [];
   const { stderr, stdout } = createNoNetworkHint(specOf('fetcher', {}), {
@@ -56,7 +56,7 @@ test.each([
   assert.deepEqual(lines, [`AgentHub: ${advice[0]}`, line]);
 });
 
-test('a program of the hub itself is told nothing: it reaches models through the hub, and quotes its errors', () => {
+test('a program of the hub causes no hint, as it uses models through the hub and quotes their errors', () => {
   const lines: string[] = [];
   const { stderr, stdout } = createNoNetworkHint(
     specOf('ollama', { image: { context: 'ollama-mcp' } }),

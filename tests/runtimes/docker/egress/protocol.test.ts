@@ -3,7 +3,7 @@ import { test } from 'vitest';
 import { createReportReader, stateLine } from '../../../../hub/runtimes/docker/egress/protocol.ts';
 import { subnetAt } from '../../../../hub/runtimes/docker/egress/subnets.ts';
 
-test('the forwarder is told of each server in its network, and what it may reach', () => {
+test('the forwarder receives the servers in its network, and their allowed targets', () => {
   const hub = { addresses: ['192.0.2.1'], ports: [9090], backends: [] };
   const line = stateLine(
     7,

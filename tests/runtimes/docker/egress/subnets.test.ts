@@ -6,7 +6,7 @@ import {
   subnetAt,
 } from '../../../../hub/runtimes/docker/egress/subnets.ts';
 
-test('the pool is divided into subnets for two, that do not overlap', () => {
+test('the pool is divided into subnets for two hosts that do not overlap', () => {
   assert.deepEqual(subnetAt(0), {
     subnet: '10.213.0.0/30',
     forwarder: '10.213.0.1',
@@ -22,7 +22,7 @@ test('the pool is divided into subnets for two, that do not overlap', () => {
 });
 
 test.each([undefined, '', '10.213.0.0/29', '10.213.0.1/30', '10.214.0.0/30', '10.213.999.0/30'])(
-  '%s is no subnet of the pool',
+  '%s is not a subnet of the pool',
   notation => {
     assert.equal(findSubnet(notation), undefined);
   },

@@ -15,12 +15,12 @@ for (const [text, expected] of [
     assert.deepEqual(parseAddress(text), { text, connect: expected });
   });
 
-test('without DOCKER_HOST the default of the platform is taken', () => {
+test('without DOCKER_HOST the default of the platform is used', () => {
   assert.match(parseAddress(undefined).text, /^(unix|npipe):\/\/.*docker/);
 });
 
 for (const text of ['ssh://me@host', 'docker.sock', 'tcp://', 'unix://'])
-  test(`DOCKER_HOST ${text} is refused with what may be written`, () => {
+  test(`DOCKER_HOST ${text} is refused with the allowed forms`, () => {
     assert.throws(
       () => parseAddress(text),
       (error: unknown) =>

@@ -27,7 +27,7 @@ describe('a call', () => {
   test.each([
     [30_000, undefined],
     [500, 500],
-  ])('has %d ms where its bound is %s', async (limitMs, timeoutMs) => {
+  ])('has %d ms if its limit is %s', async (limitMs, timeoutMs) => {
     const { call, clock } = open();
     const { begun, work } = silence();
     const made = call('do it', work, { timeoutMs });
@@ -43,7 +43,7 @@ describe('a call', () => {
     assert.equal(clock.waiting, 0);
   });
 
-  test('that is given up is cancelled, for the reason of its caller', async () => {
+  test('that is aborted rejects with the reason of its caller', async () => {
     const { call } = open();
     const stopped = new HubError('HUB_SERVER_DOWN', 'stopped');
     for (const [reason, expected] of [
@@ -62,7 +62,7 @@ describe('a call', () => {
     }
   });
 
-  test('hands on a signal that outlives it, for the stream that it opens', async () => {
+  test('has a signal that outlives it, for the stream that it opens', async () => {
     const { call, clock } = open();
     const ending = new AbortController();
     const signal = await call('open', async (_, given) => given, { signal: ending.signal });
@@ -72,7 +72,7 @@ describe('a call', () => {
     assert.equal(signal.aborted, true);
   });
 
-  test('that the engine refuses says what was wanted', async () => {
+  test('that the engine refuses has the operation in its error', async () => {
     const body = { message: 'no room' };
     await using scene = await scriptEngine({ 'GET /version': { status: 500, body } });
     await assert.rejects(scene.engine.version(), {
@@ -82,7 +82,7 @@ describe('a call', () => {
     });
   });
 
-  test('where nothing listens says so', async () => {
+  test('without a listening engine has that as its error', async () => {
     const { call } = open();
     await assert.rejects(
       call('do it', docker => docker.version()),
@@ -109,13 +109,13 @@ describe('a refusal', () => {
   });
 });
 
-test('a list is of the objects with a label', async () => {
+test('the list has the objects with a label', async () => {
   const { list } = open();
   const options = await list('things', 'a=b', async (_, given) => given.filters);
   assert.equal(options, '{"label":["a=b"]}');
 });
 
-test('what is sent in the query and in the body are told apart', () => {
+test('the query and the body are separate parameters', () => {
   const { signal } = new AbortController();
   assert.deepEqual(wire(signal), { _query: {}, _body: {}, abortSignal: signal });
   assert.deepEqual(wire(signal, { a: 1 }, { b: 2 }), {

@@ -10,7 +10,7 @@ import { containerInfo, scriptEngine } from '../scripted-engine.ts';
 
 const { signal } = new AbortController();
 
-test('a container is created from its body, none of which is in the address', async () => {
+test('a container is created from its body, without anything in the query', async () => {
   await using scene = await scriptEngine({
     'POST /containers/create': { status: 201, body: { Id: 'c' } },
   });
@@ -95,7 +95,7 @@ test('a stop may take ten seconds more than the grace period of the container', 
   });
 });
 
-test('containers are listed with those that have stopped, by their label', async () => {
+test('containers are listed by their label, including stopped ones', async () => {
   await using scene = await scriptEngine({
     'GET /containers/json': {
       body: [
@@ -155,7 +155,7 @@ describe('the statistics of a container', () => {
 });
 
 describe('an attach', () => {
-  test('opens one stream in both directions, and sends no body that would reach the server', async () => {
+  test('opens one stream in both directions, without a body that would reach the server', async () => {
     const heads: unknown[] = [];
     await using double = await startEngine(
       (_, response) => response.writeHead(500).end(),
@@ -179,7 +179,7 @@ describe('an attach', () => {
     ]);
   });
 
-  test('of a container that is gone is refused', async () => {
+  test('of a container that does not exist is refused', async () => {
     await using scene = await scriptEngine({});
     await assert.rejects(scene.engine.attach('c'), { code: 'HUB_ENGINE_REFUSED', status: 404 });
   });

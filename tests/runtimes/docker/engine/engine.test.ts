@@ -21,12 +21,12 @@ test.each<[string, object, object]>([
     { Version: '5', Os: 'linux', Platform: { Name: 7 } },
     { version: '5', os: 'linux', kernel: '', product: '' },
   ],
-])('a version %s is read', async (_, body, version) => {
+])('a version %s is parsed', async (_, body, version) => {
   await using scene = await scriptEngine({ 'GET /version': { body } });
   assert.deepEqual(await scene.engine.version(), version);
 });
 
-test('only the events of containers with the label are asked for', async () => {
+test('only events of containers with the label are requested', async () => {
   await using scene = await scriptEngine({ 'GET /events': { body: '{}\n' } });
   const events = await scene.engine.events(label, new AbortController().signal);
   events.resume();
@@ -35,7 +35,7 @@ test('only the events of containers with the label are asked for', async () => {
 });
 
 describe('volumes', () => {
-  test('are found with their labels, of which there may be none', async () => {
+  test('are found with their labels, if they have any', async () => {
     await using scene = await scriptEngine({
       'GET /volumes/plain': { body: { Name: 'plain', Labels: null } },
       'GET /volumes/ours': { body: { Name: 'ours', Labels: { a: 'b' } } },
@@ -45,7 +45,7 @@ describe('volumes', () => {
     assert.equal(await scene.engine.findVolume('absent'), undefined);
   });
 
-  test('are listed by their label, also where there are none', async () => {
+  test('are listed by their label, even if there are none', async () => {
     let Volumes: unknown = null;
     await using scene = await scriptEngine({ 'GET /volumes': () => ({ body: { Volumes } }) });
     assert.deepEqual(await scene.engine.listVolumes(label), []);

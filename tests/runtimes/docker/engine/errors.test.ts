@@ -21,7 +21,7 @@ for (const [what, error, expected] of [
   ['silence', new DeadlineExceeded(2000), /no answer within 2000 ms. Check that Docker/],
   ['anything else', new Error('socket hang up'), /socket hang up. Check that Docker runs/],
 ] as const)
-  test(`${what} reads as an engine that cannot be reached, with what to do`, () => {
+  test(`${what} is reported as an unreachable engine, with a remedy`, () => {
     const result = toHubError(error, 'start the container x', address);
     assert.equal(result.code, 'HUB_ENGINE_UNREACHABLE');
     assert.match(result.message, expected);
@@ -29,7 +29,7 @@ for (const [what, error, expected] of [
     assert.equal(result.cause, error);
   });
 
-test('a refusal keeps the status and the words of the engine', () => {
+test('a refusal has the status and the message of the engine', () => {
   const error = new Error('(HTTP code 409) unexpected - Conflict. The name - "/x" - is in use. ');
   const result = toHubError(error, 'create the container x', address);
   assert.ok(result instanceof EngineError);

@@ -52,7 +52,7 @@ function scripted(streams: readonly (PassThrough | Error)[]) {
 }
 
 describe('the events of the engine', () => {
-  test('reach the container that they are about, also when they come in pieces', async () => {
+  test('reach the container that they are about, also when they arrive in pieces', async () => {
     const stream = new PassThrough();
     const { events } = scripted([stream]);
     const heard: string[] = [];
@@ -69,7 +69,7 @@ describe('the events of the engine', () => {
     stream.end();
   });
 
-  test('are followed again when the engine was away, and all are told to look for themselves', async () => {
+  test('are followed again after an outage of the engine, and all containers are checked', async () => {
     const [first, second] = [new PassThrough(), new PassThrough()];
     const away = new Error('connect ECONNREFUSED');
     const { events, delays, fire, connections } = scripted([first, away, away, second]);
@@ -91,7 +91,7 @@ describe('the events of the engine', () => {
     events.stop();
   });
 
-  test('a start resolves also where there is no engine, and a stop ends the attempts', async () => {
+  test('a start resolves even without an engine, and a stop ends the attempts', async () => {
     const { events, delays, fire } = scripted([new Error('ENOENT'), new Error('ENOENT')]);
     await events.start();
     events.stop();
@@ -99,7 +99,7 @@ describe('the events of the engine', () => {
     assert.deepEqual(delays, [200]);
   });
 
-  test('who watches no longer hears nothing', async () => {
+  test('a watch that is disposed gets no events', async () => {
     const stream = new PassThrough();
     const { events } = scripted([stream]);
     const heard: EngineEvent[] = [];
@@ -127,7 +127,7 @@ test('each line is an object, wherever the chunks are cut', async () => {
   ]);
 });
 
-test('a character that two chunks share is one character', async () => {
+test('a character that is split between chunks is decoded as one', async () => {
   const bytes = Buffer.from('{"a":"ü"}\n');
   assert.deepEqual(await read(bytes.subarray(0, 7), bytes.subarray(7)), [{ a: 'ü' }]);
 });
@@ -136,6 +136,6 @@ test('the last line needs no line break', async () => {
   assert.deepEqual(await read('{"a":1}\n{"b":2}'), [{ a: 1 }, { b: 2 }]);
 });
 
-test('a line that is cut off, and one that is not an object, are left out', async () => {
+test('a truncated line, and one that is not an object, are skipped', async () => {
   assert.deepEqual(await read('[1]\nnot json\n{"a":1}\n{"b":'), [{ a: 1 }]);
 });

@@ -80,7 +80,7 @@ test('an image is tagged, pulled and removed by name', async () => {
   );
 });
 
-test('an image in use, and one that is gone, are not removed without a word', async () => {
+test('an image in use, and one that does not exist, cannot be removed without an error', async () => {
   const conflict = { status: 409, body: { message: 'in use' } };
   await using scene = await scriptEngine({ 'DELETE /images/a': conflict });
   await assert.rejects(scene.engine.removeImage('a'), { status: 409, words: 'in use' });
@@ -96,7 +96,7 @@ test.each<[string, BuildOptions, object]>([
     { ...image, with: ['y', 'z==2'], base: 'python:3.12-slim' },
     { PACKAGE: 'x@1', EXTRAS: 'y z==2', BASE: 'python:3.12-slim' },
   ],
-])('%s is built within bounds, by the classic builder', async (_, options, args) => {
+])('%s is built with limits, by the classic builder', async (_, options, args) => {
   await using scene = await scriptEngine({ 'POST /build': { body: '{}' } });
   const bounds = { memoryBytes: 1000, cpus: 0.335, network: 'net' };
   const output = await scene.engine.buildImage(Buffer.from('tar'), options, bounds, signal);

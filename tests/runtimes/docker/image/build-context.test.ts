@@ -11,7 +11,7 @@ import {
   stateOfFolder,
 } from '../../../../hub/runtimes/docker/image/build-context.ts';
 
-test('the files of a folder become an archive that tar reads, without pages for people', async () => {
+test('the files of a folder are packed for tar, without documentation files', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'context-'));
   try {
     writeFileSync(join(folder, 'Dockerfile'), 'FROM x\n');
@@ -41,14 +41,14 @@ test('the files of a folder become an archive that tar reads, without pages for 
   }
 });
 
-test('a folder that is absent is named', async () => {
+test('a missing folder is named', async () => {
   await assert.rejects(
     readBuildContext('/no/such/folder'),
     (error: unknown) => error instanceof HubError && error.message.includes('/no/such/folder'),
   );
 });
 
-test('the state of a folder changes with its files, also with one of the same size', async () => {
+test('the state of a folder changes with its files, even with one of the same size', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'context-'));
   try {
     const states: string[] = [];

@@ -10,7 +10,7 @@ import {
 const template = Buffer.from('ARG BASE=node:24\nFROM ${BASE}\n');
 const build: BuildSource = { kind: 'npm', folder: '/home/me/My Server', digest: 'abc' };
 
-test('the image of a folder is called after it, and changes with its files and its base', () => {
+test('the image of a folder is named after it, and changes with its files and its base', () => {
   const { tag, labels } = projectImageOf(build, template);
   assert.match(tag, /^agenthub\/build-my-server:[0-9a-f]{12}$/);
   assert.equal(labels['io.agenthub.base'], 'node-project');
@@ -39,7 +39,7 @@ test('an image with system packages changes with them and its base, not with the
   assert.equal(new Set([tag, ...others.map(other => other.tag)]).size, 5);
 });
 
-test('an image that may change under its name is built on by its id, and keeps its user', () => {
+test('an image with a mutable tag is used by its id, and keeps its user', () => {
   const base = { name: 'ghcr.io/me/Server:latest', id: 'sha256:1', user: 'me' };
   const { tag, args, base: from } = systemImageOf(base, ['git'], template);
   assert.match(tag, /^agenthub\/system-server:/);

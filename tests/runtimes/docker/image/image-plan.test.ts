@@ -36,7 +36,7 @@ describe('system packages', () => {
     assert.notEqual(reference, (await planOf(npm)).reference);
   });
 
-  test('of a Python package are installed on the Python that the entry wants', async () => {
+  test('of a Python package are installed on the Python version that the entry requests', async () => {
     const pypi = { ecosystem: 'pypi', spec: 'a==1.0', python: '3.12' } as const;
     const { steps } = await planOf({ package: pypi, systemPackages: ['git'] });
     assert.equal(steps[0]?.image.base, 'python:3.12-slim');
@@ -47,7 +47,7 @@ describe('system packages', () => {
     );
   });
 
-  test('of an image are installed on it, as it is now', async () => {
+  test('of an image are installed on its current version', async () => {
     const { reference, pulled, steps } = await planOf({
       reference: 'me/it',
       systemPackages: ['git'],
@@ -59,7 +59,7 @@ describe('system packages', () => {
     assert.deepEqual((await planOf({ reference: 'me/it' })).steps, []);
   });
 
-  test('of a folder with a Dockerfile are installed on what that makes', async () => {
+  test('of a folder with a Dockerfile are installed on the image that it builds', async () => {
     const build = await buildOf('docker');
     const { steps } = await planOf({ build, systemPackages: ['git'] });
     assert.deepEqual(
@@ -70,7 +70,7 @@ describe('system packages', () => {
 });
 
 describe('a folder', () => {
-  test('is read when it is built, and says what it leaves out', async () => {
+  test('is read when it is built, and lists what it leaves out', async () => {
     const { steps } = await planOf({ build: await buildOf() });
     const told: string[] = [];
     const input = await steps[0]?.open(text => told.push(text));
@@ -81,14 +81,14 @@ describe('a folder', () => {
     assert.ok(archive.includes('project/package.json') && archive.includes('lock\0'));
   });
 
-  test('whose files have changed meanwhile is not built under the name of the old ones', async () => {
+  test('whose files have changed meanwhile is not built under the earlier name', async () => {
     const { steps } = await planOf({ build: { ...(await buildOf()), digest: 'old' } });
     await assert.rejects(async () => await steps[0]?.open(() => {}), {
       code: 'HUB_IMAGE_BUILD_FAILED',
     });
   });
 
-  test('with a name that an archive cannot hold is refused with the remedy', async () => {
+  test('with a file name that an archive cannot contain is refused with a remedy', async () => {
     const name = `${'n'.repeat(101)}.txt`;
     writeFileSync(join(folder, name), '');
     try {
@@ -103,7 +103,7 @@ describe('a folder', () => {
     }
   });
 
-  test('that is gone by then is named', async () => {
+  test('that was removed meanwhile is named', async () => {
     const gone = { ...(await buildOf()), folder: '/no/such/folder' };
     const { steps } = await planOf({ build: gone });
     await assert.rejects(async () => await steps[0]?.open(() => {}), /\/no\/such\/folder cannot/);

@@ -12,7 +12,7 @@ test.each<[string, Wanted, string, RegExp | undefined]>([
   ],
   ['npm, for another reason', npm, 'npm error code ETARGET', undefined],
 ])(
-  'a package that %s does not have is suggested where the other registry has it',
+  'a package that %s does not have is suggested if the other registry has it',
   async (_, wanted, output, words) => {
     const { message } = await failure(wanted, output, step, async () => 'other');
     if (words) assert.match(message, words);

@@ -5,7 +5,7 @@ import { createBuildOutput, lockName } from '../../../../hub/runtimes/docker/ima
 
 const told = (lock: string) => `agenthub-lock ${gzipSync(lock).toString('base64')}\n`;
 
-test('the lock is taken from a line of the output, however that is cut, and not shown', () => {
+test('the lock is read from a line of the output, however that is split, and not shown', () => {
   const text = `Step 1\n${told('{"a":1}')}added 1 package\nend`;
   for (let size = 1; size < 20; size += 6) {
     const output = createBuildOutput();
@@ -24,19 +24,19 @@ test('the lock is found after colours, which the engine ends on the next line', 
   assert.equal(output.lock(), 'true');
 });
 
-test('the first counts: scripts of packages run after it', () => {
+test('the first lock counts, as scripts of packages run after it', () => {
   const output = createBuildOutput();
   output.push(told('true') + told('false'));
   assert.equal(output.lock(), 'true');
 });
 
-test('what cannot be read is no lock', () => {
+test('an invalid lock is ignored', () => {
   const output = createBuildOutput();
   assert.deepEqual(output.push('agenthub-lock AAAA\nagenthub-lock !\n'), ['agenthub-lock !']);
   assert.equal(output.lock(), undefined);
 });
 
-test('a lock has the name of its image', () => {
+test('a lock is named after its image', () => {
   assert.equal(
     lockName('agenthub/npm-left-pad:1.3.0-0123456789ab'),
     'npm-left-pad@1.3.0-0123456789ab',

@@ -19,7 +19,7 @@ const npmAway = `npm error code EAI_AGAIN
 npm error syscall getaddrinfo
 npm error request to https://registry.example.org/zod failed, reason: getaddrinfo EAI_AGAIN registry.example.org`;
 
-describe('an image that could not be made for want of a registry may be tried again', () => {
+describe('an image that could not be made because of a registry may be retried', () => {
   test.each<[string, Wanted, string, string]>([
     ['npm without a name server', npm, npmAway, step],
     ['npm at a registry that is down', npm, 'npm error code E503', step],
@@ -60,7 +60,7 @@ describe('an image that could not be made for want of a registry may be tried ag
   });
 });
 
-describe('an image that could not be made for another reason is not tried again', () => {
+describe('an image that could not be made for another reason is not retried', () => {
   test.each<[string, Wanted, string, string, string]>([
     [
       'a package that npm does not have',
@@ -110,7 +110,7 @@ describe('a pull', () => {
     ['localhost:5000/org/node:24', 'localhost:5000/org/node', '24'],
     ['node@sha256:0123', 'node', 'sha256:0123'],
     ['node:24@sha256:0123', 'node:24', 'sha256:0123'],
-  ])('of %s asks for one tag or digest', async (reference, name, tag) => {
+  ])('of %s requests one tag or digest', async (reference, name, tag) => {
     const asked: string[] = [];
     const pullImage = async (...[ofName, ofTag]: readonly [string, string, AbortSignal]) => {
       asked.push(ofName, ofTag);
@@ -120,7 +120,7 @@ describe('a pull', () => {
     assert.deepEqual(asked, [name, tag]);
   });
 
-  test('tells what it does, but not how many bytes have come', async () => {
+  test('reports its steps, but not the number of bytes', async () => {
     const told: string[] = [];
     const pullImage = async () =>
       lines(
@@ -133,7 +133,7 @@ describe('a pull', () => {
     assert.deepEqual(told, ['Pulling from library/node', 'Pull complete']);
   });
 
-  test('that the engine refuses at once is an image that is missing', async () => {
+  test('that the engine refuses at once fails as a missing image', async () => {
     const cause = new EngineError(404, 'no such manifest', 'pull', undefined);
     const refused = pull({ pullImage: () => Promise.reject(cause) }, 'a:1', () => {}, signal);
     await assert.rejects(refused, {
@@ -145,7 +145,7 @@ describe('a pull', () => {
     });
   });
 
-  test('that fails in another way fails as it is', async () => {
+  test('that fails in another way passes on the error', async () => {
     const bug = new TypeError('bug');
     await assert.rejects(
       pull({ pullImage: () => Promise.reject(bug) }, 'a', () => {}, signal),
@@ -163,7 +163,7 @@ describe('a build', () => {
     return build(work, text => told.push(text), signal);
   };
 
-  test('tells the lines of its installer, without colours and what the builder says of itself', async () => {
+  test('reports the lines of its installer, without colours and messages of the builder', async () => {
     const told: string[] = [];
     await run(
       [
@@ -195,7 +195,7 @@ describe('a build', () => {
     });
   });
 
-  test('whose output is cut within a character shows valid Unicode', async () => {
+  test('whose output is cut within a surrogate pair shows valid Unicode', async () => {
     const output = { stream: `${'😀'.repeat(2000)}x\n` };
     await assert.rejects(run([output, { error: step }]), (error: Error) => {
       assert.ok(error.message.isWellFormed());
@@ -203,11 +203,11 @@ describe('a build', () => {
     });
   });
 
-  test('whose command printed nothing shows the words of the builder', async () => {
+  test('whose command printed nothing shows the message of the builder', async () => {
     await assert.rejects(run([{ error: step }]), { message: /:\nThe command '/ });
   });
 
-  test('that the engine refuses shows its words and not what was installed', async () => {
+  test("that the engine refuses shows its message and not the installer's output", async () => {
     const cause = new EngineError(500, 'no space left on device', 'build', undefined);
     const output = Readable.from(
       (async function* () {
@@ -232,7 +232,7 @@ describe('a build', () => {
   });
 });
 
-test('only a failed build says that a package does not exist', async () => {
+test('only a failed build can report that a package does not exist', async () => {
   const found = await failure(npm, 'npm error code E404', step);
   assert.equal(isPackageAbsent(found), true);
   assert.equal(isPackageAbsent(await failure(npm, 'npm error code ETARGET', step)), false);

@@ -17,7 +17,7 @@ describe('the image of a package', () => {
     ['pypi', 'mcp-server-time==2026.10.19', /^agenthub\/python-mcp-server-time:2026\.10\.19-/],
     ['pypi', 'mcp_server[cli]>=1,<2', /^agenthub\/python-mcp-server-cli:1-2-[0-9a-f]{12}$/],
   ] as const)
-    test(`of ${spec} has a tag that says what it holds`, () => {
+    test(`of ${spec} has a tag with its contents`, () => {
       const { tag, package: given, labels } = imageOf({ ecosystem, spec }, context);
       assert.match(tag, expected);
       assert.equal(given, spec);
@@ -28,7 +28,7 @@ describe('the image of a package', () => {
       });
     });
 
-  test('changes with the files that it is built from and with the spec, and with nothing else', () => {
+  test('changes with its files and with the spec, and with nothing else', () => {
     const of = (spec: string, files = context) => imageOf({ ecosystem: 'npm', spec }, files).tag;
     assert.equal(of('a@1'), of('a@1'));
     assert.notEqual(of('a@1'), of('a@1', Buffer.from('FROM other')));

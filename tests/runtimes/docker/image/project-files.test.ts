@@ -20,7 +20,7 @@ const files = [
   file('src/package.json', '', '../package.json'),
 ];
 
-test('manifests are sent twice, so that packages are installed before the code is there', () => {
+test('manifests are sent twice, so that packages are installed before the code is copied', () => {
   const paths = layProject('npm', template, files, 'lock').map(({ path }) => path);
   assert.deepEqual(paths, [
     'Dockerfile',
@@ -41,7 +41,7 @@ test('manifests are sent twice, so that packages are installed before the code i
   );
 });
 
-test('the lock of a project outlives changes of its code, and no change of its manifests', () => {
+test('the lock of a project survives changes of its code, but not of its manifests', () => {
   const build = { folder: '/home/me/my server', kind: 'npm' } as const;
   const name = projectLockName(build, files);
   assert.match(name, /^build-my-server@[0-9a-f]{12}$/);

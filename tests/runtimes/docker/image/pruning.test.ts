@@ -64,7 +64,7 @@ async function open(images: readonly Image[], running: readonly string[] = []) {
 
 const images = ['a:1', 'b:1', 'c:1', 'd:1', 'e:1'];
 
-test('removes what this hub used and nothing needs, and leaves the rest with the reason', async () => {
+test('removes what this hub used and nothing requires, and leaves the rest with a reason', async () => {
   const hub = await open(
     [
       { reference: 'a:1', hubs: ['one'] },
@@ -102,7 +102,7 @@ test('removes what this hub used and nothing needs, and leaves the rest with the
   assert.deepEqual(hub.forgotten, ['a:1'], 'the next build installs the newest dependencies');
 });
 
-test('an error that is a bug is not taken for a refusal', async () => {
+test('a bug is thrown, not reported as a refusal', async () => {
   const hub = await open([{ reference: 'a:1', hubs: ['one'] }]);
   const broken = createImagePruning({
     engine: {

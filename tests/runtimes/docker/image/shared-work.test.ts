@@ -6,7 +6,7 @@ const never = new AbortController().signal;
 const quiet = () => {};
 
 describe('shared work', () => {
-  test('is done once for all who ask at the same time, and all hear of it', async () => {
+  test('is done once for all concurrent callers, and all get its progress', async () => {
     const shared = createSharedWork(2);
     const release = Promise.withResolvers<void>();
     let runs = 0;
@@ -27,14 +27,14 @@ describe('shared work', () => {
     assert.equal(runs, 2, 'what is over is done again for who asks later');
   });
 
-  test('fails for all who asked', async () => {
+  test('fails for all callers', async () => {
     const shared = createSharedWork(1);
     const work = () => Promise.reject(new Error('no luck'));
     const all = [1, 2].map(() => shared.join('key', work, quiet, never));
     for (const one of all) await assert.rejects(one, /no luck/);
   });
 
-  test('goes on while one who asked is left, and is aborted with the last', async () => {
+  test('continues while one caller is left, and is aborted with the last', async () => {
     const shared = createSharedWork(1);
     const [first, second] = [new AbortController(), new AbortController()];
     let aborted = false;
@@ -56,7 +56,7 @@ describe('shared work', () => {
     assert.equal(aborted, true);
   });
 
-  test('is bounded: no more than the given number runs at once, and all have their turn', async () => {
+  test('is limited: no more than the given number runs at once, and all get their turn', async () => {
     const shared = createSharedWork(2);
     let active = 0;
     let most = 0;

@@ -63,7 +63,7 @@ test('the objects of all hubs are listed by hub, those without one first', async
   );
 });
 
-test('volumes are left out where the broker does not list them, and nowhere else', async () => {
+test('volumes are omitted if the broker does not list them, and only then', async () => {
   const refused = (status: number) =>
     survey({ 'GET /volumes': { status, body: { message: 'no' } } });
   await using behind = await refused(403);
@@ -87,7 +87,7 @@ test('the containers of one hub are removed, then its networks, but no volumes',
   assert.deepEqual(rest.toSorted(), ['DELETE /networks/n1', 'DELETE /networks/n2']);
 });
 
-test('what cannot be removed is told, and the rest is removed', async () => {
+test('an object that cannot be removed is reported, and the rest is removed', async () => {
   await using surveyor = await survey({
     'DELETE /containers/c1': { status: 204 },
     'DELETE /networks/n1': { status: 403, body: { message: 'has active endpoints' } },
@@ -99,20 +99,20 @@ test('what cannot be removed is told, and the rest is removed', async () => {
   assert.equal(surveyor.removals().length, 3);
 });
 
-test('only volumes that are named, and of this hub, are removed', async () => {
+test('only named volumes of this hub are removed', async () => {
   await using surveyor = await survey({ 'DELETE /volumes/v2': { status: 204 } });
   assert.deepEqual(await surveyor.removeVolumes('a', ['v2', 'v3', 'other']), []);
   assert.deepEqual(surveyor.removals(), ['DELETE /volumes/v2']);
 });
 
-test('nothing is removed of a hub that has nothing', async () => {
+test('nothing is removed for a hub without objects', async () => {
   await using surveyor = await survey();
   assert.deepEqual(await surveyor.remove('unknown'), []);
   assert.deepEqual(await surveyor.removeVolumes('unknown', ['v1']), []);
   assert.deepEqual(surveyor.removals(), []);
 });
 
-test('the engine is named by its version and place', async () => {
+test('the engine is shown with its version and address', async () => {
   await using surveyor = await survey({ 'GET /version': { body: { Version: '28', Os: 'linux' } } });
   assert.equal(await surveyor.engine(), `Docker Engine 28 at ${surveyor.host}`);
 });

@@ -37,7 +37,7 @@ test('a network is removed once the container on it is gone', async () => {
   assert.equal(engine.asked, 3);
 });
 
-test('a network that stays in use is refused in the words of the engine', async () => {
+test('a network that stays in use is refused with the message of the engine', async () => {
   const clock = createManualClock();
   const engine = engineThatRefuses(Infinity, inUse);
   const removed = assert.rejects(removeBuildNetwork('net', { engine, clock }), /active endpoints/);
@@ -48,7 +48,7 @@ test('a network that stays in use is refused in the words of the engine', async 
   await removed;
 });
 
-test('any other refusal is not repeated', async () => {
+test('any other refusal is not retried', async () => {
   const engine = engineThatRefuses(1, 'permission denied');
   await assert.rejects(
     removeBuildNetwork('net', { engine, clock: createManualClock() }),
@@ -93,7 +93,7 @@ function leftovers(isAdopting = () => false) {
   return { tidying, clock, held, names: () => containers.map(({ name }) => name) };
 }
 
-test('the forwarder is kept until the server is adopted, and removed if that does not need it', async () => {
+test('the forwarder is kept until the server is adopted, and removed if the server does not need it', async () => {
   const { tidying, clock, held, names } = leftovers();
   assert.equal(await tidying.now(), 'left');
   assert.deepEqual(names(), ['hub-notes', 'hub-.egress']);
@@ -105,7 +105,7 @@ test('the forwarder is kept until the server is adopted, and removed if that doe
   await tidying.stop();
 });
 
-test('a hub that stops before the next look removes the forwarder that it kept', async () => {
+test('a hub that stops before the next check removes the forwarder that it kept', async () => {
   const { tidying, held, names } = leftovers();
   await tidying.now();
   held.add('hub-notes');
@@ -127,7 +127,7 @@ test('the forwarder is kept while a server that may need it is being adopted', a
   await tidying.stop();
 });
 
-test('the network of a forwarder that is made during the look is kept', async () => {
+test('the network of a forwarder that is created during the check is kept', async () => {
   let isNeeded = false;
   const removed: string[] = [];
   const tidying = createTidying('label', {

@@ -67,7 +67,7 @@ const trial = [
 ];
 
 describe('an image with a shell', () => {
-  test('receives secrets by its stdin, and its shell is tried once, without them', async () => {
+  test('gets secrets by its stdin, and its shell is tested once, without them', async () => {
     await using scene = await open(0);
     const [first, second] = await Promise.all([scene.plan(), scene.plan()]);
     assert.equal(first.secrets, 'stdin');
@@ -85,14 +85,14 @@ describe('an image with a shell', () => {
     assert.equal(scene.names.has('hub-files.shell'), false);
   });
 
-  test('is tried again where it is another one', async () => {
+  test('is tested again if it has changed', async () => {
     await using scene = await open(0, 0);
     await scene.plan();
     await scene.plan(spec, { ...image, id: 'sha256:2' });
     assert.equal(scene.lines().length, 2 * trial.length);
   });
 
-  test('is not tried for a server without secrets, nor where the hub has built it', async () => {
+  test('is not tested for a server without secrets, nor if the hub has built the image', async () => {
     await using scene = await open();
     const { secretEnv: _, ...plain } = spec;
     assert.deepEqual(await scene.plan(plain), { spec: plain, target: plain.target });
@@ -104,12 +104,12 @@ describe('an image with a shell', () => {
   });
 });
 
-describe('an image without a shell that can receive secrets', () => {
+describe('an image without a usable shell', () => {
   test.each([
     ['has none', 127],
     ['has one that cannot be executed', 126],
     ['has one that would write secrets into the list of processes', 64],
-  ])('has them in its environment, and it is logged once: it %s', async (_, code) => {
+  ])('gets them in its environment, which is logged once: it %s', async (_, code) => {
     await using scene = await open(code);
     for (const planned of [await scene.plan(), await scene.plan()])
       assert.deepEqual(planned, { spec, target: spec.target, secrets: 'environment' });
@@ -120,7 +120,7 @@ describe('an image without a shell that can receive secrets', () => {
     assert.deepEqual(scene.lines(), trial);
   });
 
-  test('is not given a variable of more bytes than Linux allows either', async () => {
+  test('is refused a variable with more bytes than Linux allows', async () => {
     await using scene = await open(127);
     const env = { TOKEN: 'x'.repeat(200_000) };
     await assert.rejects(scene.plan({ ...spec, env }), { code: 'HUB_LAUNCH_INVALID' });
@@ -132,14 +132,14 @@ test.each<[string, number | 'removed', RegExp]>([
   ['was killed', 137, /could not be tried: ended by SIGKILL/],
   ['failed otherwise', 2, /could not be tried: exited with code 2/],
   ['was removed', 'removed', /could not be tried: removed by someone else/],
-])('a shell that %s while it was tried leaves the secrets at home', async (_, code, message) => {
+])('a shell that %s during its test gets no secrets', async (_, code, message) => {
   await using scene = await open(code, 0);
   await assert.rejects(scene.plan(), { code: 'HUB_SERVER_START_FAILED', message });
   assert.equal((await scene.plan()).secrets, 'stdin', 'it is tried again');
   assert.deepEqual(scene.lines().slice(trial.length), trial);
 });
 
-test('a running container says by its command line how it received its secrets', async () => {
+test('the command line of a running container shows how it got its secrets', async () => {
   await using scene = await open(0);
   const { target } = await scene.plan();
   const words = [target.command ?? '', ...target.args];

@@ -46,7 +46,7 @@ function received(spec: LaunchSpec, image = {}): { env: Record<string, string>; 
 /** All one-byte UTF-8 characters but NUL, and some of two to four bytes. */
 const characters = `${String.fromCharCode(...Array.from({ length: 127 }, (_, index) => index + 1))}äß€漢字🦊\u0085\u0088`;
 
-describe('a server behind the shim finds its secrets exactly as they are:', () => {
+describe('a server behind the shim gets its secrets unchanged:', () => {
   test.each<[string, string]>([
     ['every character', characters],
     ['every character, twice', characters + characters],
@@ -70,7 +70,7 @@ describe('a server behind the shim finds its secrets exactly as they are:', () =
     assert.equal(input, '{"first":"message"}\nand more', 'the messages follow');
   });
 
-  test('and nothing of the shim', () => {
+  test('and nothing else from the shim', () => {
     const { env } = received(specWith({ TOKEN: 'secret' }, { PLAIN: 'plain' }));
     assert.equal(env['PLAIN'], 'plain');
     assert.deepEqual(
@@ -89,7 +89,7 @@ describe('a server behind the shim finds its secrets exactly as they are:', () =
     assert.equal(env['AFTER'], 'a b c');
   });
 
-  test('beside variables whose names no shell can set', () => {
+  test('beside variables with names that no shell can set', () => {
     const spec = specWith({ TOKEN: 'secret' }, { 'discovery.type': 'single node' });
     const { env } = received(spec, { env: ['PATH=/bin', 'a-b=of the image'] });
     assert.equal(env['TOKEN'], 'secret');
@@ -98,14 +98,14 @@ describe('a server behind the shim finds its secrets exactly as they are:', () =
   });
 });
 
-test('what the engine is given holds no value of a secret', () => {
+test('the configuration for the engine contains no value of a secret', () => {
   const value = 'very secret';
   const { spec, target } = wrap(specWith({ TOKEN: value, EMPTY: '' }, { PLAIN: 'plain' }));
   assert.deepEqual(spec.env, { PLAIN: 'plain' });
   assert.ok(!JSON.stringify([target, spec.env]).includes(value));
 });
 
-test('the line is one line, whatever the values are', () => {
+test('the input is one line, whatever the values are', () => {
   const { line } = wrap(specWith({ A: characters, B: '\n', C: '\r\n' }));
   assert.equal(line.indexOf('\n'), line.length - 1);
   assert.match(line.toString(), /^[\x20-\x7e]+\n$/);
@@ -129,7 +129,7 @@ describe('the shim runs what the container would run without it:', () => {
     assert.ok(!isThroughShim(words));
   });
 
-  test('nothing, where neither entry nor image name a command: the engine says so', () => {
+  test('nothing, if neither entry nor image name a command: the engine reports it', () => {
     const { target } = specOf('files', {});
     assert.ok(target.kind === 'docker');
     assert.equal(throughShim(specWith({ TOKEN: 'secret' }), target, bare), undefined);
@@ -157,7 +157,7 @@ describe('a variable with a secret is refused by its name', () => {
     refuses(() => secretsOf(specWith({ TOKEN: value, OTHER: 'x' })), 'TOKEN', problem),
   );
 
-  test('where all together are too long', () => {
+  test('if all together are too long', () => {
     const secrets = Object.fromEntries(
       Array.from({ length: 9 }, (_, index) => [`KEY_${index}`, 'hush'.padEnd(120_000, 'x')]),
     );

@@ -33,7 +33,7 @@ function open() {
   return { bound, watched, measured, hold: (held: number) => void (bytes = held) };
 }
 
-test('a server that was not stopped starts without a measurement', async () => {
+test('a server that was not stopped for its size starts without a measurement', async () => {
   const { bound, measured, hold } = open();
   hold(20 * MiB);
   await bound.check(spec, target);

@@ -34,14 +34,14 @@ describe('the folders that an image declares', () => {
     assert.match(long?.name ?? '', /^memory\.x{40}-[0-9a-f]{6}$/);
   });
 
-  test('are the same however they are written, and stay absolute', () => {
+  test('are normalized, and stay absolute', () => {
     const targets = declared(['/data/', '/data', 'data', '/x/../data', '/..']).map(
       ({ target: path }) => path,
     );
     assert.deepEqual(targets, ['/data', '/']);
   });
 
-  test('are left to the mounts and volumes of the entry', () => {
+  test('are omitted if the entry mounts something there', () => {
     const found = declared(['/mounted', '/named', '/free/'], {
       mounts: [{ source: '/srv', target: '/mounted', readOnly: true }],
       volumes: [{ name: 'named', target: '/named' }],
@@ -92,14 +92,14 @@ async function scene(sizes: Readonly<Record<string, number>>, existing: readonly
 const bodyOf = (call: { readonly body: unknown } | undefined) =>
   JSON.parse(JSON.stringify(call?.body));
 
-describe('the places of declared folders', () => {
-  test('are none where an image declares none, and the engine is not asked', async () => {
+describe('the storage of declared folders', () => {
+  test('is none if an image declares none, without a request to the engine', async () => {
     await using found = await scene({});
     assert.deepEqual(await found.places(), { scratch: [], volumes: [] });
     assert.deepEqual(found.lines(), []);
   });
 
-  test('are volumes where the image has content, and memory where it has none', async () => {
+  test('is a volume if the image has content, and memory if it has none', async () => {
     await using found = await scene({ '/empty': 0, '/seeded': 5, '/unmeasured': -1 });
     const { scratch, volumes } = await found.places();
     assert.deepEqual(scratch, ['/empty', '/unmeasured']);
@@ -115,7 +115,7 @@ describe('the places of declared folders', () => {
     ]);
   });
 
-  test('are looked at in a container that is never started, and has nothing of the entry', async () => {
+  test('is determined by a container that is never started, without settings of the entry', async () => {
     await using found = await scene({ '/seeded': 5 });
     await found.places();
     const [call] = found.created();
@@ -130,14 +130,14 @@ describe('the places of declared folders', () => {
     assert.ok(!found.lines().some(line => line.endsWith('/start')));
   });
 
-  test('are known for volumes that exist: they have what the server wrote, and are not measured', async () => {
+  test('is known for existing volumes, which contain data of the server and are not measured', async () => {
     await using found = await scene({ '/seeded': 0 }, ['/seeded']);
     const { scratch, volumes } = await found.places();
     assert.deepEqual([scratch, volumes.length], [[], 1]);
     assert.deepEqual(found.changes(), []);
   });
 
-  test('are looked at once for an image, also for launches at the same time', async () => {
+  test('is determined once for an image, also for concurrent launches', async () => {
     await using found = await scene({ '/empty': 0, '/seeded': 5 });
     const [one, other] = await Promise.all([found.places(), found.places()]);
     assert.deepEqual(other, one);
@@ -147,7 +147,7 @@ describe('the places of declared folders', () => {
     assert.equal(found.created().length, 2);
   });
 
-  test('are looked at again after the engine has failed, and nothing is left of the failure', async () => {
+  test('is determined again after a failure of the engine, which leaves no objects', async () => {
     let answers = 0;
     const volumes = declaredVolumes(spec, target, { volumes: ['/seeded'] });
     const name = `hub-${volumes[0]?.name}`;
@@ -169,7 +169,7 @@ describe('the places of declared folders', () => {
     assert.equal((await volumesOf.placesOf(spec, target, image)).volumes.length, 1);
   });
 
-  test('that a killed run has left go with its container, but for volumes with content', async () => {
+  test('that a killed run left is removed with its container, except for volumes with content', async () => {
     await using scripted = await scriptEngine({
       'GET /system/df': {
         body: {
