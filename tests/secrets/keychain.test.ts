@@ -34,7 +34,7 @@ async function inSession(folder: string, begin: string, action: string, password
 
 const temporary = () => mkdtempDisposable(join(tmpdir(), 'agenthub-keychain-'));
 const suite = () => {
-  test('keeps a secret that is set, for later sessions, and not in the data folder', async () => {
+  test('stores a secret for later sessions, and not in the data folder', async () => {
     await using folder = await temporary();
     const kept = { source: 'keychain', value: 'of the keychain' };
     assert.deepEqual(await inSession(folder.path, unlocked, 'set'), {
@@ -53,7 +53,7 @@ const suite = () => {
     assert.deepEqual(removed, { done: true, list: [] });
   });
 
-  test('that is locked is told apart, and its secrets are listed with the reason', async () => {
+  test('that is locked is reported as locked, and its secrets are listed with the reason', async () => {
     await using folder = await temporary();
     await inSession(folder.path, unlocked, 'set');
     const { read, list } = await inSession(folder.path, locked, 'read');
@@ -79,7 +79,7 @@ const suite = () => {
 if (isInstalled) describe('the Secret Service', suite);
 else describe.skip('the Secret Service (skipped: gnome-keyring and dbus are not installed)', suite);
 
-test('without a session bus there is none, and the file is used: never the keyring of the kernel', async () => {
+test('without a session bus the file is used, never the keyring of the kernel', async () => {
   await using folder = await temporary();
   const env = { PATH: process.env['PATH'], HOME: folder.path };
   const { stdout } = await run(process.execPath, [user, folder.path, 'set'], { env });

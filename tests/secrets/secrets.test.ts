@@ -33,7 +33,7 @@ type Opened = ReturnType<Awaited<ReturnType<typeof secretsFolder>>['open']>;
 const read = async (secrets: Opened, name = 'KEY') => (await secrets.read([name])).get(name);
 
 describe('sources', () => {
-  test('a mounted file comes before a named file, the keychain and the encrypted file', async () => {
+  test('are a mounted file, then a named file, the keychain and the encrypted file', async () => {
     await using folder = await secretsFolder();
     const { load, state } = memoryKeychain();
     const named = join(folder.path, 'named.txt');
@@ -56,7 +56,7 @@ describe('sources', () => {
     assert.deepEqual(secrets.known(), ['mounted\n', 'named']);
   });
 
-  test('a stored secret replaces the one in the other store', async () => {
+  test('replace a secret that is stored in the other store', async () => {
     await using folder = await secretsFolder();
     const { load, entries } = memoryKeychain();
     const secrets = folder.open({ load });
@@ -70,7 +70,7 @@ describe('sources', () => {
     assert.equal(await read(secrets), undefined);
   });
 
-  test('a secret in a keychain that is away is not removed, and the error says what to do', async () => {
+  test('do not remove a secret in an unreachable keychain, and the error has a remedy', async () => {
     await using folder = await secretsFolder();
     const { load, entries } = memoryKeychain();
     await folder.open({ load }).set('KEY', 'value');
@@ -86,7 +86,7 @@ describe('sources', () => {
     assert.equal(entries.size, 1, 'given up');
   });
 
-  test('a secret that cannot be moved to the file stays in the keychain', async () => {
+  test('keep a secret in the keychain that cannot be moved to the file', async () => {
     await using folder = await secretsFolder();
     const { load, state } = memoryKeychain();
     const secrets = folder.open({ load });
@@ -113,7 +113,7 @@ describe('sources', () => {
     assert.deepEqual(await read(secrets), { source: 'file', value: 'new' });
   });
 
-  test('without a usable keychain the file is used, and the answer says why', async () => {
+  test('use the file without a usable keychain, and the answer says why', async () => {
     await using folder = await secretsFolder();
     const { load, state } = memoryKeychain();
     state.isLocked = true;
@@ -125,7 +125,7 @@ describe('sources', () => {
   });
 });
 
-test('a list shows every secret, and what cannot be read with its reason', async () => {
+test('a list has every secret, and unreadable ones with the reason', async () => {
   await using folder = await secretsFolder();
   const { load, state } = memoryKeychain();
   const secrets = folder.open({ load });
@@ -176,7 +176,7 @@ test('a list shows every secret, and what cannot be read with its reason', async
   ]);
 });
 
-test('a secret with the name of a member of all objects is like any other', async () => {
+test('a secret named like a member of Object.prototype is like any other', async () => {
   await using folder = await secretsFolder();
   const secrets = folder.open();
   assert.equal(await secrets.remove('constructor'), false);
@@ -196,7 +196,7 @@ test.for(['', '.', '../x', '__proto__', 'a b', 'A=secret', 'a'.repeat(129)])(
   },
 );
 
-test('own values that change stay known once more, and take no place of others', async () => {
+test("changed values of the hub's own secrets stay known, and displace no others", async () => {
   await using folder = await secretsFolder();
   const secrets = folder.open();
   await secrets.set('KEY', 'of a server', 'file');

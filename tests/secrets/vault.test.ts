@@ -52,7 +52,7 @@ describe('the format', () => {
     await assert.rejects(stat(folder.keyFile), { code: 'ENOENT' });
   });
 
-  test('each write has another nonce', async () => {
+  test('has another nonce for each write', async () => {
     await using folder = await secretsFolder();
     const secrets = folder.open();
     const nonces = new Set<string>();
@@ -76,7 +76,7 @@ describe('the key', () => {
     assert.equal(await read(folder.open()), 'value');
   });
 
-  test('that is gone is not made anew, and nothing is written', async () => {
+  test('that is missing is not created again, and nothing is written', async () => {
     await using folder = await secretsFolder();
     await folder.open().set('KEY', 'value');
     await rm(folder.keyFile);
@@ -86,7 +86,7 @@ describe('the key', () => {
     assert.equal(await readFile(folder.file, 'utf8'), before);
   });
 
-  test('another passphrase reads nothing and writes nothing', async () => {
+  test('that differs by its passphrase reads nothing and writes nothing', async () => {
     await using folder = await secretsFolder();
     await folder.open({ passphrase: 'right' }).set('KEY', 'value');
     const wrong = folder.open({ passphrase: 'wrong' });
@@ -135,7 +135,7 @@ describe('a changed file', () => {
     ],
     ['the value of another name', swap],
   ];
-  test.for(tampered)('%s is found', async ([, change]) => {
+  test.for(tampered)('%s is detected', async ([, change]) => {
     await using folder = await secretsFolder();
     const secrets = folder.open();
     await secrets.set('KEY', 'value');
@@ -148,7 +148,7 @@ describe('a changed file', () => {
   });
 });
 
-describe('writers at once', () => {
+describe('concurrent writers', () => {
   test('lose nothing, in one process', async () => {
     await using folder = await secretsFolder();
     const secrets = folder.open();
@@ -167,7 +167,7 @@ describe('writers at once', () => {
     for (const name of names) assert.equal(await read(secrets, name), `value of ${name}`);
   });
 
-  test('a writer that is killed leaves a whole file, and no lock', async () => {
+  test('that are killed leave a complete file, and no lock', async () => {
     await using folder = await secretsFolder();
     await folder.open().set('KEY', 'value');
     const data = dirname(folder.file);
