@@ -59,8 +59,8 @@ function openGate(
 const errorOf = (code: 'HUB_CALL_TIMEOUT' | 'HUB_SERVER_DOWN' | 'HUB_CALL_CANCELLED') =>
   new HubError(code, `it was ${code}`);
 
-describe('what a breaker counts', () => {
-  test('is each call that times out: the third opens it', () => {
+describe('a breaker counts', () => {
+  test('each call that times out: the third opens it', () => {
     const { enter, gate, state } = openGate();
     for (let call = 1; call <= 3; call++) {
       assert.equal(state(), 'closed');
@@ -73,7 +73,7 @@ describe('what a breaker counts', () => {
     });
   });
 
-  test('is a death once, however many calls it fails', () => {
+  test('the death of a server once, however many calls it fails', () => {
     const { enter, gate, state } = openGate();
     const death = errorOf('HUB_SERVER_DOWN');
     const calls = Array.from({ length: 50 }, () => enter());
@@ -84,7 +84,7 @@ describe('what a breaker counts', () => {
     assert.equal(state(), 'open');
   });
 
-  test('is no call that was cancelled, that the server answered or that it never got', () => {
+  test('no call that was cancelled, that the server answered or that was never sent', () => {
     const { enter, gate } = openGate();
     for (let call = 0; call < 5; call++) {
       enter().over(errorOf('HUB_CALL_CANCELLED'), true);
@@ -98,7 +98,7 @@ describe('what a breaker counts', () => {
     assert.equal(gate.snapshot().breaker?.['failures'], 0, 'an answer starts the count afresh');
   });
 
-  test('is no call that was in flight when the server was stopped', async () => {
+  test('no call that was in flight when the server was stopped', async () => {
     const clock = createManualClock();
     const breaker = createSharedBreaker(
       'scripted',
@@ -126,7 +126,7 @@ describe('what a breaker counts', () => {
     assert.equal(breaker.state, 'open', 'one that dies counts');
   });
 
-  test('is nothing more once the gate is closed: no timer is left', () => {
+  test('nothing once the gate is closed, and leaves no timer', () => {
     const { clock, enter, gate } = openGate();
     const calls = Array.from({ length: 3 }, () => enter());
     gate.close();
@@ -137,7 +137,7 @@ describe('what a breaker counts', () => {
 });
 
 describe('an open breaker', () => {
-  test('lets one call through on trial after its time, which has a server revived that was given up', async () => {
+  test('admits one call as a trial after its time, which starts a failed server', async () => {
     const scene = openGate();
     for (let call = 1; call <= 3; call++) scene.enter().over(errorOf('HUB_CALL_TIMEOUT'), true);
     scene.clock.advance(30_000);
@@ -164,7 +164,7 @@ describe('an open breaker', () => {
     assert.deepEqual([scene.gate.snapshot().active, scene.gate.snapshot().queued], [0, 0]);
   });
 
-  test('is closed where the config launches something else, and stays where it does not', () => {
+  test('is closed if the config launches another program, and stays open otherwise', () => {
     const scene = openGate({ origin: 'one' });
     for (let call = 1; call <= 3; call++) scene.enter().over(errorOf('HUB_CALL_TIMEOUT'), true);
     scene.gate.configure(configFor({ origin: 'one', callTimeoutMs: 2_000 }));
@@ -184,7 +184,7 @@ describe('an open breaker', () => {
 });
 
 describe('calls that wait for a place', () => {
-  test('are taken in turns from the sessions they are of', async () => {
+  test('take turns between their sessions', async () => {
     const scene = openGate({ maxConcurrentCalls: 1 });
     const order: string[] = [];
     const first = scene.enter();
@@ -197,7 +197,7 @@ describe('calls that wait for a place', () => {
     assert.deepEqual(order, ['ada', 'grace', 'ada', 'ada']);
   });
 
-  test('are refused when they have waited for as long as a call may take', async () => {
+  test('are refused after the time limit of a call', async () => {
     const scene = openGate({ maxConcurrentCalls: 1 });
     scene.enter();
     const order: string[] = [];
@@ -208,7 +208,7 @@ describe('calls that wait for a place', () => {
     assert.equal(scene.gate.snapshot().queued, 0);
   });
 
-  test('learn how much of their time is left', async () => {
+  test('have the rest of their time limit', async () => {
     const scene = openGate({ maxConcurrentCalls: 1 });
     const leave = scene.enter();
     let waitedMs: number | undefined;
@@ -219,7 +219,7 @@ describe('calls that wait for a place', () => {
     assert.equal(waitedMs, 700);
   });
 
-  test('are refused at once where as many wait as may', async () => {
+  test('are refused at once if the queue is full', async () => {
     const scene = openGate({ maxConcurrentCalls: 1, maxQueuedCalls: 1 });
     scene.enter();
     const order: string[] = [];
@@ -228,7 +228,7 @@ describe('calls that wait for a place', () => {
     assert.deepEqual(order, ['HUB_SERVER_BUSY']);
   });
 
-  test('are given up by who waits for them, and leave their place in the line', async () => {
+  test('can be cancelled, and leave the queue', async () => {
     const scene = openGate({ maxConcurrentCalls: 1 });
     const leave = scene.enter();
     const order: string[] = [];
@@ -241,7 +241,7 @@ describe('calls that wait for a place', () => {
     assert.deepEqual(order, ['HUB_CALL_CANCELLED', 'grace']);
   });
 
-  test('have the bounds of a changed config, which holds for those before it as well', async () => {
+  test('have the limits of a changed config, even those that were queued before', async () => {
     const scene = openGate({ maxConcurrentCalls: 1 });
     const [order, leaves]: [string[], CallPermit[]] = [[], [scene.enter()]];
     const wait = (owner: string) => scene.wait(owner, order, leave => leaves.push(leave)).over;
@@ -259,7 +259,7 @@ describe('calls that wait for a place', () => {
     assert.deepEqual([scene.gate.snapshot().active, scene.gate.snapshot().queued], [2, 0]);
   });
 
-  test('are refused by an open breaker, also those that waited before a changed config', async () => {
+  test('are refused by an open breaker, even those queued before a changed config', async () => {
     const scene = openGate({ maxConcurrentCalls: 1 });
     for (let call = 1; call <= 2; call++) scene.enter().over(errorOf('HUB_CALL_TIMEOUT'), true);
     const last = scene.enter();
@@ -272,7 +272,7 @@ describe('calls that wait for a place', () => {
   });
 });
 
-test('calls that are let through cost no object each while the breaker is closed', () => {
+test('admitted calls allocate no object each while the breaker is closed', () => {
   const { enter } = openGate();
   assert.equal(enter(), enter('grace'));
 });

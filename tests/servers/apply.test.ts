@@ -48,8 +48,8 @@ const who = (more: Partial<Fixture> = {}): Fixture => ({
 const client = { capabilities: '{}', clientInfo: '{"name":"ada","version":"1"}' };
 const never = () => false;
 
-describe('a config that takes the place of another', () => {
-  test('starts what is new, ends what is gone, and leaves alone what did not change', async () => {
+describe('a new config', () => {
+  test('starts added servers, stops removed ones, and leaves unchanged ones alone', async () => {
     await using scene = open(echo('stays'), echo('goes'));
     const { servers } = scene;
     const [stays, goes] = [servers.get('stays'), servers.get('goes')];
@@ -77,7 +77,7 @@ describe('a config that takes the place of another', () => {
     });
   });
 
-  test('names what does not come up, which stays as it was', async () => {
+  test('names servers that do not start, which stay as they were', async () => {
     await using scene = open(echo('bad'), echo('good'));
     const { servers } = scene;
     await Promise.all(servers.all.map(server => server.ready()));
@@ -97,7 +97,7 @@ describe('a config that takes the place of another', () => {
     assert.equal(servers.get('bad').status.state, 'running');
   });
 
-  test('is tried again where an entry did not come up, and the server that goes on shows its own', async () => {
+  test('is retried for a server that did not start, while the old instance shows its own config', async () => {
     await using scene = open(echo('bad'), echo('good'));
     const { servers } = scene;
     await Promise.all(servers.all.map(server => server.ready()));
@@ -121,7 +121,7 @@ describe('a config that takes the place of another', () => {
     assert.equal(describeServer(server)['refused_entry'], undefined);
   });
 
-  test('is nothing to do for a server that already runs as it says, whatever was tried meanwhile', async () => {
+  test('does nothing for a server that already runs with it, whatever was tried meanwhile', async () => {
     await using scene = open(echo('bad'));
     const server = scene.servers.get('bad');
     await server.ready();
@@ -135,7 +135,7 @@ describe('a config that takes the place of another', () => {
     assert.equal(server.config.description, undefined);
   });
 
-  test('is not applied any more once the servers are stopped, and leaves nothing running', async () => {
+  test('is not applied once the servers are stopped, and leaves nothing running', async () => {
     await using scene = open(echo('one'));
     const { servers } = scene;
     const one = servers.get('one');
@@ -153,11 +153,11 @@ describe('a config that takes the place of another', () => {
   });
 });
 
-describe('what sessions have for themselves', () => {
+describe('instances per session', () => {
   const of = (scene: ReturnType<typeof open>, session: object) =>
     scene.servers.instances.of(scene.servers.get('who'), session, client, never);
 
-  test('goes on where the server is replaced, and is launched as the new config says when it starts again', async () => {
+  test('continue when their server is replaced, and start with the new config the next time', async () => {
     await using scene = open(who());
     const base = scene.servers.get('who');
     const session = {};
@@ -174,7 +174,7 @@ describe('what sessions have for themselves', () => {
     assert.notEqual(pidOf(own), pid);
   });
 
-  test('has what is changed without a new process', async () => {
+  test('get changes that need no new process', async () => {
     await using scene = open(who());
     const own = of(scene, {});
     await own.ready();
@@ -184,7 +184,7 @@ describe('what sessions have for themselves', () => {
     assert.equal(pidOf(own), pid);
   });
 
-  test('ends with a server that is removed, and none is opened any more', async () => {
+  test('end with a removed server, and none is opened afterwards', async () => {
     await using scene = open(who());
     const base = scene.servers.get('who');
     const session = {};
@@ -201,7 +201,7 @@ describe('what sessions have for themselves', () => {
     scene.servers.instances.release(session);
   });
 
-  test('goes on where the one that is shared ends by itself and is not started again', async () => {
+  test('continue when the shared instance exits and is not restarted', async () => {
     const leaves = { file: 'leaves.mjs', restart: 'transient', env: { AFTER_MS: '1000' } } as const;
     await using scene = open(who(leaves));
     const base = scene.servers.get('who');

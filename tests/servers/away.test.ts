@@ -86,9 +86,9 @@ async function refusalOf(server: Server): Promise<HubError> {
   return error instanceof HubError ? error : assert.fail(String(error));
 }
 
-describe('a server elsewhere that refuses connections', () => {
+describe('a remote server that refuses connections', () => {
   for (const transport of ['http', 'sse'] as const)
-    test(`over ${transport} is unreachable, named once, and not given up`, async () => {
+    test(`over ${transport} is unreachable, logged once, and retried without end`, async () => {
       await using scene = superviseRemote(await freePort(), transport);
       const { server, logged } = scene;
       const told: string[] = [];
@@ -110,7 +110,7 @@ describe('a server elsewhere that refuses connections', () => {
       );
     });
 
-  test('runs once it is there, is unreachable when it goes, and comes back', async () => {
+  test('runs once it is up, is unreachable when it goes down, and recovers', async () => {
     const port = await freePort();
     await using scene = superviseRemote(port);
     const { server } = scene;
@@ -130,7 +130,7 @@ describe('a server elsewhere that refuses connections', () => {
     await close(third);
   });
 
-  test('that refuses the hub is not away, and not tried again: it fails at once, and is named once', async () => {
+  test('with an HTTP error is not retried: it fails at once, and is logged once', async () => {
     const refusing = remoteServer(401);
     await using scene = superviseRemote(await listen(refusing, 0));
     const { server } = scene;
@@ -143,12 +143,12 @@ describe('a server elsewhere that refuses connections', () => {
   });
 });
 
-describe('what a launch lacks', () => {
+describe('a launch that lacks something', () => {
   for (const code of [
     'HUB_ENGINE_UNREACHABLE',
     'HUB_REGISTRY_UNREACHABLE',
   ] as const satisfies readonly Code[])
-    test(`with ${code} it is tried for as long as it takes`, async () => {
+    test(`with ${code} is retried without end`, async () => {
       let launches = 0;
       await using scene = supervise('files', async () => {
         launches++;
@@ -160,7 +160,7 @@ describe('what a launch lacks', () => {
       await until(() => launches === 3);
     });
 
-  test('what the operator must mend is one error in the log, and is not tried again', async () => {
+  test('that the operator must correct is one error in the log, and is not retried', async () => {
     await using scene = supervise('files', async () => {
       throw new HubError('HUB_LAUNCH_INVALID', 'files: the folder /x is missing');
     });
@@ -180,20 +180,23 @@ describe('what a launch lacks', () => {
     [403, 'the broker does not admit a mount', 1],
     [400, 'invalid mount config', 1],
     [500, 'no space left on device', 2],
-  ])('a refusal of the engine with %i (%s) makes %i starts', async (status, words, starts) => {
-    const refused = new Error(`(HTTP code ${status}) unexpected - ${words}`);
-    let launches = 0;
-    await using scene = supervise(
-      'files',
-      async () => {
-        launches++;
-        throw toHubError(refused, 'create the container', 'here');
-      },
-      1,
-    );
-    scene.server.start();
-    await until(() => scene.server.status.state === 'failed');
-    assert.equal(launches, starts);
-    assert.match(scene.server.lastError?.message ?? '', new RegExp(words));
-  });
+  ])(
+    'because of a refusal of the engine with %i (%s) makes %i starts',
+    async (status, words, starts) => {
+      const refused = new Error(`(HTTP code ${status}) unexpected - ${words}`);
+      let launches = 0;
+      await using scene = supervise(
+        'files',
+        async () => {
+          launches++;
+          throw toHubError(refused, 'create the container', 'here');
+        },
+        1,
+      );
+      scene.server.start();
+      await until(() => scene.server.status.state === 'failed');
+      assert.equal(launches, starts);
+      assert.match(scene.server.lastError?.message ?? '', new RegExp(words));
+    },
+  );
 });

@@ -23,13 +23,13 @@ describe.each([
     return scene;
   }
 
-  test('leaves a call to wait for a restart that is due soon', async () => {
+  test('does not change that a call waits for a restart that is due soon', async () => {
     await using scene = await jumped();
     assert.equal(await call(scene.server), 'first');
     assert.equal(scene.launched.length, 2);
   });
 
-  test('tells a call that does not wait when to try again', async () => {
+  test('does not change the retry time of a call that does not wait', async () => {
     await using scene = await jumped({ callTimeoutMs: 1 });
     const error = await scene.server.ready().catch((reason: unknown) => reason);
     assert.ok(error instanceof HubError);

@@ -67,7 +67,7 @@ test('a server that never ran has only what its config says', () => {
 describe('the last error', () => {
   const lastError = { at, message: 'exited with code 1', line: undefined, stderr: '' };
 
-  test('has the stderr of that time, if there was any', () => {
+  test('has the stderr of its time, if there was any', () => {
     assert.deepEqual(described({ lastError: { ...lastError, stderr: 'words' } })['last_error'], {
       at: time,
       message: 'exited with code 1',
@@ -89,7 +89,7 @@ describe('an entry that is not applied', () => {
     assert.deepEqual(only(all, 'waiting', 'refused_entry'), { waiting: heldBack });
   });
 
-  test('was refused, which comes before the approval of another', () => {
+  test('was refused, which takes precedence over the approval of another', () => {
     const all = described({ refusedEntry }, { heldBack });
     assert.deepEqual(only(all, 'waiting', 'refused_entry'), {
       refused_entry: { at: time, message: 'no such file' },
@@ -97,7 +97,7 @@ describe('an entry that is not applied', () => {
   });
 });
 
-test('what a server reached and was refused is described', () => {
+test('the reached and the refused targets of a server are described', () => {
   const blocked = [{ target: 'b.com:80', why: 'is not in it', count: 2, lastAt: at }];
   assert.equal(described({ egress: undefined })['egress'], undefined);
   assert.deepEqual(described({ egress: { allowed: 3, blockedCount: 4, blocked } })['egress'], {
@@ -184,7 +184,7 @@ describe('a server that runs', () => {
   });
 });
 
-test('advice, left out items and tags are told as they are', () => {
+test('advice, left out items and tags are passed on unchanged', () => {
   const misfit = { list: 'tools', name: 'a', why: ['title is null'], revisions: ['2025-11-25'] };
   const all = described({ advice: ['Pin it.'], misfits: () => [misfit] }, { tags: ['home'] });
   assert.deepEqual(only(all, 'advice', 'left_out', 'tags'), {

@@ -57,11 +57,11 @@ test.each([
   ['files is gone: files at http://a/ refused the hub', 'the server at http://a/ refused the hub'],
   ['filesystem exited', 'filesystem exited'],
   ['the engine is away', 'the engine is away'],
-])('a sentence that names the server says of "%s": %s', (message, shown) => {
+])('the text "%s" without the name of the server is "%s"', (message, shown) => {
   assert.equal(withoutName('files', message), shown);
 });
 
-describe('a start is not tried again', () => {
+describe('a start is not retried', () => {
   test.each<[string, unknown, boolean]>([
     ['after an invalid launch', failed('HUB_LAUNCH_INVALID'), true],
     ['after a conflict', failed('HUB_CONTAINER_NAME_TAKEN'), true],
@@ -80,13 +80,13 @@ describe('a start is not tried again', () => {
     ['an error that does not say whether to retry', failed('HUB_SERVER_DOWN')],
     ['an error that may be retried', failed('HUB_SERVER_DOWN', { retryable: true })],
     ['a bug', new TypeError('no')],
-  ])('but it is after %s', (_, error) => {
+  ])('but is after %s', (_, error) => {
     assert.equal(isLasting(error), false);
   });
 });
 
 describe('the error of a server that ended', () => {
-  test('names it once, and quotes its last words', () => {
+  test('names the server once, and quotes its last output', () => {
     const cause = new Error('EPIPE');
     const words = { quoted: 'The last it wrote since its launch: boom', stderr: 'one\nboom' };
     const error = goneError('files', 'files exited with code 1', words, cause);
@@ -100,7 +100,7 @@ describe('the error of a server that ended', () => {
     assert.equal(isHalted(error), false);
   });
 
-  test('has no stderr if the hub stopped it, which is told from any other end', () => {
+  test('has no stderr if the hub stopped the server', () => {
     const error = haltedError('files', 'it was stopped');
     assert.equal(error.message, 'files is gone: it was stopped');
     assert.deepEqual(error.data, { server: 'files', retryable: true });
@@ -135,7 +135,7 @@ describe('the error of a failed start', () => {
     assert.deepEqual(error.data, { server: 'files', stderr: 'words' });
   });
 
-  test('quotes what the server wrote to stdout that is not MCP, once', () => {
+  test('quotes other output of the server on stdout, once', () => {
     const messageFor = (why: string, output: string) => {
       const cause = new HubError('HUB_SERVER_START_FAILED', why);
       const error = startFailure('files', cause, output);

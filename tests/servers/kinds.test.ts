@@ -7,7 +7,7 @@ const clean = { code: 0, detail: 'exited with code 0' };
 const failed = { code: 1, detail: 'exited with code 1' };
 
 describe('a server that is permanent', () => {
-  test('is started again however it ends', async () => {
+  test('is restarted however it exits', async () => {
     await using scene = supervise({ restart: 'permanent' });
     await scene.server.ready();
     for (const exit of [clean, failed]) {
@@ -22,7 +22,7 @@ describe('a server that is permanent', () => {
 });
 
 describe('a server that is transient', () => {
-  test('has done its work when it ends with code 0: the next call starts it', async () => {
+  test('has completed when it exits with code 0: the next call starts it', async () => {
     await using scene = supervise({ restart: 'transient' });
     await scene.server.ready();
     scene.newest.end(clean);
@@ -32,14 +32,14 @@ describe('a server that is transient', () => {
     assert.equal(scene.server.restarts, 0);
   });
 
-  test('is started again where it fails', async () => {
+  test('is restarted if it fails', async () => {
     await using scene = supervise({ restart: 'transient' });
     await scene.server.ready();
     scene.newest.end(failed);
     await until(() => scene.server.restarts === 1 && scene.server.running !== undefined);
   });
 
-  test('whoever calls it the moment it is stopped starts it as well', async () => {
+  test('is also started by a call at the moment of its exit', async () => {
     await using scene = supervise({ restart: 'transient' });
     await scene.server.ready();
     const calls: Promise<string>[] = [];
@@ -53,7 +53,7 @@ describe('a server that is transient', () => {
 });
 
 describe('a server that is temporary', () => {
-  test('stays down where it fails, until it is started by hand', async () => {
+  test('stays stopped if it fails, until it is started by hand', async () => {
     await using scene = supervise({ restart: 'temporary' });
     await scene.server.ready();
     scene.newest.end(failed);
@@ -64,7 +64,7 @@ describe('a server that is temporary', () => {
     assert.equal(scene.server.restarts, 0);
   });
 
-  test('has done its work when it ends with code 0', async () => {
+  test('has completed when it exits with code 0', async () => {
     await using scene = supervise({ restart: 'temporary' });
     await scene.server.ready();
     scene.newest.end(clean);

@@ -42,19 +42,19 @@ test.for([
   "FileNotFoundError: [Errno 2] No such file or directory: '/data/db.sqlite'",
   '404: page not found',
   'Error: connect ENOENT /run/x.sock',
-])('%s is no missing program', line => assert.equal(findMissing(line), undefined));
+])('%s does not report a missing program', line => assert.equal(findMissing(line), undefined));
 
 describe('a start that fails for want of a program', () => {
   const failed = new HubError('HUB_SERVER_DOWN', 'one is gone: exited with code 1');
 
-  test('names the package that has it', () => {
+  test('names the package that contains it', () => {
     const error = startFailure('one', failed, 'sh: 1: ffprobe: not found');
     assert.ok(error instanceof HubError);
     assert.match(error.message, /It does not find ffprobe. Add "system_packages": \["ffmpeg"\]/);
     assert.deepEqual(error.data['system_packages'], ['ffmpeg']);
   });
 
-  test('guesses none that it does not know', () => {
+  test('suggests no package for an unknown program', () => {
     const error = startFailure('one', failed, 'sh: 1: my-tool: not found');
     assert.ok(error instanceof HubError);
     assert.match(error.message, /does not find my-tool. If a Debian package has it/);

@@ -64,12 +64,12 @@ const unlaunchable = () => {
 };
 
 describe('the listing of an earlier run', () => {
-  test('is found by what the config launches', async () => {
+  test('is looked up by the digest of the launch', async () => {
     assert.deepEqual(await open().state.recall(), { listing, identity: 'sha256:1' });
     assert.equal(await open({ digestOf: () => 'other' }).state.recall(), undefined);
   });
 
-  test('is not looked for by an instance of a session, nor for a config that cannot be launched', async () => {
+  test('is not looked up for an instance per session, nor for a config that cannot be launched', async () => {
     assert.equal(await open({ own: own() }).state.recall(), undefined);
     assert.equal(await open({ digestOf: unlaunchable }).state.recall(), undefined);
   });
@@ -79,7 +79,7 @@ describe('the listing of an earlier run', () => {
     ['another program', async () => 'sha256:2', true],
     ['no program', async () => undefined, false],
     ['an error', () => Promise.reject(new Error('the engine is away')), false],
-  ])('is outdated or not where %s would be launched', async (_, identityOf, expected) => {
+  ])('is outdated, or not, if %s would be launched', async (_, identityOf, expected) => {
     const { state } = open({ identityOf });
     assert.equal(await state.isOutdated({ listing, identity: 'sha256:1' }), expected);
   });
@@ -96,15 +96,15 @@ describe('the listing of an earlier run', () => {
   });
 });
 
-describe('a listing', () => {
-  test('is kept with the digest of the launch and the identity of the program', async () => {
+describe('a stored listing', () => {
+  test('has the digest of the launch and the identity of the program', async () => {
     const { state, kept } = open();
     state.keep(listing, 'sha256:1');
     await state.written();
     assert.deepEqual(kept, [['digest', 'sha256:1']]);
   });
 
-  test('is not kept for an instance of a session, nor for a config that cannot be launched', async () => {
+  test('is not written for an instance per session, nor for a config that cannot be launched', async () => {
     for (const options of [{ own: own() }, { digestOf: unlaunchable }]) {
       const { state, kept } = open(options);
       state.keep(listing, undefined);
@@ -113,7 +113,7 @@ describe('a listing', () => {
     }
   });
 
-  test('is waited for until it is written', async () => {
+  test('is awaited until it is written', async () => {
     const writing = Promise.withResolvers<void>();
     const { state, kept } = open({ written: writing.promise });
     state.keep(listing, undefined);
@@ -126,7 +126,7 @@ describe('a listing', () => {
 describe('the handle of a server that has started', () => {
   const handle = async () => 'container-1';
 
-  test('is kept with all that a later run needs to go on', async () => {
+  test('is stored with all that a later run needs to adopt it', async () => {
     const { state, handles } = open();
     const started = await startOf(createAnswering(legacyReplies, { handle }), { variant: 'next' });
     state.onStarted(started);
@@ -141,7 +141,7 @@ describe('the handle of a server that has started', () => {
     assert.match(initializeAnswer ?? '', /"protocolVersion":"2025-11-25"/);
   });
 
-  test('has no answer to initialize for a server of the stateless revision', async () => {
+  test('has no initialize result for a server of the stateless revision', async () => {
     const { state, handles } = open();
     const config = configFor({ era: 'modern' });
     state.onStarted(await startOf(createAnswering(modernReplies, { handle }), { config }));
@@ -151,7 +151,7 @@ describe('the handle of a server that has started', () => {
     assert.deepEqual([kept.instance, kept.initializeAnswer], ['container-1', undefined]);
   });
 
-  test('takes the place of the one before, also where the new one has none', async () => {
+  test('replaces the earlier one, even if the new instance has none', async () => {
     const { state, handles } = open();
     state.onStarted(await startOf(createAnswering(legacyReplies, { handle })));
     await settle();
@@ -160,7 +160,7 @@ describe('the handle of a server that has started', () => {
     assert.equal(handles.find('scripted'), undefined);
   });
 
-  test('is not kept if the instance is no longer current by the time it is known', async () => {
+  test('is not stored if the instance was replaced before it became known', async () => {
     const { state, handles } = open();
     const asked = Promise.withResolvers<string>();
     const late = createAnswering(legacyReplies, { handle: () => asked.promise });
@@ -172,7 +172,7 @@ describe('the handle of a server that has started', () => {
     assert.equal(handles.find('scripted'), undefined);
   });
 
-  test('that cannot be found leaves none, and the log says so', async () => {
+  test('that cannot be obtained is absent, with a log line', async () => {
     const { state, handles, logged } = open();
     const lost = () => Promise.reject(new Error('the engine is away'));
     state.onStarted(await startOf(createAnswering(legacyReplies, { handle: lost })));
@@ -187,7 +187,7 @@ describe('the handle of a server that has started', () => {
     ]);
   });
 
-  test('of an instance that was adopted, or of one of a session, is left as it is', async () => {
+  test('of an adopted instance, or one per session, is unchanged', async () => {
     const fail = () => assert.fail('it is asked for its handle');
     const started = await startOf(createAnswering(legacyReplies, { handle: fail }));
     const adopting = open();

@@ -22,7 +22,7 @@ async function lineOf(entry: object): Promise<string> {
   return [target.command, ...target.args].join(' ');
 }
 
-test('a list of targets is not given up where no engine could enforce it', async () => {
+test('a list of targets is not dropped if no engine can enforce it', async () => {
   const entry = { package: 'a@1', network: { allow: ['api.com'] } };
   await assert.rejects(lineOf(entry), {
     code: 'HUB_LAUNCH_INVALID',
@@ -56,7 +56,7 @@ describe('a package as a process', () => {
   });
 });
 
-test('variables with secrets are named in the launch, and are part of what it is compared by', async () => {
+test('variables with secrets are named in the launch, and are part of its comparison', async () => {
   const { servers } = await configOf({ package: 'a@1', env: { TOKEN: 'x', PLAIN: 'y' } });
   assert.ok(servers[0]);
   const place = { auto: 'docker', dataDir: '/data' } as const;
@@ -72,7 +72,7 @@ test('variables with secrets are named in the launch, and are part of what it is
   assert.notEqual(digestOf(secret, Buffer.from('another key')), digests[1]);
 });
 
-test('a line that cannot become an image says which option and what to do, at the start and as a warning', async () => {
+test('a line that cannot become an image names the option and the remedy, at the start and as a warning', async () => {
   const config = await configOf({ command: 'uvx', args: ['--index-url', 'http://x', 'a'] });
   const words =
     /the option "--index-url" of "uvx" has no equivalent in an image\. Remove it, set "image"/;

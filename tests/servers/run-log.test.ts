@@ -24,7 +24,7 @@ const instance = () => {
   return { exited, exit };
 };
 
-test('a run begins with a launch and ends with its instance', async () => {
+test('a run starts with a launch and ends with its instance', async () => {
   const { done, runLog } = createScene();
   runLog.launching('new');
   runLog.progress('building');
@@ -50,7 +50,7 @@ test('an adopted instance, and one after a probe, continue the run', () => {
   assert.deepEqual(done, ['resume', 'resume']);
 });
 
-test('a successor begins a run, and the end of the instance that it replaced does not end it', async () => {
+test('a successor starts a run, which the end of the replaced instance does not end', async () => {
   const { done, runLog } = createScene();
   const before = instance();
   const after = instance();
@@ -63,7 +63,7 @@ test('a successor begins a run, and the end of the instance that it replaced doe
   assert.deepEqual(done, ['begin', 'begin']);
 });
 
-test('the instance goes on in a run of its own after a successor that did not start', async () => {
+test('the instance continues in a run of its own after a successor that did not start', async () => {
   const { done, runLog } = createScene();
   const before = instance();
   const after = instance();
@@ -85,7 +85,7 @@ test('the instance goes on in a run of its own after a successor that did not st
   ]);
 });
 
-test('a replaced instance that ends while the next is launched does not end the run of that', async () => {
+test('a replaced instance that ends during the next launch does not end the run of that', async () => {
   const { done, runLog } = createScene();
   const before = instance();
   const after = instance();
@@ -100,7 +100,7 @@ test('a replaced instance that ends while the next is launched does not end the 
   assert.deepEqual(done, ['begin', 'begin', 'end: exit code 1', 'begin', 'begin']);
 });
 
-test('an outage that goes on is told once', () => {
+test('a continuing outage is logged once', () => {
   const { done, runLog } = createScene();
   const away = { state: 'unreachable', since: 0, until: 0, due: 0, why: 'no engine' } as const;
   for (const code of ['HUB_ENGINE_UNREACHABLE', 'HUB_ENGINE_UNREACHABLE'] as const)

@@ -91,7 +91,7 @@ function processesMarked(mark: string): readonly string[] {
 }
 
 describe('a server that behaves', () => {
-  test('runs once it has answered initialize and its lists', async () => {
+  test('runs once it has answered initialize and its list requests', async () => {
     await using server = supervise({ name: 'echo' });
     assert.deepEqual(server.status, { state: 'stopped', byHand: false });
     server.start();
@@ -113,7 +113,7 @@ describe('a server that behaves', () => {
     assert.equal(stateOf(server), 'running');
   });
 
-  test('is gone when stop resolves, and starts afresh', async () => {
+  test('has exited when stop resolves, and can be started again', async () => {
     await using server = supervise({ name: 'echo' });
     await server.ready();
     const pid = pidOf(server);
@@ -137,8 +137,8 @@ describe('a server that behaves', () => {
   });
 });
 
-describe('a server that does not come up', () => {
-  test('exits at once: its words are in the error, in last_error and in the state', async () => {
+describe('a server that does not start', () => {
+  test('because it exits at once has its stderr in the error, in last_error and in the state', async () => {
     await using server = supervise({ name: 'exit-at-once', maxRestarts: 1 });
     const error = await errorOf(server.ready());
     assert.match(error.message, /exit-at-once/);
@@ -156,7 +156,7 @@ describe('a server that does not come up', () => {
     assert.equal(described.last_error.stderr, failed.data.stderr);
   });
 
-  test('never answers initialize: times out, and error and state say so', async () => {
+  test('because it never answers initialize times out, and error and state say so', async () => {
     await using server = supervise({
       name: 'never-ready',
       startTimeoutMs: 300,
@@ -171,7 +171,7 @@ describe('a server that does not come up', () => {
   });
 
   test.each(['auto', 'legacy'] as const)(
-    'reports its error on stdout: error and log quote it (era %s)',
+    'and reports its error on stdout has it quoted in error and log (era %s)',
     async era => {
       await using server = supervise({
         name: 'chatty',
@@ -187,7 +187,7 @@ describe('a server that does not come up', () => {
     },
   );
 
-  test('says in its stderr that its program is missing', async () => {
+  test('has a missing program in its stderr, and the error says so', async () => {
     await using server = supervise({ name: 'gone', file: 'no-such-file.mjs', maxRestarts: 0 });
     const error = await errorOf(server.ready());
     assert.equal(error.code, 'HUB_SERVER_FAILED');
@@ -207,7 +207,7 @@ describe('a server that does not come up', () => {
     assert.ok((waits[1] ?? 0) > (waits[0] ?? 0), `waited ${waits.join(' and ')} ms`);
   });
 
-  test('stays failed without restart_on_failure, until it is started by hand', async () => {
+  test('stays failed without restart_on_failure, until a start by hand', async () => {
     await using server = supervise({ name: 'exit-at-once', restart: 'temporary' });
     server.start();
     await until(() => server.status.state === 'failed');
@@ -217,7 +217,7 @@ describe('a server that does not come up', () => {
     await until(() => server.status.state === 'failed');
   });
 
-  test('is refused where it is disabled', async () => {
+  test('refuses calls if it is disabled', async () => {
     await using server = supervise({ name: 'echo', enabled: false });
     const error = await errorOf(server.ready());
     assert.equal(error.code, 'HUB_SERVER_DISABLED');
@@ -226,7 +226,7 @@ describe('a server that does not come up', () => {
 });
 
 describe('a server that dies', () => {
-  test('answers every call in flight with an error that names it, says how, and is retryable', async () => {
+  test('fails every call in flight with a retryable error with its name and the cause', async () => {
     await using server = supervise({ name: 'echo' });
     await server.ready();
     const slow = Array.from({ length: 5 }, () => errorOf(call(server, 'slow', { ms: 60_000 })));
@@ -242,14 +242,14 @@ describe('a server that dies', () => {
     assert.equal(textOf(await call(server, 'echo', { text: 'again' })), 'again');
   });
 
-  test('after half a line: the call fails and the half is not an answer', async () => {
+  test('in the middle of a line: the call fails and the half line is not a response', async () => {
     await using server = supervise({ name: 'half-line' });
     const error = await errorOf(call(server, 'half'));
     assert.equal(error.code, 'HUB_SERVER_DOWN');
     assert.match(error.message, /half-line is gone/);
   });
 
-  test('is waited for by calls that come before its restart, where that is soon', async () => {
+  test('lets calls wait that arrive before its restart, if that is soon', async () => {
     await using server = supervise({ name: 'echo' });
     await errorOf(call(server, 'crash', { code: 1 }));
     await until(() => server.status.state === 'backing_off');
@@ -257,7 +257,7 @@ describe('a server that dies', () => {
     assert.equal(server.restarts, 1);
   });
 
-  test('refuses calls that may not take as long as its restart, and says when that is', async () => {
+  test('refuses calls whose time limit ends before its restart, with the time of the restart', async () => {
     await using server = supervise({ name: 'echo', callTimeoutMs: 100 });
     const called = Promise.withResolvers<Awaited<ReturnType<typeof errorOf>>>();
     // Asks when the wait begins: a moment later, the rest of it may be shorter than the timeout of a call.
@@ -273,7 +273,7 @@ describe('a server that dies', () => {
     await until(() => server.status.state === 'running');
   });
 
-  test('is waited for by nobody any more once its restart has failed too', async () => {
+  test('lets no calls wait once its restart has failed too', async () => {
     await using server = supervise({ name: 'exit-at-once', maxRestarts: 5 });
     server.start();
     await until(() => server.status.state === 'backing_off');
@@ -284,7 +284,7 @@ describe('a server that dies', () => {
     assert.equal(server.restarts, 1);
   });
 
-  test('is not waited for by calls when it is stopped meanwhile', async () => {
+  test('lets no calls wait when it is stopped meanwhile', async () => {
     await using server = supervise({ name: 'exit-at-once' });
     server.start();
     await until(() => server.status.state === 'backing_off');
@@ -293,7 +293,7 @@ describe('a server that dies', () => {
     assert.equal((await waiting).code, 'HUB_SERVER_STOPPED');
   });
 
-  test('keeps what it offered, so that clients see the same tools meanwhile', async () => {
+  test('keeps its lists, so that clients see the same tools meanwhile', async () => {
     await using server = supervise({ name: 'echo' });
     await server.ready();
     const before = server.listing;
@@ -306,8 +306,8 @@ describe('a server that dies', () => {
   });
 });
 
-describe('stopped by hand', () => {
-  test('refuses calls, and does not come back by itself', async () => {
+describe('a server that is stopped by hand', () => {
+  test('refuses calls, and does not restart by itself', async () => {
     await using server = supervise({ name: 'echo' });
     await server.ready();
     await server.stop(true);
@@ -319,7 +319,7 @@ describe('stopped by hand', () => {
     assert.equal(stateOf(server), 'running');
   });
 
-  test('answers calls in flight, and ends a start that is under way', async () => {
+  test('fails calls in flight, and aborts a start in progress', async () => {
     await using server = supervise({ name: 'echo' });
     await server.ready();
     const slow = errorOf(call(server, 'slow', { ms: 60_000 }));
@@ -342,7 +342,7 @@ describe('stopped by hand', () => {
     assert.deepEqual(server.status, { state: 'stopped', byHand: true });
   });
 
-  test('started while it is still stopping: callers wait for the new instance', async () => {
+  test('and started while it is still stopping makes callers wait for the new instance', async () => {
     await using server = supervise({ name: 'echo' });
     await server.ready();
     const first = pidOf(server);
@@ -358,8 +358,8 @@ describe('stopped by hand', () => {
   });
 });
 
-describe('closed for good', () => {
-  test('answers calls in flight, and is started by nobody any more', async () => {
+describe('a server that is closed', () => {
+  test('fails calls in flight, and cannot be started', async () => {
     await using server = supervise({ name: 'echo' });
     await server.ready();
     const pid = pidOf(server);
@@ -377,8 +377,8 @@ describe('closed for good', () => {
   });
 });
 
-describe.skipIf(process.platform !== 'linux')('storms', () => {
-  test('of start, stop and restart end in one instance', async () => {
+describe.skipIf(process.platform !== 'linux')('many concurrent requests', () => {
+  test('for start, stop and restart end with one instance', async () => {
     const mark = `storm-${process.pid}`;
     await using server = supervise({ name: 'echo', env: { MARK: mark } });
     const storm = Array.from({ length: 30 }, async (_, at) => {
@@ -400,7 +400,7 @@ describe.skipIf(process.platform !== 'linux')('storms', () => {
     assert.equal(stateOf(server), 'stopped');
   });
 
-  test('of calls start one instance', async () => {
+  test('for calls start one instance', async () => {
     const mark = `calls-${process.pid}`;
     await using server = supervise({ name: 'echo', env: { MARK: mark } });
     await Promise.all(Array.from({ length: 20 }, () => call(server, 'pid')));
@@ -458,7 +458,7 @@ describe('a list that changes while the first lists are read', () => {
   });
 });
 
-test('what a server may reach is that of the newest entry, also if that changed while it started', async () => {
+test('the allowed targets are those of the latest entry, even if that changed during the start', async () => {
   const gate = Promise.withResolvers<void>();
   let reached: string | undefined;
   await using scene = superviseScripted(
@@ -484,7 +484,7 @@ test('what a server may reach is that of the newest entry, also if that changed 
 });
 
 describe('what is logged', () => {
-  test('a server that writes noise on stdout works, and the noise is in the log', async () => {
+  test('output on stdout that is not a message, while the server works', async () => {
     const { log, logged } = createRecordingLog();
     await using servers = createFixtureServers([{ name: 'stdout-noise' }], { log });
     await servers.get('stdout-noise').ready();

@@ -73,7 +73,7 @@ const handleOf = (digest: string) => ({
   variant: undefined,
 });
 
-test('an unknown server is an error that names those of the config', () => {
+test('an unknown server is an error with the names in the config', () => {
   const { servers } = openScripted([named('a'), named('b')]);
   assert.throws(() => servers.get('c d'), {
     code: 'HUB_SERVER_UNKNOWN',
@@ -95,7 +95,7 @@ describe('the servers that start with the hub', () => {
     named('outlived-off', { enabled: false }),
   ];
 
-  test('are those of their entry, and those that outlived the hub', async () => {
+  test('are those whose entry says so, and those with handles of an earlier run', async () => {
     const handles = createTestHandles();
     for (const name of ['outlived', 'outlived-off']) await handles.keep(name, handleOf('d'));
     const adoption = { handles, digestOf: () => 'd', adopt: async () => undefined };
@@ -109,14 +109,14 @@ describe('the servers that start with the hub', () => {
     assert.deepEqual(scene.launched.toSorted(), ['auto', 'outlived']);
   });
 
-  test('are those of their entry only, where nothing outlives the hub', async () => {
+  test('are those whose entry says so, if no handles are left', async () => {
     await using scene = openScripted(configs);
     scene.servers.startAll();
     await scene.servers.settled(1_000, never);
     assert.deepEqual(scene.launched, ['auto']);
   });
 
-  test('that are renamed start when the ones of the old names have ended: both write to the same volumes', async () => {
+  test('that are renamed start when the ones of the old names have ended, as both write to the same volumes', async () => {
     await using scene = openScripted([named('before')]);
     scene.servers.startAll();
     await settle();
@@ -134,7 +134,7 @@ describe('the servers that start with the hub', () => {
 });
 
 describe('the state of an earlier run', () => {
-  test('is restored: handles of what the config would launch now, and saved listings', async () => {
+  test('is restored: handles that match the config, and stored listings', async () => {
     const handles = createTestHandles();
     const names = ['same', 'changed', 'off', 'broken', 'removed'];
     for (const name of names) await handles.keep(name, handleOf(`digest of ${name}`));
@@ -169,7 +169,7 @@ describe('the state of an earlier run', () => {
     assert.deepEqual(scene.launched, [], 'nothing is started for that');
   });
 
-  test('is forgotten with a server that is removed, which listeners hear of', async () => {
+  test('is removed with a removed server, of which listeners are notified', async () => {
     const forgotten: string[] = [];
     const keptListings = {
       find: async () => undefined,
@@ -186,7 +186,7 @@ describe('the state of an earlier run', () => {
   });
 });
 
-test('a config that fails because of a bug does not keep the next from being applied', async () => {
+test('a config that fails because of a bug does not keep the next one from being applied', async () => {
   const keptListings = {
     find: async () => undefined,
     keep: async () => {},
@@ -200,13 +200,13 @@ test('a config that fails because of a bug does not keep the next from being app
 });
 
 describe('the wait for servers that start', () => {
-  test('is over at once if none does', async () => {
+  test('ends at once if none starts', async () => {
     await using scene = openScripted([named('a')]);
     await scene.servers.settled(1_000, never);
     assert.equal(scene.clock.waiting, 0, 'no timer is left');
   });
 
-  test('is over when the last of them runs, or is stopped', async () => {
+  test('ends when the last of them runs, or is stopped', async () => {
     await using scene = openScripted([named('a'), named('slow')], { hanging: ['slow'] });
     scene.servers.startAll();
     let isOver = false;
@@ -217,7 +217,7 @@ describe('the wait for servers that start', () => {
     await settled;
   });
 
-  test('is over after its time, and when it is cancelled', async () => {
+  test('ends at its time limit, and when it is cancelled', async () => {
     await using scene = openScripted([named('slow')], { hanging: ['slow'] });
     scene.servers.startAll();
     const inTime = scene.servers.settled(1_000, never);
@@ -231,7 +231,7 @@ describe('the wait for servers that start', () => {
   });
 });
 
-test('writes that failed are tried again; those that still fail are told', async () => {
+test('failed writes are retried; those that still fail are reported', async () => {
   const failure = { file: '/data/handles.json', reason: 'ENOSPC' };
   const { servers } = openScripted([], { backlog: { retry: async () => [failure] } });
   assert.deepEqual(await servers.unwritten(), [failure]);

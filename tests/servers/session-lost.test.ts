@@ -45,7 +45,7 @@ describe('a remote server that has forgotten the session of the hub', () => {
     [404, 'Session not found'],
     [400, 'Bad Request: No valid session ID provided'],
   ] as const)
-    test(`and says so with ${status} gets another, and goes on`, async () => {
+    test(`and answers ${status} gets a new session, and calls continue`, async () => {
       await using far = await startForgetful(status, message);
       await using hub = await startHub([{ name: 'far', url: far.url, era: 'legacy' }]);
       const client = openClient(hub, hub.server('far'));
@@ -60,7 +60,7 @@ describe('a remote server that has forgotten the session of the hub', () => {
       assert.equal((await client.call('any')).text, 's2');
     });
 
-  test('is told from one that refuses a request with 400 for another reason', async () => {
+  test('is distinguished from one that answers 400 for another reason', async () => {
     await using far = await startForgetful(400, 'no such thing');
     await using hub = await startHub([{ name: 'far', url: far.url, era: 'legacy' }]);
     const client = openClient(hub, hub.server('far'));

@@ -51,7 +51,7 @@ async function createEngine(file?: string) {
 const isKept = (handles: Handles) => handles.find('scripted') !== undefined;
 
 describe('a server that outlives the hub', () => {
-  test('is gone on with by the next run: as the same instance, under ids of its own range', async () => {
+  test('is adopted by the next run: as the same instance, with ids of its own range', async () => {
     const engine = await createEngine();
     const first = supervise({}, engine.needs);
     await first.server.ready();
@@ -67,7 +67,7 @@ describe('a server that outlives the hub', () => {
     assert.equal(engine.handles.find('scripted')?.generation, 1);
   });
 
-  test('is replaced where the config would launch something else now', async () => {
+  test('is replaced if the config would launch another program', async () => {
     const engine = await createEngine();
     const first = supervise({}, engine.needs);
     await first.server.ready();
@@ -78,7 +78,7 @@ describe('a server that outlives the hub', () => {
     assert.equal(second.launched.length, 1);
   });
 
-  test('is replaced where it does not answer, and its variant is nothing to the new one', async () => {
+  test('is replaced if it does not answer, and its volume variant is not reused', async () => {
     const engine = await createEngine();
     const first = supervise({}, engine.needs);
     await first.server.ready();
@@ -97,7 +97,7 @@ describe('a server that outlives the hub', () => {
     assert.equal(second.newest.variant, 'next');
   });
 
-  test('is replaced at once where the engine refuses to hand it over, as one that is paused', async () => {
+  test('is replaced at once if the engine refuses the connection, as for a paused container', async () => {
     const engine = await createEngine();
     const first = supervise({}, engine.needs);
     await first.server.ready();
@@ -115,7 +115,7 @@ describe('a server that outlives the hub', () => {
     assert.equal(second.launched.length, 1);
   });
 
-  test('is gone on with where that cannot be written down, with numbers that no counted run has', async () => {
+  test('is adopted even if that cannot be recorded, with ids that no recorded run has', async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), 'adoption-'));
     const disk = join(folder.path, 'disk');
     await mkdir(disk);
@@ -139,7 +139,7 @@ describe('a server that outlives the hub', () => {
     assert.equal(drawn.size, 3, 'each run has numbers of its own');
   });
 
-  test('keeps its handle while the way to it is lost, and is taken back when that is there again', async () => {
+  test('keeps its handle while the connection is lost, and is adopted again when it is restored', async () => {
     const engine = await createEngine();
     await using scene = supervise({}, engine.needs);
     await scene.server.ready();
@@ -153,7 +153,7 @@ describe('a server that outlives the hub', () => {
 });
 
 describe('the handle of a server', () => {
-  test('is forgotten when it ends by itself, and when it is stopped', async () => {
+  test('is removed when the server exits, and when it is stopped', async () => {
     const engine = await createEngine();
     await using scene = supervise({}, engine.needs);
     await scene.server.ready();
@@ -167,7 +167,7 @@ describe('the handle of a server', () => {
     assert.equal(isKept(engine.handles), false);
   });
 
-  test('does not come back where it is found out only after the server has ended', async () => {
+  test('is not stored if it becomes known only after the server has ended', async () => {
     const engine = await createEngine();
     engine.hold();
     await using scene = supervise({}, engine.needs);
@@ -178,7 +178,7 @@ describe('the handle of a server', () => {
     assert.equal(isKept(engine.handles), false);
   });
 
-  test('is that of the instance that has taken the place of another, and never of one that has not', async () => {
+  test('belongs to the instance that has replaced another, and never to one that has not', async () => {
     const engine = await createEngine();
     const script = ({ description }: { readonly description: string | undefined }) => ({
       ...engine.needs.script(),
@@ -200,7 +200,7 @@ describe('the handle of a server', () => {
     assert.equal(engine.handles.find('scripted')?.variant, 'next');
   });
 
-  test('is that of the successor where it comes while the old one is removed, which has died', async () => {
+  test('belongs to the successor if it becomes known while a dead instance is being removed', async () => {
     const engine = await createEngine();
     let launches = 0;
     await using scene = supervise(
@@ -220,7 +220,7 @@ describe('the handle of a server', () => {
     assert.equal(engine.handles.find('scripted')?.digest, 'digest of second');
   });
 
-  test('is none where the engine cannot tell it', async () => {
+  test('is absent if the engine cannot provide it', async () => {
     const engine = await createEngine();
     const script = () => ({
       handle: () => Promise.reject(new HubError('HUB_ENGINE_UNREACHABLE', 'away')),

@@ -37,7 +37,7 @@ async function open() {
 }
 
 describe('handles of servers', () => {
-  test('are there for the next run, until they are forgotten', async () => {
+  test('are stored for the next run, until they are removed', async () => {
     await using scene = await open();
     const first = await scene.load();
     await first.keep('a', handle);
@@ -50,7 +50,7 @@ describe('handles of servers', () => {
     assert.ok((await scene.load()).find('b'));
   });
 
-  test('are kept in the order in which they came: a later word is never undone by an earlier one', async () => {
+  test('are stored in order: a later change is never undone by an earlier one', async () => {
     await using scene = await open();
     const handles = await scene.load();
     await Promise.all([handles.keep('a', handle), handles.forget('a')]);
@@ -59,7 +59,7 @@ describe('handles of servers', () => {
     assert.deepEqual((await scene.load()).find('a'), handle);
   });
 
-  test('that are not wanted are forgotten, and no others', async () => {
+  test('that are not needed are removed, and no others', async () => {
     await using scene = await open();
     const handles = await scene.load();
     await handles.keep('a', handle);
@@ -70,7 +70,7 @@ describe('handles of servers', () => {
     assert.equal((await scene.load()).find('b'), undefined);
   });
 
-  test('tell a container that is to be taken back by its whole id', async () => {
+  test('identify a container to adopt by its full id', async () => {
     await using scene = await open();
     const handles = await scene.load();
     await handles.keep('a', handle);
@@ -90,7 +90,7 @@ describe('handles of servers', () => {
     assert.deepEqual(JSON.parse(String(written['b'])), saved);
   });
 
-  test('that cannot be read are none', async () => {
+  test('that are invalid are ignored', async () => {
     await using scene = await open();
     const wrong = [
       'no JSON',
@@ -121,7 +121,7 @@ describe('the digest of what is launched', () => {
   };
   const secret = Buffer.from('secret');
 
-  test('is the same in whatever order members are written', () => {
+  test('is the same in whatever order members are', () => {
     const { env, server, ...rest } = spec;
     assert.equal(
       digestOf({ ...rest, env: { B: '2', A: '1' }, server }, secret),
@@ -129,7 +129,7 @@ describe('the digest of what is launched', () => {
     );
   });
 
-  test('is another for any other value, and under any other secret', () => {
+  test('differs for any other value, and with another secret', () => {
     const others: readonly LaunchSpec[] = [
       { ...spec, env: { A: '1', B: '3' } },
       { ...spec, env: { A: '12', B: '' } },

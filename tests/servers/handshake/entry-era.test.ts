@@ -31,13 +31,13 @@ function begin(era: Era, replies: Replies, timeoutMs: number) {
 
 const silence = 'silence';
 
-describe('a server that is silent in the era of its entry', () => {
+describe('a server that does not answer in the era of its entry', () => {
   test.each([
     ['legacy', { initialize: silence, ...modernReplies }, 'server/discover', 10_000, 2_000],
     ['modern', { 'server/discover': silence, ...legacyReplies }, 'initialize', 10_000, 2_000],
     ['modern', { 'server/discover': silence, ...legacyReplies }, 'initialize', 1_000, 500],
   ] as const)(
-    '%s is asked in the other, shortly before the timeout',
+    '%s is tried in the other era, shortly before the timeout',
     async (era, replies, other, timeoutMs, beforeMs) => {
       const { clock, server, greeted } = begin(era, replies, timeoutMs);
       clock.advance(timeoutMs - beforeMs - 1);
@@ -52,7 +52,7 @@ describe('a server that is silent in the era of its entry', () => {
     },
   );
 
-  test('and in the other one too has timed out in its own', async () => {
+  test('and not in the other era either has timed out in the era of its entry', async () => {
     const { clock, greeted } = begin(
       'modern',
       { 'server/discover': silence, initialize: silence },
@@ -67,7 +67,7 @@ describe('a server that is silent in the era of its entry', () => {
     });
   });
 
-  test('and refuses the other one has timed out in its own', async () => {
+  test('and refuses the other era has timed out in the era of its entry', async () => {
     const { clock, server, greeted } = begin('modern', { 'server/discover': silence }, 10_000);
     clock.advance(8_000);
     await settle();
@@ -77,7 +77,7 @@ describe('a server that is silent in the era of its entry', () => {
   });
 });
 
-test('a server that answers in the era of its entry is not asked in the other', async () => {
+test('a server that answers in the era of its entry is not tried in the other', async () => {
   const { clock, server, greeted } = begin(
     'legacy',
     { ...legacyReplies, ...modernReplies },
@@ -109,7 +109,7 @@ describe('a refusal', () => {
         ...rpc(-32022, { supported: ['2026-07-28'] }),
       }),
     ],
-  ])('is of a server of the other era if it is %s', (_, error) => {
+  ])('comes from a server of the other era if it is %s', (_, error) => {
     assert.equal(isOfOtherEra(error), true);
   });
 
@@ -128,7 +128,7 @@ describe('a refusal', () => {
     ],
     ['an end', refusal('HUB_SERVER_DOWN', discover)],
     ['a bug', new TypeError('no')],
-  ])('says nothing about the era if it is %s', (_, error) => {
+  ])('does not determine the era if it is %s', (_, error) => {
     assert.equal(isOfOtherEra(error), false);
   });
 });
@@ -137,7 +137,7 @@ test.each([
   ['modern', 'MCP 2026-07-28'],
   ['legacy', 'MCP up to 2025-11-25'],
 ] as const)(
-  'an entry with the wrong era %s is not tried again, and says what to write',
+  'an entry with the wrong era %s is not retried, and the error has the remedy',
   (era, spoken) => {
     const cause = new HubError('HUB_SERVER_PROTOCOL', 'scripted refused it: no', {
       data: { server: 'scripted', method: 'initialize', retryable: true },
@@ -157,7 +157,7 @@ describe('the error of a server that never answered', () => {
   const hint =
     'set "era" to "auto" if it does not speak MCP 2026-07-28, which "era": "modern" in its entry asks for';
 
-  test('that ended is the same, with a hint at the era', () => {
+  test('that exited is unchanged, with a hint about the era', () => {
     const cause = new Error('EPIPE');
     const data = { server: 'scripted', retryable: true };
     const error = unheard(config, new HubError('HUB_SERVER_DOWN', 'it exited', { cause, data }));
@@ -171,19 +171,22 @@ describe('the error of a server that never answered', () => {
   test.each([
     ['HUB_CALL_TIMEOUT', 'modern', 'server/discover'],
     ['HUB_SERVER_START_FAILED', 'legacy', 'initialize'],
-  ] as const)('in time after %s names its request, with a hint at the era', (code, era, method) => {
-    const late = new HubError(code, 'late');
-    const error = unheard({ ...config, era }, late);
-    assert.ok(error instanceof HubError);
-    assert.equal(error.code, 'HUB_SERVER_START_FAILED');
-    assert.ok(
-      error.message.startsWith(
-        `it did not answer ${method} within 2.5 s. Raise "start_timeout" if it needs longer, or set "era"`,
-      ),
-      error.message,
-    );
-    assert.equal(error.cause, late);
-  });
+  ] as const)(
+    'that timed out after %s names its request, with a hint about the era',
+    (code, era, method) => {
+      const late = new HubError(code, 'late');
+      const error = unheard({ ...config, era }, late);
+      assert.ok(error instanceof HubError);
+      assert.equal(error.code, 'HUB_SERVER_START_FAILED');
+      assert.ok(
+        error.message.startsWith(
+          `it did not answer ${method} within 2.5 s. Raise "start_timeout" if it needs longer, or set "era"`,
+        ),
+        error.message,
+      );
+      assert.equal(error.cause, late);
+    },
+  );
 
   test.each<[string, unknown]>([
     ['an outage', new HubError('HUB_ENGINE_UNREACHABLE', 'away')],
@@ -195,7 +198,7 @@ describe('the error of a server that never answered', () => {
     ],
     ['a refusal', new HubError('HUB_SERVER_PROTOCOL', 'no')],
     ['a bug', new TypeError('no')],
-  ])('is left as it is after %s', (_, error) => {
+  ])('is unchanged after %s', (_, error) => {
     assert.equal(unheard(config, error), error);
   });
 });

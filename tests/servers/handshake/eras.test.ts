@@ -71,7 +71,7 @@ describe('the era of a server', () => {
     ['2026', 'modern'],
     ['both', 'modern'],
   ] as const)
-    test(`that speaks ${spoken} is found out to be ${era}, once`, async () => {
+    test(`that speaks ${spoken} is determined as ${era}, once`, async () => {
       await using servers = scene([
         speaks(spoken),
         speaks(spoken, { name: 'second', env: { OTHER: '1' } }),
@@ -87,13 +87,13 @@ describe('the era of a server', () => {
       assert.equal(servers.launched.length, 4);
     });
 
-  test('is found out beside the first instance where that has an identity', async () => {
+  test('is determined beside the first instance if the program has an identity', async () => {
     await using servers = scene([speaks('2026')], { identity: 'sha256:1' });
     assert.equal(await eraOf(servers.get('speaks-2026')), 'modern');
     assert.deepEqual(servers.launched, ['speaks-2026', 'probe']);
   });
 
-  test('is found out once for servers that start at the same time', async () => {
+  test('is determined once for concurrent starts', async () => {
     const names = ['a', 'b', 'c', 'd'];
     await using servers = scene(
       names.map(name => speaks('2025', { name })),
@@ -135,7 +135,7 @@ describe('the era of a server', () => {
       assert.equal(server.lastError, undefined);
     });
 
-  test('that its entry sets is not found out', async () => {
+  test('that its entry sets is not determined', async () => {
     await using servers = scene([
       speaks('both', { name: 'old', era: 'legacy' }),
       speaks('both', { name: 'new', era: 'modern' }),
@@ -149,7 +149,7 @@ describe('the era of a server', () => {
     ['2025', 'modern'],
     ['2026', 'legacy'],
   ] as const)
-    test(`that its entry sets to ${era} and it does not speak is an error that names the key, once`, async () => {
+    test(`that its entry sets to ${era} and the server does not speak is an error that names the key, once`, async () => {
       await using servers = scene([speaks(spoken, { era })]);
       const server = servers.get(`speaks-${spoken}`);
       const error = await server.ready().catch((reason: unknown) => reason);
@@ -161,7 +161,7 @@ describe('the era of a server', () => {
       assert.equal(servers.launched.length, 1, 'it is not tried again');
     });
 
-  test('that its entry sets wrongly is told of a session’s own instance too', async () => {
+  test('that its entry sets wrongly is an error for an instance per session too', async () => {
     await using servers = scene([speaks('2025', { era: 'modern', instance: 'session' })]);
     const base = servers.get('speaks-2025');
     const own = servers.instances.of(base, {}, undefined, () => false);
@@ -184,7 +184,7 @@ describe('the era of a server', () => {
     ['is silent in both', { name: 'never-ready', startTimeoutMs: 500 }],
     ['ends at it', { name: 'who', env: { BEFORE: 'exit' } }],
   ] as const)
-    test(`that its entry sets is named where the server ${what}, which is tried again`, async () => {
+    test(`that its entry sets is named in the error of a server that ${what}, which is retried`, async () => {
       await using servers = scene([{ ...fixture, era: 'modern', maxRestarts: 1 }]);
       const server = servers.get(fixture.name);
       assert.match(await failureOf(server), /set "era" to "auto" if .*"era": "modern"/);
@@ -192,7 +192,7 @@ describe('the era of a server', () => {
       assert.equal(servers.launched.length, 2);
     });
 
-  test('of a start that is given up is left for the next to find out', async () => {
+  test('that a cancelled start did not determine is left to the next start', async () => {
     await using servers = scene([{ name: 'who', env: { BEFORE: 'silence' } }]);
     const server = servers.get('who');
     const first = server.ready();
@@ -201,8 +201,8 @@ describe('the era of a server', () => {
   });
 });
 
-describe('what is remembered', () => {
-  test('is the program: neither its name nor its environment', () => {
+describe('the remembered era', () => {
+  test('belongs to the program, not to the name or the environment', () => {
     const config = configOf({ name: 'echo', env: { TOKEN: 'secret' } });
     const eras = createTestEras(silent);
     const key = eras.keyOf(config, undefined);
@@ -212,7 +212,7 @@ describe('what is remembered', () => {
     assert.notEqual(eras.keyOf(config, 'sha256:1'), eras.keyOf(config, 'sha256:2'));
   });
 
-  test('is stored under digests that are keyed, and those of older versions are removed', async () => {
+  test('is stored under keyed digests, and those of earlier versions are removed', async () => {
     const kept = createTable({ file: undefined, maxEntries: 10 }, { log: silent });
     const config = configOf({ name: 'echo', args: ['--token', 'hunter2'] });
     const [eras, other] = [1, 2].map(byte =>
@@ -228,7 +228,7 @@ describe('what is remembered', () => {
     assert.deepEqual(await kept.entries(), [[key, 'modern']]);
   });
 
-  test('is kept only after a server was greeted in that era', async () => {
+  test('is stored only after a handshake in that era', async () => {
     const eras = createTestEras(silent);
     assert.equal(await eras.find('a', async () => 'modern'), 'modern');
     await eras.forget('a');
@@ -237,7 +237,7 @@ describe('what is remembered', () => {
     assert.equal(await eras.find('a', () => assert.fail('it is known')), 'legacy');
   });
 
-  test('silence is silence for all who wait; a start that was given up is not', async () => {
+  test('is not taken from a cancelled start, while a timeout fails all waiting starts', async () => {
     const eras = createTestEras(silent);
     const rejects = (code: 'HUB_SERVER_START_FAILED' | 'HUB_SERVER_STOPPED') => async () => {
       await new Promise(setImmediate);
@@ -262,7 +262,7 @@ test.for([
   [-32022, { supported: ['2025-11-25'] }, 'legacy'],
   [-32601, undefined, 'legacy'],
   [-32000, undefined, 'legacy'],
-] as const)('the refusal %s with %o is of a server that is %s', ([code, data, era]) => {
+] as const)('the refusal %s with %o comes from a server that is %s', ([code, data, era]) => {
   const refusal = new HubError('HUB_SERVER_PROTOCOL', 'no', {
     data: { error: { code, message: 'no', data } },
   });

@@ -38,7 +38,7 @@ function open(replies: Replies) {
 const refusing = (code: number) => ({ error: { code, message: 'no' } });
 
 describe('a server whose era is unknown', () => {
-  test('is asked in the newest era only, if it answers there', async () => {
+  test('is tried in the newest era only, if it answers there', async () => {
     const { server, begin } = open({ ...legacyReplies, ...modernReplies });
     const { era, protocolVersion, implementation } = await begin('newest');
     assert.deepEqual(
@@ -72,7 +72,7 @@ describe('a server whose era is unknown', () => {
     assert.equal((await greeted).era, 'legacy');
   });
 
-  test('is given up after the timeout of the start if that is shorter', async () => {
+  test('is given up after the start timeout if that is shorter', async () => {
     const { clock, begin } = open({ 'server/discover': 'silence', initialize: 'silence' });
     const refused = assert.rejects(begin('newest', { timeoutMs: 300 }), {
       code: 'HUB_CALL_TIMEOUT',
@@ -92,7 +92,7 @@ describe('a server whose era is unknown', () => {
 });
 
 describe('a server whose era is known', () => {
-  test('is not asked in the other one', async () => {
+  test('is not tried in the other era', async () => {
     const modern = open(legacyReplies);
     await assert.rejects(modern.begin('modern'), { code: 'HUB_SERVER_PROTOCOL' });
     assert.deepEqual(modern.server.methods, ['server/discover']);
@@ -105,7 +105,7 @@ describe('a server whose era is known', () => {
     );
   });
 
-  test('of the newest era is told the hub and all capabilities with the request', async () => {
+  test("and newest gets the hub's information and all capabilities in the request", async () => {
     const { server, begin } = open(modernReplies);
     await begin('modern');
     const params = server.sent[0]?.['params'];
@@ -138,7 +138,7 @@ describe('a server whose era is known', () => {
       { supportedVersions: ['2027-01-01'] },
       'scripted speaks MCP ["2027-01-01"]; the hub speaks 2026-07-28',
     ],
-  ])('of the newest era is refused with %s', async (_, result, message) => {
+  ])('and newest is refused with %s', async (_, result, message) => {
     const { begin } = open({ 'server/discover': { result } });
     await assert.rejects(begin('modern'), {
       code: 'HUB_SERVER_PROTOCOL',
@@ -147,7 +147,7 @@ describe('a server whose era is known', () => {
     });
   });
 
-  test('of an older era is refused for good with a revision that the hub does not speak', async () => {
+  test('and older is refused finally with a revision that the hub does not speak', async () => {
     const result = { ...legacyReplies.initialize.result, protocolVersion: '2024-10-07' };
     const { server, begin } = open({ initialize: { result } });
     await assert.rejects(begin('legacy'), {
@@ -159,7 +159,7 @@ describe('a server whose era is known', () => {
     assert.deepEqual(server.methods, ['initialize']);
   });
 
-  test('of an older era is told its only client, or the hub', async () => {
+  test('and older gets the information of its only client, or of the hub', async () => {
     const said = async (more: Partial<HandshakeOptions>) => {
       const { server, begin } = open(legacyReplies);
       await begin('legacy', more);
@@ -200,15 +200,18 @@ test.each([
     { name: 'a', version: '' },
     'Read.',
   ],
-])('a server that says %j of itself is taken at its word', (said, capabilities, program, text) => {
-  const info = serverInfoOf('scripted', answerOf({ protocolVersion: '2025-03-26', ...said }));
-  assert.deepEqual(
-    [info.protocolVersion, info.capabilities, info.implementation, info.instructions],
-    ['2025-03-26', capabilities, program, text],
-  );
-});
+])(
+  'the server information %j is read, with empty values for invalid parts',
+  (said, capabilities, program, text) => {
+    const info = serverInfoOf('scripted', answerOf({ protocolVersion: '2025-03-26', ...said }));
+    assert.deepEqual(
+      [info.protocolVersion, info.capabilities, info.implementation, info.instructions],
+      ['2025-03-26', capabilities, program, text],
+    );
+  },
+);
 
-test('a session of an older era is resumed from its answer; a server of the newest keeps none', async () => {
+test('a session of the older era is resumed from its response; the newest era has none', async () => {
   const legacy = await open(legacyReplies).begin('legacy');
   assert.match(resumableAnswer(legacy) ?? '', /^\{"jsonrpc":"2.0".*"name":"old"/);
   assert.equal(resumableAnswer(await open(modernReplies).begin('modern')), undefined);
@@ -218,14 +221,14 @@ describe('a server responds', () => {
   test.each([
     ['legacy', legacyReplies, 'ping'],
     ['modern', modernReplies, 'server/discover'],
-  ] as const)('of the %s era if it answers, also with an error', async (era, replies, method) => {
+  ] as const)('in the %s era if it answers, even with an error', async (era, replies, method) => {
     const { server, upstream, begin } = open(replies);
     const serverInfo = await begin(era);
     await needAnswer({ upstream, serverInfo }, '0', 1_000);
     assert.equal(server.methods.at(-1), method);
   });
 
-  test('not if it is silent', async () => {
+  test('but not without an answer', async () => {
     const { clock, upstream, begin } = open({ ...legacyReplies, ping: 'silence' });
     const serverInfo = await begin('legacy');
     const refused = assert.rejects(needAnswer({ upstream, serverInfo }, '0', 1_000), {

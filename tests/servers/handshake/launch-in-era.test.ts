@@ -71,7 +71,7 @@ function open(config: Partial<ServerConfig>, instances: readonly Answering[], ow
 }
 
 describe('the era of a handshake', () => {
-  test('is that of the entry, and the server is asked nothing', async () => {
+  test('is that of the entry, without a request to the server', async () => {
     for (const era of ['modern', 'legacy'] as const) {
       const only = createAnswering({});
       const { opening, entryEra, instance } = await open({ era }, [only], ownOf('legacy')).launch();
@@ -81,7 +81,7 @@ describe('the era of a handshake', () => {
     }
   });
 
-  test('is the older one over SSE, which the stateless revision does not have', async () => {
+  test('is the older one over SSE, which the stateless revision does not support', async () => {
     const scene = open({ launch: remote('sse') }, [createAnswering({})]);
     assert.equal((await scene.launch()).opening, 'legacy');
   });
@@ -117,7 +117,7 @@ describe('an instance for clients of the older era', () => {
     assert.deepEqual(await launchFor('legacy', createAnswering({}), true), ['newest', false]);
   });
 
-  test('is not initialized if its server keeps no sessions', async () => {
+  test('is not initialized if its server has no sessions', async () => {
     const mayKeepSessions = async () => false;
     assert.deepEqual(await launchFor('legacy', createAnswering({}, { mayKeepSessions })), [
       'newest',
@@ -125,13 +125,13 @@ describe('an instance for clients of the older era', () => {
     ]);
   });
 
-  test('is told from one for clients of the newer era', async () => {
+  test('is distinguished from one for clients of the newer era', async () => {
     assert.deepEqual(await launchFor('modern', createAnswering({})), ['newest', false]);
   });
 });
 
 describe('a local server whose era is unknown', () => {
-  test('is asked on its first instance, which another one replaces', async () => {
+  test('is probed on its first instance, which another one replaces', async () => {
     const [probed, used] = [createAnswering(modernReplies), createAnswering({})];
     const scene = open({}, [probed, used]);
     const { opening, instance } = await scene.launch();
@@ -142,7 +142,7 @@ describe('a local server whose era is unknown', () => {
     assert.equal(scene.clock.waiting, 0);
   });
 
-  test('is asked beside the instance that is used if its program has an identity', async () => {
+  test('is probed beside the used instance if its program has an identity', async () => {
     const used = createAnswering({}, { identity: 'sha256:1' });
     const probed = createAnswering(modernReplies);
     const scene = open({}, [used, probed]);
@@ -166,7 +166,7 @@ describe('a local server whose era is unknown', () => {
     ['refuses the request as unknown', legacyReplies, 'legacy'],
     ['refuses it for a missing header', { 'server/discover': refusing(-32020) }, 'modern'],
     ['ends at it', { 'server/discover': 'end' }, 'legacy'],
-  ])('that %s is found out', async (_, replies, era) => {
+  ])('that %s is determined', async (_, replies, era) => {
     const scene = open({}, [createAnswering(replies), createAnswering({})]);
     assert.equal((await scene.launch()).opening, era);
   });
@@ -176,7 +176,7 @@ describe('a local server whose era is unknown', () => {
     ['is initialized', { ...legacyReplies, ...silence }, 'legacy'],
     ['refuses that as unknown', silence, 'legacy'],
     ['refuses that for a missing header', { ...silence, initialize: refusing(-32020) }, 'modern'],
-  ])('that is silent for 2 s and then %s is found out', async (_, replies, era) => {
+  ])('that is silent for 2 s and then %s is determined', async (_, replies, era) => {
     const probed = createAnswering(replies);
     const scene = open({}, [probed, createAnswering({})]);
     const launched = scene.launch();
@@ -187,7 +187,7 @@ describe('a local server whose era is unknown', () => {
     assert.equal((await launched).opening, era);
   });
 
-  test('that never answers fails its start in time, and leaves nothing behind', async () => {
+  test('that never answers fails its start in time, and leaves no objects', async () => {
     const probed = createAnswering({ ...silence, initialize: 'silence' });
     const scene = open({}, [probed]);
     const refused = assert.rejects(scene.launch(), {
@@ -201,7 +201,7 @@ describe('a local server whose era is unknown', () => {
     assert.equal(await scene.eras.recall(scene.keyOf(probed)), undefined);
   });
 
-  test('fails its start if the instance to be used ends while the other is asked', async () => {
+  test('fails its start if the used instance exits while the other is probed', async () => {
     const used = createAnswering({}, { identity: 'sha256:1' });
     const scene = open({}, [used, createAnswering(silence)]);
     const refused = assert.rejects(scene.launch(), {
@@ -213,7 +213,7 @@ describe('a local server whose era is unknown', () => {
     await refused;
   });
 
-  test('is told with what it wrote besides messages, if it does not answer', async () => {
+  test('has its other output in the error, if it does not answer', async () => {
     const mute = { ...silence, initialize: 'silence' } as const;
     for (const identity of [undefined, 'image']) {
       const servers = [createAnswering(mute, identity ? { identity } : {}), createAnswering(mute)];
@@ -240,13 +240,13 @@ describe('a local server whose era is unknown', () => {
 });
 
 describe('work during a start', () => {
-  test('gives its result, and leaves no timer', async () => {
+  test('returns its result, and leaves no timer', async () => {
     const { clock, needs } = open({}, []);
     assert.equal(await duringStart(Promise.resolve('done'), needs, 1_000), 'done');
     assert.equal(clock.waiting, 0);
   });
 
-  test('fails after its time, if it has one', async () => {
+  test('times out, if it has a time limit', async () => {
     const { clock, needs } = open({}, []);
     const work = Promise.withResolvers<string>();
     const late = assert.rejects(duringStart(work.promise, needs, 1_000), {

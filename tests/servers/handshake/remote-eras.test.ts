@@ -57,7 +57,7 @@ async function messageIn(request: IncomingMessage): Promise<{ method?: string; i
   return body === '' ? {} : JSON.parse(body);
 }
 
-describe('the era of a server elsewhere', () => {
+describe('the era of a remote server', () => {
   for (const [spoken, era] of [
     ['2025', 'legacy'],
     ['2026', 'modern'],
@@ -71,7 +71,7 @@ describe('the era of a server elsewhere', () => {
       assert.ok(server.listing.tool.length > 10);
     });
 
-  test('is asked for once in a run of the hub', async () => {
+  test('is determined once in a run of the hub', async () => {
     const asked: string[] = [];
     const results: Readonly<Record<string, object>> = {
       initialize: { protocolVersion: '2025-11-25', capabilities: {}, serverInfo: {} },

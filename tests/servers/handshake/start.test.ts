@@ -37,7 +37,7 @@ async function errorOf(started: Promise<unknown>): Promise<HubError> {
   return error instanceof HubError ? error : assert.fail(String(error));
 }
 
-test('a server of the older era that starts has its lists and its variant, and no subscription', async () => {
+test('a server of the older era that starts has its lists and its volume variant, and no subscription', async () => {
   const server = createAnswering(legacyReplies);
   const { running, lists, variant, isAdopted, subscription } = await startOf(server, {
     variant: 'next',
@@ -51,7 +51,7 @@ test('a server of the older era that starts has its lists and its variant, and n
   assert.deepEqual(server.stops, []);
 });
 
-test('a server that writes and asks before it is asked anything starts', async () => {
+test('a server that writes and sends requests before any request to it can start', async () => {
   const server = createAnswering(legacyReplies);
   server.tell({ method: 'notifications/message', params: { level: 'info', data: 'up' } });
   server.tell({ id: 1, method: 'roots/list' });
@@ -59,8 +59,8 @@ test('a server that writes and asks before it is asked anything starts', async (
   assert.equal(running.instance, server);
 });
 
-describe('a server of a fixed era that does not come up in time', () => {
-  test('is told of the era of its entry if it never answered', async () => {
+describe('a server with a configured era that does not start in time', () => {
+  test('has the era of its entry in the error if it never answered', async () => {
     const clock = createManualClock();
     const server = createAnswering({ initialize: 'silence', 'server/discover': 'silence' });
     const refused = errorOf(startOf(server, { clock }));
@@ -72,7 +72,7 @@ describe('a server of a fixed era that does not come up in time', () => {
     assert.equal(server.isAlive, false);
   });
 
-  test('is not told of it if it has answered, and only its lists are late', async () => {
+  test('has no era in the error if it has answered, and only its lists are late', async () => {
     const clock = createManualClock();
     const server = createAnswering({ ...legacyReplies, 'tools/list': 'silence' });
     const refused = errorOf(startOf(server, { clock }));
@@ -84,14 +84,14 @@ describe('a server of a fixed era that does not come up in time', () => {
     assert.equal(server.isAlive, false);
   });
 
-  test('is told that its era is wrong if it refuses it', async () => {
+  test('has the wrong era in the error if it refuses it', async () => {
     const error = await errorOf(startOf(createAnswering(modernReplies)));
     assert.match(error.message, /^scripted does not speak MCP up to 2025-11-25/);
     assert.equal(error.data.retryable, false);
   });
 });
 
-test('a server whose start is cancelled has time to end, and is told of no era', async () => {
+test('a server whose start is cancelled has time to exit, and its error has no era', async () => {
   const clock = createManualClock();
   const cancelling = new AbortController();
   const server = createAnswering({ initialize: 'silence' });
@@ -123,7 +123,7 @@ describe('the era of a server that was determined', () => {
     return { eras, left, logged, start: () => startServer(needs) };
   }
 
-  test('is determined again, once, if it is wrong', async () => {
+  test('is determined again, once, if it was wrong', async () => {
     const [first, second] = [createAnswering(legacyReplies), createAnswering(legacyReplies)];
     const { eras, logged, start } = open([first, second]);
     await eras.confirm(key, 'modern', false);
@@ -146,7 +146,7 @@ describe('the era of a server that was determined', () => {
     assert.equal(await eras.recall(key), undefined);
   });
 
-  test('is the newer one for clients of the older if the server does not initialize', async () => {
+  test('is the newer one for clients of the older if the server cannot be initialized', async () => {
     const { eras, left, start } = open(
       [1, 2, 3].map(() => createAnswering(modernReplies)),
       own,
@@ -239,7 +239,7 @@ describe('the instance of an earlier run', () => {
     assert.deepEqual([launched.length, launches()], [0, 1]);
   });
 
-  test('is replaced if it does not answer, and its handle is dropped', async () => {
+  test('is replaced if it does not answer, and its handle is removed', async () => {
     const left = createAnswering({ ...legacyReplies, ping: 'silence' });
     const { clock, started, handles, logged, launched, launches } = await open(left);
     await settle();
@@ -251,7 +251,7 @@ describe('the instance of an earlier run', () => {
     assert.ok(logged.some(({ message }) => message.endsWith('does not answer: it is replaced')));
   });
 
-  describe('to which the connection is lost meanwhile', () => {
+  describe('whose connection is lost meanwhile', () => {
     const exit = { lost: true, detail: 'lost: no engine answers' };
     const mute = () => createAnswering({ ...legacyReplies, ping: 'silence' });
 
@@ -298,7 +298,7 @@ describe('the instance of an earlier run', () => {
     assert.equal(launched.length, 0);
   });
 
-  test('is not adopted for an instance of an era or a session', async () => {
+  test('is not adopted for an instance per era or session', async () => {
     const left = createAnswering({ ...legacyReplies, ping: { result: {} } });
     const { started, launched } = await open(left, { own });
     assert.equal((await started).isAdopted, false);

@@ -67,7 +67,7 @@ const isAlive = (pid: number): boolean => {
 };
 
 describe('an instance of a session', () => {
-  test('is a process of its own, told what its client is and can do', async () => {
+  test('is a process of its own, with the information and capabilities of its client', async () => {
     await using servers = start();
     const [ada, grace] = [{}, {}];
     const opened: object[] = [];
@@ -93,7 +93,7 @@ describe('an instance of a session', () => {
     );
   });
 
-  test('begins with what the server is known to offer, so that nothing seems to have changed', async () => {
+  test('starts with the known items of its server, so that clients see no change', async () => {
     await using servers = start();
     await servers.base.ready();
     const own = of(servers, {});
@@ -104,7 +104,7 @@ describe('an instance of a session', () => {
     assert.deepEqual(changed, []);
   });
 
-  test('ends with its session, and is gone then', async () => {
+  test('exits with its session, and is removed', async () => {
     await using servers = start();
     const session = {};
     const own = of(servers, session);
@@ -117,7 +117,7 @@ describe('an instance of a session', () => {
     assert.notEqual(of(servers, session), own);
   });
 
-  test('that dies is not started again but by the next call', async () => {
+  test('that dies is restarted only by the next call', async () => {
     await using servers = start();
     const own = of(servers, {});
     await assert.rejects(call(own, 'exit'), { code: 'HUB_SERVER_DOWN' });
@@ -128,7 +128,7 @@ describe('an instance of a session', () => {
     assert.equal(servers.instances.count(servers.base), 1);
   });
 
-  test('that cannot start tells why, does not count, and is tried anew', async () => {
+  test('that cannot start reports why, does not count, and is retried', async () => {
     await using servers = start({ file: 'exit-at-once.mjs', maxInstances: 1 });
     for (const session of [{}, {}])
       for (const _ of ['first', 'again']) {
@@ -138,7 +138,7 @@ describe('an instance of a session', () => {
       }
   });
 
-  test('above their greatest number is refused, with the key that says it, until one has ended', async () => {
+  test('above the maximum is refused, with the key to change, until one has ended', async () => {
     await using servers = start({ maxInstances: 2 });
     const [first, second, third] = [{}, {}, {}];
     of(servers, first);
@@ -159,7 +159,7 @@ describe('an instance of a session', () => {
     await of(servers, third).ready();
   });
 
-  test('with nothing to do for long is stopped, and started again by the next call', async () => {
+  test('that is idle for long is stopped, and restarted by the next call', async () => {
     const clock = createManualClock();
     await using servers = start({ instanceIdleMs: 60_000 }, { log: silent, clock });
     const session = {};
@@ -186,7 +186,7 @@ describe('an instance of a session', () => {
     assert.notEqual(pidOf(own), pid);
   });
 
-  test('is stopped in its own time, though another server lets its instances be idle for longer', async () => {
+  test('is stopped after its own idle time, though another server has a longer one', async () => {
     const clock = createManualClock();
     await using servers = createFixtureServers(
       [
@@ -204,7 +204,7 @@ describe('an instance of a session', () => {
     assert.equal(long.status.state, 'running');
   });
 
-  test('makes room for another where its client is not there, the longest unused first', async () => {
+  test('is displaced by another if its client is disconnected, the longest unused first', async () => {
     const clock = createManualClock();
     await using servers = start({ maxInstances: 2 }, { log: silent, clock });
     const [gone, here, next] = [{}, {}, {}];
@@ -221,7 +221,7 @@ describe('an instance of a session', () => {
     await until(() => second.status.state === 'stopped');
   });
 
-  test('that has just failed can be asked for at once', async () => {
+  test('that has just failed can be requested again at once', async () => {
     await using servers = start();
     const own = of(servers, {});
     await own.ready();
@@ -234,7 +234,7 @@ describe('an instance of a session', () => {
     assert.equal(own.status.state, 'running');
   });
 
-  test('is not idle while somebody hears of what it tells, and makes no room either', async () => {
+  test('is not idle while a client listens to it, and is not displaced either', async () => {
     const clock = createManualClock();
     await using servers = start(
       { instanceIdleMs: 60_000, maxInstances: 1 },
@@ -252,7 +252,7 @@ describe('an instance of a session', () => {
     await until(() => own.status.state === 'stopped');
   });
 
-  test('goes on when the instance that all share dies', async () => {
+  test('continues when the shared instance dies', async () => {
     await using servers = start();
     const own = of(servers, {});
     await Promise.all([own.ready(), servers.base.ready()]);
@@ -261,7 +261,7 @@ describe('an instance of a session', () => {
     assert.equal(own.status.state, 'running');
   });
 
-  test('of a server that an operator stops ends, and none is opened until it is started', async () => {
+  test('of a server that an operator stops ends, and none is opened until a start', async () => {
     await using servers = start();
     const session = {};
     const own = of(servers, session);
@@ -274,7 +274,7 @@ describe('an instance of a session', () => {
     await of(servers, session).ready();
   });
 
-  test('whose start is stopped tells who waits for it', async () => {
+  test('whose start is stopped fails its waiting callers', async () => {
     await using servers = start();
     const own = of(servers, {});
     const [waiting, stopped] = [own.ready(), own.stop(false)];
@@ -282,7 +282,7 @@ describe('an instance of a session', () => {
     await stopped;
   });
 
-  test('is asked for again while it ends: it is started then', async () => {
+  test('that is requested while it is stopping is started afterwards', async () => {
     await using servers = start();
     const own = of(servers, {});
     await own.ready();
@@ -294,7 +294,7 @@ describe('an instance of a session', () => {
     assert.equal(own.status.state, 'running');
   });
 
-  test('gives its advice to the server, once, where an operator reads it', async () => {
+  test('passes its advice to the server, once, where an operator reads it', async () => {
     const { log, logged } = createRecordingLog();
     await using servers = start({}, { log });
     for (const session of [{}, {}]) of(servers, session).advise('Set "instance"');
@@ -302,7 +302,7 @@ describe('an instance of a session', () => {
     assert.equal(logged.filter(({ level }) => level === 'warn').length, 1);
   });
 
-  test('a thousand that come and go leave nothing', async () => {
+  test('leaves nothing after a thousand of them', async () => {
     const clock = createManualClock();
     await using servers = start({}, { log: silent, clock });
     for (let round = 0; round < 1_000; round++) {

@@ -30,8 +30,8 @@ function watch(clock: ManualClock, intervalMs = 30_000) {
   return Object.assign(scene, { watched, pass });
 }
 
-describe('the watch over a server', () => {
-  test('asks at each interval, and tells when and how fast it answered', async () => {
+describe('the health check of a server', () => {
+  test('pings at each interval, and reports when and how fast it answered', async () => {
     const clock = createManualClock();
     const { watched, pass, ...scene } = watch(clock);
     assert.deepEqual(watched.health, { at: undefined, latencyMs: undefined, misses: 0 });
@@ -42,7 +42,7 @@ describe('the watch over a server', () => {
     assert.equal(clock.waiting, 0);
   });
 
-  test('takes it for dead after three misses in a row, which follow each other faster', async () => {
+  test('reports it as dead after three misses in a row, which come faster', async () => {
     const clock = createManualClock();
     const scene = watch(clock);
     scene.answers = false;
@@ -54,7 +54,7 @@ describe('the watch over a server', () => {
     assert.equal(clock.waiting, 0, 'nothing is watched any more');
   });
 
-  test('forgets misses with the first answer', async () => {
+  test('resets misses with the first answer', async () => {
     const scene = watch(createManualClock());
     scene.answers = false;
     await scene.pass(30_000);
@@ -78,7 +78,7 @@ describe('the watch over a server', () => {
     assert.equal(scene.deaths.length, 0);
   });
 
-  test('has another interval in force at once', async () => {
+  test('uses a changed interval at once', async () => {
     const scene = watch(createManualClock());
     await scene.pass(20_000);
     scene.intervalMs = 1_000;
@@ -89,7 +89,7 @@ describe('the watch over a server', () => {
     assert.equal(scene.asked, 2);
   });
 
-  test('says nothing more once it is disposed, even where an answer is on its way', async () => {
+  test('reports nothing once it is disposed, even if an answer is on its way', async () => {
     const clock = createManualClock();
     const scene = watch(clock);
     scene.answers = false;
@@ -103,7 +103,7 @@ describe('the watch over a server', () => {
 });
 
 describe('a server that does not answer', () => {
-  test('is ended, its calls fail, and it is started again', async () => {
+  test('is killed, its calls fail, and it is restarted', async () => {
     await using scene = supervise({ healthCheckIntervalMs: 20, callTimeoutMs: 10_000 });
     await scene.server.ready();
     const [mute] = scene.launched;
@@ -114,7 +114,7 @@ describe('a server that does not answer', () => {
     assert.equal(await call(scene.server), 'first');
   });
 
-  test('is left alone while it works on a call', async () => {
+  test('is not killed while it works on a call', async () => {
     await using scene = supervise({ healthCheckIntervalMs: 5 });
     await scene.server.ready();
     const slow = call(scene.server, { hold: true });
@@ -127,7 +127,7 @@ describe('a server that does not answer', () => {
     assert.equal(scene.launched.length, 1);
   });
 
-  test('is asked as often as a changed config says', async () => {
+  test('is pinged at the interval of a changed config', async () => {
     await using scene = supervise({ healthCheckIntervalMs: 3_600_000 });
     await scene.server.ready();
     await scene.server.reconfigure(configFor({ healthCheckIntervalMs: 5 }), false);

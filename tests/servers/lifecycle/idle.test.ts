@@ -17,8 +17,8 @@ function watch(idleStopMs: number | undefined) {
   return Object.assign(scene, { clock, watched });
 }
 
-describe('the watch over what has nothing to do', () => {
-  test('ends it after its time, once', () => {
+describe('the idle check', () => {
+  test('ends a server after its idle time, once', () => {
     const scene = watch(60_000);
     scene.clock.advance(59_999);
     assert.deepEqual(scene.idleAt, []);
@@ -27,7 +27,7 @@ describe('the watch over what has nothing to do', () => {
     assert.equal(scene.clock.waiting, 0);
   });
 
-  test('never ends it before it had nothing to do for that long, and soon after', () => {
+  test('never ends a server early, and soon after its idle time', () => {
     const scene = watch(60_000);
     for (let call = 1; call <= 10; call++) {
       scene.clock.advance(50_000);
@@ -39,7 +39,7 @@ describe('the watch over what has nothing to do', () => {
     assert.ok(idleAt - lastCallMs >= 60_000 && idleAt - lastCallMs <= 75_000);
   });
 
-  test('leaves alone what somebody waits for', () => {
+  test('does not end a server with a waiting call', () => {
     const scene = watch(60_000);
     scene.isBusy = true;
     scene.clock.advance(600_000);
@@ -49,7 +49,7 @@ describe('the watch over what has nothing to do', () => {
     assert.equal(scene.idleAt.length, 1);
   });
 
-  test('does nothing where nothing is set, until something is', () => {
+  test('does nothing without an idle time, until one is set', () => {
     const scene = watch(undefined);
     assert.equal(scene.clock.waiting, 0);
     scene.clock.advance(600_000);
@@ -65,7 +65,7 @@ describe('the watch over what has nothing to do', () => {
 });
 
 describe('a server with "idle_stop"', () => {
-  test('is stopped, keeps what it offers, and is started by the next call', async () => {
+  test('is stopped, keeps its lists, and is started by the next call', async () => {
     await using scene = supervise({ idleStopMs: 40 });
     await call(scene.server);
     await until(() => scene.server.status.state === 'stopped');
@@ -78,7 +78,7 @@ describe('a server with "idle_stop"', () => {
     assert.equal(scene.server.lastError, undefined);
   });
 
-  test('is not stopped while a call is under way, or while somebody listens', async () => {
+  test('is not stopped during a call, or while a client listens', async () => {
     let isHeard = false;
     const clock = createManualClock();
     await using scene = supervise(
@@ -100,7 +100,7 @@ describe('a server with "idle_stop"', () => {
     await until(() => !scene.newest.isAlive);
   });
 
-  test('called while it is being stopped: the call waits for the next instance', async () => {
+  test('that is called while it is being stopped is started again for the call', async () => {
     await using scene = supervise({ idleStopMs: 20 });
     await scene.server.ready();
     const calls: Promise<string>[] = [];
@@ -111,7 +111,7 @@ describe('a server with "idle_stop"', () => {
     assert.equal(await calls[0], 'first');
   });
 
-  test('has a changed time in force at once', async () => {
+  test('uses a changed idle time at once', async () => {
     await using scene = supervise({ idleStopMs: 3_600_000 });
     await scene.server.ready();
     await scene.server.reconfigure(configFor({ idleStopMs: 20 }), false);

@@ -99,7 +99,7 @@ describe('a launch', () => {
     assert.equal(pool.isSettled, true);
   });
 
-  test('that adopted a process tells since when it runs', async () => {
+  test('that adopted a process has its start time', async () => {
     const { pool, events } = open();
     const started = await startOf(createAnswering(legacyReplies));
     const instance = { ...started.running.instance, startedAt: 7 };
@@ -163,7 +163,7 @@ describe('an attached instance that ends', () => {
     assert.equal(clock.waiting, 0, 'nothing is watched any more');
   });
 
-  test('by not responding has not ended cleanly, though it exits with 0 when it is stopped', async () => {
+  test('by not answering pings counts as a crash, though it exits with 0 when it is stopped', async () => {
     const { clock, pool, events, types, launch } = open();
     const { server } = await launch({ ping: 'silence' });
     pool.attach(1);
@@ -185,7 +185,7 @@ describe('an attached instance that ends', () => {
   });
 });
 
-test('a stop fails the calls of an instance, gives it time to end, and drops its handle', async () => {
+test('a stop fails the calls of an instance, gives it time to exit, and removes its handle', async () => {
   const { pool, forgotten, types, launch } = open();
   const { server, started } = await launch(held);
   const failed = call(started.running.upstream);
@@ -228,7 +228,7 @@ describe('an instance that drains', () => {
     assert.deepEqual([server.stops, forgotten()], [[5_000], 1]);
   });
 
-  test('ends after 30 s in any case, which fails its calls', async () => {
+  test('exits after 30 s in any case, which fails its calls', async () => {
     const { clock, pool, launch } = open();
     const { server, started } = await launch(held);
     const failed = call(started.running.upstream);
@@ -242,7 +242,7 @@ describe('an instance that drains', () => {
     assert.equal(server.isAlive, false);
   });
 
-  test('after it was replaced does not hold up the next launch, and leaves the handle', async () => {
+  test('after it was replaced does not delay the next launch, and leaves the handle', async () => {
     const { clock, pool, forgotten, launch } = open();
     const { server, started } = await launch(held);
     const answered = call(started.running.upstream);
@@ -255,7 +255,7 @@ describe('an instance that drains', () => {
     assert.deepEqual([server.stops, forgotten()], [[5_000], 0]);
   });
 
-  test('is hurried before the next launch, which fails its calls', async () => {
+  test('is killed before the next launch, which fails its calls', async () => {
     const { clock, pool, types, launch } = open();
     const { server, started } = await launch(held);
     const failed = call(started.running.upstream);
@@ -293,7 +293,7 @@ describe('calls of a server whose channel has closed', () => {
     return { told, waiting: clock.waiting };
   }
 
-  test('fail with how it exited', async () => {
+  test('fail with its exit status', async () => {
     const exited = Promise.resolve({ code: 1, detail: 'exited with code 1' });
     assert.deepEqual(await failing(exited, 0), {
       told: ['exited with code 1, because of Error: EPIPE'],
@@ -301,7 +301,7 @@ describe('calls of a server whose channel has closed', () => {
     });
   });
 
-  test('fail with how the channel closed if it has not exited a second later', async () => {
+  test('fail with the reason of the channel if it has not exited a second later', async () => {
     const unknown = new Promise<Exit>(() => {});
     assert.deepEqual((await failing(unknown, 999)).told, []);
     assert.deepEqual((await failing(unknown, 1_000)).told, [

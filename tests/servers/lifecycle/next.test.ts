@@ -356,7 +356,7 @@ describe.each(Object.entries(phases))('%s', (phaseName, phase: Phase) => {
     assert.deepEqual(transition, { state, effects: [] });
   });
 
-  test('publishes the status of its last state, whatever happens', () => {
+  test('publishes the status of its last state, for any event', () => {
     for (const [, event] of possible) {
       const { state, effects } = next(stateIn(phase), event, facts);
       const published = effects.flatMap(effect => (effect.type === 'publish' ? effect.status : []));
@@ -368,8 +368,8 @@ describe.each(Object.entries(phases))('%s', (phaseName, phase: Phase) => {
 const after = (phase: Phase, event: LifecycleEvent, more: Partial<Facts> = {}) =>
   next(stateIn(phase), event, { ...facts, ...more });
 
-describe('the operator', () => {
-  test('who stopped a server keeps calls from starting it, until it is started', () => {
+describe('an operator', () => {
+  test('who stopped a server keeps calls from starting it, until a start', () => {
     const { state } = after(phases.running, events.stop);
     const stopped = next(state, events.settled, facts);
     assert.deepEqual(statusOf(stopped.state), { state: 'stopped', byHand: true });
@@ -377,7 +377,7 @@ describe('the operator', () => {
     assert.equal(again.state.byHand, false);
   });
 
-  test('who stopped a server is not overruled by a config that starts it', () => {
+  test('who stopped a server takes precedence over a config that starts it', () => {
     const state = { ...stateIn(phases.stopped), byHand: true };
     const before = configFor({ autoStart: false });
     const { state: kept } = next(state, events.apply, { ...facts, config: before });
@@ -387,13 +387,13 @@ describe('the operator', () => {
   });
 });
 
-test('a closed server starts no more', () => {
+test('a closed server does not start', () => {
   const { state } = after(phases.running, events.close);
   for (const event of [events.start, events.settled, events.start, events.apply, events.replace])
     assert.notEqual(next(state, event, facts).state.phase, 'starting');
 });
 
-test('an instance of a session is failed, and then stopped until the next call', () => {
+test('an instance per session is failed, and then stopped until the next call', () => {
   const session = { audience: 'session' } as const;
   assert.equal(
     summary(after(phases.reaping, events.reaped, session)),
@@ -405,7 +405,7 @@ test('an instance of a session is failed, and then stopped until the next call',
   );
 });
 
-test('a config change starts and recovers no instance of a session or an era', () => {
+test('a config change starts and restores no instance per session or era', () => {
   for (const audience of ['session', 'era'] as const) {
     const off = configFor({ enabled: false });
     for (const phase of [phases.stopped, phases.failed])
@@ -413,12 +413,12 @@ test('a config change starts and recovers no instance of a session or an era', (
   }
 });
 
-test('a restart after a crash counts, one after an outage of the engine does not', () => {
+test('a restart after a crash counts, but not one after an outage of the engine', () => {
   assert.equal(after(phases['backing off'], events['delay over']).state.restarts, 1);
   assert.equal(after(phases.unreachable, events['delay over']).state.restarts, 0);
 });
 
-test('a failed rollback ends as any failed start, and reports the error of the new config', () => {
+test('a failed rollback ends like any failed start, and reports the error of the new config', () => {
   const refused = after(phases['starting, replacing'], events['start failed']);
   assert.deepEqual(refused.state.phase === 'starting' && refused.state.change, {
     kind: 'rollback',
@@ -438,7 +438,7 @@ test('an adopted process runs since its own start', () => {
   assert.equal(sinceOf({ ...events.started, startedAt: 2 }), 2);
 });
 
-test('a crash of a successor that runs counts from nothing', () => {
+test('the crash counter of a successor that runs starts from 0', () => {
   const history = { failures: 3, restartsMs: [1, 2, 3] };
   const state = { ...stateIn(phases['running, successor launched']), history };
   assert.deepEqual(next(state, events.started, facts).state.history, noRestarts);
@@ -446,7 +446,7 @@ test('a crash of a successor that runs counts from nothing', () => {
   assert.deepEqual(next(alone, events.started, facts).state.history, history);
 });
 
-test('a successor has the other variant', () => {
+test('a successor has the other volume variant', () => {
   const state = stateIn(phases['running, successor waiting']);
   const variantOf = (one: LifecycleState) => {
     const [effect] = next(one, events.settled, facts).effects;
@@ -456,7 +456,7 @@ test('a successor has the other variant', () => {
   assert.equal(variantOf({ ...state, variant: 'next' }), undefined);
 });
 
-test('what the operator must mend is not tried again', () => {
+test('an error that the operator must correct is not retried', () => {
   const error = new HubError('HUB_CONFIG_INVALID', 'no such folder');
   const refused: ServerFailure = { error, why: 'no such folder', isClean: false };
   const { state } = after(phases.starting, { type: 'start_failed', failure: refused });

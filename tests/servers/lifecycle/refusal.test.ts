@@ -73,7 +73,7 @@ describe('a call is refused by a server', () => {
     );
   });
 
-  test('that is disabled, whatever its state', () => {
+  test('that is disabled, in any state', () => {
     for (const status of [stopped, { state: 'running', since: 1 } as const]) {
       const error = refusalOf({ ...files, enabled: false }, status, 'words', 0);
       assert.equal(error?.code, 'HUB_SERVER_DISABLED');
@@ -82,7 +82,7 @@ describe('a call is refused by a server', () => {
     }
   });
 
-  test('that waits for approval, with what it waits for', () => {
+  test('that waits for approval, with the reason', () => {
     const held = { ...files, enabled: false, heldBack: 'it asks for a mount' };
     assert.equal(
       refusalOf(held, stopped, '', 0)?.message,
@@ -90,7 +90,7 @@ describe('a call is refused by a server', () => {
     );
   });
 
-  test('that has written nothing without a stderr', () => {
+  test('that has written nothing, without a stderr', () => {
     const error = refusalOf(files, { state: 'failed', since: 1, why: 'boom' }, '', 0);
     assert.deepEqual(error?.data, { server: 'files', retryable: false });
   });
@@ -104,7 +104,7 @@ test.each<[string, ServerStatus]>([
   assert.equal(refusalOf(files, status, 'words', 0), undefined);
 });
 
-test('a server that is closed says whether it was removed or the hub stops', () => {
+test('a closed server says whether it was removed or the hub stops', () => {
   const removed = closedFor('files', 'removed');
   assert.deepEqual(
     [removed.code, removed.message, removed.data],

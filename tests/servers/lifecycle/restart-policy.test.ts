@@ -46,15 +46,15 @@ function statesOf(runMs: number, runs: number): readonly string[] {
   });
 }
 
-test('restarts are counted afresh, and waits are short again, after each run of more than five minutes', () => {
+test('the restart counter and the delay are reset after each run of more than five minutes', () => {
   assert.deepEqual(statesOf(6 * minuteMs, 5), Array<string>(5).fill('backing_off 500'));
 });
 
-test('restarts after shorter runs add up', () => {
+test('restarts after shorter runs are added up', () => {
   assert.deepEqual(statesOf(1 * minuteMs, 2), ['backing_off 500', 'failed 0']);
 });
 
-test('an engine that is away is looked for every two seconds at the latest, a server elsewhere every thirty', () => {
+test('an unreachable engine is retried every two seconds at most, a remote server every thirty', () => {
   const last = (code: Code) => {
     const restarts = createRestarts(configFor({}), createManualClock());
     const waits = Array.from({ length: 10 }, () => {
@@ -68,7 +68,7 @@ test('an engine that is away is looked for every two seconds at the latest, a se
   assert.equal(last('HUB_REMOTE_UNREACHABLE'), 30_000);
 });
 
-test('a server that its runtime has ended for good is failed, and says why wherever that is shown', async () => {
+test('a server that its runtime has ended finally is failed, with the reason wherever it is shown', async () => {
   await using scene = supervise();
   await scene.server.ready();
   const refusal = new HubError('HUB_VOLUMES_FULL', 'scripted: its volumes hold too much');
@@ -80,7 +80,7 @@ test('a server that its runtime has ended for good is failed, and says why where
   assert.equal(scene.launched.length, 1);
 });
 
-test('a server that died is started again when its wait is over, and not before', async () => {
+test('a server that died is restarted after its delay, and not before', async () => {
   const clock = createManualClock();
   await using scene = supervise({}, { clock });
   await scene.server.ready();
@@ -94,7 +94,7 @@ test('a server that died is started again when its wait is over, and not before'
   assert.equal(scene.launched.length, 2);
 });
 
-test('a start that is silent is asked in the other era shortly before it fails, and fails in time', async () => {
+test('a start without an answer is tried in the other era shortly before it times out', async () => {
   const clock = createManualClock();
   await using scene = supervise(
     { startTimeoutMs: 20_000, restart: 'temporary' },

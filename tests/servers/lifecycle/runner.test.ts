@@ -28,7 +28,7 @@ function createHold() {
 }
 
 describe('a change that needs no new process', () => {
-  test('is in force for the one that runs', async () => {
+  test('applies to the running process', async () => {
     await using scene = supervise();
     await scene.server.ready();
     await scene.server.reconfigure(configFor({ callTimeoutMs: 7 }), false);
@@ -37,7 +37,7 @@ describe('a change that needs no new process', () => {
     assert.equal(scene.newest.isAlive, true);
   });
 
-  test('starts a server that starts with the hub from now on, unless it was stopped by hand', async () => {
+  test('starts a server that now starts with the hub, unless it was stopped by hand', async () => {
     await using scene = supervise({ autoStart: false });
     await scene.server.reconfigure(configFor({ autoStart: true }), false);
     await scene.server.ready();
@@ -49,7 +49,7 @@ describe('a change that needs no new process', () => {
 });
 
 describe('a server that has failed', () => {
-  test('starts anew with the time that its message asks for, and with more restarts', async () => {
+  test('starts again with the new start timeout, and with more restarts', async () => {
     const was = { startTimeoutMs: 30, maxRestarts: 0 };
     const script = ({ startTimeoutMs, maxRestarts }: ServerConfig) => ({
       isBroken: startTimeoutMs === was.startTimeoutMs && maxRestarts === was.maxRestarts,
@@ -74,7 +74,7 @@ describe('a server that has failed', () => {
     }
   });
 
-  test('and was stopped by hand after that stays so', async () => {
+  test('and was then stopped by hand stays stopped', async () => {
     await using scene = supervise(
       { startTimeoutMs: 30, maxRestarts: 0 },
       { script: () => ({ isBroken: true }) },
@@ -88,7 +88,7 @@ describe('a server that has failed', () => {
 });
 
 describe('a change that needs a new process', () => {
-  test('starts it beside the old one, which answers what it was asked before it ends', async () => {
+  test('starts it beside the old one, which answers its calls before it ends', async () => {
     await using scene = supervise();
     await scene.server.ready();
     const [old] = scene.launched;
@@ -106,7 +106,7 @@ describe('a change that needs a new process', () => {
     assert.equal(scene.server.restarts, 0);
   });
 
-  test('that does not come up leaves the old one serving, under its old config', async () => {
+  test('that does not start keeps the old one serving, under its old config', async () => {
     await using scene = supervise(
       {},
       { script: ({ description }) => ({ isBroken: description === 'second' }) },
@@ -121,7 +121,7 @@ describe('a change that needs a new process', () => {
     assert.deepEqual(scene.states, ['starting', 'running']);
   });
 
-  test('twice in a row ends in the last, and in nothing else', async () => {
+  test('twice in a row ends with the last config, and only that', async () => {
     await using scene = supervise();
     await scene.server.ready();
     await Promise.all([
@@ -136,7 +136,7 @@ describe('a change that needs a new process', () => {
     );
   });
 
-  test('while it starts: what starts is given up, and who waits gets the new one', async () => {
+  test('while it starts aborts that start, and waiting calls get the new one', async () => {
     const hold = createHold();
     hold.hold();
     await using scene = supervise({}, { gate: hold.gate });
@@ -148,7 +148,7 @@ describe('a change that needs a new process', () => {
     assert.equal(scene.alive.length, 1);
   });
 
-  test('after it has failed: it starts anew where it starts with the hub', async () => {
+  test('after it has failed starts it again if it starts with the hub', async () => {
     const script = ({ description }: { readonly description: string | undefined }) => ({
       isBroken: description === 'first',
     });
@@ -166,7 +166,7 @@ describe('a change that needs a new process', () => {
     }
   });
 
-  test('is no reason to start what was stopped by hand', async () => {
+  test('does not start a server that was stopped by hand', async () => {
     await using scene = supervise();
     await scene.server.ready();
     await scene.server.stop(true);
@@ -178,8 +178,8 @@ describe('a change that needs a new process', () => {
   });
 });
 
-describe('a change of a server of which no two may run at once', () => {
-  test('starts the new one when the old one is gone, and calls wait meanwhile', async () => {
+describe('a change of a server that must not run twice at the same time', () => {
+  test('starts the new one when the old one has ended, and calls wait meanwhile', async () => {
     const hold = createHold();
     await using scene = supervise({}, { isExclusive, gate: hold.gate });
     await scene.server.ready();
@@ -203,7 +203,7 @@ describe('a change of a server of which no two may run at once', () => {
     assert.equal(scene.server.restarts, 0);
   });
 
-  test('that does not come up brings the old one back', async () => {
+  test('that does not start restores the old one', async () => {
     await using scene = supervise(
       {},
       { isExclusive, script: ({ description }) => ({ isBroken: description === 'second' }) },
@@ -217,7 +217,7 @@ describe('a change of a server of which no two may run at once', () => {
     assert.equal(scene.alive.length, 1);
   });
 
-  test('is cut short by who stops it: the old one does not finish, and the new config is in force', async () => {
+  test('is cut short by a stop, and the new config applies', async () => {
     await using scene = supervise({}, { isExclusive });
     await scene.server.ready();
     const before = assert.rejects(call(scene.server, { hold: true }), {
@@ -236,7 +236,7 @@ describe('a change of a server of which no two may run at once', () => {
 });
 
 describe('while a successor starts', () => {
-  test('a stop ends both, and the new config is in force', async () => {
+  test('a stop ends both, and the new config applies', async () => {
     const hold = createHold();
     await using scene = supervise({}, { gate: hold.gate });
     await scene.server.ready();
@@ -253,7 +253,7 @@ describe('while a successor starts', () => {
     assert.equal(await call(scene.server), 'second');
   });
 
-  test('a stop ends one that has been launched and is greeted', async () => {
+  test('a stop ends one that was launched and is in its handshake', async () => {
     await using scene = supervise(
       {},
       { script: ({ description }) => ({ isBroken: description === 'second' }) },
@@ -266,7 +266,7 @@ describe('while a successor starts', () => {
     await changed;
   });
 
-  test('the old one may die: the successor takes its place, and it is no restart', async () => {
+  test('the death of the old one makes the successor take over, which is not a restart', async () => {
     const hold = createHold();
     await using scene = supervise({}, { gate: hold.gate });
     await scene.server.ready();
@@ -286,7 +286,7 @@ describe('while a successor starts', () => {
     assert.equal(await call(scene.server), 'second', 'it is supervised like any other');
   });
 
-  test('the old one may die and the successor fail: the old one is started again', async () => {
+  test('the death of the old one and a failure of the successor restart the old one', async () => {
     const hold = createHold();
     await using scene = supervise(
       {},
@@ -310,7 +310,7 @@ describe('while a successor starts', () => {
     assert.equal(scene.server.restarts, 1);
   });
 
-  test('a close ends both for good', async () => {
+  test('a close ends both', async () => {
     const hold = createHold();
     await using scene = supervise({}, { gate: hold.gate });
     await scene.server.ready();
@@ -329,8 +329,8 @@ describe('while a successor starts', () => {
   });
 });
 
-describe('switched off and on', () => {
-  test('it is stopped, refused, and started again', async () => {
+describe('a server that is disabled and enabled', () => {
+  test('is stopped, refuses calls, and is restarted', async () => {
     await using scene = supervise();
     await scene.server.ready();
     await scene.server.reconfigure(configFor({ enabled: false }), true);
@@ -343,7 +343,7 @@ describe('switched off and on', () => {
     assert.equal(await call(scene.server), 'second');
   });
 
-  test('one that starts at its first call does not start by being switched on', async () => {
+  test('does not start by being enabled if it starts at its first call', async () => {
     await using scene = supervise({ enabled: false, autoStart: false });
     await scene.server.reconfigure({ ...second, autoStart: false }, true);
     assert.equal(scene.launched.length, 0);

@@ -35,13 +35,13 @@ describe('at LOG_LEVEL=info', () => {
     assert.deepEqual(lines(), ['info running', 'info stopping', 'info stopped', 'info running']);
   });
 
-  test('a server that was never started ends without a word', async () => {
+  test('a server that was never started ends without a log line', async () => {
     await using idle = scene({ name: 'echo' });
     await idle.server.close('stopping');
     assert.deepEqual(idle.lines(), []);
   });
 
-  test('a death is a warning that says when it starts again, a restart says that it runs', async () => {
+  test('a death is a warning with the time of the restart, and a restart logs that it runs', async () => {
     await using dying = scene({ name: 'echo' });
     const { server, lines } = dying;
     const { instance } = await server.ready();
@@ -53,7 +53,7 @@ describe('at LOG_LEVEL=info', () => {
     assert.deepEqual(rest, ['info running']);
   });
 
-  test('giving up is one error, after a warning for each start that failed', async () => {
+  test('giving up is one error, after a warning for each failed start', async () => {
     await using failing = scene({ name: 'exit-at-once', maxRestarts: 1 });
     failing.server.start();
     await until(() => failing.server.status.state === 'failed');
@@ -69,7 +69,7 @@ describe('at LOG_LEVEL=info', () => {
     assert.deepEqual(rest, []);
   });
 
-  test('the death of an instance of a session is a warning: the next call starts another', async () => {
+  test('the death of an instance per session is a warning: the next call starts another', async () => {
     await using running = scene({ name: 'who', instance: 'session' });
     const { server, servers, lines } = running;
     const own = servers.instances.of(server, {}, undefined, () => false);

@@ -61,7 +61,7 @@ test.each<[Phase, ServerStatus]>([
   assert.deepEqual(statusOf(stateIn(phase)), status);
 });
 
-test('a start forgets that the server was stopped by hand, also while it runs', () => {
+test('a start clears that the server was stopped by hand, even while it runs', () => {
   for (const phase of [
     { phase: 'stopped' },
     { phase: 'running', since: 1, instance: 1, successor: undefined },
@@ -72,7 +72,7 @@ test('a start forgets that the server was stopped by hand, also while it runs', 
   }
 });
 
-test('a start forgets earlier failures, and waits for the end of a stop', () => {
+test('a start clears earlier failures, and waits for the end of a stop', () => {
   const history = { failures: 3, restartsMs: [1, 2, 3] };
   const failed = { ...stateIn({ phase: 'failed', since: 1, why: 'boom' }), history };
   const again = start(failed, facts);
@@ -90,7 +90,7 @@ test('a start of a closed server changes nothing', () => {
   assert.deepEqual(start(closed, facts), { state: closed, effects: [] });
 });
 
-test('a stop of a server that has ended by itself lets calls wait for the next instance', () => {
+test('a stop of a server that has exited lets calls wait for the next instance', () => {
   const running = stateIn({ phase: 'running', since: 1, instance: 1, successor: undefined });
   const idle = stop(running, facts, true).state;
   assert.deepEqual(statusOf(idle), { state: 'stopping', since: 5, hasEnded: true });

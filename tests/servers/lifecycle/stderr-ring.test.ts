@@ -3,7 +3,7 @@ import { test } from 'vitest';
 import { createManualClock } from '#helpers/clock';
 import { createStderrRing, lastWordsOf } from '../../../hub/servers/lifecycle/stderr-ring.ts';
 
-test('what was written since the launch may say why a start failed, however long ago', () => {
+test('for a failed start all output since the launch counts, however old', () => {
   const clock = createManualClock();
   const ring = createStderrRing(clock);
   ring.add('of the instance before');
@@ -19,7 +19,7 @@ test('what was written since the launch may say why a start failed, however long
   });
 });
 
-test('of a server that ran only what it wrote just before may', () => {
+test('for a server that ran only recent output counts', () => {
   const clock = createManualClock();
   const ring = createStderrRing(clock);
   ring.add('listening');
@@ -38,7 +38,7 @@ test('of a server that ran only what it wrote just before may', () => {
   });
 });
 
-test('an error that a server survived does not explain its end', () => {
+test('an error line from long before the exit does not explain it', () => {
   const clock = createManualClock();
   const ring = createStderrRing(clock);
   ring.add('Error: one request failed');

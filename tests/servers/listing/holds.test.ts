@@ -34,7 +34,7 @@ function open() {
 }
 
 describe('a list that was read', () => {
-  test('has its held items marked, whose keys the server knows', () => {
+  test('has its held items marked, by their keys', () => {
     const { holds } = open();
     const marked = holds.mark('tool', [item('add', 'bad'), item('sub')]);
     assert.deepEqual(
@@ -47,14 +47,14 @@ describe('a list that was read', () => {
     assert.deepEqual(holds.keys, new Set([heldKey('tool', 'add')]));
   });
 
-  test('is the same object if nothing of it is held, and no keys are known then', () => {
+  test('is the same object if none of its items is held', () => {
     const { holds } = open();
     const items = [item('add'), item('sub')];
     assert.equal(holds.mark('tool', items), items);
     assert.equal(holds.keys, undefined);
   });
 
-  test('takes nothing from what is held in other lists', () => {
+  test('is not affected by items that are held in other lists', () => {
     const { holds } = open();
     holds.mark('tool', [item('add', 'bad')]);
     holds.mark('prompt', [item('add', 'bad')]);
@@ -66,7 +66,7 @@ describe('a list that was read', () => {
     assert.equal(holds.keys, undefined);
   });
 
-  test('of resources is never compared', () => {
+  test('is never compared if it is of resources', () => {
     const { holds, compared } = open();
     const items = [item('file:///a', 'bad')];
     assert.equal(holds.mark('resource', items), items);
@@ -74,7 +74,7 @@ describe('a list that was read', () => {
   });
 });
 
-test('an item that passes is compared only if it is not the one that was read', () => {
+test('an item that passes is compared only if it differs from the one that was read', () => {
   const { holds, compared } = open();
   const [known = assert.fail()] = holds.mark('tool', [item('add', 'bad')]);
   const before = compared();
@@ -85,7 +85,7 @@ test('an item that passes is compared only if it is not the one that was read', 
   assert.equal(compared(), before + 2);
 });
 
-test('a change of the pins of this server is heard, one of another is not', () => {
+test('a change of the pins of this server is noticed, and one of another is not', () => {
   const { holds, changed } = open();
   let reviews = 0;
   using _heard = holds.hear(() => void reviews++);

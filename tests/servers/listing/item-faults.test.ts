@@ -101,11 +101,11 @@ describe.for(Object.entries(kinds))('items of the kind %s', ([name, { item, sche
   const faultsAt = (value: unknown, revision: string) =>
     faultsOf(kind, value, false).filter(fault => isRefusedBy(revision, [fault]));
 
-  test('are refused by no revision as they should be', () => {
+  test('are refused by no revision if they are valid', () => {
     assert.deepEqual(faultsOf(kind, item, false), []);
   });
 
-  test('are refused where the client of the SDK refuses them, and for nothing else but what the schema says', () => {
+  test('are refused exactly if the client of the SDK refuses them, except for what only the schema forbids', () => {
     let count = 0;
     for (const value of changed(item)) {
       if (value === missing) continue;
@@ -124,7 +124,7 @@ describe.for(Object.entries(kinds))('items of the kind %s', ([name, { item, sche
   });
 });
 
-describe('a revision does not refuse what it does not know', () => {
+describe('a revision does not refuse unknown members', () => {
   const refusing = (item: object, isWrapped = false) =>
     ['2024-11-05', '2025-03-26', '2025-06-18', '2025-11-25', '2026-07-28'].filter(revision =>
       isRefusedBy(
@@ -156,12 +156,12 @@ describe('a revision does not refuse what it does not know', () => {
     assert.deepEqual(refusing(item), revisions);
   });
 
-  test('an output schema of another type that is wrapped is as all want it', () => {
+  test('an output schema of another type is valid for all once it is wrapped', () => {
     assert.deepEqual(refusing({ outputSchema: { type: 'array' } }, true), []);
     assert.deepEqual(refusing({ outputSchema: { $schema: 1 } }, true), ['2026-07-28']);
   });
 
-  test('no value is told, as it may be a secret, and no more than five faults', () => {
+  test('no value is shown, as it may be secret, and no more than five faults', () => {
     const faults = faultsOf('prompt', { name: 7, description: ['secret'] }, false);
     assert.deepEqual(
       faults.map(({ text }) => text),

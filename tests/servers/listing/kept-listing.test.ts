@@ -25,8 +25,8 @@ const listingOf = (text: string): Listing => ({
   prompt: [],
 });
 
-describe('what is kept of what servers offer', () => {
-  test('is found again byte by byte, with what its program is known by', async () => {
+describe('the stored listing of a server', () => {
+  test('is read back byte by byte, with the identity of its program', async () => {
     await using scene = await open();
     const listing = listingOf('{ "name":"work","description":"\\u00e9 \u00e9" }');
     await scene.kept.keep('a', 'digest', listing, 'sha256:1');
@@ -35,7 +35,7 @@ describe('what is kept of what servers offer', () => {
     assert.deepEqual(await scene.kept.find('a', 'digest'), { listing, identity: undefined });
   });
 
-  test('is not found under another digest, nor once it is forgotten', async () => {
+  test('is not found under another digest, nor after its removal', async () => {
     await using scene = await open();
     await scene.kept.keep('a', 'digest', listingOf('{}'));
     assert.equal(await scene.kept.find('a', 'other'), undefined);
@@ -45,7 +45,7 @@ describe('what is kept of what servers offer', () => {
     assert.deepEqual(await readdir(scene.path), []);
   });
 
-  test('is no more than 8 MiB of a server: what was kept before is not shown in its place', async () => {
+  test('has at most 8 MiB: above that, an earlier one is not returned instead', async () => {
     await using scene = await open();
     await scene.kept.keep('a', 'digest', listingOf('{}'));
     await scene.kept.keep('a', 'digest', listingOf('x'.repeat(8 * 2 ** 20 + 1)));
@@ -54,7 +54,7 @@ describe('what is kept of what servers offer', () => {
     assert.ok(await scene.kept.find('a', 'digest'));
   });
 
-  test('counts as nothing where it cannot be read', async () => {
+  test('is ignored if it cannot be read', async () => {
     await using scene = await open();
     for (const text of ['', '{', '[]', '{"digest":1}', '{"digest":"other"}']) {
       await writeFile(join(scene.path, 'a.json'), text);
@@ -75,7 +75,7 @@ describe('a server that is not started', () => {
   const digestOf = ({ description }: { readonly description: string | undefined }) =>
     `digest of ${description}`;
 
-  test('shows what it offered when it last ran', async () => {
+  test('has its last listing', async () => {
     await using scene = await open();
     const needs = { digestOf, keptListings: scene.kept };
     {
@@ -92,7 +92,7 @@ describe('a server that is not started', () => {
     assert.deepEqual(changed.server.listing.tool, []);
   });
 
-  test('shows nothing of an image that is another by now', async () => {
+  test('has no listing if its image has changed', async () => {
     await using scene = await open();
     let identity = 'sha256:old';
     const needs = {
@@ -120,7 +120,7 @@ describe('a server that is not started', () => {
     assert.equal(other.server.listing.tool.length, 1);
   });
 
-  test('shows what it offered where nothing tells what would be launched', async () => {
+  test('has its last listing if the identity of the program is unknown', async () => {
     await using scene = await open();
     const needs = { digestOf, keptListings: scene.kept, script: () => ({ identity: 'sha256:1' }) };
     {

@@ -30,7 +30,7 @@ function open(first = emptyListing) {
   return { cache, changed, leftOut };
 }
 
-test('an item is found by its name in the list that was read last', () => {
+test('an item is found by its name in the latest list', () => {
   const { cache } = open();
   cache.replace('tool', reading([item('a'), item('b')]));
   assert.deepEqual(cache.find('tool', 'b'), item('b'));
@@ -40,7 +40,7 @@ test('an item is found by its name in the list that was read last', () => {
 });
 
 describe('a list that is read again', () => {
-  test('is a change if its bytes or its order differ', () => {
+  test('has changed if its bytes or its order differ', () => {
     const { cache, changed } = open();
     const readings = [
       [item('a'), item('b')],
@@ -57,7 +57,7 @@ describe('a list that is read again', () => {
     assert.equal(cache.listing.tool[0]?.bytes.toString(), '{"name": "b"}');
   });
 
-  test('is reported if the server announced it, though it is the same', () => {
+  test('is reported if the server announced it, even if it is the same', () => {
     const { cache, changed } = open();
     cache.replace('prompt', reading([]));
     assert.deepEqual(changed, []);
@@ -66,7 +66,7 @@ describe('a list that is read again', () => {
     assert.equal(cache.listing, emptyListing, 'the listing stays the same object');
   });
 
-  test('sets how long and for whom it may be cached; one that was not read is private and expired', () => {
+  test('sets its TTL and cache scope; one that was not read is private and expired', () => {
     const { cache } = open();
     assert.deepEqual([cache.freshUntil('tool'), cache.scope('tool')], [0, 'private']);
     cache.replace('tool', reading([], { freshUntil: 7, scope: 'public' }));
@@ -76,7 +76,7 @@ describe('a list that is read again', () => {
 });
 
 describe('items that are left out for some clients', () => {
-  test('are reported when they differ from those before, and not when they are gone', () => {
+  test('are reported when they differ from before, and not when they disappear', () => {
     const { cache, leftOut } = open();
     for (const items of [
       [faulty('a')],
@@ -89,7 +89,7 @@ describe('items that are left out for some clients', () => {
     assert.deepEqual(leftOut, [['a'], ['a', 'b'], ['a']]);
   });
 
-  test('are told by list, name and faults, with the revisions that refuse them', () => {
+  test('are listed by list, name and faults, with the revisions that refuse them', () => {
     const { cache } = open();
     const late = { text: 'icons is a string', since: '2025-11-25', until: '2026-07-28' };
     cache.replace('template', reading([{ ...item('x:{y}'), faults: [late] }]));
@@ -112,7 +112,7 @@ describe('items that are left out for some clients', () => {
     ]);
   });
 
-  test('are named up to a hundred, and counted beyond', () => {
+  test('are named up to a hundred, and counted above that', () => {
     const misfits = Array.from({ length: 102 }, (_, at): Misfit => ({
       list: 'tools',
       name: at === 0 ? undefined : `t${at}`,
@@ -128,7 +128,7 @@ describe('items that are left out for some clients', () => {
   });
 });
 
-describe('a saved listing that is shown', () => {
+describe('a stored listing that is shown', () => {
   test('is checked like one that was read; an item that is not JSON is forwarded unchecked', () => {
     const { cache, changed, leftOut } = open();
     const wrong = item(

@@ -31,7 +31,7 @@ const readerOf = (asking: ReturnType<typeof answering>) => ({
 const tool = (name: unknown) => ({ name, inputSchema: { type: 'object' } });
 
 describe('a list', () => {
-  test('is read with all its pages, each item as the server wrote it', async () => {
+  test('is read with all its pages, each item unchanged', async () => {
     const upstream = answering([
       { tools: [tool('a')], nextCursor: 'x y' },
       { nextCursor: '2', tools: [] },
@@ -51,7 +51,7 @@ describe('a list', () => {
     );
   });
 
-  test('of another hub is without what came through this hub, and names the hubs of the rest', async () => {
+  test('of another hub omits items that came through this hub, and names the hubs of the rest', async () => {
     const through = (hubs: readonly string[]) => ({ _meta: { 'agenthub/hubs': hubs } });
     const upstream = answering([
       { tools: [tool('own'), { ...tool('third'), ...through(['c']) }, through(['a', 'c'])] },
@@ -71,7 +71,7 @@ describe('a list', () => {
     assert.equal(nameless, 0);
   });
 
-  test('with a cursor that repeats is cut, and the operator told', async () => {
+  test('with a repeated cursor is cut, with a warning', async () => {
     const { log, logged } = createRecordingLog();
     const upstream = answering(
       Array.from({ length: 10 }, () => ({ tools: [tool('a')], nextCursor: 'same' })),
@@ -81,7 +81,7 @@ describe('a list', () => {
     assert.match(logged[0]?.message ?? '', /repeats a cursor/);
   });
 
-  test('of many long pages is cut at 64 MiB, and the operator told', async () => {
+  test('of many long pages is cut at 64 MiB, with a warning', async () => {
     const { log, logged } = createRecordingLog();
     const description = 'x'.repeat(20 * 2 ** 20);
     const page = (name: string) => ({ tools: [{ ...tool(name), description }], nextCursor: name });
@@ -95,7 +95,7 @@ describe('a list', () => {
     ['tool', 10_000],
     ['template', 1_000],
   ] as const)
-    test(`of one page with more than ${most} ${kind}s is cut there, and the operator told`, async () => {
+    test(`of one page with more than ${most} ${kind}s is cut there, with a warning`, async () => {
       const { log, logged } = createRecordingLog();
       const many = Array.from({ length: most + 1 }, (_, at) => ({
         name: `${at}`,
@@ -106,7 +106,7 @@ describe('a list', () => {
       assert.match(logged[0]?.message ?? '', /too long/);
     });
 
-  test('may be kept for as long, and by whom, as the strictest of its pages says', async () => {
+  test('has the shortest TTL and the narrowest cache scope of its pages', async () => {
     const clock = { monotonic: () => 1_000 };
     const read = async (...pages: readonly object[]) => {
       const upstream = answering(
@@ -144,7 +144,7 @@ describe('a list', () => {
 });
 
 describe('the lists of a server', () => {
-  test('are asked for where its capabilities announce them', async () => {
+  test('are requested if its capabilities have them', async () => {
     const upstream = answering([{ prompts: [{ name: 'p' }] }]);
     const lists = await readListing({ prompts: {} }, readerOf(upstream));
     assert.deepEqual(
@@ -168,7 +168,7 @@ describe('the lists of a server', () => {
     [502, 'fails'],
     [503, 'fails'],
     [504, 'fails'],
-  ])('one that a remote host answers with %i %s', async (status, what) => {
+  ])('with one that a remote host answers with %i %s', async (status, what) => {
     const error = new HubError('HUB_REMOTE_UNREACHABLE', `answered ${status}`, {
       data: { status },
     });
@@ -177,7 +177,7 @@ describe('the lists of a server', () => {
     assert.deepEqual((await reading).tool.items, []);
   });
 
-  test('one that is refused is empty; silence is passed on', async () => {
+  test('that are refused are empty; a timeout is passed on', async () => {
     const refused = new HubError('HUB_SERVER_PROTOCOL', 'no such method');
     const asking = answering([{ resources: [{ uri: 'x://y' }] }, refused]);
     const lists = await readListing({ resources: {} }, readerOf(asking));
@@ -189,7 +189,7 @@ describe('the lists of a server', () => {
 });
 
 describe('of real servers', () => {
-  test('20 pages, a cursor that repeats and a thousand tools are read', async () => {
+  test('are read: 20 pages, a repeated cursor and a thousand tools', async () => {
     await using servers = createFixtureServers(
       [
         { name: 'paged' },
@@ -204,7 +204,7 @@ describe('of real servers', () => {
     assert.equal(servers.get('many-tools').listing.tool.length, 1000);
   });
 
-  test('a list that changes is read again, once more where it changes meanwhile', async () => {
+  test('that change are read again, and once more if they change meanwhile', async () => {
     await using servers = createFixtureServers([{ name: 'echo' }], needs);
     const server = servers.get('echo');
     const { upstream } = await server.ready();

@@ -95,7 +95,7 @@ describe('a list that changed', () => {
     assert.deepEqual(replaced, ['tool', 'tool']);
   });
 
-  test('whenever it is read is read once a second', async () => {
+  test('each time it is read is read once a second', async () => {
     const server: ReturnType<typeof scene> = scene({ upon: () => server.changed('tool') });
     server.changed('tool');
     for (let tenth = 0; tenth < 50; tenth++) {
@@ -113,7 +113,7 @@ describe('a list that changed', () => {
     assert.deepEqual(asked, ['tools/list', 'prompts/list']);
   });
 
-  test('is not read any more once the server is gone', async () => {
+  test('is not read once the server has ended', async () => {
     const { clock, asked, replaced, changed, leave } = scene();
     changed('tool');
     changed('tool');
@@ -148,7 +148,7 @@ describe('a list that changed', () => {
     assert.deepEqual(asked, ['tools/list']);
   });
 
-  test('of resources are their templates too; other notifications are not of lists', () => {
+  test('of resources includes their templates; other notifications are ignored', () => {
     const { asked, rereads } = scene();
     assert.equal(rereads.hear(notificationOf('notifications/resources/updated')), false);
     assert.deepEqual(asked, []);
@@ -157,8 +157,8 @@ describe('a list that changed', () => {
   });
 });
 
-describe('what a server says of a change is passed on whether the list differs or not', () => {
-  test('once for all that it says before the list is read again', async () => {
+describe('the notification of a change is passed on whether the list differs or not', () => {
+  test('once for all of them before the list is read again', async () => {
     const { clock, announced, changed } = scene();
     changed('tool');
     await settled();
@@ -170,7 +170,7 @@ describe('what a server says of a change is passed on whether the list differs o
     assert.deepEqual(announced, ['tool', 'tool']);
   });
 
-  test('also where the list cannot be read', async () => {
+  test('even if the list cannot be read', async () => {
     const { announced, changed } = scene({ refuses: true });
     changed('tool');
     await settled();
@@ -184,7 +184,7 @@ describe('what a server says of a change is passed on whether the list differs o
     assert.deepEqual(announced, ['resource']);
   });
 
-  test('but not where the hub reading the list made the server say so', async () => {
+  test("but not if the hub's reading of the list caused it", async () => {
     const server: ReturnType<typeof scene> = scene({ upon: () => server.changed('tool') });
     void server.rereads.refresh('tool');
     for (let second = 0; second < 5; second++) {
@@ -195,7 +195,7 @@ describe('what a server says of a change is passed on whether the list differs o
     assert.deepEqual(server.announced, []);
   });
 
-  test('but not what was only doubted', async () => {
+  test('but not if the hub only suspected a change', async () => {
     const { rereads, announced } = scene();
     rereads.doubt();
     await settled();
@@ -204,7 +204,7 @@ describe('what a server says of a change is passed on whether the list differs o
 });
 
 describe('a list that may have changed', () => {
-  test('is read now, once for all who want it, and in front of no change', async () => {
+  test('is read at once, once for all callers, without delaying a change', async () => {
     const { rereads, asked, replaced } = scene();
     await Promise.all([rereads.refresh('tool'), rereads.refresh('tool')]);
     assert.deepEqual([asked, replaced], [['tools/list'], ['tool']]);
@@ -217,14 +217,14 @@ describe('a list that may have changed', () => {
     assert.equal(asked.length, 3, 'what the server does not offer is not read');
   });
 
-  test('stays as it is where it cannot be read', async () => {
+  test('is unchanged if it cannot be read', async () => {
     const { rereads, logged, replaced } = scene({ refuses: true });
     await rereads.refresh('tool');
     assert.deepEqual(replaced, []);
     assert.match(logged[0]?.message ?? '', /could not be read/);
   });
 
-  test('because nothing was heard for a while, is read where the server tells of changes', () => {
+  test('because the stream was interrupted is read if the server announces changes', () => {
     const { rereads, asked } = scene();
     rereads.doubt();
     assert.deepEqual(asked, ['tools/list']);

@@ -81,7 +81,7 @@ function scene(capabilities: Readonly<Record<string, unknown>> = everything, int
 }
 
 describe('a subscription', () => {
-  test('listens to the lists that the server tells of', () => {
+  test('listens to the lists that the server announces', () => {
     const { listens } = scene({
       tools: { listChanged: true },
       prompts: { listChanged: false },
@@ -94,7 +94,7 @@ describe('a subscription', () => {
     assert.equal(scene({ tools: {} }).listens.length, 0, 'nothing to hear is not listened to');
   });
 
-  test('listens to what clients want of what the server tells', () => {
+  test('listens to the notifications that clients request and the server supports', () => {
     const interest = { resources: ['b', 'a'], tasks: ['t'] };
     assert.deepEqual(scene(everything, interest).listens[0]?.filter, {
       toolsListChanged: true,
@@ -106,7 +106,7 @@ describe('a subscription', () => {
     assert.deepEqual(scene({ resources: {} }, interest).listens, []);
   });
 
-  test('takes its mark out of what it hears, and nothing else', () => {
+  test('removes its subscription id from notifications, and changes nothing else', () => {
     const { hear, acknowledge, subscription } = scene();
     assert.equal(acknowledge(1), undefined);
     const heard = hear('notifications/resources/updated', { uri: 'x' }, 1);
@@ -123,7 +123,7 @@ describe('a subscription', () => {
     assert.equal(subscription.unwrap(unmarked), unmarked);
   });
 
-  test('that is changed is replaced when the new one is acknowledged, and is not heard twice', async () => {
+  test('that is changed is replaced when the new one is acknowledged, without duplicate notifications', async () => {
     const { hear, acknowledge, listens, subscription } = scene();
     acknowledge(1);
     subscription.want({ resources: ['x'], tasks: [] });
@@ -138,7 +138,7 @@ describe('a subscription', () => {
     assert.equal(listens.length, 2);
   });
 
-  test('that is changed often meanwhile opens one more for all of it', () => {
+  test('that is changed several times meanwhile opens one more for all changes', () => {
     const { acknowledge, listens, subscription } = scene();
     for (const uri of ['a', 'b', 'c']) subscription.want({ resources: [uri], tasks: [] });
     assert.equal(listens.length, 1);
@@ -150,7 +150,7 @@ describe('a subscription', () => {
     assert.deepEqual(Object(listens[1]?.filter).resourceSubscriptions, ['c']);
   });
 
-  test('that the server does not acknowledge is heard all the same', () => {
+  test('without an acknowledgement still delivers notifications', () => {
     const { clock, hear, listens, subscription } = scene();
     assert.ok(hear('notifications/tools/list_changed', {}, 1));
     subscription.want({ resources: ['x'], tasks: [] });
@@ -160,7 +160,7 @@ describe('a subscription', () => {
     assert.match(listens[0]?.cancelled ?? '', /taken its place/);
   });
 
-  test('ends where nothing is left to hear', () => {
+  test('ends when there is nothing to listen to', () => {
     const { acknowledge, listens, subscription } = scene({ resources: { subscribe: true } });
     subscription.want({ resources: ['x'], tasks: [] });
     acknowledge(1);
@@ -169,7 +169,7 @@ describe('a subscription', () => {
     assert.equal(listens.length, 1);
   });
 
-  test('that ends is opened again, later each time, and what was missed is read', async () => {
+  test('that ends is reopened with growing delays, and missed changes are read', async () => {
     const { acknowledge, clock, listens, missed } = scene();
     acknowledge(1);
     assert.equal(missed(), 0);
@@ -200,7 +200,7 @@ describe('a subscription', () => {
     assert.ok(hear('notifications/cancelled', { requestId: 77 }), 'another is none of its own');
   });
 
-  test('of a server that knows none is given up', async () => {
+  test('is not retried at a server that does not support it', async () => {
     const { clock, listens, subscription } = scene();
     listens[0]?.end(answerOf({ error: { code: -32601, message: 'no such method' } }));
     await settled();
@@ -210,7 +210,7 @@ describe('a subscription', () => {
     assert.equal(clock.waiting, 0);
   });
 
-  test('that is stopped leaves nothing behind, whether it was open or is about to be', async () => {
+  test('that is stopped leaves nothing, whether it was open or opening', async () => {
     for (const isEnded of [false, true]) {
       const { clock, goAway, listens, subscription } = scene();
       if (isEnded) listens[0]?.fail(new HubError('HUB_SERVER_DOWN', 'gone'));
@@ -243,7 +243,7 @@ describe('a server of the stateless revision', () => {
     return { server, heard, [Symbol.asyncDispose]: () => servers.stopAll() };
   }
 
-  test('says how long its lists may be kept, and lets them be read again', async () => {
+  test('sets the TTL of its lists, which are read again', async () => {
     await using scenery = await start();
     const { server } = scenery;
     const until = server.freshUntil('tool');
@@ -256,7 +256,7 @@ describe('a server of the stateless revision', () => {
     assert.ok(server.listing.tool.length > 0, 'what it offered last stays known');
   });
 
-  test('tells of a list that changed, which is read again', async () => {
+  test('announces a changed list, which is read again', async () => {
     await using scenery = await start();
     const { server, heard } = scenery;
     const changed: string[] = [];
@@ -266,7 +266,7 @@ describe('a server of the stateless revision', () => {
     assert.deepEqual(heard, []);
   });
 
-  test('tells of the resources that are watched, once, also after a restart', async () => {
+  test('sends updates of watched resources, once, also after a restart', async () => {
     await using scenery = await start();
     const { server, heard } = scenery;
     const updates = () => heard.map(({ bytes }) => bytes.toString());
@@ -292,7 +292,7 @@ describe('a server of the stateless revision', () => {
     }
   });
 
-  test('of a session is another matter: it keeps nothing fresh and is not listened to', async () => {
+  test('of an instance per session refreshes nothing and is not listened to', async () => {
     await using servers = createFixtureServers([{ name: 'echo' }], { log: silent });
     const server = servers.get('echo');
     await server.ready();
@@ -303,7 +303,7 @@ describe('a server of the stateless revision', () => {
   });
 });
 
-test('an interest that grows by thousands of resources is not sorted for each of them', () => {
+test('a filter that grows by thousands of resources is not sorted for each of them', () => {
   const { subscription, listens, acknowledge } = scene();
   const resources = Array.from(
     { length: 20_000 },
