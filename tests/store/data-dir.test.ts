@@ -26,7 +26,7 @@ async function temporary() {
 const newId = () => 'abcdef0123456789';
 
 describe('the data folder', () => {
-  test('is made where it is absent, for its owner only, and keeps the id of the hub', async () => {
+  test('is created if it is absent, for its owner only, and keeps the id of the hub', async () => {
     await using folder = await temporary();
     const path = join(folder.path, 'deep', 'data');
     {
@@ -38,14 +38,14 @@ describe('the data folder', () => {
     assert.equal(again.hubId, newId());
   });
 
-  test('has an absolute path, which containers can mount, also where DATA_DIR is relative', async () => {
+  test('has an absolute path, which containers can mount, even if DATA_DIR is relative', async () => {
     await using folder = await temporary();
     const path = join(folder.path, 'data');
     await using data = await openDataDir(relative(process.cwd(), path), newId);
     assert.equal(data.path, path);
   });
 
-  test('is held by one hub at a time, and free once that is disposed', async () => {
+  test('is locked by one hub at a time, and free once that is disposed', async () => {
     await using folder = await temporary();
     const first = await openDataDir(folder.path, newId);
     await assert.rejects(openDataDir(folder.path, newId), {
@@ -56,7 +56,7 @@ describe('the data folder', () => {
     await using _ = await openDataDir(folder.path, newId);
   });
 
-  test('is free again when the process that held it was killed', async () => {
+  test('is free again when the process that locked it was killed', async () => {
     await using folder = await temporary();
     const program = join(folder.path, 'hold.mjs');
     await writeFile(
@@ -75,7 +75,7 @@ describe('the data folder', () => {
     await using _ = await openDataDir(folder.path, newId);
   });
 
-  test('that cannot be used is named with the reason, and is not taken for one that is held', async () => {
+  test('that cannot be used is reported with the reason, and not as locked', async () => {
     await using folder = await temporary();
     const file = join(folder.path, 'file');
     await writeFile(file, '');
@@ -99,7 +99,7 @@ describe('the data folder', () => {
     ['abcdef012345678\n', '"abcdef012345678"'],
     ['abcdef01234567890', '"abcdef01234567890"'],
   ] as const)(
-    'with a hub-id of which %j is left is refused, and the file stays',
+    'with a hub-id that contains only %j is refused, and the file stays',
     async ([text, shown]) => {
       await using folder = await temporary();
       const file = join(folder.path, 'hub-id');
@@ -117,7 +117,7 @@ describe('the data folder', () => {
     ['a lock that the hub makes', undefined],
     ['a lock that others could read, of an earlier version', 0o644],
     ['a lock that others could write', 0o666],
-  ] as const)('is not held by another user: %s', async ([, mode]) => {
+  ] as const)('is not locked by another user: %s', async ([, mode]) => {
     await using folder = await temporary();
     await chmod(folder.path, 0o755);
     const lock = join(folder.path, 'hub.lock');
@@ -165,19 +165,18 @@ describe('the data folder', () => {
         () => process.send('opened'),
         error => process.send(error.message),
       );`;
-      const other = spawn(process.execPath, ['--input-type=module', '-e', program, folder.path], {
-        uid: 65_534,
-        gid: 65_534,
-        cwd: '/',
-        stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-      });
-      const [said] = await once(other, 'message');
-      other.kill('SIGKILL');
-      assert.match(String(said), /hub\.lock belongs to user 0, and the hub runs as 65534/);
-    },
-  );
+    const other = spawn(process.execPath, ['--input-type=module', '-e', program, folder.path], {
+      uid: 65_534,
+      gid: 65_534,
+      cwd: '/',
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    });
+    const [said] = await once(other, 'message');
+    other.kill('SIGKILL');
+    assert.match(String(said), /hub\.lock belongs to user 0, and the hub runs as 65534/);
+  });
 
-  test('writes a file whole, and leaves nothing beside it', async () => {
+  test('gets a file completely, with no other file left beside it', async () => {
     await using folder = await temporary();
     const file = join(folder.path, 'note');
     await writeWhole(file, 'one');
@@ -191,7 +190,7 @@ describe('the data folder', () => {
 const hub = { url: 'http://localhost:9090', sockets: ['127.0.0.1:9090'] };
 
 describe('the hub that runs with a data folder', () => {
-  test('is found while it holds the folder, and not before it listens or after it ended', async () => {
+  test('is found while it has the folder, and neither before it listens nor after it ended', async () => {
     await using folder = await temporary();
     assert.equal(await findRunning(folder.path), undefined);
     {
@@ -203,7 +202,7 @@ describe('the hub that runs with a data folder', () => {
     assert.equal(await findRunning(folder.path), undefined);
   });
 
-  test('is not found by what a killed hub has left: another program may have its port', async () => {
+  test('is not found by the note of a killed hub, as another program may have its port', async () => {
     await using folder = await temporary();
     await (await openDataDir(folder.path, newId))[Symbol.asyncDispose]();
     // The process in the file belongs to this user, but the folder is not locked.
@@ -221,7 +220,7 @@ describe('the hub that runs with a data folder', () => {
   });
 
   test.for(['', 'null', '[]', '{"pid":1}', '{"url":"x","sockets":[],"pid":-1}', '{"url":1'])(
-    'is not found where the file holds %s',
+    'is not found if the file contains %s',
     async text => {
       await using folder = await temporary();
       await using _ = await openDataDir(folder.path, newId);
@@ -230,7 +229,7 @@ describe('the hub that runs with a data folder', () => {
     },
   );
 
-  test('has a key of its owner, which stays the same over restarts', async () => {
+  test("has an owner's key, which stays the same over restarts", async () => {
     await using folder = await temporary();
     const open = async () => {
       await using data = await openDataDir(folder.path, newId);

@@ -33,7 +33,7 @@ describe('a text', () => {
     assert.deepEqual(logged, []);
   });
 
-  test('that is removed is gone, and one that is not there can be', async () => {
+  test('that is removed does not exist, and removing a missing one is no error', async () => {
     await using scene = await openFolder();
     await scene.texts.remove('none');
     await scene.texts.write('a', 'one');
@@ -42,7 +42,7 @@ describe('a text', () => {
     assert.deepEqual(await readdir(scene.path), []);
   });
 
-  test('is the newest of those that were written at the same time, a removal included', async () => {
+  test('is the latest of those that were written concurrently, a removal included', async () => {
     await using scene = await openFolder();
     const { texts } = scene;
     await Promise.all([texts.write('a', '1'), texts.write('a', '2'), texts.write('a', '3')]);
@@ -54,7 +54,7 @@ describe('a text', () => {
   });
 });
 
-test('temporary files of a former run are removed on the first use, and no others', async () => {
+test('temporary files of an earlier run are removed on the first use, and no others', async () => {
   await using scene = await openFolder();
   await scene.texts.write('a', 'one');
   const temporary = 'a.json.0123456789ab.new';
@@ -94,7 +94,7 @@ describe('a text that could not be written', () => {
     assert.equal(await texts.read('a'), 'two');
   });
 
-  test('is deleted where a removal failed', async () => {
+  test('is deleted if its removal failed', async () => {
     await using scene = await openFolder();
     const { path, texts, backlog } = scene;
     await mkdir(join(path, 'a.json'), { recursive: true });

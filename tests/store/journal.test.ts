@@ -43,7 +43,7 @@ const readAgain = async (disk: ReturnType<typeof createFaultyDisk>) =>
   (await opened({ disk: disk.disk })).read;
 
 describe('a journal', () => {
-  test('has what was appended, in order, and reads it in the next run', async () => {
+  test('returns what was appended, in order, also in the next run', async () => {
     await using folder = await folderOf();
     const file = join(folder.path, 'jobs.jsonl');
     const first = await opened({}, { file });
@@ -62,7 +62,7 @@ describe('a journal', () => {
     assert.deepEqual((await readFile(file, 'utf8')).split('\n').at(-2), '{"id":4}');
   });
 
-  test('syncs each record before it says that it is written, and records that wait together once', async () => {
+  test('syncs each record before its write resolves, and queued records together', async () => {
     const disk = createFaultyDisk();
     const { add } = await opened({ disk: disk.disk });
     await add({ id: 1 });
@@ -73,7 +73,7 @@ describe('a journal', () => {
     assert.deepEqual(disk.done, ['write', 'sync']);
   });
 
-  test('drops a last line that was cut off at any byte, and nothing else', async () => {
+  test('drops a truncated last line, and nothing else', async () => {
     const lines = [1, 2, 3].map(id => `${JSON.stringify({ id, text: 'grüße' })}\n`);
     const whole = Buffer.from(lines.join(''));
     const before = Buffer.byteLength(lines.slice(0, 2).join(''));
@@ -95,7 +95,7 @@ describe('a journal', () => {
     }
   });
 
-  test('skips lines in the middle that are not JSON, and the log says how many', async () => {
+  test('skips lines in the middle that are not JSON, and logs how many', async () => {
     await using folder = await folderOf();
     const file = join(folder.path, 'jobs.jsonl');
     await writeFile(file, '{"id":1}\n\0\0\0\n{"id":2}\n');
@@ -111,7 +111,7 @@ describe('a journal', () => {
     ]);
   });
 
-  test('a file that cannot be read counts as empty, and the log says so', async () => {
+  test('counts as empty if its file cannot be read, and logs it', async () => {
     await using folder = await folderOf();
     const { log, logged } = createRecordingLog();
     const { read } = await opened({ log }, { file: folder.path });
@@ -121,7 +121,7 @@ describe('a journal', () => {
 });
 
 describe('a journal whose disk is full', () => {
-  test('says once that nothing is written, and writes all of it when there is room again', async () => {
+  test('logs once that nothing is written, and writes all of it when there is space again', async () => {
     const { log, logged } = createRecordingLog();
     const disk = createFaultyDisk();
     const { add, journal } = await opened({ disk: disk.disk, log });
@@ -161,7 +161,7 @@ describe('a journal whose disk is full', () => {
     assert.deepEqual(await readAgain(disk.afterPowerFailure()), [{ id: 1 }, { id: 2 }]);
   });
 
-  test('is not retried any more once it is closed: another journal may have the file', async () => {
+  test('is not retried once it is closed, as another journal may have the file', async () => {
     const backlog = createBacklog();
     const disk = createFaultyDisk();
     const { add, journal } = await opened({ disk: disk.disk, backlog });
@@ -174,7 +174,7 @@ describe('a journal whose disk is full', () => {
 });
 
 describe('a journal that is compacted', () => {
-  test('never grows beyond its bound, and has the newest records', async () => {
+  test('never grows beyond its limit, and has the newest records', async () => {
     const disk = createFaultyDisk();
     const { add } = await opened({ disk: disk.disk }, { maxBytes: 1_000, keep: 5 });
     for (let id = 0; id < 500; id++) {
@@ -189,7 +189,7 @@ describe('a journal that is compacted', () => {
     assert.ok(disk.done.filter(name => name === 'rename').length > 5);
   });
 
-  test('drops the oldest records where the snapshot needs more than half of the bound', async () => {
+  test('drops the oldest records if the snapshot needs more than half of the limit', async () => {
     const disk = createFaultyDisk();
     const { add } = await opened({ disk: disk.disk }, { maxBytes: 200, keep: 100 });
     for (let id = 100; id < 150; id++) await add({ id });
@@ -197,7 +197,7 @@ describe('a journal that is compacted', () => {
     assert.deepEqual((await readAgain(disk.afterKill())).at(-1), { id: 149 });
   });
 
-  test('keeps the newest record where it alone needs more than half of the bound, or all of it', async () => {
+  test('keeps the newest record even if it needs more than half of the limit, or all of it', async () => {
     const disk = createFaultyDisk();
     const { add } = await opened({ disk: disk.disk }, { maxBytes: 200, keep: 2 });
     for (const [id, length] of [100, 150, 400, 10].entries()) {

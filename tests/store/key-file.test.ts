@@ -28,7 +28,7 @@ async function temporary() {
 const key = 'k'.repeat(43);
 
 describe('a key file', () => {
-  test('is made once, for its owner only, with 32 random bytes', async () => {
+  test('is created once, for its owner only, with 32 random bytes', async () => {
     await using folder = await temporary();
     assert.equal(await readKey(folder.file), undefined);
     const made = await readOrMakeKey(folder.file);
@@ -39,7 +39,7 @@ describe('a key file', () => {
     assert.deepEqual(await readdir(folder.path), ['key']);
   });
 
-  test('holds the key that all of several starts at once read', async () => {
+  test('has the key that all concurrent starts read', async () => {
     await using folder = await temporary();
     const keys = await Promise.all(Array.from({ length: 20 }, () => readOrMakeKey(folder.file)));
     assert.equal(new Set(keys).size, 1);
@@ -66,14 +66,14 @@ describe('a key file', () => {
     ['half a key', key.slice(20)],
     ['more than a key', `${key}${key}`],
     ['something else', 'not a key at all, and as long as one or so!\n'],
-  ])('with %s is refused, and stays as it is', async ([, text]) => {
+  ])('with %s is refused, and unchanged', async ([, text]) => {
     await using folder = await temporary();
     await writeFile(folder.file, text ?? '', { mode: 0o600 });
     await assert.rejects(readOrMakeKey(folder.file), /does not hold a key\. Delete it and restart/);
     assert.equal(await readFile(folder.file, 'utf8'), text);
   });
 
-  test('is no link, no folder and no pipe', async () => {
+  test('is refused if it is a link, a folder or a pipe', async () => {
     await using folder = await temporary();
     await writeFile(join(folder.path, 'other'), key, { mode: 0o600 });
     await symlink('other', folder.file);

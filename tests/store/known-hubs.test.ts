@@ -43,7 +43,7 @@ test('a hub is known with its files while it runs and afterwards', async () => {
   assert.deepEqual(await find(), [id, false, undefined]);
 });
 
-test('notes are private, one for each data folder', async () => {
+test('notes are private, one per data folder', async () => {
   await using at = await noted();
   await noteHub(at.state, { ...at.hub, configFile: '/other.json' });
   await noteHub(at.state, { ...at.hub, dataDir: join(at.state, '..') });
@@ -55,14 +55,14 @@ test('notes are private, one for each data folder', async () => {
   assert.equal(known?.configFile, '/other.json');
 });
 
-test('the note of a data folder that is gone is removed', async () => {
+test('the note of a data folder that no longer exists is removed', async () => {
   await using at = await noted();
   await rm(at.hub.dataDir, { recursive: true });
   assert.deepEqual(await findKnownHubs(at.state), []);
   assert.deepEqual(await readdir(at.state), []);
 });
 
-test('what is no note is ignored, and no folder is no hub', async () => {
+test('an invalid note is ignored, and a missing folder has no hubs', async () => {
   await using at = await noted();
   for (const [name, text] of [
     ['a.json', '{'],

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'vitest';
 import { readPrivate } from '#store';
 
-test('a private file is read to its bound, made private, and neither a link nor a folder', async () => {
+test('a private file is read up to its limit, made private, and is neither a link nor a folder', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'agenthub-private-'));
   const file = join(folder, 'file');
   const options = { maxBytes: 8, remedy: 'Delete it' };

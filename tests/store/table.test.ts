@@ -10,7 +10,7 @@ import { createTable } from '#store';
 
 const folderOf = () => mkdtempDisposable(join(tmpdir(), 'table-'));
 
-test('what was put is found by the next run, and what was removed is not', async () => {
+test('entries are found by the next run, and removed ones are not', async () => {
   await using folder = await folderOf();
   const options = { file: join(folder.path, 'table.json'), maxEntries: 10 };
   const first = createTable(options, { log: silent });
@@ -23,7 +23,7 @@ test('what was put is found by the next run, and what was removed is not', async
   );
 });
 
-test('of more entries than it may have the oldest goes', async () => {
+test('above the maximum of entries the oldest is removed', async () => {
   await using folder = await folderOf();
   const file = join(folder.path, 'table.json');
   const table = createTable({ file, maxEntries: 2 }, { log: silent });
@@ -33,7 +33,7 @@ test('of more entries than it may have the oldest goes', async () => {
   assert.deepEqual(JSON.parse(await readFile(file, 'utf8')), { b: 'new', d: 'd' });
 });
 
-test('a file that is no table is begun anew, and the operator told', async () => {
+test('an invalid file is replaced, with a warning', async () => {
   await using folder = await folderOf();
   const file = join(folder.path, 'table.json');
   for (const content of ['{', '[]', 'null']) {
@@ -47,7 +47,7 @@ test('a file that is no table is begun anew, and the operator told', async () =>
   }
 });
 
-test('where nothing can be written it keeps what it is told as long as it runs', async () => {
+test('if nothing can be written, entries are kept in memory while the hub runs', async () => {
   await using folder = await folderOf();
   const { log, logged } = createRecordingLog();
   const options = { file: join(folder.path, 'absent', 'table.json'), maxEntries: 2 };

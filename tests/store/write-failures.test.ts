@@ -12,7 +12,7 @@ const said = [
   ['info', 'files of the hub are written again'],
 ];
 
-test('a table that cannot be written says so once, and has all of it written when it can be', async () => {
+test('a table that cannot be written logs it once, and writes everything when it can', async () => {
   await using folder = await folderOf();
   const { log, logged } = createRecordingLog();
   const inside = join(folder.path, 'absent');
@@ -29,7 +29,7 @@ test('a table that cannot be written says so once, and has all of it written whe
   );
 });
 
-test('a folder says once that nothing can be written in it, and that all of it can be again', async () => {
+test('a folder logs once that nothing can be written in it, and once that all of it was', async () => {
   await using folder = await folderOf();
   const { log, logged } = createRecordingLog();
   const path = join(folder.path, 'texts');
@@ -49,7 +49,7 @@ test('a folder says once that nothing can be written in it, and that all of it c
   );
 });
 
-test('what could not be written is named with its reason, and written by the next look that can', async () => {
+test('a failed write is reported with its reason, and done at the next successful attempt', async () => {
   await using folder = await folderOf();
   const { log } = createRecordingLog();
   const backlog = createBacklog();

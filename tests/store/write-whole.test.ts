@@ -24,8 +24,8 @@ beforeEach(async () => {
 });
 afterEach(async () => await rm(folder, { recursive: true, force: true }));
 
-describe('a file that is written whole', () => {
-  test('is for its owner only when it is new, and keeps its mode when it is not', async () => {
+describe('a file that is written completely', () => {
+  test('is for its owner only if it is new, and otherwise keeps its mode', async () => {
     const file = join(folder, 'note');
     await writeWhole(file, 'one');
     assert.equal((await stat(file)).mode & 0o777, 0o600);
@@ -34,7 +34,7 @@ describe('a file that is written whole', () => {
     assert.equal((await stat(file)).mode & 0o777, 0o644);
   });
 
-  test('is what a link leads to, whether that is there or not', async () => {
+  test('is the target of a link, whether that exists or not', async () => {
     await mkdir(join(folder, 'real'));
     for (const [target, link] of [
       ['real/here', 'a'],
@@ -51,7 +51,7 @@ describe('a file that is written whole', () => {
     assert.deepEqual((await readdir(join(folder, 'real'))).sort(), ['absent', 'here']);
   });
 
-  test('is one of the texts of those who write it at once', async () => {
+  test('has one of the texts of concurrent writers', async () => {
     const file = join(folder, 'note');
     const texts = Array.from({ length: 50 }, (_, index) => `${index} `.repeat(10_000));
     await Promise.all(texts.map(async text => await writeWhole(file, text)));
@@ -59,7 +59,7 @@ describe('a file that is written whole', () => {
     assert.deepEqual(await readdir(folder), ['note']);
   });
 
-  test('stays as it was when the last check throws, with nothing beside it', async () => {
+  test('is unchanged if the last check throws, with no file beside it', async () => {
     const file = join(folder, 'note');
     await writeWhole(file, 'old');
     const refuse = async () => {
@@ -70,14 +70,14 @@ describe('a file that is written whole', () => {
     assert.deepEqual(await readdir(folder), ['note']);
   });
 
-  test('leaves nothing beside it where it cannot take its place', async () => {
+  test('leaves no file beside it if it cannot be replaced', async () => {
     const file = join(folder, 'taken');
     await mkdir(file);
     await assert.rejects(writeWhole(file, 'new'), { code: 'EISDIR' });
     assert.deepEqual(await readdir(folder), ['taken']);
   });
 
-  test('has nothing beside it that a writer left who was killed, and all that another is writing', async () => {
+  test('has no file beside it of a killed writer, but those of a running one', async () => {
     const file = join(folder, 'note');
     const [left, young, other] = ['note.0123456789ab.new', 'note.ba9876543210.new', 'notes.new'];
     for (const name of [left, young, other]) await writeFile(join(folder, name), 'half');
@@ -89,7 +89,7 @@ describe('a file that is written whole', () => {
   });
 });
 
-test('what a hub has half written in the data folder is gone with the next, and was never read', async () => {
+test('a file that a killed hub has half written is removed by the next, and never read', async () => {
   const listings = join(folder, 'listings');
   await mkdir(listings);
   const left = (name: string) => `${name}.0123456789ab.new`;
