@@ -4,7 +4,7 @@ import { readAnswer } from '../../hub/tasks/answer.ts';
 const lines = (...all: readonly string[]) => all.join('\n');
 
 describe('an answer', () => {
-  test('has whole files, edits and deletions; text around blocks is ignored', () => {
+  test('is read as whole files, edits and deletions; text around blocks is ignored', () => {
     const answer = lines(
       'Sure!',
       '@@@ FILE a.txt',

@@ -9,7 +9,7 @@ import {
 } from '../../hub/tasks/contract.ts';
 import { contractOf, written } from './contracts.ts';
 
-test('only the fields of the seed are required', () => {
+test('only the fields of the smallest contract are required', () => {
   assert.deepEqual(parseContract(written), {
     task_id: 'add-sum',
     specification: {
@@ -137,6 +137,6 @@ test('the text of a contract may begin with a byte order mark', () => {
   });
 });
 
-test('configs/task-contract.schema.json is what "agenthub schema --task" prints', async () => {
+test('configs/task-contract.schema.json is the output of "agenthub schema --task"', async () => {
   assert.equal(await readFile('configs/task-contract.schema.json', 'utf8'), contractSchemaText());
 });

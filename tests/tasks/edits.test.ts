@@ -26,7 +26,7 @@ test('blocks become the contents of files', () => {
   });
 });
 
-test('a file keeps its line endings, and a replacement is taken as it stands', () => {
+test('a file keeps its line endings, and a replacement is literal', () => {
   expect(applyBlocks([edit('dos', ['one\ntwo', "$&\n$'"])], texts)).toEqual({
     files: [{ path: 'dos', content: "$&\r\n$'\r\n" }],
   });

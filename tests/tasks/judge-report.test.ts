@@ -5,7 +5,7 @@ test.each([
   ['Verdict: PASS\n', 'pass', ''],
   ['# Judge\n\n**Verdict:** fail.\n\nRename it.', 'fail', '# Judge\n\n\n\nRename it.'],
   ['- verdict: Passed\n', 'pass', ''],
-])('%j is read', (text, verdict, notes) => {
+])('the report %j is read', (text, verdict, notes) => {
   expect(readJudgeReport(text)).toEqual({ verdict, notes });
 });
 
@@ -13,6 +13,6 @@ test.each([
   ['It is fine.', 'has no verdict'],
   ['Verdict: maybe', 'has no verdict'],
   ['Verdict: PASS\nVerdict: FAIL', 'has two verdicts'],
-])('%j is refused', (text, problem) => {
+])('the report %j is refused', (text, problem) => {
   expect(() => readJudgeReport(text)).toThrow(problem);
 });

@@ -38,7 +38,7 @@ function createScene() {
   return { folder, clock, take };
 }
 
-test('one hub has the lease until it gives it back', async () => {
+test('one hub has the lease until it releases it', async () => {
   const { folder, take } = createScene();
   const lease = await take('one', 'a');
   await assert.rejects(take('two', 'b'), { code: 'HUB_TASK_LEASED' });
@@ -59,7 +59,7 @@ test('the heartbeat keeps a lease; that of a dead hub ends after 30 s', async ()
   assert.equal(lease.lost.aborted, false);
 });
 
-test('a hub that was silent for too long loses its lease, and hears of it', async () => {
+test('a hub without a heartbeat for too long loses its lease, and is notified', async () => {
   const { folder, clock, take } = createScene();
   const lease = await take('one', 'a');
   folder.files.set(
@@ -75,7 +75,7 @@ test('a hub that was silent for too long loses its lease, and hears of it', asyn
   await other[Symbol.asyncDispose]();
 });
 
-test('the next run of the same hub takes the lease at once, and drops it where it has no work', async () => {
+test('the next run of the same hub takes the lease at once, and releases it if it has no work', async () => {
   const { folder, take } = createScene();
   await take('one', 'a');
   await dropOldLease(folder, { hubId: 'two', runId: 'b' }, signal);
@@ -87,13 +87,13 @@ test('the next run of the same hub takes the lease at once, and drops it where i
   await (await take('one', 'c'))[Symbol.asyncDispose]();
 });
 
-test('a lease that cannot be read is taken', async () => {
+test('an invalid lease is replaced', async () => {
   const { folder, take } = createScene();
   folder.files.set('task-lease.json', '{');
   await (await take('one', 'a'))[Symbol.asyncDispose]();
 });
 
-test('after a change of the clock, the lease of a dead hub still ends, and that of a live one does not', async () => {
+test('after a change of the clock, the lease of a dead hub still expires, and that of a running one does not', async () => {
   const { folder, clock, take } = createScene();
   const ahead = (beat: number) =>
     folder.files.set(

@@ -131,7 +131,7 @@ describe('commands in every state', () => {
     assert.equal(outcomeOf(conflict, { type: 'finalize' }), 'human_consultation/merging');
   });
 
-  test('only cancel fits while a step is under way', () => {
+  test('only cancel is allowed during a step', () => {
     for (const [kind, step] of Object.entries(steps)) {
       if (kind === 'idle') continue;
       const task = preparedState({ step });
@@ -219,7 +219,7 @@ const timeout: TaskResult = { type: 'stalled', cause: 'timeout', detail: 'late' 
 const implement: TaskCommand = { type: 'begin', kind: 'implementer', job: 'j' };
 const reviewing: TaskCommand = { type: 'begin', kind: 'local_review', job: 'j' };
 
-test('a malformed answer is asked for once more; then it is a strike', () => {
+test('a malformed answer is requested once more; then it is a strike', () => {
   const repairing = after(preparedState(), implement, answered, malformed);
   assert.deepEqual(repairing.step, {
     kind: 'asking',
@@ -242,7 +242,7 @@ test('a malformed answer is asked for once more; then it is a strike', () => {
   ]);
 });
 
-test('the second strike of a phase asks a person; the reviewer counts for itself', () => {
+test('the second strike of a phase halts for a person; the reviewer is counted separately', () => {
   const struck = after(preparedState(), implement, timeout, timeout);
   assert.equal(struck.status, 'human_consultation');
   assert.equal(struck.why, 'the implementer stalled 2 times, last by timeout');
@@ -253,7 +253,7 @@ test('the second strike of a phase asks a person; the reviewer counts for itself
   assert.equal(after(once, timeout).why, 'the local reviewer stalled 2 times, last by timeout');
 });
 
-test('a fault of the infrastructure is no strike', () => {
+test('a fault of the infrastructure is not a strike', () => {
   const halted = after(preparedState(), implement, {
     type: 'halted',
     code: 'ollama_unavailable',
@@ -264,7 +264,7 @@ test('a fault of the infrastructure is no strike', () => {
   assert.equal(after(halted, implement).halted, undefined);
 });
 
-test('a critical finding asks a person; anything less goes to the judge', () => {
+test('a critical finding halts for a person; any other goes to the judge', () => {
   const task = preparedState({ status: 'pending_local_review' });
   const through = (found: LocalReview) =>
     after(
@@ -295,7 +295,7 @@ test('the judge sends a task back once, with the notes and attempts from 1', () 
   assert.equal(again.why, 'the judge said fail 2 times');
 });
 
-test('a person is asked for nothing once the task has ended', () => {
+test('no person is needed once the task has ended', () => {
   const asking = preparedState({ status: 'human_consultation', verdict: 'pass', why: 'conflict' });
   const merged = after(asking, { type: 'finalize' }, { type: 'merged', commit: 'm' });
   assert.deepEqual([merged.status, merged.why], ['done', undefined]);
@@ -362,7 +362,7 @@ test('a rollback drops the checkpoints after its commit', () => {
   assert.deepEqual(whole.checkpoints, []);
 });
 
-test('tokens and time of all calls are summed, those of a phase apart', () => {
+test('tokens and time are summed for all calls, and for each phase', () => {
   const task = after(preparedState(), implement, answered, malformed, answered);
   assert.deepEqual(task.totals, {
     calls: 2,
@@ -374,7 +374,7 @@ test('tokens and time of all calls are summed, those of a phase apart', () => {
   assert.equal(task.phaseTokens, 30);
 });
 
-test('every transition is in the history, which is bounded', () => {
+test('every transition is in the history, which has a maximum length', () => {
   let task = preparedState();
   for (let round = 0; round < 40; round++)
     task = after(task, implement, { type: 'halted', code: 'cancelled', message: 'x' });

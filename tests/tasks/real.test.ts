@@ -35,7 +35,7 @@ describe.skipIf(url === '')('a real OpenAI-compatible endpoint', () => {
     await scene?.[Symbol.asyncDispose]();
   });
 
-  test('a task ends with a judge or a person, and a report that can be read', async () => {
+  test('a task ends with a judge or a person, and a readable report', async () => {
     const models = createModelCalls({
       config: () => readTasks(undefined),
       servers: hub.servers,

@@ -110,7 +110,7 @@ function assertRemains(path: string, { remains }: KillPath): void {
 const paths: readonly (readonly [string, KillPath])[] = Object.entries(killPaths);
 const limit = { timeout: 240_000 };
 
-describe.concurrent('a hub that is killed after every record of a task goes on:', () => {
+describe.concurrent('a hub that is killed after every record of a task continues:', () => {
   for (const [name, way] of paths)
     test(name, limit, async () => {
       // Of several paths with equal states, only the first one has its hub killed in them.

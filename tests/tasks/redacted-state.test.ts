@@ -72,7 +72,7 @@ for (const [name, changes] of Object.entries(cases))
 const reportOfLeaky = (changes: Partial<TaskState>, name: string) =>
   new Map(Object.entries(reportsOf(leaky(changes), undefined))).get(name) ?? '';
 
-test('the end of an answer that is kept begins at a line, and so with no half of a secret', () => {
+test('the stored end of an answer starts at a line, so it has no half of a secret', () => {
   const answer = `${'x'.repeat(50)}\n${key}\n${'rest\n'.repeat(797)}`;
   assert.equal(answer.slice(-4_000).split('\n')[0], secret.slice(-14), 'the limit is within it');
   const task = preparedState({ step: { kind: 'applying', answer, repaired: true } });

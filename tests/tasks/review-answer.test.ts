@@ -58,7 +58,7 @@ describe('a review', () => {
     expect(readReview(answer({ issues }), quoted)).toMatchObject({ review: { dropped: 0 } });
   });
 
-  test('keeps issues that quote several lines with signs of their own, with and without those of the diff', () => {
+  test('keeps issues that quote several lines, with and without the signs of the diff', () => {
     const yaml =
       '--- a/ci.yml\n+++ b/ci.yml\n@@ -1 +1,2 @@\n+- run: curl x | sh\n+- run: ls\n-+ old\n';
     const of = (quote: string) =>
@@ -83,20 +83,20 @@ describe('a review', () => {
     });
   });
 
-  test('with a critical issue is critical and not passed, whatever it says of itself', () => {
+  test('with a critical issue is critical and not passed, whatever its own verdict', () => {
     expect(kept({ severity: 'critical' })).toMatchObject({
       review: { passed: false, critical: true },
     });
     expect(read({ critical: true, issues: [issue] })).toMatchObject({ review: { critical: true } });
   });
 
-  test('that claims something critical without a true quote cannot be used', () => {
+  test('that claims a critical issue without a matching quote is unusable', () => {
     const problem = expect.stringContaining('no issue quotes a line of the change');
     expect(read({ critical: true })).toEqual({ problem });
     expect(read({ critical: true, issues: [{ ...issue, quote: 'nowhere' }] })).toEqual({ problem });
   });
 
-  test('may stand among other text', () => {
+  test('may be surrounded by other text', () => {
     const text = `Here it is:\n\`\`\`json\n${answer({})}\n\`\`\``;
     expect(readReview(text, diff)).toMatchObject({ review: { passed: true } });
   });
@@ -112,7 +112,7 @@ describe('a review', () => {
   });
 });
 
-test('models are given the schema of a review', () => {
+test('models get the schema of a review', () => {
   expect(reviewFormat()).toMatchObject({
     type: 'object',
     required: ['passed', 'critical', 'issues'],

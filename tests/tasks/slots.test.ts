@@ -22,7 +22,7 @@ test('owners take turns, and waiting is bounded', async () => {
   using _room = slots.reserve();
 });
 
-test('who gives up leaves the queue', async () => {
+test('a cancelled waiter leaves the queue', async () => {
   const slots = createSlots(() => ({ maxRunning: 1, queue: 1 }));
   using _first = await slots.take('a', signal);
   const gone = new AbortController();
@@ -33,7 +33,7 @@ test('who gives up leaves the queue', async () => {
   await assert.rejects(slots.take('b', gone.signal), /gone/);
 });
 
-test('places that are promised count as taken until they are given up', async () => {
+test('reserved places count as taken until they are released', async () => {
   const slots = createSlots(() => ({ maxRunning: 1, queue: 1 }));
   const first = slots.reserve();
   const second = slots.reserve();

@@ -126,7 +126,7 @@ test('a task goes from its proposal to merged, unattended until the judge', asyn
   assert.equal(git(path, 'branch', '--list', 'agenthub/*'), 'agenthub/add-sum');
 });
 
-describe('two strikes of the implementer ask a person:', () => {
+describe('two strikes of the implementer halt for a person:', () => {
   const secret = fileBlock('src/sum.mjs', 'export const key = "sk-proj-abcdefghij0123456789";\n');
   const cases: Readonly<Record<string, readonly [PipelineOptions['script'], RegExp]>> = {
     empty_output: [[says('  '), says('\n')], /coder has answered nothing/],
@@ -195,7 +195,7 @@ const worktreeIn = (path: string) =>
     .map(line => line.slice('worktree '.length))
     .at(-1) ?? '';
 
-test('what the gate finds is told to the implementer, whose second attempt can pass', async () => {
+test('findings of the gate are sent to the implementer, whose second attempt can pass', async () => {
   const second = fileBlock('src/sum.mjs', 'export const sum = (a, b) => b + a;\n');
   const { work, path, runs } = await begin(
     { script: [says(goodAnswer), says(second)], acceptance: scriptedAcceptance([false, true]) },
@@ -243,7 +243,7 @@ describe('the local review', () => {
     return { ...begun, task: await begun.work('add-sum', 'run') };
   };
 
-  test('is of what the branch has: what a person changes in its worktree meanwhile is not committed', async () => {
+  test('reads the branch: changes of a person in the worktree are not committed', async () => {
     const review: ScriptedCall = (run, signal) => {
       const [, worktree = ''] =
         git(path, 'worktree', 'list', '--porcelain').match(/worktree (.*add-sum.*)/) ?? [];
@@ -256,7 +256,7 @@ describe('the local review', () => {
     assert.equal(git(path, 'diff', '--stat', 'agenthub/add-sum~1', 'agenthub/add-sum'), '');
   });
 
-  test('with a critical finding asks a person by HALT.md', async () => {
+  test('with a critical finding halts for a person with HALT.md', async () => {
     const { task, path } = await through(
       JSON.stringify({ passed: false, critical: true, issues: [issue] }),
     );
@@ -272,7 +272,7 @@ describe('the local review', () => {
     assert.match(reportOf(path, 'HALT.md'), /critical, `src\/sum\.mjs:1`, Injection: because/);
   });
 
-  test('with minor issues goes on, and they travel with the task', async () => {
+  test('with minor issues continues, and the task keeps the issues', async () => {
     const minor = { ...issue, severity: 'minor' };
     const { task, path } = await through(
       JSON.stringify({
@@ -287,13 +287,13 @@ describe('the local review', () => {
     assert.match(reportOf(path, 'REVIEW_REQUEST.md'), /1 further findings were dropped/);
   });
 
-  test('that is malformed is no pass: it is asked for once more', async () => {
+  test('that is malformed is not a pass: it is requested once more', async () => {
     const { task, runs } = await through('It looks fine.', goodReview);
     assert.equal(`${task.status} ${task.reviewAttempt}`, 'pending_judge_review 1');
     assert.match(runs[2]?.prompt ?? '', /the answer is not one JSON object/);
   });
 
-  test('that stays malformed strikes twice, and then asks a person', async () => {
+  test('that stays malformed makes two strikes, and then halts for a person', async () => {
     const { task, path } = await through('a', 'b', 'c', 'd');
     assert.equal(task.why, 'the local reviewer stalled 2 times, last by malformed_output');
     assert.deepEqual(remainsIn(path).branch, ['Implement add-sum']);
@@ -303,7 +303,7 @@ describe('the local review', () => {
     );
   });
 
-  test('that claims something critical must quote it', async () => {
+  test('must quote the diff for a critical claim', async () => {
     const { task } = await through(
       JSON.stringify({ passed: false, critical: true, issues: [{ ...issue, quote: 'rm -rf /' }] }),
       goodReview,
@@ -312,7 +312,7 @@ describe('the local review', () => {
   });
 });
 
-test('the judge sends a task back once with notes, then a person is asked', async () => {
+test('the judge sends a task back once with notes, then it halts for a person', async () => {
   const again = fileBlock('src/sum.mjs', 'export const sum = (a, b) => a + b; // named\n');
   const { tasks, work, path, runs } = await begin({
     script: [says(goodAnswer), says(goodReview), says(again), says(goodReview)],
@@ -353,7 +353,7 @@ describe('finalize', () => {
     return begun;
   };
 
-  test('asks a person at a conflict, with nothing half merged, and merges once it is solved', async () => {
+  test('halts for a person at a conflict, with nothing half merged, and merges once it is resolved', async () => {
     const { tasks, path } = await judged();
     writeFiles(path, { 'src/sum.mjs': 'other\n' });
     git(path, 'add', '--all');
@@ -373,7 +373,7 @@ describe('finalize', () => {
     assert.equal(remainsIn(path).worktrees, 1);
   });
 
-  test('asks a person if the base is checked out in another worktree', async () => {
+  test('halts for a person if the base is checked out in another worktree', async () => {
     const { tasks, path } = await judged();
     git(path, 'switch', '--quiet', '--create', 'other');
     const linked = join(mkdtempSync(join(tmpdir(), 'linked-')), 'main');
@@ -389,7 +389,7 @@ describe('finalize', () => {
     }
   });
 
-  test('asks a person if the base is checked out with changes, which stay as they are', async () => {
+  test('halts for a person if the base is checked out with changes, which stay', async () => {
     const { tasks, path } = await judged();
     writeFiles(path, { 'README.md': 'changed\n' });
     const task = await tasks.finalize('add-sum', owner);
@@ -399,7 +399,7 @@ describe('finalize', () => {
   });
 });
 
-test('a dirty tree of the user is neither touched nor committed', async () => {
+test('a dirty tree of the user is neither changed nor committed', async () => {
   const { path, work } = await begin({ script: [says(goodAnswer), says(goodReview)] });
   writeFiles(path, { 'README.md': 'mine\n', 'new.txt': 'mine\n' });
   assert.equal((await work('add-sum', 'run')).status, 'pending_judge_review');
@@ -407,7 +407,7 @@ test('a dirty tree of the user is neither touched nor committed', async () => {
   assert.equal(git(path, 'diff', '--name-only', 'main', 'agenthub/add-sum'), 'src/sum.mjs');
 });
 
-test('the diff is that of the branch, whatever tag has its name', async () => {
+test('the diff is that of the branch, even if a tag has its name', async () => {
   const { path, work, tasks } = await begin({ script: [says(goodAnswer), says(goodReview)] });
   await work('add-sum', 'run');
   git(path, 'tag', 'agenthub/add-sum', 'main');
@@ -415,7 +415,7 @@ test('the diff is that of the branch, whatever tag has its name', async () => {
   assert.match(text, /src\/sum\.mjs/);
 });
 
-test('Ollama down before and in the middle of a phase halts it with the state unchanged', async () => {
+test('Ollama going down before and during a phase halts it with the state unchanged', async () => {
   const { work, path, jobs, tasks, runs, setUpOllama } = await begin({
     script: [
       fails('HUB_OLLAMA_UNAVAILABLE', 'Ollama does not answer: start it'),
@@ -442,7 +442,7 @@ test('Ollama down before and in the middle of a phase halts it with the state un
   assert.equal((await work('add-sum', 'run')).status, 'pending_judge_review');
 });
 
-test('what models with a price have cost is added up', async () => {
+test('the cost of models with a price is summed', async () => {
   const { work, path } = await begin({
     script: [says(''), says(goodAnswer), says(goodReview)],
     costOf: (model, { prompt, completion }) =>
@@ -453,7 +453,7 @@ test('what models with a price have cost is added up', async () => {
   assert.match(reportOf(path, 'REVIEW_REQUEST.md'), /- Cost: 0\.24\n/);
 });
 
-test('a spent budget asks a person before the next call', async () => {
+test('a spent budget halts for a person before the next call', async () => {
   const { work, path, runs } = await begin(
     { script: [says(goodAnswer), says(goodReview)] },
     { budget: { tokens: 100 } },
@@ -505,7 +505,7 @@ test('cancel ends the call of the model and the task, and keeps the branch witho
   assert.equal(git(path, 'branch', '--list', 'agenthub/*'), 'agenthub/add-sum');
 });
 
-test('a cancelled job ends the phase and keeps the task where it was', async () => {
+test('a cancelled job ends the phase and leaves the task where it was', async () => {
   const hang = hanging();
   const { tasks, jobs, work } = await begin({ script: [hang.call, says(goodAnswer)] });
   const { job } = await tasks.begin('add-sum', 'run', owner);
@@ -517,7 +517,7 @@ test('a cancelled job ends the phase and keeps the task where it was', async () 
   assert.equal((await work('add-sum', 'implementer')).status, 'pending_local_review');
 });
 
-test('a job that is cancelled while its begin is stored ends, and no model is asked', async () => {
+test('a job that is cancelled while its start is being stored ends, and no model is called', async () => {
   const storing = Promise.withResolvers<void>();
   const stored = Promise.withResolvers<void>();
   const { tasks, jobs, runs } = await begin({
@@ -562,7 +562,7 @@ test('a job ends, also if the next phase begins as soon as the task is idle', as
   });
 });
 
-test('a command that cannot be stored changes nothing, and succeeds once it can', async () => {
+test('a command that cannot be stored changes nothing, and succeeds once it can be', async () => {
   let isFull = true;
   const { tasks, work } = await begin({
     script: [says(goodAnswer), says(goodReview)],
@@ -576,7 +576,7 @@ test('a command that cannot be stored changes nothing, and succeeds once it can'
   assert.equal((await work('add-sum', 'run')).status, 'pending_judge_review');
 });
 
-test('a task that could not be stored does not come back, and leaves its id to the next one', async () => {
+test('a task that could not be stored is not restored, and its id can be used again', async () => {
   const { backlog, folder, tasks, start, stop } = createPipeline(scene.repositories, {
     script: [],
   });
@@ -609,7 +609,7 @@ test('rollback moves the branch back to a checkpoint', async () => {
   assert.deepEqual(remainsIn(path), { ...prepared, status: 'pending_implementer' });
 });
 
-test('a task that is cancelled while another hub works on it ends, and leaves the worktree to that hub', async () => {
+test('a task that is cancelled while another hub works on it ends, and its worktree is left to that hub', async () => {
   const hang = hanging();
   const first = await begin({ script: [hang.call, says(goodReview)] });
   const { path } = first;
@@ -635,7 +635,7 @@ test('a task that is cancelled while another hub works on it ends, and leaves th
   await rm(second.folder, { recursive: true, force: true });
 });
 
-test('after a stall, setup begins anew with the contract as it is now', async () => {
+test('after a stall, setup starts again with the current contract', async () => {
   const { tasks, work, path } = await begin({
     script: [says(''), says(''), says(goodAnswer), says(goodReview)],
   });
@@ -649,7 +649,7 @@ test('after a stall, setup begins anew with the contract as it is now', async ()
   assert.equal((await work('add-sum', 'run')).status, 'pending_judge_review');
 });
 
-test('wrong commands name the state and what fits; tasks are refused where they do not belong', async () => {
+test('wrong commands fail with the state and the allowed ones; tasks in wrong places are refused', async () => {
   const { tasks, path } = await begin({ script: [] });
   const refusal = async (work: Promise<unknown>) => {
     try {
@@ -744,7 +744,7 @@ test('tasks of several repositories are worked on at once, within the limits', a
   await rm(pipeline.folder, { recursive: true, force: true });
 });
 
-test('a run that begins with the preparation of its branch keeps to the limits', async () => {
+test('a run that starts with the preparation of its branch counts in the limits', async () => {
   const hang = [hanging(), hanging()];
   const pipeline = createPipeline(scene.repositories, {
     script: hang.map(({ call }) => call),
@@ -765,7 +765,7 @@ test('a run that begins with the preparation of its branch keeps to the limits',
   await rm(pipeline.folder, { recursive: true, force: true });
 });
 
-test('of tasks that begin at once, no more are taken than may run and wait', async () => {
+test('of tasks that start at once, no more are accepted than may run and wait', async () => {
   const pipeline = createPipeline(scene.repositories, {
     script: Array.from({ length: 4 }, () => hanging().call),
     limits: { maxRunning: 1, queue: 1 },
@@ -799,7 +799,7 @@ test('a source file that is a link halts a phase with the reason', async () => {
   });
 });
 
-test('the implementer is shown files as they are, so that it can copy lines around empty ones', async () => {
+test('the implementer gets files unchanged, so that it can copy lines around empty ones', async () => {
   const source = 'def one():\n    return 1\n\n\ndef two():\n    return 3\n';
   const copied =
     '@@@ EDIT src/two.py\n@@@ SEARCH\n    return 1\n\n\ndef two():\n    return 3\n@@@ REPLACE\n    return 1\n\n\ndef two():\n    return 2\n@@@ END\n';
@@ -834,7 +834,7 @@ test('tasks are listed by their age, also by the next run of the hub', async () 
   await rm(folder, { recursive: true });
 });
 
-test('of two tasks that are made at once, a repository gets one, and an id belongs to one', async () => {
+test('of two concurrent tasks, a repository gets one, and an id belongs to one', async () => {
   const slow = Promise.withResolvers<void>();
   const pipeline = createPipeline(scene.repositories, { script: [], onAppend: () => slow.promise });
   await pipeline.start();

@@ -90,13 +90,13 @@ test('a prompt runs as the principal of its job, with progress', async () => {
   });
 });
 
-test('a check finds the models that are there', async () => {
+test('a check finds the available models', async () => {
   await calls().check(never);
   await calls().check(never, { job: 'task-1', models: ['llama3.2:3b', 'nomic-embed-text'] });
   expect(await codeOf(calls().check(never, { models: ['qwen3:8b'] }))).toBe('HUB_MODEL_UNKNOWN');
 });
 
-test('an Ollama that is away is ollama_unavailable, before a call and in it', async () => {
+test('an unreachable Ollama is ollama_unavailable, before a call and during it', async () => {
   written = { server: 'nobody' };
   await expect(calls().check(never)).rejects.toMatchObject({
     code: 'HUB_OLLAMA_UNAVAILABLE',
@@ -124,7 +124,7 @@ test('an overloaded Ollama is ollama_unavailable', async () => {
   expect(await codeOf(run())).toBe('HUB_OLLAMA_UNAVAILABLE');
 });
 
-test('a missing model, and one that tasks may not use', async () => {
+test('a missing model, and one that tasks may not use, have their own codes', async () => {
   expect(await codeOf(run({ model: 'qwen3:8b' }))).toBe('HUB_MODEL_UNKNOWN');
   written = { models: ['other:1b'] };
   const asked = ollama.received().length;
@@ -135,7 +135,7 @@ test('a missing model, and one that tasks may not use', async () => {
   assert.equal(ollama.received().length, asked);
 });
 
-test('a timeout ends the model first, by the timeout that it is given', async () => {
+test("a timeout ends the model's call first, by the timeout in the request", async () => {
   ollama.says({ text: 'x', fault: { kind: 'hang' } });
   await expect(run({ timeoutMs: 300 })).rejects.toMatchObject({
     code: 'HUB_MODEL_CALL_TIMEOUT',
@@ -149,7 +149,7 @@ test('a timeout ends the model first, by the timeout that it is given', async ()
   });
 });
 
-test('a server that crashes in a call is told from a timeout, and starts again', async () => {
+test('a server that crashes in a call is distinguished from a timeout, and restarted', async () => {
   ollama.says({ text: 'one two three', fault: { kind: 'hang_mid_stream', afterLines: 2 } });
   const heard = Promise.withResolvers<unknown>();
   const failing = codeOf(run({ onProgress: heard.resolve }));
@@ -161,7 +161,7 @@ test('a server that crashes in a call is told from a timeout, and starts again',
   expect((await run()).text).toBe('again');
 });
 
-test('a server that is not meant is a protocol error', async () => {
+test('a server of another kind is a protocol error', async () => {
   const cases: readonly Partial<TasksConfig>[] = [
     { server: 'absent' },
     { server: 'off' },
@@ -202,6 +202,6 @@ test('a cut answer and thoughts alone are results', async () => {
   expect(await run()).toMatchObject({ text: '', thinkingOnly: true });
 });
 
-test('a prompt that does not fit', async () => {
+test('a prompt that exceeds the context has its own code', async () => {
   expect(await codeOf(run({ prompt: 'word '.repeat(60_000) }))).toBe('HUB_CONTEXT_FULL');
 });
