@@ -3,7 +3,7 @@ import { test } from 'vitest';
 import { type MetricFamily, exposition } from '#telemetry';
 import { parseExposition } from './exposition-text.ts';
 
-test('families are written as Prometheus reads them', () => {
+test('families are written in the format of Prometheus', () => {
   const families: readonly MetricFamily[] = [
     {
       name: 'calls_total',
@@ -40,7 +40,7 @@ seconds_count{server=""} 3
   parseExposition(exposition(families));
 });
 
-test('what would end a line or a label early is escaped', () => {
+test('characters that would end a line or a label early are escaped', () => {
   const text = exposition([
     {
       name: 'up',

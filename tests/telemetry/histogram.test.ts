@@ -23,7 +23,7 @@ describe('buckets', () => {
     assert.equal(bucketOf(milliseconds), bucket);
   });
 
-  test('tell a share of the times by where it would stand within its bucket', () => {
+  test('give a quantile by interpolation within its bucket', () => {
     const counts = new Float64Array(21);
     assert.equal(quantileMs(counts, 0.5), undefined);
     counts[5] = 10;
@@ -34,7 +34,7 @@ describe('buckets', () => {
   });
 });
 
-test('times are counted by buckets of other bounds too', () => {
+test('times are counted in buckets with other bounds too', () => {
   const bounds = [1, 5];
   const times = newTimes(bounds);
   const buckets = [0, 1, 1.5, 5, 6].map(value => addTime(times, value, bounds));
@@ -48,7 +48,7 @@ describe('recent calls', () => {
   const countsOf = (recent: ReturnType<typeof createRecentCalls>, at: number) =>
     recent.intervals(at).map(({ calls, errors }) => [calls, errors]);
 
-  test('are forgotten when a later one is in the place of theirs', () => {
+  test('are dropped when a later one takes their slot', () => {
     const recent = createRecentCalls();
     recent.record(now, 3, true);
     recent.record(now + 180 * intervalMs, 5, false);
@@ -63,7 +63,7 @@ describe('recent calls', () => {
     assert.deepEqual(countsOf(recent, now)[179], [0, 0]);
   });
 
-  test('are told as long as they are younger than half an hour, though none came since', () => {
+  test('are returned while they are younger than half an hour, even if none came since', () => {
     const recent = createRecentCalls();
     recent.record(now, 3, true);
     assert.deepEqual(countsOf(recent, now + 179 * intervalMs)[0], [1, 1]);

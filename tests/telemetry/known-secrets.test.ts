@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { createKnownSecrets } from '#telemetry';
 
-describe('of a config is known', () => {
+describe('known as a secret of a config is', () => {
   const known = (launch: object, variables = {}, settings: readonly string[] = []) =>
     createKnownSecrets(() => [{ launch }], { variables, settings })();
 
@@ -79,15 +79,15 @@ describe('of a config is known', () => {
     ['a name without a value', ['-e', 'API_TOKEN']],
     ['a value that is too short', ['--token=abcdefg']],
     ['an address without a password', ['https://u@host/token']],
-  ] as const)('no argument that is no secret: %s', ([, args]) => {
+  ] as const)('no harmless argument: %s', ([, args]) => {
     assert.deepEqual(known({ args }), []);
   });
 
-  test('no folder of a shell: PWD is no password', () => {
+  test('no working folder: PWD is not a password', () => {
     assert.deepEqual(known({}, { PWD: '/home/ada/hub', OLDPWD: '/home/ada' }), []);
   });
 
-  test('a variable by its name, and what the hub is set to', () => {
+  test('a variable with a secret name, and the secret settings of the hub', () => {
     const settings = ['a-token-of-the-hub', 'redis://:its-password@host'];
     assert.deepEqual(known({}, { GH_PAT: 'abcdefgh', PATH: '/usr/bin:/bin' }, settings), [
       'abcdefgh',
@@ -97,12 +97,12 @@ describe('of a config is known', () => {
   });
 });
 
-describe('what is known', () => {
+describe('the list of known secrets', () => {
   const nothing = { variables: {}, settings: [] };
   const configOf = (...values: readonly string[]) =>
     values.map(value => ({ launch: { env: { API_KEY: value } } }));
 
-  test('is read again only from other configs', () => {
+  test('is read again only for other configs', () => {
     const configs = configOf('abcdefgh');
     const known = createKnownSecrets(() => configs, nothing);
     const before = known();
@@ -110,7 +110,7 @@ describe('what is known', () => {
     assert.equal(known(), before);
   });
 
-  test('is the newest first, each once, and no more than 2,000', () => {
+  test('has the newest first, each once, and no more than 2,000', () => {
     const named = (prefix: string) =>
       Array.from({ length: 1_500 }, (_, number) => `${prefix}-value-${number}`);
     let configs = configOf(...named('first'));

@@ -31,7 +31,7 @@ test.for([
   assert.doesNotMatch(JSON.stringify(logged(fields ?? {})), /hush/);
 });
 
-test('other fields are logged as they are', () => {
+test('other fields are logged unchanged', () => {
   const fields = { tokens: 3, collisions: [{ server: 'a', name: 'b' }], why: 'no secret in it' };
   assert.partialDeepStrictEqual(logged(fields), fields);
 });

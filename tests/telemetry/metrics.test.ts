@@ -51,7 +51,7 @@ describe('calls of tools', () => {
     assert.deepEqual(samplesOf(metrics).length, 2);
   });
 
-  test('of more tools than the bound are counted as other', () => {
+  test('of more tools than the limit are counted as other', () => {
     const { metrics } = open();
     for (let index = 0; index < maxToolSeries + 500; index++)
       metrics.record({ ...call, name: `tool_${index}` }, 'cursor');
@@ -83,7 +83,7 @@ describe('calls', () => {
     );
   });
 
-  test('of methods that nobody knows are counted as one', () => {
+  test('of unknown methods are counted as one', () => {
     const { metrics } = open();
     for (let index = 0; index < 1_000; index++)
       metrics.record({ ...call, method: `invented/${index}` }, 'cursor');
@@ -93,7 +93,7 @@ describe('calls', () => {
     );
   });
 
-  test('are timed from 25 microseconds on, and what the hub adds by itself', () => {
+  test('are timed from 25 microseconds on, with the overhead of the hub', () => {
     const { metrics } = open();
     metrics.record({ ...call, tookMs: 0.025, serverMs: 0 }, 'cursor');
     metrics.record({ ...call, tookMs: 3, serverMs: 2.96 }, 'cursor');
@@ -112,7 +112,7 @@ describe('calls', () => {
     assert.equal(added?.get(at(overhead, '1')), 3);
   });
 
-  test('of a server that was removed are not told of any more', () => {
+  test('of a removed server are not reported', () => {
     const { metrics, have } = open();
     metrics.record(call, 'cursor');
     metrics.record({ ...call, server: 'mail' }, 'cursor');
@@ -122,7 +122,7 @@ describe('calls', () => {
     assert.deepEqual([...metrics.snapshot().servers.keys()], ['mail']);
   });
 
-  test('of more servers than are kept by name are those of nobody', () => {
+  test('of more servers than the limit are counted without a name', () => {
     const { metrics, have } = open();
     const names = Array.from({ length: maxServers + 10 }, (_, index) => `s${index}`);
     have(names);
@@ -134,7 +134,7 @@ describe('calls', () => {
   });
 });
 
-test('a snapshot tells of each server how often it failed and how long it took', () => {
+test('a snapshot has the failures and the durations of each server', () => {
   const { metrics } = open();
   for (let index = 0; index < 98; index++)
     metrics.record({ ...call, tookMs: 1.5, serverMs: 1.45 }, 'cursor');
@@ -150,7 +150,7 @@ test('a snapshot tells of each server how often it failed and how long it took',
   assert.ok((notes?.overheadP50Ms ?? 1) <= 0.1);
 });
 
-test('the last half hour is told in steps of ten seconds, those without calls among them', () => {
+test('the last half hour is returned in steps of ten seconds, including empty ones', () => {
   const { metrics } = open();
   const now = clock.now();
   const begin = Math.floor(now / 10_000) * 10_000;

@@ -69,11 +69,11 @@ describe('a text is shown without what looks like a credential', () => {
     'at /srv/app/token.ts:12:5',
     '12:30:45:msg:error',
     'the token: it is expired',
-  ])('and nothing else: %s', text => {
+  ])('and is otherwise unchanged: %s', text => {
     assert.equal(redactText(text), text);
   });
 
-  test('in a time that grows no faster than the text', () => {
+  test('in linear time', () => {
     const parts = [
       '"token" : "x ',
       'eyJ',
@@ -92,7 +92,7 @@ describe('a text is shown without what looks like a credential', () => {
     }
   });
 
-  test('in such a time also after the end of a key that has no end', () => {
+  test('in linear time also after an incomplete key', () => {
     const began = performance.now();
     const text = `-----BEGIN PRIVATE KEY-----END ${'PRIVATE KEY '.repeat(25_000)}`;
     assert.equal(redactText(text), '[redacted]');
@@ -101,7 +101,7 @@ describe('a text is shown without what looks like a credential', () => {
 });
 
 describe('a value is shown without', () => {
-  test('what stands under the name of a credential, at any depth', () => {
+  test('the value of a member named like a credential, at any depth', () => {
     const shown = redactJson({
       a: [{ accessToken: 'x', password: 12345678, 'x-api-key': 'x' }],
       headers: { any: 'x' },
@@ -118,7 +118,7 @@ describe('a value is shown without', () => {
     });
   });
 
-  test('what is no such name stays', () => {
+  test('but with members of other names', () => {
     const value = {
       tokens: 3,
       progressToken: 'p',
@@ -130,7 +130,7 @@ describe('a value is shown without', () => {
     assert.deepEqual(redactJson(value), value);
   });
 
-  test('and strings inside it without what looks like one', () => {
+  test('credentials in its strings', () => {
     assert.deepEqual(redactJson({ why: ['sk-abcdefgh1234 failed'] }), { why: [`${gone} failed`] });
   });
 });
@@ -154,11 +154,11 @@ describe('values that are known to be secret', () => {
     [`user=${btoa('me:hunter2-hunter2')}`, 'user=bWU6[redacted]'],
     ['say%20%22hush%22%20now', gone],
     ['say+%22hush%22+now', gone],
-  ] as const)('are taken out of %s', ([given, shown]) => {
+  ] as const)('are removed from %s', ([given, shown]) => {
     assert.equal(text(given), shown);
   });
 
-  test('are taken out of encoded text, whatever stands around and by whatever encoder', () => {
+  test('are removed from encoded text, in any encoding and context', () => {
     const secret = "päss/w?rd>~!with(all)'kinds'";
     const known = createRedaction(() => [secret]).text;
     for (const around of ['', 'a', 'ab', 'abc'])
@@ -178,7 +178,7 @@ describe('values that are known to be secret', () => {
     for (const text of [percent, small, strict, form]) assert.equal(known(text), gone);
   });
 
-  test('are taken out of a long text in little time, however many there are', () => {
+  test('are removed from a long text quickly, however many there are', () => {
     const values = Array.from({ length: 200 }, (_, index) => `value-${index}-of-a-server/${index}`);
     const known = createRedaction(() => values).text;
     known('prepared');
@@ -187,7 +187,7 @@ describe('values that are known to be secret', () => {
     assert.ok(performance.now() - began < 2_000);
   });
 
-  test('are taken out where they are far longer than a regular expression may be', () => {
+  test('are removed even if they are too long for a regular expression', () => {
     const long = randomBytes(75_000).toString('base64');
     const lines = `${'a/b+c '.repeat(20_000)}"\nend of it`;
     const known = createRedaction(() => [long, lines, 'hunter2-hunter2']).text;
@@ -214,7 +214,7 @@ describe('values that are known to be secret', () => {
     ['sk_live_ sk_live_', `sk_live_ ${gone}`],
     ['sk_live_ and no more', 'sk_live_ and no more'],
   ] as const)(
-    'are taken out of an end where their beginning stands twice: %s',
+    'are removed from an end where their beginning occurs twice: %s',
     ([given, shown]) => {
       const known = createRedaction(() => [
         'sk_live_4f9c1e7a62d8b350',
@@ -224,17 +224,17 @@ describe('values that are known to be secret', () => {
     },
   );
 
-  test('are taken out of strings in values', () => {
+  test('are removed from strings in values', () => {
     assert.deepEqual(json({ a: ['hunter2-hunter2'] }), { a: [gone] });
   });
 
-  test('are taken out where they are long numbers, of which others keep their digits', () => {
+  test('are removed as long numbers, without affecting other numbers', () => {
     const known = createRedaction(() => ['12345678901234567890']);
     const value = known.json(parseExactly('{"n":12345678901234567890,"id":9007199254740993}'));
     assert.equal(JSON.stringify(value), `{"n":"${gone}","id":9007199254740993}`);
   });
 
-  test('are those that a config has now and those that it had', () => {
+  test('are those of the current config and of earlier ones', () => {
     const launch = (value: string) => ({ launch: { env: { SETTING: value } } });
     let configs = [launch('first-value-1')];
     const redaction = createRedaction(

@@ -40,7 +40,7 @@ describe('a traceparent', () => {
     `00-${traceId.toUpperCase()}-${spanId}-01`,
     `00-${traceId}0-${spanId}-01`,
     `0-${traceId}-${spanId}-01`,
-  ])('%j is none, and a trace begins', text => {
+  ])('%j is invalid, and a new trace begins', text => {
     const { traceId: id, parentId, isSampled } = trace(text);
     assert.deepEqual(
       [id.length, id === traceId, parentId, isSampled],
@@ -49,7 +49,7 @@ describe('a traceparent', () => {
   });
 });
 
-describe('of a message and its HTTP request', () => {
+describe('the traces of a message and its HTTP request:', () => {
   const other = `00-${traceId}-b7ad6b7169203331-00`;
 
   test('the traceparent of the message is the parent, and the other one is linked', () => {
@@ -63,13 +63,13 @@ describe('of a message and its HTTP request', () => {
     ['has none in the message', undefined, valid],
     ['has an invalid one in the message', 'x', valid],
     ['has an invalid one in the headers', valid, 'x'],
-  ] as const)('which %s: one is the parent, and none is linked', ([, message, header]) => {
+  ] as const)('(%s) one is the parent, and none is linked', ([, message, header]) => {
     const { parentId, linked } = trace(message, header);
     assert.deepEqual([parentId, linked], [spanId, undefined]);
   });
 });
 
-test('random ids are drawn in blocks, and no byte is used twice', () => {
+test('random ids are taken from blocks of random bytes, and no byte is used twice', () => {
   let fills = 0;
   const hex = createHex(pool => {
     fills++;

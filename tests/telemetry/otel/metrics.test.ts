@@ -31,7 +31,7 @@ function operationsOf(
 }
 
 describe('requests', () => {
-  test('are timed by method, server and outcome, with the time of the server by itself', () => {
+  test("are timed by method, server and outcome, with the server's time separately", () => {
     const labels = {
       'mcp.method.name': 'tools/call',
       'agenthub.server.name': 'notes',
@@ -53,7 +53,7 @@ describe('requests', () => {
     assert.equal(served?.[0]?.labels['error.type'], expected);
   });
 
-  test('that the hub answered have no server, and none of its times', () => {
+  test('that the hub answered itself have no server, and none of its times', () => {
     const [served, sent] = operationsOf({ ...call, server: undefined, serverMs: 0 });
     assert.deepEqual(served?.[0]?.labels, {
       'mcp.method.name': 'tools/call',

@@ -93,8 +93,8 @@ afterAll(async () => {
   await receiver?.[Symbol.asyncDispose]();
 });
 
-describe('a call of a client that traces', () => {
-  test('reaches the server as a child of the span of the hub, and all else of it as it was', async () => {
+describe('a call of a client with a trace', () => {
+  test("reaches the server as a child of the hub's span, and is otherwise unchanged", async () => {
     const given = { progressToken: 'p', traceparent, tracestate: 'a=b' };
     const answer = await call('meta', { _meta: given }, {}, 'child');
     const meta = JSON.parse(JSON.parse(answer).result.content[0].text);
@@ -104,7 +104,7 @@ describe('a call of a client that traces', () => {
     assert.equal(meta.tracestate, 'a=b');
   });
 
-  test('is told of by the names of the semantic conventions, and without what it says', async () => {
+  test('is exported with the names of the semantic conventions, without its content', async () => {
     await call('leak', { arguments: { text: 'a payload' } }, {}, 'names');
     const { own, sent } = await pairOf('names');
     assert.equal(own.name, 'tools/call leaky_leak');
@@ -129,12 +129,12 @@ describe('a call of a client that traces', () => {
     for (const body of receiver.bodies) assert.doesNotMatch(body, /a payload/);
   });
 
-  test('has the header of its HTTP request as its parent, where it says none itself', async () => {
+  test('has the traceparent of its HTTP request as its parent, if it has none itself', async () => {
     await call('meta', {}, { traceparent }, 'header');
     assert.equal((await pairOf('header')).own.parentSpanId, parentId);
   });
 
-  test('is linked to that header, where it says another', async () => {
+  test('is linked to that traceparent, if it has another one', async () => {
     const other = `00-${traceId}-b7ad6b7169203331-01`;
     await call('meta', { _meta: { traceparent } }, { traceparent: other }, 'linked');
     const { own } = await pairOf('linked');
@@ -142,7 +142,7 @@ describe('a call of a client that traces', () => {
     assert.deepEqual(own.links, [{ spanId: 'b7ad6b7169203331' }]);
   });
 
-  test('is not exported where it says so, and its server is told', async () => {
+  test('is not exported if it is not sampled, and its server gets that flag', async () => {
     const unsampled = `00-${traceId}-${parentId}-00`;
     const answer = await call('meta', { _meta: { traceparent: unsampled } }, {}, 'unsampled');
     const meta = JSON.parse(JSON.parse(answer).result.content[0].text);
@@ -185,7 +185,7 @@ test('a call of the stateless revision carries the trace to a server with a sess
   assert.deepEqual(meta, { traceparent: `00-${own.traceId}-${sent.spanId}-01` });
 });
 
-test('a call that fails says in which way', async () => {
+test('a call that fails has the kind of failure', async () => {
   await call('refuse', {}, {}, 'refused');
   await call('silent', {}, {}, 'silent');
   const refused = await pairOf('refused');
@@ -196,7 +196,7 @@ test('a call that fails says in which way', async () => {
   assert.equal(own.attributes['rpc.response.status_code'], '-32001');
 });
 
-test('metrics come by the names of the conventions, and by those of /metrics', async () => {
+test('metrics have the names of the conventions, and those of /metrics', async () => {
   await vi.waitFor(
     () => {
       for (const name of [
@@ -230,7 +230,7 @@ test('metrics come by the names of the conventions, and by those of /metrics', a
 });
 
 describe.each(['hangs', 'refuses', 'is away'] as const)('an endpoint that %s', behaviour => {
-  test('holds neither calls nor the end of the hub, and is told of once', async () => {
+  test('delays neither calls nor the exit of the hub, and is logged once', async () => {
     await using away = await startOtlp(behaviour === 'hangs' ? 'hangs' : 'refuses');
     const url = behaviour === 'is away' ? 'http://127.0.0.1:9' : away.url;
     const { log, logged } = createRecordingLog();

@@ -46,7 +46,7 @@ function spansOf(changes: Partial<FinishedCall> = {}): readonly ReadableSpan[] {
 const attributesOf = (changes: Partial<FinishedCall>) => spansOf(changes)[0]?.attributes ?? {};
 
 describe('a request has', () => {
-  test('a span of the hub, and within it one of the server', () => {
+  test('a span of the hub, and a child span of the server', () => {
     const spans = spansOf();
     assert.deepEqual(
       spans.map(({ name, kind, startTime, endTime, duration }) => [
@@ -68,12 +68,12 @@ describe('a request has', () => {
     assert.equal(sent?.parentSpanContext?.isRemote, false);
   });
 
-  test('no spans without a trace, or where it is not sampled', () => {
+  test('no spans without a trace, or if it is not sampled', () => {
     assert.deepEqual(spansOf({ trace: undefined }), []);
     assert.deepEqual(spansOf({ trace: { ...trace, isSampled: false } }), []);
   });
 
-  test('one span where no server had it', () => {
+  test('one span if no server received it', () => {
     assert.equal(spansOf({ trace: { ...trace, sentMs: undefined } }).length, 1);
   });
 
@@ -91,7 +91,7 @@ describe('a request has', () => {
 });
 
 describe('the attributes', () => {
-  test('of the hub name the session and the id of the request, those of the server do not', () => {
+  test('of the hub contain the session and the id of the request, those of the server do not', () => {
     const [own, sent] = spansOf({ trace: { ...trace, protocolVersion: '2025-11-25' } });
     const common = {
       'mcp.method.name': 'tools/call',
@@ -134,7 +134,7 @@ describe('the attributes', () => {
     ]);
   });
 
-  test('have no secret in what a client chose', () => {
+  test('contain no secret in text that a client chose', () => {
     const secret = 'hunter2-hunter2';
     const changes = { name: secret, client: secret, trace: { ...trace, protocolVersion: secret } };
     for (const { name, attributes } of spansOf(changes))
@@ -159,6 +159,6 @@ test.for([
   [0, [0, 0]],
   [1_500.25, [1, 500_250_000]],
   [1_750_000_000_000.5, [1_750_000_000, 500_000]],
-] as const)('%d ms are %j', ([milliseconds, expected]) =>
+] as const)('%d ms are encoded as %j', ([milliseconds, expected]) =>
   assert.deepEqual(timeOf(milliseconds), expected),
 );
