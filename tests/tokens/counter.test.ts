@@ -21,7 +21,7 @@ function scripted(outcomes: readonly ('fail' | undefined)[] = []) {
   return { counter, batches };
 }
 
-test('each text is counted once, whoever asks, and one batch at a time', async () => {
+test('each text is counted once for all callers, and one batch at a time', async () => {
   const { counter, batches } = scripted();
   const asked = [counter.count(['a', 'bb', 'a']), counter.count(['bb', 'ccc'])];
   assert.deepEqual(await Promise.all(asked), [
@@ -32,13 +32,13 @@ test('each text is counted once, whoever asks, and one batch at a time', async (
   assert.deepEqual(batches, [['a', 'bb'], ['ccc']]);
 });
 
-test('texts that could not be counted have no count, and are counted when they are asked for again', async () => {
+test('texts that could not be counted have no count, and are counted at the next request', async () => {
   const { counter } = scripted(['fail']);
   assert.deepEqual(await counter.count(['a']), [undefined]);
   assert.deepEqual(await counter.count(['a']), [1]);
 });
 
-test('nothing is counted for no texts', async () => {
+test('an empty list of texts starts no count', async () => {
   const { counter, batches } = scripted();
   assert.deepEqual(await counter.count([]), []);
   assert.deepEqual(batches, []);

@@ -5,7 +5,7 @@ import { createManualClock } from '#helpers/clock';
 import { createTokenCounter } from '#tokens';
 import { countInThread } from '../../hub/tokens/thread.ts';
 
-test('texts are counted as o200k_base does', async () => {
+test('texts are counted like o200k_base', async () => {
   const { count } = createTokenCounter({ clock: systemClock });
   // Published examples of the encoding, and a text that is so long that its tokens are only estimated.
   const texts = ['', 'hello world', 'tiktoken is great!', '<|endoftext|>', 'word '.repeat(20_000)];
@@ -16,7 +16,7 @@ test('texts are counted as o200k_base does', async () => {
   assert.ok(long >= 20_000 && long < 20_100, String(long));
 });
 
-test('a thread that takes too long is ended', async () => {
+test('a thread that exceeds its time is terminated', async () => {
   const clock = createManualClock();
   const counting = countInThread(['a'], { clock });
   clock.advance(30_000);
