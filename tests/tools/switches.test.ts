@@ -41,7 +41,7 @@ function open(uncounted?: string) {
   return { switches, written };
 }
 
-test('a tool is on unless a list of its server hides it, and costs what a model is shown', async () => {
+test('a tool is on unless a list of its server hides it, with the tokens of its definition', async () => {
   const { switches } = open();
   const { tokens, tools: states, server } = await switches.of('files');
   assert.equal(server, 'files');
@@ -70,7 +70,7 @@ test('all servers are listed, and a sum with an uncounted part is unknown', asyn
   );
 });
 
-test('a definition that is not an object costs what is left of it', () => {
+test('only what a model sees costs tokens, and nothing of a definition that is not an object', () => {
   assert.equal(textForModel(Buffer.from('[1]')), '{}');
   const definition = { title: 'T', name: 'a', inputSchema: {}, _meta: {}, annotations: {} };
   assert.equal(
