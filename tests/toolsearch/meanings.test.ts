@@ -97,7 +97,7 @@ test('tools are embedded once, in the background, and compared with queries', as
   ]);
 });
 
-test('any model that only embeds will do, and vectors of two models are never compared', async () => {
+test('any embedding-only model is used, and vectors of two models are never compared', async () => {
   await using ollama = await start({ models: ['llama3.2:3b', 'mxbai-embed-large'] });
   {
     await using run = await open(ollama);
@@ -110,7 +110,7 @@ test('any model that only embeds will do, and vectors of two models are never co
   assert.equal(embedded(other).length, 4);
 });
 
-test('without an embedding model words have to do', async () => {
+test('without an embedding model tools are found by words', async () => {
   await using ollama = await start({ models: ['llama3.2:3b'], pullable: [] });
   await using run = await open(ollama);
   await run.prepared();
@@ -118,7 +118,7 @@ test('without an embedding model words have to do', async () => {
   assert.deepEqual(embedded(ollama), []);
 });
 
-test('a failed pass is tried again half a minute later', async () => {
+test('a failed pass is retried half a minute later', async () => {
   const clock = createManualClock();
   let tries = 0;
   const refused = async () => {

@@ -8,11 +8,11 @@ test.each([
   ['fetch https://example.com/a?b=c now', 'fetch url now'],
   ['and/or 24/7 km/h', 'km h'],
   ['.', '.'],
-])('values in "%s" stand for their kind: "%s"', (text, expected) => {
+])('values in "%s" are replaced by their kind: "%s"', (text, expected) => {
   assert.equal(readQuery(text).embedded.replace(/^24 7 /, ''), expected);
 });
 
-test('a long query is cut, and nothing in it takes long', () => {
+test('a long query is cut, and none takes long', () => {
   const text = `${'/a'.repeat(100_000)} ${'a://'.repeat(1_000)}`;
   const { words } = readQuery(text);
   assert.deepEqual(words, ['fil', 'path']);

@@ -38,15 +38,18 @@ test.each([
   ['weather', ['status']],
   ['broken', ['broken']],
   ['nothing of this', []],
-])('words of name, server, description and parameters find tools: "%s"', async (query, names) => {
-  assert.deepEqual(await namesFor(tools, query), names);
-});
+])(
+  'tools are found by words of name, server, description and parameters: "%s"',
+  async (query, names) => {
+    assert.deepEqual(await namesFor(tools, query), names);
+  },
+);
 
-test('what the caller must not find is not found', async () => {
+test('tools that the caller may not use are not found', async () => {
   assert.deepEqual(await namesFor(tools, 'read a file', at => at !== 0), ['write']);
 });
 
-test('a tool counts what is said of it now', async () => {
+test('a tool is found by its current definition', async () => {
   const search = createToolSearch({ clock: systemClock });
   const wanted = { query: 'invoice', limit: 1, isFindable: () => true };
   assert.deepEqual(await search.find(tools, wanted, signal), []);
@@ -54,7 +57,7 @@ test('a tool counts what is said of it now', async () => {
   assert.deepEqual(await search.find(changed, wanted, signal), [0]);
 });
 
-test('a tool whose name is as long as a message is searched by the beginning of the name', async () => {
+test('a tool with a huge name is searched by the beginning of the name', async () => {
   const search = createToolSearch({ clock: systemClock });
   const long = [toolOf(`天气${'字'.repeat(200_000)}`, {}), ...tools];
   search.prepare(long);
@@ -69,7 +72,7 @@ test('a cancelled search rejects with the reason', async () => {
   await assert.rejects(search.find(tools, wanted, AbortSignal.abort(reason)), reason);
 });
 
-test('words alone find the tools of 527 as often as they did', async () => {
+test('words alone find as many of 527 tools as before', async () => {
   const cases = readCases();
   const search = createToolSearch({ clock: systemClock });
   const { first, five } = await recallOf(cases, query =>

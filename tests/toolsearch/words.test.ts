@@ -6,7 +6,7 @@ test.each([
   ['createIssue', 'create Issue'],
   ['get-station_code2Name', 'get station code2 Name'],
   ['HTTPServer', 'HTTPServer'],
-])('the parts of the name %s are "%s"', (name, expected) => {
+])('the name %s has the parts "%s"', (name, expected) => {
   assert.equal(splitName(name), expected);
 });
 
@@ -21,11 +21,11 @@ test.each([
   assert.deepEqual(wordsOf(text), expected);
 });
 
-test('words without endings stay as they are', () => {
+test('words without endings are unchanged', () => {
   assert.deepEqual(['gas', 'read', 'axe'].map(stemOf), ['gas', 'read', 'axe']);
 });
 
-test('keywords are the words that matter, or all if none does', () => {
+test('keywords are the content words, or all words if there are none', () => {
   assert.equal(keywordsOf('Please read the Excel file for me!'), 'read Excel file');
   assert.equal(keywordsOf('what is it?'), 'what is it?');
 });
