@@ -17,7 +17,7 @@ function refusal(error: unknown) {
 }
 
 describe('an error in an answer', () => {
-  test('names the server and the method, and holds the error', () => {
+  test('has the server, the method and the original error', () => {
     const error = { code: -32_601, message: 'no such method' };
     assert.deepEqual(refusal(error), {
       code: 'HUB_SERVER_PROTOCOL',
@@ -26,12 +26,12 @@ describe('an error in an answer', () => {
     });
   });
 
-  test('that begins with the name of the server is told as it is', () => {
+  test('that begins with the name of the server is unchanged', () => {
     const { message } = refusal({ message: 'notes did not take it', data: null });
     assert.equal(message, 'notes did not take it');
   });
 
-  test('that begins with a longer name is told with the name', () => {
+  test('that begins with a longer name gets the name as a prefix', () => {
     assert.match(
       refusal({ message: 'notes2 is away' }).message,
       /^notes refused tools\/list: notes2/,
@@ -48,7 +48,7 @@ describe('an error in an answer', () => {
     [undefined, false],
     ['true', false],
   ] as const)(
-    'of a channel that could not reach the host is its own, retryable %j: %j',
+    'of a channel that could not reach the host is passed on, retryable %j: %j',
     ([told, retryable]) => {
       const data = { code: 'HUB_REMOTE_UNREACHABLE', status: 503, retryable: told };
       const error = { message: 'notes answered 503', data };
@@ -58,7 +58,7 @@ describe('an error in an answer', () => {
     },
   );
 
-  test('cannot give itself another code of the hub', () => {
+  test('cannot set another code of the hub', () => {
     const { code } = refusal({ message: 'x', data: { code: 'HUB_INTERNAL' } });
     assert.equal(code, 'HUB_SERVER_PROTOCOL');
   });

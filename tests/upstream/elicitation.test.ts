@@ -59,7 +59,7 @@ function open(reply: (asked: ForwardedRequest, id: string) => void = () => {}) {
 }
 
 describe('a client with a session', () => {
-  test('is asked by a form, and its answer is returned', async () => {
+  test('gets a form, and its answer is returned', async () => {
     const { ask, asked } = open(({ answer }, id) =>
       answer(encodeResult(id, '{"action":"accept","content":{"sure":true}}')),
     );
@@ -72,7 +72,7 @@ describe('a client with a session', () => {
     });
   });
 
-  test('that cannot ask is no error, any other refusal is', async () => {
+  test('without the method returns no answer, and any other refusal is an error', async () => {
     const cannot = open(({ answer }, id) => answer(encodeError(id, -32601, 'no such method', {})));
     assert.equal(await cannot.ask({}), undefined);
     const gone = open(({ answer }, id) => answer(encodeError(id, -32000, 'it left', {})));
@@ -81,7 +81,7 @@ describe('a client with a session', () => {
     await assert.rejects(odd.ask({}), { code: 'HUB_REQUEST_INVALID' });
   });
 
-  test('is told when the call is cancelled meanwhile', async () => {
+  test('gets a cancellation when the call is cancelled meanwhile', async () => {
     const { ask, withdrawn } = open();
     const controller = new AbortController();
     const answer = ask({}, { signal: controller.signal });
@@ -122,7 +122,7 @@ describe('a stateless client', () => {
     inputResponses: { question: { action } },
   });
 
-  test('is asked by the result of its request, and repeats it with the answer', async () => {
+  test('gets the form as the result of its request, and repeats it with the answer', async () => {
     const { ask } = open();
     assert.deepEqual(await ask(answered(await stateOf(ask)), modern), {
       action: 'accept',
@@ -132,7 +132,7 @@ describe('a stateless client', () => {
     assert.equal(declined?.action, 'decline');
   });
 
-  test('is asked again if it answers something else', async () => {
+  test('gets the form again if it answers something else', async () => {
     const { ask } = open();
     const requestState = await stateOf(ask);
     await assert.rejects(ask({ ...capable, requestState }, modern), InputRequired);
@@ -142,7 +142,7 @@ describe('a stateless client', () => {
     [{}],
     [{ _meta: { 'io.modelcontextprotocol/clientCapabilities': {} } }],
     [{ _meta: { 'io.modelcontextprotocol/clientCapabilities': { elicitation: { url: {} } } } }],
-  ])('that cannot ask by a form is not asked: %j', async params => {
+  ])('without support for forms gets none: %j', async params => {
     assert.equal(await open().ask(params, modern), undefined);
   });
 

@@ -6,7 +6,7 @@ import { createRecordingLog } from '#helpers/hub';
 import { createLimitedLog } from '../../hub/upstream/limited-log.ts';
 
 describe('a log that is limited', () => {
-  test('takes fifty lines a second, and then says how many it did not take', () => {
+  test('accepts fifty lines a second, and then logs how many it dropped', () => {
     const clock = createManualClock();
     const { log, logged } = createRecordingLog();
     const limited = createLimitedLog(log, { clock });
@@ -22,7 +22,7 @@ describe('a log that is limited', () => {
     assert.equal(clock.waiting, 0);
   });
 
-  test('counts stderr and noise together, and takes all again once it is calm', () => {
+  test('counts stderr and noise together, and accepts all again after a pause', () => {
     const clock = createManualClock();
     const { log, logged } = createRecordingLog();
     const limited = createLimitedLog(log, { clock });
@@ -40,7 +40,7 @@ describe('a log that is limited', () => {
     assert.equal(logged.filter(({ message }) => message === 'calm').length, 100);
   });
 
-  test('costs next to nothing in a flood', () => {
+  test('costs next to nothing during a flood', () => {
     const limited = createLimitedLog(silent, { clock: createManualClock() });
     const started = performance.now();
     for (let line = 0; line < 1_000_000; line++) limited.info({}, 'stderr');

@@ -23,7 +23,7 @@ function createScene() {
   return { clock, scene, pace, send, close: () => closed.resolve({ reason: 'over' }) };
 }
 
-test('a server is read on within its limit, and for a burst of one second', () => {
+test('a server is read without delay within its limit, and for a burst of one second', () => {
   const { scene, send, clock } = createScene();
   send(10);
   for (let second = 0; second < 10; second++) {
@@ -34,7 +34,7 @@ test('a server is read on within its limit, and for a burst of one second', () =
   assert.equal(scene.lines, 0);
 });
 
-test('above it, its output is read on when the time for what it has sent is over', () => {
+test('above its limit, its output is read again when the time for what it has sent is over', () => {
   const { scene, send, clock } = createScene();
   send(25);
   assert.equal(scene.isRead, false);
@@ -67,7 +67,7 @@ test('long messages count as several, and the longest as those of one second', (
   assert.equal(scene.isRead, true);
 });
 
-test('another limit is in force at once', () => {
+test('a changed limit applies at once', () => {
   const { scene, send, clock } = createScene();
   scene.perSecond = 1_000;
   clock.advance(1_000);

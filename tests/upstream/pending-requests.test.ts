@@ -9,7 +9,7 @@ import {
 
 const owner = (): Owner => ({ serverRequest() {}, notification() {}, hasOpenRequest: false });
 
-test('tells whether all is of one owner as a search would, whatever comes and goes', () => {
+test('returns whether all requests have one owner, like a search would, in any sequence', () => {
   const owners = [owner(), owner(), owner()] as const;
   const chain = createByOwner<WithOwner>();
   let there: OwnedNode<WithOwner>[] = [];
@@ -32,7 +32,7 @@ test('tells whether all is of one owner as a search would, whatever comes and go
     assert.ok(seen.has(state));
 });
 
-test('what is gone keeps nothing alive that came after it', () => {
+test('a removed request does not keep later ones in memory', () => {
   const chain = createByOwner<WithOwner>();
   const [first, second] = [chain.add({ owner: owner() }), chain.add({ owner: owner() })];
   chain.add({ owner: owner() });

@@ -132,7 +132,7 @@ const idIn = (text: string | undefined): unknown => {
 
 describe('ids', () => {
   for (const id of ['1', '0', '-7', '9007199254740993', '"a"', '""', String.raw`"\u0041\"\\ é😀"`])
-    test(`${id} comes back byte by byte, and the server sees one of the hub's own`, async () => {
+    test(`${id} is returned byte by byte, and the server gets one of the hub's own`, async () => {
       const connection = connect();
       const call = relay(
         connection,
@@ -145,7 +145,7 @@ describe('ids', () => {
       assert.equal(connection.upstream.inFlight(), 0);
     });
 
-  test('of two clients that are the same are told apart, in any order of the answers', async () => {
+  test('of two clients that are the same are distinguished, in any order of the responses', async () => {
     const connection = connect();
     const first = relay(connection, '{"jsonrpc":"2.0","id":1,"method":"x"}');
     const second = relay(connection, '{"jsonrpc":"2.0","id":1,"method":"y"}');
@@ -159,7 +159,7 @@ describe('ids', () => {
     assert.equal(await second.answer, '{"jsonrpc":"2.0","id":1,"result":"second"}');
   });
 
-  test('an error answer of the server passes as it is', async () => {
+  test('of an error response are replaced, and the error is unchanged', async () => {
     const connection = connect();
     const call = relay(connection, '{"jsonrpc":"2.0","id":"e","method":"x"}');
     connection.says(
@@ -174,7 +174,7 @@ describe('ids', () => {
 
 describe('progress', () => {
   for (const token of ['7', '"t"', '"1"', '-1', String.raw`"\u00e9\""`, '1.5', 'null'])
-    test(`comes back under the token ${token}`, async () => {
+    test(`is returned under the token ${token}`, async () => {
       const connection = connect();
       const call = relay(
         connection,
@@ -195,7 +195,7 @@ describe('progress', () => {
       await call.answer;
     });
 
-  test('of a request that asked for none goes nowhere, and that of no pending request is not related to one', async () => {
+  test('of a request without a token is dropped, and that of no pending request belongs to none', async () => {
     const connection = connect();
     const call = relay(connection, '{"jsonrpc":"2.0","id":5,"method":"x"}');
     const ofNone = [2, '1', null, [1], 987654321];
@@ -216,7 +216,7 @@ describe('progress', () => {
     );
   });
 
-  test('goes to nobody of a call that a busy server did not take; the token is good for the next', async () => {
+  test('is not sent for a call that a busy server refused; the token can be used again', async () => {
     let waiting = 2 * 1024 * 1024;
     const connection = connect({ waitingBytes: () => waiting });
     const text = '{"jsonrpc":"2.0","id":5,"method":"x","params":{"_meta":{"progressToken":"t"}}}';
@@ -242,7 +242,7 @@ describe('progress', () => {
     await call.answer;
   });
 
-  test('keeps a call from timing out, for as long as one timeout after the last', async () => {
+  test('keeps a call from timing out, for one timeout after the latest notification', async () => {
     const connection = connect();
     const call = relay(
       connection,
@@ -266,7 +266,7 @@ describe('progress', () => {
   });
 });
 
-test('a call that has waited for its turn has what is left of its time, and all of it after progress', async () => {
+test('a call that was queued has the rest of its time limit, and all of it after progress', async () => {
   const connection = connect();
   const text = '{"jsonrpc":"2.0","id":5,"method":"x","params":{"_meta":{"progressToken":"t"}}}';
   const late = { timeoutMs: 1_000, waitedMs: 700 };
@@ -294,8 +294,8 @@ test('a call that has waited for its turn has what is left of its time, and all 
   assert.equal((await alive).code, 'HUB_CALL_TIMEOUT');
 });
 
-describe('a call that is given up', () => {
-  test('by timeout: the server is told, the client gets HUB_CALL_TIMEOUT, the late answer nobody', async () => {
+describe('a cancelled call', () => {
+  test('by timeout: the server is notified, the client gets HUB_CALL_TIMEOUT, a late response is dropped', async () => {
     const connection = connect();
     const call = relay(connection, '{"jsonrpc":"2.0","id":5,"method":"tools/call"}', {
       timeoutMs: 30,
@@ -321,7 +321,7 @@ describe('a call that is given up', () => {
     assert.equal(connection.upstream.inFlight(), 0);
   });
 
-  test('by the client: the server is told under its own id, and there is one answer', async () => {
+  test('by the client: the server is notified under its own id, and there is one response', async () => {
     const connection = connect();
     relay(connection, '{"jsonrpc":"2.0","id":1,"method":"other"}').answer.catch(() => {});
     const call = relay(connection, '{"jsonrpc":"2.0","id":1,"method":"tools/call"}');
@@ -349,7 +349,7 @@ describe('a call that is given up', () => {
     assert.equal(connection.upstream.inFlight(), 1);
   });
 
-  test('at a server that says whose everything is, is followed by no ping, and keeps others from nothing', async () => {
+  test('at a server with a stream per call is followed by no ping, and blocks no others', async () => {
     const connection = connect({ tellsWhose: true });
     const { notified } = connection;
     const [ada, alan] = [newOwner(), newOwner()];
@@ -370,7 +370,7 @@ describe('a call that is given up', () => {
     connection.upstream.fail(new HubError('HUB_SERVER_DOWN', 'over'));
   });
 
-  test('after its answer: nothing is sent', async () => {
+  test('after its response: nothing is sent', async () => {
     const connection = connect();
     const call = relay(connection, '{"jsonrpc":"2.0","id":1,"method":"x"}');
     connection.says({ jsonrpc: '2.0', id: 1, result: {} });
@@ -380,7 +380,7 @@ describe('a call that is given up', () => {
     assert.deepEqual(await connection.written(), []);
   });
 
-  test('initialize is never cancelled: the protocol forbids it', async () => {
+  test('that is initialize: nothing is sent, as the protocol forbids it', async () => {
     const connection = connect();
     const failed = errorOf(connection.upstream.request('initialize', {}, 20));
     connection.clock.advance(20);
@@ -391,8 +391,8 @@ describe('a call that is given up', () => {
   });
 });
 
-describe('a server that lies', () => {
-  test('cannot answer what nobody asked, twice, or in another type of id', async () => {
+describe('a misbehaving server', () => {
+  test('cannot answer an unknown request, one twice, or one by another type of id', async () => {
     const connection = connect();
     const first = relay(connection, '{"jsonrpc":"2.0","id":"a","method":"x"}');
     const second = relay(connection, '{"jsonrpc":"2.0","id":"b","method":"x"}');
@@ -415,7 +415,7 @@ describe('a server that lies', () => {
     assert.ok(connection.logged.some(({ message }) => /answers no request/.test(message)));
   });
 
-  test('is read more slowly where it answers at length what nobody asked', () => {
+  test('is read more slowly if it sends large responses to unknown requests', () => {
     const counted: number[] = [];
     const connection = connect({ pace: { count: bytes => void counted.push(bytes) } });
     const text = 'x'.repeat(160_000);
@@ -429,7 +429,7 @@ describe('a server that lies', () => {
     );
   });
 
-  test('that asks clients for something gets the answer it is given; its ping is answered', async () => {
+  test('that sends requests to clients gets the given answer; its ping is answered', async () => {
     const connection = connect();
     connection.says(
       { jsonrpc: '2.0', id: 1, method: 'sampling/createMessage', params: {} },
@@ -442,7 +442,7 @@ describe('a server that lies', () => {
     assert.deepEqual(await connection.written(), ['{"jsonrpc":"2.0","id":1,"result":{}}']);
   });
 
-  test('and notifications are about the request that they came in reply to', async () => {
+  test('has its requests and notifications related to the request in whose stream they came', async () => {
     const connection = connect();
     const { notified, asked, upstream } = connection;
     const say = (id: number) => {
@@ -467,7 +467,7 @@ describe('a server that lies', () => {
     assert.deepEqual(owners(notified), [...expected, undefined]);
   });
 
-  test('batches: each message in it counts', async () => {
+  test('may send batches, of which each message counts', async () => {
     const connection = connect();
     const first = relay(connection, '{"jsonrpc":"2.0","id":"a","method":"x"}');
     const second = relay(connection, '{"jsonrpc":"2.0","id":"b","method":"x"}');
@@ -482,7 +482,7 @@ describe('a server that lies', () => {
   });
 
   for (const idFirst of [true, false])
-    test(`an answer above the bound fails that call only (id ${idFirst ? 'first' : 'last'})`, async () => {
+    test(`with a response above the limit fails that call only (id ${idFirst ? 'first' : 'last'})`, async () => {
       const connection = connect({ maxLineBytes: 1000 });
       const large = relay(connection, '{"jsonrpc":"2.0","id":"a","method":"x"}');
       const small = relay(connection, '{"jsonrpc":"2.0","id":"b","method":"x"}');
@@ -497,7 +497,7 @@ describe('a server that lies', () => {
       assert.match(await small.answer, /small/);
     });
 
-  test('output that is not JSON-RPC is logged and is not an answer', async () => {
+  test('has output that is not JSON-RPC logged, not used as a response', async () => {
     const connection = connect();
     const call = relay(connection, '{"jsonrpc":"2.0","id":"a","method":"x"}');
     connection.says('downloading...', '{"level":"info"}', '[warn] {', {
@@ -511,7 +511,7 @@ describe('a server that lies', () => {
 });
 
 describe('the end of the server', () => {
-  test('answers everything in flight, and refuses what comes later with the same reason', async () => {
+  test('fails all requests in flight, and later ones with the same reason', async () => {
     const connection = connect();
     const calls = Array.from({ length: 3 }, () =>
       relay(connection, '{"jsonrpc":"2.0","id":1,"method":"x"}'),
@@ -525,7 +525,7 @@ describe('the end of the server', () => {
     assert.equal(connection.upstream.inFlight(), 0);
   });
 
-  test('a channel that is closed refuses the call and keeps nothing of it', () => {
+  test('with a closed channel fails a call, and keeps nothing of it', () => {
     const connection = connect();
     connection.line.ended({ reason: 'it exited' });
     assert.throws(() => relay(connection, '{"jsonrpc":"2.0","id":1,"method":"x"}'), {
@@ -535,8 +535,8 @@ describe('the end of the server', () => {
   });
 });
 
-describe('whose a notification is that names no request', () => {
-  test('the one client with calls in flight, none where there are several or no calls', async () => {
+describe('the client of a notification without a request', () => {
+  test('is the one with calls in flight; it is unknown with several or no calls', async () => {
     const connection = connect();
     const [ada, alan] = [newOwner(), newOwner()];
     const call = (owner: Owner) =>
@@ -558,7 +558,7 @@ describe('whose a notification is that names no request', () => {
     connection.upstream.fail(new HubError('HUB_SERVER_DOWN', 'over'));
   });
 
-  test('is known without a look at all that is in flight', async () => {
+  test('is known without a search in all requests in flight', async () => {
     const connection = connect();
     const owner = newOwner();
     for (let count = 0; count < 20_000; count++) {
