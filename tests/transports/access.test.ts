@@ -29,7 +29,7 @@ const refusal = /policy denies the (tool|resource|method) "[^"]+" to (local|stdi
 
 describe.each(Object.entries(transports))('over %s', (_name, connect) => {
   test.each(['', '/files'] as const)(
-    'every kind of rule hides and refuses at /mcp%s, in the same words, and each refusal is observed',
+    'every kind of rule hides and refuses at /mcp%s, with equal messages, and each refusal is observed',
     async path => {
       const { access, change } = createTestAccess(fixtures);
       const seen: Observed[] = [];
@@ -85,7 +85,7 @@ test('a single call without a session is refused with status 403', async () => {
 });
 
 test.each(['', '/fix'] as const)(
-  'a denied tool is refused before the headers that it declares are missed, at /mcp%s',
+  'a denied tool is refused before its missing headers are, at /mcp%s',
   async path => {
     const servers = [{ name: 'fix', file: '../conformance/server.mjs' }];
     const { access, change } = createTestAccess(servers);

@@ -31,7 +31,7 @@ const modernMeta = (capabilities: object) => ({
 });
 
 describe.each(Object.entries(transports))(
-  'a call that has to be approved over %s',
+  'a call that requires an approval over %s',
   (name, open) => {
     let hub: TestHub;
     /** Time by which the clock of the approvals is ahead of the system's, in ms. */
@@ -85,7 +85,7 @@ describe.each(Object.entries(transports))(
       return isObject(first) ? first['text'] : at(answer, 'error', 'data', 'code');
     };
 
-    test('is refused to a client that cannot ask, and goes through once when it is approved', async () => {
+    test('is refused to a client without elicitation, and runs once when it is approved', async () => {
       const { client, call } = await join({});
       const refused = await call('a');
       assert.equal(textIn(refused), 'HUB_APPROVAL_NEEDED');
@@ -96,7 +96,7 @@ describe.each(Object.entries(transports))(
       client.close();
     });
 
-    test('is asked about in the session, and accepted or declined', async () => {
+    test('causes an elicitation in the session, which is accepted or declined', async () => {
       const { client, call, question } = await join({ elicitation: {} });
       for (const [count, action, expected] of [
         [1, 'accept', 'c'],
@@ -110,7 +110,7 @@ describe.each(Object.entries(transports))(
       client.close();
     });
 
-    test('is not approved by what comes when its time is over', async () => {
+    test('is not approved by an answer after the timeout', async () => {
       const { client, call } = await join({});
       const refused = await call('late');
       later += lifetimeMs;
@@ -132,7 +132,7 @@ describe.each(Object.entries(transports))(
       asked.client.close();
     });
 
-    test('is not answered by another session of the same principal', async () => {
+    test('cannot be answered by another session of the same principal', async () => {
       const [mine, others] = [await join({ elicitation: {} }), await join({ elicitation: {} })];
       const answer = mine.call('mine');
       const { id } = await mine.question(1);
@@ -151,7 +151,7 @@ describe.each(Object.entries(transports))(
 
     // A session of streamable HTTP always uses a revision before 2026-07-28.
     test.skipIf(name === 'streamable HTTP')(
-      'is asked about by input_required in 2026-07-28, and a replay is refused',
+      'causes input_required in 2026-07-28, and a replay is refused',
       async () => {
         const { client, call } = await join({});
         const _meta = modernMeta({ elicitation: {} });
@@ -175,7 +175,7 @@ describe.each(Object.entries(transports))(
   },
 );
 
-test('a call of 2026-07-28 over streamable HTTP is not approved by what comes too late', async () => {
+test('a call of 2026-07-28 over streamable HTTP is not approved by a late answer', async () => {
   let later = 0;
   const clock = { ...systemClock, now: () => systemClock.now() + later };
   const { approvals } = await openTestApprovals({ clock });

@@ -27,7 +27,7 @@ function budgetWith() {
 }
 
 describe('a byte budget', () => {
-  test('leaves one large holder alone, also beside others that hold little', () => {
+  test('does not limit a single large holder, even beside small ones', () => {
     const { told, hold, clock, look } = budgetWith();
     hold('large', 60 * mebibyte);
     for (let count = 0; count < 100; count++) hold(`small ${count}`, mebibyte / 10);
@@ -36,7 +36,7 @@ describe('a byte budget', () => {
     assert.deepEqual(told, []);
   });
 
-  test('pauses those with more than 64 KiB above the bound, however few there are', () => {
+  test('pauses those with more than 64 KiB above the limit, however few there are', () => {
     const { told, hold, look } = budgetWith();
     hold('first', 17 * mebibyte);
     hold('second', 17 * mebibyte);
@@ -46,7 +46,7 @@ describe('a byte budget', () => {
     assert.deepEqual(told, ['first paused', 'second paused', 'third paused']);
   });
 
-  test('drops those that are paused for long, and lets the largest go on', () => {
+  test('drops those that were paused for long, and lets the largest continue', () => {
     const { told, hold, clock, look } = budgetWith();
     hold('first', 17 * mebibyte);
     hold('second', 17 * mebibyte);
@@ -55,7 +55,7 @@ describe('a byte budget', () => {
     assert.deepEqual(told, ['first paused', 'second paused', 'first resumed', 'second dropped']);
   });
 
-  test('resumes all when half of the bound is free again', () => {
+  test('resumes all when half of the limit is free again', () => {
     const { told, hold, clock, look } = budgetWith();
     const first = hold('first', 17 * mebibyte);
     const second = hold('second', 18 * mebibyte);

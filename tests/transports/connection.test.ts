@@ -77,7 +77,7 @@ function connect(
 const result = (id: number, text: string) => `{"jsonrpc":"2.0","id":${id},"result":${text}}`;
 
 describe('a connection', () => {
-  test('writes all that is said within one turn at once, in the order in which it was said', async () => {
+  test('writes all messages of one turn at once, in order', async () => {
     const { receive, writes, asked, tell } = connect();
     for (const id of [1, 2, 3]) receive(id);
     asked[0]?.responseStream.send(encodeCall(undefined, 'notifications/progress'));
@@ -99,7 +99,7 @@ describe('a connection', () => {
     assert.deepEqual(writes[1], [result(4, '4')]);
   });
 
-  test('refuses requests above its bound, until others are answered', async () => {
+  test('refuses requests above its limit, until others are answered', async () => {
     const { connection, receive, writes, asked } = connect({ maxInFlight: 2 });
     receive(1);
     receive(2, 'subscriptions/listen');
@@ -114,7 +114,7 @@ describe('a connection', () => {
     assert.equal(asked.length, 3);
   });
 
-  test('that is closed says what became of what was in flight, and no more after that', async () => {
+  test('that is closed sends the responses to requests in flight, and nothing after that', async () => {
     const { connection, receive, writes, ends, tell } = connect();
     receive(1);
     connection.close('enough');
@@ -130,7 +130,7 @@ describe('a connection', () => {
     assert.equal(ends.length, 3);
   });
 
-  test('whose wire is gone says nothing more', async () => {
+  test('whose transport is gone sends nothing more', async () => {
     const { connection, receive, writes, ends } = connect();
     receive(1);
     connection.gone('the client hung up');
@@ -139,7 +139,7 @@ describe('a connection', () => {
     assert.deepEqual(ends, ['session: the client hung up', 'over: the client hung up']);
   });
 
-  test('drops a client above the bound of what it leaves unread; what is not above it waits', async () => {
+  test('drops a client above the limit of unread bytes; messages below it wait', async () => {
     const { connection, receive, writes, ends, asked, logged } = connect({ unsentBytes: 900 });
     receive(1);
     receive(2);
@@ -168,7 +168,7 @@ describe('a connection', () => {
     assert.equal(writes[0]?.[0]?.length, result(1, '""').length + 100_000);
   });
 
-  test('drops a client whose batch has more of answers than may wait, and keeps none of them', async () => {
+  test('drops a client whose batch exceeds the limit of queued responses, and keeps none of them', async () => {
     const { connection, writes, ends, asked } = connect({ protocolVersion: '2025-03-26' });
     const request = (id: number) => ({ jsonrpc: '2.0', id, method: 'tools/call' });
     const receiveBatch = (...ids: readonly number[]) =>

@@ -37,8 +37,8 @@ function openTable(options: ConnectionsOptions = { maxConnections: 3 }) {
   return { connections, open, ends };
 }
 
-describe('the open connections', () => {
-  test('refuse those above the maximum, until one ends', async () => {
+describe('the table of open connections', () => {
+  test('refuses those above the maximum, until one ends', async () => {
     const { connections, open } = openTable();
     const [first] = [open('a'), open('b'), open('c')];
     assert.throws(() => open('d'), { code: 'HUB_SESSIONS_FULL' });
@@ -48,7 +48,7 @@ describe('the open connections', () => {
     await connections.drain(0);
   });
 
-  test('keep room for others than one client', async () => {
+  test('keeps room for other clients than one', async () => {
     const { connections, open } = openTable({ maxConnections: 3, maxPerPrincipal: 2 });
     open('a');
     open('b');
@@ -57,7 +57,7 @@ describe('the open connections', () => {
     await connections.drain(0);
   });
 
-  test('end and are granted by principal', async () => {
+  test('ends and updates them by principal', async () => {
     const { connections, open, ends } = openTable();
     open('a');
     const kept = open('b', { ...other, profile: 'work' });
@@ -68,7 +68,7 @@ describe('the open connections', () => {
     assert.deepEqual(ends, ['a: revoked', 'b: the hub is stopping']);
   });
 
-  test('refuse new ones while the hub stops', async () => {
+  test('refuses new ones while the hub stops', async () => {
     const { connections, open } = openTable();
     await connections.drain(0);
     assert.equal(connections.isDraining, true);

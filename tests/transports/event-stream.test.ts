@@ -76,7 +76,7 @@ describe('an event stream', () => {
     assert.equal(end.text(), 'id: 3-1\nretry: 1000\ndata: \n\nid: 3-2\ndata: {"a":1}\n\n');
   });
 
-  test('gives what nobody was sent to the first connection, and the rest to the one that resumes', async () => {
+  test('delivers unsent events to the first connection, and the rest to the one that resumes', async () => {
     await using http = await serve();
     const stream = createEventStream(0, bounds, {});
     stream.write(bytes('1'));
@@ -94,7 +94,7 @@ describe('an event stream', () => {
     assert.deepEqual(second.data(), ['2', '3', '4'], 'it only saw the first');
   });
 
-  test('goes on with what nobody was sent where a client saw the last of an earlier run', async () => {
+  test('continues with unsent events if a client saw the last one of an earlier run', async () => {
     await using http = await serve();
     const stream = create(0, bounds, createReplayBudget(1024), {}, 1_000);
     stream.write(bytes('1'));
@@ -105,7 +105,7 @@ describe('an event stream', () => {
     assert.equal(stream.attach(end.response, 1_002), false, 'that never was');
   });
 
-  test('refuses to resume from what is not kept any more, or from what never was', async () => {
+  test('refuses to resume from an event that was dropped or never existed', async () => {
     await using http = await serve();
     const stream = createEventStream(0, bounds, {});
     for (let event = 1; event <= 8; event++) stream.write(bytes(`${event}`));
@@ -128,7 +128,7 @@ describe('an event stream', () => {
     assert.deepEqual(end.data(), ['96', '97', '98', '99', '100']);
   });
 
-  test('keeps within its bound of bytes; a message above it is sent but not kept', async () => {
+  test('stays within its limit of bytes; a message above it is sent but not stored', async () => {
     await using http = await serve();
     const stream = createEventStream(0, bounds, {});
     const first = await http.connect();
@@ -140,7 +140,7 @@ describe('an event stream', () => {
     assert.equal(stream.attach(response, 0), false);
   });
 
-  test('ends the older of two connections, and resumes after its own end', async () => {
+  test('ends the older of two connections, and can be resumed after its own end', async () => {
     await using http = await serve();
     const stream = createEventStream(0, bounds, {});
     const [first, second] = [await http.connect(), await http.connect()];
@@ -158,7 +158,7 @@ describe('an event stream', () => {
     assert.deepEqual(late.data(), ['news']);
   });
 
-  test('drops a connection that does not read, and keeps no more than its bound for it', async () => {
+  test('drops a connection that does not read, and stores no more than its limit for it', async () => {
     await using http = await serve();
     const stream = createEventStream(0, bounds, {});
     const end = await http.connect();
@@ -179,7 +179,7 @@ describe('an event stream', () => {
 describe('a connection', () => {
   const short = { ...bounds, maxUnsentBytes: 64 * 1024 * 1024, stalledMs: 400 };
 
-  test('of which nothing moves is dropped, also by comments', async () => {
+  test('without any progress is dropped, even if only comments are sent', async () => {
     await using http = await serve();
     const stream = createEventStream(0, short, {});
     const end = await http.connect();
@@ -193,7 +193,7 @@ describe('a connection', () => {
     });
   });
 
-  test('that reads stays, however long there is nothing but comments', async () => {
+  test('that reads stays open, however long there are only comments', async () => {
     await using http = await serve();
     const stream = createEventStream(0, short, {});
     const end = await http.connect();
@@ -257,7 +257,7 @@ describe('streams that share a budget', () => {
     assert.deepEqual(await replayed(http, attached), [], 'its first is gone');
   });
 
-  test('keep nothing once discarded, and what is written then is sent', async () => {
+  test('store nothing once discarded, and later messages are sent', async () => {
     await using http = await serve();
     const budget = createReplayBudget(10_000);
     const stream = create(1, within, budget, {});
@@ -276,7 +276,7 @@ describe('streams that share a budget', () => {
     assert.equal(budget.keptBytes, 0);
   });
 
-  test('cost the same however many there are', () => {
+  test('cost the same whatever their number is', () => {
     const budget = createReplayBudget(2_000 * 600);
     const streams = Array.from({ length: 20_000 }, (_, id) => create(id, within, budget, {}));
     const start = performance.now();
@@ -289,7 +289,7 @@ describe('streams that share a budget', () => {
   });
 });
 
-test('event ids are read as they are written, and nothing else is', () => {
+test('event ids are parsed as they are written, and nothing else is', () => {
   assert.deepEqual(parseEventId('12-34'), { stream: 12, sequence: 34 });
   for (const text of ['', '1', '-1', '1-', '1-2-3', 'a-b', '1-2 ', ' 1-2', '1.5-2', '1'.repeat(20)])
     assert.equal(parseEventId(text), undefined, text);

@@ -62,7 +62,7 @@ describe.each(Object.entries(transports))('find mode over %s', (_name, connect) 
   beforeEach(() => void (seen = []));
   afterAll(() => hub?.[Symbol.asyncDispose]());
 
-  test('lists two tools and the pinned ones; a found tool is one call away, under policy', async () => {
+  test('lists two tools and the pinned ones; a found tool can be called, under the policy', async () => {
     await using client = await connect(hub, '/@work');
     assert.deepEqual(await client.list(), listed);
     const found = await client.call('find_tools', { query: 'return a text', limit: 2 });
@@ -110,7 +110,7 @@ describe.each(Object.entries(transports))('find mode over %s', (_name, connect) 
   });
 });
 
-test.each(eras)('a client of %s hears of pinned tools only', async era => {
+test.each(eras)('a client of %s is notified of pinned tools only', async era => {
   const { access, change } = createTestAccess(fixtures, { profiles: [profileOf()] });
   const clock = createManualClock();
   await using hub = await startHub(fixtures, { access, clock, search });

@@ -5,7 +5,7 @@ import { describe, test } from 'vitest';
 import { until } from '#helpers/hub';
 import { idOf, sendJson } from '../../hub/transports/http-message.ts';
 
-test('an answer that its client does not read is dropped when nothing moves, one that is read arrives whole', async () => {
+test('a response that its client does not read is dropped, and one that is read slowly arrives completely', async () => {
   const body = Buffer.alloc(32 * 1024 * 1024, 0x20);
   const server = createServer((_request, response) => sendJson(response, 200, body));
   server.listen(0, '127.0.0.1');

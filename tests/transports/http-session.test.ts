@@ -43,7 +43,7 @@ describe('streams that have ended', () => {
     assert.equal(budget.keptBytes, 0);
   });
 
-  test('are sixteen: the one that ended first is forgotten first', () => {
+  test('are sixteen at most: the one that ended first is dropped first', () => {
     const { http, openStream } = open();
     const streams = Array.from({ length: 18 }, openStream).toReversed();
     for (const stream of streams) http.finish(stream);
@@ -51,7 +51,7 @@ describe('streams that have ended', () => {
     assert.deepEqual(found, [false, false, ...Array.from({ length: 16 }, () => true)]);
   });
 
-  test('leave those alone that have not', () => {
+  test('do not affect those that have not', () => {
     const { http, clock, openStream } = open();
     const stream = openStream();
     clock.advance(3_600_000);
@@ -61,7 +61,7 @@ describe('streams that have ended', () => {
   });
 });
 
-test('what is said outside requests comes on the standing stream', () => {
+test('messages outside requests are sent on the standing stream', () => {
   const { http, say } = open();
   const { response, text } = createRecordingResponse();
   say('{"method":"a"}');
@@ -99,7 +99,7 @@ describe('a session that is closed', () => {
     assert.deepEqual([closed, isOver(), budget.keptBytes], [['over'], true, 0]);
   });
 
-  test('still sends an answer on its connection', () => {
+  test('still sends a response on its connection', () => {
     const { http } = open();
     const { response, text, isOver } = createRecordingResponse();
     const stream = http.openStream();
@@ -130,7 +130,7 @@ test('streams and events of a resumed session have other numbers than those of t
   assert.deepEqual([http.isUsed, open().http.isUsed], [true, false]);
 });
 
-test('a client that saw events of an earlier run, when the clock was ahead, gets what was not sent yet', () => {
+test('a client that saw events of an earlier run, when the clock was ahead, gets unsent ones', () => {
   const { http, clock, say } = open(true);
   const seen = clock.now() + 3_600_000;
   say('{}');
@@ -143,7 +143,7 @@ test('a client that saw events of an earlier run, when the clock was ahead, gets
   assert.equal(next.text(), `id: 0-${clock.now() + 2}\ndata: {"a":1}\n\n`);
 });
 
-test('an event that never was, or of a stream that never was, is refused', () => {
+test('an unknown event, or one of an unknown stream, is refused', () => {
   const { http, openStream } = open();
   const { response } = createRecordingResponse();
   const stream = openStream();

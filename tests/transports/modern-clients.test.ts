@@ -53,7 +53,7 @@ describe("the SDK's client of the stateless revision", () => {
     await until(() => hub.router.sessionCount === 0);
   });
 
-  test('gets progress, and cancels by hanging up', async () => {
+  test('gets progress, and cancels by disconnecting', async () => {
     await using hub = await startHub(echo);
     await using client = await connect(`${hub.url}/mcp/echo`);
     const progress: number[] = [];
@@ -74,7 +74,7 @@ describe("the SDK's client of the stateless revision", () => {
     await until(() => hub.router.sessionCount === 0);
   });
 
-  test('hears what it listens for until the hub ends that in order', async () => {
+  test('gets the notifications that it listens to until the hub ends the stream', async () => {
     await using hub = await startHub(echo);
     await using client = await connect(`${hub.url}/mcp/echo`);
     const heard: string[] = [];
@@ -105,7 +105,7 @@ describe("the SDK's client of the stateless revision", () => {
     assert.equal(hub.router.sessionCount, 0);
   });
 
-  test('repeats the arguments that a tool declares, and is believed', async () => {
+  test('repeats the declared arguments in headers, and is accepted', async () => {
     await using hub = await startHub([fixture]);
     await using client = await connect(`${hub.url}/mcp/fix`);
     const { tools } = await client.listTools();
@@ -116,7 +116,7 @@ describe("the SDK's client of the stateless revision", () => {
     assert.equal(client.header('tools/call', 'mcp-param-region'), '=?base64?WsO8cmljaA==?=');
   });
 
-  test('20 in parallel each get their own answers and progress', async () => {
+  test('gets the right responses and progress for 20 parallel calls', async () => {
     await using hub = await startHub(echo);
     const clients = await Promise.all(Array.from({ length: 20 }, () => connect(`${hub.url}/mcp`)));
     await Promise.all(

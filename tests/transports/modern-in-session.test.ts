@@ -30,7 +30,7 @@ describe('a request with metadata of its own that names a session as well', () =
       assert.deepEqual([id, Object(error).code], [1, -32020]);
     });
 
-  test('has its headers checked where the header of the version is left out', async () => {
+  test('has its headers checked if the version header is missing', async () => {
     await using hub = await startHub(echo);
     const { id } = await openSession(`${hub.url}/mcp/echo`);
     const headers = { ...posting, 'mcp-session-id': id };
@@ -39,7 +39,7 @@ describe('a request with metadata of its own that names a session as well', () =
     assert.match(await response.body(), /MCP-Protocol-Version is missing/);
   });
 
-  test('is refused in a batch, of which its headers can only name one', async () => {
+  test('is refused in a batch, as its headers can only describe one message', async () => {
     await using hub = await startHub(echo);
     const session = await openSession(`${hub.url}/mcp/echo`, '2025-03-26');
     const ping = { jsonrpc: '2.0', id: 2, method: 'ping' };
@@ -50,7 +50,7 @@ describe('a request with metadata of its own that names a session as well', () =
     assert.equal(taken.status, 200, await taken.body());
   });
 
-  test('is answered without the session, which that revision has none of', async () => {
+  test('is answered without the session, which that revision does not have', async () => {
     await using hub = await startHub(echo);
     const session = await openSession(`${hub.url}/mcp/echo`);
     const headers = modernHeaders('tools/call', 'echo');
@@ -63,7 +63,7 @@ describe('a request with metadata of its own that names a session as well', () =
     }
   });
 
-  test('is one that claims a version: the name in its arguments claims nothing', async () => {
+  test('is recognized by its version, not by a name in its arguments', async () => {
     await using hub = await startHub(echo);
     const session = await openSession(`${hub.url}/mcp/echo`);
     const text = `\\ ${metaKeys.protocolVersion}`;

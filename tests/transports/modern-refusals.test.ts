@@ -13,7 +13,7 @@ import { startStub } from './stub-router.ts';
 const version = '2026-07-28';
 const complete = { result: { resultType: 'complete' } };
 
-describe('what is refused', () => {
+describe('a refused request', () => {
   const tool = {
     inputSchema: {
       type: 'object',
@@ -167,7 +167,7 @@ describe('what is refused', () => {
       assert.equal(stub.opened.length, 0, 'nothing was begun');
     });
 
-  test('is not what agrees with its headers', async () => {
+  test('is not one that matches its headers', async () => {
     await using stub = await startStub({ tools, answer: opened => opened.answer(complete) });
     const taken: readonly (readonly [Readonly<Record<string, string>>, object])[] = [
       [region, callOf({ region: 'us' })],
@@ -188,7 +188,7 @@ describe('what is refused', () => {
     }
   });
 
-  test('tells which versions are spoken, and which one was asked for', async () => {
+  test('has the supported versions and the requested one in its error', async () => {
     await using stub = await startStub();
     const response = await post(stub.url, 'server/discover', {
       headers: { 'mcp-protocol-version': '2027-01-01' },
@@ -203,7 +203,7 @@ describe('what is refused', () => {
     });
   });
 
-  test('is every method of HTTP but POST', async () => {
+  test('is one with another HTTP method than POST', async () => {
     await using stub = await startStub();
     for (const method of ['GET', 'DELETE', 'PUT']) {
       const headers = { accept: 'text/event-stream', 'mcp-protocol-version': version };

@@ -25,7 +25,7 @@ const lastOf = ({ opened }: { readonly opened: readonly Opened[] }) =>
   opened.at(-1) ?? assert.fail('nothing was opened');
 
 describe('a request of the stateless revision', () => {
-  test('is answered in JSON by a session of its own, which is over then', async () => {
+  test('is answered in JSON by a session of its own, which then ends', async () => {
     await using stub = await startStub(atOnce);
     const response = await post(stub.url, 'tools/list');
     assert.equal(response.status, 200);
@@ -36,7 +36,7 @@ describe('a request of the stateless revision', () => {
     assert.equal(stub.streamable.sessionCount, 0);
   });
 
-  test('needs no session and does not look for the one that it names', async () => {
+  test('needs no session and ignores the one that it names', async () => {
     await using stub = await startStub(atOnce);
     const headers = { 'mcp-session-id': 'unknown', 'last-event-id': '1-1' };
     const response = await post(stub.url, 'tools/list', { headers });
@@ -44,7 +44,7 @@ describe('a request of the stateless revision', () => {
     assert.equal(response.headers['mcp-session-id'], undefined);
   });
 
-  test('is known by its header, and by what it claims where the header is missing or unknown', async () => {
+  test('is recognized by its header, or by its metadata if the header is missing or unknown', async () => {
     await using stub = await startStub(atOnce);
     const { 'mcp-protocol-version': _version, ...unversioned } = modernHeaders('tools/list');
     const answered = await send(stub.url, {
@@ -64,7 +64,7 @@ describe('a request of the stateless revision', () => {
     assert.match(await legacy.body(), /Mcp-Session-Id is missing/);
   });
 
-  test('is answered by a stream where something is said before the answer', async () => {
+  test('is answered by a stream if a notification comes before the response', async () => {
     await using stub = await startStub();
     const pending = post(stub.url, 'tools/call', {
       params: { name: 't' },
@@ -90,7 +90,7 @@ describe('a request of the stateless revision', () => {
     assert.doesNotMatch(response.text(), /^(id|retry):|^data: \n/m, 'nothing to resume from');
   });
 
-  test('is answered by a stream where the client takes nothing else, and in JSON likewise', async () => {
+  test('is answered by a stream if the client accepts only that, and likewise in JSON', async () => {
     await using stub = await startStub({
       answer(opened) {
         opened.related('notifications/progress', { progress: 1 });
@@ -108,7 +108,7 @@ describe('a request of the stateless revision', () => {
     assert.equal(neither.status, 406);
   });
 
-  test('that fails has its status also where the client takes streams alone', async () => {
+  test('that fails has its status even if the client accepts only streams', async () => {
     await using stub = await startStub({
       answer: opened => opened.answer({ error: { code: -32601, message: 'unknown' } }),
     });
@@ -117,7 +117,7 @@ describe('a request of the stateless revision', () => {
     assert.equal((await response.json())['id'], 1);
   });
 
-  test('for changes is a stream even when it says nothing, and refused where streams are not taken', async () => {
+  test('for subscriptions is a stream even without notifications, and refused if streams are not accepted', async () => {
     await using stub = await startStub(atOnce);
     const response = await post(stub.url, listen);
     assert.match(String(response.headers['content-type']), /^text\/event-stream/);
@@ -129,7 +129,7 @@ describe('a request of the stateless revision', () => {
     assert.equal(stub.opened.length, 1);
   });
 
-  test('is cancelled by the end of its connection, before and after something was said', async () => {
+  test('is cancelled by the end of its connection, before and after a notification', async () => {
     await using stub = await startStub();
     const cut = new AbortController();
     const silent = post(stub.url, 'tools/list', {}, cut.signal);
@@ -147,7 +147,7 @@ describe('a request of the stateless revision', () => {
     lastOf(stub).answer(complete);
   });
 
-  test('that waits for long becomes a stream, which shows that it is alive', async () => {
+  test('that takes long becomes a stream with comments', async () => {
     const clock = createManualClock();
     await using stub = await startStub({ clock });
     const pending = post(stub.url, 'tools/list');
@@ -187,7 +187,7 @@ describe('a request of the stateless revision', () => {
     assert.ok(sent > 60 && sent < 100, String(sent));
   });
 
-  test('is dropped with its stream when nothing moves on its connection', async () => {
+  test('is dropped with its stream when its connection makes no progress', async () => {
     await using stub = await startStub();
     const connected = once(stub.http, 'connection');
     const pending = post(stub.url, listen);
@@ -201,7 +201,7 @@ describe('a request of the stateless revision', () => {
     await until(() => lastOf(stub).closed() === 'the client hung up');
   });
 
-  test('above the cap is refused and can be tried again', async () => {
+  test('above the limit is refused with a retry', async () => {
     await using stub = await startStub({ maxSessions: 1 });
     const first = post(stub.url, 'tools/list');
     await until(() => stub.opened.length === 1);
@@ -237,7 +237,7 @@ describe('the status of an answer', () => {
       assert.deepEqual(await response.json(), { jsonrpc: '2.0', id: 1, error });
     });
 
-  test('is 200 for a result that speaks of errors', async () => {
+  test('is 200 for a result with an error inside', async () => {
     const result = { code: -32601, error: 'inside' };
     await using stub = await startStub({ answer: opened => opened.answer({ result }) });
     assert.equal((await post(stub.url, 'tools/list')).status, 200);
@@ -245,7 +245,7 @@ describe('the status of an answer', () => {
 });
 
 describe('notifications and the end', () => {
-  test('a notification is passed on and answered with 202 and nothing', async () => {
+  test('a notification is passed on and answered with 202 without a body', async () => {
     await using stub = await startStub();
     const response = await send(stub.url, {
       method: 'POST',
@@ -284,7 +284,7 @@ describe('notifications and the end', () => {
     assert.deepEqual(await call({ requestState, inputResponses: { 1: sampled } }), {});
   });
 
-  test('draining lets requests end, waits for no subscription, and refuses new ones', async () => {
+  test('draining lets requests finish, waits for no subscription, and refuses new ones', async () => {
     await using stub = await startStub();
     const listening = post(stub.url, listen);
     await until(() => stub.opened.length === 1);
@@ -305,7 +305,7 @@ describe('notifications and the end', () => {
     );
   });
 
-  test('draining gives up on a request that takes too long, which is answered', async () => {
+  test('draining ends a request that takes too long with a response', async () => {
     await using stub = await startStub();
     const calling = post(stub.url, 'tools/list');
     await until(() => stub.opened.length === 1);

@@ -18,7 +18,7 @@ test.each([
   ['in JSON', 'application/json'],
   ['on a stream', 'text/event-stream'],
 ])(
-  'what a server says of a request that is answered %s waits for the stream of the session',
+  'a notification of a server for a request that is answered %s waits for the stream of the session',
   async (_, accept) => {
     const http = createHttpSession('session', 'all', () => createScriptedSession().session, {
       clock: systemClock,
@@ -50,7 +50,7 @@ test.each([
   },
 );
 
-test('what has no answer gets 202 however long it waits for the servers of a session of an earlier run', async () => {
+test('a message without a response gets 202 however long it waits for the servers of a resumed session', async () => {
   const clock = createManualClock();
   const table = createSessionTable(
     { idleMs: 60_000, maxSessions: 1 },

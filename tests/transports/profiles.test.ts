@@ -97,7 +97,7 @@ test('an unknown profile is refused with 404 and the names of the others', async
   assert.ok(body.includes('files_read_file') && !body.includes('echo_echo'), body);
 });
 
-test('the session of a profile is of no use at another address', async () => {
+test('the session of a profile cannot be used at another address', async () => {
   const { access } = createTestAccess(fixtures, { profiles: [work] });
   await using hub = await startHub(fixtures, { access });
   const { id } = await openSession(`${hub.url}/mcp/@work`);
@@ -113,7 +113,7 @@ test('the session of a profile is of no use at another address', async () => {
   assert.equal(await statusAt('/mcp/@work'), 200);
 });
 
-test('the profile of a client holds where its address names none', async () => {
+test('the profile of a client applies if its address names none', async () => {
   const tokenDigest = digestOf('cursor-token').toString('hex');
   const cursor = plainClient('cursor', { tokenDigest, profile: 'work' });
   await using scratch = await openScratchClients({ clients: [cursor] });

@@ -47,7 +47,7 @@ async function startRun(disk = createDisk(), maxSessions = 100) {
   };
 }
 
-test('the next run finds a session with its newest settings', async () => {
+test('the next run finds a session with its latest settings', async () => {
   const run = await startRun();
   const { id, change } = run.open();
   change(none);
@@ -67,7 +67,7 @@ test('a session is unknown until its record is written', async () => {
   assert.equal((await startRun(run.disk)).find(id), undefined);
 });
 
-test('nothing is written where nothing changed', async () => {
+test('nothing is written without a change', async () => {
   const run = await startRun();
   const { change } = run.open();
   for (let times = 0; times < 5; times++) change({ ...none });
@@ -93,7 +93,7 @@ test('a session is unknown while it cannot be resumed', async () => {
   assert.deepEqual((await startRun(run.disk)).find(id), none);
 });
 
-test('settings that take too much room cannot be resumed', async () => {
+test('settings that are too large cannot be resumed', async () => {
   const run = await startRun();
   const { id, change } = run.open();
   const uri = `a://${'b'.repeat(20_000)}`;
@@ -131,7 +131,7 @@ test('the time of the last use is written no more often than every five minutes'
   assert.equal(run.disk.lines.length, 4);
 });
 
-test('a hub that stops saves its sessions, and forgets none of them', async () => {
+test('a hub that stops saves its sessions, and removes none of them', async () => {
   const run = await startRun();
   const { id, http } = run.open();
   run.saved.saveAll();
@@ -141,7 +141,7 @@ test('a hub that stops saves its sessions, and forgets none of them', async () =
   assert.deepEqual((await startRun(run.disk)).find(id), none);
 });
 
-test('of too many sessions the oldest are unknown', async () => {
+test('above the maximum the oldest sessions are unknown', async () => {
   const run = await startRun(createDisk(), 1);
   const sessions = Array.from({ length: 3 }, () => run.open());
   for (const { change } of sessions) change(none);
@@ -152,7 +152,7 @@ test('of too many sessions the oldest are unknown', async () => {
   );
 });
 
-test('lines that are no records are skipped', async () => {
+test('lines that are not records are skipped', async () => {
   const disk = createDisk();
   disk.lines.push('[]', '"text"', '{"key":1}', '{"key":"a","usedAt":"soon"}');
   const next = await startRun(disk);

@@ -63,7 +63,7 @@ for (const [version, open] of [
   });
 
 describe("the SDK's client, v1", () => {
-  test('gets progress, cancels, and hears of changes and updates', async () => {
+  test('gets progress, cancels, and is notified of changes and updates', async () => {
     await using hub = await startHub(echo);
     await using client = await connect(`${hub.url}/mcp`);
     const progress: number[] = [];
@@ -96,7 +96,7 @@ describe("the SDK's client, v1", () => {
     assert.equal(hub.streamable.sessionCount, 0);
   });
 
-  test('20 in parallel each get their own answers and progress', async () => {
+  test('gets the right responses and progress for 20 parallel calls', async () => {
     await using hub = await startHub(echo);
     const clients = await Promise.all(Array.from({ length: 20 }, () => connect(`${hub.url}/mcp`)));
     assert.equal(new Set(clients.map(({ sessionId }) => sessionId)).size, 20);

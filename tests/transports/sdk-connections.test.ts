@@ -42,7 +42,7 @@ for (const [name, open] of Object.entries(transports))
       await assert.rejects(all.callTool({ name: 'no_such' }), /no tool is called "no_such"/);
     });
 
-    test('gets progress, cancels, is asked, and hears of changes and updates', async () => {
+    test('gets progress, cancels, answers requests, and is notified of changes and updates', async () => {
       await using hub = await startHub([{ name: 'echo' }, { name: 'asker' }]);
       await using client = await connect(open(hub.url));
       const progress: number[] = [];
@@ -88,7 +88,7 @@ for (const [name, open] of Object.entries(transports))
       await until(() => heard.includes('echo://greeting'));
     });
 
-    test('20 in parallel each get their own answers and no other progress', async () => {
+    test('gets the right responses and no other progress for 20 parallel calls', async () => {
       await using hub = await startHub([{ name: 'echo' }]);
       const clients = await Promise.all(
         Array.from({ length: 20 }, () => connect(open(hub.url, 'echo'))),

@@ -24,20 +24,20 @@ const onAll = { server: undefined, principal: local };
 const sealed = (binding = onAll, of = session): string =>
   ids.seal(binding, of) ?? assert.fail('the id is too long');
 
-test('an id says to the next run what the session was opened with', () => {
+test('an id tells the next run what the session was opened with', () => {
   const id = sealed();
   assert.match(id, /^h{16}\.[\w-]{100,400}$/);
   assert.deepEqual(createSessionIds(options).open(id, onAll), session);
   assert.notEqual(sealed(), id, 'no two sessions have the same id');
 });
 
-test('an id is undefined where the client says too much of itself', () => {
+test('an id is undefined if the client information is too large', () => {
   const clientInfo = JSON.stringify({ name: 'x'.repeat(1_000), version: '1' });
   const client = { ...session.client, clientInfo };
   assert.equal(ids.seal(onAll, { ...session, client }), undefined);
 });
 
-describe('an id does not open', () => {
+describe('an id is not valid', () => {
   const id = sealed();
   const body = id.slice(17);
   const flipped = (at: number) => {

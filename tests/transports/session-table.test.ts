@@ -86,7 +86,7 @@ const sealedOf = (name: string) => ({
 });
 
 describe('above the maximum', () => {
-  test('the session that was not used after its initialize goes first, however new', () => {
+  test('the session that was not used after its initialize is dropped first, however new', () => {
     const { table, open } = openTable({ maxSessions: 2 });
     const used = open();
     table.find(used.id);
@@ -95,7 +95,7 @@ describe('above the maximum', () => {
     assert.deepEqual([table.find(used.id), table.find(fresh.id)], [used, undefined]);
   });
 
-  test('of used sessions goes the one idle longest, of the client with the most', () => {
+  test('of used sessions the one idle longest is dropped, of the client with the most', () => {
     const { table, open, clock } = openTable({ maxSessions: 3 });
     const [modest, first, second] = [open('modest'), open('greedy'), open('greedy')];
     for (const { id } of [modest, first, second]) table.find(id);
@@ -109,7 +109,7 @@ describe('above the maximum', () => {
     );
   });
 
-  test('a principal with the most sessions loses one, whatever names its clients give themselves', () => {
+  test('a principal with the most sessions loses one, whatever client names it uses', () => {
     const { table, open } = openTable({ maxSessions: 5 });
     const sessions = [open('modest'), open('modest')];
     for (const name of ['a', 'b', 'c']) sessions.push(open(name, 'all', {}, eve));
@@ -121,7 +121,7 @@ describe('above the maximum', () => {
     );
   });
 
-  test('a session in use stays: where the greediest has no idle one, another client loses its own', () => {
+  test('a session in use stays: if the client with most has no idle one, another client loses its own', () => {
     const { table, open } = openTable({ maxSessions: 3 });
     const [idle, ...busy] = [open('modest'), open('greedy'), open('greedy')];
     for (const http of [idle, ...busy]) table.find(http.id);
@@ -130,7 +130,7 @@ describe('above the maximum', () => {
     assert.deepEqual([table.find(idle.id), table.size], [undefined, 3]);
   });
 
-  test('a new one is refused where all are in use, and can be tried again', () => {
+  test('a new one is refused with a retry if all are in use', () => {
     const { table, open, opened } = openTable({ maxSessions: 2 });
     const sessions = [open(), open('other')];
     for (const http of sessions) table.use(http);
@@ -145,7 +145,7 @@ describe('above the maximum', () => {
 });
 
 describe('a client with its share of sessions', () => {
-  test('loses its own idle one', () => {
+  test('loses its own idle session', () => {
     const { table, open, opened } = openTable({ maxSessionsPerClient: 2 });
     const other = open('other');
     const own = [open(), open(), open()];
@@ -156,7 +156,7 @@ describe('a client with its share of sessions', () => {
     assert.deepEqual(opened[1]?.closed, ['too many sessions']);
   });
 
-  test('is refused where all its own are in use, though others are idle', () => {
+  test('is refused if all its own are in use, though others are idle', () => {
     const { table, open } = openTable({ maxSessionsPerClient: 2 });
     open('other');
     for (const http of [open(), open()]) table.use(http);
@@ -178,7 +178,7 @@ describe('a client with its share of sessions', () => {
   test.each<readonly [what: string, headers: Readonly<Record<string, string>>, name: string]>([
     ['its name', {}, 'other'],
     ['its program', { 'user-agent': 'curl' }, 'client'],
-  ])('is told from another by %s', (_what, headers, name) => {
+  ])('is distinguished from another by %s', (_what, headers, name) => {
     const { table, open } = openTable({ maxSessionsPerClient: 1 });
     const first = open();
     open(name, 'all', headers);
@@ -188,14 +188,14 @@ describe('a client with its share of sessions', () => {
   });
 });
 
-test('a client loses no session to another principal that gives itself its name', () => {
+test('a client loses no session to another principal that uses its name', () => {
   const { table, open } = openTable({ maxSessionsPerClient: 1 });
   const own = open();
   for (let count = 0; count < 3; count++) open('client', 'all', {}, eve);
   assert.deepEqual([table.find(own.id), table.size], [own, 2]);
 });
 
-test('a client has one share, however it writes its credentials', () => {
+test('a client has one share, however its credentials are sent', () => {
   const { table, open } = openTable({ maxSessionsPerClient: 1 });
   for (const authorization of ['Bearer token', 'bearer token', 'BEARER  token'])
     open('client', 'all', { authorization });
@@ -203,7 +203,7 @@ test('a client has one share, however it writes its credentials', () => {
 });
 
 describe('an idle session', () => {
-  test('ends after its time, which runs from the end of its last use', () => {
+  test('ends after its time, counted from the end of its last use', () => {
     const { table, open, opened, clock } = openTable();
     const http = open();
     table.use(http);
@@ -255,7 +255,7 @@ describe('a session of an earlier run', () => {
     return { ...openTable({ clock, saved, ...options }), id: http.id, listed };
   }
 
-  test('is resumed under its id with what its client is', async () => {
+  test('is resumed under its id with the information of its client', async () => {
     const { table, opened, requestOf, id } = await restart();
     const http = table.resume(id, requestOf('all'));
     assert.deepEqual([http?.id, table.find(id)], [id, http]);
@@ -272,7 +272,7 @@ describe('a session of an earlier run', () => {
     assert.equal(http?.ready, undefined);
   });
 
-  test('waits for nothing on the endpoint of one server', async () => {
+  test('does not wait on the endpoint of one server', async () => {
     await using servers = createFixtureServers([{ name: 'echo' }], { log: silent });
     const echo = servers.get('echo');
     const { table, requestOf, id } = await restart(echo);
@@ -281,7 +281,7 @@ describe('a session of an earlier run', () => {
     assert.deepEqual([http?.id, http?.ready], [id, undefined]);
   });
 
-  test('counts as one of its client', async () => {
+  test('counts in the share of its client', async () => {
     const { table, open, requestOf, id } = await restart('all', { maxSessionsPerClient: 1 });
     const own = open();
     table.use(own);
@@ -291,7 +291,7 @@ describe('a session of an earlier run', () => {
     assert.deepEqual([table.find(own.id), table.size], [undefined, 1]);
   });
 
-  test('is unknown after its end, and where nothing is saved', async () => {
+  test('is unknown after its end, and if sessions are not saved', async () => {
     const { table, requestOf, id } = await restart();
     const http = table.resume(id, requestOf('all')) ?? assert.fail();
     await table.end(http, 'ended by the client');
@@ -299,7 +299,7 @@ describe('a session of an earlier run', () => {
     assert.equal(openTable().table.resume(id, requestOf('all')), undefined);
   });
 
-  test('is unknown when its server was removed before its client came back', async () => {
+  test('is unknown when its server was removed before its client returned', async () => {
     await using servers = createFixtureServers([{ name: 'echo' }], { log: silent });
     const echo = servers.get('echo');
     const { table, requestOf, id } = await restart(echo);

@@ -17,7 +17,7 @@ const initialize = {
 };
 
 describe('HTTP with SSE', () => {
-  test('names the place for messages first, each of which is answered with 202 and on the stream', async () => {
+  test('sends the endpoint for messages first, each of which is answered with 202 and on the stream', async () => {
     await using hub = await startHub(echo, { start: false });
     const client = await openSse(hub);
     assert.match(client.endpoint, /^\/messages\?sessionId=[\w-]+$/);
@@ -33,7 +33,7 @@ describe('HTTP with SSE', () => {
     client.close();
   });
 
-  test('agrees on the revision that has it', async () => {
+  test('negotiates the revision that has this transport', async () => {
     await using hub = await startHub(echo);
     const client = talk(await openSse(hub, 'echo'));
     const { result } = await client.ask(0, 'initialize', initialize);
@@ -41,7 +41,7 @@ describe('HTTP with SSE', () => {
     client.close();
   });
 
-  test('refuses messages for a session that is unknown or over, and those that are not JSON', async () => {
+  test('refuses messages for an unknown or ended session, and those that are not JSON', async () => {
     await using hub = await startHub([]);
     const client = await openSse(hub);
     const at = (path: string, headers: Readonly<Record<string, string>> = json) =>
@@ -61,7 +61,7 @@ describe('HTTP with SSE', () => {
     assert.equal((await at(client.endpoint)).status, 404);
   });
 
-  test('takes GET for the stream and POST for messages', async () => {
+  test('accepts GET for the stream and POST for messages', async () => {
     await using hub = await startHub(echo, { start: false });
     for (const [method, path, allowed] of [
       ['POST', '/sse', 'GET'],
@@ -96,7 +96,7 @@ describe('HTTP with SSE', () => {
     client.close();
   });
 
-  test('shows on a silent stream that it is there', async () => {
+  test('sends comments on a silent stream', async () => {
     const clock = createManualClock();
     await using hub = await startHub([], { clock });
     const stream = await send(`${hub.url}/sse`);
@@ -108,7 +108,7 @@ describe('HTTP with SSE', () => {
     stream.cut();
   });
 
-  test('drops a client that does not read, above the bound', async () => {
+  test('drops a client that does not read, above the limit', async () => {
     await using hub = await startHub(echo, { connections: { maxUnsentBytes: 1024 * 1024 } });
     const client = await openSse(hub, 'echo');
     await talk(client).ask(0, 'initialize', initialize);

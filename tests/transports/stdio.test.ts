@@ -28,7 +28,7 @@ async function join(client: RawClient) {
 }
 
 describe('a client on stdin and stdout', () => {
-  test('reaches a denied tool by no way of writing its messages', async () => {
+  test('cannot reach a denied tool by any form of its messages', async () => {
     const policy = [{ tools: ['echo_echo'], action: 'deny' } as const];
     const { access } = createTestAccess(echo, { policy });
     const outcomes: string[] = [];
@@ -77,7 +77,7 @@ describe('a client on stdin and stdout', () => {
     client.close();
   });
 
-  test('that has written its last is still answered, for a while', async () => {
+  test('that has closed its input still gets responses, for a while', async () => {
     await using hub = await startHub(echo);
     const patient = await openOnStdio(hub, 'echo', 'lines', 10_000);
     const client = await join(patient);
@@ -94,7 +94,7 @@ describe('a client on stdin and stdout', () => {
     await until(() => hub.server('echo').running?.upstream.inFlight() === 0);
   });
 
-  test('is the principal of what it sends, and may not administer', async () => {
+  test('is the principal of its messages, and may not administer', async () => {
     const principals: Principal[] = [];
     const observer: Observer = ({ principal }) => void principals.push(principal);
     await using hub = await startHub(echo, { observer });
@@ -105,7 +105,7 @@ describe('a client on stdin and stdout', () => {
     assert.deepEqual(principals, [{ kind: 'local', name: 'stdio', grants: { administer: false } }]);
   });
 
-  test('that does not read any more is gone at once', async () => {
+  test('that stops reading is disconnected at once', async () => {
     await using hub = await startHub(echo);
     const opened = await openOnStdio(hub, 'echo', 'lines', 60_000);
     (await join(opened)).send(call(1, 'slow', { ms: 60_000 }));
@@ -116,7 +116,7 @@ describe('a client on stdin and stdout', () => {
     assert.equal(hub.router.sessionCount, 0);
   });
 
-  test('that leaves too much unread is dropped', async () => {
+  test('that leaves too many bytes unread is dropped', async () => {
     await using hub = await startHub(echo, { connections: { maxUnsentBytes: 1024 * 1024 } });
     const opened = await openOnStdio(hub, 'echo', 'lines', 60_000);
     await join(opened);
@@ -128,7 +128,7 @@ describe('a client on stdin and stdout', () => {
     assert.equal(hub.connections.size, 0);
   });
 
-  test('is told at once of an answer that was too long, by which the server that waits for it goes on', async () => {
+  test('gets an error at once for a response that was too long, and the waiting server continues', async () => {
     await using hub = await startHub([{ name: 'asker' }]);
     const opened = await openOnStdio(hub, 'asker', 'headers');
     const client = await join(opened);
@@ -142,7 +142,7 @@ describe('a client on stdin and stdout', () => {
     await opened.over;
   });
 
-  test('whose headers are none is told so, and ends', async () => {
+  test('whose headers are invalid gets an error, and is disconnected', async () => {
     await using hub = await startHub([]);
     const opened = await openOnStdio(hub, undefined, 'headers');
     const client = await join(opened);
@@ -155,7 +155,7 @@ describe('a client on stdin and stdout', () => {
     assert.equal(hub.router.sessionCount, 0);
   });
 
-  test('is answered when the hub stops, and told no more', async () => {
+  test('gets its responses when the hub stops, and nothing more', async () => {
     await using hub = await startHub(echo);
     const opened = await openOnStdio(hub, 'echo', 'lines');
     const client = await join(opened);

@@ -57,7 +57,7 @@ async function upgrade({ url }: TestHub) {
 }
 
 describe('a hub that is stopping', () => {
-  test('refuses whoever comes with 503, and says why and when to try again', async () => {
+  test('refuses new connections with 503, with a reason and Retry-After', async () => {
     await using stopping = await startStopping();
     const { hub, session } = stopping;
     const opening = { jsonrpc: '2.0', id: 1, method: 'initialize', params: initialize };

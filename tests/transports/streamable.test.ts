@@ -29,7 +29,7 @@ describe('a POST', () => {
     assert.deepEqual(await pong.json(), { jsonrpc: '2.0', id: 1, result: {} });
   });
 
-  test('is answered as an event stream where the server says something first, primed for resuming', async () => {
+  test('is answered as an event stream if the server sends a notification first, primed for resuming', async () => {
     await using hub = await startHub(echo);
     const session = await openSession(all(hub));
     const response = await session.post(
@@ -46,7 +46,7 @@ describe('a POST', () => {
     assert.equal(new Set(events.map(({ id }) => id)).size, 4);
   });
 
-  test('becomes a stream by a request of the server, whose answer comes in a POST of its own', async () => {
+  test('becomes a stream by a request of the server, whose answer is another POST', async () => {
     await using hub = await startHub(echo);
     const session = await openSession(`${hub.url}/mcp/echo`, '2025-11-25', { roots: {} });
     const asked = await session.post(call('q', 'ask', { method: 'roots/list' }));
@@ -64,7 +64,7 @@ describe('a POST', () => {
     assert.match(JSON.stringify(answer), /file:\/\/\/project/);
   });
 
-  test('above the bound of those at a time is refused with 503, and taken when others are answered', async () => {
+  test('above the limit of concurrent ones is refused with 503, and accepted when others are answered', async () => {
     await using hub = await startHub(echo, { streamable: { maxPosts: 1 } });
     const session = await openSession(`${hub.url}/mcp/echo`);
     const first = session.post(call('first', 'slow', { ms: 1_000 }));
@@ -88,7 +88,7 @@ describe('a POST', () => {
     assert.equal(response.events().length, 2);
   });
 
-  test('is answered on a stream where the client takes nothing else, and in JSON likewise', async () => {
+  test('is answered on a stream if the client accepts only that, and likewise in JSON', async () => {
     await using hub = await startHub(echo);
     const session = await openSession(all(hub));
     const streamed = await session.post(ping, { accept: 'text/event-stream' });
@@ -104,7 +104,7 @@ describe('a POST', () => {
     standing.cut();
   });
 
-  test('takes media types in any letters', async () => {
+  test('accepts media types in any case', async () => {
     await using hub = await startHub(echo);
     const session = await openSession(all(hub));
     const accept = 'Application/JSON, Text/Event-Stream';
@@ -136,8 +136,8 @@ describe('a POST', () => {
   });
 });
 
-describe('resuming', () => {
-  test('after a lost connection brings the rest of the progress and the answer exactly once', async () => {
+describe('a resumed stream', () => {
+  test('after a lost connection has the rest of the progress and the response exactly once', async () => {
     await using hub = await startHub(echo);
     const session = await openSession(all(hub));
     const response = await session.post(
@@ -164,7 +164,7 @@ describe('resuming', () => {
     assert.equal(await again.body(), '', 'all of it was seen');
   });
 
-  test('from an event that is unknown, evicted or no event id at all is refused with 400', async () => {
+  test('from an unknown, dropped or invalid event id is refused with 400', async () => {
     await using hub = await startHub(echo);
     const session = await openSession(all(hub));
     for (const id of ['99-1', '0-5', 'nonsense', '1', '']) {
@@ -186,10 +186,10 @@ describe('resuming', () => {
   });
 });
 
-describe('what is kept for resuming', () => {
+describe('the storage for resuming', () => {
   const progress = call('c', 'echo_progress', { steps: 1 }, { progressToken: 'tok' });
 
-  test('of a stream that is over is forgotten after a minute', async () => {
+  test('drops an ended stream after a minute', async () => {
     const clock = createManualClock();
     await using hub = await startHub(echo, { clock, streamable: { idleMs: 600_000 } });
     const session = await openSession(all(hub));
@@ -205,7 +205,7 @@ describe('what is kept for resuming', () => {
     assert.equal(hub.streamable.sessionCount, 1);
   });
 
-  test('is bounded for all sessions together: the stream that ended first is forgotten first', async () => {
+  test('is limited for all sessions together: the stream that ended first is dropped first', async () => {
     await using hub = await startHub(echo);
     const streaming = { accept: 'text/event-stream' };
     const ended = [];
@@ -229,7 +229,7 @@ describe('what is kept for resuming', () => {
 });
 
 describe('the GET stream', () => {
-  test('brings what the client is told outside its requests, also what came before it', async () => {
+  test('has messages outside requests, including those from before it', async () => {
     await using hub = await startHub(echo);
     const session = await openSession(all(hub));
     await session.post(call(1, 'echo_relist'));
@@ -244,7 +244,7 @@ describe('the GET stream', () => {
     stream.cut();
   });
 
-  test('opened twice goes to the newer one; each message goes to one of them', async () => {
+  test('opened twice is replaced by the newer one; each message is sent on one of them', async () => {
     await using hub = await startHub(echo);
     const session = await openSession(`${hub.url}/mcp/echo`);
     const older = await session.get();
@@ -262,7 +262,7 @@ describe('the GET stream', () => {
     newer.cut();
   });
 
-  test('stays open without traffic by comments', async () => {
+  test('is kept open without traffic by comments', async () => {
     const clock = createManualClock();
     await using hub = await startHub([], { clock });
     const session = await openSession(all(hub));
@@ -275,7 +275,7 @@ describe('the GET stream', () => {
 });
 
 describe('a session', () => {
-  test('that is missing gets 400, one that is unknown, ended or of another endpoint 404', async () => {
+  test('that is missing gets 400, and one that is unknown, ended or of another endpoint gets 404', async () => {
     await using hub = await startHub([{ name: 'echo' }, { name: 'other', file: 'echo.mjs' }]);
     const session = await openSession(all(hub));
     const missing = await send(all(hub), { method: 'POST', headers: posting, body: ping });
@@ -320,7 +320,7 @@ describe('a session', () => {
     assert.match(await again.body(), /"id":"again",.*-32600.*initialized already/);
   });
 
-  test('is not left behind by an initialize that fails', async () => {
+  test('is not created by an initialize that fails', async () => {
     await using hub = await startHub([
       { name: 'broken', file: 'exit-at-once.mjs', restart: 'temporary' },
     ]);
@@ -364,7 +364,7 @@ describe('a session', () => {
     assert.equal(hub.router.sessionCount, 0);
   });
 
-  test('above the cap takes the place of the one idle longest, or is refused where all are in use', async () => {
+  test('above the maximum replaces the one idle longest, or is refused if all are in use', async () => {
     const clock = createManualClock();
     await using hub = await startHub([], { clock, streamable: { maxSessions: 2 } });
     const first = await openSession(all(hub));
@@ -385,7 +385,7 @@ describe('a session', () => {
     for (const stream of streams) stream.cut();
   });
 
-  test('a client that opens too many loses its own, and those that nobody came back to go first', async () => {
+  test("above its client's share replaces one of that client, unused ones first", async () => {
     const clock = createManualClock();
     await using hub = await startHub([], {
       clock,
@@ -422,7 +422,7 @@ describe('a session', () => {
     assert.equal((await first.post(ping)).status, 200);
   });
 
-  test('1,000 opened and dropped leave nothing once they are idle, no session and no timer', async () => {
+  test('that was opened and dropped 1,000 times leaves nothing once idle, no session and no timer', async () => {
     const clock = createManualClock();
     await using hub = await startHub([], { clock, streamable: { maxSessions: 2_000 } });
     for (let batch = 0; batch < 20; batch++)
@@ -435,9 +435,9 @@ describe('a session', () => {
   });
 });
 
-describe('what is refused', () => {
+describe('a refused request', () => {
   test.each(['application/json', 'text/event-stream'])(
-    'is no session: an initialize without a revision gets no id, as %s',
+    'creates no session: an initialize without a revision gets no id, as %s',
     async accept => {
       await using hub = await startHub(echo);
       const refused = await send(all(hub), {
@@ -517,7 +517,7 @@ describe('what is refused', () => {
     );
   });
 
-  test('batches are taken in the revisions that had them', async () => {
+  test('is not a batch in the revisions that have batches', async () => {
     await using hub = await startHub(echo);
     for (const version of ['2025-03-26', '2024-11-05']) {
       const session = await openSession(all(hub), version);
@@ -549,7 +549,7 @@ describe('what is refused', () => {
 });
 
 describe('clients and the end', () => {
-  test('a client that leaves in the middle of a call disturbs nobody', async () => {
+  test('a client that disconnects during a call does not affect others', async () => {
     await using hub = await startHub(echo);
     const [leaving, staying] = [await openSession(all(hub)), await openSession(all(hub))];
     const aborting = new AbortController();
@@ -590,7 +590,7 @@ describe('clients and the end', () => {
     assert.match(await streamed.body(), /"id":"s".*HUB_CALL_CANCELLED/);
   });
 
-  test('draining lets a call end, refuses what is new, and ends all sessions', async () => {
+  test('draining lets a call finish, refuses new requests, and ends all sessions', async () => {
     await using hub = await startHub(echo);
     const session = await openSession(all(hub));
     const slow = session.post(call(1, 'echo_slow', { ms: 300 }));
@@ -604,7 +604,7 @@ describe('clients and the end', () => {
     assert.equal(hub.streamable.sessionCount, 0);
   });
 
-  test('draining gives up on a call that takes too long, which is answered', async () => {
+  test('draining ends a call that takes too long with a response', async () => {
     await using hub = await startHub(echo);
     const session = await openSession(all(hub));
     const slow = session.post(call(1, 'echo_slow', { ms: 60_000 }));

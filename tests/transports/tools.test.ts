@@ -54,7 +54,7 @@ async function turn(body: object): Promise<void> {
 }
 
 describe.each(Object.entries(transports))('over %s', (_name, connect) => {
-  test('kept results, fan-out tools and switches work under the policy', async () => {
+  test('cached results, fan-out tools and switches work under the policy', async () => {
     await using client = await connect(hub, '');
     const call = async (name: string) => JSON.stringify(await client.call(name));
     const numberIn = (text: string) => /look (\d+)/.exec(text)?.[1] ?? assert.fail(text);

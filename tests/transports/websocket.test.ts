@@ -45,7 +45,7 @@ describe('a request for a WebSocket', () => {
     }
   });
 
-  test('names an MCP endpoint; a query behind it changes nothing', async () => {
+  test('may name any MCP endpoint, with a query that is ignored', async () => {
     await using hub = await startHub(echo, { start: false });
     assert.equal(await upgradeStatus(hub, '/mcp'), 101);
     assert.equal(await upgradeStatus(hub, '/mcp?client=mine'), 101);
@@ -59,7 +59,7 @@ describe('a request for a WebSocket', () => {
     assert.equal(await upgradeStatus(hub, '/mcp', key), 400);
   });
 
-  test('is one for a WebSocket: who offers HTTP/2 is answered over HTTP/1.1', async () => {
+  test('is accepted from a client that offers HTTP/2, over HTTP/1.1', async () => {
     await using hub = await startHub(echo, { start: false });
     const body = JSON.stringify({
       jsonrpc: '2.0',
@@ -84,7 +84,7 @@ describe('a request for a WebSocket', () => {
     response.resume();
   });
 
-  test('that is cut off, or whose client is gone by then, disturbs nobody', async () => {
+  test('that breaks off, or whose client has disconnected, does not affect others', async () => {
     await using hub = await startHub(echo, { start: false });
     const { hostname, port } = new URL(hub.url);
     const head = [
@@ -119,7 +119,7 @@ describe('a request for a WebSocket', () => {
   });
 });
 
-test('a principal has its share of the connections, and others find room', async () => {
+test('a principal has its share of the connections, and others have the rest', async () => {
   const token = 'a-token-of-16-chars';
   await using hub = await startHub([], {
     http: { token },
@@ -140,7 +140,7 @@ test('a principal has its share of the connections, and others find room', async
 });
 
 describe('a WebSocket', () => {
-  test('carries text: a binary message closes it with 1003', async () => {
+  test('carries text only: a binary message closes it with 1003', async () => {
     await using hub = await startHub([]);
     const client = await openWebSocket(hub);
     client.socket.send(Buffer.from('{"jsonrpc":"2.0","id":1,"method":"ping"}'));
@@ -148,7 +148,7 @@ describe('a WebSocket', () => {
     assert.equal(client.received.length, 0);
   });
 
-  test('takes messages up to the bound, whatever frames they come in', async () => {
+  test('accepts messages up to the limit, in any frames', async () => {
     await using hub = await startHub(echo, { start: false, http: { maxBodyBytes: 1_000 } });
     const client = await openWebSocket(hub);
     const ping = (padding: number) =>
@@ -162,7 +162,7 @@ describe('a WebSocket', () => {
     await until(() => hub.connections.size === 0);
   });
 
-  test('has batches in the revisions that have them', async () => {
+  test('accepts batches in the revisions that have them', async () => {
     await using hub = await startHub(echo, { start: false });
     const batch = [
       { jsonrpc: '2.0', id: 1, method: 'ping' },
@@ -241,7 +241,7 @@ describe('a WebSocket', () => {
     silent.socket.terminate();
   });
 
-  test('whose client does not read is closed above the bound, and what is in flight is cancelled', async () => {
+  test('whose client does not read is closed above the limit, and requests in flight are cancelled', async () => {
     const clock = createManualClock();
     await using hub = await startHub(echo, {
       clock,
@@ -285,7 +285,7 @@ describe('a WebSocket', () => {
     assert.match(JSON.stringify(warnings[0]?.fields), /"unsentBytes":\d{6,},"inFlight":[1-9]/);
   });
 
-  test('answers the newest ping of a client that reads no answers, and keeps none before it', async () => {
+  test('answers the latest ping of a client that reads no pongs, and drops earlier ones', async () => {
     await using hub = await startHub([]);
     const { socket } = await openWebSocket(hub);
     socket.pause();
@@ -305,7 +305,7 @@ describe('a WebSocket', () => {
     socket.close();
   });
 
-  test('ends with 1001 when the hub stops, and the hub does not wait for a client that stays silent', async () => {
+  test('ends with 1001 when the hub stops, without waiting for a silent client', async () => {
     const hub = await startHub([]);
     const polite = await openWebSocket(hub);
     const silent = await openWebSocket(hub);
