@@ -33,7 +33,7 @@ const double = made.use(await startQdrant());
 vectorsContract({ name: 'in the double of Qdrant', open: qdrantAt(double.url) });
 
 test.skipIf(qdrantDescription === undefined)(
-  'all that went to the double, and all that it said, is as the description of Qdrant 1.19 has it',
+  'all requests to the double, and its responses, match the description of Qdrant 1.19',
   () => {
     assert.deepEqual(double.problems, []);
     assert.ok(double.calls.length > 500);
@@ -41,7 +41,7 @@ test.skipIf(qdrantDescription === undefined)(
 );
 
 const given = process.env['QDRANT_URL'];
-if (given === undefined) test.skip('vectors in Qdrant: QDRANT_URL names none', () => {});
+if (given === undefined) test.skip('vectors in Qdrant: QDRANT_URL is not set', () => {});
 else vectorsContract({ name: `in Qdrant at ${new URL(given).host}`, open: qdrantAt(given) });
 
 /** Opens a deployment that no other test or hub uses. Its collections are dropped after the tests. */

@@ -66,7 +66,7 @@ export function vectorsContract(kind: VectorsKind): void {
   };
 
   describe(`vectors ${kind.name}`, () => {
-    test('the nearest are found in order with their cosines, as if each was compared by hand', () =>
+    test('the nearest are found in order with their cosines, like by a comparison of all', () =>
       on(async vectors => {
         const dice = createDice(7);
         const points = Array.from({ length: 300 }, () => pointOf(vectorOf(dice, 24)));
@@ -87,14 +87,14 @@ export function vectorsContract(kind: VectorsKind): void {
         }
       }));
 
-    test('the length of a vector is of no matter, and the same direction has a score of one', () =>
+    test('the length of a vector does not matter, and the same direction has a score of one', () =>
       on(async vectors => {
         await vectors.put('docs', pointOf(Float32Array.of(30, 40)), roomy);
         const [found] = await vectors.near('docs', Float32Array.of(0.3, 0.4), all);
         assert.ok(found && found.score <= 1 && found.score > 0.999_999);
       }));
 
-    test('only what lies above the bound is found, and no more than was asked for', () =>
+    test('only points above the threshold are found, up to the limit', () =>
       on(async vectors => {
         for (const degrees of [5, 20, 40, 80])
           await vectors.put('docs', pointOf(at(degrees), { name: degrees }), roomy);
@@ -103,7 +103,7 @@ export function vectorsContract(kind: VectorsKind): void {
         assert.deepEqual(await namesIn(vectors, 'docs', { limit: 0 }), []);
       }));
 
-    test('neither another scope nor another collection is looked into', () =>
+    test('another scope and another collection are not searched', () =>
       on(async vectors => {
         await vectors.put('docs', pointOf(at(0), { name: 'mine' }), roomy);
         const other = { scope: 'two', maxPerScope: 10 };
@@ -115,7 +115,7 @@ export function vectorsContract(kind: VectorsKind): void {
         assert.deepEqual(await namesIn(vectors, 'notes'), ['elsewhere']);
       }));
 
-    test('names of collections that differ in signs alone are not mixed up', () =>
+    test('names of collections that differ in special characters only are distinguished', () =>
       on(async vectors => {
         const names = [
           'nomic-embed-text:latest@sha256/0a',
@@ -126,7 +126,7 @@ export function vectorsContract(kind: VectorsKind): void {
         for (const name of names) assert.deepEqual(await namesIn(vectors, name), [name]);
       }));
 
-    test('what has expired is not found, and not counted', () =>
+    test('expired points are neither found nor counted', () =>
       on(async (vectors, { clock }) => {
         const soon = clock.now() + 60_000;
         await vectors.put('docs', pointOf(at(0), { name: 'short', expires_at: soon }), roomy);
@@ -139,7 +139,7 @@ export function vectorsContract(kind: VectorsKind): void {
         assert.equal((await vectors.stats()).entries, 1);
       }));
 
-    test('a point put again under its id is replaced, and the newest from then on', () =>
+    test('a point that is put again under its id is replaced, and becomes the newest', () =>
       on(async vectors => {
         const id = randomUUID();
         const two = { scope: 'one', maxPerScope: 2 };
@@ -152,7 +152,7 @@ export function vectorsContract(kind: VectorsKind): void {
         assert.deepEqual(await namesIn(vectors), ['after', 'third']);
       }));
 
-    test('a scope keeps its bound, and lets those go that were put first', () =>
+    test('a scope keeps its maximum, and drops the points that were put first', () =>
       on(async vectors => {
         const three = { scope: 'one', maxPerScope: 3 };
         const other = { scope: 'two', maxPerScope: 3 };
@@ -163,7 +163,7 @@ export function vectorsContract(kind: VectorsKind): void {
         assert.deepEqual(await namesIn(vectors, 'docs', { scope: 'two' }), ['theirs']);
       }));
 
-    test('the bound is exact after many puts at once, and after it was made smaller', () =>
+    test('the maximum is exact after many concurrent puts, and after it was reduced', () =>
       on(async vectors => {
         const dice = createDice(11);
         await vectors.put('docs', pointOf(vectorOf(dice, 2)), roomy);
@@ -175,7 +175,7 @@ export function vectorsContract(kind: VectorsKind): void {
         assert.equal((await namesIn(vectors)).length, 7);
       }));
 
-    test('a payload comes back as it was put', () =>
+    test('a payload is returned unchanged', () =>
       on(async vectors => {
         const answer = 'Zeile 1\r\n"quoted" \u2028 \u{1f600} \\ \0 end\n'.repeat(400);
         const point = pointOf(at(0), { answer, created_at: 1_750_000_000_123, ratio: 0.25 });
@@ -185,7 +185,7 @@ export function vectorsContract(kind: VectorsKind): void {
         assert.deepEqual({ ...found?.payload }, point.payload);
       }));
 
-    test('a tag is removed from all collections and scopes, with the number of what it was', () =>
+    test('a tag is removed from all collections and scopes, with the number of its points', () =>
       on(async vectors => {
         const two = { scope: 'two', maxPerScope: 10 };
         await vectors.put('docs', pointOf(at(0), { tag: 'a', name: 'a1' }), roomy);
@@ -200,7 +200,7 @@ export function vectorsContract(kind: VectorsKind): void {
         assert.equal((await vectors.stats()).entries, 1);
       }));
 
-    test('all of it is removed where no tag is named, and what is put later is found', () =>
+    test('everything is removed without a tag, and later points are found', () =>
       on(async vectors => {
         const dice = createDice(3);
         for (let count = 0; count < 150; count++)
@@ -211,7 +211,7 @@ export function vectorsContract(kind: VectorsKind): void {
         assert.deepEqual(await namesIn(vectors), ['new']);
       }));
 
-    test('a vector of another length than those in the collection is refused, and said to be', () =>
+    test('a vector of another length than those in the collection is refused, with that reason', () =>
       on(async vectors => {
         await vectors.put('docs', pointOf(at(0), { name: 'fits' }), roomy);
         const longer = Float32Array.of(1, 0, 0);
@@ -226,14 +226,14 @@ export function vectorsContract(kind: VectorsKind): void {
         assert.deepEqual(await namesIn(vectors), ['fits']);
       }));
 
-    test('a collection that is not there holds nothing', () =>
+    test('a missing collection is empty', () =>
       on(async vectors => {
         assert.deepEqual(await namesIn(vectors, 'nowhere'), []);
         assert.equal(await vectors.removeTag('nobody'), 0);
         assert.equal((await vectors.stats()).entries, 0);
       }));
 
-    test('a vector without a direction and a payload without its fields are refused', () =>
+    test('a vector of zeros and a payload without its fields are refused', () =>
       on(async vectors => {
         for (const vector of [[], [0, 0], [Number.NaN, 1], [Infinity, 1]]) {
           const given = Float32Array.from(vector);
@@ -249,7 +249,7 @@ export function vectorsContract(kind: VectorsKind): void {
         assert.equal((await vectors.stats()).entries, 0);
       }));
 
-    test('a call that was cancelled is not made', () =>
+    test('a cancelled call is not made', () =>
       on(async vectors => {
         const signal = AbortSignal.abort();
         await vectors.put('docs', pointOf(at(0), { name: 'first' }), roomy);
@@ -261,7 +261,7 @@ export function vectorsContract(kind: VectorsKind): void {
         assert.deepEqual(await namesIn(vectors), ['first']);
       }));
 
-    test('points outlive the hub, with their order and their bound', () =>
+    test('points survive the hub, with their order and their maximum', () =>
       on(async (vectors, { again, clock }) => {
         for (const degrees of [10, 20, 30])
           await vectors.put('docs', pointOf(at(degrees), { name: degrees }), roomy);
@@ -278,7 +278,7 @@ export function vectorsContract(kind: VectorsKind): void {
         }
       }));
 
-    test('once stopped it says so', () =>
+    test('calls after a stop fail with that reason', () =>
       on(async vectors => {
         await vectors.put('docs', pointOf(at(0)), roomy);
         await vectors.stop();

@@ -51,11 +51,11 @@ async function works(vectors: Vectors): Promise<void> {
   assert.ok((await namesIn(vectors)).includes('new'));
 }
 
-describe('a file that is damaged is set aside and begun anew', () => {
+describe('a damaged file is set aside and replaced', () => {
   test.each([
     ['is none of SQLite', () => randomBytes(8_192)],
     ['is a text', () => Buffer.from('{"entries": []}\n'.repeat(100))],
-  ])('where it %s', async (_name, content) => {
+  ])('if it %s', async (_name, content) => {
     const file = await newFile();
     const bytes = content();
     await writeFile(file, bytes);
@@ -66,7 +66,7 @@ describe('a file that is damaged is set aside and begun anew', () => {
     await works(opened.vectors);
   });
 
-  test('where its end is missing', async () => {
+  test('if its end is missing', async () => {
     const file = await newFile();
     await fill(file, 400, 64);
     const whole = await readFile(file);
@@ -77,7 +77,7 @@ describe('a file that is damaged is set aside and begun anew', () => {
     await works(opened.vectors);
   });
 
-  test('where its middle is overwritten, once that is found out, and nothing is found that was not put', async () => {
+  test('if its middle is overwritten, once that is noticed, and nothing wrong is found', async () => {
     const file = await newFile();
     await fill(file, 400, 64);
     const bytes = await readFile(file);
@@ -115,7 +115,7 @@ describe('a file that is damaged is set aside and begun anew', () => {
     assert.ok(refused > 3, `${refused} were refused`);
   });
 
-  test('while another look-up goes on, which finds no point of the new file', async () => {
+  test('during another look-up, which finds no point of the new file', async () => {
     const file = await newFile();
     {
       await using earlier = await openOn(file);
@@ -145,7 +145,7 @@ describe('a file that is damaged is set aside and begun anew', () => {
     assert.equal((await asideIn(file)).length, 1);
   });
 
-  test('where another version of the hub has written it', async () => {
+  test('if another version of the hub wrote it', async () => {
     const file = await newFile();
     const other = new DatabaseSync(file);
     other.exec('CREATE TABLE points (id INTEGER) STRICT; PRAGMA user_version = 2');
@@ -175,7 +175,7 @@ describe('a file that is damaged is set aside and begun anew', () => {
   });
 });
 
-test('rows that are no longer as they were written are removed, and the others found', async () => {
+test('rows that were changed are removed, and the others found', async () => {
   const file = await newFile();
   await fill(file, 20);
   const database = new DatabaseSync(file);
@@ -197,7 +197,7 @@ test('rows that are no longer as they were written are removed, and the others f
   assert.equal(opened.warnings.length, 2);
 });
 
-test('a file that cannot be opened is told of, is not fatal, and is tried again', async () => {
+test('a file that cannot be opened is reported, is not fatal, and is retried', async () => {
   const file = await newFile();
   await mkdir(file);
   await using opened = await openOn(file);
@@ -209,7 +209,7 @@ test('a file that cannot be opened is told of, is not fatal, and is tried again'
   assert.equal((await opened.vectors.stats()).status, 'up');
 });
 
-test('a folder in which no file can be made is not fatal, and is tried again', async () => {
+test('a folder in which no file can be created is not fatal, and is retried', async () => {
   const inTheWay = await newFile();
   await writeFile(inTheWay, '');
   await using opened = await openOn(join(inTheWay, 'vectors.db'));
@@ -222,7 +222,7 @@ test('a folder in which no file can be made is not fatal, and is tried again', a
   await works(opened.vectors);
 });
 
-test('a full disk refuses points, keeps what was put, and takes more once there is room', async ({
+test('a full disk refuses points, keeps earlier ones, and accepts more once there is space', async ({
   skip,
 }) => {
   const file = await newFile();
@@ -259,7 +259,7 @@ test('a full disk refuses points, keeps what was put, and takes more once there 
   }
 });
 
-test('a file of an earlier hub with the same schema is used as it is', async () => {
+test('a file of an earlier hub with the same schema is used unchanged', async () => {
   const file = await newFile();
   const written = await readFile(new URL('../data/semantic-v1.sqlite.gz', import.meta.url));
   await writeFile(file, gunzipSync(written));
@@ -280,7 +280,7 @@ test('a file of an earlier hub with the same schema is used as it is', async () 
   assert.deepEqual(await asideIn(file), []);
 });
 
-test('a file that another process has open is left as it is', async () => {
+test('a file that another process has open is not changed', async () => {
   const file = await newFile();
   await using one = await openOn(file);
   await works(one.vectors);
@@ -290,7 +290,7 @@ test('a file that another process has open is left as it is', async () => {
   assert.deepEqual(await namesIn(one.vectors), ['new']);
 });
 
-test('what a hub has put that was killed is there in the next one', async () => {
+test('points of a killed hub are found by the next one', async () => {
   const file = await newFile();
   await using one = await openOn(file);
   await one.vectors.put('docs', pointOf(at(0), { name: 'kept' }), roomy);
@@ -302,7 +302,7 @@ test('what a hub has put that was killed is there in the next one', async () => 
   assert.deepEqual(await namesIn(other.vectors), ['kept']);
 });
 
-test('a scope that does not fit into memory is read from the file, and as exact', async () => {
+test('a scope that does not fit into memory is read from the file, with exact results', async () => {
   const file = await newFile();
   await fill(file, 900, 768);
   const asked = vectorOf(createDice(9), 768);
@@ -328,7 +328,7 @@ test('a scope that does not fit into memory is read from the file, and as exact'
   for (const other of found) assert.deepEqual(other, found[0]);
 });
 
-test('scopes that take turns in too little memory are found exactly, whatever is put and removed', async () => {
+test('scopes that take turns in too little memory give exact results, whatever is put and removed', async () => {
   const file = await newFile();
   // Has room for one and a half scopes.
   await using opened = await openOn(file, { maxMemoryBytes: 1_500_000 });
@@ -357,7 +357,7 @@ test('scopes that take turns in too little memory are found exactly, whatever is
   }
 });
 
-test('what is put and removed while a scope is read for the first time is seen from then on', async () => {
+test('changes during the first reading of a scope are found from then on', async () => {
   const file = await newFile();
   await fill(file, 900, 768);
   await using opened = await openOn(file);
@@ -377,7 +377,7 @@ test('what is put and removed while a scope is read for the first time is seen f
   assert.equal(new Set(after).size, 901);
 });
 
-test('the file does not grow beyond what the bound of its scopes takes', async () => {
+test('the file does not grow beyond what its scopes need', async () => {
   const file = await newFile();
   await using opened = await openOn(file);
   const dice = createDice(2);
@@ -393,7 +393,7 @@ test('the file does not grow beyond what the bound of its scopes takes', async (
   assert.ok(after < 1.5 * before, `it grew from ${before} to ${after} bytes`);
 });
 
-test('ten scopes of 1,000 vectors of 768 are filled, read, asked and emptied in turns below 5 ms', async () => {
+test('ten scopes of 1,000 vectors of 768 are filled, searched and emptied without a pause above 5 ms', async () => {
   const size = { entries: 10_000, dimensions: 768, scopes: 10 };
   // The shortest time of each turn counts, as other programs share the machine, and V8 collects garbage at any time.
   let best: readonly number[] = [];

@@ -26,7 +26,7 @@ function readAll(memory: Memory, key: string, ...numbers: readonly number[]): vo
 const numbersIn = (memory: Memory, key: string) => [...memory.open(key).vectors.keys()];
 
 describe('a scope in memory', () => {
-  test('is read chunk by chunk, and complete once none follows', () => {
+  test('is read in chunks, and complete after the last one', () => {
     const memory = openMemory(10);
     const scope = memory.open('a');
     assert.deepEqual([scope.upTo, scope.isComplete], [0, false]);
@@ -38,7 +38,7 @@ describe('a scope in memory', () => {
     assert.deepEqual(numbersIn(memory, 'a'), [1, 2, 5]);
   });
 
-  test('takes no chunk that does not follow what it has, and none if it was not opened', () => {
+  test('accepts no chunk out of order, and none if it was not opened', () => {
     const memory = openMemory(10);
     memory.append('a', 0, chunkOf(1));
     assert.deepEqual(numbersIn(memory, 'a'), []);
@@ -48,7 +48,7 @@ describe('a scope in memory', () => {
     assert.deepEqual([memory.open('a').upTo, memory.open('a').isComplete], [1, false]);
   });
 
-  test('takes a new point only if it is complete', () => {
+  test('accepts a new point only if it is complete', () => {
     const memory = openMemory(10);
     memory.add('a', stored(1));
     memory.open('a');
@@ -59,7 +59,7 @@ describe('a scope in memory', () => {
     assert.deepEqual([numbersIn(memory, 'b'), memory.open('b').upTo], [[1, 2], 2]);
   });
 
-  test('without room for a new point is not complete any more, and read on from there', () => {
+  test('without room for a new point is no longer complete, and is read on from there', () => {
     const memory = openMemory(2);
     readAll(memory, 'a', 1, 2);
     memory.add('a', stored(3));
@@ -67,7 +67,7 @@ describe('a scope in memory', () => {
     assert.deepEqual([isComplete, upTo, numbersIn(memory, 'a')], [false, 2, [1, 2]]);
   });
 
-  test('loses the points that are removed, and has room for others then', () => {
+  test('loses removed points, and then has room for others', () => {
     const memory = openMemory(2);
     readAll(memory, 'a', 1, 2);
     memory.remove('a', 1);
@@ -81,7 +81,7 @@ describe('a scope in memory', () => {
 });
 
 describe('room in memory', () => {
-  test('is made by the scopes that were not opened for the longest time, and no more of them than needed', () => {
+  test('is made by dropping the scopes that were unused for longest, and no more of them than needed', () => {
     const memory = openMemory(3);
     for (const key of ['a', 'b', 'c']) readAll(memory, key, 1);
     memory.open('a');
@@ -92,7 +92,7 @@ describe('room in memory', () => {
     );
   });
 
-  test('is not made for what does not fit by itself', () => {
+  test('is not made for a scope that is too large by itself', () => {
     const memory = openMemory(2);
     readAll(memory, 'a', 1);
     memory.open('b');

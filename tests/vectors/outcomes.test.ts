@@ -26,7 +26,7 @@ test('an outage is logged once for all operations, and so is its end', () => {
   assert.deepEqual(lines().slice(1), ['info: the semantic cache can use Qdrant again']);
 });
 
-test('an outage of writes lasts until one succeeds, whatever look-ups do', () => {
+test('an outage of writes lasts until a write succeeds, whatever look-ups do', () => {
   const { outcomes, logged } = open();
   outcomes.failed('write', failure('full'));
   outcomes.succeeded('look-up');
@@ -49,7 +49,7 @@ test.for(['unreachable', 'timeout'] as const)(
   },
 );
 
-test('look-ups that time out are an outage, whatever counts do', () => {
+test('look-ups that time out are an outage, whatever the counts are', () => {
   const { outcomes } = open();
   outcomes.failed('look-up', failure('timeout'));
   outcomes.succeeded('count');
@@ -58,7 +58,7 @@ test('look-ups that time out are an outage, whatever counts do', () => {
   assert.equal(outcomes.failure, undefined);
 });
 
-test('an index in which nothing was in time is used again once a count succeeds', () => {
+test('an index in which everything timed out is used again once a count succeeds', () => {
   const { outcomes } = open();
   for (const operation of ['look-up', 'count'] as const)
     outcomes.failed(operation, failure('timeout'));
@@ -66,7 +66,7 @@ test('an index in which nothing was in time is used again once a count succeeds'
   assert.equal(outcomes.failure, undefined);
 });
 
-test.for(['cancelled', 'stopped'] as const)('a call that was %s is no outage', kind => {
+test.for(['cancelled', 'stopped'] as const)('a call that was %s is not an outage', kind => {
   const { outcomes, logged } = open();
   outcomes.failed('write', failure(kind));
   assert.equal(outcomes.failure, undefined);

@@ -60,7 +60,7 @@ describe('points in a file', () => {
   });
 
   test.skipIf(process.platform === 'win32')(
-    'can be read by their user alone, as can the log of SQLite',
+    'are readable for their user only, and so is the log of SQLite',
     async () => {
       await using scene = await openPoints();
       scene.put('a');
@@ -69,7 +69,7 @@ describe('points in a file', () => {
     },
   );
 
-  test('put again have a new number, and none is given twice', async () => {
+  test('that are put again have a new number, and none is used twice', async () => {
     await using scene = await openPoints();
     scene.put('a');
     const removed = [{ number: 1, collection: scene.collection.id, scope: 'one' }];
@@ -79,7 +79,7 @@ describe('points in a file', () => {
     assert.equal(scene.points.lastNumber(), 3);
   });
 
-  test('are read from a number on, and undefined where none follow', async () => {
+  test('are read from a number on, and undefined if none follow', async () => {
     await using scene = await openPoints();
     for (const name of ['a', 'b', 'c']) scene.put(name);
     const chunk = scene.points.read(scene.collection, 'one', 1);
@@ -109,7 +109,7 @@ describe('points in a file', () => {
   });
 });
 
-describe('a row that was damaged', () => {
+describe('a damaged row', () => {
   const damages: readonly (readonly [string, string, boolean])[] = [
     ['vector', "UPDATE points SET vector = x'0000000000000000' WHERE number = 1", true],
     ['length of a vector', "UPDATE points SET vector = x'00' WHERE number = 1", true],
@@ -117,7 +117,7 @@ describe('a row that was damaged', () => {
     ['payload', "UPDATE points SET payload = '{}' WHERE number = 1", false],
   ];
 
-  test.each(damages)('in its %s is removed, and told of', async (_what, sql, isInVector) => {
+  test.each(damages)('in its %s is removed, and reported', async (_what, sql, isInVector) => {
     await using scene = await openPoints();
     for (const name of ['a', 'b']) scene.put(name);
     scene.database.exec(sql);
@@ -128,7 +128,7 @@ describe('a row that was damaged', () => {
     assert.deepEqual(scene.damaged, [1]);
   });
 
-  test('at the end of a scope does not have it read again', async () => {
+  test('at the end of a scope does not cause it to be read again', async () => {
     await using scene = await openPoints();
     for (const name of ['a', 'b']) scene.put(name);
     scene.database.exec("UPDATE points SET vector = x'00'");
@@ -138,7 +138,7 @@ describe('a row that was damaged', () => {
 });
 
 describe('a removal', () => {
-  test('of what has expired takes the oldest end first, and no more than its limit', async () => {
+  test('of expired points takes the oldest expiry first, up to its limit', async () => {
     await using scene = await openPoints();
     for (const [name, expiresAt] of Object.entries({ a: 30, b: 10, c: 20, d: 40 }))
       scene.put(name, { expiresAt });
@@ -150,7 +150,7 @@ describe('a removal', () => {
     assert.equal(scene.points.countLive(40), 0);
   });
 
-  test('of what is above the bound of a scope takes the oldest points', async () => {
+  test('of points above the maximum of a scope takes the oldest ones', async () => {
     await using scene = await openPoints();
     for (const name of ['a', 'b', 'c', 'd']) scene.put(name);
     scene.put('e', { scope: 'two' });
@@ -162,7 +162,7 @@ describe('a removal', () => {
     assert.deepEqual([scene.numbers(), scene.numbers('two')], [[4], [5]]);
   });
 
-  test('of a tag, or of any, ends at a number and at its limit', async () => {
+  test('of a tag, or of all, stops at a number and at its limit', async () => {
     await using scene = await openPoints();
     for (const [name, tag] of Object.entries({ a: 'x', b: 'y', c: 'x', d: 'x' }))
       scene.put(name, { tag });
@@ -188,13 +188,13 @@ describe('the errors of SQLite', () => {
     assert.deepEqual([isDamage(failing(code)), isFull(failing(code))], [damage, full]);
   });
 
-  test('are told from other errors', () => {
+  test('are distinguished from other errors', () => {
     for (const other of [new Error('it'), { errcode: 11 }, undefined])
       assert.deepEqual([isDamage(other), isFull(other)], [false, false]);
   });
 });
 
-test('of the files that are set aside the three newest stay, without their logs', async () => {
+test('of the files that are set aside the latest three stay, without their logs', async () => {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'agenthub-points-'));
   const { log, logged } = createRecordingLog();
   const clock = createManualClock();
@@ -216,7 +216,7 @@ test('of the files that are set aside the three newest stay, without their logs'
   });
 });
 
-test('a file that is no database is set aside, and another error is thrown', async () => {
+test('a file that is not a database is set aside, and another error is thrown', async () => {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'agenthub-points-'));
   const { log, logged } = createRecordingLog();
   const needs = { clock: createManualClock(), log };

@@ -6,7 +6,7 @@ import { isFailure, pointOf } from './contract.ts';
 describe('the fields of a point', () => {
   const point = pointOf(Float32Array.of(1), { expires_at: 5 });
 
-  test('are its scope, its tag and its end', () => {
+  test('are its scope, its tag and its expiry', () => {
     assert.deepEqual(fieldsOf(point, 'one'), { scope: 'one', tag: 'client', expiresAt: 5 });
   });
 
@@ -34,7 +34,7 @@ describe('the fields of a point', () => {
 });
 
 describe('a vector', () => {
-  test('is brought to length one, as another vector', () => {
+  test('is normalized to length one, in a new vector', () => {
     const vector = Float32Array.of(3, 4);
     assert.deepEqual([...unitOf(vector)], [...Float32Array.of(0.6, 0.8)]);
     assert.deepEqual([...vector], [3, 4]);
@@ -51,7 +51,7 @@ describe('a vector', () => {
   );
 });
 
-test('statistics tell why points cannot be counted, looked up or written', async () => {
+test('statistics say why points cannot be counted, looked up or written', async () => {
   const well = { failure: undefined };
   const up = { backend: 'embedded', status: 'up', entries: 3, error: undefined };
   assert.deepEqual(await statsOf('embedded', () => 3, well), up);

@@ -10,7 +10,7 @@ import {
 } from '../../../hub/vectors/qdrant/answers.ts';
 import { isFailure } from '../contract.ts';
 
-describe('of an unexpected result is told what is missing', () => {
+describe('an unexpected result is reported with what is missing', () => {
   const near = { id: 'a', score: 1, payload: {} };
 
   test.for([
@@ -29,8 +29,8 @@ describe('of an unexpected result is told what is missing', () => {
   });
 });
 
-describe('of a result is read', () => {
-  test('the points above the bound, with a score of at most one and without the field of the hub', () => {
+describe('a result is read for', () => {
+  test('the points above the threshold, with a score of at most one and without the field of the hub', () => {
     const points = [
       { id: 'a', score: 1.000_000_1, payload: { put_at: 5, name: 'x', at: 3 } },
       { id: 'b', score: 0.5, payload: { name: 'y' } },
@@ -43,7 +43,7 @@ describe('of a result is read', () => {
     ]);
   });
 
-  test('the ids that are text', () => {
+  test('the ids that are strings', () => {
     assert.deepEqual(pointIdsIn({ points: [{ id: 'a' }, { id: 7 }, null] }), ['a']);
   });
 

@@ -78,7 +78,7 @@ const former = {
 };
 
 describe.each(places)('in %s', (_name, url) => {
-  test('a collection is made with a marker, all indexes, and no graph', async () => {
+  test('a collection is created with a marker, all indexes, and no graph', async () => {
     await using scene = openScene(url);
     const vectors = scene.hub();
     await vectors.put('docs', pointOf(at(0)), roomy);
@@ -92,7 +92,7 @@ describe.each(places)('in %s', (_name, url) => {
     assert.match(JSON.stringify(fields['scope']), /"is_tenant":true/);
   });
 
-  test('collections of other programs are neither swept, cleared nor counted, and are named once in the log', async () => {
+  test('collections of other programs are neither swept, cleared nor counted, and are logged once by name', async () => {
     await using scene = openScene(url);
     await using elsewhere = openScene(url);
     for (const each of [scene, elsewhere]) await each.makeForeign('notes');
@@ -109,7 +109,7 @@ describe.each(places)('in %s', (_name, url) => {
     );
   });
 
-  test('a deployment leaves those of another one alone, even if its name is the beginning', async () => {
+  test('a deployment does not touch those of another one, even if its name is a prefix', async () => {
     await using scene = openScene(url);
     const other = scene.hub(`${scene.deployment}-other`);
     await other.put('docs', pointOf(at(0), { name: 'theirs' }), roomy);
@@ -120,7 +120,7 @@ describe.each(places)('in %s', (_name, url) => {
     assert.deepEqual(scene.logged, []);
   });
 
-  test('a collection of an earlier version, without a marker, is taken over', async () => {
+  test('a collection of an earlier version, without a marker, is adopted', async () => {
     await using scene = openScene(url);
     await scene.send('PUT', 'docs', { vectors: { size: 2, distance: 'Cosine' } });
     for (const [field, schema] of Object.entries(former)) await scene.index('docs', field, schema);
@@ -134,7 +134,7 @@ describe.each(places)('in %s', (_name, url) => {
     assert.equal(await scene.count('docs'), 'missing');
   });
 
-  test('a collection with the same indexes and other points is not taken over', async () => {
+  test('a collection with the same indexes and other points is not adopted', async () => {
     await using scene = openScene(url);
     await scene.makeForeign('docs');
     for (const [field, schema] of Object.entries(former)) await scene.index('docs', field, schema);
@@ -155,18 +155,21 @@ describe.each(places)('in %s', (_name, url) => {
       /stores vectors as float16, not as float32\. Delete/,
     ],
     ['number of vectors', { a: { size: 2, distance: 'Cosine' } }, /by none, not by Cosine/],
-  ])('a collection of another %s is refused, and down is told', async (_what, shape, words) => {
-    await using scene = openScene(url);
-    await scene.send('PUT', 'docs', { vectors: shape });
-    const vectors = scene.hub();
-    assert.deepEqual(await namesIn(vectors), []);
-    await assert.rejects(vectors.put('docs', pointOf(at(0)), roomy), isFailure('refused', words));
-    const { status, error } = await vectors.stats();
-    assert.equal(status, 'down');
-    assert.match(error ?? '', words);
-  });
+  ])(
+    'a collection of another %s is refused, and the status is down',
+    async (_what, shape, words) => {
+      await using scene = openScene(url);
+      await scene.send('PUT', 'docs', { vectors: shape });
+      const vectors = scene.hub();
+      assert.deepEqual(await namesIn(vectors), []);
+      await assert.rejects(vectors.put('docs', pointOf(at(0)), roomy), isFailure('refused', words));
+      const { status, error } = await vectors.stats();
+      assert.equal(status, 'down');
+      assert.match(error ?? '', words);
+    },
+  );
 
-  test('a collection with vectors of another length is told, and left as it is', async () => {
+  test('a collection with vectors of another length is reported, and not changed', async () => {
     await using scene = openScene(url);
     await scene.hub().put('docs', pointOf(at(0), { name: 'kept' }), roomy);
     const late = scene.hub();
@@ -177,7 +180,7 @@ describe.each(places)('in %s', (_name, url) => {
     assert.deepEqual(await namesIn(late), ['kept']);
   });
 
-  test('a collection that somebody removed or made again gets its marker and indexes back', async () => {
+  test('a collection that was removed or created again gets its marker and indexes back', async () => {
     await using scene = openScene(url);
     const vectors = scene.hub();
     await vectors.put('docs', pointOf(at(0), { name: 'first' }), roomy);
@@ -218,7 +221,7 @@ describe.each(places)('in %s', (_name, url) => {
     assert.match(scene.logged[0]?.message ?? '', /was not made by it: the hub leaves it alone/);
   });
 
-  test('a collection goes with its last entry, cleared or expired', async () => {
+  test('a collection is removed with its last entry, cleared or expired', async () => {
     await using scene = openScene(url);
     const vectors = scene.hub();
     const expires_at = scene.clock.now() + 1_000;
@@ -234,7 +237,7 @@ describe.each(places)('in %s', (_name, url) => {
     assert.deepEqual(await namesIn(vectors, 'notes'), []);
   });
 
-  test('what strict mode refuses is told with the setting to change', async () => {
+  test('a refusal of strict mode is reported with the setting to change', async () => {
     await using scene = openScene(url);
     const vectors = scene.hub();
     await vectors.put('docs', pointOf(at(0), { name: 'kept' }), roomy);
@@ -255,7 +258,7 @@ describe.each(places)('in %s', (_name, url) => {
   });
 });
 
-test('the marker is the first index, so that no other deployment takes over what is half prepared', async () => {
+test('the marker is the first index, so that no other deployment adopts an unfinished collection', async () => {
   await using scene = openScene(double.url);
   await scene.hub().put('docs', pointOf(at(0)), roomy);
   const [first] = Object.keys((await scene.schema('docs')).fields);
@@ -270,6 +273,6 @@ test('a Qdrant before 1.11.1 gets an integer index with all of its parameters', 
   assert.deepEqual(await namesIn(vectors), ['kept']);
 });
 
-test('all of it is as the description of Qdrant 1.19 has it', () => {
+test('all requests and responses match the description of Qdrant 1.19', () => {
   assert.deepEqual(double.problems, []);
 });

@@ -46,12 +46,12 @@ describe('an error', () => {
     assert.match(told(reasoned(400, 'x'.repeat(301))).message, /: x{300}$/);
   });
 
-  test('that is a failure already stays', () => {
+  test('that is already a failure is unchanged', () => {
     const failure = new VectorsFailure('dimension', 'other');
     assert.equal(told(failure), failure);
   });
 
-  test('of a connection to the port for gRPC is told with the port to set', () => {
+  test('of a connection to the gRPC port is reported with the port to set', () => {
     const error = failedFetch('other side closed');
     assert.match(told(error, '6334').message, /closed\. Set QDRANT_URL .*6333/);
     assert.doesNotMatch(told(error).message, /QDRANT_URL/);

@@ -23,13 +23,13 @@ const second = { withinMs: 1_000 };
 const answering = (answer: () => Promise<{ readonly data: unknown }>) =>
   openLink().link.within(second, ask => ask(() => answer, {}));
 
-describe('an answer', () => {
-  test('gives its result, which may be null', async () => {
+describe('a response', () => {
+  test('has its result, which may be null', async () => {
     assert.deepEqual(await answering(async () => ({ data: { result: [1], status: 'ok' } })), [1]);
     assert.equal(await answering(async () => ({ data: { result: null } })), null);
   });
 
-  test.for([['<html>'], [null], [{}], [[]]])('of %j is not one of Qdrant', async ([data]) => {
+  test.for([['<html>'], [null], [{}], [[]]])('of %j does not come from Qdrant', async ([data]) => {
     await assert.rejects(
       answering(async () => ({ data })),
       isFailure('malformed', /^127\.0\.0\.1:\d+ answers, but not as Qdrant does/),
@@ -40,7 +40,7 @@ describe('an answer', () => {
 describe('calls', () => {
   const hanging = () => new Promise<never>(() => {});
 
-  test('have one limit in time together, after which there is a rest of two seconds', async () => {
+  test('have one time limit together, after which there is a pause of two seconds', async () => {
     const { clock, link } = openLink();
     const { promise: begun, resolve: begin } = Promise.withResolvers<AbortSignal>();
     const result = async () => ({ data: { result: 1 } });
@@ -72,14 +72,14 @@ describe('calls', () => {
     assert.equal(clock.waiting, 0);
   });
 
-  test('have their limit from when the client is loaded', async () => {
+  test('have their time limit from when the client is loaded', async () => {
     const { clock, link } = openLink();
     const call = link.within(second, async () => 'called');
     assert.equal(clock.waiting, 0);
     assert.equal(await call, 'called');
   });
 
-  test('that are cancelled cause no rest', async () => {
+  test('that are cancelled cause no pause', async () => {
     const { link } = openLink();
     await assert.rejects(
       link.within({ ...second, signal: AbortSignal.abort() }, hanging),
@@ -96,7 +96,7 @@ describe('calls', () => {
 });
 
 describe('the version', () => {
-  test('is asked for once, and again after an outage', async () => {
+  test('is requested once, and again after an outage', async () => {
     await using other = await startQdrant();
     const { link } = openLink(other.url);
     assert.equal(link.detail, undefined);
@@ -114,7 +114,7 @@ describe('the version', () => {
     ['1.10.1', 'Qdrant 1.10.1', 0],
     ['1.9.7', 'Qdrant 1.9.7: update it to 1.10.1 or later', 1],
     ['1.10.0', 'Qdrant 1.10.0: update it to 1.10.1 or later', 1],
-  ] as const)('%s is told as "%s", with %i warnings', async ([version, detail, warnings]) => {
+  ] as const)('%s is shown as "%s", with %i warnings', async ([version, detail, warnings]) => {
     await using other = await startQdrant({ version });
     const { link, logged } = openLink(other.url);
     await link.within(second, async () => {});
@@ -130,7 +130,7 @@ describe('the version', () => {
     );
   });
 
-  test('is not told where a proxy refuses its path, and calls go on', async () => {
+  test('is unknown if a proxy refuses its path, and calls continue', async () => {
     await using other = await startQdrant();
     const { link } = openLink(`${other.url}/behind/a/proxy`);
     assert.equal(await link.within(second, async () => 'called'), 'called');

@@ -55,7 +55,7 @@ const told: readonly (readonly [QdrantFault, Parameters<typeof isFailure>[0], Re
 
 describe('a Qdrant that', () => {
   test.each(told)(
-    '%s is a %s failure, and used again once it is well',
+    '%s is a %s failure, and used again once it recovers',
     async (fault, kind, words) => {
       const { qdrant, hub } = await openScene();
       const vectors = await hub();
@@ -73,7 +73,7 @@ describe('a Qdrant that', () => {
     },
   );
 
-  test('is away is unreachable, and used again when it comes back', async () => {
+  test('is down is unreachable, and used again when it is back', async () => {
     const { qdrant, hub } = await openScene();
     const vectors = await hub();
     await vectors.put('docs', pointOf(at(0), { name: 'kept' }), roomy);
@@ -102,7 +102,7 @@ describe('a Qdrant that', () => {
   });
 
   test.each(['hangs', 'hangs_midway'] as const)(
-    '%s is given up in time, its connection is closed, and it is left alone for two seconds',
+    '%s times out, its connection is closed, and it is not used for two seconds',
     async fault => {
       const { qdrant, clock, hub } = await openScene();
       const vectors = await hub();
@@ -128,7 +128,7 @@ describe('a Qdrant that', () => {
     },
   );
 
-  test('counts too slowly is still used by look-ups', async () => {
+  test('counts too slowly is still used for look-ups', async () => {
     const { qdrant, clock, hub } = await openScene();
     const vectors = await hub();
     await vectors.put('docs', pointOf(at(0), { name: 'kept' }), roomy);
@@ -141,7 +141,7 @@ describe('a Qdrant that', () => {
     assert.deepEqual(await namesIn(vectors), ['kept']);
   });
 
-  test('hangs is given up for a put, with all of its steps, after five seconds', async () => {
+  test('hangs times out for a put, with all of its steps, after five seconds', async () => {
     const { qdrant, clock, hub } = await openScene();
     const vectors = await hub();
     qdrant.fault = 'hangs';
@@ -151,7 +151,7 @@ describe('a Qdrant that', () => {
     await assert.rejects(put, isFailure('timeout', /within 5000 ms/));
   });
 
-  test('hangs is let go where the caller has gone, and where the hub stops', async () => {
+  test('hangs is abandoned if the caller aborts, and if the hub stops', async () => {
     const { qdrant, clock, hub } = await openScene();
     const vectors = await hub();
     qdrant.fault = 'hangs';
@@ -169,7 +169,7 @@ describe('a Qdrant that', () => {
     assert.equal(clock.waiting, 0);
   });
 
-  test('wants a key is refused without it, with what is to be set', async () => {
+  test('requires a key refuses calls without it, with the setting to change', async () => {
     const { hub } = await openScene({ apiKey: 'right' });
     const wrong = await hub({ apiKey: 'wrong' });
     await assert.rejects(
@@ -190,7 +190,7 @@ test.each([
     Buffer.from('000012040000000000000400100000000500004000000600004000', 'hex'),
   ],
 ])(
-  'an address where %s answers is told with the port to set, and without the key',
+  'an address where %s answers is reported with the port to set, and without the key',
   async (_name, bytes) => {
     const server = createServer(socket => void socket.end(bytes)).listen(0, '127.0.0.1');
     await once(server, 'listening');
@@ -206,7 +206,7 @@ test.each([
   },
 );
 
-test('the client prints nothing, with a key over http neither', async () => {
+test('the client prints nothing, even with a key over http', async () => {
   const printed = (['log', 'info', 'warn', 'error'] as const).map(name => vi.spyOn(console, name));
   const { qdrant, hub } = await openScene({ apiKey: 'right' });
   await (await hub()).put('docs', pointOf(at(0)), roomy);
@@ -216,7 +216,7 @@ test('the client prints nothing, with a key over http neither', async () => {
   vi.restoreAllMocks();
 });
 
-test('two hubs that begin at the same time make one collection, and find what the other has put', async () => {
+test('two hubs that start at the same time create one collection, and share its points', async () => {
   const { qdrant, hub } = await openScene();
   const [one, other] = [await hub(), await hub()];
   await Promise.all([
@@ -230,7 +230,7 @@ test('two hubs that begin at the same time make one collection, and find what th
   assert.deepEqual(qdrant.problems, []);
 });
 
-test('two hubs that put at the same time keep the bound of a scope exactly', async () => {
+test('two hubs that put at the same time keep the maximum of a scope exactly', async () => {
   const { clock, hub } = await openScene();
   const hubs = [await hub(), await hub()];
   const ten = { scope: 'one', maxPerScope: 10 };
@@ -245,7 +245,7 @@ test('two hubs that put at the same time keep the bound of a scope exactly', asy
   }
 });
 
-test('more than fit into one call are removed from a scope whose bound was made smaller', async () => {
+test('more points than fit into one call are removed from a scope whose maximum was reduced', async () => {
   const { hub } = await openScene();
   const vectors = await hub();
   const many = { scope: 'one', maxPerScope: 1_000 };
@@ -254,7 +254,7 @@ test('more than fit into one call are removed from a scope whose bound was made 
   assert.equal((await namesIn(vectors)).length, 5);
 });
 
-test('a point is put although another hub drops the collection just before', async () => {
+test('a point is stored although another hub drops the collection just before', async () => {
   const { hub } = await openScene();
   const vectors = await hub();
   const send = fetch;
@@ -270,7 +270,7 @@ test('a point is put although another hub drops the collection just before', asy
   assert.ok(drops < 1);
 });
 
-test('answers come uncompressed, and as described', async () => {
+test('responses are uncompressed, and as described', async () => {
   const { qdrant, hub } = await openScene();
   const vectors = await hub();
   await vectors.put('docs', pointOf(at(0)), roomy);
@@ -288,13 +288,13 @@ test('a look-up is one call, once the collection is known', async () => {
   assert.deepEqual(qdrant.calls.slice(before), ['POST /collections/agenthub-docs/points/query']);
 });
 
-test('the statistics tell the version', async () => {
+test('the statistics contain the version', async () => {
   const { hub } = await openScene();
   const { status, detail } = await (await hub()).stats();
   assert.deepEqual([status, detail], ['up', 'Qdrant 1.19.0']);
 });
 
-test('what has expired is removed from all collections every ten minutes', async () => {
+test('expired points are removed from all collections every ten minutes', async () => {
   const { qdrant, clock, hub } = await openScene();
   const vectors = await hub();
   const countAll = async () => {
@@ -316,7 +316,7 @@ test('what has expired is removed from all collections every ten minutes', async
 test.each([
   ['with a path', (url: string) => `${url}/qdrant/`, /^GET \/qdrant\/collections\//],
   ['without one', (url: string) => `${url}/`, /^GET \/collections\//],
-])('an address %s is kept to', async (_name, addressOf, expected) => {
+])('an address %s is used unchanged', async (_name, addressOf, expected) => {
   const { qdrant, hub } = await openScene();
   const vectors = await hub({ url: addressOf(qdrant.url) });
   await vectors.near('docs', at(0), all).catch(() => {});
@@ -329,7 +329,7 @@ test.each([
   ['https://qdrant.example:443/', 'qdrant.example'],
   ['https://qdrant.example', 'qdrant.example:6333'],
   ['http://[::1]', '[::1]:6333'],
-])('%s is asked at %s', async (url, expected) => {
+])('for %s the requests go to %s', async (url, expected) => {
   const asked: string[] = [];
   vi.stubGlobal('fetch', async (target: string) => {
     asked.push(new URL(target).host);
