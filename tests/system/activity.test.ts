@@ -44,7 +44,7 @@ const storedCalls = async () =>
   await readFile(join(dataDir, 'activity', 'calls.jsonl'), 'utf8').catch(() => '');
 
 describe('the activity', () => {
-  test('is there after the hub was stopped, killed, and found its file damaged', async () => {
+  test('is restored after the hub was stopped, killed, and found its file damaged', async () => {
     let session: unknown;
     {
       await using hub = await start();

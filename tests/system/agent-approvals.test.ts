@@ -103,7 +103,7 @@ describeWithEngine('a call of an agent in its container that a rule wants confir
     return String(found['id']);
   }
 
-  test('waits for a person, says so in the conversation, and goes on after a yes', async () => {
+  test('waits for a person, says so in the conversation, and continues after an approval', async () => {
     const message = await send('echo one');
     const id = await waitingFor('one');
     await until(
@@ -115,7 +115,7 @@ describeWithEngine('a call of an agent in its container that a rule wants confir
     expect(await answerTo(message)).toBe('the tool said: one');
   });
 
-  test('is refused after a no, and the model is told why', async () => {
+  test('is refused after a denial, and the model learns why', async () => {
     const message = await send('echo two');
     await ask('POST', `/approvals/${await waitingFor('two')}/deny`);
     expect(await answerTo(message)).toMatch(
@@ -123,7 +123,7 @@ describeWithEngine('a call of an agent in its container that a rule wants confir
     );
   });
 
-  test('is refused with the id when its time is over, and may be made again after a late yes', async () => {
+  test('is refused with the id when its time is over, and may be repeated after a late approval', async () => {
     const began = performance.now();
     const refused = await answerTo(await send('echo three'));
     expect(performance.now() - began).toBeGreaterThan(agentWait * 1_000);

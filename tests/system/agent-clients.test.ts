@@ -131,7 +131,7 @@ describeWithEngine('agents and the official clients of both revisions', () => {
     { path: '/mcp/agents', agent: 'modern-too' },
   ])('at $path', ({ path, agent }) => {
     // The agent is new, so its container takes longer to start than the client takes to subscribe.
-    test('a turn is a task of the extension of 2026-07-28, with its state in notifications', async () => {
+    test('a turn is a task of the 2026-07-28 extension, with its state in notifications', async () => {
       const { capabilities } = await ask(path, 'server/discover', {});
       expect(capabilities).toMatchObject({ extensions: { [tasksExtension]: {} } });
       const id = await began(path, agent, 'wait sleep 1; echo slept');
@@ -157,7 +157,7 @@ describeWithEngine('agents and the official clients of both revisions', () => {
       expect(told.at(-1)).toMatchObject({ params: { taskId: id, result: task['result'] } });
     });
 
-    test('such a task is cancelled, and an unknown one is an error', async () => {
+    test('such a task can be cancelled, and an unknown one is an error', async () => {
       const id = await began(path, agent, 'wait sleep 60');
       expect(await ask(path, 'tasks/cancel', { taskId: id })).toEqual({ resultType: 'complete' });
       await expect
@@ -190,7 +190,7 @@ describeWithEngine('agents and the official clients of both revisions', () => {
     expect(progress).toContain('calling shell');
   });
 
-  describe('remove_agent asks first', () => {
+  describe('remove_agent requires a confirmation', () => {
     const remove = { name: 'remove_agent', arguments: { agent_id: 'plain' } };
 
     async function connectLegacy(answer?: 'accept' | 'decline') {
@@ -223,7 +223,7 @@ describeWithEngine('agents and the official clients of both revisions', () => {
       return response.ok;
     };
 
-    test('the user of a client with a session, who may decline', async () => {
+    test('by the user of a client with a session, who may decline', async () => {
       await provide();
       await using declining = await connectLegacy('decline');
       // `confirm`, which a model can set, does not replace the user's answer.
@@ -241,7 +241,7 @@ describeWithEngine('agents and the official clients of both revisions', () => {
       expect(await exists()).toBe(false);
     });
 
-    test('the user of a stateless client, by input_required', async () => {
+    test('by the user of a stateless client, by input_required', async () => {
       await provide();
       const answer = async (action: 'accept' | 'decline') => {
         await using client = await connectModern('/mcp/agents', { elicitation: {} });
@@ -254,20 +254,23 @@ describeWithEngine('agents and the official clients of both revisions', () => {
       expect(await exists()).toBe(false);
     });
 
-    test.each(['legacy', 'modern'])('a client that cannot ask has to confirm: %s', async era => {
-      await provide();
-      await using client =
-        era === 'legacy' ? await connectLegacy() : await connectModern('/mcp/agents');
-      expect(await client.callTool(remove)).toMatchObject({
-        isError: true,
-        content: [{ text: expect.stringContaining('"confirm": true') }],
-      });
-      expect(await exists()).toBe(true);
-      const confirmed = { ...remove, arguments: { ...remove.arguments, confirm: true } };
-      expect(await client.callTool(confirmed)).toMatchObject({
-        structuredContent: { removed: 'plain' },
-      });
-    });
+    test.each(['legacy', 'modern'])(
+      'in the arguments of a client without elicitation: %s',
+      async era => {
+        await provide();
+        await using client =
+          era === 'legacy' ? await connectLegacy() : await connectModern('/mcp/agents');
+        expect(await client.callTool(remove)).toMatchObject({
+          isError: true,
+          content: [{ text: expect.stringContaining('"confirm": true') }],
+        });
+        expect(await exists()).toBe(true);
+        const confirmed = { ...remove, arguments: { ...remove.arguments, confirm: true } };
+        expect(await client.callTool(confirmed)).toMatchObject({
+          structuredContent: { removed: 'plain' },
+        });
+      },
+    );
   });
 });
 

@@ -54,14 +54,14 @@ describeWithEngine('agents under load and at their bounds', () => {
     }
   }
 
-  test('a workspace past its limit stops the agent with that reason, and the others answer', async () => {
+  test('a workspace above its limit stops the agent with that reason, and other agents answer', async () => {
     const id = await send('writer', 'fill');
     const other = send('other', 'echo there').then(sent => outcome('other', sent));
     expect(await outcome('writer', id)).toBe('HUB_WORKSPACE_FULL');
     expect(await other).toBe('there');
   }, 60_000);
 
-  test('a shell that forks or fills memory is bounded, and the agent goes on', async () => {
+  test('a shell that forks or fills memory is limited, and the agent continues', async () => {
     expect(await outcome('bomber', await send('bomber', 'fork'))).toContain(
       'Resource temporarily unavailable',
     );
@@ -71,7 +71,7 @@ describeWithEngine('agents under load and at their bounds', () => {
     expect(await outcome('bomber', await send('bomber', 'echo alive'))).toBe('alive');
   }, 120_000);
 
-  test('idle agents are stopped by hand and come back with their conversation', async () => {
+  test('idle agents are stopped by hand and restarted with their conversation', async () => {
     expect(await outcome('other', await send('other', 'count'))).toBe('2 messages of yours');
     await ask('POST', '/agents/other/stop');
     expect((await ask('GET', '/agents/other'))['status']).toBe('stopped');

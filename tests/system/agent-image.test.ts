@@ -175,7 +175,7 @@ print(json.dumps({"status": answer.status, **json.load(answer)}))`;
     ]);
   });
 
-  test('the editor views, creates, replaces a text that occurs once, and inserts lines', async () => {
+  test('the editor views and creates files, replaces a text that occurs once, and inserts lines', async () => {
     const edit = (input: object) => file('editor', { path: 'a.txt', ...input });
     const results = await resultsOf([
       edit({ command: 'create', content: 'one\ntwo\ntwo' }),
@@ -201,7 +201,7 @@ print(json.dumps({"status": answer.status, **json.load(answer)}))`;
     ]);
   });
 
-  test('the shell is bounded in time and output, and sees nothing of the environment', async () => {
+  test('the shell has a time and an output limit, and no variables of the environment', async () => {
     const results = await resultsOf(
       [
         file('shell', { command: 'env | sort | cut -d= -f1 | tr "\\n" " "' }),
@@ -237,7 +237,7 @@ print(json.dumps({"status": answer.status, **json.load(answer)}))`;
     expect(results[4]).toContain('NameError');
   });
 
-  test('load_tool is off unless granted, and makes a tool of a file for the next message', async () => {
+  test('load_tool is off unless granted, and loads a tool from a file for the next message', async () => {
     const code = [
       '# {"name": "shout", "description": "Shouts.", "parameters": {"text": "what"}}',
       'import json, sys',
@@ -275,7 +275,7 @@ print(json.dumps({"status": answer.status, **json.load(answer)}))`;
     expect(await resultsOf([file('hub_echo', { a: 1 })])).toEqual(['echo {"a":1}']);
   });
 
-  test('a long conversation is summarised for the model, and stays whole in the history', async () => {
+  test('a long conversation is summarised for the model, and complete in the history', async () => {
     const asked: Asked[] = [];
     await using agent = await open(
       request => {
@@ -298,7 +298,7 @@ print(json.dumps({"status": answer.status, **json.load(answer)}))`;
     expect(messages[0].content[0].text).toBe('remember 0');
   });
 
-  test('a turn is cancelled in a tool that hears nothing, and the next message is answered', async () => {
+  test('a turn is cancelled in a tool that ignores it, and the next message is answered', async () => {
     await using agent = await open(({ messages }) => {
       const { text, role } = messages.at(-1) ?? {};
       if (text !== 'hang') return `${role} said ${text}`;
@@ -317,7 +317,7 @@ print(json.dumps({"status": answer.status, **json.load(answer)}))`;
     expect(await agent.call('cancel', { message_id: 'm1' })).toEqual({ cancelled: false });
   });
 
-  test('another container goes on with the conversation, by the snapshot or without one', async () => {
+  test('another container continues the conversation, with or without the snapshot', async () => {
     const answer: Model = ({ messages }) => messages.map(({ text }) => text).join(' / ');
     let snapshot: unknown;
     let messages: unknown;
@@ -347,7 +347,7 @@ print(json.dumps({"status": answer.status, **json.load(answer)}))`;
     expect(JSON.stringify(error)).toContain('more than 3 steps');
   });
 
-  test('the HTTP API in the container has the same queue, and refuses what it does not know', async () => {
+  test('the HTTP API in the container uses the same queue, and refuses unknown requests', async () => {
     await using agent = await open(({ messages }) => `re: ${messages.at(-1)?.text}`);
     const [first, second] = await Promise.all([
       agent.http('POST', '/chat', '{"message": "over http"}'),

@@ -99,7 +99,7 @@ describeWithEngine('tasks.json agrees with the engine at every look', () => {
       20_000,
     );
 
-  test('20 messages at once to one agent are answered once each, in their order', async () => {
+  test('20 concurrent messages to one agent are answered once each, in order', async () => {
     const texts = Array.from({ length: 20 }, (_, index) => `echo ${index}`);
     const ids: string[] = [];
     for (const text of texts) ids.push(await send('one', text));
@@ -111,14 +111,14 @@ describeWithEngine('tasks.json agrees with the engine at every look', () => {
     expect(asked.map(({ content }) => content[0].text)).toEqual(texts);
   });
 
-  test(`${crowd} agents at once share four containers`, async () => {
+  test(`${crowd} concurrent agents share four containers`, async () => {
     const names = Array.from({ length: crowd }, (_, index) => `crowd-${index}`);
     const ids = await Promise.all(names.map(name => send(name, `echo ${name}`)));
     const answers = await Promise.all(names.map((name, index) => outcome(name, ids[index] ?? '')));
     expect(answers).toEqual(names);
   }, 90_000);
 
-  test('an agent that was stopped comes back, also by a message that arrives while it stops', async () => {
+  test('an agent that was stopped is restarted, even by a message that arrives while it stops', async () => {
     expect(await say('back', 'echo 1')).toBe('1');
     const stopping = ask('POST', '/agents/back/stop');
     const id = await send('back', 'echo 2');
@@ -146,7 +146,7 @@ describeWithEngine('tasks.json agrees with the engine at every look', () => {
     expect(await outcome('victim', id)).toBe('slow answer');
   });
 
-  test('a hub that ends in order leaves no container and calls every agent stopped', async () => {
+  test('a hub that stops leaves no container and reports every agent as stopped', async () => {
     const { dataDir } = hub;
     await hub.stop();
     const { stdout } = await run('docker', ['ps', '-aq', '-f', `name=^${hubName}-`]);

@@ -87,7 +87,7 @@ describeWithEngine('agents in containers', () => {
     expect(await content.text()).toBe('print(6*7)\n');
   });
 
-  test('its container has no network, no capability, no key and no other place to write', async () => {
+  test('its container has no network, no capability, no key and no other writable folder', async () => {
     const id = String((await ask('GET', '/agents/writer'))['container_id']);
     const { stdout } = await run('docker', ['inspect', id]);
     const [container] = JSON.parse(stdout);
@@ -132,7 +132,7 @@ describeWithEngine('agents in containers', () => {
     expect(outcomes).toContain('ok');
   });
 
-  test('a network is granted as far as its list, and taken away again', async () => {
+  test('a network is granted with its list, and revoked again', async () => {
     const reach = 'reach http://denied.test/ http://169.254.169.254/';
     expect(await say('surfer', reach)).not.toContain('403');
     await ask('POST', '/agents/surfer/configure', {
@@ -168,7 +168,7 @@ describeWithEngine('agents in containers', () => {
     await ask('DELETE', '/agents/rover');
   }, 60_000);
 
-  test('a network of that name which is of another hub is refused, and left as it is', async () => {
+  test('a network of that name that belongs to another hub is refused, and not changed', async () => {
     const name = `${networks}-claimed`;
     await run('docker', ['network', 'create', '--label', 'io.agenthub.hub=other', name]);
     try {
@@ -190,7 +190,7 @@ describeWithEngine('agents in containers', () => {
   });
 
   test.each(sdkVersions)(
-    'a client of SDK %s hands over work and reads the answer',
+    'a client of SDK %s sends a message and reads the answer',
     async version => {
       await using client = await connect(`${hub.url}/mcp/agents`, version);
       expect(await client.toolNames()).toEqual([
@@ -297,7 +297,7 @@ describeWithEngine('agents in containers', () => {
       expect(await agenthub('agent list')).not.toContain('researcher');
     });
 
-    test('has a conversation on a terminal, which an empty line ends', async () => {
+    test('holds a conversation on a terminal, which an empty line ends', async () => {
       const line = `${program} agent chat researcher --url ${hub.url}`;
       const child = spawn('script', ['-qefc', line, '/dev/null'], { env: env() });
       let shown = '';

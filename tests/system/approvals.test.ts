@@ -53,7 +53,7 @@ async function approve({ url, ownerHeaders }: HubProcess, id: string): Promise<v
 }
 
 describe('a hub that is killed while 100 calls wait for a person', () => {
-  test('has them all in its next run, with what was approved, and lets nothing through twice', async () => {
+  test('restores them all in its next run, with the approved ones, and admits none twice', async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), 'agenthub-approvals-'));
     const dataDir = join(folder.path, 'data');
     const texts = Array.from({ length: 100 }, (_, index) => `t${index}`);
@@ -88,7 +88,7 @@ describe('a hub that is killed while 100 calls wait for a person', () => {
 });
 
 describe.each(eras)('the official client of %s', era => {
-  test('shows its user the question, and calls after a yes only', async () => {
+  test('asks its user, and calls only after acceptance', async () => {
     await using hub = await startHub({ config });
     const questions: string[] = [];
     const actions = ['accept', 'decline'] as const;

@@ -119,7 +119,7 @@ describe('every call of a client gets one line', () => {
     assert.deepEqual(await problemsOf(hub), []);
   });
 
-  test('that is in flight when the hub stops', async () => {
+  test('even if it is in flight when the hub stops', async () => {
     await using hub = await startReady({ config: onlyEcho });
     await using client = await connectWebSocket(hub);
     const stopped = refusal(client.call('echo_slow', { ms: 60_000 }));
@@ -133,7 +133,7 @@ describe('every call of a client gets one line', () => {
 });
 
 describe.each(['SIGTERM', 'SIGKILL'] as const)('with 100 calls in flight at %s', signal => {
-  test('each answered call has its line, and the chain holds', async () => {
+  test('each answered call has its line, and the chain is valid', async () => {
     const servers = { echo: fixture('echo.mjs', { max_concurrent_calls: 200 }) };
     await using hub = await startReady({ config: { servers } });
     const answered: number[] = [];

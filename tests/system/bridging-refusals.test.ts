@@ -83,7 +83,7 @@ const answering = (keys: readonly string[], answer: object) => ({
   inputResponses: Object.fromEntries(keys.map(key => [key, answer])),
 });
 
-describe('a client of 2026 that is asked by a server of 2025', () => {
+describe('a client of 2026 that gets a request of a server of 2025', () => {
   let hub: TestHub;
   let clock: ManualClock;
   let url: string;
@@ -113,7 +113,7 @@ describe('a client of 2026 that is asked by a server of 2025', () => {
   };
   const refusals = async () => textOf(await callOf2026(url, 'refusals'));
 
-  test('comes back with the answers and gets the result', async () => {
+  test('answers it and gets the result', async () => {
     const { requestState, keys, requests } = inputRequired(await callOf2026(url, 'ask_person'));
     assert.equal(keys.length, 1);
     assert.match(JSON.stringify(requests), /"method":"elicitation\/create".*Who is there\?/);
@@ -124,7 +124,7 @@ describe('a client of 2026 that is asked by a server of 2025', () => {
     assert.ok(isObject(answer['result']) && answer['result']['resultType'] === 'complete');
   });
 
-  test('is asked again for what it left out, and for nothing twice', async () => {
+  test('gets it again if it left it out, and none twice', async () => {
     const first = inputRequired(await callOf2026(url, 'ask_person'));
     const nothing = { requestState: first.requestState, ...answering(['other'], accepted) };
     const second = inputRequired(await callOf2026(url, 'ask_person', { more: nothing }));
@@ -134,7 +134,7 @@ describe('a client of 2026 that is asked by a server of 2025', () => {
     assert.match(textOf(await callOf2026(url, 'ask_person', { more })), /accept/);
   });
 
-  test('with a state that was tampered with is refused, wherever it was', async () => {
+  test('with a state that was modified is refused, wherever it was modified', async () => {
     const { requestState, keys } = inputRequired(await callOf2026(url, 'ask_person'));
     const swap = (at: number) =>
       `${requestState.slice(0, at)}${requestState[at] === 'A' ? 'B' : 'A'}${requestState.slice(at + 1)}`;
@@ -177,7 +177,7 @@ describe('a client of 2026 that is asked by a server of 2025', () => {
     );
   });
 
-  test('with a state that was used is refused, at the next round as at the end', async () => {
+  test('with a state that was used is refused, in the next round and at the end', async () => {
     const first = inputRequired(await callOf2026(url, 'ask_twice'));
     const once = { requestState: first.requestState, ...answering(first.keys, accepted) };
     const second = inputRequired(await callOf2026(url, 'ask_twice', { more: once }));
@@ -198,7 +198,7 @@ describe('a client of 2026 that is asked by a server of 2025', () => {
       if (answer['error']) assertRefused(answer, -32602, /requestState/);
   });
 
-  test('that comes back too late is refused, and the server was told long ago', async () => {
+  test('and answers too late is refused, after the server got an error', async () => {
     const before = await refusals();
     const { requestState, keys } = inputRequired(await callOf2026(url, 'ask_person'));
     clock.advance(tenMinutes + 1);
@@ -209,7 +209,7 @@ describe('a client of 2026 that is asked by a server of 2025', () => {
     assert.match(after.at(-1), /elicitation\/create: .*did not come back/);
   });
 
-  test('that never comes back leaves nothing behind', async () => {
+  test('and never answers leaves nothing', async () => {
     const timers = clock.waiting;
     for (let times = 0; times < 20; times++) {
       inputRequired(await callOf2026(url, 'ask_person'));
@@ -221,7 +221,7 @@ describe('a client of 2026 that is asked by a server of 2025', () => {
     assert.equal(hub.router.inFlight, 0);
   });
 
-  test('and is away keeps others from being asked by the shared server, until it is back or too late', async () => {
+  test('and is away blocks requests of the shared server to others, until it is back or too late', async () => {
     const { requestState, keys } = inputRequired(await callOf2026(url, 'ask_person'));
     assertRefused(
       await callOf2026(url, 'ask_person'),
@@ -236,7 +236,7 @@ describe('a client of 2026 that is asked by a server of 2025', () => {
   });
 
   test.for(['2025', '2026'] as const)(
-    'that never comes back keeps a client of %s from being asked for ninety seconds, and its call is ended then',
+    'and never answers blocks requests to a client of %s for ninety seconds, and then its call ends',
     async era => {
       inputRequired(await callOf2026(url, 'ask_person'));
       await using client = await connectEra(era, url);
@@ -251,7 +251,7 @@ describe('a client of 2026 that is asked by a server of 2025', () => {
     },
   );
 
-  test('at an instance of its own may take ten minutes, as it keeps nobody from being asked', async () => {
+  test('at an instance of its own may take ten minutes, as it blocks no other client', async () => {
     const own = `${hub.url}/mcp/own`;
     const { requestState, keys } = inputRequired(await callOf2026(own, 'ask_person'));
     clock.advance(tenMinutes - 1);
@@ -259,7 +259,7 @@ describe('a client of 2026 that is asked by a server of 2025', () => {
     assert.match(textOf(await callOf2026(own, 'ask_person', { more })), /accept/);
   });
 
-  test('that hangs up cancels the call at the server', async () => {
+  test('and disconnects cancels the call at the server', async () => {
     const hangingUp = new AbortController();
     const lost = refusal(callOf2026(url, 'wait', { args: { label: 'hung-up' } }, hangingUp.signal));
     await using client = await connectEra('2026', url);
@@ -271,7 +271,7 @@ describe('a client of 2026 that is asked by a server of 2025', () => {
     await until(() => upstream().inFlight() === 0);
   });
 
-  test('and has not declared that it can answer is told what the server needs', async () => {
+  test('without the capability gets the capability that the server requires', async () => {
     const answer = await callOf2026(url, 'ask_model', {
       args: { question: 'why?' },
       capabilities: { elicitation: {} },
@@ -293,21 +293,21 @@ describe('a client of 2025', () => {
   const at = (era: Era, server: string, handlers: Handlers = {}) =>
     connectEra(era, `${hub.url}/mcp/${server}`, handlers);
 
-  test('without sampling gets a clear error where a server of 2026 asks for it', async () => {
+  test('without sampling gets an error with the reason if a server of 2026 requests it', async () => {
     await using client = await at('2025', 's2026', { sampling: false });
     const { message } = await refusal(client.call('ask_model', { question: 'why?' }));
     assert.match(message, /sampling/);
     assert.deepEqual(client.asked, []);
   });
 
-  test('without sampling is not asked by a server of 2025', async () => {
+  test('without sampling gets no such request of a server of 2025', async () => {
     await using client = await at('2025', 's2025', { sampling: false });
     const { message } = await refusal(client.call('ask_model', { question: 'why?' }));
     assert.match(message, /capability "sampling"/);
     assert.deepEqual(client.asked, []);
   });
 
-  test('that refuses what a server of 2026 asks gets an error that says so', async () => {
+  test('that refuses a request of a server of 2026 gets an error that says so', async () => {
     await using client = await at('2025', 's2026', {
       sampling: () => {
         throw new Error('the model is out');
@@ -317,7 +317,7 @@ describe('a client of 2025', () => {
     assert.match(message, /refused sampling\/createMessage.*the model is out/);
   });
 
-  test('that cancels while a server of 2026 waits for its answer is not waited for', async () => {
+  test('that cancels while a server of 2026 waits for its answer is not awaited', async () => {
     const aborting = new AbortController();
     await using client = await at('2025', 's2026', {
       sampling: () => {
@@ -330,7 +330,7 @@ describe('a client of 2025', () => {
     assert.equal(await client.call('count', { to: 1 }), 'counted to 1');
   });
 
-  test('is not asked by a shared server while another has a call in flight there', async () => {
+  test('gets no request of a shared server while another has a call in flight there', async () => {
     await using waiting = await at('2025', 's2025');
     await using asking = await at('2025', 's2025');
     const over = await inFlight(waiting, 'shared');
@@ -350,7 +350,7 @@ describe('a client of 2025', () => {
     );
   });
 
-  test('is asked by its own instance, whatever others do', async () => {
+  test('gets requests of its own instance, whatever others do', async () => {
     await using waiting = await at('2025', 'own');
     await using asking = await at('2025', 'own', { sampling: () => 'mine' });
     const over = await inFlight(waiting, 'own');
@@ -361,7 +361,7 @@ describe('a client of 2025', () => {
     assert.doesNotMatch(shown, /"advice"/);
   });
 
-  test('is the one asked of two that ask one instance each at the same time', async () => {
+  test('gets the request of its own instance when two instances send one at the same time', async () => {
     const clients = await Promise.all(
       ['one', 'two', 'three'].map(name => at('2025', 'own', { sampling: () => name })),
     );

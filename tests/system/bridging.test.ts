@@ -70,39 +70,45 @@ describe.for(kinds)('behind the hub, a server of %s', kind => {
     );
   });
 
-  test.for(eras)('a client of %s hears of a resource after the server has restarted', async era => {
-    await using client = await connectEra(era, `${hub.url}/mcp/fixture`);
-    const subscription = await client.subscribe('test://counter');
-    await client.call('bump');
-    await client.hears('notifications/resources/updated');
-    const before = client.heard.length;
-    await restart(hub);
-    await client.call('bump');
-    await until(
-      () => client.heard.slice(before).some(({ method }) => method.endsWith('/updated')),
-      () => JSON.stringify(client.heard.slice(before)),
-    );
-    await subscription.stop();
-  });
+  test.for(eras)(
+    'a client of %s gets updates of a resource after the server has restarted',
+    async era => {
+      await using client = await connectEra(era, `${hub.url}/mcp/fixture`);
+      const subscription = await client.subscribe('test://counter');
+      await client.call('bump');
+      await client.hears('notifications/resources/updated');
+      const before = client.heard.length;
+      await restart(hub);
+      await client.call('bump');
+      await until(
+        () => client.heard.slice(before).some(({ method }) => method.endsWith('/updated')),
+        () => JSON.stringify(client.heard.slice(before)),
+      );
+      await subscription.stop();
+    },
+  );
 
-  test.for(eras)('a client of %s that is asked when the server goes gets an error', async era => {
-    const asked = Promise.withResolvers<void>();
-    const over = Promise.withResolvers<string>();
-    await using client = await connectEra(era, `${hub.url}/mcp/fixture`, {
-      sampling: () => {
-        asked.resolve();
-        return over.promise;
-      },
-    });
-    const refused = refusal(client.call('ask_model', { question: 'why?' }));
-    await asked.promise;
-    await restart(hub);
-    over.resolve('too late');
-    const { message } = await refused;
-    assert.match(message, /fixture|requestState/);
-    await until(() => hub.router.inFlight === 0);
-    assert.equal(await client.call('count', { to: 1 }), 'counted to 1');
-  });
+  test.for(eras)(
+    'a client of %s with an open request gets an error when the server exits',
+    async era => {
+      const asked = Promise.withResolvers<void>();
+      const over = Promise.withResolvers<string>();
+      await using client = await connectEra(era, `${hub.url}/mcp/fixture`, {
+        sampling: () => {
+          asked.resolve();
+          return over.promise;
+        },
+      });
+      const refused = refusal(client.call('ask_model', { question: 'why?' }));
+      await asked.promise;
+      await restart(hub);
+      over.resolve('too late');
+      const { message } = await refused;
+      assert.match(message, /fixture|requestState/);
+      await until(() => hub.router.inFlight === 0);
+      assert.equal(await client.call('count', { to: 1 }), 'counted to 1');
+    },
+  );
 });
 
 /** Restarts the server. Resolves when it runs again. */
@@ -121,7 +127,7 @@ const startBoth = () =>
     { name: 's2026', file: '../eras/server-2026.mjs' },
   ]);
 
-describe('several clients at once at one shared server of 2026', () => {
+describe('several concurrent clients at one shared server of 2026', () => {
   let hub: TestHub;
   beforeAll(async () => {
     hub = await hubOf('2026');
@@ -130,7 +136,7 @@ describe('several clients at once at one shared server of 2026', () => {
     await hub?.[Symbol.asyncDispose]();
   });
 
-  test('are each asked what is theirs, whatever they speak', async () => {
+  test('each get their own requests, in any revision', async () => {
     const names = Array.from({ length: 10 }, (_, number) => `client-${number}`);
     const clients = await Promise.all(
       names.map(name =>
@@ -149,7 +155,7 @@ describe('several clients at once at one shared server of 2026', () => {
   });
 });
 
-describe('what one revision has and the other has not', () => {
+describe('features that only one revision has', () => {
   let hub: TestHub;
   beforeAll(async () => {
     hub = await startBoth();
@@ -160,7 +166,7 @@ describe('what one revision has and the other has not', () => {
   const at = (era: Era, server: Era, handlers = {}) =>
     connectEra(era, `${hub.url}/mcp/s${server}`, handlers);
 
-  test('servers are spoken to in the newest revision that they have', () => {
+  test('servers are used in the newest revision that they support', () => {
     assert.equal(hub.server('s2025').running?.serverInfo.era, 'legacy');
     assert.equal(hub.server('s2026').running?.serverInfo.era, 'modern');
   });
@@ -170,7 +176,7 @@ describe('what one revision has and the other has not', () => {
     await client.ping();
   });
 
-  test('ping: the hub answers that of a server of 2025, whatever its clients speak', async () => {
+  test('ping: the hub answers that of a server of 2025, whatever revision its clients use', async () => {
     for (const era of eras) {
       await using client = await at(era, '2025');
       assert.equal(await client.call('ping_client'), 'the client answers');
@@ -182,7 +188,7 @@ describe('what one revision has and the other has not', () => {
     assert.match((await refusal(client.ping())).message, /ping/);
   });
 
-  test('roots/list_changed: servers of 2026 are not told, and ask anew with each call', async () => {
+  test('roots/list_changed: servers of 2026 are not notified, and request the roots with each call', async () => {
     await using client = await at('2025', '2026');
     await client.rootsChanged();
     assert.equal(await client.call('where'), 'roots: file:///home/ada');
@@ -205,14 +211,14 @@ describe('what one revision has and the other has not', () => {
     assert.deepEqual(client.heard, []);
   });
 
-  test('the error that a page must be visited first reaches clients of 2025 as it is', async () => {
+  test('the error that a URL must be visited first reaches clients of 2025 unchanged', async () => {
     await using client = await at('2025', '2025');
     const { code, data } = await refusal(client.call('needs_page', { key: 'of-2025' }));
     assert.equal(code, -32042);
     assert.match(JSON.stringify(data), /https:\/\/example\.com\/of-2025/);
   });
 
-  test('the error that a page must be visited first is a question to clients of 2026', async () => {
+  test('the error that a URL must be visited first is input_required for clients of 2026', async () => {
     const visited: (string | undefined)[] = [];
     await using client = await at('2026', '2025', {
       elicitation: ({ url }: { readonly url: string | undefined }) => {
@@ -224,7 +230,7 @@ describe('what one revision has and the other has not', () => {
     assert.deepEqual(visited, ['https://example.com/of-2026']);
   });
 
-  test('progress that comes in one piece with the answer is told before it', async () => {
+  test('progress that arrives in one chunk with the response is sent before it', async () => {
     for (const era of eras)
       for (const server of eras) {
         const steps: number[] = [];
@@ -234,7 +240,7 @@ describe('what one revision has and the other has not', () => {
       }
   });
 
-  test('clients of 2026 hear no log messages unless they ask for them', async () => {
+  test('clients of 2026 get log messages only if they request them', async () => {
     for (const server of eras) {
       await using client = await at('2026', server);
       assert.equal(await client.call('talk'), 'talked');
@@ -244,7 +250,7 @@ describe('what one revision has and the other has not', () => {
   });
 
   test.for(eras)(
-    'log messages of a shared server of %s do not say whose they are: with several clients in flight nobody gets them',
+    'log messages of a shared server of %s without a request reach no client while several have calls',
     async server => {
       await using waiting = await at('2026', server);
       await waiting.logFrom('debug');

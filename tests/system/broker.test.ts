@@ -213,7 +213,7 @@ describeWithEngine('the broker', () => {
   });
 
   describe('creates a container', () => {
-    test('that is hardened, labelled and ours, with what the hub asked for', async () => {
+    test('that is hardened, labelled and its own, with the settings of the hub', async () => {
       const Mounts = [
         { Type: 'bind', Source: join(root, 'inner'), Target: '/inner', ReadOnly: true },
         { Type: 'volume', Source: `${hubName}-notes`, Target: '/notes', ReadOnly: false },
@@ -242,7 +242,7 @@ describeWithEngine('the broker', () => {
       await create('again', containerBody({ Mounts: [Mounts[1]] }));
     });
 
-    test('on the volume that a hub of this name has made under another id', async () => {
+    test('on the volume of a hub with the same name and another id', async () => {
       const Name = `${hubName}-kept`;
       const Labels = {
         'io.agenthub.hub': 'another',
@@ -255,7 +255,7 @@ describeWithEngine('the broker', () => {
       await create('heir', containerBody({ Mounts: [mount] }));
     });
 
-    test('in a network of its own, whose name gives way to its id', async () => {
+    test('in a network of its own, whose name is replaced by its id', async () => {
       const Name = `${hubName}-net`;
       const network = await viaBroker('POST', '/networks/create', {
         Name,
@@ -349,7 +349,7 @@ describeWithEngine('the broker', () => {
       }
     });
 
-    test('on a volume of its own making: volumes are made with servers only', async () => {
+    test('on a new volume by itself: volumes are created with servers only', async () => {
       const DriverOpts = { type: 'none', o: 'bind', device: '/' };
       const Name = `${hubName}-made`;
       const answer = await viaBroker('POST', '/volumes/create', { Name, DriverOpts });
@@ -421,7 +421,7 @@ describeWithEngine('the broker', () => {
     });
   });
 
-  describe("of another's container", () => {
+  describe('for a container of another hub', () => {
     test.each([
       ['GET', '/json'],
       ['POST', '/start'],
@@ -429,18 +429,18 @@ describeWithEngine('the broker', () => {
       ['POST', '/wait'],
       ['GET', '/stats?stream=false'],
       ['DELETE', '?force=1'],
-    ])('%s %s finds nothing', async (method, rest) => {
+    ])('%s %s is not found', async (method, rest) => {
       const answer = await viaBroker(method, `/containers/${foreign}${rest}`);
       assertRefused(answer, /^no such container: /, 404);
     });
 
-    test('nothing is heard by attach', async () => {
+    test('an attach gets no output', async () => {
       const answer = await attachRaw(socketPath, 'POST', `/containers/${foreign}/attach?stream=1`);
       assert.match(answer, /^HTTP\/1\.1 404 .*no such container/s);
     });
 
     test.each(['/logs?stdout=1', '/exec', '/archive?path=/', '/export', '/top'])(
-      '%s is not admitted, nor of our own',
+      '%s is not admitted, nor for its own',
       async rest => {
         const id = await create(`verbs${rest.replaceAll(/\W/g, '')}`, containerBody());
         for (const name of [foreign, id])
@@ -458,7 +458,7 @@ describeWithEngine('the broker', () => {
     });
   });
 
-  describe('a request that can be read in two ways', () => {
+  describe('an ambiguous request', () => {
     test.each([
       `/v1.43/../containers/${foreign}/json`,
       `/containers/%2e%2e/containers/${foreign}/json`,
@@ -494,7 +494,7 @@ describeWithEngine('the broker', () => {
       assertRefused(await viaBroker('POST', path), /no such container|without "Connection/, 404);
     });
 
-    test('does not bring its headers with it', async () => {
+    test('does not pass on its headers', async () => {
       const answer = await call(socketPath, 'GET', '/version', undefined, {
         'X-Registry-Auth': 'e30=',
         'Content-Length': '0',
@@ -544,7 +544,7 @@ describeWithEngine('the broker', () => {
   });
 
   describe('an attach', () => {
-    test('hears on after it has ended its own half', async () => {
+    test('still receives output after it has closed its own half', async () => {
       // With StdinOnce, unlike containers of the hub: without it the engine closes both directions itself.
       const { Labels } = containerBody();
       const made = await viaEngine('POST', '/containers/create', {
@@ -565,7 +565,7 @@ describeWithEngine('the broker', () => {
       await output.ended();
     });
 
-    test('ends with its client, and the container goes on', async () => {
+    test('ends with its client, and the container continues', async () => {
       const id = await create(
         'alone',
         containerBody({}, { Entrypoint: ['node', '-e', echo], Cmd: [] }),
@@ -604,7 +604,7 @@ describeWithEngine('the broker', () => {
     });
   });
 
-  test('events of our containers are told as they happen, of others never', async () => {
+  test("events of the hub's containers are sent as they happen, and of others never", async () => {
     const filters = encodeURIComponent('{"type":["container"],"event":["create","die"]}');
     const stream = await open({ socketPath, path: `/events?filters=${filters}` });
     let heard = '';
@@ -619,7 +619,7 @@ describeWithEngine('the broker', () => {
     stream.destroy();
   });
 
-  test('tells the sizes of the volumes of its own hub, and of nothing else', async () => {
+  test('the sizes of the volumes of the hub are returned, and no others', async () => {
     const names = [`${hubName}-measured`, `${hubName}-of-another`];
     for (const [index, Name] of names.entries()) {
       const Labels = {
@@ -648,7 +648,7 @@ describeWithEngine('the broker', () => {
   });
 
   test(
-    "the hub's own driver runs a server through it, and the next run takes it over",
+    "the hub's driver runs a server through it, and the next run adopts the server",
     { timeout: 60_000 },
     async () => {
       await cp('images/egress', join(folder, 'images/egress'), { recursive: true });
@@ -758,7 +758,7 @@ describeWithEngine('the broker', () => {
     assert.ok(!list.text.includes(`${hubName}-.g`), list.text);
   });
 
-  test("the hub's own driver hands a server its secrets by stdin through it", async () => {
+  test("the hub's driver sends a server its secrets by stdin through it", async () => {
     const log = createRecordingLog();
     const driver = createDockerRuntime(
       { hubId, hubName, dockerHost: `unix://${socketPath}`, imagesDir: 'images' },

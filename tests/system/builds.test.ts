@@ -103,7 +103,7 @@ describeWithEngine('servers of folders', () => {
     return JSON.stringify(isObject(found) ? found['refused_entry'] : undefined);
   }
 
-  test('run in the sandbox of any other image, without the secrets of the folder', async () => {
+  test('run in the same sandbox as any image, without the secrets of the folder', async () => {
     assert.equal(await word('own'), 'one');
     assert.equal(await word('own', 'files'), 'Dockerfile server.mjs stdio.mjs');
     const { Config, HostConfig } = await docker.getContainer(`${hubName}-own`).inspect();
@@ -115,7 +115,7 @@ describeWithEngine('servers of folders', () => {
 
   // This test takes 10 s.
   test.runIf(isLong)(
-    'are built by npm where there is a package.json, as a user without rights',
+    'are built by npm if there is a package.json, as an unprivileged user',
     async () => {
       assert.equal(await word('project'), 'one');
       assert.equal(
@@ -128,7 +128,7 @@ describeWithEngine('servers of folders', () => {
   );
 
   test.for(['own', 'kept'])(
-    '%s is built again when its files change, and no call fails',
+    '%s is rebuilt when its files change, and no call fails',
     async name => {
       await write(`${name}/server.mjs`, program('two'));
       await untilItSays(name, 'two');
@@ -147,7 +147,7 @@ describeWithEngine('servers of folders', () => {
     ],
     ...(isLong ? [buildKit] : []),
   ] as const)(
-    '%s stays as it was where the new %s does not work, and says why',
+    '%s is unchanged if the new %s does not work, with the reason',
     async ([name, file, broken, why]) => {
       await write(`${name}/${file}`, broken);
       assert.match(await refusal(name), why);

@@ -130,7 +130,7 @@ describeWithEngine('where the engine forwards to the loopback interface', () => 
     await rm(folder, { recursive: true });
   });
 
-  test('a hub asks for a token from the reload on that brings the first server with a network', async () => {
+  test('a hub requires a token from the reload on that adds the first server with a network', async () => {
     await using hub = await startHub({ config: { servers: { echo } }, env });
     const { stdout } = await run('docker', [
       '-H',
@@ -188,7 +188,7 @@ describeWithEngine('where the engine forwards to the loopback interface', () => 
     );
   });
 
-  test('a package is networked while it is built, and the token is the same with the next start', async () => {
+  test('a package that is built with a network requires a token, which is the same after the next start', async () => {
     const dataDir = join(folder, 'data');
     const built = { package: '@modelcontextprotocol/server-memory@2025.9.25', auto_start: false };
     const config = { servers: { echo, built } };
@@ -205,7 +205,7 @@ describeWithEngine('where the engine forwards to the loopback interface', () => 
     }
   });
 
-  test('a hub whose servers have no network asks for none, and neither does one elsewhere', async () => {
+  test('a hub whose servers have no network requires none, and nor do remote servers', async () => {
     await using hub = await startHub({ config: { servers: { echo } }, env });
     assert.equal((await postTo(hub)).status, 200);
     await using plain = await startHub({ config: { servers: { echo, networked } } });

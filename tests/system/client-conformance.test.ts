@@ -94,7 +94,7 @@ describe("the hub's outbound side", () => {
     },
   );
 
-  test('has been asked all that the suite has for clients', async () => {
+  test('has received all requests that the suite has for clients', async () => {
     const names = await clientScenarios();
     const left = names.filter(name => !played.some(([scenario]) => scenario === name));
     assert.deepEqual(left.toSorted(), [...ofHosts, ...ofOtherGrants].toSorted());

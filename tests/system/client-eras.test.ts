@@ -16,7 +16,7 @@ const views = [
 ] as const;
 
 describe('resources of a modern server with "instance": "session"', () => {
-  test('a client of 2025 hears of those of its own instance until it unsubscribes', async () => {
+  test('a client of 2025 gets updates of its own instance until it unsubscribes', async () => {
     await using hub = await startHub([
       { name: 'fixture', file: '../eras/server-2026.mjs', instance: 'session' },
     ]);
@@ -61,7 +61,7 @@ describe.for([
       await hub?.[Symbol.asyncDispose]();
     });
 
-    test('asks it about each call', async () => {
+    test('sends it a request in each call', async () => {
       await using client = await connectEra('2026', `${hub.url}${path}`);
       const questions = ['who?', 'why?', 'when?', 'where?', 'how?'];
       const answers = await Promise.all(
@@ -80,7 +80,7 @@ describe.for([
       );
     });
 
-    test('asks it about one call while another that asks nothing is in flight', async () => {
+    test('sends it a request in one call while another without requests is in flight', async () => {
       await using client = await connectEra('2026', `${hub.url}${path}`);
       const begun = Promise.withResolvers<void>();
       const counted = client.call(
@@ -96,7 +96,7 @@ describe.for([
   },
 );
 
-test('clients of 2026 that call themselves otherwise are several clients', async () => {
+test('clients of 2026 with different names are different clients', async () => {
   await using hub = await startHub([{ name: 'fixture', file: '../eras/server-2025.mjs' }]);
   const url = `${hub.url}/mcp/fixture`;
   const over = Promise.withResolvers<string>();
@@ -117,7 +117,7 @@ test('clients of 2026 that call themselves otherwise are several clients', async
 
 describe('an instance of a client of 2026', () => {
   test.for(['server-2025.mjs', 'server-both.mjs'])(
-    'of %s is that of its name, and its client finds and calls what it adds',
+    'of %s belongs to its name, and its client lists and calls what it adds',
     async file => {
       await using hub = await startHub([
         { name: 'fixture', file: `../eras/${file}`, instance: 'session' },
@@ -163,10 +163,10 @@ async function listening(env: Readonly<Record<string, string>> = {}) {
 
 const remote = (url: string) => ({ name: 'fixture', url }) as const;
 
-describe('a server of both eras that asks its client by requests', () => {
+describe('a server of both eras that sends requests to its clients', () => {
   const local = { name: 'fixture', file: '../eras/server-both.mjs' } as const;
 
-  test('asks a client of 2025 from the instance that the client has for itself', async () => {
+  test("sends requests to a client of 2025 from the client's own instance", async () => {
     await using hub = await startHub([{ ...local, instance: 'session' }]);
     for (const [path, prefix] of views) {
       await using client = await connectEra('2025', `${hub.url}${path}`);
@@ -179,7 +179,7 @@ describe('a server of both eras that asks its client by requests', () => {
     assert.deepEqual(hub.server('fixture').advice, []);
   });
 
-  test('asks a client of 2025 where it has a url', async () => {
+  test('sends requests to a client of 2025 if it has a url', async () => {
     await using far = await listening();
     await using hub = await startHub([remote(far.url)]);
     for (const [path, prefix] of views) {
@@ -220,7 +220,7 @@ describe('a server of both eras that asks its client by requests', () => {
     );
   });
 
-  test('goes on with clients of 2025 after a restart, and at another url', async () => {
+  test('continues with clients of 2025 after a restart, and at another url', async () => {
     await using far = await listening();
     await using later = await listening();
     await using hub = await startHub([remote(far.url)]);
@@ -243,7 +243,7 @@ describe('a server of both eras that asks its client by requests', () => {
     assert.equal(await newer.call('who'), `modern ${moved}`);
   });
 
-  test('is spoken to in 2026 for all where it knows nothing else', async () => {
+  test('is used in 2026 for all clients if it supports nothing else', async () => {
     const env = { ERA: 'modern' };
     await using far = await listening(env);
     await using hub = await startHub([
@@ -258,7 +258,7 @@ describe('a server of both eras that asks its client by requests', () => {
     assert.equal(hub.servers.instances.count(hub.server('fixture')), 0, 'one connection is enough');
   });
 
-  test('and is shared is named the era in which it works, once it has failed a client', async () => {
+  test('and is shared gets advice about the era in which it works, once it has failed a client', async () => {
     const failed = (era: (typeof eras)[number]) => ({ ...local, name: `failed-${era}` });
     const heeding = { ...local, name: 'heeding', era: 'legacy' } as const;
     await using hub = await startHub([...eras.map(failed), heeding]);

@@ -99,7 +99,7 @@ const asking = `
 `.replaceAll(/\s+/g, ' ');
 
 describeWithEngine('the compose files', () => {
-  test('pin every image by a tag that the engine of the tests can be given', async () => {
+  test('pin every image by a tag that the tests can pull', async () => {
     const services = (await config())('services');
     assert.ok(isObject(services));
     assert.deepEqual(Object.keys(services).toSorted(), [
@@ -120,14 +120,14 @@ describeWithEngine('the compose files', () => {
     }
   });
 
-  test('name every image by its exact version, those of packages too', async () => {
+  test('name every image by its exact version, including those of packages', async () => {
     const { stdout } = await run(process.execPath, ['scripts/digests.mjs', '--list']);
     const images = stdout.trim().split('\n');
     assert.ok(images.some(image => image.startsWith('python:')));
     for (const image of images) assert.match(image, /^[a-z/]+:v?\d+\.\d+\.\d+(-[a-z-]+)?$/);
   });
 
-  test('show the passwords of Redis and Qdrant to each of them and the hub alone', async () => {
+  test('give the passwords of Redis and Qdrant to these and the hub only', async () => {
     const services = (await config())('services');
     assert.ok(isObject(services));
     for (const [volume, holders] of [
@@ -169,7 +169,7 @@ describeWithEngine('the compose files', () => {
     assert.equal(part(ports[0])('target'), port);
   });
 
-  test('give the engine to the broker alone', async () => {
+  test("give the engine's socket to the broker only", async () => {
     const services = (await config())('services');
     assert.ok(isObject(services));
     const holders = Object.entries(services)
@@ -198,11 +198,11 @@ describeWithEngine('the compose files', () => {
     assert.ok(composition('services.qdrant'));
   });
 
-  test('leave it to the user whether Ollama fetches the models of the rules', async () => {
+  test('leave it to the user whether Ollama pulls the models of the rules', async () => {
     assert.equal((await config())('services.hub.environment.OLLAMA_PULL'), 'false');
   });
 
-  test('show broker and hub the folder of compose/mounts.yml at its own path, read-only', async () => {
+  test('give broker and hub the folder of compose/mounts.yml at its own path, read-only', async () => {
     const composition = await config('compose/mounts.yml');
     assert.equal(composition('services.broker.environment.BROKER_MOUNT_ROOTS'), '/srv/agenthub');
     for (const service of ['broker', 'hub'])
@@ -322,7 +322,7 @@ describeWithEngine('docker compose up, without Qdrant and with an Ollama of the 
     await rm(folder, { recursive: true, force: true });
   }, 60_000);
 
-  test('the hub is healthy, and says so to who asks from outside', async () => {
+  test('the hub is healthy, also for a request from outside', async () => {
     const hub = await inspect(`${project}-hub-1`);
     assert.equal(hub('State.Health.Status'), 'healthy');
     assert.equal((await fetch(`${url}/health`)).status, 200);
@@ -355,7 +355,7 @@ describeWithEngine('docker compose up, without Qdrant and with an Ollama of the 
     assert.deepEqual(await placesOf(secrets, server), []);
   });
 
-  test('hub, broker and server are walled off from each other', async () => {
+  test('hub, broker and server are isolated from each other', async () => {
     const hub = await inspect(`${project}-hub-1`);
     assert.equal(hub('Config.User'), '1000:1000');
     assert.equal(hub('HostConfig.ReadonlyRootfs'), true);
@@ -370,57 +370,53 @@ describeWithEngine('docker compose up, without Qdrant and with an Ollama of the 
     assert.deepEqual(server('HostConfig.CapDrop'), ['ALL']);
   });
 
-  test(
-    'an agent has its folder of the data, and nothing else of it',
-    { timeout: 120_000 },
-    async () => {
-      const hub = `${project}-hub-1`;
-      const key = (await docker('exec', hub, 'cat', '/app/data/owner-key')).trim();
-      const ask = async (path: string, body?: object) => {
-        const response = await fetch(`${url}${path}`, {
-          method: body === undefined ? 'GET' : 'POST',
-          headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-          ...(body !== undefined && { body: JSON.stringify(body) }),
-        });
-        const text = await response.text();
-        assert.ok(response.ok, text);
-        return text;
-      };
-      const say = async (command: string) => {
-        const { message_id: id } = JSON.parse(
-          await ask('/agents/writer/messages', { message: command }),
-        );
-        return await ask(`/agents/writer/messages?since=${id}&wait_seconds=100`);
-      };
-      assert.match(await say('echo 42 > answer; ls -a /workspace; id -u'), /answer\\n1000\\n/);
-      assert.equal(await ask('/agents/writer/files/answer'), '42\n');
-      const tried = await say('ls / /app; cat /workspace/../app/data/owner-key; ls /workspace/..');
-      assert.doesNotMatch(tried, /owner-key\\n|session\.json/);
-      const agent = await inspect(`${project}-.agent-writer`);
-      const [mounted, ...others] = [agent('HostConfig.Mounts')].flat();
-      assert.deepEqual(others, []);
-      assert.deepEqual(part(mounted)('VolumeOptions'), {
-        NoCopy: true,
-        Subpath: 'agents/writer/workspace',
+  test('an agent has its folder of the data only', { timeout: 120_000 }, async () => {
+    const hub = `${project}-hub-1`;
+    const key = (await docker('exec', hub, 'cat', '/app/data/owner-key')).trim();
+    const ask = async (path: string, body?: object) => {
+      const response = await fetch(`${url}${path}`, {
+        method: body === undefined ? 'GET' : 'POST',
+        headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+        ...(body !== undefined && { body: JSON.stringify(body) }),
       });
-      assert.equal(agent('HostConfig.NetworkMode'), 'none');
-      // Links in the workspace must not lead to the data of the hub, also not in a new container.
-      await say('rm answer; ln -s ../../../owner-key answer; ln -s /app/data data');
-      await docker('rm', '-f', `${project}-.agent-writer`);
-      assert.doesNotMatch(await say('cat answer data/owner-key'), new RegExp(key));
-      const file = await fetch(`${url}/agents/writer/files/answer`, {
-        headers: { authorization: `Bearer ${key}` },
-      });
-      assert.equal(file.status, 404);
-      // An agent with a granted network reaches only the hosts that are allowed.
-      await ask('/agents/writer/configure', { grants: { network: { allow: ['api.test'] } } });
-      await say('id -u');
-      await using world = await createWorld();
-      await world.attach({ hubName: project });
-      const reached = await say(`python3 -c '${reaching}' api.test other.test 169.254.169.254`);
-      assert.match(reached, /200\\n403\\n403/);
-    },
-  );
+      const text = await response.text();
+      assert.ok(response.ok, text);
+      return text;
+    };
+    const say = async (command: string) => {
+      const { message_id: id } = JSON.parse(
+        await ask('/agents/writer/messages', { message: command }),
+      );
+      return await ask(`/agents/writer/messages?since=${id}&wait_seconds=100`);
+    };
+    assert.match(await say('echo 42 > answer; ls -a /workspace; id -u'), /answer\\n1000\\n/);
+    assert.equal(await ask('/agents/writer/files/answer'), '42\n');
+    const tried = await say('ls / /app; cat /workspace/../app/data/owner-key; ls /workspace/..');
+    assert.doesNotMatch(tried, /owner-key\\n|session\.json/);
+    const agent = await inspect(`${project}-.agent-writer`);
+    const [mounted, ...others] = [agent('HostConfig.Mounts')].flat();
+    assert.deepEqual(others, []);
+    assert.deepEqual(part(mounted)('VolumeOptions'), {
+      NoCopy: true,
+      Subpath: 'agents/writer/workspace',
+    });
+    assert.equal(agent('HostConfig.NetworkMode'), 'none');
+    // Links in the workspace must not lead to the data of the hub, also not in a new container.
+    await say('rm answer; ln -s ../../../owner-key answer; ln -s /app/data data');
+    await docker('rm', '-f', `${project}-.agent-writer`);
+    assert.doesNotMatch(await say('cat answer data/owner-key'), new RegExp(key));
+    const file = await fetch(`${url}/agents/writer/files/answer`, {
+      headers: { authorization: `Bearer ${key}` },
+    });
+    assert.equal(file.status, 404);
+    // An agent with a granted network reaches only the hosts that are allowed.
+    await ask('/agents/writer/configure', { grants: { network: { allow: ['api.test'] } } });
+    await say('id -u');
+    await using world = await createWorld();
+    await world.attach({ hubName: project });
+    const reached = await say(`python3 -c '${reaching}' api.test other.test 169.254.169.254`);
+    assert.match(reached, /200\\n403\\n403/);
+  });
 
   test(
     'a repository below the mount root is documented into a vault there, and by the plugin',
@@ -517,7 +513,7 @@ describeWithEngine('docker compose up, without Qdrant and with an Ollama of the 
     },
   );
 
-  test('a server with a network reaches it through the forwarder alone', async () => {
+  test('a server with a network reaches it through the forwarder only', async () => {
     const client = new Client({ name: 'compose-test', version: '1.0.0' });
     await client.connect(new StreamableHTTPClientTransport(new URL(`${url}/mcp/online`)));
     const { content } = await client.callTool({ name: 'ask', arguments: {} });
@@ -526,7 +522,7 @@ describeWithEngine('docker compose up, without Qdrant and with an Ollama of the 
   });
 
   test(
-    'the next hub adopts the forwarder of one that was killed, and its server',
+    'the next hub adopts the forwarder of a killed hub, and its server',
     { timeout: 120_000 },
     async () => {
       const running = async () =>
@@ -547,7 +543,7 @@ describeWithEngine('docker compose up, without Qdrant and with an Ollama of the 
     },
   );
 
-  test('Redis wants the password, and the hub has it', async () => {
+  test('Redis requires the password, and the hub has it', async () => {
     const redis = `${project}-redis-1`;
     const ping = await docker('exec', redis, 'redis-cli', 'ping').catch(String);
     assert.match(ping, /NOAUTH/);
@@ -559,7 +555,7 @@ describeWithEngine('docker compose up, without Qdrant and with an Ollama of the 
     assert.equal(await docker('exec', redis, 'sh', '-c', 'ls /run | grep qdrant || true'), '');
   });
 
-  test('the hub answers nobody on the network of the stores, whatever Host is forged', async () => {
+  test('the hub refuses requests on the network of the stores, with any forged Host', async () => {
     const inspected = await inspect(`${project}-hub-1`);
     const networks = inspected('NetworkSettings.Networks');
     assert.ok(isObject(networks));
@@ -598,14 +594,14 @@ describeWithEngine('docker compose up, without Qdrant and with an Ollama of the 
     assert.match(await compose('ps', '--format', '{{.Service}}'), /^mcp-memory$/m);
   });
 
-  test('the broker had nothing to refuse', async () => {
+  test('the broker has refused nothing', async () => {
     const log = await compose('logs', '--no-log-prefix', 'broker');
     assert.match(log, /the broker listens/);
     assert.doesNotMatch(log, /does not admit/);
   });
 
   describe('and docker compose down', () => {
-    test('leaves no container of ours behind', { timeout: 60_000 }, async () => {
+    test('leaves no container of the project', { timeout: 60_000 }, async () => {
       await compose('down');
       for (const label of [
         `com.docker.compose.project=${project}`,

@@ -49,7 +49,7 @@ describe('git pull over the version in which the config moved', () => {
 
   afterAll(() => rm(scratch, { recursive: true, force: true }));
 
-  test('refuses to touch an edited config', async () => {
+  test('refuses to overwrite an edited config', async () => {
     const folder = await clone();
     await writeFile(join(folder, config), text(own));
     await assert.rejects(git(folder, 'pull', '--quiet'), /would be overwritten by merge/);
@@ -68,7 +68,7 @@ describe('git pull over the version in which the config moved', () => {
     assert.equal(await git(folder, 'status', '--porcelain'), '');
   });
 
-  test('stops for an edit that was committed, and leaves it in its place', async () => {
+  test('stops at an edit that was committed, and leaves it in its place', async () => {
     const folder = await clone();
     await writeFile(join(folder, config), text(own));
     await git(folder, 'commit', '--quiet', '--all', '--message=mine');
@@ -80,7 +80,7 @@ describe('git pull over the version in which the config moved', () => {
     assert.equal(await read(folder, config), text(own));
   });
 
-  test('removes a config that nobody edited', async () => {
+  test('removes an unedited config', async () => {
     const folder = await clone();
     await git(folder, 'pull', '--quiet');
     await assert.rejects(read(folder, config), { code: 'ENOENT' });

@@ -54,7 +54,7 @@ async function runOnFixture(revision: Revision): Promise<Run> {
 const accepted = { action: 'accept' as const, content: { username: 'ada', email: 'a@b.c' } };
 
 describe('the conformance fixture reached directly', () => {
-  test.for(revisions)('passes all that %s asks for', { timeout: 120_000 }, async revision => {
+  test.for(revisions)('passes all checks of %s', { timeout: 120_000 }, async revision => {
     const { exitCode, table, output } = await runDirectly(revision);
     assert.deepEqual(problems(table), [], output);
     assert.equal(exitCode, 0, output);
@@ -105,7 +105,7 @@ describe('the conformance fixture reached directly', () => {
     }
   });
 
-  test('refuses the era that it is told not to speak', async () => {
+  test('refuses an era that it is configured not to speak', async () => {
     const old = new Client(clientInfo);
     await assert.rejects(
       old.connect(new StdioClientTransport(stdio('--era', '2026'))),
@@ -157,7 +157,7 @@ describeWithEngine('the conformance fixture behind the hub', () => {
     await hub?.[Symbol.asyncDispose]();
   }, 60_000);
 
-  test('a server that speaks both eras is spoken to in the newest', async () => {
+  test('a server that speaks both eras is used in the newest', async () => {
     const newest = await getJson(hub, '/servers/newest');
     assert.ok(isObject(newest));
     assert.equal(newest['era'], 'modern');
@@ -182,7 +182,7 @@ describeWithEngine('the conformance fixture behind the hub', () => {
   const needStreams = /^server-sse-(multiple-streams|polling): /;
 
   test.for(['legacy', 'own', 'newest'])(
-    'does all of 2025-11-25 that it does directly, as %s',
+    'passes all checks of 2025-11-25 that it passes directly, as %s',
     { timeout: 120_000 },
     async server => {
       const weaker = await isNoWorse(server, '2025-11-25');
@@ -193,9 +193,13 @@ describeWithEngine('the conformance fixture behind the hub', () => {
     },
   );
 
-  test('does all of 2026-07-28 that it does directly', { timeout: 120_000 }, async () => {
-    assert.deepEqual(await isNoWorse('newest', '2026-07-28'), []);
-  });
+  test(
+    'passes all checks of 2026-07-28 that it passes directly',
+    { timeout: 120_000 },
+    async () => {
+      assert.deepEqual(await isNoWorse('newest', '2026-07-28'), []);
+    },
+  );
 });
 
 describe('comparing two runs', () => {
@@ -213,7 +217,7 @@ describe('comparing two runs', () => {
       ],
     ]);
 
-  test('tells checks that fail from those that merely show less', () => {
+  test('distinguishes failed checks from missing details', () => {
     const direct = table(['one', 'SUCCESS'], ['one', 'SUCCESS'], ['two', 'WARNING']);
     assert.deepEqual(compareTables(direct, direct), { worse: [], weaker: [] });
     assert.deepEqual(
@@ -226,7 +230,7 @@ describe('comparing two runs', () => {
     });
   });
 
-  test('a scenario that was not run is worse', () => {
+  test('counts a scenario that was not run as worse', () => {
     const { worse } = compareTables(table(['one', 'SUCCESS']), new Map());
     assert.deepEqual(worse, ['a-scenario: was not run']);
   });

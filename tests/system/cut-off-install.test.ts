@@ -16,7 +16,7 @@ const bin = join(import.meta.dirname, '../../bin/agenthub.mjs');
 const slow = { command: 'node', args: ['-e', 'setInterval(() => {}, 1000)'] };
 
 describeWithEngine('a hub that is killed while it tries a server out', () => {
-  test('has the next one remove the volume that was made for that, and no other', async () => {
+  test('has the next hub remove the volume that was created for it, and no other', async () => {
     await using data = await mkdtempDisposable(join(tmpdir(), 'agenthub-cut-off-'));
     const hubName = `cut-off-${randomUUID().slice(0, 8)}`;
     const env = { HUB_NAME: hubName, DOCKER_HOST: engineHost };

@@ -56,7 +56,7 @@ async function killedHub(change: (spec: LaunchSpec) => LaunchSpec = spec => spec
 }
 
 describeWithEngine('containers that outlive their hub', () => {
-  test('the next hub goes on with the same process, amid a line that was left half written', async () => {
+  test('continue in the same process under the next hub, even amid a half written line', async () => {
     await using killed = await killedHub();
     killed.instance.channel.send(Buffer.from('{"id":2,"method":"long"}'));
     const { stderr } = killed.hub.lines;
@@ -78,7 +78,7 @@ describeWithEngine('containers that outlive their hub', () => {
     assert.deepEqual(await next.leftovers(), [], 'it is removed with its network');
   });
 
-  test('one whose connection is lost is taken back by the same hub', async () => {
+  test('are adopted again by the same hub if a connection is lost', async () => {
     await using killed = await killedHub();
     killed.proxy.cut();
     assert.equal((await killed.instance.exited).lost, true);
@@ -117,7 +117,7 @@ describeWithEngine('containers that outlive their hub', () => {
       assert.deepEqual(await next.leftovers(), []);
     });
 
-  test('one that another hub has made is not touched', async () => {
+  test('of another hub are not touched', async () => {
     await using killed = await killedHub();
     await using stranger = createHub();
     const spec = { ...stranger.spec('kept', counter), digest: 'as it was' };

@@ -29,7 +29,7 @@ const file = answering(`({ path, text }) => {
 const start = AbortSignal.timeout(60_000);
 
 describeWithEngine('the life of containers', () => {
-  test('what a hub that was killed has left is removed at the next start, with its networks', async () => {
+  test('containers and networks of a killed hub are removed at the next start', async () => {
     await using killed = createHub();
     await killed.launch(killed.spec('left', { ...echo, network: 'bridge' }));
     await using neighbour = createHub();
@@ -42,7 +42,7 @@ describeWithEngine('the life of containers', () => {
     await next.runtime.stop();
   });
 
-  test('a container that was left behind is replaced by the next of its name', async () => {
+  test('a leftover container is replaced by the next of its name', async () => {
     await using killed = createHub();
     const old = await killed.launch(killed.spec('twin', { ...echo, network: 'bridge' }));
     const next = createHub({ hubId: killed.id });
@@ -71,7 +71,7 @@ describeWithEngine('the life of containers', () => {
     await removal;
   });
 
-  test('a start that is aborted leaves nothing, whenever that is', async () => {
+  test('a start that is aborted leaves nothing, at any time', async () => {
     await using hub = createHub();
     const whole = performance.now();
     await (await hub.launch(hub.spec('whole', echo))).stop({ graceMs: 0 });
@@ -107,7 +107,7 @@ describeWithEngine('the life of containers', () => {
     assert.deepEqual(await hub.leftovers(), []);
   });
 
-  test('one that is removed by someone else is told so', async () => {
+  test('a container that is removed by another program is reported as removed', async () => {
     await using hub = createHub();
     await hub.runtime.start(start);
     const instance = await hub.launch(hub.spec('stolen', echo));
@@ -118,7 +118,7 @@ describeWithEngine('the life of containers', () => {
     assert.deepEqual(await hub.leftovers(), []);
   });
 
-  test('one whose connection is cut while it runs is not taken for ended: it is removed', async () => {
+  test('a container whose connection is cut while it runs does not count as exited: it is removed', async () => {
     await using proxy = await createProxy();
     await using hub = createHub({ dockerHost: proxy.host });
     await hub.runtime.start(start);
@@ -131,7 +131,7 @@ describeWithEngine('the life of containers', () => {
     assert.deepEqual(await hub.leftovers(), []);
   });
 
-  test('an engine that goes away loses its servers at once, and what was left goes when it is back', async () => {
+  test('an engine that goes down loses its servers at once, and leftovers are removed when it is back', async () => {
     await using proxy = await createProxy();
     await using hub = createHub({ dockerHost: proxy.host });
     await hub.runtime.start(start);

@@ -42,7 +42,7 @@ async function assertUnheard(work: Promise<unknown>): Promise<void> {
 // These tests run concurrently: each has its own hub and its own proxy to the engine, and waits most of the time.
 describeWithEngine('an engine that does not answer', () => {
   test.concurrent(
-    'a container that it does not stop is removed once it answers',
+    'a container whose stop is not answered is removed once the engine answers',
     { timeout: 60_000 },
     async () => {
       await using silent = await scene();
@@ -62,7 +62,7 @@ describeWithEngine('an engine that does not answer', () => {
   );
 
   test.concurrent(
-    'one that is awaited is left as it is, and removed once it is not',
+    'a container that is in use is left alone, and removed once it is not',
     { timeout: 60_000 },
     async () => {
       let isAwaited = true;
@@ -91,7 +91,7 @@ describeWithEngine('an engine that does not answer', () => {
   );
 
   test.concurrent(
-    'a launch has its time and no more, whichever call is not answered',
+    'a launch times out, whichever call is not answered',
     { timeout: 120_000 },
     async () => {
       await using silent = await scene();
@@ -114,7 +114,7 @@ describeWithEngine('an engine that does not answer', () => {
   );
 
   test.concurrent(
-    'the next start of a name waits for what was given up, and succeeds',
+    'the next start of a name waits for the abandoned one, and succeeds',
     { timeout: 60_000 },
     async () => {
       await using silent = await scene();
@@ -131,7 +131,7 @@ describeWithEngine('an engine that does not answer', () => {
     },
   );
 
-  test.concurrent('what a server uses is unknown soon', async () => {
+  test.concurrent('the usage of a server becomes unknown soon', async () => {
     await using silent = await scene();
     const { hub, proxy } = silent;
     const instance = await hub.launch(hub.spec('used', echo));
@@ -142,7 +142,7 @@ describeWithEngine('an engine that does not answer', () => {
   });
 
   test.concurrent(
-    'the hub starts without it, and removes what was left once it answers',
+    'the hub starts without it, and removes leftovers once it answers',
     { timeout: 60_000 },
     async () => {
       await using killed = createHub();

@@ -63,7 +63,7 @@ describeWithEngine('a hostile server', () => {
     await hub?.[Symbol.asyncDispose]();
   });
 
-  test('gets nowhere by odd requests, and the forwarder goes on', async () => {
+  test('reaches nothing by malformed requests, and the forwarder keeps running', async () => {
     const before = await forwarder();
     const refused = /^HTTP\/1\.1 40[03] /;
     for (const bytes of [
@@ -112,7 +112,7 @@ describeWithEngine('a hostile server', () => {
     assert.equal(await forwarder(), before);
   });
 
-  test('cannot end the forwarder by what a target of its own answers', async () => {
+  test('cannot crash the forwarder by responses of its own target', async () => {
     const before = await forwarder();
     for (const answer of [
       'HTTP/1.1 200 \x01\x7f\r\n\r\n',
@@ -143,7 +143,7 @@ describeWithEngine('a hostile server', () => {
     assert.equal(await forwarder(), before);
   });
 
-  test('holds no more than its connections, and no others go without', async () => {
+  test('has no more connections than its limit, and others get theirs', async () => {
     const held = await send({ bytes: 'GET http://api.test/ HTTP/1.1\r\nA: ', count: 2000 });
     assert.equal(held, 128);
     assert.match(String(await sendOther({ bytes: get('http://api.test/') })), /GET api\.test\/$/m);
@@ -190,7 +190,7 @@ describeWithEngine('a hostile server', () => {
     }
   });
 
-  test('that sends requests without end and reads no answer gets no connection for a time', async () => {
+  test('that sends endless requests and reads no response gets no connection for a time', async () => {
     const before = await forwarder();
     const bytes = 'GET http://a.test/ HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(1500);
     assert.equal(await send({ bytes }), 'closed');

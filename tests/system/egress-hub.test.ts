@@ -61,7 +61,7 @@ describeWithEngine('the hub', () => {
 
   const shown = (server: string) => getJson(hub, `/servers/${server}`);
 
-  test('shows what a server reached and was refused, in /servers and in the metrics', async () => {
+  test('shows the reached and the refused targets of a server, in /servers and in the metrics', async () => {
     await using client = await connect(`${hub.url}/mcp/shared`);
     assert.equal(await client.call('fetch', { url: first }), '200 GET api.test/');
     assert.match(await client.call('fetch', { url: second }), /Request was cancelled/);
@@ -80,7 +80,7 @@ describeWithEngine('the hub', () => {
     assert.match(hub.log(), /blocked: www\.api\.test:80 is not in/);
   });
 
-  test('tells of a library that ignores the proxy, in the log of its server', async () => {
+  test('reports a library that ignores the proxy, in the log of its server', async () => {
     await using client = await connect(`${hub.url}/mcp/shared`);
     const given = { host: '203.0.113.1', port: 443 };
     assert.equal(
@@ -90,7 +90,7 @@ describeWithEngine('the hub', () => {
     await hinted('shared');
   });
 
-  test('tells of one whose error only the client is told, such as ws', async () => {
+  test('reports a library whose error only the client gets, such as ws', async () => {
     await using client = await connect(`${hub.url}/mcp/lasting`);
     const seen = await client.call('ws', { url: 'ws://api.test/' });
     assert.match(seen, /EAI_AGAIN|ENOTFOUND/);
@@ -107,7 +107,7 @@ describeWithEngine('the hub', () => {
     );
   }
 
-  test('gives each instance of a session the list of its server, in a network of its own', async () => {
+  test('gives each instance per session the list of its server, in a network of its own', async () => {
     await using one = await connect(`${hub.url}/mcp/own`);
     await using other = await connect(`${hub.url}/mcp/own`);
     for (const client of [one, other]) {
@@ -120,7 +120,7 @@ describeWithEngine('the hub', () => {
     assert.equal(found.length, 2);
   });
 
-  test('applies another list to running servers, and exact targets by new ones', async () => {
+  test('applies another list to running servers, and exact targets by new instances', async () => {
     await using client = await connect(`${hub.url}/mcp/shared`);
     const pid = await client.call('pid');
     const change = async (allow: readonly string[]) => {
@@ -144,7 +144,7 @@ describeWithEngine('the hub', () => {
     assert.notEqual(shown.instance.containerId, before.slice(0, 12));
   });
 
-  test('that is killed and started again finds a download going on', async () => {
+  test('that is killed and started again does not interrupt a download', async () => {
     const received = async () => {
       await using client = await connect(`${hub.url}/mcp/lasting`);
       const [, state, bytes] = /^(\S+) (\d+)$/.exec(await client.call('received')) ?? [];

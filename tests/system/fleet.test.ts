@@ -62,7 +62,7 @@ function fleet(runtime: 'docker' | 'process'): void {
   const residentBytes = () =>
     Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${hub.pid}/status`, 'utf8'))?.[1]) * 1024;
 
-  test('all start at once, and the sick ones delay nobody', async () => {
+  test('all start at once, and the failing ones delay no others', async () => {
     const well = (found: Readonly<Record<string, string>>) =>
       Object.entries(found).filter(
         ([name, state]) => name.startsWith('well') && state === 'running',
@@ -78,7 +78,7 @@ function fleet(runtime: 'docker' | 'process'): void {
     assert.equal(await neighbour.call('echo', { text: 'early' }), 'early');
   });
 
-  test('each of the sick has its state, and an error that says why', async () => {
+  test('each failing server has its state, and an error with the reason', async () => {
     const found = await settled(hub, 60_000);
     assert.equal(found['never-ready'], 'failed');
     assert.equal(found['exit-at-once'], 'failed');
@@ -99,14 +99,14 @@ function fleet(runtime: 'docker' | 'process'): void {
     assert.ok(error.data.stderr.length > 0);
   });
 
-  test('noise on stdout is logged and harms no answer', async () => {
+  test('noise on stdout is logged and affects no response', async () => {
     await using client = await connect(`${hub.url}/mcp/noisy`);
     const [tool = ''] = await client.toolNames();
     await client.call(tool, { text: 'x' });
     assert.match(hub.log(), /something else than JSON-RPC on stdout/);
   });
 
-  test('half a line and a death: the call is answered, and the server comes back', async () => {
+  test('half a line and a crash: the call fails, and the server is restarted', async () => {
     await using client = await connect(`${hub.url}/mcp/half`);
     const [tool = ''] = await client.toolNames();
     await assert.rejects(client.call(tool), /half is gone/);
@@ -124,7 +124,7 @@ function fleet(runtime: 'docker' | 'process'): void {
   });
 
   test(
-    'a line of 100 MB fails its call alone, and is discarded in constant memory',
+    'a line of 100 MB fails its own call only, and is discarded in constant memory',
     { timeout: 60_000 },
     async () => {
       await using client = await connect(`${hub.url}/mcp/huge`);
@@ -148,7 +148,7 @@ function fleet(runtime: 'docker' | 'process'): void {
     },
   );
 
-  test('one that lies answers no call but its own', async () => {
+  test('a server that sends wrong responses answers no call but its own', async () => {
     await using client = await connect(`${hub.url}/mcp/liar`);
     for (const tool of await client.toolNames()) {
       await client.call(tool).catch(() => {});

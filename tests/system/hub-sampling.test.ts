@@ -56,7 +56,7 @@ describe.for(Object.keys(servers))('a server of %s with "sampling": "hub"', kind
   const connect = (era: Era, server = 'fixture') =>
     connectEra(era, `${hub.url}/mcp/${server}`, { sampling: false });
 
-  test.for(eras)('is answered by the hub where a client of %s cannot', async era => {
+  test.for(eras)('is answered by the hub if a client of %s cannot', async era => {
     answer = usual;
     callers.length = 0;
     await using client = await connect(era);
@@ -76,24 +76,27 @@ describe.for(Object.keys(servers))('a server of %s with "sampling": "hub"', kind
     assert.deepEqual(callers, []);
   });
 
-  test.for(eras)('that is not answered tells a client of %s why', async era => {
-    answer = () => {
-      throw new HubError('HUB_MODEL_FAILED', 'the model is away');
-    };
-    await using client = await connect(era);
-    const text = await client
-      .call('ask_model', { question: 'why' })
-      .catch(async (error: unknown) => (await refusal(Promise.reject(error))).message);
-    assert.match(text, /the model is away/);
-    answer = usual;
-  });
+  test.for(eras)(
+    'that gets no answer causes an error with the reason for a client of %s',
+    async era => {
+      answer = () => {
+        throw new HubError('HUB_MODEL_FAILED', 'the model is away');
+      };
+      await using client = await connect(era);
+      const text = await client
+        .call('ask_model', { question: 'why' })
+        .catch(async (error: unknown) => (await refusal(Promise.reject(error))).message);
+      assert.match(text, /the model is away/);
+      answer = usual;
+    },
+  );
 
-  test.for(eras)('still asks a client of %s what only a person knows', async era => {
+  test.for(eras)('still sends a client of %s requests that only a person can answer', async era => {
     await using client = await connect(era);
     assert.equal(await client.call('ask_person'), 'the person: accept {"name":"Ada"}');
   });
 
-  test.for(eras)('may ask the hub after a client of %s, and both at once', async era => {
+  test.for(eras)('may use the hub after a client of %s, and both at once', async era => {
     await using client = await connect(era);
     assert.equal(
       await client.call('ask_twice'),
@@ -118,34 +121,37 @@ describe.for(Object.keys(servers))('a server of %s with "sampling": "hub"', kind
 
   // Servers of 2025 with the SDK do not pass on a cancellation to their own requests, which end by their own timeout.
   const cancelling = kind.startsWith('2025') ? ['2026' as const] : eras;
-  test.for(cancelling)('gives up the model when a client of %s cancels its call', async era => {
-    const asked = Promise.withResolvers<void>();
-    const ended = Promise.withResolvers<void>();
-    answer = (_params, signal) =>
-      new Promise((_resolve, reject) => {
-        asked.resolve();
-        signal.addEventListener('abort', () => {
-          ended.resolve();
-          reject(new HubError('HUB_CALL_CANCELLED', 'cancelled'));
+  test.for(cancelling)(
+    "aborts the model's request when a client of %s cancels its call",
+    async era => {
+      const asked = Promise.withResolvers<void>();
+      const ended = Promise.withResolvers<void>();
+      answer = (_params, signal) =>
+        new Promise((_resolve, reject) => {
+          asked.resolve();
+          signal.addEventListener('abort', () => {
+            ended.resolve();
+            reject(new HubError('HUB_CALL_CANCELLED', 'cancelled'));
+          });
         });
-      });
-    await using client = await connect(era);
-    const gone = new AbortController();
-    const call = refusal(client.call('ask_model', { question: 'why' }, { signal: gone.signal }));
-    await asked.promise;
-    gone.abort();
-    await call;
-    await ended.promise;
-    answer = usual;
-    await until(
-      () => hub.router.inFlight === 0,
-      () => `${hub.router.inFlight} in flight`,
-    );
-  });
+      await using client = await connect(era);
+      const gone = new AbortController();
+      const call = refusal(client.call('ask_model', { question: 'why' }, { signal: gone.signal }));
+      await asked.promise;
+      gone.abort();
+      await call;
+      await ended.promise;
+      answer = usual;
+      await until(
+        () => hub.router.inFlight === 0,
+        () => `${hub.router.inFlight} in flight`,
+      );
+    },
+  );
 });
 
 test.for(eras)(
-  'the state of a stateless server comes back with the answer, for a client of %s',
+  'the state of a stateless server is returned with the answer, for a client of %s',
   async era => {
     answer = usual;
     await using hub = await startHub([{ name: 'stateless', sampling: 'hub' }], { sampling });

@@ -18,7 +18,7 @@ const method = 'notifications/tools/list_changed';
 describe.for(['server-2025.mjs', 'server-2026.mjs'])(
   'the clients of the official SDKs behind the hub, at %s',
   file => {
-    test('hear of each list_changed of the server, also where its list is the same', async () => {
+    test('are notified of each list_changed of the server, even if its list is the same', async () => {
       const clock = createManualClock();
       await using hub = await startHub([{ name: 'fixture', file: `../eras/${file}` }], { clock });
       // By then the notification about the server's first lists was sent.
@@ -72,7 +72,7 @@ async function givenTo(
   }
 }
 
-test('a client of 2025 is given the schemas and results of a server of 2026 as the SDK gives them', async () => {
+test('a client of 2025 gets the schemas and results of a server of 2026 as the SDK converts them', async () => {
   const args = [join(eraFixtures, 'schemas-2026.mjs')];
   const command = { command: process.execPath, args, env: { LEGACY: 'serve' } };
   const directly = await givenTo(new StdioClientTransport(command));
@@ -84,7 +84,7 @@ test('a client of 2025 is given the schemas and results of a server of 2026 as t
   assert.match(JSON.stringify(directly), /"structuredContent":\{"result":\[1,2,3\]\}/);
 });
 
-test('a client of 2026 is given them as they are', async () => {
+test('a client of 2026 gets them unchanged', async () => {
   await using hub = await startHub([{ name: 'fixture', file: '../eras/schemas-2026.mjs' }]);
   for (const [path, prefix] of [
     ['/mcp', 'fixture_'],

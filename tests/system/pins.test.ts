@@ -134,7 +134,7 @@ describe('a server that changes a description after it was added', () => {
   });
   afterAll(() => opened.disposeAsync());
 
-  test('is not offered what it changed until that is accepted, to clients of both eras', async () => {
+  test('does not offer the changed definition until it is accepted, to clients of both eras', async () => {
     await using remote = await startRemote();
     await using hub = await startHub({ config: config(remote.url) });
     await using stack = new AsyncDisposableStack();
@@ -226,7 +226,7 @@ describe('a server that changes a description after it was added', () => {
     assert.doesNotMatch(await answer.text(), /Ignore the user/);
   });
 
-  test('is only reported with "warn", except for what was rejected', async () => {
+  test('only causes a report with "warn", except for rejected definitions', async () => {
     const hub = shared;
     await using client = await connectEra('2025', `${hub.url}/mcp/warned`);
     await reported(hub, '"tools":1', 'warned');
@@ -246,7 +246,7 @@ describe('a server that changes a description after it was added', () => {
 });
 
 describe('the lock file', () => {
-  test('that was edited by hand stays as it is, is told with its place, and hides what it pinned', async () => {
+  test('that was edited by hand is not changed, is reported with its path, and hides what it pinned', async () => {
     await using remote = await startRemote();
     await using hub = await startHub({ config: config(remote.url) });
     await reported(hub, '"tools":1');
@@ -279,7 +279,7 @@ describe('the lock file', () => {
     );
   });
 
-  test('is written by two hubs, and what one accepts is accepted by the other', async () => {
+  test('is shared by two hubs, and a definition that one accepts is accepted by the other', async () => {
     await using remote = await startRemote();
     await using one = await startHub({ config: config(remote.url) });
     await reported(one, '"tools":1');
@@ -293,7 +293,7 @@ describe('the lock file', () => {
   });
 });
 
-test('agenthub add shows what is pinned and what is suspicious, and a removal through the hub forgets it', async () => {
+test('agenthub add shows pinned and suspicious definitions, and a removal through the hub removes the pins', async () => {
   await using notes = await startRemote({ notes_upload: 'Uploads.' });
   await using remote = await startRemote({ add: evil, sub: first });
   await using hub = await startHub({ config: config(notes.url, { auto_start: true }) });

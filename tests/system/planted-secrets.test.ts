@@ -162,7 +162,7 @@ describeWithEngine('secrets that were planted', () => {
       assert.ok(answer.includes(value), value);
   });
 
-  test('stay out of the log, whatever servers say and however calls end', async () => {
+  test('stay out of the log, whatever servers send and however calls end', async () => {
     for (const tool of ['refuse', 'silent', 'die', 'unknown']) await call(`boxed_${tool}`);
     await call(`boxed_${planted.shaped}`);
     await post('resources/read', { uri: `note://x?token=${planted.argument}` });
@@ -209,7 +209,7 @@ describeWithEngine('secrets that were planted', () => {
     assertClean(text, path);
   });
 
-  test('stay out of what is kept of each call', async () => {
+  test('stay out of the stored activity of each call', async () => {
     const answer = await page('/activity');
     const ids = [...answer.matchAll(/"id":"?([\w-]+)/g)].flatMap(([, id]) => id ?? []);
     assert.ok(ids.length >= 5, answer);

@@ -81,7 +81,7 @@ describeWithBrowser('a program that logs in to the hub', () => {
     await hub?.[Symbol.asyncDispose]();
   });
 
-  test.each(Object.keys(programs))('is let in with one click: %s', async which => {
+  test.each(Object.keys(programs))('is logged in with one click: %s', async which => {
     const name = `Program ${Object.keys(programs).indexOf(which)}`;
     await using callback = await openCallback();
     const program = programs[which]?.(hub.url, callback.url, `${name} (agenthub)`);
@@ -117,7 +117,7 @@ describeWithBrowser('a program that logs in to the hub', () => {
     assert.ok(program.provider.wantsBrowser());
   });
 
-  test.each(Object.keys(programs))('is not let in when the owner denies it: %s', async which => {
+  test.each(Object.keys(programs))('is refused when the owner denies it: %s', async which => {
     await using callback = await openCallback();
     const program = programs[which]?.(hub.url, callback.url, 'Denied one');
     assert.ok(program);
@@ -136,7 +136,7 @@ describeWithBrowser('a program that logs in to the hub', () => {
     assert.match(await auditText(hub), /"client_login_allowed".*program-0/);
   });
 
-  test('is asked about again after its expiry, whichever it is', async () => {
+  test('requires a new decision after its expiry: %s', async () => {
     const dataDir = await mkdtemp(join(tmpdir(), 'agenthub-expired-'));
     await using cleanup = new AsyncDisposableStack();
     cleanup.defer(() => rm(dataDir, { recursive: true, force: true }));
@@ -199,7 +199,7 @@ describeWithBrowser('a program that logs in to the hub', () => {
     await context.close();
   });
 
-  test('is not let in by a page of another origin', async () => {
+  test('cannot be logged in by a page of another origin', async () => {
     await using callback = await openCallback();
     const program = programs['the v2 client, stateless']?.(hub.url, callback.url, 'Led here');
     assert.ok(program);

@@ -32,7 +32,7 @@ async function stateOf(hub: HubProcess, part: string): Promise<unknown> {
 }
 
 describe('a hub that improves prompts', () => {
-  test('gives them back unchanged where there is no Ollama, and says so', async () => {
+  test('returns them unchanged without Ollama, and says so', async () => {
     await using hub = await startHub({ config });
     assert.equal(await stateOf(hub, 'ollama'), 'off');
     const { status, headers, body } = await enhance(hub, 'fix my code');
@@ -42,7 +42,7 @@ describe('a hub that improves prompts', () => {
     assert.match(String(body['reason']), /set OLLAMA_HOST/);
   });
 
-  test('asks its Ollama once for equal prompts of a client, until that is forgotten', async () => {
+  test('calls its Ollama once for equal prompts of a client, until they are forgotten', async () => {
     await using ollama = await startOllama();
     const env = { OLLAMA_HOST: ollama.url, OLLAMA_MODEL: 'llama3.2:3b' };
     await using hub = await startHub({ config, env });
@@ -72,7 +72,7 @@ describe('a hub that improves prompts', () => {
     assert.match(String(lost.body['reason']), /Ollama cannot be reached/);
   });
 
-  test('reads its rules again, and keeps the last good ones', async () => {
+  test('reloads its rules, and keeps the last valid ones', async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), 'agenthub-rules-'));
     const file = join(folder.path, 'rules.json');
     const write = async (model: unknown) =>
@@ -96,7 +96,7 @@ describe('a hub that improves prompts', () => {
     assert.equal(await stateOf(hub, 'rules'), 'degraded');
   });
 
-  test('does not start with rules that are not valid', async () => {
+  test('does not start with invalid rules', async () => {
     await using folder = await mkdtempDisposable(join(tmpdir(), 'agenthub-rules-'));
     const file = join(folder.path, 'rules.json');
     await writeFile(file, '{"default": {"modle": "x"}}');

@@ -78,7 +78,7 @@ async function work(hub: HubProcess) {
 }
 
 test(
-  'of two hubs, one works on a repository, and the other goes on once the first has died',
+  'of two hubs, one works on a repository, and the other takes over once the first has died',
   { timeout: 120_000 },
   async () => {
     const path = scene.create({ 'README.md': 'A\n' });
