@@ -78,7 +78,7 @@ describe('a server that outlives the hub', () => {
     assert.equal(second.launched.length, 1);
   });
 
-  test('is replaced if it does not answer, and its volume variant is not reused', async () => {
+  test('is replaced if it does not answer, and its variant is not reused', async () => {
     const engine = await createEngine();
     const first = supervise({}, engine.needs);
     await first.server.ready();

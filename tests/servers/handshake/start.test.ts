@@ -37,7 +37,7 @@ async function errorOf(started: Promise<unknown>): Promise<HubError> {
   return error instanceof HubError ? error : assert.fail(String(error));
 }
 
-test('a server of the older era that starts has its lists and its volume variant, and no subscription', async () => {
+test('a server of the older era that starts has its lists and its variant, and no subscription', async () => {
   const server = createAnswering(legacyReplies);
   const { running, lists, variant, isAdopted, subscription } = await startOf(server, {
     variant: 'next',

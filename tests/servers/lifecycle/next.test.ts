@@ -446,7 +446,7 @@ test('the crash counter of a successor that runs starts from 0', () => {
   assert.deepEqual(next(alone, events.started, facts).state.history, history);
 });
 
-test('a successor has the other volume variant', () => {
+test('a successor has the other variant', () => {
   const state = stateIn(phases['running, successor waiting']);
   const variantOf = (one: LifecycleState) => {
     const [effect] = next(one, events.settled, facts).effects;
