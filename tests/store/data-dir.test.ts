@@ -165,16 +165,17 @@ describe('the data folder', () => {
         () => process.send('opened'),
         error => process.send(error.message),
       );`;
-    const other = spawn(process.execPath, ['--input-type=module', '-e', program, folder.path], {
-      uid: 65_534,
-      gid: 65_534,
-      cwd: '/',
-      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-    });
-    const [said] = await once(other, 'message');
-    other.kill('SIGKILL');
-    assert.match(String(said), /hub\.lock belongs to user 0, and the hub runs as 65534/);
-  });
+      const other = spawn(process.execPath, ['--input-type=module', '-e', program, folder.path], {
+        uid: 65_534,
+        gid: 65_534,
+        cwd: '/',
+        stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+      });
+      const [said] = await once(other, 'message');
+      other.kill('SIGKILL');
+      assert.match(String(said), /hub\.lock belongs to user 0, and the hub runs as 65534/);
+    },
+  );
 
   test('gets a file completely, with no other file left beside it', async () => {
     await using folder = await temporary();

@@ -117,18 +117,19 @@ test.skipIf(process.platform === 'win32')(
         return new Promise(() => {});
       };
       await runInProcess(${JSON.stringify(order)}, { files }, new AbortController().signal);`,
-    ],
-    { stdio: ['ignore', 'pipe', 'inherit'] },
-  );
-  const [printed] = await once(hub.stdout, 'data');
-  const pid = Number(String(printed).trim());
-  assert.ok(isRunning(pid));
-  hub.kill('SIGKILL');
-  await until(
-    () => !isRunning(pid),
-    () => `process ${pid} runs on`,
-  );
-});
+      ],
+      { stdio: ['ignore', 'pipe', 'inherit'] },
+    );
+    const [printed] = await once(hub.stdout, 'data');
+    const pid = Number(String(printed).trim());
+    assert.ok(isRunning(pid));
+    hub.kill('SIGKILL');
+    await until(
+      () => !isRunning(pid),
+      () => `process ${pid} runs on`,
+    );
+  },
+);
 
 function isRunning(pid: number): boolean {
   try {

@@ -100,14 +100,14 @@ describe.for(['one', 'all'])(
       };
     }
 
-  /**
-   * Makes the server send `elicitation/complete`. Resolves when the client has received what the hub forwards of it.
-   */
-  async function complete(client: Awaited<ReturnType<typeof open>>, elicitationId: string) {
-    await client.call('complete', { elicitationId });
-    // The answer to a later call on the same channel shows that the earlier message has arrived.
-    await client.call('pid');
-  }
+    /**
+     * Makes the server send `elicitation/complete`. Resolves when the client has received what the hub forwards of it.
+     */
+    async function complete(client: Awaited<ReturnType<typeof open>>, elicitationId: string) {
+      await client.call('complete', { elicitationId });
+      // The answer to a later call on the same channel shows that the earlier message has arrived.
+      await client.call('pid');
+    }
 
     test('is sent to the client that was sent to the URL, once, and to no other', async () => {
       await using hub = await startHub([{ name: 'asker' }]);
