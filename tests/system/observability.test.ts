@@ -252,8 +252,9 @@ describeWithEngine('what a hub tells Prometheus', () => {
       try {
         const ask = async (query: string): Promise<unknown> => {
           const url = `http://127.0.0.1:${port}/api/v1/query?query=${encodeURIComponent(query)}`;
+          // Prometheus answers 503 with a text until it is ready.
           return await fetch(url).then(
-            answer => answer.json(),
+            answer => (answer.ok ? answer.json() : undefined),
             () => undefined,
           );
         };

@@ -22,7 +22,10 @@ export const open: Command = {
     const answer = await hub.ask({ method: 'POST', path: '/login-link' });
     const { path, expires_in_seconds: seconds } = fieldsOf(answer);
     if (typeof path !== 'string' || !path.startsWith('/dashboard/'))
-      throw new HubError('HUB_CONNECT_FAILED', `what answers at ${hub.url} gives no login link`);
+      throw new HubError(
+        'HUB_CONNECT_FAILED',
+        `the program at ${hub.url} returns no login link. Name the hub with --url`,
+      );
     const url = `${hub.url.replace(/\/+$/, '')}${path}`;
     if (run.isJson) return run.json({ url, expires_in_seconds: seconds });
     const isOpened = values['print'] !== true && (await needs.openBrowser(url));
