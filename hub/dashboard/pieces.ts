@@ -7,10 +7,10 @@ export type Tone = 'good' | 'busy' | 'warn' | 'bad' | 'idle';
 export const badge = (tone: Tone, text: Content): Html =>
   html`<span class="badge ${tone}">${text}</span>`;
 
-/** Shown while a form waits for its response. Screen readers announce it too. */
+/** Indicator shown while a form waits for its response. Screen readers announce the indicator too. */
 export const atWork: Html = html`<span role="status"><span class="at-work">${badge('busy', 'Working…')}</span></span>`;
 
-/** Shown in place of an empty list. */
+/** Returns the text that a page shows in place of an empty list. */
 export const empty = (title: string, ...more: readonly Content[]): Html =>
   html`<div class="empty"><p class="lead">${title}</p>${more}</div>`;
 
@@ -47,11 +47,11 @@ ${code !== undefined && html`<p class="note">Error code: <code>${code}</code></p
  */
 export type Rights = 'owner' | 'viewer' | 'closed';
 
-/** Shown in place of actions that only the owner may use. */
+/** Returns the link that a page shows to viewers in place of actions that only the owner may use. */
 export const loginLink = (rights: Rights, text: string, id: string): Content =>
   rights === 'viewer' && html`<a class="button" id="${id}" href="${paths.login}">${text}</a>`;
 
-/** Shown in place of content that only the owner may see. */
+/** Returns the note that a page shows in place of content that only the owner may see. */
 export const ownersOnly = (rights: Rights, what: string): Html =>
   rights === 'viewer'
     ? html`<p class="note">${what} is shown only to the owner of the hub: <a href="${paths.login}">log in</a>.</p>`

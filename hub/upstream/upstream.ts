@@ -179,8 +179,11 @@ export function createUpstream(
 
   function notified(notification: Notification, id: string | undefined): void {
     const about = pending.aboutOf(id);
-    const received = { ...notification, connection: upstream };
-    needs.notified(about === undefined ? received : { ...received, about });
+    needs.notified({
+      ...notification,
+      connection: upstream,
+      ...(about !== undefined && { about }),
+    });
   }
 
   function progressed(notification: Notification, id: string | undefined): void {

@@ -1,5 +1,5 @@
 import { type Span, encodeResult, rawText } from '#jsonrpc';
-import type { ServerConnection, ForwardedRequest } from '#upstream';
+import type { ForwardedRequest, ServerConnection } from '#upstream';
 import { idOf, refuse } from './server-question.ts';
 
 /** Keeps the server's requests that the client has not answered, by their keys in `inputRequests`. */

@@ -2,7 +2,7 @@ import type { Clock } from '#core';
 import type { Span } from '#jsonrpc';
 import type { LogLevel } from '#mcp';
 import type { Server } from '#servers';
-import type { ServerConnection, ForwardedRequest } from '#upstream';
+import type { ForwardedRequest, ServerConnection } from '#upstream';
 import type { Call, ServerReply } from '../call.ts';
 import type { RequestStates } from './request-state.ts';
 

@@ -7,8 +7,8 @@ import { createAudit } from '#audit';
 import { connect } from '#helpers/client';
 import { createManualClock } from '#helpers/clock';
 import { startHub } from '#helpers/hub-process';
+import { freePort } from '#helpers/port';
 import { silent } from '#core';
-import { closedPort } from '../closed-port.ts';
 import { fieldOf, jsonOf } from '../hub.ts';
 import { run } from '../run.ts';
 
@@ -62,7 +62,7 @@ async function stoppedHub() {
     unlogged: 0,
   });
   await audit.stop();
-  const url = await closedPort();
+  const url = `http://127.0.0.1:${await freePort()}`;
   const findHub = async () => ({ url, token: undefined });
   return {
     folder: join(dataDir, 'audit'),

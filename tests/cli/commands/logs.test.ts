@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { describe, test } from 'vitest';
 import { createManualClock } from '#helpers/clock';
 import { type TestHub, startHub, until } from '#helpers/hub';
+import { freePort } from '#helpers/port';
 import { createLogs } from '#logs';
-import { closedPort } from '../closed-port.ts';
 import { fieldOf, jsonOf, withHub } from '../hub.ts';
 import { type Outcome, run } from '../run.ts';
 
@@ -169,7 +169,10 @@ describe('without a hub', () => {
       memory.add({ text: 'building', isHubs: true });
       memory.add({ text: 'after' });
       await stored.stop();
-      const findHub = async () => ({ url: await closedPort(), token: undefined });
+      const findHub = async () => ({
+        url: `http://127.0.0.1:${await freePort()}`,
+        token: undefined,
+      });
       const findDataFolders = async () => [dataDir];
       await body(async (...args) => await run(['logs', ...args], { findHub, findDataFolders }));
     } finally {
@@ -198,13 +201,13 @@ describe('without a hub', () => {
       assert.match(unknown.err, /no log of the server "\.\.\/hub" is stored. Stored are memory$/);
       for (const args of [
         ['memory', '-f'],
-        ['memory', '--url', await closedPort()],
+        ['memory', '--url', `http://127.0.0.1:${await freePort()}`],
       ])
         assert.match((await logs(...args)).err, /no hub answers/);
     }));
 
   test('that do not exist fail with the folder where they were looked for', async () => {
-    const findHub = async () => ({ url: await closedPort(), token: undefined });
+    const findHub = async () => ({ url: `http://127.0.0.1:${await freePort()}`, token: undefined });
     const { code, err } = await run(['logs'], {
       findHub,
       findDataFolders: async () => ['/absent'],

@@ -3,7 +3,7 @@ import { describe, test } from 'vitest';
 import { HubError } from '#core';
 import { createRecordingLog } from '#helpers/recording-log';
 import { encodeCall, encodeResult, readAnswer, readMessage } from '#jsonrpc';
-import type { About, ServerConnection, ForwardedRequest } from '#upstream';
+import type { About, ForwardedRequest, ServerConnection } from '#upstream';
 import { createFromClients, createFromServers } from '../../../hub/routing/events/messages.ts';
 import { createUrlElicitations } from '../../../hub/routing/events/ownership.ts';
 import { createServerLogs } from '../../../hub/routing/events/server-logs.ts';
