@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import Dockerode from 'dockerode';
-import { isObject } from '#core';
 import { engineHost } from '#helpers/engine-probe';
 import { startHub } from '#helpers/hub-process';
 import { freePort } from '#helpers/port';
 import { startScriptedOllama } from '../doubles/scripted-model.ts';
+import { createAgentRequests } from '../system/agent-requests.ts';
 import { heapObjectsMb } from './heap-objects.ts';
 import { median } from './median.ts';
 import { descendantsOf, residentMb } from './usage.ts';
@@ -62,16 +62,7 @@ export async function measureAgents(
     },
   });
 
-  async function ask(method: string, path: string, body?: object) {
-    const response = await fetch(`${hub.url}${path}`, {
-      method,
-      headers: { ...hub.ownerHeaders, ...(body && { 'content-type': 'application/json' }) },
-      ...(body && { body: JSON.stringify(body) }),
-    });
-    const content: unknown = await response.json();
-    assert.ok(isObject(content) && response.ok, JSON.stringify(content));
-    return content;
-  }
+  const { ask } = createAgentRequests(() => hub);
 
   /** Sends a message. Returns the time in ms until the request to the model. */
   async function say(agent: string): Promise<number> {

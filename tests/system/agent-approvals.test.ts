@@ -6,11 +6,10 @@ import type { OllamaDouble } from '../doubles/ollama.ts';
 import { type ScriptedRequest, startScriptedOllama } from '../doubles/scripted-model.ts';
 import { describeWithEngine } from '../helpers/engine.ts';
 import { type HubProcess, startHub, until } from '../helpers/hub-process.ts';
+import { createAgentRequests } from './agent-requests.ts';
 
 /** How long a call of an agent waits for approval, in seconds. */
 const agentWait = 3;
-
-type Answer = { readonly [key: string]: unknown };
 
 describeWithEngine('a call of an agent in its container that a rule wants confirmed', () => {
   let ollama: OllamaDouble;
@@ -48,18 +47,7 @@ describeWithEngine('a call of an agent in its container that a rule wants confir
     await ollama?.[Symbol.asyncDispose]();
   });
 
-  async function ask(method: string, path: string, body?: object): Promise<Answer> {
-    const response = await fetch(`${hub.url}${path}`, {
-      method,
-      headers: { ...hub.ownerHeaders, ...(body && { 'content-type': 'application/json' }) },
-      ...(body && { body: JSON.stringify(body) }),
-    });
-    const text = await response.text();
-    assert.ok(response.ok, text);
-    const content: unknown = text === '' ? {} : JSON.parse(text);
-    assert.ok(isObject(content), text);
-    return content;
-  }
+  const { ask } = createAgentRequests(() => hub);
 
   /** Collects the text of an event stream. */
   async function follow(path: string) {

@@ -1,10 +1,9 @@
-import assert from 'node:assert/strict';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { isObject } from '#core';
 import type { OllamaDouble } from '../doubles/ollama.ts';
 import { type ScriptedRequest, startScriptedOllama } from '../doubles/scripted-model.ts';
 import { describeWithEngine } from '../helpers/engine.ts';
 import { type HubProcess, startHub } from '../helpers/hub-process.ts';
+import { createAgentRequests } from './agent-requests.ts';
 
 describeWithEngine('agents under load and at their bounds', () => {
   let ollama: OllamaDouble;
@@ -27,32 +26,7 @@ describeWithEngine('agents under load and at their bounds', () => {
     await ollama?.[Symbol.asyncDispose]();
   });
 
-  async function ask(method: string, path: string, body?: object): Promise<Answer> {
-    const response = await fetch(`${hub.url}${path}`, {
-      method,
-      headers: { ...hub.ownerHeaders, ...(body && { 'content-type': 'application/json' }) },
-      ...(body && { body: JSON.stringify(body) }),
-    });
-    const content: unknown = await response.json();
-    assert.ok(isObject(content) && response.ok, JSON.stringify(content));
-    return content;
-  }
-
-  const send = async (agent: string, message: string) =>
-    String((await ask('POST', `/agents/${agent}/messages`, { message }))['message_id']);
-
-  /** Returns the text of the answer to a message, or the code of its error. */
-  async function outcome(agent: string, id: string): Promise<string> {
-    for (;;) {
-      const path = `/agents/${agent}/messages?since=${id}&wait_seconds=60&count=1000`;
-      const { messages, error } = await ask('GET', path);
-      const texts = (Array.isArray(messages) ? messages : []).filter(
-        ({ message_id: of, role }) => of === id && role === 'assistant',
-      );
-      if (texts.length > 0) return texts.map(({ content }) => content[0].text).join('|');
-      if (isObject(error)) return String(error['code']);
-    }
-  }
+  const { ask, send, outcome } = createAgentRequests(() => hub);
 
   test('a workspace above its limit stops the agent with that reason, and other agents answer', async () => {
     const id = await send('writer', 'fill');
@@ -78,8 +52,6 @@ describeWithEngine('agents under load and at their bounds', () => {
     expect(await outcome('other', await send('other', 'count'))).toBe('3 messages of yours');
   });
 });
-
-type Answer = { readonly [key: string]: unknown };
 
 function answer({ messages, last }: ScriptedRequest) {
   const asked = messages.findLast(({ role }) => role === 'user')?.content ?? '';

@@ -16,6 +16,7 @@ import { type HubProcess, startHub, until } from '../helpers/hub-process.ts';
 import { isLong } from '../helpers/length.ts';
 import { docker } from '../runtimes/docker/hub.ts';
 import { type AgentLooks, watchAgents } from './agent-looks.ts';
+import { createAgentRequests } from './agent-requests.ts';
 
 const run = promisify(execFile);
 /** Number of agents that start at once. Each needs a container, and only four may run at a time. */
@@ -63,32 +64,7 @@ describeWithEngine('tasks.json agrees with the engine at every look', () => {
     await ollama?.[Symbol.asyncDispose]();
   });
 
-  async function ask(method: string, path: string, body?: object): Promise<Answer> {
-    const response = await fetch(`${hub.url}${path}`, {
-      method,
-      headers: { ...hub.ownerHeaders, ...(body && { 'content-type': 'application/json' }) },
-      ...(body && { body: JSON.stringify(body) }),
-    });
-    const content: unknown = await response.json();
-    assert.ok(isObject(content) && response.ok, JSON.stringify(content));
-    return content;
-  }
-
-  const send = async (agent: string, message: string) =>
-    String((await ask('POST', `/agents/${agent}/messages`, { message }))['message_id']);
-
-  /** Returns the text of the answer to a message, or the code of its error. */
-  async function outcome(agent: string, id: string): Promise<string> {
-    for (;;) {
-      const path = `/agents/${agent}/messages?since=${id}&wait_seconds=60&count=1000`;
-      const { messages, error } = await ask('GET', path);
-      const texts = (Array.isArray(messages) ? messages : []).filter(
-        ({ message_id: of, role }) => of === id && role === 'assistant',
-      );
-      if (texts.length > 0) return texts.map(({ content }) => content[0].text).join('|');
-      if (isObject(error)) return String(error['code']);
-    }
-  }
+  const { ask, send, outcome } = createAgentRequests(() => hub);
 
   const say = async (agent: string, message: string) => outcome(agent, await send(agent, message));
 
@@ -185,5 +161,3 @@ describeWithEngine('tasks.json agrees with the engine at every look', () => {
     120_000,
   );
 });
-
-type Answer = { readonly [key: string]: unknown };

@@ -16,6 +16,7 @@ import { describeWithEngine } from '../helpers/engine.ts';
 import { type HubProcess, startHub, until } from '../helpers/hub-process.ts';
 import { removeVolumes } from '../helpers/volumes.ts';
 import { createWorld } from './egress-scene.ts';
+import { createAgentRequests } from './agent-requests.ts';
 
 const run = promisify(execFile);
 
@@ -49,20 +50,7 @@ describeWithEngine('agents in containers', () => {
     await removeVolumes(hubName);
   });
 
-  async function ask(method: string, path: string, body?: object): Promise<Answer> {
-    const response = await fetch(`${hub.url}${path}`, {
-      method,
-      headers: {
-        ...hub.ownerHeaders,
-        ...(body && { 'content-type': 'application/json' }),
-      },
-      ...(body && { body: JSON.stringify(body) }),
-    });
-    const content: unknown = await response.json();
-    assert.ok(isObject(content), JSON.stringify(content));
-    assert.ok(response.ok, JSON.stringify(content));
-    return content;
-  }
+  const { ask } = createAgentRequests(() => hub);
 
   /** Sends a message and returns the text of the answer, or the error. */
   async function say(agent: string, message: string): Promise<string> {
@@ -370,8 +358,6 @@ describeWithEngine('agents in containers', () => {
     );
   });
 });
-
-type Answer = { readonly [key: string]: unknown };
 
 /** A Python program that requests each URL in a message, and prints the status or the error. */
 const reach = (message: string) => `
