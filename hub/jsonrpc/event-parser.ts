@@ -1,4 +1,4 @@
-import { endOf, keptBytes } from './lines.ts';
+import { endOf, keptBytes, withoutMark } from './lines.ts';
 
 /** A server-sent event (HTML standard, section 9.2.6). */
 type ServerEvent = {
@@ -143,8 +143,3 @@ function joined(lines: readonly Buffer[]): Buffer {
   return Buffer.concat([first, ...others.flatMap(line => [newline, line])]);
 }
 const newline = Buffer.from('\n');
-
-/** Removes the byte order mark that a stream may begin with. */
-function withoutMark(line: Buffer): Buffer {
-  return line[0] === 0xef && line[1] === 0xbb && line[2] === 0xbf ? line.subarray(3) : line;
-}

@@ -43,6 +43,10 @@ export function createFraming(options: FramesOptions, on: Handlers) {
       reader ??= openReader(first);
       reader.push(at === 0 ? chunk : chunk.subarray(at));
     },
+    /** Call this at the end of the stream. The last line is a message also without a line break. */
+    end(): void {
+      if (!hasHeaders) reader?.push(Buffer.from('\n'));
+    },
     /** Returns the bytes of messages, in the framing of the other end as soon as it is known. */
     piecesOf: (messages: readonly Buffer[]): readonly (Buffer | string)[] =>
       messages.flatMap(message =>

@@ -133,8 +133,11 @@ export function createLineChannel(options: LineChannelOptions, sink: LineSink) {
     /** Call this at the end of the stream. */
     ended(reason: Closed): void {
       const rest = splitter.end();
-      // A partial message may contain private data.
-      if (rest.length > 0) hand(to => to.noise(`${rest.length} bytes of a line without an end`));
+      if (rest.length > 0)
+        for (const message of readMessages(rest).messages)
+          if (message.kind !== 'malformed') hand(to => to.message(message));
+          // A partial message may contain private data.
+          else hand(to => to.noise(`${rest.length} bytes of a line without an end`));
       finish(reason);
     },
   };

@@ -14,13 +14,14 @@ export const nothing: Buffer = Buffer.alloc(0);
 
 /**
  * Splits a stream of bytes into lines, in linear time. A line of more than `maxLineBytes` is discarded while it
- * arrives, in constant memory.
+ * arrives, in constant memory. A byte order mark at the start of the stream is removed.
  */
 export function createLineSplitter(options: { readonly maxLineBytes: number }, on: LineHandlers) {
   /** Buffer whose first `waiting` bytes are the start of an incomplete line. */
   let held: Buffer = nothing;
   let waiting = 0;
   let discarding: { readonly head: Buffer; tail: Buffer; bytes: number } | undefined;
+  let isFirst = true;
 
   /** Appends to the incomplete line, and enlarges its buffer to `capacity` bytes if necessary. */
   function append(part: Buffer, capacity: number): void {
@@ -67,17 +68,21 @@ export function createLineSplitter(options: { readonly maxLineBytes: number }, o
 
   /** Adds the last part of a line. */
   function finish(part: Buffer): void {
+    const startsStream = isFirst;
+    isFirst = false;
     if (discarding || waiting + part.length > options.maxLineBytes) {
       keep(part);
       if (discarding) on.oversized(discarding.head, discarding.tail, discarding.bytes);
       discarding = undefined;
       return;
     }
-    if (waiting === 0) return on.line(part);
-    append(part, waiting + part.length);
-    const line = held.subarray(0, waiting);
-    release();
-    on.line(line);
+    let line = part;
+    if (waiting > 0) {
+      append(part, waiting + part.length);
+      line = held.subarray(0, waiting);
+      release();
+    }
+    on.line(startsStream ? withoutMark(line) : line);
   }
 
   return {
@@ -92,9 +97,10 @@ export function createLineSplitter(options: { readonly maxLineBytes: number }, o
       }
       if (from < chunk.length) keep(from === 0 ? chunk : chunk.subarray(from));
     },
-    /** Call this at the end of the stream. Returns the incomplete line, for the log. */
+    /** Call this at the end of the stream. Returns the last line if it has no line break, or its start if it is oversized. */
     end(): Buffer {
-      const rest = discarding?.head ?? held.subarray(0, waiting);
+      const last = discarding?.head ?? held.subarray(0, waiting);
+      const rest = isFirst ? withoutMark(last) : last;
       release();
       discarding = undefined;
       return rest;
@@ -112,4 +118,9 @@ export function endOf(before: Buffer, part: Buffer): Buffer {
   return part.length >= keptBytes
     ? Buffer.from(part.subarray(-keptBytes))
     : Buffer.concat([before, part]).subarray(-keptBytes);
+}
+
+/** Removes the byte order mark that a stream may begin with. */
+export function withoutMark(line: Buffer): Buffer {
+  return line[0] === 0xef && line[1] === 0xbb && line[2] === 0xbf ? line.subarray(3) : line;
 }

@@ -57,7 +57,11 @@ export function openFrames(
   const take = (chunk: Buffer) => {
     if (!isOver) framing.push(chunk);
   };
-  const inputEnded = () => end('the client closed its end', true);
+  const inputClosed = () => end('the client closed its end', true);
+  const inputEnded = () => {
+    if (!isOver) framing.end();
+    inputClosed();
+  };
   // A closed pipe is only detected on write (EPIPE).
   const outputEnded = () => end('the client no longer reads', false);
 
@@ -68,7 +72,7 @@ export function openFrames(
     output.uncork();
   }
 
-  input.on('end', inputEnded).on('close', inputEnded).on('error', inputEnded);
+  input.on('end', inputEnded).on('close', inputClosed).on('error', inputClosed);
   output.on('error', outputEnded).on('close', outputEnded);
 
   return {

@@ -104,6 +104,14 @@ describe('receiving', () => {
     ]);
   });
 
+  test('delivers a last message without a line break', () => {
+    const { channel, push, ended, heard, receiver } = open();
+    channel.listen(receiver);
+    push(`${note('a')}\n${note('b')}`);
+    ended({ reason: 'exited' });
+    assert.deepEqual(heard, [note('a'), note('b')]);
+  });
+
   test('reports an incomplete last line as noise, without its content', () => {
     const { channel, push, ended, heard, receiver } = open();
     channel.listen(receiver);

@@ -47,6 +47,16 @@ test('leaves the CR of CRLF in the line, where it is white space of JSON', () =>
   assert.deepEqual(lines, ['a\r', '\r', 'b\r']);
 });
 
+test('removes the byte order mark of a stream, and of no later line', () => {
+  const bytes = Buffer.from('\ufeffone\n\ufefftwo\n');
+  for (const size of [1, 2, 3, 100]) {
+    const { splitter, lines } = open(100);
+    for (let at = 0; at < bytes.length; at += size)
+      splitter.push(Buffer.from(bytes.subarray(at, at + size)));
+    assert.deepEqual(lines, ['one', '\ufefftwo'], `in pieces of ${size}`);
+  }
+});
+
 test('does not write into the given chunks', () => {
   const { splitter, lines } = open(100);
   const chunk = Buffer.from('one\ntwo');

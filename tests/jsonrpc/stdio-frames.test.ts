@@ -55,6 +55,23 @@ describe('messages of the client', () => {
     assert.deepEqual(ends, [['the client closed its end', true]]);
   });
 
+  test('are also read from a last line without a line break, before the end is reported', async () => {
+    const { input, frames, messages, ends } = open();
+    frames.read();
+    input.end('{"a":1}\n{"b":2}');
+    await settle();
+    assert.deepEqual(messages, ['{"a":1}', '{"b":2}']);
+    assert.equal(ends.length, 1);
+  });
+
+  test('are not read from a message that is shorter than its header says', async () => {
+    const { input, frames, messages } = open();
+    frames.read();
+    input.end('Content-Length: 3\r\n\r\n{}');
+    await settle();
+    assert.deepEqual(messages, []);
+  });
+
   test.for([
     [`{"jsonrpc":"2.0","id":7,"method":"${'x'.repeat(100)}"}`, '7'],
     [`{"jsonrpc":"2.0","method":"${'x'.repeat(100)}","id":"last"}`, '"last"'],
