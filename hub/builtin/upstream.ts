@@ -3,6 +3,7 @@ import {
   HubError,
   createAbortScope,
   isObject,
+  neverAborted,
   parseExactly,
   unlessAborted,
 } from '#core';
@@ -140,6 +141,7 @@ export function createBuiltinUpstream(
     inFlight: () => inFlight,
     relayed: () => relayed,
     fail() {},
+    ended: neverAborted,
   };
 }
 

@@ -25,7 +25,10 @@ export type About = Caller | 'none' | 'gone';
  * The connection on which a server sent a message. While a config change replaces an instance, both instances of the
  * server have a connection, and each may use the same request ids.
  */
-export type ServerConnection = Pick<Upstream, 'callerOf' | 'notify' | 'onlyCaller' | 'onlyOwner'>;
+export type ServerConnection = Pick<
+  Upstream,
+  'callerOf' | 'ended' | 'notify' | 'onlyCaller' | 'onlyOwner'
+>;
 
 /** A server's notification. `about` is set if the channel tells which request it belongs to. */
 export type ServerNotification = Notification & {
@@ -127,6 +130,8 @@ export interface Upstream {
   isAtWork(): boolean;
   inFlight(): number;
   relayed(): number;
-  /** Rejects all pending requests: the server is gone. */
+  /** Rejects all pending requests, and refuses requests of the server: it is gone, or being stopped. */
   fail(error: HubError): void;
+  /** Aborts with the first error that is passed to `fail`. */
+  readonly ended: AbortSignal;
 }

@@ -7,6 +7,7 @@ import {
   type Request,
   encodeCall,
   encodeResult,
+  errorAnswer,
   membersOf,
   rawText,
   splice,
@@ -61,6 +62,7 @@ export function createUpstream(
   const { clock } = needs;
   const pending = createPendingRequests(clock, options.firstId);
   let over: HubError | undefined;
+  const ended = new AbortController();
   /** True if a call has timed out since the server's last message. */
   let isSilent = false;
   let onlyOwner: Owner | 'none' | 'several' = 'none';
@@ -170,7 +172,9 @@ export function createUpstream(
   }
 
   function receiveRequest(request: Request, id: string | undefined): void {
-    if (request.method === 'ping') tell(encodeResult(rawText(request.bytes, request.id), '{}'));
+    const requestId = rawText(request.bytes, request.id);
+    if (request.method === 'ping') tell(encodeResult(requestId, '{}'));
+    else if (over) tell(errorAnswer(requestId, over));
     else {
       const about = pending.aboutOf(id);
       needs.serverRequest({ request, connection: upstream, about, answer: tell, tell });
@@ -249,7 +253,9 @@ export function createUpstream(
       over ??= error;
       pending.forgetAll();
       for (const id of pending.ids()) pending.take(id)?.reject(error);
+      ended.abort(over);
     },
+    ended: ended.signal,
   };
 
   channel.listen({

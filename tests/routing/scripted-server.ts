@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { HubError, createEmitter } from '#core';
+import { HubError, createEmitter, neverAborted } from '#core';
 import { createManualClock } from '#helpers/clock';
 import { type Fixture, configOf } from '#helpers/hub';
 import { encodeResult, readAnswer, splice } from '#jsonrpc';
@@ -117,6 +117,7 @@ export function createScriptedServer(fixture: Fixture, script: Script = {}) {
     inFlight: () => 0,
     relayed: () => calls.length,
     fail() {},
+    ended: neverAborted,
   };
   const { running: base } = nothing;
   assert.ok(base);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
+import { neverAborted } from '#core';
 import { createManualClock } from '#helpers/clock';
 import { caller as ada } from '#helpers/principal';
 import { encodeError, encodeResult, rawText } from '#jsonrpc';
@@ -17,6 +18,7 @@ const question = {
 
 const connection: ServerConnection = {
   callerOf: () => undefined,
+  ended: neverAborted,
   notify() {},
   onlyCaller: () => 'none',
   onlyOwner: () => 'none',

@@ -525,6 +525,19 @@ describe('the end of the server', () => {
     assert.equal(connection.upstream.inFlight(), 0);
   });
 
+  test('is seen on its connection, and refuses requests that it still sends', async () => {
+    const connection = connect();
+    connection.says({ jsonrpc: '2.0', id: 1, method: 'roots/list' });
+    const ended = connection.asked[0]?.connection.ended;
+    assert.equal(ended?.aborted, false);
+    const gone = new HubError('HUB_SERVER_DOWN', 'files is gone');
+    connection.upstream.fail(gone);
+    assert.equal(ended?.reason, gone);
+    connection.says({ jsonrpc: '2.0', id: 2, method: 'roots/list' });
+    assert.match((await connection.written()).join(), /"id":2,"error":.*files is gone/);
+    assert.equal(connection.asked.length, 1);
+  });
+
   test('with a closed channel fails a call, and keeps nothing of it', () => {
     const connection = connect();
     connection.line.ended({ reason: 'it exited' });

@@ -77,10 +77,12 @@ export function createClientRequests(needs: {
     responseStream: ResponseStream,
     send: (id: string) => Buffer,
   ): (reason: string) => void {
-    const { session } = openRequest;
+    const { session, forwarded } = openRequest;
+    const ended = forwarded?.connection.ended;
     const id = String(++lastId);
     const over = (): boolean => {
       timeout[Symbol.dispose]();
+      ended?.removeEventListener('abort', gone);
       session.clientRequests.delete(id);
       session.clientRequestsChanged();
       return open.delete(id);
@@ -94,6 +96,8 @@ export function createClientRequests(needs: {
     const timeout = needs.clock.after(requestTimeoutMs, () =>
       giveUp(`no answer within ${requestTimeoutMs / 60_000} minutes`),
     );
+    const gone = () => giveUp('the server is gone');
+    ended?.addEventListener('abort', gone);
     session.clientRequests.set(id, { giveUp });
     session.clientRequestsChanged();
     open.set(id, { ...openRequest, over, giveUp });

@@ -1,4 +1,4 @@
-import { type JsonObject, messageOf, retryable } from '#core';
+import { type JsonObject, createAbortScope, messageOf, retryable } from '#core';
 import { encodeResult, errorAnswer, membersOf, rawText } from '#jsonrpc';
 import type { Server } from '#servers';
 import type { ServerConnection, ServerNotification, ServerRequest } from '#upstream';
@@ -14,7 +14,7 @@ type HubRequest = {
   readonly id: string;
   /** Undefined if the server asked by the result of a call. */
   readonly connection: ServerConnection | undefined;
-  readonly ended: AbortController;
+  readonly abort: () => void;
 };
 
 /** The requests of servers that the hub itself answers. `what` names them in the log. */
@@ -33,11 +33,12 @@ export function createHubRequests(what: string, { log, logOf }: ServerLogs) {
     const ofServer = open.get(server) ?? new Set();
     if (ofServer.size >= maxOpen)
       throw retryable('HUB_INPUTS_FULL', `the hub answers ${maxOpen} requests of ${name} already`);
-    const ended = new AbortController();
-    const one = { ...asked, ended };
+    const signals = [signal, asked.connection?.ended].filter(one => one !== undefined);
+    using scope = createAbortScope(signals);
+    const one = { ...asked, abort: scope.abort };
     open.set(server, ofServer.add(one));
     try {
-      const result = await work(signal ? AbortSignal.any([signal, ended.signal]) : ended.signal);
+      const result = await work(scope.signal);
       log.debug({ server: name, model: result['model'] }, `the hub answered ${what}`);
       return result;
     } catch (error) {
@@ -72,10 +73,10 @@ export function createHubRequests(what: string, { log, logOf }: ServerLogs) {
       const withdrawn = span && rawText(bytes, span);
       for (const ofServer of open.values())
         for (const one of ofServer)
-          if (one.connection === connection && one.id === withdrawn) one.ended.abort();
+          if (one.connection === connection && one.id === withdrawn) one.abort();
     },
     sourceGone: (server: Server): void => {
-      for (const { ended } of open.get(server) ?? []) ended.abort();
+      for (const { abort } of open.get(server) ?? []) abort();
     },
   };
 }

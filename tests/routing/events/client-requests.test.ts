@@ -83,6 +83,20 @@ describe('a request of a server', () => {
     assert.deepEqual(await asked, { result: { roots: [] } });
   });
 
+  test('of an instance that was replaced is cancelled at its client when that instance ends', async () => {
+    await using hub = await startAsker();
+    const ada = await clientOf(hub, all, () => undefined);
+    await ada.call('ask-later', { method: 'roots/list', params: {} });
+    await until(() => ada.asked.length === 1);
+    await hub.server('asker').reconfigure(configOf({ name: 'asker', env: { INFO: '{}' } }), true);
+    const withdrawn = () => ada.told.find(({ method }) => method === 'notifications/cancelled');
+    await until(() => withdrawn() !== undefined);
+    assert.deepEqual(withdrawn()?.['params'], {
+      requestId: ada.asked[0]?.id,
+      reason: 'the server is gone',
+    });
+  });
+
   test('is refused if the client lacks the capability', async () => {
     await using hub = await startAsker();
     const client = await clientOf(hub, { elicitation: {} });

@@ -30,6 +30,19 @@ test('several requests of a server with the same id are all counted', async () =
   assert.equal((await Promise.all(answered)).length, 20);
 });
 
+test('a request is aborted when the connection ends on which it came', async () => {
+  const { server, running, requests } = scene();
+  const ended = new AbortController();
+  const connection = { ...running.upstream, ended: ended.signal };
+  const answered = requests.answer(
+    server,
+    { id: '1', connection },
+    signal => new Promise((_resolve, reject) => signal.addEventListener('abort', reject)),
+  );
+  ended.abort();
+  await assert.rejects(answered);
+});
+
 test('failures are logged in at most 50 lines a second', async () => {
   const { server, requests, logged } = scene();
   const failing = () => Promise.reject(new HubError('HUB_REQUEST_INVALID', 'no messages'));
