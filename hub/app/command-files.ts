@@ -24,6 +24,14 @@ export function createCommandFiles(
 ): Omit<CliNeeds['files'], 'findDataFolders'> {
   return {
     loadConfig,
+    async checkPlaces() {
+      const { tls, dataDir } = await settingsWith({});
+      const { checkDataDir } = await import('#store');
+      await checkDataDir(dataDir);
+      if (!tls) return;
+      const { checkTls } = await import('#http');
+      await checkTls(tls);
+    },
     findConfigFile: async () => (await settingsWith({})).serversFile,
     async createConfig() {
       const { serversFile: file } = await settingsWith({});

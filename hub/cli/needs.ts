@@ -159,6 +159,8 @@ export type DescribedProgram = ServiceProgram & {
 type HubFiles = {
   /** Reads settings and config without starting anything. */
   readonly loadConfig: (configFile: string | undefined) => Promise<LoadedConfig>;
+  /** Checks the data folder and the files of TLS. Rejects with HubError if a hub would not start with them. */
+  readonly checkPlaces: () => Promise<void>;
   /** Returns the path of the config file from the settings. The file may not exist. */
   readonly findConfigFile: () => Promise<string>;
   /**

@@ -144,26 +144,26 @@ async function readTls(files: NonNullable<HttpOptions['tls']>) {
   return await readTlsFiles(files);
 }
 
-/** Reads the certificate authorities of clients. Rejects with HUB_CONFIG_INVALID if the file contains no certificate. */
+/** Opens the verification of the certificates of clients. Rejects with HUB_CONFIG_INVALID. */
 async function openCertificates(
   { caFile, isRequired }: NonNullable<NonNullable<HttpOptions['tls']>['clients']>,
   needs: RefusalLogNeeds & Pick<HttpSystem, 'clock'>,
 ): Promise<ClientCertificates> {
-  const { createClientCertificates, readAuthorities } = await import('./client-certificates.ts');
-  const { readPem } = await import('./tls-files.ts');
-  const text = (await readPem('ROUTER_TLS_CLIENT_CA', caFile)).toString();
+  const { createClientCertificates } = await import('./client-certificates.ts');
+  const { readAuthorityFile } = await import('./tls-files.ts');
   const logRefusal = createRefusalLog(needs);
-  try {
-    return {
-      authorities: readAuthorities(text),
-      of: createClientCertificates({ isRequired }, needs.clock),
-      refused: ({ remoteAddress: address }, message) =>
-        logRefusal({ address, refusal: { status: 403, message } }),
-    };
-  } catch (cause) {
-    const problem = `ROUTER_TLS_CLIENT_CA: ${JSON.stringify(caFile)} ${messageOf(cause)}. Write the PEM file of the authorities that sign the certificates of clients`;
-    throw new HubError('HUB_CONFIG_INVALID', problem, { cause });
-  }
+  return {
+    authorities: await readAuthorityFile(caFile),
+    of: createClientCertificates({ isRequired }, needs.clock),
+    refused: ({ remoteAddress: address }, message) =>
+      logRefusal({ address, refusal: { status: 403, message } }),
+  };
+}
+
+/** Checks the files of TLS without listening. Rejects with HUB_CONFIG_INVALID if a hub could not use them. */
+export async function checkTls(files: NonNullable<HttpOptions['tls']>): Promise<void> {
+  const { checkTlsFiles } = await import('./tls-files.ts');
+  await checkTlsFiles(files);
 }
 
 type Place = { readonly host: string; readonly port: number };

@@ -1,4 +1,4 @@
-export { type HttpOptions, createHttp } from './http.ts';
+export { type HttpOptions, checkTls, createHttp } from './http.ts';
 export type { CallToken } from './guard.ts';
 export type { ConfigControl, HttpNeeds, Prompts } from './http-needs.ts';
 export { createSocketTables } from './peers.ts';

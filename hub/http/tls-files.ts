@@ -2,6 +2,7 @@ import { X509Certificate, createPrivateKey } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
 import { HubError, messageOf } from '#core';
+import { readAuthorities } from './client-certificates.ts';
 
 type TlsFiles = { readonly certFile: string; readonly keyFile: string };
 
@@ -32,6 +33,26 @@ export async function readTlsFiles({ certFile, keyFile }: TlsFiles) {
   return { cert, key };
 }
 
+/** Reads the certificate authorities of clients. Rejects with HUB_CONFIG_INVALID if the file contains no certificate. */
+export async function readAuthorityFile(caFile: string): Promise<readonly string[]> {
+  const text = (await readPem('ROUTER_TLS_CLIENT_CA', caFile)).toString();
+  try {
+    return readAuthorities(text);
+  } catch (cause) {
+    const why = `${messageOf(cause)}. Write the PEM file of the authorities that sign the certificates of clients`;
+    throw refusal('ROUTER_TLS_CLIENT_CA', caFile, why, cause);
+  }
+}
+
+/** Checks the files that a hub reads when it listens. Rejects with HUB_CONFIG_INVALID if it could not use them. */
+export async function checkTlsFiles({
+  clients,
+  ...files
+}: TlsFiles & { readonly clients?: { readonly caFile: string } }): Promise<void> {
+  await readTlsFiles(files);
+  if (clients) await readAuthorityFile(clients.caFile);
+}
+
 const certWanted =
   'contains no certificate in PEM form. Write the path of the certificate of the hub';
 const keyWanted =
@@ -47,7 +68,7 @@ function parsed<T>(setting: string, file: string, wanted: string, parse: () => T
 }
 
 /** Reads the PEM file that a setting names. Rejects with HUB_CONFIG_INVALID. */
-export async function readPem(setting: string, file: string): Promise<Buffer> {
+async function readPem(setting: string, file: string): Promise<Buffer> {
   try {
     return await readFile(file);
   } catch (cause) {

@@ -1,6 +1,18 @@
 import { randomBytes } from 'node:crypto';
-import { chmod, lstat, mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { type Stats, constants } from 'node:fs';
+import {
+  access,
+  chmod,
+  lstat,
+  mkdir,
+  open,
+  readFile,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { HubError, errorCodeOf, ignoreMissing, isObject, messageOf, tryParseJson } from '#core';
 import { readOrMakeKey } from './key-file.ts';
@@ -25,7 +37,7 @@ export async function openDataDir(path: string, newId: () => string, waitMs = 0)
     lock.exec('BEGIN EXCLUSIVE');
     await removeTempFiles(path);
     await withdrawRunning(path);
-    const hubId = await readOrMakeId(join(path, 'hub-id'), newId);
+    const hubId = await readOrMakeId(path, newId);
     const secret = await readOrMakeSecret(join(path, 'hub-secret'));
     const ownerKey = await readOrMakeKey(ownerKeyFile(path));
     undo.move();
@@ -48,6 +60,32 @@ export async function openDataDir(path: string, newId: () => string, waitMs = 0)
   }
 }
 
+/**
+ * Checks that a hub could use this data folder, which another hub may be using. Creates and locks nothing. Rejects with
+ * HUB_CONFIG_INVALID.
+ */
+export async function checkDataDir(path: string): Promise<void> {
+  const lockFile = join(path, 'hub.lock');
+  try {
+    const folder = await findExisting(resolve(path));
+    if (!(await stat(folder)).isDirectory()) throw new Error(`${folder} is not a folder`);
+    await access(folder, constants.W_OK | constants.X_OK);
+    const lock = await lstat(lockFile).catch(ignoreMissing);
+    if (lock) requireOwnLock(lock);
+    const id = await readFile(idFileOf(path), 'utf8').catch(ignoreMissing);
+    if (id !== undefined) requireHubId(path, id);
+  } catch (error) {
+    throw openFailure(path, lockFile, error);
+  }
+}
+
+/** Returns the path, or the nearest folder above it that exists. */
+async function findExisting(path: string): Promise<string> {
+  const found = await stat(path).catch(ignoreMissing);
+  const parent = dirname(path);
+  return found || parent === path ? path : await findExisting(parent);
+}
+
 function openFailure(path: string, lockFile: string, cause: unknown): HubError {
   const code = sqliteCodeOf(cause);
   if (code === busy)
@@ -68,12 +106,14 @@ function openFailure(path: string, lockFile: string, cause: unknown): HubError {
  */
 export async function findHubId(path: string): Promise<string | undefined> {
   try {
-    const id = (await readFile(join(path, 'hub-id'), 'utf8')).trim();
+    const id = (await readFile(idFileOf(path), 'utf8')).trim();
     return isHubId(id) ? id : undefined;
   } catch {
     return undefined; // No hub has used the folder yet.
   }
 }
+
+const idFileOf = (path: string) => join(path, 'hub-id');
 
 /** SQLite result codes SQLITE_BUSY and SQLITE_NOTADB (sqlite.org/rescode.html). */
 const busy = 5;
@@ -93,6 +133,12 @@ async function makePrivate(file: string): Promise<void> {
     if (errorCodeOf(error) !== 'EEXIST') throw error;
   }
   const stats = await lstat(file);
+  requireOwnLock(stats);
+  if (process.geteuid && (stats.mode & 0o077) !== 0) await chmod(file, 0o600);
+}
+
+/** Throws if the lock file is not a regular file of this user. */
+function requireOwnLock(stats: Stats): void {
   const uid = process.geteuid?.();
   if (uid === undefined) return;
   if (!stats.isFile()) throw new Error('hub.lock is not a regular file. Remove it');
@@ -101,7 +147,6 @@ async function makePrivate(file: string): Promise<void> {
     throw new Error(
       `hub.lock belongs to user ${stats.uid}, and the hub runs as ${uid}: that user could keep it locked. Remove it when no hub of that user runs`,
     );
-  if ((stats.mode & 0o077) !== 0) await chmod(file, 0o600);
 }
 
 /** True for 16 characters, the length of every id generated so far. A shorter text means that the file was cut off. */
@@ -123,16 +168,20 @@ async function readOrMakeSecret(file: string): Promise<Buffer> {
  * Reads the hub's id, or makes one if there is none. An unreadable id is an error: a new id would orphan the containers
  * of this hub.
  */
-async function readOrMakeId(file: string, newId: () => string): Promise<string> {
-  const id = (await readFile(file, 'utf8').catch(ignoreMissing))?.trim();
-  if (id === undefined) {
-    const made = newId();
-    await writeWhole(file, `${made}\n`);
-    return made;
-  }
+async function readOrMakeId(path: string, newId: () => string): Promise<string> {
+  const file = idFileOf(path);
+  const text = await readFile(file, 'utf8').catch(ignoreMissing);
+  if (text !== undefined) return requireHubId(path, text);
+  const made = newId();
+  await writeWhole(file, `${made}\n`);
+  return made;
+}
+
+function requireHubId(path: string, text: string): string {
+  const id = text.trim();
   if (isHubId(id)) return id;
   throw new Error(
-    `${file} holds ${id === '' ? 'nothing' : JSON.stringify(id.slice(0, 70))}, and a hub id has 16 characters: put it back, or delete it and the hub's containers`,
+    `${idFileOf(path)} holds ${id === '' ? 'nothing' : JSON.stringify(id.slice(0, 70))}, and a hub id has 16 characters: put it back, or delete it and the hub's containers`,
   );
 }
 

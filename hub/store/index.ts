@@ -2,6 +2,7 @@ export {
   type DataDir,
   type RunningHub,
   announceRunning,
+  checkDataDir,
   findHubId,
   findRunning,
   openDataDir,

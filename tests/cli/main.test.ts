@@ -83,6 +83,29 @@ test('an invalid setting exits with 2', async () => {
   assert.match(stderr, /^ROUTER_HOST: "0\.0\.0\.0" is reachable from other machines/);
 });
 
+test.for([
+  [{ DATA_DIR: 'taken' }, /^DATA_DIR: "taken" cannot be used .*Name a folder that this user may/],
+  [{ DATA_DIR: 'taken/data' }, /^DATA_DIR: "taken\/data" cannot be used .*Name a folder/],
+  [
+    { ROUTER_TLS_CERT: 'taken', ROUTER_TLS_KEY: 'taken' },
+    /^ROUTER_TLS_CERT: "taken" contains no certificate in PEM form/,
+  ],
+] as const)('check and doctor report what serve refuses: %j', async ([env, message]) => {
+  await writeFile(join(scratch, 'taken'), '');
+  await writeFile(join(scratch, 'none.json'), '{"servers": {}}');
+  for (const command of ['check', 'serve', 'doctor']) {
+    const args = [command, '--config', 'none.json'];
+    const { code, stderr } = await agenthub(args, { ROUTER_PORT: '1', ...env });
+    assert.equal(code, command === 'doctor' ? 1 : 2, stderr);
+    // `doctor` reports problems of the engine and the hub as well, in lines that are wrapped.
+    const told = stderr.replaceAll(/\n +/g, ' ').split('\n');
+    assert.ok(
+      told.some(line => message.test(line)),
+      `${command}: ${stderr}`,
+    );
+  }
+});
+
 test('check reports invalid settings that it does not use itself, all at once', async () => {
   await writeFile(join(scratch, 'none.json'), '{"servers": {}}');
   const env = { CB_FAILURE_THRESHOLD: 'abc', CACHE_MAX_SIZE: '-1' };

@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, test } from 'vitest';
 import { createCertificates } from '#helpers/certificates';
-import { readTlsFiles } from '../../hub/http/tls-files.ts';
+import { checkTlsFiles, readTlsFiles } from '../../hub/http/tls-files.ts';
 
 const certificates = createCertificates();
 afterAll(() => certificates[Symbol.dispose]());
@@ -53,4 +53,16 @@ test.for([
 ] as const)('the files are refused: %o', async ([files, message]) => {
   const refused = readTlsFiles({ ...hub, ...files });
   await assert.rejects(refused, { code: 'HUB_CONFIG_INVALID', message });
+});
+
+test('the authorities of clients are checked with them', async () => {
+  const clients = { caFile: authority.certFile };
+  await checkTlsFiles({ ...hub, clients });
+  await assert.rejects(checkTlsFiles({ ...hub, clients: { caFile: text } }), {
+    code: 'HUB_CONFIG_INVALID',
+    message: /^ROUTER_TLS_CLIENT_CA: ".*text\.pem" contains no certificate in PEM form\. Write/,
+  });
+  await assert.rejects(checkTlsFiles({ ...hub, keyFile: text, clients }), {
+    message: /^ROUTER_TLS_KEY/,
+  });
 });

@@ -15,7 +15,14 @@ import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { describe, test } from 'vitest';
-import { announceRunning, findHubId, findRunning, openDataDir, writeWhole } from '#store';
+import {
+  announceRunning,
+  checkDataDir,
+  findHubId,
+  findRunning,
+  openDataDir,
+  writeWhole,
+} from '#store';
 
 /** Creates a temporary folder, which is removed when disposed. */
 async function temporary() {
@@ -90,6 +97,31 @@ describe('the data folder', () => {
       code: 'HUB_CONFIG_INVALID',
       message: /hub\.lock" is not the lock file of a hub .*not a database.* Remove it/,
     });
+  });
+
+  test('is checked without being made or locked', async () => {
+    await using folder = await temporary();
+    const path = join(folder.path, 'deep', 'data');
+    await checkDataDir(path);
+    assert.deepEqual(await readdir(folder.path), []);
+    await using _ = await openDataDir(path, newId);
+    await checkDataDir(path);
+    const file = join(folder.path, 'file');
+    await writeFile(file, '');
+    for (const taken of [file, join(file, 'data')])
+      await assert.rejects(checkDataDir(taken), {
+        code: 'HUB_CONFIG_INVALID',
+        message: /^DATA_DIR: ".*" cannot be used \(.*not a .*\)\. Name a folder/,
+      });
+    await writeFile(join(path, 'hub-id'), 'short');
+    await assert.rejects(checkDataDir(path), { message: /hub-id holds "short"/ });
+  });
+
+  test.skipIf(process.getuid?.() === 0)('that is read-only does not pass the check', async () => {
+    await using folder = await temporary();
+    await chmod(folder.path, 0o500);
+    await assert.rejects(checkDataDir(folder.path), { code: 'HUB_CONFIG_INVALID' });
+    await assert.rejects(checkDataDir(join(folder.path, 'data')), { code: 'HUB_CONFIG_INVALID' });
   });
 
   test.for([

@@ -127,6 +127,10 @@ async function report(installation: Installation, run: Run): Promise<0 | 1> {
     notes.push(...(await mountWarnings(found.servers)));
     return `${file}: fine, ${count(found.servers.length, 'server')}`;
   });
+  await attempt(async () => {
+    await needs.files.checkPlaces();
+    return 'fine';
+  });
   let holdings: readonly HubObjects[] = [];
   const engine = await attempt(async () => {
     const found = await installation.engine();
