@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ServerConfig, type Settings, fixedNetwork } from '#config';
-import { type Clock, type Log, messageOf } from '#core';
+import { type Clock, HubError, type Log, messageOf } from '#core';
 import {
   createFolderUpkeep,
   createPins,
@@ -13,7 +13,13 @@ import type { Definitions } from '#definitions';
 import type { Logs } from '#logs';
 import type { AccessTokens } from '#oauth';
 import type { SharedBreaker } from '#resilience';
-import type { LaunchEvents, LaunchSpec, Runtime, Target } from '#runtimes';
+import {
+  type LaunchEvents,
+  type LaunchSpec,
+  type Runtime,
+  type Target,
+  whyNotBuilt,
+} from '#runtimes';
 import { createDockerRuntime } from '#runtimes/docker';
 import {
   createEras,
@@ -131,9 +137,13 @@ export async function wireServers(
     instance?: string,
   ) {
     const spec = specOf(wanted, instance);
-    // A process gets its own data folder. A container has volumes instead.
-    if (spec.target.kind === 'process')
+    if (spec.target.kind === 'process') {
+      const own = wanted.launch.kind === 'local' ? wanted.launch.own : undefined;
+      const fault = own === undefined ? undefined : whyNotBuilt(options.imagesDir, own);
+      if (fault !== undefined) throw new HubError('HUB_LAUNCH_INVALID', `${spec.server}: ${fault}`);
+      // A process gets its own data folder. A container has volumes instead.
       await mkdir(serverFolder(place.dataDir, spec.server), { recursive: true, mode: 0o700 });
+    }
     return await runtimes[spec.target.kind].launch(inTime(spec, wanted), events, signal);
   }
 

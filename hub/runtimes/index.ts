@@ -19,4 +19,5 @@ export {
   type Usage,
   throwIfCancelled,
 } from './runtime.ts';
+export { whyNotBuilt } from './built-program.ts';
 export { createStderrLines } from './stderr.ts';

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { PackageSpec } from '#config';
 import { type TarFile, packFiles, readContext } from '#contexts';
 import { HubError } from '#core';
-import type { BuildSource, ImageSource } from '#runtimes';
+import { type BuildSource, type ImageSource, whyNotBuilt } from '#runtimes';
 import type { Engine } from '../engine/engine.ts';
 import type { BuildOptions } from '../engine/images.ts';
 import { readBuildContext, readTemplateFiles, stateOfFolder } from './build-context.ts';
@@ -68,10 +68,12 @@ export function createImagePlans({ imagesDir, engine }: Needs) {
   async function ownPlan(name: string): Promise<ImagePlan> {
     const image = await ownImage(name);
     const begins = `building the image agenthub/${name}, once`;
-    return {
-      reference: image.tag,
-      steps: [{ image, begins, open: async () => ({ pack: () => template(name) }) }],
+    const open: BuildStep['open'] = async () => {
+      const fault = whyNotBuilt(imagesDir, name);
+      if (fault !== undefined) throw new HubError('HUB_IMAGE_BUILD_FAILED', fault);
+      return { pack: () => template(name) };
     };
+    return { reference: image.tag, steps: [{ image, begins, open }] };
   }
 
   /** Returns the step that installs Debian packages on top of an image. */

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import { readContext } from '#contexts';
+import { makeTempFolder } from '#helpers/temp-folder';
 import type { BuildSource } from '#runtimes';
 import { createImagePlans } from '../../../../hub/runtimes/docker/image/image-plan.ts';
 import { imagesDir } from '../hub.ts';
@@ -66,6 +67,19 @@ describe('system packages', () => {
       steps.map(({ image }) => image.tag.replace(/:.*/, '').replace(/-plan-.*/, '')),
       ['agenthub/build', 'agenthub/system-build'],
     );
+  });
+});
+
+test('an image of the hub whose program was not built names the command that builds it', async () => {
+  const root = makeTempFolder('plan');
+  const images = join(root, 'images');
+  mkdirSync(join(images, 'agent'), { recursive: true });
+  writeFileSync(join(images, 'agent', 'Dockerfile'), 'FROM x\nCOPY agent.mjs /agent.mjs\n');
+  const plan = createImagePlans({ imagesDir: images, engine: { findImage: async () => present } });
+  const { steps } = await plan({ context: 'agent' });
+  await assert.rejects(async () => await steps[0]?.open(() => {}), {
+    code: 'HUB_IMAGE_BUILD_FAILED',
+    message: `${join(images, 'agent', 'agent.mjs')} was not built. Run "node scripts/prepare.mjs" in ${root}`,
   });
 });
 
