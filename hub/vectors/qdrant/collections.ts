@@ -1,4 +1,4 @@
-import type { Log } from '#core';
+import { type Clock, type Log, sleep } from '#core';
 import { VectorsFailure, dimensionFailure } from '../vectors.ts';
 import { type CollectionSchema, collectionsIn, countIn, schemaIn } from './answers.ts';
 import { unless } from './failures.ts';
@@ -26,6 +26,9 @@ const fields = Object.keys(indexes);
 
 /** Prefix of the marker fields of all deployments. */
 const markers = 'agenthub.';
+/** First and longest pause in ms before a collection that another hub is creating is read again. */
+const firstPauseMs = 50;
+const maxPauseMs = 800;
 /** Maximum number of collections whose owner is remembered. */
 const maxKnown = 1_000;
 
@@ -37,7 +40,7 @@ const maxKnown = 1_000;
  */
 export function createCollections(
   deployment: string,
-  { log }: { readonly log: Pick<Log, 'warn'> },
+  { clock, log }: { readonly clock: Pick<Clock, 'after'>; readonly log: Pick<Log, 'warn'> },
 ) {
   const prefix = `${deployment}-`;
   const marker = `${markers}${deployment}`;
@@ -59,6 +62,18 @@ export function createCollections(
     );
     return found === undefined ? undefined : schemaIn(found);
   };
+
+  /** Reads a collection that another hub may be creating. Waits until it can be read. */
+  async function readWhenReady(ask: QdrantAsk, name: string) {
+    for (let pauseMs = firstPauseMs; ; pauseMs *= 2) {
+      try {
+        return await read(ask, name);
+      } catch (error) {
+        if (!isUnready(error) || pauseMs > maxPauseMs) throw error;
+      }
+      await sleep(pauseMs, { clock });
+    }
+  }
 
   async function addIndexes(
     ask: QdrantAsk,
@@ -95,7 +110,7 @@ export function createCollections(
 
   async function prepare(ask: QdrantAsk, name: string, size: number): Promise<void> {
     const collection = { collection_name: name };
-    let schema = await read(ask, name);
+    let schema = await readWhenReady(ask, name);
     if (!schema) {
       const vectors = { size, distance: 'Cosine' } as const;
       // All searches are exact, so a graph (HNSW) would never be used.
@@ -104,7 +119,8 @@ export function createCollections(
         409,
         ask(api => api.createCollection, { ...collection, ...options }),
       );
-      schema = schemaIn(await ask(api => api.getCollection, collection));
+      schema = await readWhenReady(ask, name);
+      if (!schema) throw new VectorsFailure('refused', `${name} was dropped at once`, 404);
     }
     const why = whyForeign(schema);
     if (why !== undefined) throw foreignFailure(name, why);
@@ -180,6 +196,12 @@ function whyForeign({ distance, datatype }: CollectionSchema): string | undefine
   if (distance !== 'Cosine') return `compares vectors by ${distance}, not by Cosine`;
   return datatype === 'float32' ? undefined : `stores vectors as ${datatype}, not as float32`;
 }
+
+/** True for the answer of Qdrant about a collection whose shards do not exist yet, which follows its creation. */
+const isUnready = (error: unknown): boolean =>
+  error instanceof VectorsFailure &&
+  error.status === 500 &&
+  error.message.includes('0 of 0 read operations failed');
 
 const foreignFailure = (name: string, why: string) =>
   new VectorsFailure(

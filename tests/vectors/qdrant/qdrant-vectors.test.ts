@@ -230,6 +230,40 @@ test('two hubs that start at the same time create one collection, and share its 
   assert.deepEqual(qdrant.problems, []);
 });
 
+test('a collection that another hub is just creating is waited for', async () => {
+  const { clock, hub } = await openScene();
+  const [one, other] = [await hub(), await hub()];
+  const send = fetch;
+  let hasConflict = false;
+  let unready = 0;
+  vi.stubGlobal('fetch', async (url: string, init: RequestInit) => {
+    const isOfCollection = url.endsWith('/collections/agenthub-docs');
+    if (isOfCollection && init.method === 'PUT' && !hasConflict) {
+      hasConflict = true;
+      await other.put('docs', pointOf(at(10), { name: 'of the other' }), roomy);
+      unready = 3;
+    }
+    // As Qdrant 1.16 answers until the shards of a new collection exist.
+    const status = { error: 'Service internal error: 0 of 0 read operations failed' };
+    if (isOfCollection && init.method === 'GET' && unready > 0) {
+      unready--;
+      return Response.json({ status, time: 0 }, { status: 500 });
+    }
+    return await send(url, init);
+  });
+  const put = one.put('docs', pointOf(at(0), { name: 'of one' }), roomy);
+  let isOver = false;
+  const over = put.finally(() => (isOver = true));
+  await until(() => {
+    clock.advance(10);
+    return isOver;
+  }, 'the collection');
+  vi.unstubAllGlobals();
+  await over;
+  assert.deepEqual(await namesIn(one), ['of one', 'of the other']);
+  assert.deepEqual([hasConflict, unready], [true, 0]);
+});
+
 test('two hubs that put at the same time keep the maximum of a scope exactly', async () => {
   const { clock, hub } = await openScene();
   const hubs = [await hub(), await hub()];
