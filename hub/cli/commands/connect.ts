@@ -20,7 +20,7 @@ import { changeOptions } from '../confirm.ts';
 import { connectAll } from '../connect-all.ts';
 import { reportChange, showChange, writeChange } from '../connect-change.ts';
 import { notesFor, refuseLogin } from '../connect-notes.ts';
-import { createHubClient } from '../hub-client.ts';
+import { createHubClient, isAbsent } from '../hub-client.ts';
 import { type OwnToken, findOwnToken, revokeRemoved, warnOfReplaced } from '../own-token.ts';
 import { showObsidian } from '../obsidian.ts';
 import type { HubPlace } from '../needs.ts';
@@ -67,7 +67,11 @@ export const connect: Command = {
     const place = await needs.findHub(textOf(values, 'url'));
     refuseEndpoint(place.url);
     if (chosen !== undefined) await refuseUnknown(chosen, place, run);
-    if (values['all'] === true) return await connectAll(client => hubFor(client, place, run), run);
+    if (values['all'] === true) {
+      const code = await connectAll(client => hubFor(client, place, run), run);
+      await noteAbsence(place, run);
+      return code;
+    }
     if (word === undefined) return await showAll(place, run);
     if (word === 'obsidian')
       return showObsidian(
@@ -81,9 +85,25 @@ export const connect: Command = {
       );
     const client = clientOf(word);
     const { hub, own } = await hubFor(client, place, run);
-    return client === 'raycast' ? showPaste(hub, run) : await connectClient(client, hub, own, run);
+    const code =
+      client === 'raycast' ? showPaste(hub, run) : await connectClient(client, hub, own, run);
+    // The token for calls comes from a running hub. One of the client may have been made without a hub.
+    if (own !== undefined || hub.isTokenMade !== true) await noteAbsence(place, run);
+    return code;
   },
 };
+
+/** Prints a note if no hub answers at the address: the client reaches none before it is started. */
+async function noteAbsence(place: HubPlace, run: Run): Promise<void> {
+  if (run.isJson) return;
+  try {
+    await createHubClient(place, run).ask({ method: 'GET', path: '/health' });
+  } catch (error) {
+    run.signal.throwIfAborted();
+    if (isAbsent(error))
+      run.remark('note', `no hub answers at ${place.url} now: start it with "agenthub serve"`);
+  }
+}
 
 /**
  * Rejects with HUB_SERVER_UNKNOWN or HUB_PROFILE_UNKNOWN if the running hub lacks the chosen server, or profile after

@@ -6,6 +6,7 @@ import { type IncomingMessage, createServer } from 'node:http';
 import { join } from 'node:path';
 import { describe, test } from 'vitest';
 import { createConfigEditor, loadConfig } from '#config';
+import { freePort } from '#helpers/port';
 import { writeWhole } from '#store';
 import { type Scratch, hub, openScratch } from '../../clients/machine.ts';
 import { type Fake, type FlatNeeds, run } from '../run.ts';
@@ -151,6 +152,28 @@ describe('connect', () => {
       assert.ok((await readFile(join(scratch.home, file), 'utf8')).includes(made));
     }
     assert.deepEqual(asked, ['/clients', '/call-token', '/clients', '/call-token']);
+  });
+
+  test('says that no hub answers at the address, and how to start it', async () => {
+    await using scratch = await openScratch();
+    await scratch.put('.codex/config.toml', '');
+    const url = `http://127.0.0.1:${await freePort()}`;
+    const away = needsOf(scratch, { findHub: async () => ({ url, token: undefined }) });
+    const note = new RegExp(
+      `^note: no hub answers at ${url} now: start it with "agenthub serve"$`,
+      'm',
+    );
+    for (const args of [['claude-code'], ['cursor', '--login'], ['--all'], ['raycast']]) {
+      const { code, err } = await run(['connect', ...args, '--yes'], away);
+      assert.equal(code, 0, err);
+      assert.match(err, note);
+    }
+    const json = await run(['connect', 'claude-code', '--json', '--yes'], away);
+    assert.equal(json.err, '');
+    await using answering = await startAnswering(() => ({ status: 'ok' }));
+    const here = { findHub: async () => ({ url: answering.url, token: undefined }) };
+    const { err } = await run(['connect', 'windsurf', '--yes'], needsOf(scratch, here));
+    assert.doesNotMatch(err, /no hub answers/);
   });
 
   test('refuses a server and a profile that the running hub does not have, before anything is written', async () => {
