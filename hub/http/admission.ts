@@ -67,7 +67,14 @@ export function createRouteAdmission(options: Options, needs: Needs) {
     return `Bearer${error} resource_metadata="${originOf(request)}${authorizationPaths.resource}${path}"`;
   }
 
+  /** Logs and audits a refused request. */
+  function recordRefusal({ ip, method, url }: FastifyRequest, refusal: GuardRefusal): void {
+    // The query may contain the secret of a login link.
+    logRefusal({ address: ip, method, url: url.split('?')[0] ?? '', refusal });
+  }
+
   return {
+    recordRefusal,
     /** Adds the CORS headers. Call this before anything answers the request. */
     mark: ({ raw }: FastifyRequest, reply: FastifyReply) => cors.mark(raw, reply.raw),
     /** Answers a preflight of an allowed origin. Returns true if it answered. */
@@ -106,9 +113,7 @@ export function createRouteAdmission(options: Options, needs: Needs) {
       const isForOwner = caller !== undefined;
       // The dashboard shows how to log in.
       if ((refusal.status === 401 || isForOwner) && isOfDashboard(request.url)) return false;
-      // The query may contain the secret of a login link.
-      const path = request.url.split('?')[0] ?? '';
-      logRefusal({ address: request.ip, method: request.method, url: path, refusal });
+      recordRefusal(request, refusal);
       const isUnauthorized = refusal.status === 401;
       const waitMs = isUnauthorized ? waitOf(request, scope, caller) : 0;
       if (isUnauthorized)

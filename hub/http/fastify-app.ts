@@ -23,6 +23,7 @@ import { documentationRoutes } from './routes/documentation.ts';
 import { jobRoutes } from './routes/jobs.ts';
 import { loginRoutes } from './routes/logins.ts';
 import { type McpPaths, withoutLastSlash } from './mcp-paths.ts';
+import { createToolPolicy } from './tool-policy.ts';
 import { mcpRoutes } from './routes/mcp.ts';
 import { ollamaRoutes } from './routes/ollama.ts';
 import { pinRoutes } from './routes/pins.ts';
@@ -62,6 +63,7 @@ const followed = {
 export async function createFastifyApp(options: Options, needs: HttpNeeds, parts: Parts) {
   const { admission } = parts;
   const sendError = createErrorSender(needs.system);
+  const requireTool = createToolPolicy(needs, admission);
   // Loading Fastify takes as long as starting a server, and calls do not need it.
   const { LogController, fastify } = await import('fastify');
   const app = fastify({
@@ -86,6 +88,7 @@ export async function createFastifyApp(options: Options, needs: HttpNeeds, parts
   // The body may have taken minutes to arrive, in which a token can be revoked.
   app.addHook('preHandler', async (request, reply) => {
     if (request.body !== undefined && admission.refuse(request, reply)) return reply;
+    requireTool(request);
   });
   app.setErrorHandler(sendError);
   acceptEmptyJson(app);

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { type Documentation, parseDocumentationRequest } from '#documentation';
 import type { RouteAdmission } from '../admission.ts';
+import { sameAs } from '../tool-policy.ts';
 
 type Needs = {
   readonly documentation: Documentation;
@@ -12,7 +13,8 @@ type Needs = {
  * `repositories` in the config; other folders need the owner's key.
  */
 export function documentationRoutes(app: FastifyInstance, { documentation, admission }: Needs) {
-  app.post('/pipelines/documentation', async (request, reply): Promise<unknown> => {
+  const tool = sameAs('documentation', 'document_repository');
+  app.post('/pipelines/documentation', tool, async (request, reply): Promise<unknown> => {
     const wanted = parseDocumentationRequest(request.body);
     const job = await documentation.begin(wanted, admission.principalOf(request));
     return await reply

@@ -5,6 +5,7 @@ import type { Enhancement } from '#enhance';
 import { type HttpSystem, reportOf } from '../errors.ts';
 import { administered } from '../guard.ts';
 import type { HttpNeeds } from '../http-needs.ts';
+import { sameAs } from '../tool-policy.ts';
 import { changing } from './audit.ts';
 import { hangUpOf, openEvents, wantsEvents } from './events.ts';
 import { type Named, invalid, readQuery, refuseBody, snakeCased } from './input.ts';
@@ -16,7 +17,8 @@ type Needs = {
 
 /** Adds `/ollama/...`: prompts, models and caches (spec 1.8, 1.16, 1.17). */
 export function ollamaRoutes(app: FastifyInstance, { prompts, system }: Needs): void {
-  app.post('/ollama/enhance', { bodyLimit: maxPromptBytes }, async (request, reply) => {
+  const tool = sameAs('agenthub', 'enhance_prompt');
+  app.post('/ollama/enhance', { ...tool, bodyLimit: maxPromptBytes }, async (request, reply) => {
     const wanted = {
       prompt: readPrompt(request.body),
       client: readClient(request.headers['x-client-name'], 'X-Client-Name'),

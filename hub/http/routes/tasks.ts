@@ -9,6 +9,7 @@ import {
   taskReports,
 } from '#tasks';
 import type { RouteAdmission } from '../admission.ts';
+import { sameAs } from '../tool-policy.ts';
 import { changing } from './audit.ts';
 import { type Follow, hangUpOf } from './events.ts';
 import { type Identified, invalid, misfit, readQuery, refuseBody, snakeCased } from './input.ts';
@@ -25,8 +26,9 @@ const maxWaiting = 100;
 const phases: readonly TaskRunKind[] = ['run', 'implementer', 'local_review'];
 
 /**
- * Adds `/tasks`. Callers may use tasks of repositories below the folders in `repositories` of the config. Only the
- * owner may use other repositories, `finalize` and `rollback`.
+ * Adds `/tasks`. Callers may use tasks of repositories below the folders in `repositories` of the config, if the policy
+ * lets them call the same tool of the server `tasks`. Only the owner may use other repositories, `finalize` and
+ * `rollback`.
  */
 export function taskRoutes(app: FastifyInstance, { tasks, admission, follow }: Needs): void {
   const of = (request: FastifyRequest) => admission.principalOf(request);
@@ -38,7 +40,7 @@ export function taskRoutes(app: FastifyInstance, { tasks, admission, follow }: N
     throw new HubError('HUB_TASK_UNKNOWN', `there is no task ${shown(id)} that you may use`);
   }
 
-  app.get('/tasks', async request => {
+  app.get('/tasks', sameAs('tasks', 'status'), async request => {
     const { repository } = readQuery(request, ['repository']);
     const all = await tasks.visibleTo(of(request));
     if (repository === undefined) return { tasks: all.map(snakeCased) };
@@ -46,34 +48,34 @@ export function taskRoutes(app: FastifyInstance, { tasks, admission, follow }: N
     return { tasks: all.filter(({ id }) => id === found?.id).map(snakeCased) };
   });
 
-  app.post('/tasks', async (request, reply) => {
+  app.post('/tasks', sameAs('tasks', 'create'), async (request, reply) => {
     const { repository, contract } = readBody(request, ['repository', 'contract']);
     const task = await tasks.create(readText('repository', repository), contract, of(request));
     return await reply.code(201).send(snakeCased(task));
   });
 
-  app.post('/tasks/setup', async request => {
+  app.post('/tasks/setup', sameAs('tasks', 'setup'), async request => {
     const { repository } = readBody(request, ['repository']);
     return snakeCased(await tasks.setup(readText('repository', repository), of(request)));
   });
 
-  app.get<Identified>('/tasks/:id', async request =>
+  app.get<Identified>('/tasks/:id', sameAs('tasks', 'status'), async request =>
     snakeCased(await visible(request.params.id, of(request))),
   );
 
-  app.post<Identified>('/tasks/:id/run', async (request, reply) => {
+  app.post<Identified>('/tasks/:id/run', sameAs('tasks', 'run'), async (request, reply) => {
     const { phase = 'run' } = readBody(request, ['phase']);
     const kind = phases.find(one => one === phase);
     if (!kind) throw invalid(`phase: ${shown(phase)} is not allowed: write ${phases.join(', ')}`);
     return await reply.code(202).send(await tasks.begin(request.params.id, kind, of(request)));
   });
 
-  app.post<Identified>('/tasks/:id/judge', async request => {
+  app.post<Identified>('/tasks/:id/judge', sameAs('tasks', 'report_judge'), async request => {
     const judgement = readJudgement(request);
     return snakeCased(await tasks.reportJudge(request.params.id, judgement, of(request)));
   });
 
-  app.post<Identified>('/tasks/:id/cancel', async request => {
+  app.post<Identified>('/tasks/:id/cancel', sameAs('tasks', 'cancel'), async request => {
     refuseBody(request.body, 'POST /tasks/{id}/cancel');
     return snakeCased(await tasks.cancel(request.params.id, of(request)));
   });
@@ -93,26 +95,32 @@ export function taskRoutes(app: FastifyInstance, { tasks, admission, follow }: N
     },
   );
 
-  app.get<Identified>('/tasks/:id/diff', async (request, reply) => {
+  app.get<Identified>('/tasks/:id/diff', sameAs('tasks', 'report'), async (request, reply) => {
     const { id } = await visible(request.params.id, of(request));
     const { text, isTruncated } = await tasks.diff(id, hangUpOf(reply));
     return { diff: text, is_truncated: isTruncated };
   });
 
-  app.get<OfReport>('/tasks/:id/reports/:name', async (request, reply) => {
-    const { id } = await visible(request.params.id, of(request));
-    const { name } = request.params;
-    const known = taskReports.find(one => one === name);
-    if (!known) throw invalid(`${shown(name)} is not a report: ask for ${taskReports.join(', ')}`);
-    const text = await tasks.report(id, known, hangUpOf(reply));
-    if (text === undefined) throw new HubError('HUB_TASK_UNKNOWN', `task ${id} has no ${name} now`);
-    return await reply
-      .header('content-type', 'text/markdown; charset=utf-8')
-      .header('x-content-type-options', 'nosniff')
-      .send(text);
-  });
+  app.get<OfReport>(
+    '/tasks/:id/reports/:name',
+    sameAs('tasks', 'report'),
+    async (request, reply) => {
+      const { id } = await visible(request.params.id, of(request));
+      const { name } = request.params;
+      const known = taskReports.find(one => one === name);
+      if (!known)
+        throw invalid(`${shown(name)} is not a report: ask for ${taskReports.join(', ')}`);
+      const text = await tasks.report(id, known, hangUpOf(reply));
+      if (text === undefined)
+        throw new HubError('HUB_TASK_UNKNOWN', `task ${id} has no ${name} now`);
+      return await reply
+        .header('content-type', 'text/markdown; charset=utf-8')
+        .header('x-content-type-options', 'nosniff')
+        .send(text);
+    },
+  );
 
-  app.get<Identified>('/tasks/:id/events', async (request, reply) => {
+  app.get<Identified>('/tasks/:id/events', sameAs('tasks', 'status'), async (request, reply) => {
     const { id } = await visible(request.params.id, of(request));
     const task = tasks.get(id);
     const waiting: object[] = [snakeCased({ task, text: task.history.at(-1)?.text ?? 'created' })];

@@ -1,0 +1,64 @@
+import type { FastifyRequest } from 'fastify';
+import { builtinNameOf } from '#config';
+import { HubError } from '#core';
+import { policyNameOf } from '#policy';
+import type { RouteAdmission } from './admission.ts';
+import type { HttpNeeds } from './http-needs.ts';
+
+/** A tool of a built-in server, by its server's own name. */
+type BuiltinTool = { readonly server: string; readonly tool: string };
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The tool that does what the route does. The policy decides about both alike. */
+    readonly sameAs?: BuiltinTool;
+  }
+}
+
+/** Config of a route that does what a tool of a built-in server does. */
+export const sameAs = (server: string, tool: string) =>
+  ({ config: { sameAs: { server, tool } } }) as const;
+
+/**
+ * Creates a function that throws HUB_POLICY_DENIED or HUB_APPROVAL_NEEDED for a request to a route whose tool its
+ * caller may not call, or not without an approval. Callers who administer the hub may use every route.
+ */
+export function createToolPolicy(
+  { router, servers }: Pick<HttpNeeds, 'router' | 'servers'>,
+  { principalOf, recordRefusal }: Pick<RouteAdmission, 'principalOf' | 'recordRefusal'>,
+) {
+  const isOfConfig = (name: string) => {
+    const found = servers.find(name);
+    return found !== undefined && found.isBuiltin !== true;
+  };
+
+  function denialOf(request: FastifyRequest, { server, tool }: BuiltinTool): HubError | undefined {
+    const principal = principalOf(request);
+    if (principal.grants.administer) return undefined;
+    const client = policyNameOf(principal);
+    const { decision, name = tool } = router.policy.explain({
+      client,
+      server: servers.get(builtinNameOf(server, isOfConfig)),
+      item: { kind: 'tool', name: tool },
+    });
+    const { action, rule, reason } = decision;
+    const data = { rule, ...(reason !== undefined && { reason }) };
+    if (action === 'deny') {
+      const why = reason === undefined ? '' : `: ${reason}`;
+      const message = `policy denies the tool ${JSON.stringify(name)} to ${client}${why}`;
+      return new HubError('HUB_POLICY_DENIED', message, { data });
+    }
+    if (action !== 'confirm') return undefined;
+    const why = reason === undefined ? '' : ` (${reason})`;
+    const message = `a person has to approve each call of ${name}${why}. Call the tool over MCP, which asks a person, or let the owner of the hub send this request`;
+    return new HubError('HUB_APPROVAL_NEEDED', message, { data });
+  }
+
+  return (request: FastifyRequest): void => {
+    const { sameAs: tool } = request.routeOptions.config;
+    const denial = tool && denialOf(request, tool);
+    if (!denial) return;
+    recordRefusal(request, { status: 403, message: denial.message });
+    throw denial;
+  };
+}

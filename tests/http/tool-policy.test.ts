@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { isObject } from '#core';
+import { type HubProcess, startHub } from '../helpers/hub-process.ts';
+
+const repository = '/somewhere/repository';
+
+async function open(policy: readonly object[], servers: object = {}): Promise<HubProcess> {
+  return await startHub({
+    config: { servers, repositories: ['/somewhere'], policy },
+    env: { OLLAMA_HOST: 'off', DOCKER_HOST: 'unix:///nowhere/docker.sock' },
+  });
+}
+
+async function ask(hub: HubProcess, route: string, headers: object = {}) {
+  const [method = '', path = ''] = route.split(' ');
+  const body = {
+    method,
+    headers: { ...headers, ...(method === 'POST' && { 'content-type': 'application/json' }) },
+    ...(method === 'POST' && { body: JSON.stringify({ repository, prompt: 'sort a list' }) }),
+  };
+  const answer = await fetch(`${hub.url}${path}`, body);
+  const found: unknown = await answer.json();
+  const error = isObject(found) && isObject(found['error']) ? found['error'] : {};
+  return { status: answer.status, code: undefined, ...error };
+}
+
+/** Routes of callers that do what a tool does, with the public name of the tool. */
+const routes = [
+  ['GET /tasks', 'tasks_status'],
+  ['GET /tasks/sum', 'tasks_status'],
+  ['GET /tasks/sum/events', 'tasks_status'],
+  ['GET /tasks/sum/diff', 'tasks_report'],
+  ['GET /tasks/sum/reports/HALT.md', 'tasks_report'],
+  ['POST /tasks', 'tasks_create'],
+  ['POST /tasks/setup', 'tasks_setup'],
+  ['POST /tasks/sum/run', 'tasks_run'],
+  ['POST /tasks/sum/judge', 'tasks_report_judge'],
+  ['POST /tasks/sum/cancel', 'tasks_cancel'],
+  ['POST /pipelines/documentation', 'documentation_document_repository'],
+  ['POST /ollama/enhance', 'agenthub_enhance_prompt'],
+] as const;
+
+describe('a client that the policy denies a tool', () => {
+  let hub: HubProcess;
+  beforeAll(async () => {
+    hub = await open([{ clients: 'local', tools: routes.map(([, tool]) => tool), action: 'deny' }]);
+  });
+  afterAll(() => hub?.[Symbol.asyncDispose]());
+
+  test.for(routes)('is refused at %s like at the tool %s', async ([route, tool]) => {
+    const refused = {
+      status: 403,
+      code: 'HUB_POLICY_DENIED',
+      message: `policy denies the tool "${tool}" to local`,
+      rule: 'policy[0]',
+    };
+    expect(await ask(hub, route)).toMatchObject(refused);
+  });
+
+  test.for(routes)('does not keep the owner from %s', async ([route]) => {
+    expect((await ask(hub, route, hub.ownerHeaders)).code).not.toBe('HUB_POLICY_DENIED');
+  });
+});
+
+test('a route whose tool needs a confirmation is refused with the way to get one, and audited', async () => {
+  await using hub = await open([{ tools: 'tasks_run', action: 'confirm', reason: 'it costs' }]);
+  expect(await ask(hub, 'POST /tasks/sum/run')).toMatchObject({
+    status: 403,
+    code: 'HUB_APPROVAL_NEEDED',
+    message:
+      'a person has to approve each call of tasks_run (it costs). Call the tool over MCP, which asks a person, or let the owner of the hub send this request',
+  });
+  const audit = await fetch(`${hub.url}/audit?denied=true`, { headers: hub.ownerHeaders });
+  expect(await audit.text()).toContain('"path":"/tasks/sum/run","status":403');
+  expect((await ask(hub, 'POST /tasks/sum/cancel')).code).toBe('HUB_REQUEST_INVALID');
+});
+
+test('a rule about the built-in server holds if an entry of the config has its name', async () => {
+  const servers = { tasks: { command: 'true', args: [], runtime: 'process' } };
+  await using hub = await open(
+    [{ clients: 'local', servers: 'tasks-builtin', action: 'deny' }],
+    servers,
+  );
+  expect((await ask(hub, 'POST /tasks/sum/run')).code).toBe('HUB_POLICY_DENIED');
+});
