@@ -46,8 +46,13 @@ export function definitionsIn({ instructions, ...lists }: Offer): readonly Named
   return [...listed, { kind: 'instructions', name: '', definition }];
 }
 
-/** Returns pins that accept these definitions. */
-export function pinsOf(entry: string, definitions: readonly NamedDefinition[]): ServerPins {
+/** Returns pins that accept these definitions. Instructions that were pinned before for the same entry stay. */
+export function pinsOf(
+  entry: string,
+  definitions: readonly NamedDefinition[],
+  before?: ServerPins,
+): ServerPins {
+  const known = before?.entry === entry ? before.pins.instructions : undefined;
   const of = (kind: PinnedKind) =>
     new Map(
       definitions
@@ -56,19 +61,30 @@ export function pinsOf(entry: string, definitions: readonly NamedDefinition[]): 
     );
   return {
     entry,
-    pins: { tool: of('tool'), prompt: of('prompt'), instructions: of('instructions') },
+    pins: {
+      tool: of('tool'),
+      prompt: of('prompt'),
+      instructions: known?.size ? known : of('instructions'),
+    },
   };
 }
 
 /** True if tools or prompts are pinned. Pins without any do not count: some servers list theirs only later. */
 export const hasPinned = ({ pins }: ServerPins): boolean => pins.tool.size + pins.prompt.size > 0;
 
+/** True if a server without pinned tools and prompts offers any, or its first instructions. */
+export const isFirstSight = ({ pins }: ServerPins, definitions: readonly NamedDefinition[]) =>
+  definitions.some(({ kind }) => kind !== 'instructions' || pins.instructions.size === 0);
+
+/** Returns the deviations from pins. Without pinned tools and prompts, only pinned instructions can deviate. */
 export function deviationsOf(
-  { pins }: ServerPins,
+  server: ServerPins,
   definitions: readonly NamedDefinition[],
 ): readonly Deviation[] {
+  const { pins } = server;
   return definitions.flatMap((one): readonly Deviation[] => {
     const pin = pins[one.kind].get(one.name);
+    if (!hasPinned(server) && !pin) return [];
     const { hash } = one.definition;
     if (pin?.accepted?.hash === hash) return [];
     const before = pin?.accepted;

@@ -9,6 +9,7 @@ import {
   deviationsOf,
   entryDigestFor,
   hasPinned,
+  isFirstSight,
   pinsOf,
 } from './compare.ts';
 import type { DefinitionChoice, DefinitionEvent } from './definitions-types.ts';
@@ -121,7 +122,7 @@ export function createDefinitions(file: string, { clock, log, record }: Needs) {
     const { name } = config;
     const entry = entryDigestFor(config);
     const accepted = expected.get(name);
-    const pins = accepted?.entry === entry ? accepted : pinsOf(entry, definitions);
+    const pins = accepted?.entry === entry ? accepted : pinsOf(entry, definitions, lock.get(name));
     writeSoon(now => {
       const other = now.get(name);
       return other && other.entry === pins.entry && hasPinned(other)
@@ -157,11 +158,10 @@ export function createDefinitions(file: string, { clock, log, record }: Needs) {
     told.add(key);
     const isHidden = pinningOf(config) === 'hide' || state === 'rejected';
     const details = { kind, name: visible(name), state, hash: definition.hash };
-    const what = state === 'new' ? 'a definition is new' : `a definition is ${state}`;
     const fate = isHidden ? 'it is hidden until it is accepted' : 'it is offered all the same';
     log.warn(
       { server: config.name, ...details },
-      `${what}: ${fate}. "agenthub pins ${config.name}" shows the difference`,
+      `a definition is ${state}: ${fate}. "agenthub pins ${config.name}" shows the difference`,
     );
     record?.({ action: 'definition_deviates', server: config.name, details });
   }
@@ -169,7 +169,7 @@ export function createDefinitions(file: string, { clock, log, record }: Needs) {
   /** Returns the deviations of a pinned server; none for a server that is not pinned. */
   function compare(config: ServerConfig, offer: Offer): readonly Deviation[] {
     const pins = pinsFor(config);
-    return pins && hasPinned(pins) ? deviationsOf(pins, definitionsIn(offer)) : [];
+    return pins ? deviationsOf(pins, definitionsIn(offer)) : [];
   }
 
   return {
@@ -211,7 +211,7 @@ export function createDefinitions(file: string, { clock, log, record }: Needs) {
       const now = clock.monotonic();
       if (!pins || !hasPinned(pins)) {
         const definitions = definitionsIn(offer);
-        if (!pins || definitions.length > 0) pin(config, definitions);
+        if (!pins || isFirstSight(pins, definitions)) pin(config, definitions);
         firstSights.set(config.name, now + firstSightMs);
         return;
       }

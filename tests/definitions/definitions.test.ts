@@ -92,6 +92,20 @@ describe('a server that is new', () => {
     assert.deepEqual(namesOf(definitions.heldIn(config, later)), ['three new']);
   });
 
+  test('has its first instructions pinned, also if it lists its tools later or never', async () => {
+    const { definitions, events } = await open();
+    const kind = tools({}, 'Be kind.');
+    for (let starts = 0; starts < 2; starts++) definitions.seen(config, kind);
+    assert.deepEqual(definitions.heldIn(config, kind), []);
+    assert.deepEqual(events, ['definitions_pinned']);
+    for (const offer of [tools({}, 'Be bad.'), tools({ add: 'Adds.' }, 'Be bad.')]) {
+      assert.deepEqual(namesOf(definitions.heldIn(config, offer)), [' changed']);
+      definitions.seen(config, offer);
+      assert.deepEqual(namesOf(definitions.heldIn(config, offer)), [' changed']);
+    }
+    assert.deepEqual(definitions.heldIn(config, tools({ add: 'Adds.' }, 'Be kind.')), []);
+  });
+
   test('is pinned again if its entry has another URL, but not if only other keys differ', async () => {
     const { definitions, clock } = await open();
     definitions.seen(config, tools({ add: 'Adds.' }));
