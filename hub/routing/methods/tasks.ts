@@ -119,8 +119,21 @@ const reachAtAny: Method = (call, needs) => {
   return reach(call, task);
 };
 
+/** Methods that the tasks extension does not have. A server that has them would return the tasks of all clients. */
+const removedMethods = ['tasks/list', 'tasks/result'];
+
+const refuseRemoved: Method = call =>
+  ownCall(
+    call,
+    async () => {
+      throw methodNotFound(`MCP 2026-07-28 has no method ${JSON.stringify(call.request.method)}`);
+    },
+    serverOf(call),
+  );
+
 /** Task methods for clients without a session (the tasks extension of MCP 2026-07-28). */
-export const modernTasksOfOne = [...extensionMethods, 'tasks/list', 'tasks/result'].map(
-  name => [name, reachAtOne] as const,
-);
+export const modernTasksOfOne = [
+  ...extensionMethods.map(name => [name, reachAtOne] as const),
+  ...removedMethods.map(name => [name, refuseRemoved] as const),
+];
 export const modernTasksOfAll = extensionMethods.map(name => [name, reachAtAny] as const);

@@ -211,6 +211,20 @@ describe('a request about a task of a client without a session', () => {
     },
   );
 
+  test.each(['tasks/list', 'tasks/result'])(
+    'is not sent to a server of 2026-07-28 by %s, which that revision does not have',
+    async method => {
+      const one = scene({ first: { era: 'modern' } });
+      const resolved = new Map(modernTasksOfOne).get(method)?.(
+        callAt(method, one.server(0)),
+        one.needs,
+      );
+      assert.ok(resolved?.answer);
+      await assert.rejects(Promise.resolve(resolved.answer()), { rpcCode: -32601 });
+      assert.deepEqual(one.relayed, []);
+    },
+  );
+
   test('is sent to a server of 2026-07-28 unchanged', async () => {
     const one = scene({ first: { era: 'modern' } });
     const call = callAt('tasks/get', one.server(0));
