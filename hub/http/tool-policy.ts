@@ -15,9 +15,15 @@ declare module 'fastify' {
   }
 }
 
-/** Config of a route that does what a tool of a built-in server does. */
-export const sameAs = (server: string, tool: string) =>
-  ({ config: { sameAs: { server, tool } } }) as const;
+/** Returns the options of a route that does what a tool of a built-in server does. `action`: its name in the audit log. */
+export const sameAs = (server: string, tool: string, action?: string) =>
+  ({
+    config: {
+      sameAs: { server, tool },
+      // Without members: a caller could fill the log with them.
+      change: action === undefined ? 'none' : { action },
+    },
+  }) as const;
 
 /**
  * Creates a function that throws HUB_POLICY_DENIED or HUB_APPROVAL_NEEDED for a request to a route whose tool its

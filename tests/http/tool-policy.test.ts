@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { z } from 'zod';
 import { isObject } from '#core';
 import { type HubProcess, startHub } from '../helpers/hub-process.ts';
 
@@ -73,6 +74,24 @@ test('a route whose tool needs a confirmation is refused with the way to get one
   const audit = await fetch(`${hub.url}/audit?denied=true`, { headers: hub.ownerHeaders });
   expect(await audit.text()).toContain('"path":"/tasks/sum/run","status":403');
   expect((await ask(hub, 'POST /tasks/sum/cancel')).code).toBe('HUB_REQUEST_INVALID');
+});
+
+test('each change by such a route has a line in the audit log, by whoever sent it', async () => {
+  await using hub = await open([]);
+  const changes = routes.filter(([route]) => route.startsWith('POST /')).map(([route]) => route);
+  for (const route of changes) await ask(hub, route);
+  const answer = await fetch(`${hub.url}/audit?client=local`, { headers: hub.ownerHeaders });
+  const { lines } = z.object({ lines: z.array(z.looseObject({})) }).parse(await answer.json());
+  expect(
+    lines.toReversed().map(({ action, target, outcome }) => [action, target, outcome]),
+  ).toEqual([
+    ['task_create', undefined, 'HUB_REQUEST_INVALID'],
+    ['task_setup', undefined, 'HUB_REQUEST_INVALID'],
+    ['task_run', 'sum', 'HUB_REQUEST_INVALID'],
+    ['task_judge', 'sum', 'HUB_REQUEST_INVALID'],
+    ['task_cancel', 'sum', 'HUB_REQUEST_INVALID'],
+    ['documentation_begun', undefined, 'HUB_REQUEST_INVALID'],
+  ]);
 });
 
 test('a rule about the built-in server holds if an entry of the config has its name', async () => {

@@ -111,8 +111,8 @@ function describeReport({
 }
 
 /**
- * Audits each request to a route of administration that is not a GET, before its answer is sent. Includes routes that
- * are added after this call.
+ * Audits each request that is not a GET to a route of administration, or to one that does what a tool does, before its
+ * answer is sent. Includes routes that are added after this call.
  */
 export function auditChanges(
   app: FastifyInstance,
@@ -122,7 +122,8 @@ export function auditChanges(
   app.addHook('onRoute', route => {
     const { method, url, config, handler } = route;
     const change = config?.change ?? { action: `${String(method)} ${url}` };
-    if (config?.scope !== 'administer' || method === 'GET' || change === 'none') return;
+    const isRecorded = config?.scope === 'administer' || config?.sameAs !== undefined;
+    if (!isRecorded || method === 'GET' || change === 'none') return;
     const record = (request: FastifyRequest, outcome: string) =>
       audit.recordChange({
         action: change.action,

@@ -13,7 +13,7 @@ type Needs = {
  * `repositories` in the config; other folders need the owner's key.
  */
 export function documentationRoutes(app: FastifyInstance, { documentation, admission }: Needs) {
-  const tool = sameAs('documentation', 'document_repository');
+  const tool = sameAs('documentation', 'document_repository', 'documentation_begun');
   app.post('/pipelines/documentation', tool, async (request, reply): Promise<unknown> => {
     const wanted = parseDocumentationRequest(request.body);
     const job = await documentation.begin(wanted, admission.principalOf(request));

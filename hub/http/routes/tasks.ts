@@ -48,13 +48,13 @@ export function taskRoutes(app: FastifyInstance, { tasks, admission, follow }: N
     return { tasks: all.filter(({ id }) => id === found?.id).map(snakeCased) };
   });
 
-  app.post('/tasks', sameAs('tasks', 'create'), async (request, reply) => {
+  app.post('/tasks', sameAs('tasks', 'create', 'task_create'), async (request, reply) => {
     const { repository, contract } = readBody(request, ['repository', 'contract']);
     const task = await tasks.create(readText('repository', repository), contract, of(request));
     return await reply.code(201).send(snakeCased(task));
   });
 
-  app.post('/tasks/setup', sameAs('tasks', 'setup'), async request => {
+  app.post('/tasks/setup', sameAs('tasks', 'setup', 'task_setup'), async request => {
     const { repository } = readBody(request, ['repository']);
     return snakeCased(await tasks.setup(readText('repository', repository), of(request)));
   });
@@ -63,22 +63,34 @@ export function taskRoutes(app: FastifyInstance, { tasks, admission, follow }: N
     snakeCased(await visible(request.params.id, of(request))),
   );
 
-  app.post<Identified>('/tasks/:id/run', sameAs('tasks', 'run'), async (request, reply) => {
-    const { phase = 'run' } = readBody(request, ['phase']);
-    const kind = phases.find(one => one === phase);
-    if (!kind) throw invalid(`phase: ${shown(phase)} is not allowed: write ${phases.join(', ')}`);
-    return await reply.code(202).send(await tasks.begin(request.params.id, kind, of(request)));
-  });
+  app.post<Identified>(
+    '/tasks/:id/run',
+    sameAs('tasks', 'run', 'task_run'),
+    async (request, reply) => {
+      const { phase = 'run' } = readBody(request, ['phase']);
+      const kind = phases.find(one => one === phase);
+      if (!kind) throw invalid(`phase: ${shown(phase)} is not allowed: write ${phases.join(', ')}`);
+      return await reply.code(202).send(await tasks.begin(request.params.id, kind, of(request)));
+    },
+  );
 
-  app.post<Identified>('/tasks/:id/judge', sameAs('tasks', 'report_judge'), async request => {
-    const judgement = readJudgement(request);
-    return snakeCased(await tasks.reportJudge(request.params.id, judgement, of(request)));
-  });
+  app.post<Identified>(
+    '/tasks/:id/judge',
+    sameAs('tasks', 'report_judge', 'task_judge'),
+    async request => {
+      const judgement = readJudgement(request);
+      return snakeCased(await tasks.reportJudge(request.params.id, judgement, of(request)));
+    },
+  );
 
-  app.post<Identified>('/tasks/:id/cancel', sameAs('tasks', 'cancel'), async request => {
-    refuseBody(request.body, 'POST /tasks/{id}/cancel');
-    return snakeCased(await tasks.cancel(request.params.id, of(request)));
-  });
+  app.post<Identified>(
+    '/tasks/:id/cancel',
+    sameAs('tasks', 'cancel', 'task_cancel'),
+    async request => {
+      refuseBody(request.body, 'POST /tasks/{id}/cancel');
+      return snakeCased(await tasks.cancel(request.params.id, of(request)));
+    },
+  );
 
   app.post<Identified>('/tasks/:id/finalize', changing('task_finalize'), async request => {
     refuseBody(request.body, 'POST /tasks/{id}/finalize');
