@@ -6,6 +6,7 @@ import {
   type ServerConfig,
   entryKeys,
   findLoosenings,
+  isBuiltinName,
   warningsOf,
 } from '#config';
 import { HubError, type JsonObject } from '#core';
@@ -204,13 +205,13 @@ const allowedName = (wanted: string) =>
     maxNameLength,
   );
 
-/** Returns the allowed name, with a number appended if another server has that name. */
+/** Returns the allowed name, with a number appended if another server or a built-in one has that name. */
 function freeName(wanted: string, known: readonly ServerConfig[]): string {
   const allowed = allowedName(wanted);
   for (let number = 1; ; number++) {
     const suffix = number === 1 ? '' : `-${number}`;
     const name = allowed.slice(0, maxNameLength - suffix.length) + suffix;
-    if (!known.some(server => server.name === name)) return name;
+    if (!isBuiltinName(name) && !known.some(server => server.name === name)) return name;
   }
 }
 

@@ -71,4 +71,4 @@ export { rulesSchemaJson } from './rules-schema.ts';
 export { schemaJson } from './schema.ts';
 export { checkTags, requireTag, withTags } from './tags.ts';
 export { mountWarnings, userForMounts } from './mount-access.ts';
-export { builtinNameOf, warningsOf } from './warnings.ts';
+export { builtinNameOf, isBuiltinName, warningsOf } from './warnings.ts';

@@ -89,6 +89,12 @@ const builtinNames: ReadonlySet<string> = new Set([
   'fan_out',
 ]);
 
+/**
+ * True for names of built-in servers. Imports and installs choose no such name for a server: the built-in one would get
+ * another name, and rules of the policy that name it would no longer match it.
+ */
+export const isBuiltinName = (name: string): boolean => builtinNames.has(name);
+
 /** Returns the current name of a built-in server: `agenthub`, or `agenthub-builtin` if an entry has that name. */
 export function builtinNameOf(name: string, isTaken: (name: string) => boolean): string {
   let current = name;

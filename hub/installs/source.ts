@@ -1,3 +1,4 @@
+import { isBuiltinName } from '#config';
 import { HubError } from '#core';
 
 /** Parsed source of an install, in the form of the key `package` or `url` of an entry. */
@@ -87,7 +88,7 @@ export function freeName(name: string, isTaken: (name: string) => boolean): stri
   for (let number = 1; number < 100; number += 1) {
     const suffix = number === 1 ? '' : `-${number}`;
     const tried = `${name.slice(0, maxName - suffix.length)}${suffix}`;
-    if (!isTaken(tried)) return tried;
+    if (!isBuiltinName(tried) && !isTaken(tried)) return tried;
   }
   return undefined;
 }

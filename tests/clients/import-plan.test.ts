@@ -57,6 +57,13 @@ async function withServers(mcpServers: object, servers: object = {}, env = {}) {
 const outcomeOf = (item: ImportItem) =>
   item.action === 'skip' ? item.why : `${item.action} ${item.name}`;
 
+test('an entry does not get the name of a built-in server, which rules of the policy may name', async () => {
+  const entry = { command: 'npx', args: ['@a/b@1.0.0'] };
+  await using machine = await withServers({ tasks: entry });
+  const { items } = await planOf(machine.scratch, machine.files);
+  assert.deepEqual(items.map(outcomeOf), ['add tasks-2']);
+});
+
 describe('names that the hub does not allow are changed:', () => {
   test.for([
     ['a b.c', 'a-b-c'],

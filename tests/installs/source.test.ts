@@ -77,3 +77,10 @@ test('a name that is in use gets a number, within the maximum length', () => {
     undefined,
   );
 });
+
+test('a package does not get the name of a built-in server, which rules of the policy may name', () => {
+  assert.equal(
+    freeName('agents', () => false),
+    'agents-2',
+  );
+});
