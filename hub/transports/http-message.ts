@@ -155,9 +155,7 @@ export function refuse(
   message: string,
   body?: Buffer,
 ): void {
-  // Clients initialize a new session because of this code alone.
-  const data = code === sessionUnknown ? undefined : requestInvalid;
-  sendJson(response, status, encodeError(idOf(body), code, message, data));
+  sendJson(response, status, encodeError(idOf(body), code, message, requestInvalid));
 }
 
 /** Returns the id of the single request in a body, as JSON text; `null` for any other body. */

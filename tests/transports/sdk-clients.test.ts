@@ -60,6 +60,18 @@ for (const [version, open] of [
       await all.ping();
       await assert.rejects(all.callTool({ name: 'no_such' }), /no tool is called "no_such"/);
     });
+
+    test('gets -32001 for a session that is over, and opens another one', async () => {
+      await using hub = await startHub(echo);
+      await using client = await open(`${hub.url}/mcp`);
+      const headers = { 'mcp-session-id': client.transport?.sessionId ?? '' };
+      const ended = await fetch(`${hub.url}/mcp`, { method: 'DELETE', headers });
+      assert.equal(ended.ok, true);
+      // Programs that use the SDK look for this text in the error, and then connect again.
+      await assert.rejects(client.ping(), /"code":-32001/);
+      await using another = await open(`${hub.url}/mcp`);
+      await another.ping();
+    });
   });
 
 describe("the SDK's client, v1", () => {

@@ -301,7 +301,11 @@ describe('a session', () => {
     assert.deepEqual(JSON.parse(await response.body()), {
       jsonrpc: '2.0',
       id: 1,
-      error: { code: -32001, message: 'the session is unknown or over: initialize again' },
+      error: {
+        code: -32001,
+        message: 'the session is unknown or over: initialize again',
+        data: { code: 'HUB_REQUEST_INVALID' },
+      },
     });
     assert.equal((await session.end()).status, 404);
     assert.equal(hub.streamable.sessionCount, 0);
