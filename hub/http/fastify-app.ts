@@ -32,6 +32,7 @@ import { allLogRoutes } from './routes/logs.ts';
 import { installRoutes, logRoutes, serverRoutes } from './routes/servers.ts';
 import { taskRoutes } from './routes/tasks.ts';
 import { toolRoutes } from './routes/tools.ts';
+import { refuseUnknownQuery } from './unknown-queries.ts';
 import { upgradeRoutes } from './routes/upgrades.ts';
 
 type Options = {
@@ -89,6 +90,7 @@ export async function createFastifyApp(options: Options, needs: HttpNeeds, parts
   app.addHook('preHandler', async (request, reply) => {
     if (request.body !== undefined && admission.refuse(request, reply)) return reply;
     requireTool(request);
+    refuseUnknownQuery(request);
   });
   app.setErrorHandler(sendError);
   acceptEmptyJson(app);

@@ -335,6 +335,32 @@ describe.each([
   });
 });
 
+/** Routes of pages, MCP and OAuth, whose clients may add query parameters, and those that probes and Prometheus read. */
+const lenient = /^\w+ \/($|dashboard|mcp|messages|sse|health|metrics|oauth|\.well-known)/;
+
+describe('a query parameter that a route does not take', () => {
+  let opened: Awaited<ReturnType<typeof openHub>>;
+  beforeAll(async () => {
+    opened = await openHub({});
+  });
+  afterAll(() => opened?.[Symbol.asyncDispose]());
+
+  const routes = Object.values(expected).flat();
+
+  test.for(routes.filter(route => !lenient.test(route)))('is refused by %s', async route => {
+    const { url, ownerHeaders: headers } = opened.hub;
+    const [method = '', path = ''] = route.replaceAll(/:\w+/g, 'nobody').split(' ');
+    const answer = await send(`${url}${path}?x=1`, { method, headers });
+    const body = await answer.body();
+    assert.equal(answer.status, 400, body);
+    assert.match(body, /"HUB_REQUEST_INVALID","message":"x: is not a parameter of/);
+  });
+
+  test.for(['/', '/health', '/health/echo', '/metrics'])('is ignored by GET %s', async path => {
+    assert.equal((await send(`${opened.hub.url}${path}?x=1`)).status, 200);
+  });
+});
+
 describe('a hub whose administration is off', () => {
   let opened: Awaited<ReturnType<typeof openHub>>;
   beforeAll(async () => {

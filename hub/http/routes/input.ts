@@ -14,7 +14,7 @@ export function readQuery<K extends string>(
     const known = names.find(one => one === name);
     if (known === undefined)
       throw invalid(
-        `${name}: is not a parameter of ${routeOptions.url}, which takes ${names.join(' and ')}`,
+        `${name}: is not a parameter of ${routeOptions.url}, which takes ${names.join(' and ') || 'none'}`,
       );
     if (typeof value !== 'string') throw invalid(`${name}: stands twice: write it once`);
     found[known] = value;
