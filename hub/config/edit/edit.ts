@@ -8,7 +8,14 @@ import { type ReadBytes, formatOf, misnamed, unreadable } from '../files.ts';
 import { readConfig } from '../load.ts';
 import { forms, withoutInheritance } from '../merge.ts';
 import type { LoadOptions } from '../mount-guard.ts';
-import { type Edited, affectsOnly, serverUnknown, uneditable, withText } from './edited.ts';
+import {
+  type Edited,
+  affectsOnly,
+  refusedEdit,
+  serverUnknown,
+  uneditable,
+  withText,
+} from './edited.ts';
 import type { NextTools } from './tools.ts';
 import { serverName } from '../server-schema.ts';
 import { isNull, valueOf } from '../source-map.ts';
@@ -172,7 +179,7 @@ async function prepare(
   // The edit may have removed the anchor of an alias. The parser's error would name a line of the unwritten text.
   if (!parsed.root) throw uneditable(file);
   const after = await readConfig(file, { ...options, readText: withText(file, edited) });
-  if (after.error) throw after.error;
+  if (after.error) throw refusedEdit(name, after.error, before.error);
   const isThere = after.config.servers.some(server => server.name === name);
   const isOnly = !before.config || affectsOnly(diffConfigs(before.config, after.config), name);
   if (isThere !== (entry !== undefined) || !isOnly) throw uneditable(file);

@@ -178,6 +178,27 @@ describe('an edit is refused, and the file stays as it was,', () => {
     );
   });
 
+  test('for an invalid entry and an invalid file, with lines of the file only', async () => {
+    const invalid = { 'hub.json': '{"servers": {},\n"polcy": [],\n"naming": 5}' };
+    const expected = [
+      'HUB_CONFIG_INVALID servers.two.network: "host" is not allowed: ',
+      'hub.json:2:1: polcy: unknown key. Did you mean "policy"?',
+      'hub.json:3:1: naming: 5 is not allowed: ',
+    ];
+    const told = await refused(invalid, 'add', 'two', { image: 'two:1', network: 'host' });
+    assert.deepEqual(
+      told.split('\n').map((line, at) => line.slice(0, expected[at]?.length)),
+      expected,
+    );
+    const alone = await refused(one, 'add', 'two', { image: 'two:1', network: 'host' });
+    assert.match(alone, /^HUB_CONFIG_INVALID servers\.two\.network: /);
+    const form = { 'hub.yaml': 'mcpServers:\n  one:\n    image: "one:1"\n' };
+    assert.match(
+      await refused(form, 'add', 'two', { imag: 'two:1' }),
+      /^HUB_CONFIG_INVALID mcpServers\.two/,
+    );
+  });
+
   test('for an entry that other entries are aliases of', async () => {
     const files = { 'hub.yaml': 'servers:\n  a: &a\n    image: "a:1"\n  b: *a\n' };
     assert.match(await refused(files, 'remove', 'a'), /^HUB_CONFIG_(INVALID|CONFLICT) hub\.yaml/);
