@@ -53,20 +53,27 @@ export function goneError(
   how: string,
   { quoted, stderr }: Pick<ReturnType<typeof lastWordsOf>, 'quoted' | 'stderr'>,
   cause: unknown,
+  retryable = true,
 ): HubError {
   const said = quoted && `. ${quoted}`;
   return new HubError('HUB_SERVER_DOWN', `${server} is gone: ${withoutName(server, how)}${said}`, {
     cause,
-    data: { server, retryable: true, ...(stderr && { stderr }) },
+    data: { server, retryable, ...(stderr && { stderr }) },
   });
 }
 
 /** The cause in errors of servers that the hub itself has stopped. */
 class Intended extends Error {}
 
-/** Creates the error of a server that the hub has stopped. `how` is the reason. */
-export const haltedError = (server: string, how: string): HubError =>
-  goneError(server, how, { quoted: '', stderr: '' }, new Intended(how));
+/**
+ * Creates the error of a server that the hub has stopped. `how` is the reason. `closed`: the refusal of further calls;
+ * a server that was removed from the config does not come back.
+ */
+export function haltedError(server: string, how: string, closed?: HubError): HubError {
+  const isRemoved = closed?.code === 'HUB_SERVER_UNKNOWN';
+  const why = isRemoved ? closed.message : how;
+  return goneError(server, why, { quoted: '', stderr: '' }, new Intended(why), !isRemoved);
+}
 
 export const isHalted = (error: HubError): boolean => error.cause instanceof Intended;
 

@@ -54,7 +54,9 @@ export function createServers(
     all = servers.flatMap(({ name }) => byName.get(name) ?? []);
     changed.fire(undefined);
     const removing = removed.map(async server => {
-      await Promise.all([server.close('removed'), instances.drop(server)]);
+      // The instances of sessions are closed first. A stop of the server would stop them, and their calls would not
+      // learn that it was removed.
+      await Promise.all([instances.drop(server), server.close('removed')]);
       removedOne.fire(server);
       await needs.launches?.keptListings?.forget(server.config.name);
       await needs.launches?.logs?.forget(server.config.name);

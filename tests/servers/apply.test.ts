@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import type { Config, ServerConfig } from '#config';
 import { isObject, silent } from '#core';
-import { type Fixture, configOf, createFixtureServers, until } from '#helpers/hub';
+import { type Fixture, configOf, createFixtureServers, startHub, until } from '#helpers/hub';
 import { type Server, describeServer } from '#servers';
+import { call, openSession } from '../transports/raw.ts';
 
 const naming = { separator: '_', maxLength: 46 } as const;
 
@@ -47,6 +48,23 @@ const who = (more: Partial<Fixture> = {}): Fixture => ({
 });
 const client = { capabilities: '{}', clientInfo: '{"name":"ada","version":"1"}' };
 const never = () => false;
+
+test.each(['shared', 'session'] as const)(
+  'a call fails for good if the server (%s) is removed meanwhile',
+  async instance => {
+    await using hub = await startHub([echo('echo', { instance })]);
+    const session = await openSession(`${hub.url}/mcp`);
+    const answered = session.post(call(1, 'echo_slow', { ms: 60_000 }));
+    const base = hub.server('echo');
+    const own = () => (instance === 'shared' ? base : hub.servers.instances.list(base)[0]);
+    await until(() => own()?.running?.upstream.inFlight() === 1);
+    await hub.servers.apply({ naming, servers: [] });
+    assert.match(
+      await (await answered).body(),
+      /echo is gone: it was removed from the config",.*"HUB_SERVER_DOWN",.*"retryable":false/,
+    );
+  },
+);
 
 describe('a new config', () => {
   test('starts added servers, stops removed ones, and leaves unchanged ones alone', async () => {

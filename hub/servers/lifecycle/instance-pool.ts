@@ -83,7 +83,7 @@ export function createInstancePool(needs: InstancePoolNeeds) {
   }
 
   async function end({ instance, upstream }: Running, reason: string): Promise<void> {
-    upstream.fail(haltedError(name, reason));
+    upstream.fail(haltedError(name, reason, record.closed));
     await instance.stop({ graceMs });
   }
 

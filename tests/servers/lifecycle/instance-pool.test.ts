@@ -198,6 +198,19 @@ test('a stop fails the calls of an instance, gives it time to exit, and removes 
   assert.equal(types().at(-1), 'settled');
 });
 
+test('a stop because the server was removed from the config fails its calls for good', async () => {
+  const { pool, record, launch } = open();
+  const { started } = await launch(held);
+  const failed = call(started.running.upstream);
+  record.close('removed');
+  pool.stop(1);
+  const error = await failed;
+  assert.ok(error && isHalted(error));
+  assert.equal(error.message, 'scripted is gone: it was removed from the config');
+  assert.deepEqual(error.data, { server: 'scripted', retryable: false });
+  await pool.over();
+});
+
 test('an operation on an instance that is gone or was never attached is reported as a bug', async () => {
   const { pool, reports, launch } = open();
   pool.stop(7);
