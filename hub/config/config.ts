@@ -72,6 +72,9 @@ export type SecretUse = {
   readonly hasDefault?: boolean;
 };
 
+/** Length of the hash behind a "_" at the end of a name that was cut. */
+export const nameHashLength = 7;
+
 /** How tools and prompts are named on `/mcp` (spec 5.2). */
 export type Naming = {
   readonly separator: '_' | '__' | '.';

@@ -13,7 +13,7 @@ export { type ModelsConfig, costOf, readModels } from './models.ts';
 export type { PolicyRule } from './policy-schema.ts';
 export type { FanOutConfig } from './fan-out.ts';
 export type { ProfileConfig } from './profiles-schema.ts';
-export type { Config, Naming } from './config.ts';
+export { type Config, type Naming, nameHashLength } from './config.ts';
 export type { ClientConfig } from './clients.ts';
 export { whyNoClientName } from './clients-schema.ts';
 export type { LocalLaunch, RemoteLaunch, ServerConfig } from './normalize.ts';

@@ -1,5 +1,5 @@
 import { reservedClientNames } from './clients-schema.ts';
-import type { Config } from './config.ts';
+import { type Config, nameHashLength } from './config.ts';
 import type { PolicyRule } from './policy-schema.ts';
 import { matchesEverything } from './policy.ts';
 import { findClosest } from './suggest.ts';
@@ -53,15 +53,19 @@ function* profileWarnings(config: Config, serverNames: readonly string[]): Gener
 function* toolWarnings(
   path: string,
   tools: PolicyRule['tools'] = [],
-  { naming: { separator }, fanOut = [] }: Config,
+  { naming: { separator, maxLength }, fanOut = [] }: Config,
   serverNames: readonly string[],
 ): Generator<string> {
+  const whole = serverNames.map(server => `${server}${separator}`);
+  // The start of a name that was cut may lack the end of the server's name, or of the separator.
+  const cut = whole.map(prefix => `${prefix.slice(0, maxLength - nameHashLength - 1)}_`);
   for (const name of tools) {
     const [start = ''] = name.split('*');
     const isPattern = start !== name;
-    const isOfServer = serverNames
-      .map(server => `${server}${separator}`)
-      .some(prefix => start.startsWith(prefix) || (isPattern && prefix.startsWith(start)));
+    const prefixes = isPattern || endsInHash.test(name) ? [...whole, ...cut] : whole;
+    const isOfServer = prefixes.some(
+      prefix => start.startsWith(prefix) || (isPattern && prefix.startsWith(start)),
+    );
     const isMistake =
       !isPattern ||
       serverNames.some(server => start.startsWith(`${server}_`) || start.startsWith(`${server}.`));
@@ -69,6 +73,8 @@ function* toolWarnings(
       yield `${path}: ${JSON.stringify(name)} is a tool of no server. On /mcp tools are called "<server>${separator}<tool>"`;
   }
 }
+
+const endsInHash = new RegExp(`_[0-9a-f]{${nameHashLength}}$`);
 
 const literals = (names: PolicyRule['servers'] = []) => names.filter(name => !name.includes('*'));
 

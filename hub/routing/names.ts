@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Naming } from '#config';
+import { type Naming, nameHashLength as hashLength } from '#config';
 import type { Log } from '#core';
 
 /** An item that needs a public name. `server` offers the item under `name`. */
@@ -27,7 +27,6 @@ export type Collision = {
 /** The result of the assignment: `names` has one public name for each wish, in the same order. */
 type Assigned = { readonly names: readonly string[]; readonly collisions: readonly Collision[] };
 
-const hashLength = 7;
 const endsInHash = /_[0-9a-f]{7}$/;
 
 /**

@@ -107,3 +107,19 @@ test('patterns and fan-out tools with the separator of another naming are warned
     ],
   );
 });
+
+test('names that were cut, and patterns of them, cause no warning', () => {
+  // The names of the tools as clients see them, and patterns that match them.
+  const tools = ['filesyst_0ab12cd', 'filesyst_*', 'filesyst_0*', 'files*'];
+  const config = {
+    servers: [configOf({ name: 'filesystem' }), configOf({ name: 'filesyst' })],
+    naming: { separator: '__', maxLength: 16 },
+    policy: [{ tools: [...tools, 'filesyst_read'], action: 'deny' }],
+  } as const;
+  assert.deepEqual(
+    [...policyWarnings(config, ['agenthub'])],
+    [
+      'policy[0].tools: "filesyst_read" is a tool of no server. On /mcp tools are called "<server>__<tool>"',
+    ],
+  );
+});
