@@ -29,10 +29,23 @@ function* findWarnings(config: Config): Generator<string> {
     const text = launch.kind === 'local' ? unplaced(launch) : undefined;
     if (text !== undefined) yield `${name}: ${text}`;
   }
+  yield* tagWarnings(enabled);
   for (const server of enabled) {
     const text = server.instance === 'session' ? sharedData(server) : unusedKeys(server);
     if (text !== undefined) yield `${server.name}: ${text}`;
   }
+}
+
+/** Warns about tags that `--tags` cannot select. */
+function* tagWarnings(servers: readonly ServerConfig[]): Generator<string> {
+  for (const { name, tags } of servers)
+    for (const tag of tags) {
+      const parts = tag.split(',').map(part => part.trim());
+      if (parts.length === 1 && parts[0] === tag) continue;
+      const others = parts.filter(part => part !== '').map(part => JSON.stringify(part));
+      const remedy = others.length === 0 ? 'Remove it' : `Write ${others.join(', ')} instead`;
+      yield `${name}: "tags" has ${JSON.stringify(tag)}, which --tags cannot select, as it splits its text at commas and ignores spaces around tags. ${remedy}`;
+    }
 }
 
 /** Host names and addresses of this machine. */

@@ -43,6 +43,21 @@ test('a command that is not in an image causes a warning, unless it runs as a pr
   assert.deepEqual(await warnings({ servers: { one: { ...entry, image: 'python:3.13' } } }), []);
 });
 
+test.each([
+  ['work,notes', 'Write "work", "notes" instead'],
+  [' work', 'Write "work" instead'],
+  [', ', 'Remove it'],
+])(
+  'the tag %j, which --tags cannot select, causes a warning with a remedy',
+  async (tag, remedy) => {
+    const one = { image: 'any:1', tags: ['fine', 'two words', tag] };
+    assert.deepEqual(await warnings({ servers: { one } }), [
+      `one: "tags" has ${JSON.stringify(tag)}, which --tags cannot select, as it splits its text at commas and ignores spaces around tags. ${remedy}`,
+    ]);
+    assert.deepEqual(await warnings({ servers: { one: { ...one, disabled: true } } }), []);
+  },
+);
+
 test('keys for instances per session cause a warning if the server has none', async () => {
   const entry = { image: 'any:1', max_instances: 2, instance_idle: 60 };
   const [both = '', ...rest] = await warnings({ servers: { one: entry } });
