@@ -1,5 +1,4 @@
 import type { FastifyInstance } from 'fastify';
-import { isObject } from '#core';
 import {
   type InstallJobs,
   type InstallProgress,
@@ -14,7 +13,7 @@ import { administered } from '../guard.ts';
 import type { HttpNeeds } from '../http-needs.ts';
 import { changing } from './audit.ts';
 import { type Follow, hangUpOf, wantsEvents } from './events.ts';
-import { type Named, invalid, readFlag, readQuery, refuseBody, snakeCased } from './input.ts';
+import { type Named, readFlag, readQuery, refuseBody, snakeCased } from './input.ts';
 import { streamProgress } from './progress.ts';
 
 /** Adds `/servers`: the servers with their states, and start, stop and restart. */
@@ -130,17 +129,8 @@ export function installRoutes(app: FastifyInstance, needs: InstallNeeds): void {
       : await reply.send(await work(() => {}));
   });
 
-  app.delete<Named>(
-    '/servers/:name',
-    changing('server_remove', ['purge']),
-    async ({ params, query }) => {
-      const { purge, ...others } = isObject(query) ? query : {};
-      const [other] = Object.keys(others);
-      if (other !== undefined)
-        throw invalid(
-          `${other}: is not a parameter of DELETE /servers/{name}; "purge" is the only one`,
-        );
-      return await needs.installs.remove(params.name, { purge: readFlag('purge', purge) });
-    },
-  );
+  app.delete<Named>('/servers/:name', changing('server_remove', ['purge']), async request => {
+    const { purge } = readQuery(request, ['purge']);
+    return await needs.installs.remove(request.params.name, { purge: readFlag('purge', purge) });
+  });
 }
