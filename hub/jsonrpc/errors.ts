@@ -16,6 +16,8 @@ export const rpcCodes = {
   methodNotFound: -32601,
   invalidParams: -32602,
   internalError: -32603,
+  /** For an unknown session, as in the SDKs. */
+  sessionUnknown: -32001,
   resourceNotFound: -32002,
   headerMismatch: -32020,
   missingCapability: -32021,

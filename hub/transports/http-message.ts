@@ -186,9 +186,6 @@ export function statusOf(answer: Buffer): number {
 /** JSON-RPC code for refusals that have no code in JSON-RPC or MCP, as in the SDKs. */
 export const refused = -32000;
 
-/** JSON-RPC code for an unknown session, as in the SDKs. */
-export const sessionUnknown = -32001;
-
 /** Answers 400 to a request with an unknown revision. */
 export function refuseVersion(response: HttpResponse, version: unknown, body?: Buffer): void {
   const known = [...modernVersions, ...protocolVersions].join(', ');

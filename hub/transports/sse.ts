@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { rpcCodes } from '#jsonrpc';
 import { type Principal, isSamePrincipal } from '#policy';
 import type { Endpoint } from '#routing';
 import type { Connection } from './connection.ts';
@@ -11,7 +12,6 @@ import {
   refuse,
   refused,
   sendUnavailable,
-  sessionUnknown,
   stalledMs,
 } from './http-message.ts';
 
@@ -91,7 +91,7 @@ export function createSse({ connections, newId }: SseNeeds) {
       // The session id is not a credential.
       if (!connection || !isSamePrincipal(connection.principal, principal)) {
         const why = 'the session is unknown or over: open the stream again';
-        return refuse(response, 404, sessionUnknown, why, body);
+        return refuse(response, 404, rpcCodes.sessionUnknown, why, body);
       }
       if (!isJson(request.headers))
         return refuse(response, 415, refused, 'Content-Type must be application/json', body);

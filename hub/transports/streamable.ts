@@ -28,7 +28,6 @@ import {
   refused,
   sendJson,
   sendUnavailable,
-  sessionUnknown,
   stopping,
 } from './http-message.ts';
 import type { HttpSession } from './http-session.ts';
@@ -56,7 +55,7 @@ type StreamableNeeds = SessionTableNeeds & {
 const tickMs = 1_000;
 const keepAliveTicks = 15;
 const defaultMaxPosts = 10_000;
-const { invalidRequest, methodNotFound } = rpcCodes;
+const { invalidRequest, methodNotFound, sessionUnknown } = rpcCodes;
 
 /**
  * Creates MCP's streamable HTTP: POST, GET and DELETE for the revisions 2025-03-26 to 2025-11-25, POST for 2026-07-28.

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { HubError, createAbortScope, messageOf } from '#core';
-import { rawText, readMessage } from '#jsonrpc';
+import { membersOf, rawText, readMessage, rpcCodes } from '#jsonrpc';
 import { encodeHeaderValue, mcpHeaders } from '#mcp';
 import {
   bodyKind,
@@ -144,13 +144,14 @@ export function createStreamable(endpoint: RemoteEndpoint, needs: TransportNeeds
 
   async function refused(message: Outgoing, response: IncomingMessage): Promise<void> {
     const { body } = await readBody(endpoint, response, maxErrorBytes);
+    const { statusCode: status } = response;
+    const isOfSession = session !== undefined && message.claimed === undefined;
     // A response to the request may have an error status, such as 404 for an unknown method.
     const answer = body && answerIn(body, message);
-    if (answer) return link.receive(answer);
+    const saysLost = isOfSession && status === 404 && answer && isSessionUnknown(answer);
+    if (answer && !saysLost) return link.receive(answer);
     const error = refusalOf(endpoint, url, response, body);
-    const isOfSession = session !== undefined && message.claimed === undefined;
     // Some servers answer 400 instead of 404 for an unknown session.
-    const { statusCode: status } = response;
     const isLost = status === 404 || (status === 400 && /session/i.test(error.message));
     if (isLost && isOfSession) sessionLost(error);
     throw error;
@@ -228,6 +229,14 @@ export function createStreamable(endpoint: RemoteEndpoint, needs: TransportNeeds
       }
     },
   };
+}
+
+/** True for the error by which some servers, such as other hubs, answer a request of an unknown session. */
+function isSessionUnknown(answer: Buffer): boolean {
+  const message = readMessage(Buffer.from(answer));
+  if (message.kind !== 'answer') return false;
+  const code = membersOf(message.bytes, message.payload)?.get('code');
+  return code !== undefined && Number(rawText(message.bytes, code)) === rpcCodes.sessionUnknown;
 }
 
 /** Returns the JSON-RPC response in a body with an error status, if there is one for this request. */
