@@ -26,6 +26,9 @@ type HubRequest = {
   readonly signal?: AbortSignal;
 };
 
+/** Matches the paths of which a GET needs the owner's key. */
+const ownersReads =
+  /^\/(?:agents\/|jobs\/[^/]+$|servers\/[^/]+\/log|(?:approvals|audit|call-token|catalog|clients|logs|pins|policy|secrets|upgrades)\b)/;
 /** Part of the WWW-Authenticate header if a request needs the owner's key, not only a token for calls. */
 const administers = 'scope="administer"';
 /**
@@ -70,8 +73,8 @@ export function createHubClient(
     const isMcp = path.startsWith('/mcp');
     if (isMcp && token !== undefined) return undefined;
     const own = await runningAccess?.().catch(() => undefined); // If the hub requires the key, `ownerAccess` reports the error.
-    // Changes need the key. Do not try without it: a hub in compose would record the refused request.
-    if (!own && !isMcp && method !== 'GET')
+    // Changes and some reads need the key. Do not try without it: a hub in compose would record the refused request.
+    if (!own && !isMcp && (method !== 'GET' || ownersReads.test(path)))
       return await ownerAccess?.(signal).catch(() => undefined); // Without the key, the hub refuses the request.
     if (!own || !isMcp) return own;
     callsNeedToken ??= askIfCallsNeedToken(own);

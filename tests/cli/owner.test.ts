@@ -182,6 +182,28 @@ describe("the owner's key", () => {
     assert.equal(hub.authorizations[before], undefined);
   });
 
+  test.each([
+    '/audit?limit=50',
+    '/audit/verify',
+    '/logs?hub',
+    '/approvals',
+    '/secrets',
+    '/clients?key=true',
+    '/agents/helper/messages',
+    '/jobs/1',
+    '/servers/memory/login/done',
+  ])('of a hub in compose is sent with the first GET %s', async path => {
+    await using hub = await squat();
+    await using docker = await fakeDocker(`127.0.0.1:${hub.port}`);
+    const url = `http://localhost:${hub.port}`;
+    const ownerAccess = (ending: AbortSignal) =>
+      findOwnerAccess(url, options([], { compose: docker.compose }), ending);
+    const place = { url, token: undefined, ownerAccess };
+    const client = createHubClient(place, { signal, clock: systemClock });
+    await assert.rejects(client.ask({ method: 'GET', path }));
+    assert.equal(hub.authorizations[0], `Bearer ${composeKey}`);
+  });
+
   test('of a hub in compose is not read for another port, nor without Docker', async () => {
     await using docker = await fakeDocker('127.0.0.1:9191');
     const refused = { code: 'HUB_OWNER_ONLY' };
