@@ -67,12 +67,17 @@ export function unreadable(file: string, cause: unknown, remedy = missingConfigR
     : new HubError('HUB_CONFIG_INVALID', why, { cause });
 }
 
+/** Names the user of this process by number, because in a container it is another user than the owner of the files. */
+export const thisUser = () =>
+  process.getuid ? `the user with number ${process.getuid()}` : 'this user';
+
 /** Returns why a file cannot be read, as the end of a sentence. */
 export function whyUnreadable(error: unknown): string {
   if (isAbsent(error)) return 'there is no such file';
-  return errorCodeOf(error) === 'EISDIR'
-    ? 'it is a folder. Name a file in it'
-    : `it cannot be read (${messageOf(error)})`;
+  const code = errorCodeOf(error);
+  if (code === 'EISDIR') return 'it is a folder. Name a file in it';
+  const why = `it cannot be read (${messageOf(error)})`;
+  return code === 'EACCES' ? `${why}. Let ${thisUser()} read it` : why;
 }
 
 const isAbsent = (error: unknown) => ['ENOENT', 'ENOTDIR'].includes(String(errorCodeOf(error)));

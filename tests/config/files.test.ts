@@ -14,6 +14,7 @@ import {
 import { silent, systemClock } from '#core';
 import { createManualClock } from '#helpers/clock';
 import { createConfiguration } from '../../hub/app/wire-config.ts';
+import { readParsed } from '../../hub/config/document.ts';
 import { createFileWatch } from '../../hub/config/file-watch.ts';
 import { temporary } from './editing.ts';
 
@@ -58,6 +59,19 @@ test('a file that cannot be read is an error, and the shipped one is not used', 
   await using folder = await emptyFolder();
   await mkdir(folder.file, { recursive: true });
   assert.match((await folder.read()).error?.message ?? '', /it is a folder/);
+});
+
+test('a file that this user may not read names the number of the user, as in a container', async () => {
+  await using folder = await emptyFolder();
+  await folder.write(none);
+  // Root may read everything, so the test throws the system's error itself.
+  const readText = async () => {
+    throw Object.assign(new Error('EACCES: permission denied'), { code: 'EACCES' });
+  };
+  const { failure } = await readParsed(folder.file, 'hub.json', { readText });
+  const number = process.getuid?.();
+  const expected = `hub.json: it cannot be read (EACCES: permission denied). Let the user with number ${number} read it`;
+  assert.equal(failure?.error.message, expected);
 });
 
 test('the watch reports a file when it appears, and nothing before', async () => {

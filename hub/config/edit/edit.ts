@@ -4,7 +4,7 @@ import type { Config } from '../config.ts';
 import { diffConfigs } from '../diff.ts';
 import { parseText } from '../document.ts';
 import { inheritedServer } from '../extends.ts';
-import { type ReadBytes, formatOf, misnamed, unreadable } from '../files.ts';
+import { type ReadBytes, formatOf, misnamed, thisUser, unreadable } from '../files.ts';
 import { readConfig } from '../load.ts';
 import { forms, withoutInheritance } from '../merge.ts';
 import type { LoadOptions } from '../mount-guard.ts';
@@ -211,7 +211,7 @@ const remedies = new Map([
   ['ENOSPC', 'the disk is full. Make room on it'],
   ['EDQUOT', "this user's disk quota is used up. Make room on it"],
   ['EROFS', 'its file system is read-only. Mount its folder writable'],
-  ['EACCES', 'this user may not write to its folder. Grant write permission'],
+  ['EACCES', `this user may not write to its folder. Grant write permission to ${thisUser()}`],
   ['EPERM', 'this user may not replace it. Grant write permission'],
   // Writing in place is no alternative: if the hub crashed meanwhile, half a file would remain.
   ['EBUSY', 'it is a mounted file, which cannot be replaced. Mount its folder instead of the file'],

@@ -177,7 +177,8 @@ describe('a file that cannot be written is unchanged, with no file left beside i
     };
     await assert.rejects(createEditor(folder.path, refusing).addServer(file, 'one', entry), {
       code: 'HUB_CONFIG_UNWRITABLE',
-      message: /this user may not write to its folder/,
+      message:
+        /this user may not write to its folder\. Grant write permission to the user with number \d+$/,
     });
   });
 });
