@@ -18,6 +18,14 @@ export async function readOwnCertificate(
     readPem('AGENTHUB_CLIENT_CERT', certFile),
     readPem('AGENTHUB_CLIENT_KEY', keyFile),
   ]);
+  const { createSecureContext } = await import('node:tls');
+  try {
+    createSecureContext({ cert, key });
+  } catch (cause) {
+    const files = `${JSON.stringify(certFile)} and ${JSON.stringify(keyFile)}`;
+    const problem = `AGENTHUB_CLIENT_CERT and AGENTHUB_CLIENT_KEY: ${files} cannot be used together (${messageOf(cause)}). Write the PEM files of a certificate and its key, which has no passphrase`;
+    throw new HubError('HUB_USAGE', problem, { cause });
+  }
   return { cert, key };
 }
 

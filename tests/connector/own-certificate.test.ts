@@ -111,3 +111,18 @@ test('the certificate of a client needs its key, and files that can be read', as
     message: /^AGENTHUB_CLIENT_KEY: "\/none\/such" cannot be read \(ENOENT/,
   });
 });
+
+test('the certificate of a client and its key must belong together, and be PEM files', async () => {
+  const { keyFile } = authority.sign({ commonName: 'raycast' });
+  const pairs = [
+    { ...own, AGENTHUB_CLIENT_KEY: keyFile },
+    { ...own, AGENTHUB_CLIENT_KEY: AGENTHUB_CLIENT_CERT },
+    { ...own, AGENTHUB_CLIENT_CERT: AGENTHUB_CLIENT_KEY },
+  ];
+  for (const pair of pairs)
+    await assert.rejects(readOwnCertificate(pair), {
+      code: 'HUB_USAGE',
+      message:
+        /^AGENTHUB_CLIENT_CERT and AGENTHUB_CLIENT_KEY: ".*" and ".*" cannot be used together \(.+\)\. Write the PEM files of a certificate and its key, which has no passphrase$/,
+    });
+});
