@@ -38,6 +38,10 @@ const ofClone = {
 };
 const suite = { reason: 'runs tests or measures for minutes: CI runs it whole' };
 
+const restored = {
+  reason: 'names a volume or a folder of a hub with the default name, which may be in use here',
+};
+
 /** Documented commands that documented-steps.ts does not run. */
 export const elsewhere: Readonly<Record<string, Elsewhere>> = {
   'npm start': ranBy('system/npm-start'),
@@ -60,6 +64,20 @@ export const elsewhere: Readonly<Record<string, Elsewhere>> = {
     release,
   'docker compose -f docker-compose.yml -f compose/observability.yml up -d --build --wait': release,
   'docker compose exec': release,
+  'docker compose create': { reason: 'creates the volume of the data folder without a start' },
+  'sudo chgrp -R 1000 configs && sudo chmod -R g+rwX configs': {
+    reason: 'needs root: tests/config/files.test.ts pins the message without it',
+  },
+  'agenthub doctor --remove compose-agenthub': {
+    reason: 'removes what a hub has: tests/cli/holdings.test.ts does the same to another',
+  },
+  'tar -czf hub.tar.gz -C ~ .config/agenthub .local/share/agenthub': restored,
+  'docker run --rm -v agenthub-memory-data:/data -v "$PWD":/backup debian:bookworm-slim tar -C /data -czf /backup/memory.tar.gz .':
+    restored,
+  'agenthub stop memory': restored,
+  'docker run --rm -v agenthub-memory-data:/data -v "$PWD":/backup debian:bookworm-slim tar -C /data -xzf /backup/memory.tar.gz':
+    restored,
+  'agenthub start memory': restored,
   'docker compose exec -T hub node bin/agenthub.mjs secret set NAME < file': release,
   'agenthub agent send researcher "Write primes.py, run it, and tell me the tenth prime."': agents,
   'agenthub agent chat researcher': agents,
