@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import { isObject } from '#core';
 import { createCertificates } from '#helpers/certificates';
 import { describeWithEngine } from '#helpers/engine';
+import { startHub } from '#helpers/hub';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { afterAll, beforeAll, describe, test } from 'vitest';
@@ -118,6 +119,46 @@ describeWithEngine('the compose files', () => {
       assert.equal(part(service)('healthcheck') === undefined, name === 'keys', name);
       assert.ok(Number(part(service)('mem_limit')) > 0, `${name} has a bound of memory`);
     }
+  });
+
+  test.each([
+    ['without TLS', undefined, {}],
+    ['with TLS', {}, { ROUTER_TLS_CERT: 'x' }],
+    [
+      'that asks for certificates',
+      { isRequired: false },
+      {
+        ROUTER_TLS_CERT: 'x',
+        ROUTER_TLS_CLIENT_CA: 'x',
+        ROUTER_TLS_CLIENT_AUTH: 'requested',
+      },
+    ],
+    [
+      'that requires certificates',
+      { isRequired: true },
+      { ROUTER_TLS_CERT: 'x', ROUTER_TLS_CLIENT_CA: 'x' },
+    ],
+  ] as const)('find a hub %s healthy', async (_, clients, variables) => {
+    using certificates = createCertificates();
+    const authority = certificates.createAuthority('hub-authority');
+    const tls = clients && {
+      ...authority.sign({ alternativeNames: 'DNS:hub.test' }),
+      ...('isRequired' in clients && { clients: { ...clients, caFile: authority.certFile } }),
+    };
+    await using hub = await startHub([], { http: { host: '127.0.0.1', ...(tls && { tls }) } });
+    const healthcheck = (await config())('services.hub.healthcheck.test');
+    assert.ok(Array.isArray(healthcheck));
+    const [, , ...words] = healthcheck.map(String);
+    const ROUTER_PORT = new URL(hub.url).port;
+    const env = { ROUTER_PORT, DATA_DIR: certificates.folder, ...variables };
+    // Compose doubles the dollar signs of what it prints.
+    await run(
+      process.execPath,
+      words.map(word => word.replaceAll('$$', '$')),
+      { env },
+    );
+    const none = { ...env, ROUTER_PORT: '1' };
+    await assert.rejects(run(process.execPath, words, { env: none }));
   });
 
   test('name every image by its exact version, including those of packages', async () => {
