@@ -54,6 +54,14 @@ export function createPosts(sessions: SessionTable, clock: Clock, log: Pick<Log,
     }
   }
 
+  /**
+   * Begins streams for all requests of a session. Call this before they are cancelled: the official Python SDK throws
+   * if it reads an answer in JSON while it closes, but not if it reads one on a stream.
+   */
+  function beginStreams(http: HttpSession): void {
+    for (const [, post] of posts.entries()) if (post.http === http) beginStream(post);
+  }
+
   return {
     get size() {
       return posts.size;
@@ -61,11 +69,13 @@ export function createPosts(sessions: SessionTable, clock: Clock, log: Pick<Log,
     /** Passes the messages of a POST to the session and sends the answers. */
     answer(post: Post, messages: readonly (Message | Malformed)[]): void {
       const { http } = post;
+      if (messages.some(isCancellation)) beginStreams(http);
       sessions.use(http);
       const number = posts.add(post);
       if (http.ready) void http.ready.then(() => accept(post, number, messages));
       else accept(post, number, messages);
     },
+    beginStreams,
     /** Begins streams for calls that take longer than `streamAfterMs`. */
     streamLong(): void {
       const now = clock.monotonic();
@@ -113,6 +123,9 @@ export function createPost(
   };
   return post;
 }
+
+const isCancellation = (message: Message | Malformed) =>
+  message.kind === 'notification' && message.method === 'notifications/cancelled';
 
 const hasAnswer = ({ kind }: Message | Malformed) => kind === 'request' || kind === 'malformed';
 

@@ -594,6 +594,30 @@ describe('clients and the end', () => {
     assert.match(await streamed.body(), /"id":"s".*HUB_CALL_CANCELLED/);
   });
 
+  test.each(['ending the session', 'a cancellation'])(
+    '%s answers calls on streams, because the Python SDK fails on JSON while it closes',
+    async how => {
+      await using hub = await startHub(echo);
+      const session = await openSession(all(hub));
+      const streamed = session.post(call(1, 'echo_slow', { ms: 60_000 }));
+      const plain = session.post(call(2, 'echo_slow', { ms: 60_000 }), {
+        accept: 'application/json',
+      });
+      await until(() => hub.server('echo').running?.upstream.inFlight() === 2);
+      if (how === 'a cancellation')
+        for (const requestId of [1, 2])
+          await session.post({
+            jsonrpc: '2.0',
+            method: 'notifications/cancelled',
+            params: { requestId },
+          });
+      else await session.end();
+      const { headers } = await streamed;
+      assert.match(String(headers['content-type']), /^text\/event-stream/);
+      assert.match(String((await plain).headers['content-type']), /^application\/json/);
+    },
+  );
+
   test('draining lets a call finish, refuses new requests, and ends all sessions', async () => {
     await using hub = await startHub(echo);
     const session = await openSession(all(hub));
