@@ -53,7 +53,11 @@ export function translate(
   const convert = createConverter(client, folders, secrets);
   const { isDisabled, url, command = '', args, cwd } = clientEntry;
   try {
-    const common = { ...(isDisabled && { disabled: true }), auto_start: true };
+    const common = {
+      ...(isDisabled && { disabled: true }),
+      ...toolRules(clientEntry),
+      auto_start: true,
+    };
     if (url !== undefined)
       return { entry: { ...remoteEntry(url, clientEntry, convert), ...common } };
     const plain = plainLine({ command, args });
@@ -65,7 +69,10 @@ export function translate(
       };
     const bridge = plain.command === 'npx' ? readRemoteBridge(plain.args) : undefined;
     if (bridge && 'why' in bridge) return bridge;
-    if (bridge) return { entry: { ...bridgedEntry(bridge, clientEntry, convert), ...common } };
+    if (bridge) {
+      const tools = toolRules(clientEntry, bridge.deniedTools);
+      return { entry: { ...bridgedEntry(bridge, clientEntry, convert), ...common, ...tools } };
+    }
     const passed = clientEntry.passedThrough.map(name => [name, `\${${name}:-}`]);
     const env = { ...convert.all(clientEntry.env), ...Object.fromEntries(passed) };
     if (docker) return { entry: { ...imageEntry(docker, env, convert), ...common } };
@@ -84,6 +91,19 @@ export function translate(
     if (!(error instanceof UnknownVariable)) throw error;
     return { why: `${error.message} is known to the client only: write the value there first` };
   }
+}
+
+/** Returns the value of `tools` for the tools that the user switched off in the client. */
+function toolRules(
+  { allowedTools, deniedTools }: ClientEntry,
+  others: readonly string[] = [],
+): JsonObject {
+  const deny = [...deniedTools, ...others];
+  const tools = {
+    ...(allowedTools && { allow: allowedTools }),
+    ...(deny.length > 0 && { deny }),
+  };
+  return Object.keys(tools).length > 0 ? { tools } : {};
 }
 
 function remoteEntry(
@@ -106,7 +126,7 @@ function remoteEntry(
 
 /** Returns an entry for the server behind mcp-remote, which expands `${NAME}` in headers from its own environment. */
 function bridgedEntry(
-  { url, headers, transport, oauth, deniedTools }: RemoteBridge,
+  { url, headers, transport, oauth }: RemoteBridge,
   { env }: ClientEntry,
   { text }: Converter,
 ): JsonObject {
@@ -126,7 +146,6 @@ function bridgedEntry(
         ...(typeof secret === 'string' && { client_secret: text('client_secret', secret) }),
       },
     }),
-    ...(deniedTools.length > 0 && { tools: { deny: deniedTools } }),
   };
 }
 

@@ -144,6 +144,26 @@ const lines: readonly (readonly [ClientName, object, object])[] = [
     { command: 'npx', args: ['a'], env: { A: '${A:-}' }, disabled: true },
   ],
   [
+    'codex',
+    { command: 'npx', args: ['a'], enabled_tools: ['x', 'y'], disabled_tools: ['y'] },
+    { command: 'npx', args: ['a'], tools: { allow: ['x', 'y'], deny: ['y'] } },
+  ],
+  [
+    'windsurf',
+    { serverUrl: 'https://x/mcp', disabledTools: ['x', 7] },
+    { url: 'https://x/mcp', tools: { deny: ['x'] } },
+  ],
+  [
+    'windsurf',
+    { command: 'npx', args: ['mcp-remote', 'https://x', '--ignore-tool', 'y'], disabledTools: ['x'] },
+    { url: 'https://x', tools: { deny: ['x', 'y'] } },
+  ],
+  [
+    'windsurf',
+    { command: 'docker', args: ['run', 'b'], disabledTools: ['x'] },
+    { image: 'b', tools: { deny: ['x'] } },
+  ],
+  [
     'cursor',
     { command: 'npx', args: ['a'], disabled: true, alwaysAllow: ['x'] },
     { command: 'npx', args: ['a'], disabled: true },

@@ -42,6 +42,9 @@ export function readClientEntry(entry: unknown, client: ClientName) {
     headersFrom: isCodex ? textsOf(entry['env_http_headers']) : {},
     /** Name of the variable that contains the bearer token. */
     tokenFrom: isCodex ? textOf(entry['bearer_token_env_var']) : undefined,
+    /** The only tools that the client uses; undefined if it uses all. */
+    allowedTools: isCodex ? listOf(entry['enabled_tools']) : undefined,
+    deniedTools: listOf(isCodex ? entry['disabled_tools'] : entry['disabledTools']) ?? [],
     isDisabled: entry['disabled'] === true || entry['enabled'] === false,
   };
 }
@@ -52,6 +55,10 @@ export const endsInSse = (url: string): boolean => /\/sse\/*$/.test(URL.parse(ur
 const knownTypes = new Set(['stdio', 'http', 'sse', 'streamable-http', 'streamableHttp']);
 
 const textOf = (value: unknown) => (typeof value === 'string' && value !== '' ? value : undefined);
+
+/** Returns the texts in a list; undefined if the value is not a list. */
+const listOf = (value: unknown): readonly string[] | undefined =>
+  Array.isArray(value) ? value.flatMap(item => textOf(item) ?? []) : undefined;
 
 /** Returns the values as strings, because clients also accept numbers and booleans. */
 function textsOf(value: unknown): Readonly<Record<string, string>> {
