@@ -51,11 +51,12 @@ export function translate(
   secrets: SecretExtractor,
 ): { readonly entry: JsonObject } | { readonly why: string } {
   const convert = createConverter(client, folders, secrets);
-  const { isDisabled, url, command = '', args, cwd } = clientEntry;
+  const { isDisabled, url, command = '', args, cwd, timeoutSeconds } = clientEntry;
   try {
     const common = {
       ...(isDisabled && { disabled: true }),
       ...toolRules(clientEntry),
+      ...(timeoutSeconds !== undefined && { timeout: timeoutSeconds }),
       auto_start: true,
     };
     if (url !== undefined)

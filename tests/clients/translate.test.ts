@@ -149,6 +149,21 @@ const lines: readonly (readonly [ClientName, object, object])[] = [
     { command: 'npx', args: ['a'], tools: { allow: ['x', 'y'], deny: ['y'] } },
   ],
   [
+    'codex',
+    { command: 'npx', args: ['a'], tool_timeout_sec: 300, timeout: 1 },
+    { command: 'npx', args: ['a'], timeout: 300 },
+  ],
+  [
+    'claude-code',
+    { type: 'http', url: 'https://x/mcp', timeout: 600_500 },
+    { url: 'https://x/mcp', timeout: 601 },
+  ],
+  [
+    'claude-code',
+    { command: 'npx', args: ['a'], timeout: 100_000_000 },
+    { command: 'npx', args: ['a'], timeout: 86_400 },
+  ],
+  [
     'windsurf',
     { serverUrl: 'https://x/mcp', disabledTools: ['x', 7] },
     { url: 'https://x/mcp', tools: { deny: ['x'] } },

@@ -45,12 +45,16 @@ export function readClientEntry(entry: unknown, client: ClientName) {
     /** The only tools that the client uses; undefined if it uses all. */
     allowedTools: isCodex ? listOf(entry['enabled_tools']) : undefined,
     deniedTools: listOf(isCodex ? entry['disabled_tools'] : entry['disabledTools']) ?? [],
+    timeoutSeconds: timeoutOf(entry, client),
     isDisabled: entry['disabled'] === true || entry['enabled'] === false,
   };
 }
 
 /** True if the path of a URL ends in `/sse`, as endpoints of HTTP with SSE do by convention. */
 export const endsInSse = (url: string): boolean => /\/sse\/*$/.test(URL.parse(url)?.pathname ?? '');
+
+/** Maximum of `timeout` in the hub's config, in seconds. */
+const maxTimeoutSeconds = 86_400;
 
 const knownTypes = new Set(['stdio', 'http', 'sse', 'streamable-http', 'streamableHttp']);
 
@@ -59,6 +63,15 @@ const textOf = (value: unknown) => (typeof value === 'string' && value !== '' ? 
 /** Returns the texts in a list; undefined if the value is not a list. */
 const listOf = (value: unknown): readonly string[] | undefined =>
   Array.isArray(value) ? value.flatMap(item => textOf(item) ?? []) : undefined;
+
+/** Returns the time that a call may take, in seconds; undefined if the entry does not set it. */
+function timeoutOf(entry: Readonly<Record<string, unknown>>, client: ClientName) {
+  const value = entry[client === 'codex' ? 'tool_timeout_sec' : 'timeout'];
+  const isRead = client === 'codex' || client === 'claude-code';
+  if (!isRead || typeof value !== 'number' || !(value > 0)) return undefined;
+  const seconds = Math.ceil(client === 'codex' ? value : value / 1000);
+  return Math.min(seconds, maxTimeoutSeconds);
+}
 
 /** Returns the values as strings, because clients also accept numbers and booleans. */
 function textsOf(value: unknown): Readonly<Record<string, string>> {
