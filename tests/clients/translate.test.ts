@@ -170,7 +170,11 @@ const lines: readonly (readonly [ClientName, object, object])[] = [
   ],
   [
     'windsurf',
-    { command: 'npx', args: ['mcp-remote', 'https://x', '--ignore-tool', 'y'], disabledTools: ['x'] },
+    {
+      command: 'npx',
+      args: ['mcp-remote', 'https://x', '--ignore-tool', 'y'],
+      disabledTools: ['x'],
+    },
     { url: 'https://x', tools: { deny: ['x', 'y'] } },
   ],
   [
@@ -302,6 +306,11 @@ const refused: readonly (readonly [ClientName, object, RegExp])[] = [
     /^it is another hub\. .*agenthub add URL$/,
   ],
   ['cursor', { url: 'https://x', auth: { CLIENT_ID: 'x' } }, /OAuth/],
+  [
+    'vscode',
+    { url: 'https://x', oauth: { clientId: 'x' } },
+    /agenthub add URL.*agenthub login NAME/,
+  ],
   ['claude-code', { type: 'ws', url: 'wss://x' }, /does not speak "ws"/],
   ['vscode', { command: 'npx', args: ['a'], envFile: '.env' }, /"envFile"/],
   [

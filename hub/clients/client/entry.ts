@@ -4,10 +4,13 @@ import type { ClientName } from './client.ts';
 /** A server entry of a client, in one form for all clients. Values are as the client wrote them. */
 export type ClientEntry = Exclude<ReturnType<typeof readClientEntry>, { readonly why: string }>;
 
-/** Keys of features that the hub does not support, with the reason. */
+const login =
+  'it signs in with OAuth. Add its address with "agenthub add URL", then log in with "agenthub login NAME"';
+
+/** Keys of features that an import does not support, with the reason. */
 const unsupported: Readonly<Record<string, string>> = {
-  auth: 'it signs in with OAuth, which only the client can',
-  oauth: 'it signs in with OAuth, which only the client can',
+  auth: login,
+  oauth: login,
   headersHelper: 'a program of the client generates its headers',
 };
 
