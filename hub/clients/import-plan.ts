@@ -108,7 +108,10 @@ async function planOne(
   }
   const missing = whyNotPlaced(server, entry);
   if (missing !== undefined) return skip(missing);
-  const duplicate = known.find(other => isDeepStrictEqual(identityOf(other), identityOf(server)));
+  const duplicate = known.find(
+    other =>
+      isDeepStrictEqual(identityOf(other), identityOf(server)) && hidesToolsOf(server, other),
+  );
   if (duplicate) {
     const twin = added.find(item => item.server === duplicate)?.found;
     return without({ found, action: 'present', name: duplicate.name, ...(twin && { twin }) });
@@ -228,12 +231,19 @@ function identityOf({ launch }: ServerConfig): Readonly<Record<string, unknown>>
   return { package: name && `${source?.ecosystem} ${name}`, image, build, command, args, env };
 }
 
+/** True if all tools that an imported server hides are hidden by the other one too. */
+function hidesToolsOf({ tools: wanted }: ServerConfig, { tools }: ServerConfig): boolean {
+  const isDenied = (wanted?.deny ?? []).every(name => tools?.deny?.includes(name));
+  const { allow } = wanted ?? {};
+  return isDenied && (!allow || tools?.allow?.every(name => allow.includes(name)) === true);
+}
+
 /** Returns the keys in which two servers differ, without their values, which may be secret. */
 function differencesOf(one: ServerConfig, other: ServerConfig): readonly string[] {
   const [first, second] = [identityOf(one), identityOf(other)];
-  return [...new Set([...Object.keys(first), ...Object.keys(second)])].filter(
-    key => !isDeepStrictEqual(first[key], second[key]),
-  );
+  const keys = [...new Set([...Object.keys(first), ...Object.keys(second)])];
+  const differing = keys.filter(key => !isDeepStrictEqual(first[key], second[key]));
+  return hidesToolsOf(other, one) ? differing : [...differing, 'tools'];
 }
 
 function warningsFor(server: ServerConfig, { config }: ImportNeeds): readonly string[] {

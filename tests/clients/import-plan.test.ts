@@ -233,3 +233,29 @@ test('one server of several clients is added once, and a different one of its na
   assert.ok(again?.action === 'add');
   assert.deepEqual(again.conflict, { name: 'notes', differs: ['package', 'args', 'env'] });
 });
+
+test.each([
+  [{}, 'present it'],
+  [{ disabledTools: ['x'] }, 'present it'],
+  [{ disabledTools: ['x', 'y'] }, 'add b'],
+])(
+  'a server with tools off that are on in its twin is an entry of its own: %j',
+  async (off, is) => {
+    await using machine = await withServers(
+      { b: { command: 'npx', args: ['a'], ...off } },
+      { it: { package: 'a', tools: { deny: ['x'] } } },
+    );
+    const { items } = await planOf(machine.scratch, machine.files);
+    assert.deepEqual(items.map(outcomeOf), [is]);
+  },
+);
+
+test('a server with the name of its twin says that it differs in its tools', async () => {
+  await using machine = await withServers(
+    { it: { command: 'npx', args: ['a'], disabledTools: ['x'] } },
+    { it: { package: 'a' } },
+  );
+  const [item] = (await planOf(machine.scratch, machine.files)).items;
+  assert.ok(item?.action === 'add');
+  assert.deepEqual([item.name, item.conflict], ['it-2', { name: 'it', differs: ['tools'] }]);
+});
