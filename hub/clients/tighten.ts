@@ -50,6 +50,7 @@ function withoutLoosenings({ entry, server }: Added, refused: readonly Loosening
   const {
     network,
     user,
+    resources,
     mounts,
     volumes,
     env,
@@ -76,6 +77,7 @@ function withoutLoosenings({ entry, server }: Added, refused: readonly Loosening
     ...rest,
     ...(network !== undefined && !kinds.has('network') && { network }),
     ...(user !== undefined && !kinds.has('user') && { user }),
+    ...(resources !== undefined && !kinds.has('resources') && { resources }),
     ...(allowSensitive !== undefined &&
       !kinds.has('sensitive') && { allow_sensitive: allowSensitive }),
     ...Object.fromEntries(Object.entries(lists).filter(([, list]) => Object.keys(list).length > 0)),

@@ -3,11 +3,13 @@ import type { LocalLaunch, RemoteLaunch, ServerConfig } from './normalize.ts';
 import type { Sandbox } from './sandbox.ts';
 import { expandedKeys, usesIn, variablesIn } from './variables.ts';
 import { volumesOfPackage } from './package-spec.ts';
+import { bytesOf, resourceDefaults } from './server-schema.ts';
 
 type LooseningKind =
   | 'build'
   | 'runtime'
   | 'network'
+  | 'resources'
   | 'user'
   | 'mount'
   | 'volume'
@@ -23,7 +25,7 @@ export type Loosening = {
   /**
    * Identifier that a confirmation must repeat, such as `mount:/home/me/notes:/notes:rw`, `network:bridge`, `user:0:0`,
    * `runtime:process`, `variable:GITHUB_TOKEN`, `secret:GITHUB_TOKEN`, `volume:memory-data`, `header:Authorization`,
-   * `url:https://host/${KEY}`, `sampling:hub` or `allow_sensitive`. Unique within an entry, and stable across reads.
+   * `url:https://host/${KEY}`, `resources:memory=2g`, `sampling:hub` or `allow_sensitive`. Unique within an entry, and stable across reads.
    */
   readonly name: string;
   readonly kind: LooseningKind;
@@ -95,7 +97,26 @@ function ofLocal(entry: JsonObject, launch: LocalLaunch): readonly Loosening[] {
     const setting = `${source}:${target}:${readOnly ? 'ro' : 'rw'}`;
     found.push(loosening('mount', setting, message, !readOnly));
   }
-  return found;
+  return [...found, ...ofLimits(entry, launch)];
+}
+
+/** Finds limits above the default ones. They need no confirmation over the API, whose callers set them on purpose. */
+function ofLimits({ resources }: JsonObject, { sandbox: { limits } }: LocalLaunch) {
+  const { memory, cpus, pids, scratch, volumes } = resourceDefaults;
+  const all = [
+    ['memory', limits.memoryBytes, bytesOf(memory)],
+    ['cpus', limits.cpus, cpus],
+    ['pids', limits.pids, pids],
+    ['scratch', limits.scratchBytes, bytesOf(scratch)],
+    ['volumes', limits.volumeBytes, bytesOf(volumes)],
+  ] as const;
+  return all.flatMap(([key, limit, usual]) => {
+    if (limit <= usual) return [];
+    const written = isObject(resources) ? resources[key] : undefined;
+    const shown = typeof written === 'string' ? written : String(limit);
+    const message = `Its limit of ${key} is ${shown}, and the default ${resourceDefaults[key]}.`;
+    return [loosening('resources', `${key}=${shown}`, message, false)];
+  });
 }
 
 /** Returns the command line as written, with `${NAME}` unexpanded. */

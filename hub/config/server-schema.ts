@@ -41,13 +41,22 @@ const user = z.union(
   userForm,
 );
 
+/** Limits of a server whose entry sets none. */
+export const resourceDefaults = {
+  memory: '512m',
+  cpus: 1,
+  pids: 256,
+  scratch: '64m',
+  volumes: '10g',
+} as const;
+
 const resources = describeKeys(
   z.strictObject({
-    memory: size.default('512m'),
-    cpus: z.number().min(0.01).max(1024).default(1),
-    pids: z.int().min(1).max(4_194_304).default(256),
-    scratch: size.default('64m'),
-    volumes: size.default('10g'),
+    memory: size.default(resourceDefaults.memory),
+    cpus: z.number().min(0.01).max(1024).default(resourceDefaults.cpus),
+    pids: z.int().min(1).max(4_194_304).default(resourceDefaults.pids),
+    scratch: size.default(resourceDefaults.scratch),
+    volumes: size.default(resourceDefaults.volumes),
   }),
   {
     memory: 'Memory limit, such as "512m". At least 6m.',

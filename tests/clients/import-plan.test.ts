@@ -64,6 +64,26 @@ test('an entry does not get the name of a built-in server, which rules of the po
   assert.deepEqual(items.map(outcomeOf), ['add tasks-2']);
 });
 
+test('limits above the default ones are permissions, without which a server is imported too', async () => {
+  const args = (...words: readonly string[]) => ['run', '-i', ...words];
+  await using machine = await withServers({
+    large: { command: 'docker', args: args('--memory=64g', '--cpus=8', 'a:1') },
+    small: { command: 'docker', args: args('--memory=128m', '--cpus=0.5', 'b:1') },
+  });
+  const { scratch, files } = machine;
+  const plan = await planOf(scratch, files);
+  const addedIn = ({ items }: typeof plan) => items.filter(item => item.action === 'add');
+  assert.deepEqual(
+    addedIn(plan).map(({ loosenings }) => loosenings.map(({ name }) => name)),
+    [['resources:memory=64g', 'resources:cpus=8'], []],
+  );
+  const tight = addedIn(await scratch.clients.tighten(plan, files, () => false));
+  assert.deepEqual(
+    tight.map(({ entry }) => entry['resources']),
+    [undefined, { memory: '128m', cpus: 0.5 }],
+  );
+});
+
 describe('names that the hub does not allow are changed:', () => {
   test.for([
     ['a b.c', 'a-b-c'],

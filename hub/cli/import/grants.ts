@@ -76,7 +76,7 @@ const isOwn = ({ found }: Added) => found.scope === 'user';
  */
 const isNeeded = (item: Added, { kind, needsConfirmation }: Loosening) =>
   isOwn(item) &&
-  (['network', 'header', 'url', 'variable', 'secret', 'build'].includes(kind) ||
+  (['network', 'resources', 'header', 'url', 'variable', 'secret', 'build'].includes(kind) ||
     (['mount', 'user'].includes(kind) && !needsConfirmation));
 
 function refuseUnknown(items: readonly Added[], values: Values, named: readonly string[]): void {
