@@ -38,16 +38,25 @@ export function createToolPolicy(
     return found !== undefined && found.isBuiltin !== true;
   };
 
+  /** True for a rule about hints, which are unknown of a tool that is not offered. Its route offers nothing then. */
+  const isByHints = (rule: string | undefined) =>
+    router.policy.rules().some(one => one.path === rule && 'annotations' in one.rule);
+
   function denialOf(request: FastifyRequest, { server, tool }: BuiltinTool): HubError | undefined {
     const principal = principalOf(request);
     if (principal.grants.administer) return undefined;
     const client = policyNameOf(principal);
-    const { decision, name = tool } = router.policy.explain({
+    const {
+      decision,
+      name = tool,
+      isListed,
+    } = router.policy.explain({
       client,
-      server: servers.get(builtinNameOf(server, isOfConfig)),
+      server: servers.find(builtinNameOf(server, isOfConfig)),
       item: { kind: 'tool', name: tool },
     });
     const { action, rule, reason } = decision;
+    if (!isListed && isByHints(rule)) return undefined;
     const data = { rule, ...(reason !== undefined && { reason }) };
     if (action === 'deny') {
       const why = reason === undefined ? '' : `: ${reason}`;

@@ -17,12 +17,15 @@ async function ask(hub: HubProcess, route: string, headers: object = {}) {
   const body = {
     method,
     headers: { ...headers, ...(method === 'POST' && { 'content-type': 'application/json' }) },
-    ...(method === 'POST' && { body: JSON.stringify({ repository, prompt: 'sort a list' }) }),
+    ...(method === 'POST' && {
+      body: JSON.stringify(path === '/ollama/enhance' ? { prompt: 'sort a list' } : { repository }),
+    }),
   };
   const answer = await fetch(`${hub.url}${path}`, body);
   const found: unknown = await answer.json();
-  const error = isObject(found) && isObject(found['error']) ? found['error'] : {};
-  return { status: answer.status, code: undefined, ...error };
+  const error: { readonly code?: unknown } =
+    isObject(found) && isObject(found['error']) ? found['error'] : {};
+  return { status: answer.status, ...error };
 }
 
 /** Routes of callers that do what a tool does, with the public name of the tool. */
@@ -85,13 +88,19 @@ test('each change by such a route has a line in the audit log, by whoever sent i
   expect(
     lines.toReversed().map(({ action, target, outcome }) => [action, target, outcome]),
   ).toEqual([
-    ['task_create', undefined, 'HUB_REQUEST_INVALID'],
-    ['task_setup', undefined, 'HUB_REQUEST_INVALID'],
+    ['task_create', undefined, 'HUB_CONTRACT_INVALID'],
+    ['task_setup', undefined, 'HUB_REPOSITORY_UNKNOWN'],
     ['task_run', 'sum', 'HUB_REQUEST_INVALID'],
     ['task_judge', 'sum', 'HUB_REQUEST_INVALID'],
     ['task_cancel', 'sum', 'HUB_REQUEST_INVALID'],
     ['documentation_begun', undefined, 'HUB_REQUEST_INVALID'],
   ]);
+});
+
+test('a rule about hints does not decide about a tool that is not offered, whose hints are unknown', async () => {
+  await using hub = await open([{ annotations: { destructiveHint: true }, action: 'confirm' }]);
+  expect(await ask(hub, 'POST /ollama/enhance')).toEqual({ status: 200 });
+  expect((await ask(hub, 'POST /tasks/sum/cancel')).code).toBe('HUB_APPROVAL_NEEDED');
 });
 
 test('a rule about the built-in server holds if an entry of the config has its name', async () => {
