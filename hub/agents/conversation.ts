@@ -25,13 +25,15 @@ export async function readConversation(
     withTools ? message : withoutTools(message),
   );
   const { status } = agent.view();
-  // The next message may be under way already, or answered.
+  // The next message may be under way already, or have its outcome.
   const failure = session?.failures?.find(({ message_id: id }) => id === since);
+  const last = agent.lastOutcome;
+  const isLast = since === undefined ? status !== 'running' : since === last?.messageId;
   const error = failure
     ? { code: failure.code, message: failure.message }
-    : status === 'running'
-      ? undefined
-      : agent.lastOutcome?.error;
+    : isLast
+      ? last?.error
+      : undefined;
   return {
     agentId: agent.id,
     status,

@@ -23,8 +23,10 @@ type Needs = {
   readonly memory: Pick<AgentMemory, 'readSession' | 'writeSession'>;
 };
 
-/** Number of failed messages whose reason is stored. */
+/** Number of messages without an answer whose reason is stored. */
 const maxFailures = 100;
+/** Reason of a message that was cancelled, so that its sender learns of it while the agent works on another message. */
+const cancelledReason = { code: 'HUB_CALL_CANCELLED', message: 'the message was cancelled' };
 /**
  * Characters of the stored messages as JSON. The oldest of a longer conversation are dropped: each turn reads and writes
  * all of them, and the model gets a summary of them anyway.
@@ -90,6 +92,7 @@ function addTurn(session: AgentSession, { message, outcome, result }: Turn, now:
   );
   const added = [...(isKnown ? [] : [asked]), ...handed];
   const { usage } = session;
+  const reason = outcome.status === 'cancelled' ? cancelledReason : outcome.error;
   const next: AgentSession = {
     ...session,
     updatedAt: new Date(now).toISOString(),
@@ -104,7 +107,7 @@ function addTurn(session: AgentSession, { message, outcome, result }: Turn, now:
     lastOutcome: outcome,
     failures: [
       ...(session.failures ?? []),
-      ...(outcome.error ? [{ message_id: message.id, ...outcome.error }] : []),
+      ...(reason ? [{ message_id: message.id, ...reason }] : []),
     ].slice(-maxFailures),
     ...(result && { snapshot: result.snapshot }),
   };

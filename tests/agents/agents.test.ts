@@ -173,6 +173,30 @@ test('a cancelled message has the outcome "cancelled", whether it was waiting or
   expect(await agents.cancel('ada', first.messageId)).toBe(false);
 });
 
+test('the error of a message is its own, and a cancelled one has an error too', async () => {
+  const late = gate();
+  await using harness = await openHarness(async ({ message }) => {
+    if (message === 'fail') throw new HubError('HUB_MODEL_FAILED', 'no');
+    return message === 'wait' ? await late.promise : message;
+  });
+  const { agents } = harness;
+  const send = async (text: string) => (await agents.send('ada', text, 'a')).messageId;
+  const errorOf = async (id: string) =>
+    (await agents.messages('ada', { count: 9, since: id, waitMs: 1e9 }, never)).error?.code;
+  const answered = await send('one');
+  expect(await errorOf(answered)).toBeUndefined();
+  const failed = await send('fail');
+  expect(await errorOf(failed)).toBe('HUB_MODEL_FAILED');
+  expect(await errorOf(answered)).toBeUndefined();
+  const working = await send('wait');
+  const cancelled = await send('two');
+  await agents.cancel('ada', cancelled);
+  // The agent still works on the message before, so its status does not tell that this one has ended.
+  expect(await errorOf(cancelled)).toBe('HUB_CALL_CANCELLED');
+  late.resolve('three');
+  expect(await errorOf(working)).toBeUndefined();
+});
+
 test('the numbers of agents and of running agents are bounded', async () => {
   const answers = [gate(), gate()];
   let at = 0;
