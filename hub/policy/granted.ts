@@ -15,6 +15,12 @@ const notGranted: Decision = {
     'the agent has no grant for it. The owner of the hub can give one: agenthub agent configure',
 };
 
+const closed: Decision = {
+  action: 'deny',
+  rule: 'grants',
+  reason: 'no agent can use the tools of the hub itself, also with a grant',
+};
+
 /**
  * Returns the policy of an agent: denies what is not granted, and leaves the rest to `base`. `isClosed`: true for
  * servers that no agent may use. `base` is undefined if the config has no policy.
@@ -27,9 +33,7 @@ export function restrictToGrants(
   const isTool = compilePatterns(tools);
   const isServer = compilePatterns(servers);
   const isGranted = ({ item, server }: Use): boolean =>
-    item?.kind === 'tool' &&
-    server !== undefined &&
-    !isClosed(server) &&
-    (isServer(server) || isTool(item.name));
-  return restrict(base, isGranted, notGranted);
+    item?.kind === 'tool' && server !== undefined && (isServer(server) || isTool(item.name));
+  const isOpen = ({ server }: Use): boolean => server === undefined || !isClosed(server);
+  return restrict(restrict(base, isGranted, notGranted), isOpen, closed);
 }

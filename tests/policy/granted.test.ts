@@ -43,3 +43,10 @@ test('without grants and without a policy nothing is allowed', () => {
     rule: 'grants',
   });
 });
+
+test('the refusal of a tool of the hub itself does not recommend a grant', () => {
+  const all = restrictToGrants({ tools: ['*'], servers: ['agents'] }, base, isClosed);
+  expect(all.decide(tool('agents', 'read'), 'agent:ada').reason).toBe(
+    'no agent can use the tools of the hub itself, also with a grant',
+  );
+});
