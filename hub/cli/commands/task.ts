@@ -5,6 +5,7 @@ import { type HubClient, openHub } from '../hub-client.ts';
 import { type Described, fieldsOf, objectsIn } from '../responses.ts';
 import { type Cell, showTable } from '../table.ts';
 import { textOf, usageError } from '../values.ts';
+import { followJob } from './jobs.ts';
 import { contractOf, contractOptions } from './task-contract.ts';
 
 const actions = [
@@ -173,6 +174,9 @@ async function begin(hub: HubClient, run: Run, phase: string): Promise<ExitCode>
     return 0;
   }
   await follow(hub, path, run, values['watch'] === true);
+  // The job ends after the files in _handoff are written. The task itself says how the run ended.
+  if (typeof began['job'] === 'string')
+    await followJob(hub, began['job'], { ...run, isJson: false, out() {}, err() {} });
   return show(await hub.ask({ method: 'GET', path }), run);
 }
 

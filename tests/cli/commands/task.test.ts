@@ -48,3 +48,28 @@ test('run --watch on Ctrl-C exits without a message about the hub', async () => 
   });
   assert.deepEqual(ended, { code: 1, out: 'implementing: asks the model', err: '' });
 });
+
+test('run exits when its job has ended, after the files in _handoff are written', async () => {
+  const followed: string[] = [];
+  const task = { id: 'sum', status: 'human_consultation', doing: 'idle', why: 'it is critical' };
+  const server = createServer((request, response) => {
+    const path = request.url ?? '';
+    if (path.endsWith('/events')) {
+      followed.push(path);
+      const isJob = path.startsWith('/jobs/');
+      const event = isJob ? { id: 'j1', state: 'done' } : { task, text: 'committed' };
+      response.setHeader('content-type', 'text/event-stream');
+      response.end(`event: ${isJob ? 'job' : 'task'}\ndata: ${JSON.stringify(event)}\n\n`);
+      return;
+    }
+    response.setHeader('content-type', 'application/json');
+    response.end(JSON.stringify(path.endsWith('/run') ? { job: 'j1' } : task));
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const bound = server.address();
+  const url = `http://127.0.0.1:${typeof bound === 'object' ? bound?.port : ''}`;
+  const findHub = async () => ({ url, token: undefined });
+  const ended = await run(['task', 'run', 'sum'], { findHub });
+  server.close();
+  assert.deepEqual([followed, ended.code], [['/tasks/sum/events', '/jobs/j1/events'], 1]);
+});
