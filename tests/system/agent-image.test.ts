@@ -271,6 +271,46 @@ print(json.dumps({"status": answer.status, **json.load(answer)}))`;
     expect(texts.at(-1)).toContain("IT'S");
   });
 
+  test('tools that an earlier container has loaded are loaded again from their files', async () => {
+    const at = new Date(0).toISOString();
+    const load = (id: string, file: string, isError: boolean) => [
+      {
+        message_id: 'm1',
+        role: 'assistant',
+        at,
+        content: [{ type: 'tool_use', id, name: 'load_tool', input: { file } }],
+      },
+      {
+        message_id: 'm1',
+        role: 'tool',
+        at,
+        content: [{ type: 'tool_result', tool_use_id: id, text: '', is_error: isError }],
+      },
+    ];
+    const messages = [
+      { message_id: 'm1', role: 'user', at, content: [{ type: 'text', text: 'load' }] },
+      ...load('a', 'good.py', false),
+      ...load('b', 'removed.py', false),
+      ...load('c', 'refused.py', true),
+    ];
+    const seen: (readonly string[])[] = [];
+    await using agent = await open(
+      ({ tools }) => {
+        seen.push(tools);
+        return 'done';
+      },
+      { load_tool: true },
+      { messages, snapshot: null },
+    );
+    const write = (name: string) =>
+      `mkdir -p /workspace/tools && echo '# {"name": "${name}", "description": "x", "parameters": {}}' > /workspace/tools/${name}.py`;
+    for (const name of ['good', 'refused'])
+      await run('docker', ['exec', agent.name, 'sh', '-c', write(name)]);
+    await agent.chat('go on');
+    expect(seen[0]).toContain('good');
+    expect(seen[0]).not.toContain('refused');
+  });
+
   test("the hub's tools are offered and called over the same connection", async () => {
     expect(await resultsOf([file('hub_echo', { a: 1 })])).toEqual(['echo {"a":1}']);
   });

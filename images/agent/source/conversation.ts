@@ -72,6 +72,23 @@ export function describeMessages(
   });
 }
 
+/** Returns the files that successful calls of `load_tool` in a conversation have made tools of. */
+export function loadedFiles(conversation: readonly AgentMessage[]): ReadonlySet<unknown> {
+  const parts = conversation.flatMap(({ content }) => content);
+  const succeeded = new Set(
+    parts.flatMap(part =>
+      part.type === 'tool_result' && !part.is_error ? [part.tool_use_id] : [],
+    ),
+  );
+  return new Set(
+    parts.flatMap(part =>
+      part.type === 'tool_use' && part.name === 'load_tool' && succeeded.has(part.id)
+        ? [part.input['file']]
+        : [],
+    ),
+  );
+}
+
 /**
  * Replaces the older part of a long conversation by a summary, which `summarise` writes. Returns the messages unchanged
  * if they fit into the model's context.

@@ -2,6 +2,7 @@ import { Agent, FunctionTool, type Message } from '@strands-agents/sdk';
 import {
   compact,
   describeMessages,
+  loadedFiles,
   restoreMessages,
   snapshotOf,
   textMessage,
@@ -36,23 +37,31 @@ export function createStrandsEngine(link: HubLink, first: Settings) {
   let unhanded: AgentMessage[] = [];
   let current: Current | undefined;
   const loaded = new Map<string, AgentTool>();
+  /** Files of the tools that the agent has loaded in earlier containers. */
+  let filesToLoad: ReadonlySet<unknown> = new Set();
   const processes = createProcessTools(() => settings.shell_seconds);
 
-  function ownTools(): readonly AgentTool[] {
+  async function ownTools(signal: AbortSignal): Promise<readonly AgentTool[]> {
     const [shell] = processes;
+    const loadTool =
+      settings.load_tool && shell
+        ? createLoadTool(shell, tool => loaded.set(tool.name, tool))
+        : undefined;
+    if (loadTool) {
+      for (const file of filesToLoad) await loadTool.call({ file }, signal).catch(() => undefined); // The file is gone or is no tool any more.
+      filesToLoad = new Set();
+    }
     return [
       ...fileTools,
       ...processes,
       ...(settings.use_agent.length > 0 ? [createUseAgent(link, settings.use_agent)] : []),
-      ...(settings.load_tool && shell
-        ? [createLoadTool(shell, tool => loaded.set(tool.name, tool)), ...loaded.values()]
-        : []),
+      ...(loadTool ? [loadTool, ...loaded.values()] : []),
     ];
   }
 
   /** Runs a turn and resolves with the answer of the model. Rejects if the turn fails or is cancelled. */
   async function run(message: string, model: HubModel, agents: Agent[], signal: AbortSignal) {
-    const own = ownTools();
+    const own = await ownTools(signal);
     const listed = listHubTools(link, own, signal);
     listed.catch(() => undefined); // Awaited below, unless the compaction fails first.
     messages = await compact(messages, settings.context_tokens, text =>
@@ -177,6 +186,7 @@ export function createStrandsEngine(link: HubLink, first: Settings) {
       if (!session || conversation.length > 0) return;
       messages = restoreMessages(session.snapshot, session.messages);
       conversation = [...session.messages];
+      filesToLoad = loadedFiles(conversation);
     },
   };
 }
