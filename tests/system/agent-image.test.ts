@@ -311,6 +311,16 @@ print(json.dumps({"status": answer.status, **json.load(answer)}))`;
     expect(seen[0]).not.toContain('refused');
   });
 
+  test.for(['shell', 'use_agent'])('load_tool refuses the name of another tool: %s', async name => {
+    const code = `# {"name": "${name}", "description": "x", "parameters": {}}`;
+    const calls = [
+      file('file_write', { path: 'tools/x.py', content: code }),
+      file('load_tool', { file: 'x.py' }),
+    ];
+    const results = await resultsOf(calls, { load_tool: true });
+    expect(results.at(-1)).toContain(`x.py: name: an agent has a tool ${name} of its own`);
+  });
+
   test("the hub's tools are offered and called over the same connection", async () => {
     expect(await resultsOf([file('hub_echo', { a: 1 })])).toEqual(['echo {"a":1}']);
   });

@@ -41,11 +41,22 @@ export function createStrandsEngine(link: HubLink, first: Settings) {
   let filesToLoad: ReadonlySet<unknown> = new Set();
   const processes = createProcessTools(() => settings.shell_seconds);
 
+  /** Names of the tools that an agent has or can be granted later. */
+  const ownNames: ReadonlySet<string> = new Set([
+    ...[...fileTools, ...processes].map(({ name }) => name),
+    'use_agent',
+    'load_tool',
+  ]);
+
   async function ownTools(signal: AbortSignal): Promise<readonly AgentTool[]> {
     const [shell] = processes;
     const loadTool =
       settings.load_tool && shell
-        ? createLoadTool(shell, tool => loaded.set(tool.name, tool))
+        ? createLoadTool(
+            shell,
+            name => ownNames.has(name),
+            tool => loaded.set(tool.name, tool),
+          )
         : undefined;
     if (loadTool) {
       for (const file of filesToLoad) await loadTool.call({ file }, signal).catch(() => undefined); // The file is gone or is no tool any more.

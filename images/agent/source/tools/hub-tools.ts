@@ -74,9 +74,13 @@ const loadedSchema = z.strictObject({
 /**
  * Creates the tool `load_tool`, which makes a tool of a Python file in /workspace/tools. The first line of the file is
  * a comment with JSON: name, description, and parameters with a description each. The tool `run` runs the file, with
- * the input as JSON on its stdin.
+ * the input as JSON on its stdin. `isTaken`: true for names of the agent's own tools, which would be there twice.
  */
-export function createLoadTool(run: AgentTool, added: (tool: AgentTool) => void): AgentTool {
+export function createLoadTool(
+  run: AgentTool,
+  isTaken: (name: string) => boolean,
+  added: (tool: AgentTool) => void,
+): AgentTool {
   return defineTool(
     'load_tool',
     `Makes a tool of a Python file in ${workspace}/tools, from the next message on. Its first line is a comment with JSON: # {"name": "...", "description": "...", "parameters": {"text": "what it is"}}. It reads its input as JSON from stdin and prints its result.`,
@@ -97,6 +101,10 @@ export function createLoadTool(run: AgentTool, added: (tool: AgentTool) => void)
           `${file}: its first line: ${error.issues[0]?.message}. Write # and JSON with name, description and parameters`,
         );
       const { name, description, parameters } = data;
+      if (isTaken(name))
+        throw new ToolError(
+          `${file}: name: an agent has a tool ${name} of its own. Choose another name`,
+        );
       const properties: { [key: string]: JSONValue } = Object.fromEntries(
         Object.entries(parameters).map(([key, what]) => [key, { description: what }]),
       );
