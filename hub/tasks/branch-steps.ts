@@ -1,7 +1,7 @@
 import { HubError } from '#core';
 import type { MergeRequest } from '#repositories';
 import type { TaskResult } from './task-events.ts';
-import { type TaskPlace, baseOf, worktreeOf } from './task-place.ts';
+import { type TaskPlace, baseOf, requireUnmoved, worktreeOf } from './task-place.ts';
 import type { TaskState } from './task-state.ts';
 
 /** Creates the branch and worktree of a task from the checked-out commit, or finds the existing ones. */
@@ -30,16 +30,22 @@ export async function prepareBranch(
   return { type: 'prepared', branch, baseBranch, base: found };
 }
 
-/** Merges the branch into its base branch. If they conflict, or the base has uncommitted changes, nothing changes. */
+/**
+ * Merges the branch into its base branch. If they conflict, or the base has uncommitted changes, nothing changes. Rejects
+ * with HUB_TASK_STATE if the branch has commits that were not judged. A person may add some to resolve a conflict.
+ */
 export async function mergeBranch(
   task: TaskState,
   strategy: MergeRequest['strategy'],
-  { repository }: TaskPlace,
+  place: TaskPlace,
   signal: AbortSignal,
 ): Promise<TaskResult> {
-  const { branch, baseBranch, contract } = task;
+  const { repository } = place;
+  const { branch, baseBranch, contract, status } = task;
   if (branch === undefined || baseBranch === undefined)
     throw new HubError('HUB_TASK_STATE', `task ${contract.task_id} has no branch`);
+  if (status === 'pending_judge_review')
+    await requireUnmoved(task, await worktreeOf(task, place, signal), signal);
   const outcome = await repository.merge(
     {
       from: branch,

@@ -353,6 +353,23 @@ describe('finalize', () => {
     return begun;
   };
 
+  test('does not merge what was committed on the branch after the review', async () => {
+    const { tasks, path } = await judged();
+    const worktree = worktreeIn(path);
+    writeFiles(worktree, { 'src/sum.mjs': 'unseen\n' });
+    git(path, '-C', worktree, 'commit', '--quiet', '--all', '--message=unseen');
+    await assert.rejects(tasks.finalize('add-sum', owner), {
+      code: 'HUB_TASK_STATE',
+      message: /^the branch agenthub\/add-sum is at [0-9a-f]{12}, .* and not at [0-9a-f]{12}\./,
+    });
+    const { status, halted, checkpoints } = tasks.get('add-sum');
+    assert.deepEqual([status, halted?.code], ['pending_judge_review', 'task_state']);
+    assert.equal(git(path, 'log', '--format=%s', 'main').includes('unseen'), false);
+    // The person has discarded the commit.
+    git(path, '-C', worktree, 'reset', '--quiet', '--hard', String(checkpoints.at(-1)?.commit));
+    assert.equal((await tasks.finalize('add-sum', owner)).status, 'done');
+  });
+
   test('halts for a person at a conflict, with nothing half merged, and merges once it is resolved', async () => {
     const { tasks, path } = await judged();
     writeFiles(path, { 'src/sum.mjs': 'other\n' });
