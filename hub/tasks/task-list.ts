@@ -67,7 +67,7 @@ export function createTaskList({ clock, store, runnerOf }: Needs) {
       throw new HubError(
         'HUB_TASK_EXISTS',
         // The message omits the path, as the caller may not be allowed to see the other repository.
-        `task_id: ${JSON.stringify(id)} is the id of a task in ${other.state.repository === root ? root : 'another repository'} that is ${other.state.status}. Choose another`,
+        `task_id: ${JSON.stringify(id)} is the id of a task in ${other.state.repository === root ? root : 'another repository'} that is ${other.state.status}. Choose another id: run "agenthub task new ID", or write it into the contract`,
       );
   }
 

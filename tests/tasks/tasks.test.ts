@@ -851,6 +851,15 @@ test('tasks are listed by their age, also by the next run of the hub', async () 
   await rm(folder, { recursive: true });
 });
 
+test('the refusal of an id that an ended task has names the command that takes another one', async () => {
+  const { tasks, path } = await begin({ script: [] });
+  await tasks.cancel('add-sum', owner);
+  await assert.rejects(tasks.create(path, written, owner), {
+    message:
+      /that is cancelled\. Choose another id: run "agenthub task new ID", or write it into the contract$/,
+  });
+});
+
 test('of two concurrent tasks, a repository gets one, and an id belongs to one', async () => {
   const slow = Promise.withResolvers<void>();
   const pipeline = createPipeline(scene.repositories, { script: [], onAppend: () => slow.promise });
