@@ -23,11 +23,7 @@ export function actions({ servers, installs, prompts, jobs, changes, system }: P
       const server = servers.get(request.param('name'));
       const { name, enabled } = server.config;
       if (!enabled)
-        throw new HubError(
-          'HUB_SERVER_DISABLED',
-          `${name} is disabled in the config. Set "enabled" to true in its entry first`,
-          { data: { server: name } },
-        );
+        throw new HubError('HUB_SERVER_DISABLED', whyDisabled(name), { data: { server: name } });
       work(server).catch((error: unknown) =>
         system.log.info({ server: name, error: messageOf(error) }, `the ${done} failed`),
       );
@@ -62,6 +58,10 @@ export function actions({ servers, installs, prompts, jobs, changes, system }: P
     },
   } satisfies Handlers;
 }
+
+/** Says that a server is disabled, and how to enable it. Either key disables an entry. */
+export const whyDisabled = (name: string): string =>
+  `${name} is disabled in the config. Remove "disabled": true or "enabled": false from its entry to use it.`;
 
 type Done = keyof typeof said;
 

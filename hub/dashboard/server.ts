@@ -1,6 +1,6 @@
 import type { DashboardAnswer, DashboardRequest, Handlers, PageNeeds } from './dashboard-types.ts';
 import { ago, bytes, count, counted, duration, percent } from './format.ts';
-import { answerOf, noticeOf } from './actions.ts';
+import { answerOf, noticeOf, whyDisabled } from './actions.ts';
 import { egressPart } from './egress.ts';
 import { type Content, type Html, html } from './html.ts';
 import { oauthPart } from './oauth.ts';
@@ -202,9 +202,7 @@ function problems(view: ServerView): Content {
   const { name, heldBack, refusedEntry, leftOut } = view;
   const found = [
     heldBack !== undefined && `Its entry waits for your approval: ${heldBack}`,
-    !view.isEnabled &&
-      heldBack === undefined &&
-      `${name} is disabled in the config. Remove "enabled": false from its entry, or set it to true, to use it.`,
+    !view.isEnabled && heldBack === undefined && whyDisabled(name),
     isDown(view) && causeOf(view),
     view.breaker === 'open' &&
       'The circuit breaker is open: calls are refused for now. A restart closes it.',

@@ -44,6 +44,12 @@ describe('an action of a server', () => {
     assert.match(refused.text, /^<p class="notice bad" role="alert">off is disabled/);
   });
 
+  test('says which lines of the config disable a server', async () => {
+    const remedy = /Remove &quot;disabled&quot;: true or &quot;enabled&quot;: false from its entry/;
+    assert.match((await page.get('/dashboard/servers/off')).text, remedy);
+    assert.match((await page.post('/dashboard/actions/start/off')).text, remedy);
+  });
+
   test('shows no notice that a link made up', async () => {
     const { text } = await page.get('/dashboard?done=remove&about=Call+555-1234+now!');
     assert.match(text, /<div id="notice" role="status"><\/div>/);
