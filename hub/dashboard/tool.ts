@@ -14,7 +14,7 @@ import type { DashboardRequest, Handlers, PageNeeds } from './dashboard-types.ts
 import { duration, moment } from './format.ts';
 import { type Content, type Html, html } from './html.ts';
 import { paths, withQuery } from './paths.ts';
-import { alert, empty, heading, notice, payload, table } from './pieces.ts';
+import { alert, empty, fragment, heading, notice, payload, table } from './pieces.ts';
 import { parsed } from './server-view.ts';
 import { type GivenValues, argumentsOf, valuesFor } from './tool-arguments.ts';
 import { fieldsOf } from './tool-fields.ts';
@@ -103,6 +103,7 @@ export function toolPages({ servers, router, hub, changes, telemetry, system }: 
       const id = request.query('run');
       const run = id === '' ? undefined : runs.get(id);
       const view = toolView(servers.get(request.param('name')), request, redact);
+      if (request.query('part') === 'calls') return { part: historyPart(view, historyOf(view)) };
       return { page: pageOf({ ...view, given: givenIn(request, view, run) }, request, run) };
     },
     async callTool(request) {
@@ -196,26 +197,34 @@ ${description !== undefined && html`<p class="said">${description}</p>`}
 <section aria-labelledby="try"><h2 id="try">Arguments</h2>${view.isDestructive && notice('bad', 'This tool may change or delete data, according to its annotations.')}${toolForm(view, { path: paths.tool(server, name), name })}</section>
 <section aria-labelledby="result-title"><h2 id="result-title">Result</h2><div id="result" role="status">${run ?? html`<p class="note">The result appears here.</p>`}</div></section>
 </div>
-<section aria-labelledby="history"><div class="heading"><h2 id="history">Latest calls</h2><a href="${withQuery(paths.activity, { server, text: name })}">All its calls</a></div>${historyTable(view, history)}</section>
+<section aria-labelledby="history"><div class="heading"><h2 id="history">Latest calls</h2><a href="${withQuery(paths.activity, { server, text: name })}">All its calls</a></div>${historyPart(view, history)}</section>
 <section aria-labelledby="schema"><h2 id="schema">Schema</h2><details><summary>Arguments</summary>${payload(view.inputSchema, 'Schema of the arguments')}</details>
 ${view.outputSchema !== undefined && html`<details><summary>Result</summary>${payload(view.outputSchema, 'Schema of the result')}</details>`}</section>`;
 }
 
-function historyTable({ server, name }: ToolView, history: readonly CallSummary[]): Content {
+function historyPart({ server, name }: ToolView, history: readonly CallSummary[]): Html {
+  const from = paths.tool(server, name, { part: 'calls' });
+  return fragment('calls-of-tool', from, historyTable({ server, name }, history), 'activity');
+}
+
+function historyTable(
+  { server, name }: Pick<ToolView, 'server' | 'name'>,
+  history: readonly CallSummary[],
+): Content {
   if (history.length === 0) return empty('No calls yet.');
   const filledIn = (id: number) => paths.tool(server, name, { from: String(id) });
   return table(
     'Latest calls',
     history,
     [
-      ['Time', ({ id, at }) => html`<a href="${paths.call(id)}">${moment(at)}</a>`],
+      ['Time', ({ id, at }) => html`<a id="call-${id}" href="${paths.call(id)}">${moment(at)}</a>`],
       ['Client', ({ client }) => client],
       ['Outcome', ({ outcome }) => outcomeBadge(outcome)],
       ['Took', ({ tookMs }) => duration(tookMs), 'number'],
       [
         'Arguments',
         ({ id }) =>
-          html`<a href="${filledIn(id)}" aria-label="Use the arguments of call ${id}">use again</a>`,
+          html`<a id="again-${id}" href="${filledIn(id)}" aria-label="Use the arguments of call ${id}">use again</a>`,
       ],
     ],
     'dense',

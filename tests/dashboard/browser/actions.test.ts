@@ -5,7 +5,7 @@ import { isObject } from '#core';
 import { describeWithBrowser } from '#helpers/browser';
 import { getJson, startHub, states, until } from '#helpers/hub-process';
 import { becomes, described } from '../../faults/scene.ts';
-import { seriousFindings } from './axe.ts';
+import { losesFocus, seriousFindings } from './axe.ts';
 import {
   type Dashboard,
   connectAs,
@@ -195,6 +195,8 @@ describeWithBrowser('in the dashboard', () => {
       });
       const { y = -1 } = (await said.boundingBox()) ?? {};
       assert.ok(y >= 0 && y < 720, 'the result is seen without scrolling');
+      await page.getByRole('region', { name: 'Latest calls' }).getByText('dashboard').waitFor();
+      assert.deepEqual(await page.evaluate(losesFocus), []);
       await assertSamePage(page);
     });
   });
