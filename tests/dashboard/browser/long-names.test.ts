@@ -55,9 +55,10 @@ describeWithBrowser('long names', () => {
         '/dashboard/sessions',
         '/dashboard/audit',
         `/dashboard/servers/${longName}`,
+        `/dashboard/servers/${longName}/tool?name=${'a'.repeat(120)}`,
       ]) {
         await page.goto(path);
-        await page.getByRole('rowheader').first().waitFor();
+        await page.getByRole('heading', { level: 1 }).waitFor();
         for (const width of widths) {
           await page.setViewportSize({ width, height: 800 });
           const shown = Number(await page.evaluate('document.documentElement.scrollWidth'));
