@@ -21,16 +21,20 @@ export function createToolCosts({ tools, clock, log, counted }: Needs) {
   let known: ReadonlyMap<string, ToolStates> = new Map();
   let readMs = Number.NEGATIVE_INFINITY;
   let reading: Promise<void> | undefined;
+  /** Number of calls of `forget`. A reading that began before the last one may have read old states. */
+  let forgotten = 0;
 
   async function read(): Promise<void> {
+    const begunAt = forgotten;
     try {
       const states = (await tools?.list()) ?? [];
+      if (begunAt !== forgotten) return;
       known = new Map(states.map(state => [state.server, state]));
       readMs = clock.monotonic();
     } catch (error) {
       log.info({ error: messageOf(error) }, 'the tokens of the tools were not counted');
     } finally {
-      reading = undefined;
+      if (begunAt === forgotten) reading = undefined;
     }
   }
 
@@ -51,7 +55,9 @@ export function createToolCosts({ tools, clock, log, counted }: Needs) {
     },
     /** Makes the next `get` read the states again, for example after a switch. */
     forget(): void {
+      forgotten++;
       readMs = Number.NEGATIVE_INFINITY;
+      reading = undefined;
     },
   };
 }

@@ -181,7 +181,6 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'dashboard/server': ['dashboard/server-log', 'dashboard/server-offers'],
   'dashboard/tool': ['dashboard/tool-arguments', 'dashboard/tool-fields', 'dashboard/tool-form'],
   'dashboard/browser/actions': [
-    'dashboard/tool-costs',
     'dashboard/tool-result',
     'dashboard/tool-run',
     'dashboard/tool-runs',
