@@ -9,6 +9,7 @@ import {
   waitAtMost,
 } from '#core';
 import type { Server } from '#servers';
+import type { ToolStates } from '#tools';
 import { outcomeBadge } from './activity.ts';
 import type { DashboardRequest, Handlers, PageNeeds } from './dashboard-types.ts';
 import { duration, moment } from './format.ts';
@@ -30,7 +31,7 @@ const maxHistory = 10;
 /** Number of recent calls of the server that are searched for those of the tool. */
 const lookedThrough = 500;
 
-type Needs = Pick<PageNeeds, 'servers' | 'hub' | 'changes' | 'telemetry'> & {
+type Needs = Pick<PageNeeds, 'servers' | 'hub' | 'changes' | 'telemetry' | 'views'> & {
   readonly router: Pick<PageNeeds['router'], 'open' | 'describeTool'>;
   readonly system: Pick<PageNeeds['system'], 'newId'> & {
     readonly clock: Pick<Clock, 'after' | 'monotonic' | 'now'>;
@@ -38,7 +39,7 @@ type Needs = Pick<PageNeeds, 'servers' | 'hub' | 'changes' | 'telemetry'> & {
 };
 
 /** Creates the page of a tool: a form to call it, its running calls, and earlier ones. */
-export function toolPages({ servers, router, hub, changes, telemetry, system }: Needs) {
+export function toolPages({ servers, router, hub, changes, telemetry, views, system }: Needs) {
   const { redact, activity } = telemetry;
   const { clock } = system;
   const runs = createToolRuns({ router, version: hub.version, ...system });
@@ -51,12 +52,18 @@ export function toolPages({ servers, router, hub, changes, telemetry, system }: 
       now: clock.now(),
     });
 
-  function pageOf(view: ToolView, request: DashboardRequest, run?: ToolRun) {
+  async function pageOf(view: ToolView, request: DashboardRequest, run?: ToolRun) {
+    const states = (await views.costs.get()).get(view.server);
+    const state = states?.tools.find(({ name }) => name === view.name);
     const isRunning = run?.answer === undefined && run !== undefined;
     return {
       title: view.name,
       at: 'overview',
-      main: tool(view, historyOf(view), run && shownRun(run, request)),
+      main: tool(
+        { ...view, whyOff: whyOff(state) },
+        historyOf(view),
+        run && shownRun(run, request),
+      ),
       events: withQuery(paths.events, { server: view.server }),
       ...(isRunning && { reloadSeconds: followSeconds }),
     } as const;
@@ -104,7 +111,7 @@ export function toolPages({ servers, router, hub, changes, telemetry, system }: 
       const run = id === '' ? undefined : runs.get(id);
       const view = toolView(servers.get(request.param('name')), request, redact);
       if (request.query('part') === 'calls') return { part: historyPart(view, historyOf(view)) };
-      return { page: pageOf({ ...view, given: givenIn(request, view, run) }, request, run) };
+      return { page: await pageOf({ ...view, given: givenIn(request, view, run) }, request, run) };
     },
     async callTool(request) {
       const server = servers.get(request.param('name'));
@@ -113,16 +120,16 @@ export function toolPages({ servers, router, hub, changes, telemetry, system }: 
       if (given.has('more'))
         return request.isHtmx
           ? { part: toolForm(view, { path: paths.tool(place, name), name }) }
-          : { page: pageOf(view, request) };
+          : { page: await pageOf(view, request) };
       try {
         const run = await begin(server, view, request);
         if (request.isHtmx) return { part: shownRun(run, request) };
-        return run.answer ? { page: pageOf(view, request, run) } : answerWith(run, request);
+        return run.answer ? { page: await pageOf(view, request, run) } : answerWith(run, request);
       } catch (error) {
         if (!(error instanceof HubError) || error.code !== 'HUB_REQUEST_INVALID') throw error;
         const problem = alert(redact(error.message));
         if (request.isHtmx) return { part: problem };
-        return { page: { ...pageOf(view, request), notice: problem }, status: 400 };
+        return { page: { ...(await pageOf(view, request)), notice: problem }, status: 400 };
       }
     },
     runPartial: async request => ({ part: shownRun(runs.get(request.query('run')), request) }),
@@ -187,12 +194,24 @@ function argumentsIn(request: string | undefined): JsonObject {
   return isJsonObject(args) ? args : {};
 }
 
-function tool(view: ToolView, history: readonly CallSummary[], run: Html | undefined): Html {
+/** Says why no client sees the tool, and its calls are refused; undefined if clients see it. */
+function whyOff(state: ToolStates['tools'][number] | undefined): string | undefined {
+  if (state?.isHeld) return 'It is hidden until its changed definition is accepted.';
+  const { hiddenBy } = state ?? {};
+  return hiddenBy && `It is turned off by ${hiddenBy} of the config: its calls are refused.`;
+}
+
+function tool(
+  view: ToolView & { readonly whyOff: string | undefined },
+  history: readonly CallSummary[],
+  run: Html | undefined,
+): Html {
   const { server, name, title, description } = view;
   return html`<p class="crumbs"><a href="${paths.server(server)}">${server}</a></p>
 ${heading(name)}
 ${title !== undefined && title !== name && html`<p class="lead">${title}</p>`}
 ${description !== undefined && html`<p class="said">${description}</p>`}
+${view.whyOff !== undefined && notice('bad', view.whyOff)}
 <div class="columns">
 <section aria-labelledby="try"><h2 id="try">Arguments</h2>${view.isDestructive && notice('bad', 'This tool may change or delete data, according to its annotations.')}${toolForm(view, { path: paths.tool(server, name), name })}</section>
 <section aria-labelledby="result-title"><h2 id="result-title">Result</h2><div id="result" role="status">${run ?? html`<p class="note">The result appears here.</p>`}</div></section>

@@ -311,6 +311,9 @@ describeWithBrowser('in the dashboard', () => {
         JSON.stringify(tools),
         /"name":"list_events","public_name":"[^"]*","enabled":false/,
       );
+      await page.getByRole('link', { name: 'list_events', exact: true }).click();
+      await page.getByText('turned off by servers.calendar.tools.deny').waitFor();
+      await page.goBack();
       await toggle.click();
       await page.getByRole('switch', { name: 'list_events', checked: true }).waitFor();
 
