@@ -2,6 +2,9 @@ import { isObject } from '#core';
 
 type FieldBasics = {
   readonly name: string;
+  /** Text of the label. Default: the name. */
+  readonly label?: string;
+  readonly title?: string;
   readonly description: string | undefined;
   readonly isRequired: boolean;
   /** Default value in the schema; empty if there is none. */
@@ -12,7 +15,12 @@ type FieldBasics = {
 export type Field = FieldBasics &
   (
     | { readonly kind: 'text' | 'prose' | 'number' | 'integer' | 'boolean' | 'json' }
-    | { readonly kind: 'choice'; readonly choices: readonly string[] }
+    /** `texts`: what people see in place of the choices. */
+    | {
+        readonly kind: 'choice';
+        readonly choices: readonly string[];
+        readonly texts?: readonly string[];
+      }
     /** A list of texts or numbers, one per line. */
     | { readonly kind: 'lines'; readonly item: 'text' | 'number' | 'integer' }
     | { readonly kind: 'object'; readonly members: readonly Field[] }
@@ -62,11 +70,12 @@ type Place = { readonly definitions: Definitions; readonly depth: number };
 
 function fieldOf(name: string, given: unknown, isRequired: boolean, place: Place): Field {
   const schema = resolved(given, place.definitions);
-  const { default: usual } = schema;
+  const { default: usual, title } = schema;
   const own = isObject(given) ? given['description'] : undefined;
   const description = own ?? schema['description'];
   const basics = {
     name,
+    ...(typeof title === 'string' && { title }),
     description: typeof description === 'string' ? description : undefined,
     isRequired,
     initial: usual === undefined ? '' : typeof usual === 'string' ? usual : JSON.stringify(usual),
@@ -122,13 +131,25 @@ function groupOf(basics: FieldBasics, schema: Definitions, place: Place): Field 
 const isListable = (members: readonly Field[] | undefined): members is readonly Field[] =>
   members !== undefined && members.length > 0 && !members.some(({ name }) => name.includes('.'));
 
-function singleOf(basics: FieldBasics, { enum: choices, type }: Definitions): Field {
+function singleOf(basics: FieldBasics, schema: Definitions): Field {
+  const { enum: choices, type } = schema;
+  const titled = titledChoices(schema);
+  if (titled) return { ...basics, kind: 'choice', ...titled };
   if (choices !== undefined)
     return (type === undefined || type === 'string') && areTexts(choices)
       ? { ...basics, kind: 'choice', choices }
       : { ...basics, kind: 'json' };
   const kind = kindOf(type);
   return { ...basics, kind: kind === 'text' && isProse(basics) ? 'prose' : kind };
+}
+
+/** Returns the choices of `oneOf` with their titles, as questions of servers have them (MCP 2025-11-25, elicitation). */
+function titledChoices({ oneOf, type }: Definitions) {
+  if (type !== 'string' || !Array.isArray(oneOf)) return undefined;
+  const choices = oneOf.map(one => objectOr(one)['const']);
+  if (!areTexts(choices)) return undefined;
+  const texts = choices.map((choice, at) => String(objectOr(oneOf[at])['title'] ?? choice));
+  return { choices, texts };
 }
 
 /** True if texts of this argument often have several lines. */

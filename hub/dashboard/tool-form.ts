@@ -57,8 +57,8 @@ function fieldRow(field: Field, place: Place): Html {
   return html`<p><label for="${id}">${labelOf(field)}</label>${control(field, value, attributes)}${said !== false && html`<span class="note" id="${said}">${field.description}</span>`}</p>`;
 }
 
-const labelOf = ({ name, isRequired, kind }: Field): Content => [
-  name,
+const labelOf = ({ name, label = name, isRequired, kind }: Field): Content => [
+  label,
   !isRequired && html` <span class="note">optional</span>`,
   kind === 'lines' && html` <span class="note">one per line</span>`,
 ];
@@ -83,7 +83,7 @@ function listRow(
 function control(field: Field, value: string, attributes: Html): Content {
   switch (field.kind) {
     case 'choice':
-      return choose(field.choices, value, attributes);
+      return choose(field.choices, value, attributes, field.texts);
     case 'boolean':
       return choose(['true', 'false'], value, attributes);
     case 'integer':
@@ -99,5 +99,10 @@ function control(field: Field, value: string, attributes: Html): Content {
   }
 }
 
-const choose = (choices: readonly string[], chosen: string, attributes: Html): Html =>
-  html`<select ${attributes}><option value="">–</option>${optionsOf(choices, chosen)}</select>`;
+const choose = (
+  choices: readonly string[],
+  chosen: string,
+  attributes: Html,
+  texts?: readonly string[],
+): Html =>
+  html`<select ${attributes}><option value="">–</option>${texts ? choices.map((choice, at) => html`<option value="${choice}"${choice === chosen && html` selected`}>${texts[at]}</option>`) : optionsOf(choices, chosen)}</select>`;

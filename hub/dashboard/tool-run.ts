@@ -53,7 +53,8 @@ function questionForm(
 ) {
   const path = paths.action('run-answer', id);
   const isWeb = url !== undefined && /^https?:\/\//i.test(url);
-  const fields = fieldsOf(schema);
+  // People know the titles of a question, not the names of its fields.
+  const fields = fieldsOf(schema)?.map(field => ({ ...field, label: field.title ?? field.name }));
   const inside =
     url !== undefined
       ? isWeb

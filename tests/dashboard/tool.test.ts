@@ -42,6 +42,22 @@ describe('a question of a server during a call', () => {
   const answer = (run: string, form: Readonly<Record<string, string>>) =>
     page.post(`/dashboard/actions/run-answer/${run}`, form, { 'hx-request': 'true' });
 
+  test('has the titles of its fields and choices, as the server wrote them', async () => {
+    const oneOf = [
+      { const: 'eu-1', title: 'Frankfurt' },
+      { const: 'us-1', title: 'Ohio' },
+    ];
+    const properties = { reg: { type: 'string', title: 'Your region', oneOf } };
+    const { run } = await call('ask-all', {
+      requests: [question('where?', { type: 'object', properties, required: ['reg'] })],
+    });
+    const text = await shows(run, /where\?/);
+    assert.match(text, /<label for="arg\.reg">Your region<\/label>/);
+    assert.match(text, /<option value="us-1">Ohio<\/option>/);
+    await answer(run, { question: numberIn(text), action: 'accept', 'arg.reg': 'us-1' });
+    assert.match(await shows(run, /badge good">ok/), /us-1/);
+  });
+
   test('is shown after the one before it, if the server sends several, and each gets its answer', async () => {
     const properties = { name: { type: 'string' } };
     const second = question('second?', { type: 'object', properties });
