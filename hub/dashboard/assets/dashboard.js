@@ -250,6 +250,8 @@
   });
   window.addEventListener('pagehide', close);
   window.addEventListener('pageshow', event => {
-    if (event.persisted) open();
+    if (!event.persisted) return;
+    open();
+    ask();
   });
 })();

@@ -100,6 +100,17 @@ describeWithBrowser('in the dashboard', () => {
     });
   });
 
+  test('a page that the back button restores is brought up to date at once', async () => {
+    await dashboard.visit(async page => {
+      await page.goto('/dashboard/servers/calendar');
+      await page.locator('#live').getByText('Live').waitFor();
+      await page.evaluate(`dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true }))`);
+      const reload = page.waitForRequest(/state-partial/, { timeout: 3_000 });
+      await page.evaluate(`dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))`);
+      await reload;
+    });
+  });
+
   test('a button works while its part of the page is being updated', async () => {
     await dashboard.visit(async page => {
       await page.goto('/dashboard');
