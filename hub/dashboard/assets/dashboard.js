@@ -181,6 +181,15 @@
     setTimeout(() => (button.textContent = 'Copy'), 2_000);
   });
 
+  // A plain form is sent once: a second click before its answer must not install a server or send a message again.
+  const sent = 'htmx-request';
+  document.addEventListener('submit', event => {
+    const { classList, method } = event.target;
+    if (method !== 'post' || event.target.hasAttribute('hx-post')) return;
+    if (classList.contains(sent)) event.preventDefault();
+    classList.add(sent);
+  });
+
   // Shows the values of a chart at the pointer beside the title of the chart.
   document.addEventListener('pointermove', ({ target }) => {
     const slot = target.closest('.slots rect');
@@ -251,6 +260,7 @@
   window.addEventListener('pagehide', close);
   window.addEventListener('pageshow', event => {
     if (!event.persisted) return;
+    for (const form of document.querySelectorAll('form')) form.classList.remove(sent);
     open();
     ask();
   });

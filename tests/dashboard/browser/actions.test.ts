@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, test } from 'vitest';
 import type { Locator, Page } from 'playwright-core';
 import { isObject } from '#core';
@@ -104,9 +105,13 @@ describeWithBrowser('in the dashboard', () => {
     await dashboard.visit(async page => {
       await page.goto('/dashboard/servers/calendar');
       await page.locator('#live').getByText('Live').waitFor();
-      await page.evaluate(`dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true }))`);
+      await page.evaluate(
+        `dispatchEvent(new PageTransitionEvent('pagehide', { persisted: true }))`,
+      );
       const reload = page.waitForRequest(/state-partial/, { timeout: 3_000 });
-      await page.evaluate(`dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))`);
+      await page.evaluate(
+        `dispatchEvent(new PageTransitionEvent('pageshow', { persisted: true }))`,
+      );
       await reload;
     });
   });
@@ -422,6 +427,30 @@ describeWithBrowser('in the dashboard', () => {
       await client[Symbol.asyncDispose]();
       await useServers(dashboard.hub, 1);
       await rows.waitFor({ state: 'detached' });
+    });
+  });
+
+  test('a form that is sent twice is one request', async () => {
+    await dashboard.visit(async page => {
+      await page.goto('/dashboard/install');
+      await page.getByLabel('Package, image').fill('@example/server');
+      let requests = 0;
+      await page.route('**/dashboard/install', async route => {
+        requests++;
+        // Answers after the second click, and leaves the page as it is.
+        await delay(500);
+        await route
+          .fulfill({ status: 204 })
+          .catch(() => undefined /* The second request has cancelled the first. */);
+      });
+      const answered = page.waitForResponse('**/dashboard/install');
+      await page.evaluate(`{
+        const button = document.getElementById('begin');
+        button.click();
+        setTimeout(() => button.click(), 100);
+      }`);
+      await answered;
+      assert.equal(requests, 1);
     });
   });
 
