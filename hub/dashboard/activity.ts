@@ -8,6 +8,7 @@ import {
   type Tone,
   badge,
   breakable,
+  connectHint,
   empty,
   facts,
   fragment,
@@ -180,10 +181,7 @@ function callTable(calls: readonly CallSummary[], endpoint: string, filter?: Cal
       html`<p><a id="all-calls" href="${paths.activity}">Show all calls</a></p>`,
     );
   if (before !== '') return empty('There are no older calls.');
-  return empty(
-    'No calls yet.',
-    html`<p>Connect a client: <code>agenthub connect</code> sets it up, or use the URL <code>${endpoint}</code></p>`,
-  );
+  return empty('No calls yet.', connectHint(endpoint));
 }
 
 const columns: Parameters<typeof table<CallSummary>>[2] = [

@@ -14,6 +14,10 @@ export const atWork: Html = html`<span role="status"><span class="at-work">${bad
 export const empty = (title: string, ...more: readonly Content[]): Html =>
   html`<div class="empty"><p class="lead">${title}</p>${more}</div>`;
 
+/** Says how to connect a client, where there is none yet. */
+export const connectHint = (endpoint: string): Html =>
+  html`<p><a id="connect-first" href="${paths.connect}">Connect a client</a>, or use the URL <code>${endpoint}</code></p>`;
+
 export const heading = (title: Content, ...beside: readonly Content[]): Html =>
   html`<div class="heading"><h1>${title}</h1>${beside}</div>`;
 

@@ -5,7 +5,7 @@ import type { Handlers } from './dashboard-types.ts';
 import { ago } from './format.ts';
 import { type Html, html } from './html.ts';
 import { paths, withQuery } from './paths.ts';
-import { empty, fragment, heading, serverLink, table } from './pieces.ts';
+import { connectHint, empty, fragment, heading, serverLink, table } from './pieces.ts';
 
 type Needs = {
   readonly router: Pick<Router, 'sessions'>;
@@ -21,10 +21,7 @@ export function sessionPages({ router, telemetry, system: { clock } }: Needs) {
     const all = router.sessions();
     const content =
       all.length === 0
-        ? empty(
-            'No client is connected.',
-            html`<p>Connect one: <code>agenthub connect</code> sets it up, or use the URL <code>${endpoint}</code></p>`,
-          )
+        ? empty('No client is connected.', connectHint(endpoint))
         : html`${sessionTable(all.slice(0, maxSessions))}${all.length > maxSessions && html`<p class="note">The newest ${maxSessions} of ${all.length}.</p>`}`;
     return fragment('sessions', '/dashboard/sessions-partial', content);
   }

@@ -188,8 +188,10 @@ ${payload(text, name)}</details>`,
 }
 
 export const historyOf = ({ history }: Pick<TaskView, 'history'>): Html =>
-  table('History', history.toReversed(), [
-    ['Time', ({ at }) => moment(at, 'date')],
-    ['State', statusOf],
-    ['What happened', ({ text }) => text],
-  ]);
+  history.length === 0
+    ? empty('Nothing has happened yet.')
+    : table('History', history.toReversed(), [
+        ['Time', ({ at }) => moment(at, 'date')],
+        ['State', statusOf],
+        ['What happened', ({ text }) => text],
+      ]);

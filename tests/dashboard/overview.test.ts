@@ -85,5 +85,7 @@ describe('the overview', () => {
     assert.match(text, /No calls yet\.[\s\S]*http:\/\/127\.0\.0\.1:\d+\/mcp/);
     const { text: sessions } = await owner(bare).get('/dashboard/sessions');
     assert.match(sessions, /No client is connected\./);
+    for (const page of [text, sessions])
+      assert.match(page, /<a id="connect-first" href="\/dashboard\/connect">Connect a client<\/a>/);
   });
 });

@@ -118,6 +118,12 @@ test('a long diff is cut, and one that cannot be read leaves the rest of the pag
   expect(textIn(await ask('task', one))).toContain('class="added"');
 });
 
+test('a task without a history says so', async () => {
+  const { ask, put } = open();
+  put({ ...waiting, history: [] });
+  expect(textIn(await ask('task', one))).toContain('Nothing has happened yet.');
+});
+
 test('a task that left the usual path shows where, and why', async () => {
   const { ask, put, change } = open();
   put({ ...waiting, status: 'pending_local_review', history: [] });
