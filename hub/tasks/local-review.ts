@@ -58,7 +58,7 @@ export async function commitReview(
     await worktree.reset(lastCommitOf(task), signal);
     commit = await worktree.commit(
       {
-        message: `Review ${task.contract.task_id}\n\nThe local review: ${outcome}, ${review.issues.length} issues.`,
+        message: `Review ${task.contract.task_id}\n\nThe local review: ${outcome}. Issues: ${review.issues.length}.`,
         trailers: trailersOf(task, 'local_review'),
         allowEmpty: true,
       },

@@ -35,6 +35,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'catalog/registry',
     'catalog/secret-values',
   ],
+  'http/scopes': ['http/unknown-queries'],
   'http/routes/catalog': ['catalog/lazy'],
   'connector/bridge': ['connector/own-answers', 'connector/pending-requests'],
   'dashboard/catalog': ['dashboard/catalog-form', 'dashboard/confirmation'],

@@ -59,7 +59,7 @@ export function createStrandsEngine(link: HubLink, first: Settings) {
           )
         : undefined;
     if (loadTool) {
-      for (const file of filesToLoad) await loadTool.call({ file }, signal).catch(() => undefined); // The file is gone or is no tool any more.
+      for (const file of filesToLoad) await loadTool.call({ file }, signal).catch(() => undefined); // The file is gone, or is not a tool now.
       filesToLoad = new Set();
     }
     return [
