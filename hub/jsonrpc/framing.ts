@@ -43,7 +43,7 @@ export function createFraming(options: FramesOptions, on: Handlers) {
       reader ??= openReader(first);
       reader.push(at === 0 ? chunk : chunk.subarray(at));
     },
-    /** Call this at the end of the stream. The last line is a message also without a line break. */
+    /** Call this at the end of the stream. The last line is a message even without a line break. */
     end(): void {
       if (!hasHeaders) reader?.push(Buffer.from('\n'));
     },
