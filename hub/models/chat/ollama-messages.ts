@@ -1,5 +1,5 @@
 import { type JsonObject, isJsonObject, isObject, tryParseJson } from '#core';
-import type { ChatMessage, ChatRequest, ChatTool } from './chat-types.ts';
+import type { ChatMessage, ChatRequest, ChatTool, ToolResultBlock } from './chat-types.ts';
 
 /** Returns the messages, tools and format of a chat for Ollama's /api/chat. */
 export function ollamaMessages(
@@ -53,14 +53,17 @@ function messageOf(
   const results = message.content.filter(block => block.type === 'tool_result');
   if (results.length === 0) return [{ role: 'user', content }];
   const names = namesOfCalls(before);
-  return results.map(({ toolUseId, text, isError }) => ({
+  return results.map(result => ({
     role: 'tool',
-    tool_name: names.get(toolUseId) ?? '',
-    tool_call_id: toolUseId,
-    // Ollama's messages have no field for errors.
-    content: isError ? `Error: ${text}` : text,
+    tool_name: names.get(result.toolUseId) ?? '',
+    tool_call_id: result.toolUseId,
+    content: resultText(result),
   }));
 }
+
+/** Returns the text of a tool's result. An error says so in the text, because messages have no field for it. */
+export const resultText = ({ text, isError }: ToolResultBlock): string =>
+  isError && !text.startsWith('Error: ') ? `Error: ${text}` : text;
 
 /** Returns the names of the tools that a message calls, by the ids of the calls. */
 function namesOfCalls(message: ChatMessage | undefined): ReadonlyMap<string, string> {

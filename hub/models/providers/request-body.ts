@@ -1,5 +1,5 @@
 import type { ChatMessage, ChatRequest } from '../chat/chat-types.ts';
-import { functionOf } from '../chat/ollama-messages.ts';
+import { functionOf, resultText } from '../chat/ollama-messages.ts';
 
 /** Variants of the request for endpoints or models that refuse some parameters. */
 export type Quirks = {
@@ -68,9 +68,9 @@ function messagesOf({ role, content }: ChatMessage): readonly object[] {
   }
   const results = content.filter(block => block.type === 'tool_result');
   if (results.length === 0) return [{ role, content: text }];
-  return results.map(({ toolUseId, text: said, isError }) => ({
+  return results.map(result => ({
     role: 'tool',
-    tool_call_id: toolUseId,
-    content: isError ? `Error: ${said}` : said,
+    tool_call_id: result.toolUseId,
+    content: resultText(result),
   }));
 }

@@ -90,6 +90,7 @@ describe('a chat', () => {
               { type: 'text', text: 'One moment.' },
               { type: 'tool_use', id: 'a', name: 'weather', input: { city: 'Rome' } },
               { type: 'tool_use', id: 'b', name: 'weather', input: { city: 'Oslo' } },
+              { type: 'tool_use', id: 'c', name: 'weather', input: { city: 'X' } },
             ],
           },
           {
@@ -97,6 +98,7 @@ describe('a chat', () => {
             content: [
               { type: 'tool_result', toolUseId: 'a', text: 'sunny', isError: false },
               { type: 'tool_result', toolUseId: 'b', text: 'no such city', isError: true },
+              { type: 'tool_result', toolUseId: 'c', text: 'Error: no city', isError: true },
             ],
           },
         ],
@@ -118,10 +120,12 @@ describe('a chat', () => {
           tool_calls: [
             { id: 'a', function: { name: 'weather', arguments: { city: 'Rome' } } },
             { id: 'b', function: { name: 'weather', arguments: { city: 'Oslo' } } },
+            { id: 'c', function: { name: 'weather', arguments: { city: 'X' } } },
           ],
         },
         { role: 'tool', tool_name: 'weather', tool_call_id: 'a', content: 'sunny' },
         { role: 'tool', tool_name: 'weather', tool_call_id: 'b', content: 'Error: no such city' },
+        { role: 'tool', tool_name: 'weather', tool_call_id: 'c', content: 'Error: no city' },
       ],
       tools: [
         {
