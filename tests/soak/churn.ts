@@ -21,7 +21,7 @@ type ChurnOptions = {
   readonly report: (line: string) => void;
 };
 
-/** Memory of the hub after a forced collection, in bytes, and its open descriptors. */
+/** Memory of the hub after a forced collection, in bytes, `heap` without code, and its open descriptors. */
 type Held = {
   readonly heap: number;
   readonly rss: number;
