@@ -1,4 +1,7 @@
 import { type ClientName, type HubAddress, clients, tokenIn, tokenVariable } from '#clients';
+import type { Run } from './command.ts';
+import { createHubClient, isAbsent } from './hub-client.ts';
+import type { HubPlace } from './needs.ts';
 import type { OwnToken } from './own-token.ts';
 import { type Values, usageError } from './values.ts';
 
@@ -50,4 +53,16 @@ export function notesFor(
       : []),
     ...(url.startsWith('https:') ? [`${title} must trust the certificate of ${url}.`] : []),
   ];
+}
+
+/** Prints a note if no hub answers at the address: the client reaches none before it is started. */
+export async function noteAbsence(place: HubPlace, run: Run): Promise<void> {
+  if (run.isJson) return;
+  try {
+    await createHubClient(place, run).ask({ method: 'GET', path: '/health' });
+  } catch (error) {
+    run.signal.throwIfAborted();
+    if (isAbsent(error))
+      run.remark('note', `no hub answers at ${place.url} now: start it with "agenthub serve"`);
+  }
 }

@@ -22,7 +22,7 @@ type HubRequest = {
   readonly headers?: Readonly<Record<string, string>>;
   /** Body, which is sent as JSON. */
   readonly body?: unknown;
-  /** Signal that aborts this request, in place of the command's signal. */
+  /** Aborts this request. Default: the signal of the command. */
   readonly signal?: AbortSignal;
 };
 

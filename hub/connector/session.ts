@@ -92,7 +92,7 @@ export function createSession() {
       if (answer.failed && request.method === subscribe) refused.add(request);
       return true;
     },
-    /** Returns the subscriptions to retry, because the hub's resources have changed. */
+    /** Returns the refused subscriptions as messages to send again, now that the hub's resources have changed. */
     retrySubscriptions(): readonly Buffer[] {
       // The client may have unsubscribed meanwhile.
       const due = [...subscriptions.values()].filter(request => refused.has(request));

@@ -14,7 +14,7 @@ const isLayout = (character: string) => character === '\n' || character === '\t'
 const codeOf = (character: string) =>
   `U+${(character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')}`;
 
-/** Replaces invisible characters by codes such as `<U+200B>`, with `keepsLines` except line breaks and tabs. */
+/** Replaces invisible characters by codes such as `<U+200B>`. `keepsLines`: line breaks and tabs stay. */
 export function visible(text: string, keepsLines = false): string {
   const emoji = new Set([...text.matchAll(ofEmoji)].map(({ index }) => index));
   return text.replaceAll(unseen, (character, index: number) =>

@@ -180,7 +180,7 @@ function definedOf(texts: readonly string[]): string | undefined {
   return others.length === length ? String(first === 'the') : undefined;
 }
 
-/** Distinguishes "the same key for both" and "both keys for the same". */
+/** Returns the stem of the word after "same": "the same key for both" is not "both keys for the same". */
 function wordBehindSame(texts: readonly string[]): string | undefined {
   const at = texts.indexOf('same');
   return at < 0 ? undefined : stemOf(texts[at + 1]);

@@ -38,7 +38,7 @@ interface Lease {
   release(): void;
 }
 
-/** A breaker that is shared with those of the same key in other hubs. Disposing ends the sharing. */
+/** A breaker whose state is shared with the breakers of the same key in other hubs. Disposing ends the sharing. */
 export interface Membership extends Disposable {
   /** Publishes the state after a decision of this hub. Never waits; only the latest state is sent. */
   tell(): void;

@@ -191,6 +191,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'tasks/model-calls/call-errors',
     'tasks/model-calls/tool-results',
   ],
+  'routing/events/client-requests': ['routing/events/client-capabilities'],
   'routing/steps/confirm': ['routing/steps/confirm-states'],
   'routing/bridge/suspended-call': ['routing/bridge/open-questions'],
   'system/hub-sampling': ['servers/handshake/with-sampling'],

@@ -19,8 +19,8 @@ import {
 import { changeOptions } from '../confirm.ts';
 import { connectAll } from '../connect-all.ts';
 import { reportChange, showChange, writeChange } from '../connect-change.ts';
-import { notesFor, refuseLogin } from '../connect-notes.ts';
-import { createHubClient, isAbsent } from '../hub-client.ts';
+import { noteAbsence, notesFor, refuseLogin } from '../connect-notes.ts';
+import { createHubClient } from '../hub-client.ts';
 import { type OwnToken, findOwnToken, revokeRemoved, warnOfReplaced } from '../own-token.ts';
 import { showObsidian } from '../obsidian.ts';
 import type { HubPlace } from '../needs.ts';
@@ -92,18 +92,6 @@ export const connect: Command = {
     return code;
   },
 };
-
-/** Prints a note if no hub answers at the address: the client reaches none before it is started. */
-async function noteAbsence(place: HubPlace, run: Run): Promise<void> {
-  if (run.isJson) return;
-  try {
-    await createHubClient(place, run).ask({ method: 'GET', path: '/health' });
-  } catch (error) {
-    run.signal.throwIfAborted();
-    if (isAbsent(error))
-      run.remark('note', `no hub answers at ${place.url} now: start it with "agenthub serve"`);
-  }
-}
 
 /**
  * Rejects with HUB_SERVER_UNKNOWN or HUB_PROFILE_UNKNOWN if the running hub lacks the chosen server, or profile after

@@ -4,7 +4,7 @@ import { isAlike, lowerWords, proseOf } from './text.ts';
 const scripts = ['Latin', 'Cyrillic', 'Greek', 'Arabic', 'Hebrew', 'Devanagari', 'Thai', 'Hangul'];
 const patterns = [
   ...scripts.map(name => new RegExp(`\\p{Script=${name}}`, 'gu')),
-  // Kana is only in Japanese. Han characters are counted separately, because Chinese has them, too.
+  // Only Japanese has kana. Han characters are counted separately, because Chinese has them as well.
   /[\p{Script=Hiragana}\p{Script=Katakana}]/gu,
   /\p{Script=Han}/gu,
 ];

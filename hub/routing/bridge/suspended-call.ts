@@ -3,7 +3,7 @@ import { encodeResult, membersOf, rawText, readAnswer, rpcCodes, valueOf } from 
 import type { Running, Server } from '#servers';
 import type { Caller, ForwardedRequest, Owner, ResponseStream } from '#upstream';
 import { type Call, type ResolvedCall, type ServerReply, FailedCall } from '../call.ts';
-import { callNeeds, lacking, refusedCapability } from '../events/client-requests.ts';
+import { callNeeds, lacking, refusedCapability } from '../events/client-capabilities.ts';
 import { pagesWanted } from '../events/ownership.ts';
 import { isWanted, setWork } from '../session.ts';
 import { withTrace } from '../trace.ts';

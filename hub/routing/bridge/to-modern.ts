@@ -22,12 +22,12 @@ import {
   whileCancellable,
 } from '../call.ts';
 import {
-  type ClientRequests,
   capabilitiesOf,
   isServerMethod,
   lacking,
   refusedCapability,
-} from '../events/client-requests.ts';
+} from '../events/client-capabilities.ts';
+import { type ClientRequests } from '../events/client-requests.ts';
 import type { HubSampling } from '../events/hub-sampling.ts';
 import { setWork, throwIfCancelled } from '../session.ts';
 import { traceMembers } from '../trace.ts';

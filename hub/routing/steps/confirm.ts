@@ -30,7 +30,8 @@ import {
   whileCancellable,
 } from '../call.ts';
 import { invalid } from '../bridge/request-state.ts';
-import { type ClientRequests, capabilitiesOf } from '../events/client-requests.ts';
+import { capabilitiesOf } from '../events/client-capabilities.ts';
+import { type ClientRequests } from '../events/client-requests.ts';
 import { refuseHeld } from '../held-items.ts';
 import { throwIfCancelled } from '../session.ts';
 import { createConfirmStates } from './confirm-states.ts';

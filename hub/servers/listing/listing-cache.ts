@@ -32,7 +32,7 @@ type Needs = {
   readonly leftOut?: (misfits: readonly Misfit[]) => void;
 };
 
-/** Lists of a server, as last read. Before the first reading, they are those of `first`. */
+/** Creates the cache of the lists of a server. It has those of `first` until the server is read. */
 export function createListingCache(
   first: Listing,
   { changed, leftOut, mark = (_, items) => items }: Needs,
