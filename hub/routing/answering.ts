@@ -1,7 +1,7 @@
-import { type Clock, type Code, type Log, HubError, kindOf, retryable } from '#core';
-import { type ReplyBytes, RpcError, type Request, errorAnswer, readMessage } from '#jsonrpc';
+import { type Clock, type Log, HubError, retryable } from '#core';
+import { type ReplyBytes, errorAnswer, readMessage } from '#jsonrpc';
 import { isStateless } from '#mcp';
-import type { Decision, Principal } from '#policy';
+import { type Decision, type Principal, policyNameOf, principalKey } from '#policy';
 import type { Trace } from '#telemetry';
 import {
   type Answerer,
@@ -13,6 +13,7 @@ import {
   invalidRequest,
 } from './call.ts';
 import { createClientNames } from './client-identity.ts';
+import { createRequestIds } from './request-ids.ts';
 import { noteError } from './trace.ts';
 
 /** An answered request of a client. */
@@ -59,19 +60,38 @@ type AnsweringNeeds = {
   readonly clock: Pick<Clock, 'monotonic' | 'now'>;
   readonly newId: () => string;
   readonly observer?: Observer;
-  /** An observer that also observes `subscriptions/listen`, when the stream ends. */
-  readonly auditor?: Observer | undefined;
+  /** The audit log. Absent: calls are not audited. */
+  readonly audit?: AuditGate | undefined;
 };
 
-/** The method of open subscription streams. Only the auditor observes it, and it does not count as in flight. */
+/** The audit log, as used by calls. */
+export type AuditGate = {
+  /** True if calls of this method must be refused now, because the audit log cannot be written. */
+  refuses(method: string): boolean;
+  /** Also observes `subscriptions/listen`, when the stream ends. */
+  readonly observe: Observer;
+};
+
+/** The method of open subscription streams. Only the audit log observes it, and it does not count as in flight. */
 const listenMethod = 'subscriptions/listen';
 
+/** A step for some calls only. All other calls skip it. `run` is undefined if the hub never needs the step. */
+type StepForSome = {
+  readonly concerns: (call: ResolvedCall) => boolean;
+  readonly run: Step | undefined;
+};
+
 /** Composes the steps into one function; the first step is the outermost. Absent steps cost nothing. */
-export function compose(steps: readonly (Step | undefined)[], last: Answerer): Answerer {
-  return steps.reduceRight<Answerer>(
-    (next, step) => (step ? call => step(call, next) : next),
-    last,
-  );
+export function compose(
+  steps: readonly (Step | StepForSome | undefined)[],
+  last: Answerer,
+): Answerer {
+  return steps.reduceRight<Answerer>((next, step) => {
+    if (typeof step === 'function') return call => step(call, next);
+    if (!step?.run) return next;
+    const { concerns, run } = step;
+    return call => (concerns(call) ? run(call, next) : next(call));
+  }, last);
 }
 
 /**
@@ -80,7 +100,7 @@ export function compose(steps: readonly (Step | undefined)[], last: Answerer): A
  * stdio, that revision forbids all further messages about it.
  */
 export function createAnswering(steps: Answerer, needs: AnsweringNeeds) {
-  const { clock, observer, auditor } = needs;
+  const { clock, observer, audit } = needs;
   const clientOf = createClientNames();
   const ids = createRequestIds(needs);
   const epochMs = createEpoch(clock);
@@ -94,6 +114,7 @@ export function createAnswering(steps: Answerer, needs: AnsweringNeeds) {
     let replied: Reply | Promise<Reply>;
     try {
       if (inFlight.has(id)) throw invalidRequest(`the id ${id} is in use by a request in flight`);
+      if (audit?.refuses(request.method)) throw unaudited();
       replied = steps(resolved);
     } catch (error) {
       return Promise.resolve(failed(resolved, error));
@@ -137,7 +158,7 @@ export function createAnswering(steps: Answerer, needs: AnsweringNeeds) {
     const { request, session, principal, meta, arrivedMs, trace } = call;
     const { method } = request;
     const told = method === listenMethod ? undefined : observer;
-    if (!told && !auditor) return reply.bytes;
+    if (!told && !audit) return reply.bytes;
     const nowMs = clock.monotonic();
     const decision = resolved.decision ?? reply.decision;
     const seen: Observed = {
@@ -157,7 +178,7 @@ export function createAnswering(steps: Answerer, needs: AnsweringNeeds) {
       reply: reply.bytes,
       trace,
     };
-    auditor?.(seen);
+    audit?.observe(seen);
     told?.(seen);
     return reply.bytes;
   }
@@ -180,6 +201,13 @@ export function createAnswering(steps: Answerer, needs: AnsweringNeeds) {
 /** Returns the error for a call that was cancelled by the shutdown of the hub, not by its client. */
 const stopping = ({ message, data }: HubError) => retryable('HUB_SHUTTING_DOWN', message, data);
 
+/** Returns the error for a call while the audit log cannot be written, if the config requires the log. */
+const unaudited = () =>
+  retryable(
+    'HUB_AUDIT_UNAVAILABLE',
+    'the audit log cannot be written, and "audit.on_failure" is "refuse": calls are refused until there is room on the disk of the data folder. GET /health says more',
+  );
+
 /** Time in ms for which the offset between the monotonic clock and the wall clock is reused. */
 const epochFreshMs = 1_000;
 
@@ -196,66 +224,46 @@ function createEpoch(clock: Pick<Clock, 'monotonic' | 'now'>): (nowMs: number) =
   };
 }
 
-/** Maximum number of errors per second that get an id and a log line: many clients may call a server that is down. */
-const linesPerSecond = 50;
-/** Codes that need no id and no log line. */
-const plain: ReadonlySet<Code> = new Set([
-  'HUB_AUDIT_UNAVAILABLE',
-  'HUB_BREAKER_OPEN',
-  'HUB_SHUTTING_DOWN',
-]);
+/**
+ * Maximum total size of the unanswered large requests of one caller, in bytes. Each stays in memory until its answer.
+ */
+const maxUnansweredBytes = 256 * 2 ** 20;
+/** Size in bytes from which a request is large. Smaller requests are not counted: server queues limit their number. */
+const largeBytes = 64 * 1024;
 
-/** Gives an id to errors that an operator may look up: `data.id` in the answer, `request` in the log. */
-export function createRequestIds({
-  log,
-  clock,
-  newId,
-}: Pick<AnsweringNeeds, 'log' | 'newId'> & { readonly clock: Pick<Clock, 'monotonic'> }) {
-  let startedMs = -Infinity;
-  let lines = 0;
+/** Creates the step that refuses a large request if the caller's unanswered large requests take up too much memory. */
+export function createRequestBytesStep(): Step {
+  const byCaller = new Map<string, number>();
 
-  function isRoom(): boolean {
-    const nowMs = clock.monotonic();
-    if (nowMs - startedMs >= 1_000) {
-      startedMs = nowMs;
-      lines = 0;
-    }
-    return ++lines <= linesPerSecond;
+  function add(caller: string, bytes: number): void {
+    const held = (byCaller.get(caller) ?? 0) + bytes;
+    if (held > 0) byCaller.set(caller, held);
+    else byCaller.delete(caller);
   }
 
-  return {
-    failed(error: HubError, { method }: Request, resolved: ResolvedCall | undefined): HubError {
-      const kind = kindOf(error);
-      if (kind !== 'timeout' && kind !== 'unavailable') return error;
-      // An RpcError has its own code, which its kind does not determine.
-      if (error instanceof RpcError) return error;
-      if (plain.has(error.code) || !isRoom()) return error;
-      const { code, message, cause, data } = error;
-      const id = newId();
-      log.warn(
-        {
-          request: id,
-          method,
-          server: resolved?.server?.config.name,
-          session: resolved?.call.session.key,
-          code,
-          error: message,
-        },
-        'a request failed',
-      );
-      return new HubError(code, message, { cause, data: { ...data, id } });
-    },
-    /**
-     * Handles a bug, which is any error that is not a HubError: logs the details, and returns an error with only an
-     * id.
-     */
-    bug(error: unknown, { method }: Request): HubError {
-      const id = newId();
-      const stack = error instanceof Error ? error.stack : String(error);
-      log.error({ request: id, method, error: stack }, 'a request failed');
-      return new HubError('HUB_INTERNAL', `the hub failed; its log says why under ${id}`, {
-        data: { id },
-      });
-    },
+  return (resolved, next) => {
+    const { request, principal } = resolved.call;
+    const { length } = request.bytes;
+    if (length < largeBytes) return next(resolved);
+    const caller = principalKey(principal);
+    const held = byCaller.get(caller) ?? 0;
+    if (held + length > maxUnansweredBytes) throw tooMuch(principal, held, length);
+    add(caller, length);
+    const free = () => add(caller, -length);
+    try {
+      const reply = next(resolved);
+      if (reply instanceof Promise) void reply.then(free, free);
+      else free();
+      return reply;
+    } catch (error) {
+      free();
+      throw error;
+    }
   };
 }
+
+const tooMuch = (principal: Principal, held: number, length: number) =>
+  retryable(
+    'HUB_SERVER_BUSY',
+    `this request has ${length} bytes, and those of ${JSON.stringify(policyNameOf(principal))} that are not answered have ${held}: the most is ${maxUnansweredBytes} bytes together. Wait for answers, and send it again`,
+  );

@@ -5,11 +5,10 @@ import type { Servers } from '#servers';
 import type { Tracer } from '#telemetry';
 import type { ToolSearch } from '#toolsearch';
 import type { AccessSource } from './access-source.ts';
-import type { Observer } from './answering.ts';
+import type { AuditGate, Observer } from './answering.ts';
 import type { ModelAnswerer } from './events/hub-models.ts';
 import type { SamplingAnswerer } from './events/hub-sampling.ts';
 import type { EarlierSession, SessionOptions } from './session.ts';
-import type { AuditGate } from './steps/audit.ts';
 import type { PromptSource } from './steps/improve.ts';
 import type { LimitNeeds } from './steps/limits.ts';
 
@@ -49,8 +48,8 @@ export type RouterNeeds = {
   /** Limits the calls of callers. Absent: callers have no limits. */
   readonly limits?: LimitNeeds;
   readonly observer?: Observer;
-  /** The audit log. It also observes `subscriptions/listen`. Absent: calls are not audited. */
-  readonly audit?: AuditGate & { readonly observe: Observer };
+  /** The audit log. Absent: calls are not audited. */
+  readonly audit?: AuditGate;
   /** Gives each request its place in a trace. Absent: tracing is off. */
   readonly tracer?: Tracer;
 };

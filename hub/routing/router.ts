@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { HubError, createSlotMap } from '#core';
 import { type Message, type ReplyBytes, type Request, errorAnswer, rawText } from '#jsonrpc';
+import { isStateless } from '#mcp';
 import type { Principal } from '#policy';
 import type { Server } from '#servers';
 import type { ResponseStream } from '#upstream';
 import { createAccess } from './access.ts';
 import { openAccess } from './access-source.ts';
-import { compose, createAnswering } from './answering.ts';
+import { compose, createAnswering, createRequestBytesStep } from './answering.ts';
 import { createAdmissionStep, createBridge, createResumeStep } from './bridge/bridge.ts';
 import { createSuspendedCalls } from './bridge/input-required.ts';
 import { createRequestStates } from './bridge/request-state.ts';
@@ -42,13 +43,11 @@ import {
   createSessionState,
   noteLevel,
 } from './session.ts';
-import { createAuditStep } from './steps/audit.ts';
 import { createConfirmStep } from './steps/confirm.ts';
 import { createImproveStep } from './steps/improve.ts';
 import { createKeeping } from './steps/keep-results.ts';
 import { createKeptImprovements } from './steps/kept-improvements.ts';
 import { createLimitStep } from './steps/limits.ts';
-import { createRequestBytesStep } from './steps/request-bytes.ts';
 import { createShownTools } from './shown-tools.ts';
 import { createUnknownToolLog } from './unknown-tools.ts';
 import { traced } from './trace.ts';
@@ -121,22 +120,24 @@ export function createRouter(options: RouterOptions, needs: RouterNeeds) {
   };
   const bridge = createBridge(parts);
   const keeping = createKeeping({ clock, instanceFor: clients.instanceFor });
+  const { prompts, limits } = needs;
   const relay = compose(
     [
-      createImproveStep({
-        source: needs.prompts,
-        catalog,
-        kept: approvals && createKeptImprovements(approvals, clock),
-      }),
-      createConfirmStep({
-        approvals,
-        clientRequests,
-        clock,
-        key: randomBytes(32),
-      }),
-      createLimitStep(needs.limits),
-      createResumeStep(suspendedCalls),
-      keeping.step,
+      {
+        concerns: () => prompts?.named !== undefined,
+        run: createImproveStep({
+          source: prompts,
+          catalog,
+          kept: approvals && createKeptImprovements(approvals, clock),
+        }),
+      },
+      {
+        concerns: ({ confirmed }) => confirmed !== undefined,
+        run: createConfirmStep({ approvals, clientRequests, clock, key: randomBytes(32) }),
+      },
+      { concerns: () => limits?.rules() !== undefined, run: createLimitStep(limits) },
+      { concerns: ({ call }) => isStateless(call), run: createResumeStep(suspendedCalls) },
+      { concerns: ({ server }) => server?.config.cache !== undefined, run: keeping.step },
       createAdmissionStep(clients.instanceFor),
     ],
     bridge,
@@ -184,10 +185,10 @@ export function createRouter(options: RouterOptions, needs: RouterNeeds) {
   const resumption = createResumption(parts);
   let { lastSession = 0 } = options;
   const answering = createAnswering(
-    compose([createRequestBytesStep(), createAuditStep(needs.audit)], resolved =>
+    compose([createRequestBytesStep()], resolved =>
       resolved.answer ? resolved.answer() : relay(resolved),
     ),
-    { ...needs, auditor: needs.audit?.observe },
+    needs,
   );
 
   const resolve = (call: Call) => resolveCall(call, methodNeeds);

@@ -86,7 +86,6 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'documentation/vault/open-vault',
     'documentation/vault/pinned-https',
   ],
-  'faults/audit-disk': ['routing/steps/audit'],
   'system/install': ['app/wire-installs'],
   'system/pins': ['http/routes/pins'],
   'logs/logs': ['logs/run-files', 'logs/source-log', 'logs/stored-logs'],
@@ -239,6 +238,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'transports/profiles': ['routing/access-policies', 'routing/profiles'],
   'toolsearch/meanings': ['toolsearch/embedding-model', 'toolsearch/vector-store'],
   'toolsearch/tool-search': ['toolsearch/tool-text', 'toolsearch/word-index'],
+  'routing/observed-calls': ['routing/request-ids'],
   'routing/resolve': ['routing/revision'],
   'transports/find-mode': ['routing/find/find-mode', 'routing/find/find-views'],
 };

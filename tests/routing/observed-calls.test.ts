@@ -4,7 +4,7 @@ import { type Clock, HubError, systemClock } from '#core';
 import { createManualClock } from '#helpers/clock';
 import { type TestHub, createRecordingLog, startHub, until } from '#helpers/hub';
 import { readMessage } from '#jsonrpc';
-import { createRequestIds } from '../../hub/routing/answering.ts';
+import { createRequestIds } from '../../hub/routing/request-ids.ts';
 import { openClient } from './clients.ts';
 import { openModern } from './modern.ts';
 

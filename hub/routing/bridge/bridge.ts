@@ -69,8 +69,7 @@ export async function workerFor(
 export const createResumeStep =
   (suspendedCalls: Pick<SuspendedCalls, 'resume'>): Step =>
   (resolved, next) =>
-    (isStateless(resolved.call) ? suspendedCalls.resume(resolved.call) : undefined) ??
-    next(resolved);
+    suspendedCalls.resume(resolved.call) ?? next(resolved);
 
 /**
  * Sends an admitted call to its server and starts the server if needed. If client and server are of the same era, the
@@ -84,12 +83,14 @@ export function createBridge(
     if (server.held) refuseHeld(resolved, server);
     refuseReplaced(resolved, server);
     const { serverInfo } = running;
-    const { call, edits } = resolved;
-    if (running.speaksBothEras || isStateless(serverInfo) === isStateless(call))
-      return isStateless(call)
-        ? (withHubInputs(resolved, server, running, needs) ??
-            send(resolved, withTrace(call, edits), server, running, needs))
-        : send(resolved, withTrace(call, edits), server, running, needs);
+    const { call } = resolved;
+    if (running.speaksBothEras || isStateless(serverInfo) === isStateless(call)) {
+      const edits = call.trace ? withTrace(call, resolved.edits) : resolved.edits;
+      return (
+        (isStateless(call) ? withHubInputs(resolved, server, running, needs) : undefined) ??
+        send(resolved, edits, server, running, needs)
+      );
+    }
     return isStateless(serverInfo)
       ? toModern(resolved, server, running, needs)
       : needs.suspendedCalls.call(resolved, server, running);

@@ -56,17 +56,13 @@ const inputKey = 'approval';
 const answerMembers = new Set(['requestState', 'inputResponses']);
 
 /**
- * Creates the step that holds calls that a rule wants confirmed, until a person approves exactly this call. Comes
+ * Creates the step for calls that a rule wants confirmed: holds each until a person approves exactly this call. Comes
  * after the step that improves prompts, so that people decide about the final arguments. Asks the user of the client
  * if the client supports questions: in its session, or by `input_required` (MCP 2026-07-28). Refuses other calls with
  * an id for `agenthub approve`; calls of agents wait for the owner first.
  */
-export function createConfirmStep(needs: ConfirmNeeds): Step {
-  const { approvals } = needs;
-  if (!approvals) return (resolved, next) => (resolved.confirmed ? refuse() : next(resolved));
-  const hold = createHold(approvals, needs);
-  return (resolved, next) => (resolved.confirmed ? hold(resolved, next) : next(resolved));
-}
+export const createConfirmStep = (needs: ConfirmNeeds): Step =>
+  needs.approvals ? createHold(needs.approvals, needs) : refuse;
 
 function refuse(): never {
   throw new HubError(

@@ -4,7 +4,7 @@ import { startHub } from '#helpers/hub';
 import { caller } from '#helpers/principal';
 import type { Principal } from '#policy';
 import { type Reply, callTo, hubReply } from '../../../hub/routing/call.ts';
-import { createRequestBytesStep } from '../../../hub/routing/steps/request-bytes.ts';
+import { createRequestBytesStep } from '../../../hub/routing/answering.ts';
 import { callWith, readRequest } from './scripted-call.ts';
 
 const done = hubReply(Buffer.from('done'));
