@@ -11,14 +11,17 @@ import {
   unmatched,
 } from '#policy';
 import { type ListKind, type Server, type Servers, listKinds, listMethods } from '#servers';
-import { createPolicies } from './access-policies.ts';
-import type { AccessRules, AccessSource } from './access-source.ts';
+import {
+  type AccessRules,
+  type AccessSource,
+  createFindViews,
+  createPolicies,
+} from './access-rules.ts';
 import { workerFor } from './bridge/bridge.ts';
 import { type Answerer, type Call, type Reply, type ResolvedCall, invalidRequest } from './call.ts';
 import type { Catalog, CatalogEntry } from './catalog.ts';
 import type { ClientInstances } from './client-instances.ts';
 import { type PolicyExplanation, type PolicyQuestion, explain } from './explain.ts';
-import { createFindViews } from './find/find-views.ts';
 import { ownTools } from './find/own-tools.ts';
 import { type Decided, createItemDecisions } from './item-decisions.ts';
 import type { ListView } from './lists.ts';

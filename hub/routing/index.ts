@@ -1,4 +1,4 @@
-export { type AccessSource, createAccessSource } from './access-source.ts';
+export { type AccessSource, createAccessSource } from './access-rules.ts';
 export type { Observed, Observer } from './answering.ts';
 export { type PrincipalRequests, createPrincipalRequests } from './principal-requests.ts';
 export { reservedNames } from './names.ts';

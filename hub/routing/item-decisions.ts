@@ -3,7 +3,7 @@ import { setBounded } from '#core';
 import { membersOf, valueOf } from '#jsonrpc';
 import { type Decision, type Policy, type UsedItem, hintsOf, unmatched } from '#policy';
 import { type ListKind, type Server, type Servers, listMethods } from '#servers';
-import type { AccessSource } from './access-source.ts';
+import type { AccessSource } from './access-rules.ts';
 import { type Catalog, type CatalogEntry, prefixOf } from './catalog.ts';
 import { assignNames } from './names.ts';
 import type { Endpoint } from './session.ts';

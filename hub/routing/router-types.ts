@@ -4,7 +4,7 @@ import type { Clock, Log } from '#core';
 import type { Servers } from '#servers';
 import type { Tracer } from '#telemetry';
 import type { ToolSearch } from '#toolsearch';
-import type { AccessSource } from './access-source.ts';
+import type { AccessSource } from './access-rules.ts';
 import type { AuditGate, Observer } from './answering.ts';
 import type { ModelAnswerer } from './events/hub-models.ts';
 import type { SamplingAnswerer } from './events/hub-sampling.ts';

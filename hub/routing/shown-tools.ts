@@ -1,7 +1,7 @@
 import { type Principal, hintsOf } from '#policy';
 import type { Server, Servers } from '#servers';
 import type { Access } from './access.ts';
-import type { AccessSource } from './access-source.ts';
+import type { AccessSource } from './access-rules.ts';
 import type { Catalog } from './catalog.ts';
 import { describeOwnTool } from './find/own-tools.ts';
 import type { Endpoint } from './session.ts';

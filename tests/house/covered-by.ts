@@ -200,7 +200,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'servers/listing/tool-hints',
   ],
   'routing/access': [
-    'routing/access-source',
+    'routing/access-rules',
     'routing/item-decisions',
     'routing/explain',
     'routing/events/access-changes',
@@ -235,10 +235,9 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'oauth/stored-login',
   ],
   'tools/switches': ['routing/shown-tools', 'tools/cost'],
-  'transports/profiles': ['routing/access-policies', 'routing/profiles'],
   'toolsearch/meanings': ['toolsearch/embedding-model', 'toolsearch/vector-store'],
   'toolsearch/tool-search': ['toolsearch/tool-text', 'toolsearch/word-index'],
   'routing/observed-calls': ['routing/request-ids'],
   'routing/resolve': ['routing/revision'],
-  'transports/find-mode': ['routing/find/find-mode', 'routing/find/find-views'],
+  'transports/find-mode': ['routing/find/find-mode'],
 };

@@ -5,7 +5,7 @@ import { encodeResult } from '#jsonrpc';
 import type { Server, Servers } from '#servers';
 import { type ResolvedCall, hubReply } from '../../hub/routing/call.ts';
 import { createAccess } from '../../hub/routing/access.ts';
-import { openAccess } from '../../hub/routing/access-source.ts';
+import { openAccess } from '../../hub/routing/access-rules.ts';
 import { createClientInstances } from '../../hub/routing/client-instances.ts';
 import { createSubscriptionStreams } from '../../hub/routing/events/subscription-streams.ts';
 import { createSubscriptions } from '../../hub/routing/events/subscriptions.ts';

@@ -2,7 +2,7 @@ import { encodeCall } from '#jsonrpc';
 import { type Principal, policyNameOf } from '#policy';
 import { type ListKind, type Server, type Servers, listKinds } from '#servers';
 import type { Access } from '../access.ts';
-import type { AccessRules, AccessSource } from '../access-source.ts';
+import type { AccessRules, AccessSource } from '../access-rules.ts';
 import type { Catalog } from '../catalog.ts';
 import type { ClientInstances } from '../client-instances.ts';
 import type { Endpoint, SessionState } from '../session.ts';
