@@ -1,6 +1,5 @@
 import { type Clock, type Log, type Timer, createEmitter, messageOf } from '#core';
-import type { AuditedCall } from './call-bodies.ts';
-import { type ArgumentsText, createCallQueue } from './call-queue.ts';
+import { type ArgumentsText, type AuditedCall, createCallQueue } from './call-lines.ts';
 import { type AuditedChange, type AuditedRefusal, type BodyNeeds, createBodies } from './body.ts';
 import { type SealedPage, type WriteMembers, copyOf } from './pages.ts';
 import { type AuditFilesNeeds, type FileLimits, createAuditFiles } from './files.ts';

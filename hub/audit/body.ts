@@ -1,4 +1,4 @@
-import { createCallBodies } from './call-bodies.ts';
+import { createCallBodies } from './call-lines.ts';
 import { createTexts } from './texts.ts';
 
 /** An administrative change. */

@@ -10,7 +10,6 @@ export {
 } from './errors.ts';
 export { type EventHandlers, createEventParser } from './event-parser.ts';
 export { type LineChannelOptions, createLineChannel, idAtAnEnd } from './line-channel.ts';
-export { createLookalikes } from './lookalikes.ts';
 export {
   type Edit,
   type Members,
@@ -32,6 +31,7 @@ export {
   type Message,
   type Notification,
   type Request,
+  createLookalikes,
   readAnswer,
   readMessage,
   readMessages,

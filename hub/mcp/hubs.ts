@@ -1,5 +1,6 @@
 import { isObject } from '#core';
-import { type Span, membersOf, setMembers, splice, valueOf } from '#jsonrpc';
+import { type Span, membersOf, splice, valueOf } from '#jsonrpc';
+import { metaEdits } from './metadata.ts';
 
 /**
  * Key of the ids of hubs in capabilities and in `_meta`. Hubs may be servers of each other, also in a circle. So each
@@ -38,12 +39,7 @@ export function withHubs(item: Buffer, hubs: readonly string[]): Buffer {
   const span = { start: 0, end: item.length };
   const members = membersOf(item, span);
   if (!members) return item;
-  const ids = JSON.stringify(hubs);
-  const metaSpan = members.get('_meta');
-  const meta = membersOf(item, metaSpan);
-  const edits =
-    metaSpan && meta
-      ? setMembers(metaSpan, meta, { [hubsKey]: ids })
-      : setMembers(span, members, { _meta: `{${JSON.stringify(hubsKey)}:${ids}}` });
-  return splice(item, edits);
+  const meta = membersOf(item, members.get('_meta'));
+  const ids = { [hubsKey]: JSON.stringify(hubs) };
+  return splice(item, metaEdits({ bytes: item, params: span }, members, meta, ids));
 }

@@ -7,7 +7,7 @@ export {
   nameMember,
 } from './headers.ts';
 export { hubCapability, hubIdOf, hubsOf, withHubs } from './hubs.ts';
-export { checkMetadata } from './metadata.ts';
+export { checkMetadata, metaEdits } from './metadata.ts';
 export { legacyTool } from './output-schema.ts';
 export { type ParamHeader, readParamHeaders } from './param-headers.ts';
 export {

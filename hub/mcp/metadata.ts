@@ -1,4 +1,13 @@
-import { RpcError, type Span, rpcCodes, stringAt } from '#jsonrpc';
+import {
+  type Edit,
+  type Members,
+  type Request,
+  RpcError,
+  type Span,
+  rpcCodes,
+  setMembers,
+  stringAt,
+} from '#jsonrpc';
 import { metaKeys, modernVersion, modernVersions } from './protocol.ts';
 
 /**
@@ -36,3 +45,30 @@ const incomplete = (key: string, wanted: string) =>
     'HUB_REQUEST_INVALID',
     `"params._meta" must have "${key}", ${wanted}: every request tells it`,
   );
+
+/**
+ * Returns edits that add members to `_meta` of the params or of a list item, and `more` beside it. Replaces an invalid
+ * `_meta`.
+ */
+export function metaEdits(
+  { bytes, params: span }: Pick<Request, 'bytes' | 'params'>,
+  params: ReadonlyMap<string, Span>,
+  meta: ReadonlyMap<string, Span> | undefined,
+  members: Members,
+  more?: Members,
+): readonly Edit[] {
+  const metaSpan = params.get('_meta');
+  if (span && metaSpan && meta) {
+    const edits = setMembers(metaSpan, meta, members);
+    return more ? [...setMembers(span, params, more), ...edits] : edits;
+  }
+  const added = { ...more, _meta: objectText(members) };
+  if (span) return setMembers(span, params, added);
+  const end = bytes.lastIndexOf('}');
+  return [{ span: { start: end, end }, text: `,"params":${objectText(added)}` }];
+}
+
+const objectText = (members: Members): string =>
+  `{${Object.entries(members)
+    .map(([name, text]) => `${JSON.stringify(name)}:${text}`)
+    .join(',')}}`;

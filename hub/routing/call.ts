@@ -1,15 +1,14 @@
 import { type Code, HubError } from '#core';
 import {
   type Edit,
-  type Members,
   type ReplyBytes,
   type Request,
   type Span,
   RpcError,
+  createLookalikes,
   membersOf,
   rawText,
   rpcCodes,
-  setMembers,
   stringAt,
 } from '#jsonrpc';
 import {
@@ -25,14 +24,7 @@ import type { Decision, Principal, UsedItem } from '#policy';
 import type { Server } from '#servers';
 import type { Trace } from '#telemetry';
 import type { ResponseStream } from '#upstream';
-import { lookalikeIn } from './lookalikes.ts';
-import {
-  type Cancellation,
-  type SessionState,
-  createCancellation,
-  setWork,
-  throwIfCancelled,
-} from './session.ts';
+import { type Cancellation, type SessionState, createCancellation } from './session.ts';
 
 /** The spans of an object's members, by name. */
 export type MemberSpans = ReadonlyMap<string, Span>;
@@ -191,6 +183,55 @@ function metaOf(request: Request, params: MemberSpans): MemberSpans | undefined 
   return meta;
 }
 
+/** Methods of MCP whose params the hub reads. */
+const ofMcp = /^(?:completion|prompts|resources|tasks|tools)\//;
+
+/** Members of a request that decide where it goes and whether it is allowed, by the object that contains them. */
+const lookalikes = {
+  params: createLookalikes([
+    '_meta',
+    'arguments',
+    'inputResponses',
+    'name',
+    'ref',
+    'requestState',
+    'task',
+    'taskId',
+    'uri',
+  ]),
+  'params.ref': createLookalikes(['name', 'type', 'uri']),
+  'params._meta': createLookalikes(['progressToken', ...Object.values(metaKeys)]),
+};
+
+/**
+ * Returns the error for a member such as `Name` that a server may read as `name`, which the hub reads. Undefined if
+ * there is none.
+ */
+export function lookalikeIn(
+  { bytes, method }: Request,
+  params: MemberSpans,
+  meta: MemberSpans | undefined,
+): string | undefined {
+  return (
+    findLookalike(params, 'params', method) ??
+    findLookalike(meta, 'params._meta', method) ??
+    findLookalike(membersOf(bytes, params.get('ref')), 'params.ref', method)
+  );
+}
+
+function findLookalike(
+  members: MemberSpans | undefined,
+  where: keyof typeof lookalikes,
+  method: string,
+): string | undefined {
+  for (const name of members?.keys() ?? []) {
+    const meant = lookalikes[where](name);
+    if (meant !== undefined && ofMcp.test(method))
+      return `${JSON.stringify(`${where}.${name}`)} is not "${meant}", and some servers take it for that: write "${meant}"`;
+  }
+  return undefined;
+}
+
 const duplicated = (where: string) => invalidRequest(`a member of ${where} stands twice`);
 
 /** Throws HUB_REQUEST_INVALID if a client with a session has not sent `initialize` (MCP, lifecycle). */
@@ -216,30 +257,6 @@ export function requireString(
   if (!span || text === undefined) throw invalidRequest(`"${path}" must be a string`);
   return { span, text };
 }
-
-/** Returns edits that add members to `params._meta`, and `more` to the params. Replaces an invalid `_meta`. */
-export function metaEdits(
-  { bytes, params: span }: Pick<Request, 'bytes' | 'params'>,
-  params: MemberSpans,
-  meta: MemberSpans | undefined,
-  members: Members,
-  more?: Members,
-): readonly Edit[] {
-  const metaSpan = params.get('_meta');
-  if (span && metaSpan && meta) {
-    const edits = setMembers(metaSpan, meta, members);
-    return more ? [...setMembers(span, params, more), ...edits] : edits;
-  }
-  const added = { ...more, _meta: objectText(members) };
-  if (span) return setMembers(span, params, added);
-  const end = bytes.lastIndexOf('}');
-  return [{ span: { start: end, end }, text: `,"params":${objectText(added)}` }];
-}
-
-const objectText = (members: Members): string =>
-  `{${Object.entries(members)
-    .map(([name, text]) => `${JSON.stringify(name)}:${text}`)
-    .join(',')}}`;
 
 /** Returns the name in a request; undefined if its method has none, or if the name is not a string. */
 function nameIn({ request, params }: Call): string | undefined {
@@ -278,23 +295,5 @@ export class FailedCall extends Error {
     super('the call failed at its server', { cause: error });
     this.error = error;
     this.serverMs = serverMs;
-  }
-}
-
-/** Runs work that is aborted if the client cancels the call. Throws HUB_CALL_CANCELLED then. */
-export async function whileCancellable<T>(
-  call: Call,
-  work: (signal: AbortSignal) => Promise<T>,
-): Promise<T> {
-  throwIfCancelled(call);
-  const ended = new AbortController();
-  setWork(call.cancellation, { cancel: reason => ended.abort(reason) });
-  try {
-    return await work(ended.signal);
-  } catch (error) {
-    throwIfCancelled(call);
-    throw error;
-  } finally {
-    setWork(call.cancellation, undefined);
   }
 }

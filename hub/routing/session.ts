@@ -219,11 +219,31 @@ export function cancelByClient(cancellation: Cancellation, reason: string | unde
   cancelCall(cancellation, reason);
 }
 
-/** Throws HUB_CALL_CANCELLED if the request was cancelled. Call this after each wait. */
-export function throwIfCancelled(call: {
+type CancellableCall = {
   readonly cancellation: Cancellation;
   readonly request: Pick<Request, 'method'>;
-}): void {
+};
+
+/** Throws HUB_CALL_CANCELLED if the request was cancelled. Call this after each wait. */
+export function throwIfCancelled(call: CancellableCall): void {
   if (call.cancellation.isCancelled)
     throw new HubError('HUB_CALL_CANCELLED', `the client cancelled ${call.request.method}`);
+}
+
+/** Runs work that is aborted if the client cancels the call. Throws HUB_CALL_CANCELLED then. */
+export async function whileCancellable<T>(
+  call: CancellableCall,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  throwIfCancelled(call);
+  const ended = new AbortController();
+  setWork(call.cancellation, { cancel: reason => ended.abort(reason) });
+  try {
+    return await work(ended.signal);
+  } catch (error) {
+    throwIfCancelled(call);
+    throw error;
+  } finally {
+    setWork(call.cancellation, undefined);
+  }
 }

@@ -1,7 +1,7 @@
 import { type Answer, type Edit, type Members, membersOf, stringAt, valueOf } from '#jsonrpc';
-import { metaKeys } from '#mcp';
+import { metaKeys, metaEdits } from '#mcp';
 import type { Tracer } from '#telemetry';
-import { type Call, metaEdits } from './call.ts';
+import { type Call } from './call.ts';
 
 /** The member of `params._meta` with the trace context of a request (W3C Trace Context). */
 const key = 'traceparent';

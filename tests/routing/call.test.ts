@@ -2,16 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { caller } from '#helpers/principal';
 import { rawText, splice } from '#jsonrpc';
-import {
-  callTo,
-  metaEdits,
-  readCall,
-  requireInitialized,
-  requireString,
-  whileCancellable,
-} from '../../hub/routing/call.ts';
-import { cancelCall } from '../../hub/routing/session.ts';
+import { callTo, readCall, requireInitialized, requireString } from '../../hub/routing/call.ts';
+import { cancelCall, whileCancellable } from '../../hub/routing/session.ts';
 import { callOf, callWith, modernMeta, readRequest, sessionOf } from './steps/scripted-call.ts';
+import { metaEdits } from '#mcp';
 
 const client = { capabilities: '{}', clientInfo: '{}' };
 const version = 'io.modelcontextprotocol/protocolVersion';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { membersOf } from '#jsonrpc';
-import { lookalikeIn } from '../../hub/routing/lookalikes.ts';
+import { lookalikeIn } from '../../hub/routing/call.ts';
 import { readRequest } from './steps/scripted-call.ts';
 
 function found(method: string, params: string): string | undefined {

@@ -1,17 +1,10 @@
 import { HubError } from '#core';
 import { membersOf, rawText, readAnswer, stringAt } from '#jsonrpc';
-import { metaKeys } from '#mcp';
+import { metaKeys, metaEdits } from '#mcp';
 import { type Running, type Server, withSampling } from '#servers';
-import {
-  type Call,
-  type ResolvedCall,
-  type ServerReply,
-  FailedCall,
-  metaEdits,
-  whileCancellable,
-} from '../call.ts';
+import { type Call, type ResolvedCall, type ServerReply, FailedCall } from '../call.ts';
 import type { HubSampling } from '../events/hub-sampling.ts';
-import { throwIfCancelled } from '../session.ts';
+import { throwIfCancelled, whileCancellable } from '../session.ts';
 import { traceMembers } from '../trace.ts';
 import { type SendNeeds, send } from './send.ts';
 

@@ -11,16 +11,9 @@ import {
   splice,
   stringAt,
 } from '#jsonrpc';
-import { metaKeys, modernVersion } from '#mcp';
+import { metaKeys, modernVersion, metaEdits } from '#mcp';
 import { type Running, type Server, withSampling } from '#servers';
-import {
-  type Call,
-  type ResolvedCall,
-  type ServerReply,
-  FailedCall,
-  metaEdits,
-  whileCancellable,
-} from '../call.ts';
+import { type Call, type ResolvedCall, type ServerReply, FailedCall } from '../call.ts';
 import {
   capabilitiesOf,
   isServerMethod,
@@ -29,7 +22,7 @@ import {
 } from '../events/client-capabilities.ts';
 import { type ClientRequests } from '../events/client-requests.ts';
 import type { HubSampling } from '../events/hub-sampling.ts';
-import { setWork, throwIfCancelled } from '../session.ts';
+import { setWork, throwIfCancelled, whileCancellable } from '../session.ts';
 import { traceMembers } from '../trace.ts';
 import { asLegacy, notFoundAsBefore } from './results.ts';
 import { createRisingProgress } from './rising-progress.ts';

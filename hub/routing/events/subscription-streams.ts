@@ -8,10 +8,10 @@ import {
   stringAt,
   valueOf,
 } from '#jsonrpc';
-import { metaKeys } from '#mcp';
+import { metaKeys, metaEdits } from '#mcp';
 import { type Principal, principalKey } from '#policy';
 import { type ListKind, type Server, listKinds, listMethods } from '#servers';
-import { type Call, invalidRequest, metaEdits } from '../call.ts';
+import { type Call, invalidRequest } from '../call.ts';
 import { type Endpoint, setWork } from '../session.ts';
 import { type Tasks, withTaskId } from '../tasks/tasks.ts';
 import type { Subscriber } from './subscriptions.ts';

@@ -13,12 +13,13 @@ import { isStateless } from '#mcp';
 import type { SearchedTool, ToolSearch } from '#toolsearch';
 import type { Access } from '../access.ts';
 import { completeResult } from '../bridge/results.ts';
-import { type Call, type Reply, type ResolvedCall, ownCall, whileCancellable } from '../call.ts';
+import { type Call, type Reply, type ResolvedCall, ownCall } from '../call.ts';
 import type { CatalogEntry } from '../catalog.ts';
 import type { ClientInstances } from '../client-instances.ts';
 import { bytesFor, isOffered } from '../lists.ts';
 import { revisionOf } from '../revision.ts';
 import { callToolName, findToolName, foundTools } from './own-tools.ts';
+import { whileCancellable } from '../session.ts';
 
 /**
  * Maximum length in characters of a result of `find_tools`. The first tool is always included, even if it is longer.

@@ -27,13 +27,12 @@ import {
   type Step,
   hubReply,
   waitingMethod,
-  whileCancellable,
 } from '../call.ts';
 import { invalid } from '../bridge/request-state.ts';
 import { capabilitiesOf } from '../events/client-capabilities.ts';
 import { type ClientRequests } from '../events/client-requests.ts';
 import { refuseHeld } from '../held-items.ts';
-import { throwIfCancelled } from '../session.ts';
+import { throwIfCancelled, whileCancellable } from '../session.ts';
 import { createConfirmStates } from './confirm-states.ts';
 import { createContinuedCalls } from './continued-calls.ts';
 import { finalArguments } from './final-arguments.ts';

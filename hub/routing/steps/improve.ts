@@ -10,10 +10,10 @@ import {
   whole,
 } from '#jsonrpc';
 import { isStateless, keepsSessions } from '#mcp';
-import { type Call, type Reply, type ResolvedCall, type Step, whileCancellable } from '../call.ts';
+import { type Call, type Reply, type ResolvedCall, type Step } from '../call.ts';
 import type { Catalog } from '../catalog.ts';
 import { clientNameOf } from '../client-identity.ts';
-import { throwIfCancelled } from '../session.ts';
+import { throwIfCancelled, whileCancellable } from '../session.ts';
 import type { KeptImprovements } from './kept-improvements.ts';
 
 export type ImprovedPrompt = {

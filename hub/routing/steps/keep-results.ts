@@ -11,10 +11,9 @@ import {
   type ResolvedCall,
   type Step,
   hubReply,
-  whileCancellable,
 } from '../call.ts';
 import { ownName } from '../bridge/results.ts';
-import { cancelCall, createCancellation } from '../session.ts';
+import { cancelCall, createCancellation, whileCancellable } from '../session.ts';
 import { finalArguments } from './final-arguments.ts';
 import { type KeptOfServer, createKeptResults } from './kept-results.ts';
 
