@@ -1,15 +1,6 @@
 import type { Naming } from '#config';
-import { HubError } from '#core';
-import { errorAnswer, membersOf, readMessage, stringAt } from '#jsonrpc';
-import {
-  type Decision,
-  type Policy,
-  type Principal,
-  type RuleInForce,
-  type UsedItem,
-  policyNameOf,
-  unmatched,
-} from '#policy';
+import { membersOf, stringAt } from '#jsonrpc';
+import { type Policy, type Principal, policyNameOf, unmatched } from '#policy';
 import { type ListKind, type Server, type Servers, listKinds, listMethods } from '#servers';
 import {
   type AccessRules,
@@ -18,28 +9,19 @@ import {
   createPolicies,
 } from './access-rules.ts';
 import { workerFor } from './bridge/bridge.ts';
-import { type Answerer, type Call, type Reply, type ResolvedCall, invalidRequest } from './call.ts';
+import { type Answerer, type Call, type ResolvedCall, invalidRequest } from './call.ts';
 import type { Catalog, CatalogEntry } from './catalog.ts';
 import type { ClientInstances } from './client-instances.ts';
-import { type PolicyExplanation, type PolicyQuestion, explain } from './explain.ts';
+import { type PolicyQuestion, explain, refusal, rulesInForce } from './explain.ts';
 import { ownTools } from './find/own-tools.ts';
 import { type Decided, createItemDecisions } from './item-decisions.ts';
 import type { ListView } from './lists.ts';
+import type { Endpoint } from './session.ts';
 import type { Task, Tasks } from './tasks/tasks.ts';
-import { noteError } from './trace.ts';
 import { isComparable } from './uri-spellings.ts';
 
 /** Decides which principal may list and use which items. */
 export type Access = ReturnType<typeof createAccess>;
-
-/** A rule of the policy, as shown to operators. */
-type PolicyRuleView = {
-  readonly path: string;
-  readonly rule: RuleInForce['rule'];
-  readonly calls: number;
-  /** Names of tools in the rule that no server lists. Some may be misspelt. */
-  readonly unknownTools: readonly string[];
-};
 
 type AccessNeeds = {
   readonly source: AccessSource;
@@ -129,6 +111,45 @@ export function createAccess(needs: AccessNeeds) {
     kindOfMethod.has(call.request.method) &&
     !clients.instanceFor(server, call).running;
 
+  /** Returns the decision about a principal; true if the principal has no policy. */
+  function permits(
+    principal: Principal,
+    decideBy: (policy: Policy, client: string) => boolean,
+    rules = source.rules,
+  ): boolean {
+    const policy = policies(principal, rules);
+    return !policy || decideBy(policy, policyNameOf(principal));
+  }
+
+  /** True if a list contains this item for a principal under these rules. */
+  const isListedUnder = (
+    rules: AccessRules,
+    principal: Principal,
+    kind: ListKind,
+    entry: CatalogEntry,
+  ): boolean =>
+    permits(principal, (policy, client) => decisions.isListed(policy, client, kind, entry), rules);
+
+  const mayUseUri = (
+    principal: Principal,
+    method: string,
+    endpoint: Endpoint,
+    uri: string,
+    catalog: Catalog,
+  ): boolean =>
+    permits(principal, (policy, client) => {
+      if (!isComparable(uri)) return false;
+      const asked = { policy, client, method };
+      const found = decisions.decideNamed(asked, endpoint, 'resource', uri, catalog);
+      return found?.decision.action !== 'deny';
+    });
+
+  const mayGetTask = (principal: Principal, task: Task, catalog: Catalog): boolean =>
+    permits(principal, (policy, client) => {
+      const asked = { policy, client, method: 'tasks/get' };
+      return decisions.decideTask(asked, task, catalog).decision.action !== 'deny';
+    });
+
   return {
     /** Resolves a call and decides about it. `relay` sends it to its server. Throws HubError if it cannot decide. */
     guard(call: Call, resolve: (call: Call) => ResolvedCall, relay: Answerer): ResolvedCall {
@@ -161,73 +182,65 @@ export function createAccess(needs: AccessNeeds) {
     /** Returns how a principal sees tools in find mode; undefined if it is not in find mode. */
     findOf: (principal: Principal, rules = source.rules) => findViews(principal, rules),
     /** True if the policy lets a principal list and call a tool. Find mode may leave it out of the list. */
-    mayFind(principal: Principal, entry: CatalogEntry): boolean {
-      const policy = policyOf(principal);
-      return !policy || decisions.isListed(policy, policyNameOf(principal), 'tool', entry);
-    },
-    /** True if a list contains this item for a principal under these rules. */
-    isListedUnder(
-      rules: AccessRules,
-      principal: Principal,
-      kind: ListKind,
-      entry: CatalogEntry,
-    ): boolean {
-      const policy = policies(principal, rules);
-      return !policy || decisions.isListed(policy, policyNameOf(principal), kind, entry);
-    },
+    mayFind: (principal: Principal, entry: CatalogEntry): boolean =>
+      isListedUnder(source.rules, principal, 'tool', entry),
+    isListedUnder,
     /** True if a principal may get updates of a resource of a server or instance. `uri` is the server's own URI. */
-    mayHear(principal: Principal, server: Server, uri: string): boolean {
-      const policy = policyOf(principal);
-      if (!policy) return true;
-      if (!isComparable(uri)) return false;
-      const asked = { policy, client: policyNameOf(principal), method: 'resources/subscribe' };
-      const { catalog } = clients.shared;
+    mayHear: (principal: Principal, server: Server, uri: string): boolean =>
       // Decided at the server: an instance may list resources that the shared catalog does not have.
-      const found = decisions.decideNamed(asked, clients.baseOf(server), 'resource', uri, catalog);
-      return found?.decision.action !== 'deny';
-    },
+      mayUseUri(
+        principal,
+        'resources/subscribe',
+        clients.baseOf(server),
+        uri,
+        clients.shared.catalog,
+      ),
+    /** True if a client may read the resource that its endpoint names `uri`. */
+    mayRead: (call: Call, uri: string): boolean =>
+      mayUseUri(
+        call.principal,
+        'resources/read',
+        call.session.endpoint,
+        uri,
+        clients.offeringFor(call).catalog,
+      ),
     /** True if a client without a session may get updates of a task of a server. `taskId` is the server's own id. */
-    mayHearTask(principal: Principal, server: Server, taskId: string): boolean {
-      const policy = policyOf(principal);
-      if (!policy) return true;
-      const asked = { policy, client: policyNameOf(principal), method: 'tasks/get' };
-      const task = tasks.routeAt(server, taskId) ?? { server, taskId, publicId: taskId };
-      const { decision } = decisions.decideTask(asked, task, clients.shared.catalog);
-      return decision.action !== 'deny';
-    },
+    mayHearTask: (principal: Principal, server: Server, taskId: string): boolean =>
+      mayGetTask(
+        principal,
+        tasks.routeAt(server, taskId) ?? { server, taskId, publicId: taskId },
+        clients.shared.catalog,
+      ),
     /** True if a client may use an item of a server, or if its items are unknown and no rule denies the server. */
-    mayUseAny(principal: Principal, server: Server): boolean {
-      const policy = policyOf(principal);
-      if (!policy) return true;
-      const client = policyNameOf(principal);
-      let isKnown = false;
-      for (const kind of listKinds)
-        for (const entry of clients.shared.catalog.list(kind)) {
-          if (entry.server !== server) continue;
-          if (decisions.isListed(policy, client, kind, entry)) return true;
-          isKnown = true;
-        }
-      const use = { method: 'logging/setLevel', server: server.config.name };
-      return !isKnown && policy.decide(use, client).action !== 'deny';
-    },
+    mayUseAny: (principal: Principal, server: Server): boolean =>
+      permits(principal, (policy, client) => {
+        let isKnown = false;
+        for (const kind of listKinds)
+          for (const entry of clients.shared.catalog.list(kind)) {
+            if (entry.server !== server) continue;
+            if (decisions.isListed(policy, client, kind, entry)) return true;
+            isKnown = true;
+          }
+        const use = { method: 'logging/setLevel', server: server.config.name };
+        return !isKnown && policy.decide(use, client).action !== 'deny';
+      }),
     /** True if `tasks/list` may contain the task for this client. */
-    mayListTask(call: Call, task: Task): boolean {
-      const policy = policyOf(call.principal);
-      if (!policy) return true;
-      const asked = { policy, client: policyNameOf(call.principal), method: 'tasks/get' };
-      const { catalog } = clients.offeringFor(call);
-      return decisions.decideTask(asked, task, catalog).decision.action !== 'deny';
-    },
+    mayListTask: (call: Call, task: Task): boolean =>
+      mayGetTask(call.principal, task, clients.offeringFor(call).catalog),
     /** True if the list of a server shows a client an item, given by the server's own name and description. */
-    showsAt(call: Call, server: Server, kind: ListKind, own: string, description: Buffer): boolean {
-      const policy = policyOf(call.principal);
-      if (!policy) return true;
-      const client = policyNameOf(call.principal);
-      const entry = clients.offeringFor(call).catalog.findOwn(server, kind, own);
-      return entry
-        ? decisions.isListed(policy, client, kind, entry)
-        : decisions.isShown(policy, client, server, kind, own, description);
-    },
+    showsAt: (
+      call: Call,
+      server: Server,
+      kind: ListKind,
+      own: string,
+      description: Buffer,
+    ): boolean =>
+      permits(call.principal, (policy, client) => {
+        const entry = clients.offeringFor(call).catalog.findOwn(server, kind, own);
+        return entry
+          ? decisions.isListed(policy, client, kind, entry)
+          : decisions.isShown(policy, client, server, kind, own, description);
+      }),
     /**
      * Returns the server's own name of a tool that its endpoint offers as `shown`; undefined if the config gives that
      * tool another name.
@@ -236,24 +249,13 @@ export function createAccess(needs: AccessNeeds) {
       decisions.ownToolName(server, shown, catalog.findAt(server, 'tool', shown)),
     toolsOf: source.toolsOf,
     /** Lists the rules in force, with the number of calls that each decided since the start of the hub. */
-    rules: (): readonly PolicyRuleView[] =>
-      (source.rules.policy?.rules ?? []).map(({ path, rule, decision }) => ({
-        path,
-        rule,
-        calls: source.rules.policy?.countOf(decision) ?? 0,
-        unknownTools: path.startsWith('policy[')
-          ? unknownIn(rule.tools, clients.shared.catalog)
-          : [],
-      })),
-    explain: (question: PolicyQuestion): PolicyExplanation =>
+    rules: () => rulesInForce(source.rules.policy, clients.shared.catalog),
+    explain: (question: PolicyQuestion) =>
       explain(question, source.rules.policy, clients.shared.catalog, decisions),
     /** True if a principal may see less than everything. */
     isRestricted: (principal: Principal): boolean => policyOf(principal) !== undefined,
   };
 }
-
-const unknownIn = (names: readonly string[] = [], catalog: Catalog) =>
-  names.filter(name => !name.includes('*') && !catalog.find('tool', name));
 
 /** Returns the item that a call names, as its client knows it; undefined if its method uses no item. */
 function namedIn({ call: { request, params }, name: known }: ResolvedCall, catalog: Catalog) {
@@ -271,33 +273,4 @@ function namedIn({ call: { request, params }, name: known }: ResolvedCall, catal
   // The reference is a template or a resource. Templates take precedence, as in the resolution of calls.
   const isListed = catalog.find('resource', name ?? '') && !catalog.find('template', name ?? '');
   return { kind: isListed ? 'resource' : 'template', key: 'ref.uri', name } as const;
-}
-
-function refusal(call: Call, { decision, item }: Decided, policy: Policy): Reply {
-  const error = denied(call, decision, item, policy);
-  const bytes = errorAnswer(call.id, error);
-  const written = call.trace && readMessage(bytes);
-  if (written?.kind === 'answer') noteError(call, written);
-  return { bytes, outcome: error.code, serverMs: 0 };
-}
-
-/** Returns the error for any denied call. */
-function denied(
-  { principal, request }: Call,
-  decision: Decision,
-  item: UsedItem | undefined,
-  policy: Policy,
-): HubError {
-  const { rule, reason } = decision;
-  const written = policy.ruleOf(decision)?.rule;
-  const isByMethod = written !== undefined && 'methods' in written;
-  const what =
-    item && !isByMethod
-      ? `the ${item.kind} ${JSON.stringify(item.name)}`
-      : `the method ${JSON.stringify(request.method)}`;
-  const why = reason === undefined ? '' : `: ${reason}`;
-  const message = `policy denies ${what} to ${policyNameOf(principal)}${why}`;
-  return new HubError('HUB_POLICY_DENIED', message, {
-    data: { rule, ...(reason !== undefined && { reason }) },
-  });
 }

@@ -1,7 +1,20 @@
-import { type Decision, type Hints, type Policy, type UsedItem, hintsOf, unmatched } from '#policy';
+import { HubError } from '#core';
+import { errorAnswer, readMessage } from '#jsonrpc';
+import {
+  type Decision,
+  type Hints,
+  type Policy,
+  type RuleInForce,
+  type UsedItem,
+  hintsOf,
+  policyNameOf,
+  unmatched,
+} from '#policy';
 import type { Server } from '#servers';
+import type { Call, Reply } from './call.ts';
 import type { Catalog } from './catalog.ts';
-import { type ItemDecisions, useMethods } from './item-decisions.ts';
+import { type Decided, type ItemDecisions, useMethods } from './item-decisions.ts';
+import { noteError } from './trace.ts';
 
 /** A question about the policy: whether a client may use an item, or a method if there is no item. */
 export type PolicyQuestion = {
@@ -70,3 +83,57 @@ const unknown = ({ kind, name }: NonNullable<PolicyQuestion['item']>): UsedItem 
   ownName: name,
   hints: () => hintsOf(undefined),
 });
+
+/** A rule of the policy, as shown to operators. */
+type PolicyRuleView = {
+  readonly path: string;
+  readonly rule: RuleInForce['rule'];
+  readonly calls: number;
+  /** Names of tools in the rule that no server lists. Some may be misspelt. */
+  readonly unknownTools: readonly string[];
+};
+
+/** Lists the rules in force, with the number of calls that each decided since the start of the hub. */
+export const rulesInForce = (
+  policy: Policy | undefined,
+  catalog: Catalog,
+): readonly PolicyRuleView[] =>
+  (policy?.rules ?? []).map(({ path, rule, decision }) => ({
+    path,
+    rule,
+    calls: policy?.countOf(decision) ?? 0,
+    unknownTools: path.startsWith('policy[') ? unknownIn(rule.tools, catalog) : [],
+  }));
+
+const unknownIn = (names: readonly string[] = [], catalog: Catalog) =>
+  names.filter(name => !name.includes('*') && !catalog.find('tool', name));
+
+/** Returns the answer to a denied call. */
+export function refusal(call: Call, { decision, item }: Decided, policy: Policy): Reply {
+  const error = denied(call, decision, item, policy);
+  const bytes = errorAnswer(call.id, error);
+  const written = call.trace && readMessage(bytes);
+  if (written?.kind === 'answer') noteError(call, written);
+  return { bytes, outcome: error.code, serverMs: 0 };
+}
+
+/** Returns the error for any denied call. */
+function denied(
+  { principal, request }: Call,
+  decision: Decision,
+  item: UsedItem | undefined,
+  policy: Policy,
+): HubError {
+  const { rule, reason } = decision;
+  const written = policy.ruleOf(decision)?.rule;
+  const isByMethod = written !== undefined && 'methods' in written;
+  const what =
+    item && !isByMethod
+      ? `the ${item.kind} ${JSON.stringify(item.name)}`
+      : `the method ${JSON.stringify(request.method)}`;
+  const why = reason === undefined ? '' : `: ${reason}`;
+  const message = `policy denies ${what} to ${policyNameOf(principal)}${why}`;
+  return new HubError('HUB_POLICY_DENIED', message, {
+    data: { rule, ...(reason !== undefined && { reason }) },
+  });
+}

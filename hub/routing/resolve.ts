@@ -1,4 +1,3 @@
-import { HubError } from '#core';
 import {
   type Edit,
   type Span,
@@ -24,6 +23,7 @@ import {
   requireInitialized,
   requireString,
 } from './call.ts';
+import { completeAtAny, completeAtOne } from './methods/completion.ts';
 import {
   discoverAll,
   discoverOne,
@@ -173,26 +173,6 @@ const read: Method = (call, needs) => {
   return callTo(server, call, { edits, name: publicUri, restored });
 };
 
-const complete: Method = (call, needs) => {
-  const { catalog } = needs.clients.offeringFor(call);
-  const ref = membersOf(call.request.bytes, call.params.get('ref'));
-  const type = requireString(call, ref, 'type', 'params.ref.type').text;
-  if (type !== 'ref/prompt' && type !== 'ref/resource')
-    throw invalidRequest(
-      `"params.ref.type" is ${JSON.stringify(type)}; it must be ref/prompt or ref/resource`,
-    );
-  const isPrompt = type === 'ref/prompt';
-  const key = isPrompt ? 'name' : 'uri';
-  const { span, text } = requireString(call, ref, key, `params.ref.${key}`);
-  const entry = isPrompt
-    ? catalog.find('prompt', text)
-    : (catalog.find('template', text) ?? catalog.find('resource', text));
-  if (entry)
-    return callTo(entry.server, call, { edits: [{ span, text: JSON.stringify(entry.name) }] });
-  if (isPrompt) throw unknownName('prompt', text);
-  throw new HubError('HUB_NAME_UNKNOWN', `no server has the template ${JSON.stringify(text)}`);
-};
-
 /** Methods of the endpoint of all servers, for clients with and without a session. */
 const shared = [
   ['tools/list', list('tool')],
@@ -202,7 +182,7 @@ const shared = [
   ['tools/call', callTool],
   ['prompts/get', byName('prompt')],
   ['resources/read', read],
-  ['completion/complete', complete],
+  ['completion/complete', completeAtAny],
 ] as const;
 
 /** Methods of the endpoint of all servers for clients with a session, by name. */
@@ -268,6 +248,7 @@ const sessionMethods: readonly (readonly [string, Method])[] = [
 /** Methods that the endpoint of one server does not simply forward, for clients with a session. */
 const methodsOfOne = new Map<string, Method>([
   ...itemMethodsOfOne,
+  ['completion/complete', completeAtOne],
   ...sessionMethods,
   ...tasksOfOne,
 ]);
@@ -278,6 +259,7 @@ const methodsOfOne = new Map<string, Method>([
  */
 const modernMethodsOfOne = new Map<string, Method>([
   ...itemMethodsOfOne,
+  ['completion/complete', completeAtOne],
   ['server/discover', discoverOne],
   ['subscriptions/listen', listenOne],
   ...modernTasksOfOne,
