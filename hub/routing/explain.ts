@@ -29,7 +29,7 @@ export type PolicyQuestion = {
   readonly item?: { readonly kind: UsedItem['kind']; readonly name: string } | undefined;
 };
 
-export type PolicyExplanation = {
+type PolicyExplanation = {
   readonly decision: Decision;
   /** The rule that matched, as JSON text; undefined if no rule matched. */
   readonly text: string | undefined;

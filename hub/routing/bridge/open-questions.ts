@@ -2,6 +2,8 @@ import { type Span, encodeResult, rawText } from '#jsonrpc';
 import type { ForwardedRequest, ServerConnection } from '#upstream';
 import { idOf, refuse } from './server-question.ts';
 
+const openingBrace = 0x7b;
+
 /** Keeps the server's requests that the client has not answered, by their keys in `inputRequests`. */
 export function createOpenQuestions() {
   const open = new Map<string, ForwardedRequest>();
@@ -22,11 +24,14 @@ export function createOpenQuestions() {
       });
       return `{${members.join(',')}}`;
     },
-    /** Sends the client's answers to the server. `responses`: spans of `bytes` by the key of the question. */
+    /**
+     * Sends the client's answers to the server. `responses`: spans of `bytes` by the key of the question. Only an object
+     * is an answer (MCP 2026-07-28, InputResponses): servers fail to read any other result.
+     */
     answer(bytes: Buffer, responses: ReadonlyMap<string, Span>): void {
       for (const [key, question] of Array.from(open)) {
         const span = responses.get(key);
-        if (!span) continue;
+        if (!span || bytes[span.start] !== openingBrace) continue;
         open.delete(key);
         question.answer(encodeResult(idOf(question), rawText(bytes, span)));
       }

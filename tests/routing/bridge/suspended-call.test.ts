@@ -154,6 +154,16 @@ describe('a request of the server to the client', () => {
     assert.deepEqual(one.answers, { 1: { roots: [] } });
   });
 
+  test('is sent again if the client answers with something else than an object', async () => {
+    const one = scene();
+    one.ask(1, 'roots/list', 0);
+    one.clock.advance(gatherMs);
+    await one.read(one.first.first);
+    const { result } = await one.resume(1, { 1: 'yes' });
+    assert.deepEqual(result.inputRequests, { 1: { method: 'roots/list', params: {} } });
+    assert.deepEqual(one.answers, {});
+  });
+
   test('is refused if too many calls wait already, and the call continues', async () => {
     const one = scene({ isFull: true });
     one.ask(1, 'roots/list', 0);
