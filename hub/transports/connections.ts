@@ -61,7 +61,10 @@ export function createConnections(
     open(endpoint: Endpoint, principal: Principal, wire: Wire): Connection {
       if (draining) throw stopping();
       if (open.size >= maxConnections)
-        throw retryable('HUB_SESSIONS_FULL', `${open.size} connections are open already`);
+        throw retryable(
+          'HUB_SESSIONS_FULL',
+          `${open.size} connections are open already. Close some, or try again later`,
+        );
       const own = Array.from(open.keys()).filter(one => isSamePrincipal(one.principal, principal));
       if (own.length >= maxPerPrincipal)
         throw retryable(

@@ -77,6 +77,12 @@ export function isJson({ 'content-type': type }: IncomingHttpHeaders): boolean {
   return type === 'application/json' || /^application\/json\s*(;|$)/i.test(type ?? '');
 }
 
+/** Returns why the hub cannot read a compressed body; undefined for any other body. */
+export function whyCompressed({ 'content-encoding': encoding }: IncomingHttpHeaders) {
+  if (encoding === undefined || encoding.toLowerCase() === 'identity') return undefined;
+  return `Content-Encoding is ${JSON.stringify(encoding)}: send the body uncompressed`;
+}
+
 /**
  * Returns the name that a client gives itself in X-Client-Name, for the rules about its prompts; undefined without the
  * header. The name authenticates nobody.

@@ -59,16 +59,20 @@ export function createSessionTable(options: SessionTableOptions, needs: SessionT
   function makeRoom(client: string): void {
     const own = byClient.get(client);
     if (own && own.size >= maxPerClient)
-      return endOne(idlest(own), `${own.size} sessions of this client`);
+      return endOne(
+        idlest(own),
+        `${own.size} sessions of this client are open and all in use. End some, or raise MAX_SESSIONS_PER_CLIENT`,
+      );
     if (sessions.size < options.maxSessions) return;
     const idle = idlest(sessions.values());
     const greedy = idle?.isUsed ? idlestOfGreediest() : undefined;
-    endOne(greedy ?? idle, `${sessions.size} sessions`);
+    endOne(greedy ?? idle, `${sessions.size} sessions are open and all in use. Try again later`);
   }
 
-  function endOne(http: HttpSession | undefined, open: string): void {
+  /** Ends the session. Throws HUB_SESSIONS_FULL with this message if there is none to end. */
+  function endOne(http: HttpSession | undefined, full: string): void {
     if (http) return void end(http, 'too many sessions');
-    throw retryable('HUB_SESSIONS_FULL', `${open} are open and all in use`);
+    throw retryable('HUB_SESSIONS_FULL', full);
   }
 
   function idlestOfGreediest(): HttpSession | undefined {

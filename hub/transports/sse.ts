@@ -13,6 +13,7 @@ import {
   refused,
   sendUnavailable,
   stalledMs,
+  whyCompressed,
 } from './http-message.ts';
 
 export type Sse = ReturnType<typeof createSse>;
@@ -95,6 +96,8 @@ export function createSse({ connections, newId }: SseNeeds) {
       }
       if (!isJson(request.headers))
         return refuse(response, 415, refused, 'Content-Type must be application/json', body);
+      const compressed = whyCompressed(request.headers);
+      if (compressed !== undefined) return refuse(response, 415, refused, compressed);
       response.writeHead(202).end();
       connection.receive(body);
     },

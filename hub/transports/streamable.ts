@@ -29,6 +29,7 @@ import {
   sendJson,
   sendUnavailable,
   stopping,
+  whyCompressed,
 } from './http-message.ts';
 import type { HttpSession } from './http-session.ts';
 import { createModern, metadataOf } from './modern.ts';
@@ -136,8 +137,12 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
     const { batch, messages } = readMessages(body);
     const [first] = messages;
     // In a batch, the remaining messages are still answered.
-    if (first?.kind === 'malformed' && messages.length === 1)
-      return sendJson(response, 400, malformedAnswer(first));
+    if (first?.kind === 'malformed' && messages.length === 1) {
+      const compressed = whyCompressed(headers);
+      return compressed === undefined
+        ? sendJson(response, 400, malformedAnswer(first))
+        : refuse(response, 415, refused, compressed);
+    }
     if (isModern(headers, messages)) {
       if (!batch) return modern.receive(request, first);
       const why = 'MCP has no batches: send one message a POST';

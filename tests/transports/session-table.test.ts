@@ -136,7 +136,7 @@ describe('above the maximum', () => {
     for (const http of sessions) table.use(http);
     assert.throws(() => open('third'), {
       code: 'HUB_SESSIONS_FULL',
-      message: /2 sessions are open and all in use/,
+      message: '2 sessions are open and all in use. Try again later',
     });
     assert.deepEqual([table.size, opened.length], [2, 2]);
     for (const http of sessions) table.release(http);
@@ -162,7 +162,8 @@ describe('a client with its share of sessions', () => {
     for (const http of [open(), open()]) table.use(http);
     assert.throws(() => open(), {
       code: 'HUB_SESSIONS_FULL',
-      message: /2 sessions of this client are open/,
+      message:
+        '2 sessions of this client are open and all in use. End some, or raise MAX_SESSIONS_PER_CLIENT',
     });
     assert.ok(open('other'));
   });

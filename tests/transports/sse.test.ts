@@ -51,6 +51,9 @@ describe('HTTP with SSE', () => {
     assert.equal(unknown.status, 404);
     assert.match(await unknown.body(), /"id":1,.*open the stream again/);
     assert.equal((await at(client.endpoint, { 'content-type': 'text/plain' })).status, 415);
+    const compressed = await at(client.endpoint, { ...json, 'content-encoding': 'br' });
+    assert.equal(compressed.status, 415);
+    assert.match(await compressed.body(), /send the body uncompressed/);
     assert.equal(
       (await at(client.endpoint, { ...json, origin: 'https://evil.example' })).status,
       403,

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { gzipSync } from 'node:zlib';
 import { describe, test } from 'vitest';
 import { createManualClock } from '#helpers/clock';
 import { startHub, until } from '#helpers/hub';
@@ -501,6 +502,14 @@ describe('a refused request', () => {
       const { error, id } = JSON.parse(await response.body());
       assert.deepEqual([response.status, error.code, id], [status, code, readable], what);
     }
+    const compressed = await session.post(gzipSync(JSON.stringify(ping)), {
+      'content-encoding': 'gzip',
+    });
+    assert.equal(compressed.status, 415);
+    assert.match(
+      await compressed.body(),
+      /Content-Encoding is \\"gzip\\": send the body uncompressed/,
+    );
     const noType = await send(all(hub), {
       method: 'POST',
       headers: { accept: '*/*', 'mcp-session-id': session.id },

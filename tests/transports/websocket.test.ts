@@ -112,7 +112,10 @@ describe('a request for a WebSocket', () => {
     await using hub = await startHub([], { connections: { maxConnections: 1 } });
     const first = await openWebSocket(hub);
     const second = await openWebSocket(hub);
-    assert.equal(await closing(second.socket), '1013 1 connections are open already');
+    assert.equal(
+      await closing(second.socket),
+      '1013 1 connections are open already. Close some, or try again later',
+    );
     first.close();
     await until(() => hub.connections.size === 0);
     (await openWebSocket(hub)).close();
@@ -135,7 +138,10 @@ test('a principal has its share of the connections, and others have the rest', a
   const why = '1013 this client has 2 open connections, which is the most. Close some';
   assert.equal(await closing(await openAs(caller)), why);
   own.push(await openAs(ownerHeaders));
-  assert.equal(await closing(await openAs(ownerHeaders)), '1013 3 connections are open already');
+  assert.equal(
+    await closing(await openAs(ownerHeaders)),
+    '1013 3 connections are open already. Close some, or try again later',
+  );
   for (const socket of own) socket.close();
 });
 
