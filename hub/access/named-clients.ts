@@ -23,7 +23,6 @@ import {
   noTokens,
   readTokens,
   revokedOf,
-  validIn,
   withRevoked,
   withoutExpired,
   writeTokens,
@@ -136,11 +135,11 @@ export async function openNamedClients(options: NamedClientsOptions, needs: Name
       Array.from(now).every(([name, digest]) => tokens.configured.get(name) === digest);
     if (isSame) return tokens;
     const gone = Array.from(tokens.configured, ([name, digest]) => ({ name, digest }));
-    return withRevoked({ ...tokens, configured: now }, gone, validIn(now, tokens.made));
+    return withRevoked({ ...tokens, configured: now }, gone);
   }
 
   /** Changes the file, then applies the new tokens. Changes run one after the other. */
-  function change<T>(edit: (tokens: StoredTokens) => StoredTokens, result: () => T): Promise<T> {
+  function change(edit: (tokens: StoredTokens) => StoredTokens = tokens => tokens): Promise<void> {
     const done = last.then(async () => {
       // Another program may have damaged or removed the file. The active tokens then stay.
       const before = await readTokens(file);
@@ -148,7 +147,6 @@ export async function openNamedClients(options: NamedClientsOptions, needs: Name
       if (after !== before) await writeTokens(file, after);
       stored = after;
       apply();
-      return result();
     });
     last = done.catch(() => undefined); // The caller of `change` gets the error.
     return done;
@@ -158,10 +156,7 @@ export async function openNamedClients(options: NamedClientsOptions, needs: Name
   async function refresh(): Promise<void> {
     apply();
     try {
-      await change(
-        tokens => tokens,
-        () => undefined,
-      );
+      await change();
     } catch (error) {
       log.error({ error: messageOf(error) }, 'the tokens of clients cannot be kept');
     }
@@ -169,10 +164,7 @@ export async function openNamedClients(options: NamedClientsOptions, needs: Name
 
   stored = await readTokens(file);
   apply();
-  await change(
-    tokens => tokens,
-    () => undefined,
-  );
+  await change();
 
   return {
     /** True if the config requires a token for calls. */
@@ -226,47 +218,35 @@ export async function openNamedClients(options: NamedClientsOptions, needs: Name
         given === undefined ? createToken() : { token: undefined, digest: given };
       const createdAt = clock.now();
       let replaced = false;
-      return await change(
-        tokens => {
-          refuseConfigured(name, configured());
-          const refusal = login && whyNotByLogin(name, login.client);
-          if (refusal !== undefined) throw new HubError('HUB_CONFIG_CONFLICT', refusal);
-          const taken = table?.find({ digest: Buffer.from(digest, 'hex') });
-          if (taken) throw invalid(`sha256: this token was made before, for ${taken.name}`);
-          const old = tokens.made.get(name);
-          if (!old && tokens.made.size >= maxMade)
-            throw invalid(`${maxMade} clients have a token. Revoke those that are not used`);
-          replaced = old !== undefined;
-          const made = new Map(tokens.made).set(name, {
-            digest,
-            createdAt,
-            ...(login && { login }),
-          });
-          const gone = old ? [{ name, digest: old.digest }] : [];
-          return withRevoked({ ...tokens, made }, gone, validIn(tokens.configured, made));
-        },
-        () => ({ name, token, createdAt, replaced }),
-      );
+      await change(tokens => {
+        refuseConfigured(name, configured());
+        const refusal = login && whyNotByLogin(name, login.client);
+        if (refusal !== undefined) throw new HubError('HUB_CONFIG_CONFLICT', refusal);
+        const taken = table?.find({ digest: Buffer.from(digest, 'hex') });
+        if (taken) throw invalid(`sha256: this token was made before, for ${taken.name}`);
+        const old = tokens.made.get(name);
+        if (!old && tokens.made.size >= maxMade)
+          throw invalid(`${maxMade} clients have a token. Revoke those that are not used`);
+        replaced = old !== undefined;
+        const made = new Map(tokens.made).set(name, { digest, createdAt, ...(login && { login }) });
+        return withRevoked({ ...tokens, made }, old ? [{ name, digest: old.digest }] : []);
+      });
+      return { name, token, createdAt, replaced };
     },
     /** Revokes a client's token; with `given`, only the one with this digest. A rejection means: nothing changed. */
-    async revoke(name: string, given?: string): Promise<void> {
-      await change(
-        tokens => {
-          const old = tokens.made.get(name);
-          if (!old) {
-            refuseConfigured(name, configured());
-            throw new HubError('HUB_NAME_UNKNOWN', `no client ${JSON.stringify(name)} has a token`);
-          }
-          if (given !== undefined && given !== old.digest)
-            throw new HubError('HUB_NAME_UNKNOWN', `${name} has another token than this one`);
-          const made = new Map(tokens.made);
-          made.delete(name);
-          const gone = [{ name, digest: old.digest }];
-          return withRevoked({ ...tokens, made }, gone, validIn(tokens.configured, made));
-        },
-        () => undefined,
-      );
-    },
+    revoke: (name: string, given?: string): Promise<void> =>
+      change(tokens => {
+        const old = tokens.made.get(name);
+        if (!old) {
+          refuseConfigured(name, configured());
+          throw new HubError('HUB_NAME_UNKNOWN', `no client ${JSON.stringify(name)} has a token`);
+        }
+        if (given !== undefined && given !== old.digest)
+          throw new HubError('HUB_NAME_UNKNOWN', `${name} has another token than this one`);
+        const made = new Map(tokens.made);
+        made.delete(name);
+        return withRevoked({ ...tokens, made }, [{ name, digest: old.digest }]);
+      }),
     whyNotByLogin,
     refresh,
     ended: ended.event,

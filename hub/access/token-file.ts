@@ -81,13 +81,11 @@ export async function writeTokens(file: string, stored: StoredTokens): Promise<v
   }
 }
 
-/** Adds revoked tokens, except those that are valid. */
-export function withRevoked(
-  stored: StoredTokens,
-  revoked: readonly RevokedToken[],
-  isValid: (digest: string) => boolean,
-): StoredTokens {
-  const all = [...stored.revoked, ...revoked].filter(({ digest }) => !isValid(digest));
+/** Adds revoked tokens, except those that are valid: of the config, or created by the hub. */
+export function withRevoked(stored: StoredTokens, revoked: readonly RevokedToken[]): StoredTokens {
+  const made = Array.from(stored.made.values(), ({ digest }) => digest);
+  const valid = new Set([...stored.configured.values(), ...made]);
+  const all = [...stored.revoked, ...revoked].filter(({ digest }) => !valid.has(digest));
   const unique = new Map(all.map(one => [one.digest, one]));
   return { ...stored, revoked: [...unique.values()].slice(-maxRevoked) };
 }
@@ -103,7 +101,7 @@ export function withoutExpired(stored: StoredTokens, now: number): StoredTokens 
   const made = new Map(stored.made);
   for (const [name] of due) made.delete(name);
   const gone = due.map(([name, { digest }]) => ({ name, digest }));
-  return withRevoked({ ...stored, made }, gone, validIn(stored.configured, made));
+  return withRevoked({ ...stored, made }, gone);
 }
 
 /** Returns the revoked tokens, those of the last known config, and created tokens that the config replaces. */
@@ -117,15 +115,6 @@ export const revokedOf = (
     ({ name, digest }) => entries.get(name)?.digest !== digest,
   ),
 ];
-
-/** Returns a function that is true for the digest of a valid token, of the config or created by the hub. */
-export const validIn = (
-  configured: StoredTokens['configured'],
-  made: StoredTokens['made'],
-): ((digest: string) => boolean) => {
-  const valid = new Set([...configured.values(), ...Array.from(made.values(), one => one.digest)]);
-  return digest => valid.has(digest);
-};
 
 const unusable = (message: string, cause?: unknown) =>
   new HubError('HUB_CONFIG_INVALID', `DATA_DIR: ${message}`, { cause });

@@ -75,7 +75,7 @@ export function createAuthorization({ secret }: { readonly secret: Buffer }, nee
   function createCode(request: LoginRequest, name: string): string {
     const code = randomBytes(32).toString('base64url');
     const until = clock.monotonic() + codeMs;
-    setBounded(codes, keyOf(code), { request, name, until, used: undefined }, maxCodes);
+    setBounded(codes, digestText(code), { request, name, until, used: undefined }, maxCodes);
     return code;
   }
 
@@ -116,7 +116,7 @@ export function createAuthorization({ secret }: { readonly secret: Buffer }, nee
     /** Returns a client name that the program can have; empty if none of the tried names is free. */
     suggestName({ client, clientId }: LoginRequest): string {
       const base = nameFrom(client.name);
-      const digest = digestOf(clientId).toString('hex');
+      const digest = digestText(clientId);
       for (let count = 1; count < 100; count++) {
         const name = count === 1 ? base : `${base}-${count}`;
         if (clients.whyNotByLogin(name, digest) === undefined) return name;
@@ -125,11 +125,11 @@ export function createAuthorization({ secret }: { readonly secret: Buffer }, nee
     },
     /** Returns the reason why the program cannot have this client name; undefined if it can. */
     whyNot: ({ clientId }: LoginRequest, name: string) =>
-      clients.whyNotByLogin(name, digestOf(clientId).toString('hex')),
+      clients.whyNotByLogin(name, digestText(clientId)),
     /** Allows the login. Returns the redirect address with the authorization code. Throws HubError. */
     allow(id: string, name: string, principal: string): string {
       const request = pending(id);
-      const why = clients.whyNotByLogin(name, digestOf(request.clientId).toString('hex'));
+      const why = clients.whyNotByLogin(name, digestText(request.clientId));
       if (why !== undefined) throw new HubError('HUB_CONFIG_CONFLICT', `name: ${why}`);
       requests.delete(id);
       audit({ action: 'client_login_allowed', principal, target: name, details: claims(request) });
@@ -156,7 +156,7 @@ export function createAuthorization({ secret }: { readonly secret: Buffer }, nee
         return refusal('unsupported_grant_type', 'grant_type must be authorization_code');
       const clientId = form.get('client_id') ?? '';
       if (!ids.read(clientId)) return refusal('invalid_client', 'this hub made no such client_id');
-      const key = keyOf(form.get('code') ?? '');
+      const key = digestText(form.get('code') ?? '');
       const code = codes.get(key);
       if (code?.used !== undefined && clock.monotonic() < code.until) await revokeUsed(code);
       if (!code || code.used !== undefined)
@@ -171,9 +171,9 @@ export function createAuthorization({ secret }: { readonly secret: Buffer }, nee
   async function grant(code: Code, key: string): Promise<Granted | OAuthRefusal> {
     const { request, name } = code;
     const token = randomBytes(32).toString('base64url');
-    const digest = digestOf(token).toString('hex');
+    const digest = digestText(token);
     const login = {
-      client: digestOf(request.clientId).toString('hex'),
+      client: digestText(request.clientId),
       expiresAt: clock.now() + loginTokenMs,
     };
     setBounded(codes, key, { ...code, used: digest }, maxCodes);
@@ -229,7 +229,7 @@ const claims = ({ client, redirect }: LoginRequest) => ({
   redirect: redirect.split('?')[0] ?? '',
 });
 
-const keyOf = (code: string) => digestOf(code).toString('base64');
+const digestText = (text: string) => digestOf(text).toString('hex');
 
 const refusal = (error: string, description: string): OAuthRefusal => ({
   error,
