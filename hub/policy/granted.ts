@@ -1,6 +1,5 @@
-import type { Decision } from './decision.ts';
 import { compilePatterns } from './patterns.ts';
-import { type Policy, type Use, restrict } from './policy.ts';
+import { type Decision, type Policy, type Use, restrict } from './policy.ts';
 
 /** Tools that an agent may use: by patterns of tool names on /mcp, and all tools of the named servers. */
 export type ToolGrants = {

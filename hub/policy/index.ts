@@ -1,8 +1,8 @@
-export type { Decision } from './decision.ts';
 export { type ToolGrants, restrictToGrants } from './granted.ts';
 export { type Hints, hintsOf } from './hints.ts';
 export { compilePatterns } from './patterns.ts';
 export {
+  type Decision,
   type Policy,
   type PolicyConfig,
   type RuleInForce,

@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Decision } from './decision.ts';
 import { type Hints, hintNames } from './hints.ts';
 import { type Matches, compilePatterns } from './patterns.ts';
 
@@ -57,6 +56,15 @@ export type RuleInForce = {
     | AccessRule
     | { readonly tools: readonly string[]; readonly action: 'allow' | 'deny' };
   readonly decision: Decision;
+};
+
+/** Decision of the policy about a call. Decisions are constants, so a call allocates none. */
+export type Decision = {
+  /** `confirm`: allowed, but a person has to approve each call of the tool. */
+  readonly action: 'allow' | 'deny' | 'confirm';
+  /** Path of the rule in the config, such as `policy[2]`; undefined if no rule matched: the call is allowed. */
+  readonly rule: string | undefined;
+  readonly reason?: string;
 };
 
 /** The decision where no rule matches. */

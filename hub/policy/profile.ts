@@ -1,6 +1,5 @@
-import type { Decision } from './decision.ts';
 import { compilePatterns } from './patterns.ts';
-import { type Policy, type Use, restrict } from './policy.ts';
+import { type Decision, type Policy, type Use, restrict } from './policy.ts';
 
 /** What a profile shows: everything if `servers` and `tools` are empty. */
 export type ProfileRules = {

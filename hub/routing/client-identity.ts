@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { isObject } from '#core';
 import { type Request, rawText, valueOf } from '#jsonrpc';
-import { isStateless, metaKeys } from '#mcp';
+import { isStateless, latestVersion, metaKeys, modernVersion } from '#mcp';
 import { policyNameOf, principalKey } from '#policy';
 import { redactText } from '#telemetry';
 import type { Call } from './call.ts';
@@ -50,6 +50,11 @@ export function clientNameOf(call: Call): string | undefined {
   const name = isObject(info) ? info['name'] : undefined;
   return typeof name === 'string' ? name : undefined;
 }
+
+/** Returns the revision of MCP in which lists are sent to the client of a call. */
+export const revisionOf = (
+  call: Pick<Call, 'era'> & { readonly session: Pick<SessionState, 'protocolVersion'> },
+): string => (isStateless(call) ? modernVersion : (call.session.protocolVersion ?? latestVersion));
 
 /** Maximum number of cached names of clients that send their name in each request. */
 const maxNames = 1_000;

@@ -12,6 +12,7 @@ import {
 import { isStateless } from '#mcp';
 import type { ListKind } from '#servers';
 import { asPrivate } from './bridge/results.ts';
+import { revisionOf } from './client-identity.ts';
 import {
   type Call,
   type ResolvedCall,
@@ -48,7 +49,6 @@ import {
   tasksOfAll,
   tasksOfOne,
 } from './methods/tasks.ts';
-import { revisionOf } from './revision.ts';
 
 /** Resolves a call. If that fails, the resolved call answers with the error. */
 export function resolveCall(call: Call, needs: MethodNeeds): ResolvedCall {

@@ -192,7 +192,6 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   ],
   'routing/events/client-requests': ['routing/events/client-capabilities'],
   'routing/steps/confirm': ['routing/steps/confirm-states'],
-  'routing/bridge/suspended-call': ['routing/bridge/open-questions'],
   'system/hub-sampling': ['servers/handshake/with-sampling'],
   'routing/steps/keep-results': [
     'routing/steps/kept-results',
@@ -238,6 +237,5 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'toolsearch/meanings': ['toolsearch/embedding-model', 'toolsearch/vector-store'],
   'toolsearch/tool-search': ['toolsearch/tool-text', 'toolsearch/word-index'],
   'routing/observed-calls': ['routing/request-ids'],
-  'routing/resolve': ['routing/revision'],
   'transports/find-mode': ['routing/find/find-mode'],
 };

@@ -4,7 +4,7 @@ import { encodeError, encodeResult, splice } from '#jsonrpc';
 import type { Endpoint } from '#routing';
 import type { Call } from '../../hub/routing/call.ts';
 import { resolveCall } from '../../hub/routing/resolve.ts';
-import { revisionOf } from '../../hub/routing/revision.ts';
+import { revisionOf } from '../../hub/routing/client-identity.ts';
 import { createScriptedNeeds } from './scripted-needs.ts';
 import { createScriptedServer, itemOf } from './scripted-server.ts';
 import { callWith, modernMeta, sessionOf } from './steps/scripted-call.ts';

@@ -1,9 +1,9 @@
 import { type Clock, HubError, createSharedMap, isObject, retryable } from '#core';
-import { membersOf, rawText, stringAt, valueOf } from '#jsonrpc';
+import { membersOf, stringAt, valueOf } from '#jsonrpc';
 import { metaKeys } from '#mcp';
 import { type Principal, principalKey } from '#policy';
 import type { Running, Server } from '#servers';
-import type { ServerNotification } from '#upstream';
+import type { ServerConnection } from '#upstream';
 import type { Call, ResolvedCall, ServerReply } from '../call.ts';
 import { clientIdentityOf } from '../client-identity.ts';
 import type { LogLevels } from '../events/log-levels.ts';
@@ -134,11 +134,8 @@ export function createSuspendedCalls(needs: {
       needVisits(call, server);
       return await begin(resolved, server, running, state.visits);
     },
-    /** The server cancelled its request. */
-    withdrawn({ connection, bytes, params }: ServerNotification): void {
-      const span = membersOf(bytes, params)?.get('requestId');
-      if (!span) return;
-      const id = rawText(bytes, span);
+    /** The server cancelled its request with this id, which is JSON text. */
+    withdrawn(connection: ServerConnection, id: string): void {
       for (const suspended of new Set([...open, ...waiting.values()]))
         suspended.withdrawn(connection, id);
     },

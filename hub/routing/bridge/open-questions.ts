@@ -1,6 +1,12 @@
-import { type Span, encodeResult, rawText } from '#jsonrpc';
-import type { ForwardedRequest, ServerConnection } from '#upstream';
-import { idOf, refuse } from './server-question.ts';
+import { type Span, encodeResult, errorAnswer, rawText } from '#jsonrpc';
+import type { ForwardedRequest, ServerConnection, ServerRequest } from '#upstream';
+import type { SuspendedCall } from './suspended-call-types.ts';
+
+/** Returns the server's own id of its request, as JSON text. */
+const idOf = ({ request }: ServerRequest): string => rawText(request.bytes, request.id);
+
+export const refuse = (serverRequest: ServerRequest, error: unknown): void =>
+  serverRequest.answer(errorAnswer(idOf(serverRequest), error));
 
 const openingBrace = 0x7b;
 
@@ -56,3 +62,16 @@ export function createOpenQuestions() {
     },
   };
 }
+
+/**
+ * Returns the call on which to send a server's question that may belong to any call of the client: preferably the
+ * oldest call without an open question, because servers mostly ask in the order of the calls.
+ */
+export const carrierOf = (
+  calls: readonly SuspendedCall[],
+  otherwise: SuspendedCall,
+): SuspendedCall =>
+  calls.find(({ mayAsk, isAway, hasOpenRequest }) => mayAsk && !isAway && !hasOpenRequest) ??
+  calls.find(({ mayAsk, isAway }) => mayAsk && !isAway) ??
+  calls.find(({ mayAsk }) => mayAsk) ??
+  otherwise;

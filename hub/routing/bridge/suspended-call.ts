@@ -7,12 +7,10 @@ import { callNeeds, lacking, refusedCapability } from '../events/client-capabili
 import { pagesWanted } from '../events/ownership.ts';
 import { isWanted, setWork } from '../session.ts';
 import { withTrace } from '../trace.ts';
-import { carrierOf } from './carrier.ts';
 import { invalid } from './request-state.ts';
 import { clientMetadata, toModernResult, withoutClientMetadata, withoutTask } from './results.ts';
-import { createOpenQuestions } from './open-questions.ts';
+import { carrierOf, createOpenQuestions, refuse } from './open-questions.ts';
 import { outcomeOf } from './send.ts';
-import { refuse } from './server-question.ts';
 import type {
   SuspendedCall,
   SuspendedCallNeeds,

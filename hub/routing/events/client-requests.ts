@@ -7,9 +7,8 @@ import {
   membersOf,
   rawText,
   splice,
-  stringAt,
 } from '#jsonrpc';
-import type { ForwardedRequest, ResponseStream, ServerNotification } from '#upstream';
+import type { ForwardedRequest, ResponseStream, ServerConnection } from '#upstream';
 import { methodNotFound } from '../call.ts';
 import type { SessionState } from '../session.ts';
 import type { Tasks } from '../tasks/tasks.ts';
@@ -202,13 +201,8 @@ export function createClientRequests(needs: {
       progress?.tell(splice(bytes, [{ span, text: progress.token }]));
     },
 
-    /** The server cancelled its request. */
-    withdrawn({ connection, bytes, params }: ServerNotification): void {
-      const members = membersOf(bytes, params);
-      const span = members?.get('requestId');
-      if (!span) return;
-      const id = rawText(bytes, span);
-      const reason = stringAt(bytes, members?.get('reason')) ?? 'the server withdrew it';
+    /** The server cancelled its request with this id, which is JSON text. */
+    withdrawn(connection: ServerConnection, id: string, reason: string): void {
       for (const { forwarded, serverId, giveUp } of open.values())
         if (forwarded?.connection === connection && serverId === id) giveUp(reason);
     },

@@ -1,7 +1,7 @@
 import { type JsonObject, createAbortScope, messageOf, retryable } from '#core';
-import { encodeResult, errorAnswer, membersOf, rawText } from '#jsonrpc';
+import { encodeResult, errorAnswer, rawText } from '#jsonrpc';
 import type { Server } from '#servers';
-import type { ServerConnection, ServerNotification, ServerRequest } from '#upstream';
+import type { ServerConnection, ServerRequest } from '#upstream';
 import type { ServerLogs } from './server-logs.ts';
 
 /** Maximum number of requests of a server that the hub answers at the same time. */
@@ -67,13 +67,10 @@ export function createHubRequests(what: string, { log, logOf }: ServerLogs) {
         send(errorAnswer(id, error));
       }
     },
-    /** The server cancelled its request. */
-    withdrawn: ({ connection, bytes, params }: ServerNotification): void => {
-      const span = membersOf(bytes, params)?.get('requestId');
-      const withdrawn = span && rawText(bytes, span);
+    /** The server cancelled its request with this id, which is JSON text. */
+    withdrawn: (connection: ServerConnection, id: string): void => {
       for (const ofServer of open.values())
-        for (const one of ofServer)
-          if (one.connection === connection && one.id === withdrawn) one.abort();
+        for (const one of ofServer) if (one.connection === connection && one.id === id) one.abort();
     },
     sourceGone: (server: Server): void => {
       for (const { abort } of open.get(server) ?? []) abort();

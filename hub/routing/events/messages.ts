@@ -144,6 +144,17 @@ export function createFromServers(needs: FromServersNeeds) {
     owner.notification(notification, isOnItsWay ? caller.responseStream : owner);
   }
 
+  /** Ends the open requests with the id that a server cancels, whether a client or the hub answers them. */
+  function withdraw({ connection, bytes, params }: ServerNotification): void {
+    const members = membersOf(bytes, params);
+    const span = members?.get('requestId');
+    if (!span) return;
+    const { clients, hub, models } = needs.asking;
+    const id = rawText(bytes, span);
+    const reason = stringAt(bytes, members?.get('reason')) ?? 'the server withdrew it';
+    for (const one of [...clients, hub, models]) one.withdrawn(connection, id, reason);
+  }
+
   return {
     /** Forwards a request of a server to the one client that it can concern; otherwise refuses it. */
     serverRequest(
@@ -201,8 +212,7 @@ export function createFromServers(needs: FromServersNeeds) {
           updated(server, notification);
           return;
         case 'notifications/cancelled':
-          for (const one of [...needs.asking.clients, needs.asking.hub, needs.asking.models])
-            one.withdrawn(notification);
+          withdraw(notification);
           return;
         case 'notifications/elicitation/complete':
           completed(server, notification);

@@ -95,17 +95,6 @@ export function createSubscriptionStreams(needs: {
     else counts.delete(key);
   }
 
-  function add(listen: SubscriptionStream, key: string): void {
-    streams.add(listen);
-    count(key, 1, listen.filter.taskIds.length);
-  }
-
-  function remove(listen: SubscriptionStream, key: string): boolean {
-    if (!streams.delete(listen)) return false;
-    count(key, -1, listen.filter.taskIds.length);
-    return true;
-  }
-
   /** Yields the streams that name tasks of a server, each with the client's and the server's id of the task. */
   function* taskListeners(server: Server) {
     const base = needs.baseOf(server);
@@ -144,7 +133,8 @@ export function createSubscriptionStreams(needs: {
       const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
       promise.catch(() => undefined); // The promise may be rejected before it is awaited.
       const over = (): boolean => {
-        if (!remove(listen, key)) return false;
+        if (!streams.delete(listen)) return false;
+        count(key, -1, filter.taskIds.length);
         closed(listen);
         if (filter.taskIds.length > 0) needs.tasksChanged(session.endpoint);
         return true;
@@ -172,7 +162,8 @@ export function createSubscriptionStreams(needs: {
           reject(new HubError('HUB_CALL_CANCELLED', 'the client no longer listens'));
         },
       });
-      add(listen, key);
+      streams.add(listen);
+      count(key, 1, filter.taskIds.length);
       return {
         listen,
         answer: promise,

@@ -16,8 +16,8 @@ import { completeResult } from '../bridge/results.ts';
 import { type Call, type Reply, type ResolvedCall, ownCall } from '../call.ts';
 import type { CatalogEntry } from '../catalog.ts';
 import type { ClientInstances } from '../client-instances.ts';
+import { revisionOf } from '../client-identity.ts';
 import { bytesFor, isOffered } from '../lists.ts';
-import { revisionOf } from '../revision.ts';
 import { callToolName, findToolName, foundTools } from './own-tools.ts';
 import { whileCancellable } from '../session.ts';
 

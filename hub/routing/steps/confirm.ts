@@ -1,10 +1,4 @@
-import {
-  type Approval,
-  type Approvals,
-  type AskedCall,
-  canonicalArguments,
-  hashOf,
-} from '#approvals';
+import { type Approval, type Approvals, type AskedCall, hashOf } from '#approvals';
 import { type Clock, HubError, unlessAborted } from '#core';
 import { entryDigestFor, visible } from '#definitions';
 import {
@@ -167,12 +161,12 @@ function createHold(approvals: Approvals, { clientRequests, clock, key }: Confir
 }
 
 /** Describes the call as its server will get it, after all edits of its arguments. */
-function askedCall({ call, server, edits, confirmed }: ResolvedCall): AskedCall {
+function askedCall(resolved: ResolvedCall): AskedCall {
+  const { call, server, confirmed } = resolved;
   if (!confirmed || !server) throw new TypeError('a call that has to be confirmed was expected');
-  const { request, principal } = call;
+  const { principal } = call;
   const { decision, item } = confirmed;
-  const final = finalArguments(request.bytes, call.params.get('arguments'), edits);
-  const args = final ? canonicalArguments(final) : '{}';
+  const args = finalArguments(resolved);
   return {
     caller: principalKey(principal),
     client: policyNameOf(principal),

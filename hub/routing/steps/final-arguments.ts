@@ -1,17 +1,20 @@
-import { type Edit, type Span, splice } from '#jsonrpc';
+import { canonicalArguments } from '#approvals';
+import { splice } from '#jsonrpc';
+import type { ResolvedCall } from '../call.ts';
 
-/** Returns the arguments of a call with the edits of earlier steps; undefined if the call has no arguments. */
-export function finalArguments(
-  bytes: Buffer,
-  span: Span | undefined,
-  edits: readonly Edit[],
-): Buffer | undefined {
-  if (!span) return undefined;
+/**
+ * Returns the arguments that the server of a call will get, with the edits of earlier steps, as canonical JSON. Throws
+ * HUB_REQUEST_INVALID if they have no canonical form.
+ */
+export function finalArguments({ call, edits }: Pick<ResolvedCall, 'call' | 'edits'>): string {
+  const span = call.params.get('arguments');
+  if (!span) return '{}';
   const { start, end } = span;
-  const inside = edits.filter(edit => edit.span.start >= start && edit.span.end <= end);
-  const moved = inside.map(({ span: at, text }) => ({
-    span: { start: at.start - start, end: at.end - start },
-    text,
-  }));
-  return splice(bytes.subarray(start, end), moved);
+  const moved = edits
+    .filter(edit => edit.span.start >= start && edit.span.end <= end)
+    .map(({ span: at, text }) => ({
+      span: { start: at.start - start, end: at.end - start },
+      text,
+    }));
+  return canonicalArguments(splice(call.request.bytes.subarray(start, end), moved));
 }

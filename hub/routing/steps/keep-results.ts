@@ -1,4 +1,4 @@
-import { canonicalArguments, hashOf } from '#approvals';
+import { hashOf } from '#approvals';
 import type { ExactCache } from '#cache';
 import { type Clock, HubError } from '#core';
 import { encodeResult, membersOf, rawText, readAnswer, stringAt, whole } from '#jsonrpc';
@@ -150,14 +150,11 @@ function resultIn({ outcome, bytes: reply }: Reply): string | undefined {
  * Returns the cache key of a call. Undefined if the arguments cannot be compared, for example with a duplicate member.
  */
 function keyOf(resolved: ResolvedCall, tool: string, per: 'client' | 'all'): string | undefined {
-  const { call, edits } = resolved;
-  const { request, params, principal, era } = call;
-  const final = finalArguments(request.bytes, params.get('arguments'), edits);
+  const { principal, era } = resolved.call;
   try {
-    const args = final ? canonicalArguments(final) : '{}';
     const caller = per === 'all' ? '' : principalKey(principal);
     // The two eras have different results.
-    return hashOf(JSON.stringify([tool, caller, era, args]));
+    return hashOf(JSON.stringify([tool, caller, era, finalArguments(resolved)]));
   } catch (error) {
     if (error instanceof HubError) return undefined;
     throw error;

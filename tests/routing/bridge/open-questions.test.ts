@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { carrierOf } from '../../../hub/routing/bridge/carrier.ts';
+import { carrierOf } from '../../../hub/routing/bridge/open-questions.ts';
 import type { SuspendedCall } from '../../../hub/routing/bridge/suspended-call-types.ts';
 import { createScriptedServer } from '../scripted-server.ts';
 
