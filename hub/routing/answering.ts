@@ -94,6 +94,19 @@ export function compose(
   }, last);
 }
 
+/** Runs work, and calls `ended` when it has ended in any way, without delaying its result. */
+export function whenEnded<T>(work: () => T | Promise<T>, ended: () => void): T | Promise<T> {
+  try {
+    const done = work();
+    if (done instanceof Promise) void done.then(ended, ended);
+    else ended();
+    return done;
+  } catch (error) {
+    ended();
+    throw error;
+  }
+}
+
 /**
  * Answers each call exactly once by `steps`, and registers it in its session until then. Converts errors to replies,
  * and notifies the observer of every reply. A call of MCP 2026-07-28 that its client cancelled gets no answer: over
@@ -249,16 +262,10 @@ export function createRequestBytesStep(): Step {
     const held = byCaller.get(caller) ?? 0;
     if (held + length > maxUnansweredBytes) throw tooMuch(principal, held, length);
     add(caller, length);
-    const free = () => add(caller, -length);
-    try {
-      const reply = next(resolved);
-      if (reply instanceof Promise) void reply.then(free, free);
-      else free();
-      return reply;
-    } catch (error) {
-      free();
-      throw error;
-    }
+    return whenEnded(
+      () => next(resolved),
+      () => add(caller, -length),
+    );
   };
 }
 

@@ -53,9 +53,8 @@ type Section = {
   readonly entries: readonly CatalogEntry[];
   readonly byName: ReadonlyMap<string, CatalogEntry>;
   readonly collisions: readonly Collision[];
-  /** The items of each server by the names on its own endpoint. Built at first use, like `byOwnName`. */
-  byShownName: ByServer | undefined;
-  byOwnName: ByServer | undefined;
+  /** The items of each server by one of their names. Built at first use. */
+  readonly byServer: Partial<Record<'name' | 'shownName', ByServer>>;
 };
 
 type ByServer = ReadonlyMap<Server, ReadonlyMap<string, CatalogEntry>>;
@@ -130,8 +129,7 @@ export function createCatalog(
       entries,
       byName: new Map(entries.map(entry => [entry.publicName, entry])),
       collisions: [...collisions, ...named.collisions],
-      byShownName: undefined,
-      byOwnName: undefined,
+      byServer: {},
     });
     if (kind === 'template')
       matchers = entries.map(entry => ({ entry, matches: matcherOf(entry.publicName) }));
@@ -175,24 +173,23 @@ export function createCatalog(
 
   const find = (kind: ListKind, publicName: string) => sections.get(kind)?.byName.get(publicName);
 
+  const findBy =
+    (key: 'name' | 'shownName') =>
+    (server: Server, kind: ListKind, name: string): CatalogEntry | undefined => {
+      const section = sections.get(kind);
+      if (!section) return undefined;
+      section.byServer[key] ??= byServerOf(section.entries, key);
+      return section.byServer[key].get(server)?.get(name);
+    };
+
   return {
     changed: changed.event,
     list: (kind: ListKind) => sections.get(kind)?.entries ?? [],
     find,
     /** Finds an item of a server by its name on the server's own endpoint. */
-    findAt(server: Server, kind: ListKind, shownName: string): CatalogEntry | undefined {
-      const section = sections.get(kind);
-      if (!section) return undefined;
-      section.byShownName ??= byServerOf(section.entries, 'shownName');
-      return section.byShownName.get(server)?.get(shownName);
-    },
+    findAt: findBy('shownName'),
     /** Finds an item of a server by the name that the server itself gives it. */
-    findOwn(server: Server, kind: ListKind, name: string): CatalogEntry | undefined {
-      const section = sections.get(kind);
-      if (!section) return undefined;
-      section.byOwnName ??= byServerOf(section.entries, 'name');
-      return section.byOwnName.get(server)?.get(name);
-    },
+    findOwn: findBy('name'),
     /** Finds the first template of a server that matches the server's own URI. */
     findTemplateAt(server: Server, uri: string): CatalogEntry | undefined {
       const budget: Budget = { stepsLeft: stepsPerServer };

@@ -1,5 +1,5 @@
 import type { Naming } from '#config';
-import { type Clock, HubError, setBounded, waitAtMost } from '#core';
+import { type Clock, HubError, isObject, setBounded, waitAtMost } from '#core';
 import type { ReplyBytes } from '#jsonrpc';
 import { isStateless, modernVersion } from '#mcp';
 import type { Grants, Policy } from '#policy';
@@ -199,12 +199,7 @@ export const bytesFor = ({ bytes, legacyBytes }: CatalogEntry, revision: string)
  */
 function announces(capabilities: { readonly [name: string]: unknown }, kind: ListKind): boolean {
   const declared = capabilities[listMethods[kind].capability];
-  return (
-    typeof declared === 'object' &&
-    declared !== null &&
-    'listChanged' in declared &&
-    declared.listChanged === true
-  );
+  return isObject(declared) && declared['listChanged'] === true;
 }
 
 const cursorOf = (index: number) => Buffer.from(`page ${index}`).toString('base64url');

@@ -71,21 +71,17 @@ export function createSuspendedCalls(needs: {
       {
         ...needs,
         suspend(suspended) {
+          const { requestBytes } = suspended;
           if (waiting.size >= maxWaiting)
-            throw retryable(
-              'HUB_INPUTS_FULL',
-              `${maxWaiting} calls wait for their clients already`,
-            );
+            throw full(`${maxWaiting} calls wait for their clients already`);
           if (waiting.countOf(owner) >= maxWaitingPerPrincipal)
-            throw retryable(
-              'HUB_INPUTS_FULL',
+            throw full(
               `${maxWaitingPerPrincipal} calls of this client wait for its answers already`,
             );
           const kept = waiting.valuesOf(owner).reduce((sum, one) => sum + one.requestBytes, 0);
-          if (kept + suspended.requestBytes > maxWaitingBytes)
-            throw retryable(
-              'HUB_INPUTS_FULL',
-              `the calls that wait for answers of this client have ${kept} bytes, and this one has ${suspended.requestBytes}: the most is ${maxWaitingBytes} bytes together`,
+          if (kept + requestBytes > maxWaitingBytes)
+            throw full(
+              `the calls that wait for answers of this client have ${kept} bytes, and this one has ${requestBytes}: the most is ${maxWaitingBytes} bytes together`,
             );
           waiting.set(suspended.id, suspended, owner);
         },
@@ -148,6 +144,8 @@ export function createSuspendedCalls(needs: {
     },
   };
 }
+
+const full = (why: string) => retryable('HUB_INPUTS_FULL', why);
 
 const isSameClient = (one: SuspendedCall, other: SuspendedCall): boolean =>
   one.server === other.server && one.client === other.client;

@@ -72,18 +72,15 @@ export function createSubscriptionStreams(needs: {
   function checkRoom(key: string, { taskIds }: Filter): void {
     const own = counts.get(key) ?? { streams: 0, tasks: 0 };
     if (streams.size >= maxStreams)
-      throw retryable(
-        'HUB_SUBSCRIPTIONS_FULL',
+      throw full(
         `${maxStreams} requests to listen are open, which is the most. Try again when some have ended`,
       );
     if (own.streams >= maxPerPrincipal)
-      throw retryable(
-        'HUB_SUBSCRIPTIONS_FULL',
+      throw full(
         `this client has ${maxPerPrincipal} open requests to listen, which is the most. End some, or name more in one request`,
       );
     if (own.tasks + taskIds.length > maxTasksPerPrincipal)
-      throw retryable(
-        'HUB_SUBSCRIPTIONS_FULL',
+      throw full(
         `this client listens to ${own.tasks} tasks, and this request names ${taskIds.length}: the most is ${maxTasksPerPrincipal} together. End some requests, or leave out tasks that have ended`,
       );
   }
@@ -207,6 +204,8 @@ export function createSubscriptionStreams(needs: {
     },
   };
 }
+
+const full = (why: string) => retryable('HUB_SUBSCRIPTIONS_FULL', why);
 
 /** Adds the id of the `subscriptions/listen` request to a notification. `tag` has the id as JSON text. */
 function tagged(bytes: Buffer, tag: Readonly<Record<string, string>>): Buffer {

@@ -14,6 +14,7 @@ import {
 } from '../call.ts';
 import { ownName } from '../bridge/results.ts';
 import { cancelCall, createCancellation, whileCancellable } from '../session.ts';
+import { whenEnded } from '../answering.ts';
 import { finalArguments } from './final-arguments.ts';
 import { type KeptOfServer, createKeptResults } from './kept-results.ts';
 
@@ -57,18 +58,12 @@ export function createKeeping({ clock, instanceFor }: Needs) {
   };
 
   function dropAround(server: Server, resolved: ResolvedCall, next: Answerer) {
-    const drop = () => kept.drop(server);
-    drop();
-    try {
-      const reply = next(resolved);
-      // A read during the call may have returned the state before the call.
-      if (reply instanceof Promise) void reply.then(drop, drop);
-      else drop();
-      return reply;
-    } catch (error) {
-      drop();
-      throw error;
-    }
+    kept.drop(server);
+    // A read during the call may have returned the state before the call.
+    return whenEnded(
+      () => next(resolved),
+      () => kept.drop(server),
+    );
   }
 
   return { step, stats: (server: Server) => kept.stats(server) };

@@ -1,6 +1,7 @@
 import { HubError } from '#core';
 import { type Principal, policyNameOf } from '#policy';
 import type { CallAdmission, CallLimiter, CallLimits } from '#resilience';
+import { whenEnded } from '../answering.ts';
 import type { ResolvedCall, Step } from '../call.ts';
 import { isOfOneRequest } from '../client-identity.ts';
 import { throwIfCancelled } from '../session.ts';
@@ -78,17 +79,13 @@ function proceed(
   limited: Limited,
 ): ReturnType<Step> {
   if (admission.kind === 'refused') throw refusal(resolved.call.principal, admission, limited);
-  const leave = () => admission.leave();
-  try {
-    throwIfCancelled(resolved.call);
-    const reply = next(resolved);
-    if (reply instanceof Promise) void reply.then(leave, leave);
-    else leave();
-    return reply;
-  } catch (error) {
-    leave();
-    throw error;
-  }
+  return whenEnded(
+    () => {
+      throwIfCancelled(resolved.call);
+      return next(resolved);
+    },
+    () => admission.leave(),
+  );
 }
 
 function refusal(
