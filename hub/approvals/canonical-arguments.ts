@@ -9,8 +9,8 @@ const [brace, bracket, quote] = [0x7b, 0x5b, 0x22];
 
 /**
  * Returns arguments as canonical JSON: without white space, and with sorted members. Numbers stay as written, because
- * parsing could make different numbers equal. Throws HUB_REQUEST_INVALID above 64 levels, and for a duplicate member,
- * of which the server may read another one than a person was shown.
+ * parsing could make different numbers equal. Throws HUB_REQUEST_INVALID above 64 levels, and for a duplicate member:
+ * the server may read another one than a person was shown.
  */
 export const canonicalArguments = (args: Buffer): string =>
   canonical(args, { start: 0, end: args.length }, 0);

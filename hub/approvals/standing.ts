@@ -19,7 +19,7 @@ type Needs = {
   ) => void;
 };
 
-/** Creates the store of standing approvals, of which each pair of client and tool has at most one. */
+/** Creates the store of standing approvals. Each pair of client and tool has at most one. */
 export function createStandingApprovals({ append, unwritten, decided }: Needs) {
   const byTool = new Map<string, StandingApproval>();
   /** Unfinished writes of standing approvals. An approval that is being written admits no call yet. */

@@ -10,7 +10,7 @@ import { createWaitingLines } from './waiting-lines.ts';
 /** The section `audit` of the config. */
 export type AuditOptions = FileLimits & {
   readonly enabled: boolean;
-  /** Whether calls are refused or continue while the audit log cannot be written. */
+  /** Refuses or continues calls while the audit log cannot be written. */
   readonly onFailure: 'refuse' | 'continue';
 };
 

@@ -10,7 +10,7 @@ export type AuditedChange = {
   /** Name of the changed object, such as a server. */
   readonly target?: string | undefined;
   readonly outcome: string;
-  /** Names of what changed, without values. Secrets are redacted. */
+  /** Names of the changed settings, without values. Secrets are redacted. */
   readonly details?: object | undefined;
 };
 

@@ -42,7 +42,7 @@ type Current = { readonly handle: FileHandle; size: number; readonly beganAt: nu
 
 /**
  * Creates the files of the audit log. Not for concurrent use: wait for each operation. After a rejected operation, the
- * next one reopens the last file and truncates what the failed write left.
+ * next one reopens the last file and truncates the rest of the failed write.
  */
 export function createAuditFiles(folder: string, needs: AuditFilesNeeds) {
   const { clock, limits } = needs;
@@ -176,7 +176,7 @@ export function createAuditFiles(folder: string, needs: AuditFilesNeeds) {
       try {
         await sync();
       } finally {
-        await current?.handle.close().catch(() => undefined); // Everything is synced, or the error says what is not.
+        await current?.handle.close().catch(() => undefined); // All lines are synced, or `sync` has thrown.
         await head?.close().catch(() => undefined); // As above.
         current = undefined;
         head = undefined;

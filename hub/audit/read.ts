@@ -95,7 +95,7 @@ const wasDenied = ({ kind, decision, outcome }: AuditLine): boolean =>
 const serverOf = ({ kind, server, target }: AuditLine): unknown =>
   kind === 'change' ? target : server;
 
-/** Returns the names by which a filter can match a call: as the client wrote it, and with the server as prefix. */
+/** Returns the names of a call that a filter can match: as the client wrote it, and with the server as prefix. */
 function namesOf({ name, server }: AuditLine): readonly string[] {
   if (typeof name !== 'string') return [];
   return typeof server === 'string' ? [name, `${server}_${name}`] : [name];

@@ -21,8 +21,8 @@ const closed: Decision = {
 };
 
 /**
- * Returns the policy of an agent: denies what is not granted, and leaves the rest to `base`. `isClosed`: true for
- * servers that no agent may use. `base` is undefined if the config has no policy.
+ * Returns the policy of an agent: denies every use without a grant, and leaves all others to `base`. `isClosed`: true
+ * for servers that no agent may use. `base` is undefined if the config has no policy.
  */
 export function restrictToGrants(
   { tools, servers }: ToolGrants,

@@ -1,4 +1,4 @@
-/** What a principal may do besides making calls. */
+/** Rights of a principal besides making calls. */
 export type Grants = {
   /** May change the hub and its servers, and read the requests that the servers received. */
   readonly administer: boolean;

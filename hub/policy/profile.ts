@@ -1,7 +1,7 @@
 import { compilePatterns } from './patterns.ts';
 import { type Decision, type Policy, type Use, restrict } from './policy.ts';
 
-/** What a profile shows: everything if `servers` and `tools` are empty. */
+/** Servers and tools that a profile shows: all if `servers` and `tools` are empty. */
 export type ProfileRules = {
   readonly name: string;
   /** Names and patterns of servers that are shown with all that they offer. */
@@ -15,8 +15,8 @@ export type ProfileRules = {
 };
 
 /**
- * Returns the policy of a principal with a profile: denies what the profile does not show, and leaves the rest to
- * `base`. `rules` is undefined for a removed profile, which shows nothing; `base` if the config has no policy.
+ * Returns the policy of a principal with a profile: denies items that the profile does not show, and leaves all others
+ * to `base`. `rules` is undefined for a removed profile, which shows nothing; `base` if the config has no policy.
  */
 export function restrictToProfile(
   name: string,

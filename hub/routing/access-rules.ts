@@ -14,7 +14,7 @@ import {
 } from '#policy';
 import type { Servers } from '#servers';
 
-/** Access rules of the active config: what clients may use, and what profiles show. A reload creates a new object. */
+/** Policy and profiles of the active config. A reload creates a new object. */
 export type AccessRules = {
   /** Policy of the config; undefined if everything is allowed. */
   readonly policy: Policy | undefined;
@@ -123,7 +123,7 @@ export const createProfiles = (source: Pick<AccessSource, 'rules'>) => ({
 /** Returns the policy of a principal under these rules; undefined if the principal may list and call everything. */
 type PolicyOf = (principal: Principal, rules: AccessRules) => Policy | undefined;
 
-/** Returns the name of the profile that filters what a principal sees. Agents have grants instead of a profile. */
+/** Returns the name of a principal's profile; undefined without one. Agents have grants instead of a profile. */
 const profileOf = (
   { kind, name, profile }: Principal,
   { profilesOfClients }: AccessRules,

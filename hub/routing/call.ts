@@ -51,12 +51,12 @@ export type Call = {
   readonly trace: Trace | undefined;
 };
 
-/** What the result of a call creates and the hub records. Any client without a session may request a `public_task`. */
+/** A task or subscription that a call creates and the hub records. Any client that knows its id may use a `public_task`. */
 type Remembered =
   | { readonly kind: 'task' | 'public_task' }
   | { readonly kind: 'subscription'; readonly uri: string; readonly publicUri: string };
 
-/** How a request and its answer differ between the client and the server. */
+/** Changes of a request on its way to the server, and of the answer on its way back. */
 type Relaying = {
   /** The tool, prompt, URI or task that the request names, as the client wrote it. */
   readonly name: string | undefined;

@@ -34,8 +34,8 @@ export const isOfOneRequest = ({ isSessionless, over, client }: SessionState): b
   isSessionless || (over === 'http' && client === undefined);
 
 /**
- * Returns the key of a caller for the queue of a server, in which callers take turns. A client by name is one caller
- * with all its sessions. All requests without a session of any other principal are one caller too.
+ * Returns the key of a caller for the queue of a server, where callers take turns. A named client is one caller with
+ * all its sessions. All requests without a session of any other principal are one caller too.
  */
 export const turnKeyOf = ({ principal, session }: Pick<Call, 'principal' | 'session'>): string =>
   principal.kind === 'client' || isOfOneRequest(session) ? principalKey(principal) : session.key;
@@ -51,7 +51,7 @@ export function clientNameOf(call: Call): string | undefined {
   return typeof name === 'string' ? name : undefined;
 }
 
-/** Returns the revision of MCP in which lists are sent to the client of a call. */
+/** Returns the revision of MCP whose form the lists for the client of a call have. */
 export const revisionOf = (
   call: Pick<Call, 'era'> & { readonly session: Pick<SessionState, 'protocolVersion'> },
 ): string => (isStateless(call) ? modernVersion : (call.session.protocolVersion ?? latestVersion));

@@ -28,7 +28,7 @@ export type OpenSession = {
 /** Settings that a client made in its session after `initialize`. */
 export type SessionSettings = {
   readonly logLevel: LogLevel | undefined;
-  /** `publicUri`: the URI by which the client knows the resource. */
+  /** `publicUri`: the client's URI of the resource. */
   readonly subscriptions: readonly {
     readonly server: string;
     readonly uri: string;

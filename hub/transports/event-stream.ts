@@ -151,7 +151,7 @@ export function parseEventId(text: string): EventId | undefined {
   return match ? { stream: Number(match[1]), sequence: Number(match[2]) } : undefined;
 }
 
-/** The order in which streams lose their stored events, by the state of the stream. */
+/** States of streams, in the order of eviction: streams in the first state lose their stored events first. */
 const ranks = ['ended', 'detached', 'attached'] as const;
 type Rank = (typeof ranks)[number];
 
@@ -165,7 +165,7 @@ export type ReplayBudget = ReturnType<typeof createReplayBudget>;
  * operations take constant time, however many streams there are.
  */
 export function createReplayBudget(maxBytes: number) {
-  /** Streams with stored events, in the order in which they lose them. */
+  /** Streams with stored events, by state, in the order of eviction. */
   const lines: Readonly<Record<Rank, Set<Share>>> = {
     ended: new Set(),
     detached: new Set(),

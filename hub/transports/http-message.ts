@@ -85,7 +85,7 @@ export function whyCompressed({ 'content-encoding': encoding }: IncomingHttpHead
 
 /**
  * Returns the name that a client gives itself in X-Client-Name, for the rules about its prompts; undefined without the
- * header. The name authenticates nobody.
+ * header. The name is not authenticated.
  */
 export function clientNameIn(headers: IncomingHttpHeaders): string | undefined {
   const name = headers['x-client-name'];

@@ -18,7 +18,7 @@ export type SessionIdsOptions = {
   /** 32 secret bytes of the data folder. */
   readonly secret: Buffer;
   readonly hubId: string;
-  /** Returns the credential of a principal, of which only a digest is used; undefined if the principal needs none. */
+  /** Returns the credential of a principal; undefined if it needs none. Only a digest of the credential is used. */
   readonly credentialOf: (principal: Principal) => string | undefined;
 };
 

@@ -35,7 +35,10 @@ type ElicitedRequest = {
   readonly signal: AbortSignal;
 };
 
-/** Ends a request of MCP 2026-07-28 with a question. `result` is that of the request: the client sends it again with the answer. */
+/**
+ * Ends a request of MCP 2026-07-28 with a question to its user. `result`: result of the request. The client sends the
+ * request again with the answer.
+ */
 export class InputRequired extends Error {
   readonly result: object;
   constructor(result: object) {
@@ -48,10 +51,10 @@ type Needs = {
   readonly clock: Pick<Clock, 'monotonic'>;
   /** A random key of this run. */
   readonly key: Buffer;
-  /** Who asks: the same object for all questions of one part of the hub. */
+  /** Identity of the asking part of the hub: the same object for all its questions. */
   readonly source: object;
   readonly connection: () => ServerConnection;
-  /** Tells the client by a `notifications/cancelled` that a question is of no use any more. */
+  /** Sends the client the `notifications/cancelled` of a question whose request was cancelled. */
   readonly withdraw: (notification: Buffer) => void;
 };
 
@@ -65,7 +68,7 @@ const method = 'elicitation/create';
 
 export type Elicitation = ReturnType<typeof createElicitation>;
 
-/** Asks users on behalf of the hub itself. */
+/** Creates the questions of the hub itself to users of clients. */
 export function createElicitation({ clock, key, source, connection, withdraw }: Needs) {
   let lastId = 0;
   const used = new Map<string, true>();
@@ -135,8 +138,8 @@ export function createElicitation({ clock, key, source, connection, withdraw }: 
   return {
     /**
      * Asks the user about a request, and resolves with the answer; with undefined if the client cannot ask its user.
-     * Rejects with InputRequired for a stateless client, whose request begins again with the answer: nothing may have
-     * been done before. An answer counts for this request and this question, once.
+     * For a stateless client, rejects with InputRequired: the client sends the request again with the answer, so ask
+     * before any side effect. An answer is valid once, for this request and this question.
      */
     async ask(
       request: ElicitedRequest,
@@ -159,7 +162,7 @@ const invalid = (why: string) =>
     `"params.requestState" ${why}. Send the request again without it`,
   );
 
-/** The answer of a client with a session. Undefined if it cannot ask. */
+/** Reads the answer of a client with a session; undefined if the client does not support questions. */
 function inSession({ bytes, payload, failed }: Answer): ElicitationAnswer | undefined {
   const value = valueOf(bytes, payload);
   if (!failed) {
@@ -172,7 +175,7 @@ function inSession({ bytes, payload, failed }: Answer): ElicitationAnswer | unde
     );
   }
   const { code, message } = isObject(value) ? value : {};
-  // The hub answers so itself for a client that did not declare the capability.
+  // The hub itself answers with this error for a client that did not declare the capability.
   if (code === rpcCodes.methodNotFound) return undefined;
   throw new HubError(
     'HUB_CLIENT_GONE',
@@ -180,18 +183,18 @@ function inSession({ bytes, payload, failed }: Answer): ElicitationAnswer | unde
   );
 }
 
-/** The answer in a result of `elicitation/create`; undefined if it has no valid action. */
+/** Reads the answer in a result of `elicitation/create`; undefined if it has no valid action. */
 export function answerIn(value: unknown): ElicitationAnswer | undefined {
   const { action, content } = isObject(value) ? value : {};
   if (action !== 'accept' && action !== 'decline' && action !== 'cancel') return undefined;
   return { action, content: isObject(content) ? content : {} };
 }
 
-/** Whether a stateless client can ask its user by a form. */
+/** True if a stateless client can show its user a form. */
 const canAsk = ({ _meta: meta }: ElicitedRequest['params']): boolean =>
   takesForms(isObject(meta) ? meta[metaKeys.clientCapabilities] : undefined);
 
-/** Whether a client with these capabilities can ask its user by a form. An empty `elicitation` means forms. */
+/** True if a client with these capabilities can show its user a form. An empty `elicitation` means forms. */
 export function takesForms(capabilities: unknown): boolean {
   const elicitation = isObject(capabilities) ? capabilities['elicitation'] : undefined;
   if (!isObject(elicitation)) return false;

@@ -13,7 +13,7 @@ type PendingRequest = {
 
 type Entry = PendingRequest & { readonly node: OwnedNode<Caller> | undefined };
 
-/** How long an abandoned request is kept, in ms. A compliant server never answers it, so the entry expires. */
+/** Time in ms for which an abandoned request is kept. A compliant server never answers it, so the entry expires. */
 const abandonedMs = 30_000;
 /** Maximum number of abandoned requests. Above it, the oldest is forgotten. */
 const maxAbandoned = 1_000;

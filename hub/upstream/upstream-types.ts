@@ -22,8 +22,8 @@ export type Outbound<T> = {
 export type About = Caller | 'none' | 'gone';
 
 /**
- * The connection on which a server sent a message. While a config change replaces an instance, both instances of the
- * server have a connection, and each may use the same request ids.
+ * The connection of a message from a server. While a config change replaces an instance, both instances of the server
+ * have a connection, and each may use the same request ids.
  */
 export type ServerConnection = Pick<
   Upstream,

@@ -46,10 +46,10 @@ type UpstreamNeeds = {
   readonly pace?: Pace;
 };
 
-/** How long the server has to answer the `ping` after a cancellation, in ms. */
+/** Time in ms for the server to answer the `ping` after a cancellation. */
 const knowsMs = 10_000;
 
-/** How many bytes of an answer to no pending request count as one. The server is not at fault if the client left. */
+/** Bytes of a late answer that count as one byte of output: the server is not at fault if the client left. */
 const lateBytesPerByte = 16;
 
 /** Pairs answers with requests by the hub's own ids, and restores each client's id. */
@@ -167,7 +167,7 @@ export function createUpstream(
     try {
       channel.send(bytes);
     } catch (error) {
-      needs.log.debug({ error: messageOf(error) }, 'the server could not be told');
+      needs.log.debug({ error: messageOf(error) }, 'a message could not be sent to the server');
     }
   }
 

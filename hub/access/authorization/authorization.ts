@@ -85,7 +85,10 @@ export function createAuthorization({ secret }: { readonly secret: Buffer }, nee
       await clients.revoke(name, used);
       log.warn({ client: name }, 'a code of a login came twice: its token is revoked');
     } catch (error) {
-      log.info({ client: name, error: messageOf(error) }, 'its token was revoked before');
+      log.info(
+        { client: name, error: messageOf(error) },
+        'a code of a login came twice: its token was revoked before',
+      );
     }
   }
 
@@ -105,7 +108,7 @@ export function createAuthorization({ secret }: { readonly secret: Buffer }, nee
       };
     },
     read: (query: URLSearchParams) => readLoginRequest(query, id => ids.read(id)),
-    /** Stores a login request until the owner decides, and returns the id by which the decision refers to it. */
+    /** Stores a login request until the owner decides, and returns its id for the decision. */
     ask(request: LoginRequest): string {
       const id = randomBytes(32).toString('base64url');
       setBounded(requests, id, { request, until: clock.monotonic() + decisionMs }, maxRequests);

@@ -126,7 +126,7 @@ export function createSuspendedCalls(needs: {
       const text = stringAt(request.bytes, span);
       if (text === undefined) throw invalid('must be a string');
       const state = needs.states.verify(text, call);
-      if (state.round > 0) throw invalid('is of a call that is over');
+      if (state.round > 0) throw invalid('belongs to a call that is over');
       needVisits(call, server);
       return await begin(resolved, server, running, state.visits);
     },

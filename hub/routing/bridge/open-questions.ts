@@ -64,8 +64,8 @@ export function createOpenQuestions() {
 }
 
 /**
- * Returns the call on which to send a server's question that may belong to any call of the client: preferably the
- * oldest call without an open question, because servers mostly ask in the order of the calls.
+ * Chooses the call whose result asks the client a question that may belong to any of its calls. Prefers the oldest
+ * call without an open question, because servers mostly ask in the order of the calls.
  */
 export const carrierOf = (
   calls: readonly SuspendedCall[],

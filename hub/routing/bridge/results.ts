@@ -97,7 +97,7 @@ export function discovered(initialized: unknown): object {
   };
 }
 
-/** The `_meta` members in which a stateless client describes itself in each request. */
+/** The `_meta` members that describe a stateless client in each request. */
 export const clientMetadata: ReadonlySet<string> = new Set([
   metaKeys.protocolVersion,
   metaKeys.clientCapabilities,
@@ -106,8 +106,8 @@ export const clientMetadata: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Removes the `_meta` members of a stateless client, by which a server with sessions could mistake the request for one
- * of MCP 2026-07-28.
+ * Removes the `_meta` members of a stateless client: a server with sessions could mistake the request for one of MCP
+ * 2026-07-28.
  */
 export function withoutClientMetadata({ request, meta }: Call): readonly Edit[] {
   const span = membersOf(request.bytes, request.params)?.get('_meta');

@@ -83,7 +83,7 @@ function isHeaderMismatch({ outcome, bytes }: ServerReply): boolean {
 /** The server to which a request was sent, and the hub's id of the request there. */
 type Sent = { readonly server: Server; readonly running: Running; readonly id: number };
 
-/** Converts an answer to the reply with the client's id, and stores what the hub must remember from the answer. */
+/** Converts an answer to the reply with the client's id, and records the task, pages or subscription that it creates. */
 function replyOf(
   resolved: ResolvedCall,
   answer: Answer,

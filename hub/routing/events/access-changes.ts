@@ -28,7 +28,7 @@ export function announceAccessChanges(needs: {
       .some(({ publicName }) => was.isPinned(publicName) !== is.isPinned(publicName));
   }
 
-  /** Returns the servers of which a client sees other items of a kind under the new rules. */
+  /** Returns the servers whose list of a kind changes for a client with the new rules. */
   function changedFor(principal: Principal, kind: ListKind, before: AccessRules, catalog: Catalog) {
     const changed = new Set<Server>();
     for (const entry of catalog.list(kind)) {

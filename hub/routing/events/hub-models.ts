@@ -20,7 +20,7 @@ export interface ModelAnswerer {
   list(signal: AbortSignal): Promise<JsonObject>;
 }
 
-/** Prefix of the methods that the hub offers to its own servers, in addition to MCP. */
+/** Prefix of the hub's own methods, which it offers to its own servers in addition to MCP. */
 const ownMethods = 'agenthub/';
 
 export type HubModels = ReturnType<typeof createHubModels>;
@@ -63,7 +63,7 @@ export function createHubModels(answerer: ModelAnswerer | undefined, logs: Serve
     };
   }
 
-  /** Who takes a turn at the models: the caller of the tool, whose request the server names. */
+  /** Returns the client that takes the turn at the models: the caller of the tool call that the server names. */
   function clientOf({ config }: Server, connection: ServerConnection, call: unknown): string {
     const principal = typeof call === 'number' ? connection.callerOf(call)?.principal : undefined;
     return principal ? principalKey(principal) : `server:${config.name}`;

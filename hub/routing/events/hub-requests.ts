@@ -12,12 +12,12 @@ type Answering = (signal: AbortSignal) => Promise<JsonObject>;
 type HubRequest = {
   /** The server's own id, as JSON text. */
   readonly id: string;
-  /** Undefined if the server asked by the result of a call. */
+  /** Undefined if the request was part of the result of a call. */
   readonly connection: ServerConnection | undefined;
   readonly abort: () => void;
 };
 
-/** The requests of servers that the hub itself answers. `what` names them in the log. */
+/** Creates the answering of servers' requests by the hub itself. `what`: kind of the requests, for the log. */
 export function createHubRequests(what: string, { log, logOf }: ServerLogs) {
   /** Open requests by server. A server may use one id for several of them. */
   const open = new Map<Server, Set<HubRequest>>();

@@ -50,7 +50,7 @@ const paramOf = (name: string, { bytes, params }: Pick<Notification, 'bytes' | '
 const taskIdIn = (message: Pick<Notification, 'bytes' | 'params'>) => paramOf('taskId', message);
 
 /**
- * Passes a server's messages on to the clients that they concern. A shared server does not name the client. A message
+ * Forwards a server's messages to the clients that they concern. A shared server does not name the client. A message
  * on the response stream of a call goes to the caller, and a message that names a task goes to the owner of the task.
  * Any other message goes to the only client with calls in flight. If no call is in flight, it goes to the only client
  * that the server has ever served. `session` is set for a server that serves only this session.
@@ -86,7 +86,7 @@ export function createFromServers(needs: FromServersNeeds) {
   function refuse(server: Server, { request, answer }: ServerRequest, found: Unknown): void {
     const { name } = server.config;
     const why = {
-      several: `several clients have calls in flight at ${name}, or have not come back with the answers that one waits for, so that it cannot be told which of them is asked. With "instance": "session" each client has an instance of ${name} of its own`,
+      several: `several clients have calls in flight at ${name}, or questions of it to answer, so the hub cannot tell which of them to ask. Set "instance": "session" in its entry, so that each client has its own instance of ${name}`,
       none: `${name} asked while it worked for no client`,
       gone: `${name} asked on behalf of a call that is over`,
     };
@@ -179,7 +179,7 @@ export function createFromServers(needs: FromServersNeeds) {
         !isForHub && !session && server.config.instance === 'shared' && typeof about !== 'object';
       if (isGuess && isClientMethod(request.method))
         server.advise(
-          'it sends requests to clients: with "instance": "session" each client has a server of its own, and none is asked for another',
+          'it sends requests to clients: set "instance": "session", so that each client has its own instance, and none gets the questions of another',
         );
       const ofTask = request.method.startsWith('tasks/');
       const taskId = ofTask ? taskIdIn(request) : relatedTaskIn(request.bytes, request.params);

@@ -24,7 +24,7 @@ export function listenToServers(needs: {
   readonly fromServers: FromServers;
   readonly pinnedChanges: PinnedChanges;
   readonly tasks: Pick<Tasks, 'instanceGone'>;
-  /** Removes what a server that has stopped or was removed had at its clients. */
+  /** Drops the open requests, tasks and pages of a server that has stopped or was removed. */
   readonly gone: (server: Server) => void;
   readonly clock: Pick<Clock, 'after'>;
 }): void {

@@ -21,7 +21,7 @@ const maxCharacters = 256 * 1024;
 type Topic = {
   readonly server: Server;
   readonly uri: string;
-  /** Subscribers, each with the URI by which it knows the resource. */
+  /** Subscribers, each with its own URI of the resource. */
   readonly subscribers: Map<Subscriber, string>;
 };
 
@@ -218,7 +218,7 @@ export function createSubscriptions(needs: {
     },
     of: subscribersOf,
     /**
-     * Returns the subscribers to notify of an updated resource, with the URI by which each knows it: subscribers to
+     * Returns the subscribers to notify of an updated resource, each with its own URI of the resource: subscribers to
      * the resource, and to a resource that contains it (MCP, resources: a server may send updates for sub-resources).
      */
     concernedBy(server: Server, uri: string): ReadonlyMap<Subscriber, string> {

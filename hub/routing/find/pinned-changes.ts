@@ -25,7 +25,7 @@ export function createPinnedChanges({
   return {
     /**
      * Returns a function that is true for principals whose list has changed on the endpoint of all servers. `source`:
-     * what changed, either all servers or one instance.
+     * the changed list, of all servers or of one instance.
      */
     announcing(source: Endpoint, kind: ListKind): (principal: Principal) => boolean {
       if (kind !== 'tool') return () => true;

@@ -56,7 +56,7 @@ const callToolOfOne: Method = (call, needs) => {
     : { ...resolved, name: text, edits: [{ span, text: JSON.stringify(own) }] };
 };
 
-/** Forwards a list request. Filters the answer by what the client may use, and renames its items as the config says. */
+/** Forwards a list request. Removes items that the client may not use from the answer, and renames tools by the config. */
 const listOfOne =
   (kind: ListKind): Method =>
   (call, needs) => {

@@ -141,7 +141,7 @@ const listen = (
     return await opened.answer;
   });
 
-/** Returns what announces list changes to a client: its own instance, if it has one, else the endpoint. */
+/** Returns the source of list changes for a client: its own instance, if it has one, else the endpoint. */
 async function sourceOf(call: Call, { clients }: MethodNeeds): Promise<Endpoint> {
   const { endpoint } = call.session;
   if (endpoint === 'all' || endpoint.config.instance === 'shared') return endpoint;
