@@ -97,7 +97,7 @@ export function createLineSplitter(options: { readonly maxLineBytes: number }, o
       }
       if (from < chunk.length) keep(from === 0 ? chunk : chunk.subarray(from));
     },
-    /** Call this at the end of the stream. Returns the last line if it has no line break, or its start if it is oversized. */
+    /** Call this at the end of the stream. Returns the last line if it has no line break; its start if oversized. */
     end(): Buffer {
       const last = discarding?.head ?? held.subarray(0, waiting);
       const rest = isFirst ? withoutMark(last) : last;

@@ -51,7 +51,7 @@ export type Call = {
   readonly trace: Trace | undefined;
 };
 
-/** A task or subscription that a call creates and the hub records. Any client that knows its id may use a `public_task`. */
+/** A task or subscription that a call creates and the hub records. The id of a `public_task` alone gives access. */
 type Remembered =
   | { readonly kind: 'task' | 'public_task' }
   | { readonly kind: 'subscription'; readonly uri: string; readonly publicUri: string };

@@ -203,7 +203,7 @@ export function metadataOf(request: Request) {
 }
 
 /**
- * Creates the check of the requirements of MCP 2026-07-28 for a request over HTTP: a version, the client's capabilities, and
+ * Creates the check of requests over HTTP by MCP 2026-07-28: they need a version, the client's capabilities, and
  * headers that agree with the body, because proxies route by the headers. The check returns the error, if any.
  */
 function createRequestCheck(router: Pick<Router, 'describeTool'>) {

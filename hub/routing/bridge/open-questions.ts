@@ -31,8 +31,8 @@ export function createOpenQuestions() {
       return `{${members.join(',')}}`;
     },
     /**
-     * Sends the client's answers to the server. `responses`: spans of `bytes` by the key of the question. Only an object
-     * is an answer (MCP 2026-07-28, InputResponses): servers fail to read any other result.
+     * Sends the client's answers to the server. `responses`: spans of `bytes` by the key of the question. Ignores an
+     * answer that is no object (MCP 2026-07-28, InputResponses): servers could not read it.
      */
     answer(bytes: Buffer, responses: ReadonlyMap<string, Span>): void {
       for (const [key, question] of Array.from(open)) {

@@ -83,7 +83,7 @@ function isHeaderMismatch({ outcome, bytes }: ServerReply): boolean {
 /** The server to which a request was sent, and the hub's id of the request there. */
 type Sent = { readonly server: Server; readonly running: Running; readonly id: number };
 
-/** Converts an answer to the reply with the client's id, and records the task, pages or subscription that it creates. */
+/** Converts an answer to the reply with the client's id, and records the task, pages or subscription in it. */
 function replyOf(
   resolved: ResolvedCall,
   answer: Answer,

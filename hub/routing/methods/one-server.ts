@@ -56,7 +56,7 @@ const callToolOfOne: Method = (call, needs) => {
     : { ...resolved, name: text, edits: [{ span, text: JSON.stringify(own) }] };
 };
 
-/** Forwards a list request. Removes items that the client may not use from the answer, and renames tools by the config. */
+/** Forwards a list request. Leaves out items that the client may not use, and renames tools by the config. */
 const listOfOne =
   (kind: ListKind): Method =>
   (call, needs) => {
