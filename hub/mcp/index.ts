@@ -27,3 +27,4 @@ export {
   protocolVersions,
   tasksExtension,
 } from './protocol.ts';
+export { attemptParams, invalidState, requireMac } from './request-state.ts';

@@ -1,4 +1,4 @@
-import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
+import { createHash, createHmac } from 'node:crypto';
 import { type Clock, HubError, isObject, setBounded, unlessAborted } from '#core';
 import {
   type Answer,
@@ -9,7 +9,7 @@ import {
   rpcCodes,
   valueOf,
 } from '#jsonrpc';
-import { metaKeys } from '#mcp';
+import { attemptParams, invalidState, metaKeys, requireMac } from '#mcp';
 import { principalKey } from '#policy';
 import type { Caller, ServerConnection } from './upstream-types.ts';
 
@@ -103,7 +103,7 @@ export function createElicitation({ clock, key, source, connection, withdraw }: 
       `${caller.principal && principalKey(caller.principal)}\n${of}\n${JSON.stringify(asked)}\n`,
     );
     for (const name of Object.keys(params).toSorted())
-      if (!changing.has(name)) hash.update(`${JSON.stringify([name, params[name]])}\n`);
+      if (!attemptParams.has(name)) hash.update(`${JSON.stringify([name, params[name]])}\n`);
     return createHmac('sha256', key)
       .update(`${body}\n${hash.digest('base64url')}`)
       .digest('base64url');
@@ -115,12 +115,9 @@ export function createElicitation({ clock, key, source, connection, withdraw }: 
     if (state !== undefined) {
       const [, body = '', expires = '', mac = ''] =
         (typeof state === 'string' && shape.exec(state)) || [];
-      const is = Buffer.from(mac);
-      const should = Buffer.from(sign(body, request, question));
-      if (is.length !== should.length || !timingSafeEqual(is, should))
-        throw invalid('was not issued by the hub for this request');
-      if (used.has(body)) throw invalid('was used already');
-      if (clock.monotonic() > Number(expires)) throw invalid('has expired');
+      requireMac(mac, sign(body, request, question), 'this request');
+      if (used.has(body)) throw invalidState('was used already');
+      if (clock.monotonic() > Number(expires)) throw invalidState('has expired');
       const answer = answerIn(isObject(inputResponses) ? inputResponses[inputKey] : undefined);
       if (answer) {
         setBounded(used, body, true, maxUsed);
@@ -152,15 +149,6 @@ export function createElicitation({ clock, key, source, connection, withdraw }: 
 }
 
 const shape = /^((?:\d{1,15})\.(\d{1,16}))\.([\w-]{43})$/;
-
-/** Params that differ between the attempts of one request. */
-const changing = new Set(['_meta', 'inputResponses', 'requestState']);
-
-const invalid = (why: string) =>
-  new HubError(
-    'HUB_STATE_INVALID',
-    `"params.requestState" ${why}. Send the request again without it`,
-  );
 
 /** Reads the answer of a client with a session; undefined if the client does not support questions. */
 function inSession({ bytes, payload, failed }: Answer): ElicitationAnswer | undefined {

@@ -191,6 +191,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'tasks/model-calls/tool-results',
   ],
   'routing/events/client-requests': ['routing/events/client-capabilities'],
+  'routing/bridge/request-state': ['mcp/request-state'],
   'routing/steps/confirm': ['routing/steps/confirm-states'],
   'system/hub-sampling': ['servers/handshake/with-sampling'],
   'routing/steps/keep-results': [

@@ -1,6 +1,6 @@
 import { type Clock, HubError, createSharedMap, isObject, retryable } from '#core';
 import { membersOf, stringAt, valueOf } from '#jsonrpc';
-import { metaKeys } from '#mcp';
+import { invalidState, metaKeys } from '#mcp';
 import { type Principal, principalKey } from '#policy';
 import type { Running, Server } from '#servers';
 import type { ServerConnection } from '#upstream';
@@ -8,7 +8,7 @@ import type { Call, ResolvedCall, ServerReply } from '../call.ts';
 import { clientIdentityOf } from '../client-identity.ts';
 import type { LogLevels } from '../events/log-levels.ts';
 import { throwIfCancelled } from '../session.ts';
-import { type RequestStates, invalid } from './request-state.ts';
+import type { RequestStates } from './request-state.ts';
 import type { SuspendedCall } from './suspended-call-types.ts';
 import { createSuspendedCall } from './suspended-call.ts';
 
@@ -124,9 +124,9 @@ export function createSuspendedCalls(needs: {
       const span = inputMethods.has(request.method) ? params.get('requestState') : undefined;
       if (!span) return await begin(resolved, server, running, 0);
       const text = stringAt(request.bytes, span);
-      if (text === undefined) throw invalid('must be a string');
+      if (text === undefined) throw invalidState('must be a string');
       const state = needs.states.verify(text, call);
-      if (state.round > 0) throw invalid('belongs to a call that is over');
+      if (state.round > 0) throw invalidState('belongs to a call that is over');
       needVisits(call, server);
       return await begin(resolved, server, running, state.visits);
     },

@@ -1,6 +1,7 @@
-import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
-import { type Clock, HubError } from '#core';
+import { createHash, createHmac } from 'node:crypto';
+import type { Clock } from '#core';
 import { rawText } from '#jsonrpc';
+import { attemptParams, invalidState, requireMac } from '#mcp';
 import { principalKey } from '#policy';
 import type { Call } from '../call.ts';
 
@@ -40,26 +41,12 @@ export function createRequestStates(
     /** Throws HUB_STATE_INVALID if the hub did not issue the state for this request, or if the state has expired. */
     verify(text: string, call: Call): SuspendedState {
       const [, id = '', round = '', visits = '', expires = '', mac = ''] = shape.exec(text) ?? [];
-      const body = `${id}.${round}.${visits}.${expires}`;
-      const should = Buffer.from(sign(body, call));
-      const is = Buffer.from(mac);
-      if (is.length !== should.length || !timingSafeEqual(is, should))
-        throw invalid('was not issued by the hub for this request');
-      if (needs.clock.monotonic() > Number(expires)) throw invalid('has expired');
+      requireMac(mac, sign(`${id}.${round}.${visits}.${expires}`, call), 'this request');
+      if (needs.clock.monotonic() > Number(expires)) throw invalidState('has expired');
       return { id, round: Number(round), visits: Number(visits) };
     },
   };
 }
-
-/** Returns an error that tells the client how to recover: send the request again without a state. */
-export const invalid = (why: string): HubError =>
-  new HubError(
-    'HUB_STATE_INVALID',
-    `"params.requestState" ${why}. Send the request again without it`,
-  );
-
-/** Params that differ between retries of the same request. */
-const changing = new Set(['_meta', 'inputResponses', 'requestState']);
 
 function digestOf({ request, params, session, principal }: Call): string {
   const hash = createHash('sha256');
@@ -68,7 +55,7 @@ function digestOf({ request, params, session, principal }: Call): string {
   hash.update(`\n${request.method}\n`);
   for (const name of [...params.keys()].toSorted()) {
     const span = params.get(name);
-    if (span && !changing.has(name))
+    if (span && !attemptParams.has(name))
       hash.update(`${JSON.stringify(name)}:${rawText(request.bytes, span)}\n`);
   }
   return hash.digest('base64url');

@@ -1,5 +1,6 @@
 import { HubError, isObject, retryable } from '#core';
 import { encodeResult, membersOf, rawText, readAnswer, rpcCodes, valueOf } from '#jsonrpc';
+import { invalidState } from '#mcp';
 import type { Running, Server } from '#servers';
 import type { Caller, ForwardedRequest, Owner, ResponseStream } from '#upstream';
 import { type Call, type ResolvedCall, type ServerReply, FailedCall } from '../call.ts';
@@ -7,7 +8,6 @@ import { callNeeds, lacking, refusedCapability } from '../events/client-capabili
 import { pagesWanted } from '../events/ownership.ts';
 import { isWanted, setWork } from '../session.ts';
 import { withTrace } from '../trace.ts';
-import { invalid } from './request-state.ts';
 import { clientMetadata, toModernResult, withoutClientMetadata, withoutTask } from './results.ts';
 import { carrierOf, createOpenQuestions, refuse } from './open-questions.ts';
 import { outcomeOf } from './send.ts';
@@ -166,7 +166,8 @@ export function createSuspendedCall(
   /** Moves the remaining questions to other calls of the client. */
   function handOver(): void {
     const others = callsAtWork();
-    if (others.length === 0) questions.refuseAll(invalid('is of no use: the server has answered'));
+    if (others.length === 0)
+      questions.refuseAll(invalidState('is of no use: the server has answered'));
     for (const question of questions.takeAll()) carrierOf(others, suspended).take(question);
   }
 
@@ -174,7 +175,7 @@ export function createSuspendedCall(
     expiry?.[Symbol.dispose]();
     ended.abort(new HubError('HUB_CALL_CANCELLED', reason));
     needs.forget(suspended);
-    questions.refuseAll(invalid(`was not used: ${reason}`));
+    questions.refuseAll(invalidState(`was not used: ${reason}`));
     relayed.cancel(reason);
   }
 
@@ -243,7 +244,7 @@ export function createSuspendedCall(
     take,
     first: turn.promise.then(reply),
     async resume(next, answered, responses) {
-      if (!away || answered !== round) throw invalid('was used already');
+      if (!away || answered !== round) throw invalidState('was used already');
       expiry?.[Symbol.dispose]();
       needs.forget(suspended);
       attach(next);

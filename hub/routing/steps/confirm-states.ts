@@ -1,8 +1,8 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac } from 'node:crypto';
 import { type Approval, type ConfirmedCall, callKey } from '#approvals';
 import type { Clock } from '#core';
 import { stringAt } from '#jsonrpc';
-import { invalid } from '../bridge/request-state.ts';
+import { invalidState, requireMac } from '#mcp';
 import type { Call } from '../call.ts';
 
 const shape = /^approval\.([0-9a-f]{1,32})\.(\d{1,16})\.([\w-]{43})$/;
@@ -30,11 +30,8 @@ export function createConfirmStates(key: Buffer, clock: Pick<Clock, 'now'>) {
       const text = stringAt(call.request.bytes, call.params.get('requestState')) ?? '';
       const [found, id = '', expiresAt = '', mac = ''] = shape.exec(text) ?? [];
       if (found === undefined) return undefined;
-      const is = Buffer.from(mac);
-      const should = Buffer.from(sign(`${id}.${expiresAt}`, about));
-      if (is.length !== should.length || !timingSafeEqual(is, should))
-        throw invalid('was not issued by the hub for this call and its arguments');
-      if (clock.now() >= Number(expiresAt)) throw invalid('has expired');
+      requireMac(mac, sign(`${id}.${expiresAt}`, about), 'this call and its arguments');
+      if (clock.now() >= Number(expiresAt)) throw invalidState('has expired');
       return id;
     },
   };

@@ -10,7 +10,7 @@ import {
   rpcCodes,
   valueOf,
 } from '#jsonrpc';
-import { isStateless, metaKeys } from '#mcp';
+import { invalidState, isStateless, metaKeys } from '#mcp';
 import { policyNameOf, principalKey } from '#policy';
 import { type ElicitationAnswer, answerIn, takesForms } from '#upstream';
 import {
@@ -22,7 +22,6 @@ import {
   hubReply,
   waitingMethod,
 } from '../call.ts';
-import { invalid } from '../bridge/request-state.ts';
 import { capabilitiesOf } from '../events/client-capabilities.ts';
 import { type ClientRequests } from '../events/client-requests.ts';
 import { refuseHeld } from '../held-items.ts';
@@ -73,7 +72,7 @@ function createHold(approvals: Approvals, { clientRequests, clock, key }: Confir
     const { request, params } = call;
     const responses = membersOf(request.bytes, params.get('inputResponses'));
     const answer = answerIn(valueOf(request.bytes, responses?.get(inputKey)));
-    if (!approvals.list().some(one => one.id === id)) throw invalid('was used already');
+    if (!approvals.list().some(one => one.id === id)) throw invalidState('was used already');
     if (answer?.action === 'accept') await approvals.approve(id, asked.client);
     else if (answer) throw declined(asked, id, answer);
     else approvals.withdraw(id);
