@@ -195,12 +195,12 @@ type FindView = {
  * no principal is in find mode.
  */
 export function createFindViews(finds = false) {
-  const ofProfile = oncePerProfile((profile, { profiles }): FindView | undefined => {
-    const find = profiles.get(profile)?.find;
-    return find && { isPinned: compilePatterns(find.pinned) };
-  });
+  const ofProfile = oncePerProfile((profile, { profiles }): FindView => ({
+    isPinned: compilePatterns(profiles.get(profile)?.find?.pinned ?? []),
+  }));
   return (principal: Principal, rules: AccessRules): FindView | undefined => {
     const profile = finds ? profileOf(principal, rules) : undefined;
-    return profile === undefined ? undefined : ofProfile(profile, rules);
+    if (profile === undefined || !rules.profiles.get(profile)?.find) return undefined;
+    return ofProfile(profile, rules);
   };
 }

@@ -83,7 +83,7 @@ export function createRouter(options: RouterOptions, needs: RouterNeeds) {
   const streams = createSubscriptionStreams({
     tasks,
     baseOf: clients.baseOf,
-    mayHearTask: (...about) => access.mayHearTask(...about),
+    mayHearTask: access.mayHearTask,
     tasksChanged: endpoint => allOf(endpoint).forEach(watch),
   });
   const watch = (server: Server) =>
@@ -91,7 +91,7 @@ export function createRouter(options: RouterOptions, needs: RouterNeeds) {
   const subscriptions = createSubscriptions({
     log,
     publicUriOf: (server, uri) => catalog.publicUriOf(server, uri),
-    mayHear: (...about) => access.mayHear(...about),
+    mayHear: access.mayHear,
     changed: watch,
   });
   const suspendedCalls = createSuspendedCalls({
