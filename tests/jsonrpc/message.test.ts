@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { isUtf8 } from 'node:buffer';
 import { describe, test } from 'vitest';
 import { isObject } from '#core';
-import { rawText, readMessage, readMessages, valueOf } from '#jsonrpc';
+import { createLookalikes, rawText, readMessage, readMessages, valueOf } from '#jsonrpc';
 import { maxDepth } from '../../hub/jsonrpc/scan.ts';
 import { createRandom, mutate, randomJson } from './random-json.ts';
 
@@ -239,4 +239,23 @@ describe('readMessages', () => {
     assert.equal(kinds(batch(1000)).kinds.length, 1000);
     assert.deepEqual(kinds(batch(1001)).kinds, ['the batch has more than 1000 messages']);
   });
+});
+
+const lookalike = createLookalikes(['params', 'taskId', '_meta', 'Name']);
+
+test.each([
+  ['Params', 'params'],
+  ['PARAMS', 'params'],
+  ['param\u017f', 'params'],
+  ['tas\u212aid', 'taskId'],
+  ['taskid', 'taskId'],
+  ['_Meta', '_meta'],
+  ['name', 'Name'],
+  ['params', undefined],
+  ['Name', undefined],
+  ['param', undefined],
+  ['params ', undefined],
+  ['', undefined],
+])('%j could be read as %j', (name, meant) => {
+  assert.equal(lookalike(name), meant);
 });

@@ -1,11 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { caller } from '#helpers/principal';
-import { rawText, splice } from '#jsonrpc';
-import { callTo, readCall, requireInitialized, requireString } from '../../hub/routing/call.ts';
-import { cancelCall, whileCancellable } from '../../hub/routing/session.ts';
-import { callOf, callWith, modernMeta, readRequest, sessionOf } from './steps/scripted-call.ts';
+import { membersOf, rawText, splice } from '#jsonrpc';
 import { metaEdits } from '#mcp';
+import {
+  callTo,
+  lookalikeIn,
+  readCall,
+  requireInitialized,
+  requireString,
+} from '../../hub/routing/call.ts';
+import { callOf, callWith, modernMeta, readRequest, sessionOf } from './steps/scripted-call.ts';
 
 const client = { capabilities: '{}', clientInfo: '{}' };
 const version = 'io.modelcontextprotocol/protocolVersion';
@@ -152,40 +157,28 @@ test.each([
   assert.equal(callTo(undefined, callOf(method, params)).name, name);
 });
 
-describe('work that is aborted with its call', () => {
-  test('does not begin for a cancelled call', async () => {
-    const call = callOf('tools/call');
-    cancelCall(call.cancellation, 'no need');
-    await assert.rejects(
-      whileCancellable(call, () => assert.fail('it is begun')),
-      { code: 'HUB_CALL_CANCELLED' },
-    );
-  });
+function found(method: string, params: string): string | undefined {
+  const request = readRequest(`{"jsonrpc":"2.0","id":1,"method":"${method}","params":${params}}`);
+  const members = membersOf(request.bytes, request.params) ?? new Map();
+  return lookalikeIn(request, members, membersOf(request.bytes, members.get('_meta')));
+}
 
-  test('is aborted with the reason, and rejects with the cancellation whatever it throws', async () => {
-    const call = callOf('tools/call');
-    const done = whileCancellable(
-      call,
-      signal =>
-        new Promise((_, reject) =>
-          signal.addEventListener('abort', () => reject(new Error(String(signal.reason)))),
-        ),
-    );
-    const { work } = call.cancellation;
-    assert.ok(work, 'it can be cancelled');
-    cancelCall(call.cancellation, 'no need');
-    await assert.rejects(done, { code: 'HUB_CALL_CANCELLED' });
-    assert.equal(call.cancellation.work, undefined);
-  });
+test.each([
+  ['tools/call', '{"name":"a","Name":"b"}', 'params.Name'],
+  ['prompts/get', '{"Arguments":{}}', 'params.Arguments'],
+  ['tasks/get', '{"taskid":"a"}', 'params.taskid'],
+  ['resources/read', '{"uri":"a","_META":{}}', 'params._META'],
+  ['tools/call', '{"_meta":{"Progresstoken":1}}', 'params._meta.Progresstoken'],
+  ['completion/complete', '{"ref":{"URI":"a"}}', 'params.ref.URI'],
+])('%s with %s is refused', (method, params, member) => {
+  assert.match(String(found(method, params)), new RegExp(`^"${member}" is not "`));
+});
 
-  test('fails with its own error otherwise, and is not aborted afterwards', async () => {
-    const call = callOf('tools/call');
-    const error = new Error('its own');
-    await assert.rejects(
-      whileCancellable(call, () => Promise.reject(error)),
-      error,
-    );
-    assert.equal(await whileCancellable(call, async () => 'done'), 'done');
-    assert.equal(call.cancellation.work, undefined);
-  });
+test.each([
+  ['tools/call', '{"name":"a","arguments":{"Name":1},"_meta":{"Name":1,"progressToken":1}}'],
+  ['tools/call', '{"name":"a","other":1}'],
+  ['vendor/method', '{"Name":"a"}'],
+  ['resources/read', '{"uri":"a","_meta":"no object"}'],
+])('%s with %s is accepted', (method, params) => {
+  assert.equal(found(method, params), undefined);
 });

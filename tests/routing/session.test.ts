@@ -9,9 +9,10 @@ import {
   isWanted,
   setWork,
   throwIfCancelled,
+  whileCancellable,
 } from '../../hub/routing/session.ts';
 import { caller } from '#helpers/principal';
-import { sessionOf } from './steps/scripted-call.ts';
+import { callOf, sessionOf } from './steps/scripted-call.ts';
 import { createScriptedServer } from './scripted-server.ts';
 
 test.each([
@@ -104,5 +105,43 @@ test('a cancelled request aborts its work with the reason, also work that begins
   assert.throws(() => throwIfCancelled({ cancellation, request }), {
     code: 'HUB_CALL_CANCELLED',
     message: 'the client cancelled tools/call',
+  });
+});
+
+describe('work that is aborted with its call', () => {
+  test('does not begin for a cancelled call', async () => {
+    const call = callOf('tools/call');
+    cancelCall(call.cancellation, 'no need');
+    await assert.rejects(
+      whileCancellable(call, () => assert.fail('it is begun')),
+      { code: 'HUB_CALL_CANCELLED' },
+    );
+  });
+
+  test('is aborted with the reason, and rejects with the cancellation whatever it throws', async () => {
+    const call = callOf('tools/call');
+    const done = whileCancellable(
+      call,
+      signal =>
+        new Promise((_, reject) =>
+          signal.addEventListener('abort', () => reject(new Error(String(signal.reason)))),
+        ),
+    );
+    const { work } = call.cancellation;
+    assert.ok(work, 'it can be cancelled');
+    cancelCall(call.cancellation, 'no need');
+    await assert.rejects(done, { code: 'HUB_CALL_CANCELLED' });
+    assert.equal(call.cancellation.work, undefined);
+  });
+
+  test('fails with its own error otherwise, and is not aborted afterwards', async () => {
+    const call = callOf('tools/call');
+    const error = new Error('its own');
+    await assert.rejects(
+      whileCancellable(call, () => Promise.reject(error)),
+      error,
+    );
+    assert.equal(await whileCancellable(call, async () => 'done'), 'done');
+    assert.equal(call.cancellation.work, undefined);
   });
 });
