@@ -66,13 +66,13 @@ export function goneError(
 class Intended extends Error {}
 
 /**
- * Creates the error of a server that the hub has stopped. `how` is the reason. `closed`: the refusal of further calls;
- * a server that was removed from the config does not come back.
+ * Creates the error of a server that the hub has stopped. `how` is the reason. `refusal`: the refusal of further calls,
+ * whose message replaces the reason if a retry would be refused as well.
  */
-export function haltedError(server: string, how: string, closed?: HubError): HubError {
-  const isRemoved = closed?.code === 'HUB_SERVER_UNKNOWN';
-  const why = isRemoved ? closed.message : how;
-  return goneError(server, why, { quoted: '', stderr: '' }, new Intended(why), !isRemoved);
+export function haltedError(server: string, how: string, refusal?: HubError): HubError {
+  const isFinal = refusal !== undefined && refusal.data.retryable !== true;
+  const why = isFinal ? refusal.message : how;
+  return goneError(server, why, { quoted: '', stderr: '' }, new Intended(why), !isFinal);
 }
 
 export const isHalted = (error: HubError): boolean => error.cause instanceof Intended;

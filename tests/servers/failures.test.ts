@@ -108,6 +108,26 @@ describe('the error of a server that ended', () => {
   });
 });
 
+describe('the error of a server that the hub stopped', () => {
+  const refused = (data: ErrorData) =>
+    new HubError('HUB_SERVER_STOPPED', 'files was stopped by hand. Start it', { data });
+
+  test('allows no retry and names the remedy while calls are refused for good', () => {
+    for (const data of [{}, { retryable: false }]) {
+      const error = haltedError('files', 'it was stopped', refused(data));
+      assert.equal(error.message, 'files is gone: it was stopped by hand. Start it');
+      assert.deepEqual(error.data, { server: 'files', retryable: false });
+      assert.equal(isHalted(error), true);
+    }
+  });
+
+  test('allows a retry if calls are refused for now', () => {
+    const error = haltedError('files', 'it was stopped', refused({ retryable: true }));
+    assert.equal(error.message, 'files is gone: it was stopped');
+    assert.deepEqual(error.data, { server: 'files', retryable: true });
+  });
+});
+
 describe('the error of a failed start', () => {
   test('is the outage, if one closed the channel', () => {
     assert.equal(startFailure('files', failed('HUB_SERVER_DOWN', {}, outage), 'words'), outage);

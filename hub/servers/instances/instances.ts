@@ -69,7 +69,10 @@ export function createInstances({ clock, create }: InstancesNeeds) {
         (status.state === 'stopped' && !hasEnded) ||
         (status.state === 'stopping' && !status.hasEnded);
       hasEnded = status.state === 'stopping' && status.hasEnded;
-      if (isMeant) for (const entry of entries) if (entry.isActive) void entry.server.stop(false);
+      if (!isMeant) return;
+      for (const { isActive, server } of entries)
+        if (isActive && base.config.enabled) void server.stop(status.byHand === true);
+        else if (isActive) void server.reconfigure(base.config, false);
     });
     const group: Group = { entries, heard, lastNumber: 0 };
     groups.set(base, group);

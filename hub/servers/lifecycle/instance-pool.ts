@@ -83,7 +83,7 @@ export function createInstancePool(needs: InstancePoolNeeds) {
   }
 
   async function end({ instance, upstream }: Running, reason: string): Promise<void> {
-    upstream.fail(haltedError(name, reason, record.closed));
+    upstream.fail(haltedError(name, reason, record.refusal()));
     await instance.stop({ graceMs });
   }
 

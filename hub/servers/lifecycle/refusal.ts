@@ -36,14 +36,16 @@ export function refusalOf(
     );
   switch (status.state) {
     case 'stopped':
-      if (!status.byHand) return undefined;
-      return refusal(
-        name,
-        'HUB_SERVER_STOPPED',
-        `${name} ${isManual ? 'is started by hand only' : 'was stopped by hand'}. Start it with "agenthub start ${name}"`,
-      );
     case 'stopping':
-      return refusal(name, 'HUB_SERVER_STOPPED', `${name} is stopping`, { retryable: true });
+      if (status.byHand)
+        return refusal(
+          name,
+          'HUB_SERVER_STOPPED',
+          `${name} ${isManual ? 'is started by hand only' : 'was stopped by hand'}. Start it with "agenthub start ${name}"`,
+        );
+      return status.state === 'stopping'
+        ? refusal(name, 'HUB_SERVER_STOPPED', `${name} is stopping`, { retryable: true })
+        : undefined;
     case 'failed':
       return refusal(
         name,

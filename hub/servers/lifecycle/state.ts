@@ -43,7 +43,8 @@ export type Phase = Readonly<
   /** The old instance has ended, and its successor is still starting. */
   | ({ phase: 'awaiting_successor'; successor: Successor; failure: ServerFailure } & Starting)
   | { phase: 'retrying'; status: Extract<ServerStatus, { state: 'backing_off' | 'unreachable' }> }
-  | { phase: 'stopping'; since: number; hasEnded: boolean }
+  /** `isLasting`: the stop began by hand, so calls do not start the server again. */
+  | { phase: 'stopping'; since: number; hasEnded: boolean; isLasting?: boolean }
   | { phase: 'failed' | 'needs_login'; since: number; why: string }
 >;
 
@@ -151,7 +152,12 @@ export function statusOf(state: LifecycleState): ServerStatus {
     case 'retrying':
       return state.status;
     case 'stopping':
-      return { state: 'stopping', since: state.since, hasEnded: state.hasEnded };
+      return {
+        state: 'stopping',
+        since: state.since,
+        hasEnded: state.hasEnded,
+        ...(state.isLasting && { byHand: true }),
+      };
     case 'failed':
       return { state: 'failed', since: state.since, why: state.why };
     case 'needs_login':
@@ -244,7 +250,7 @@ export function stop(state: LifecycleState, { now }: Facts, hasEnded = false): T
     return enter(state, { phase: 'stopped' }, [], forget);
   return enter(
     state,
-    { phase: 'stopping', since: now, hasEnded },
+    { phase: 'stopping', since: now, hasEnded, isLasting: state.byHand },
     [{ type: 'cancel' }, ...detached(state), ...succeeded(state)],
     [...stopped(state), ...forget, ...finished(state)],
   );

@@ -5,7 +5,7 @@ import { asBytes } from '#helpers/calls';
 import { createManualClock } from '#helpers/clock';
 import { type Fixture, createFixtureServers, createRecordingLog, until } from '#helpers/hub';
 import { readMessage } from '#jsonrpc';
-import { type Server, type Servers, describeServer } from '#servers';
+import { type Server, type Servers, describeServer, restartNow } from '#servers';
 
 const clientOf = (name: string) => ({
   capabilities: '{"roots":{"listChanged":true},"x":1}',
@@ -272,6 +272,30 @@ describe('an instance of a session', () => {
     assert.throws(() => of(servers, session), { code: 'HUB_SERVER_STOPPED' });
     await servers.base.stop(false);
     await of(servers, session).ready();
+  });
+
+  test('fails its call for good when its server is stopped by hand or disabled, and for now when it is restarted', async () => {
+    const failureOf = async (end: (base: Server) => Promise<void>) => {
+      await using servers = start();
+      const own = of(servers, {});
+      await servers.base.ready();
+      await own.ready();
+      const failed = call(own, 'wait').catch((error: unknown) => error);
+      await until(() => own.running?.upstream.inFlight() === 1);
+      await end(servers.base);
+      const error = await failed;
+      assert.ok(error instanceof HubError);
+      return [error.message, error.data.retryable];
+    };
+    assert.deepEqual(await failureOf(base => base.stop(true)), [
+      'who is gone: it was stopped by hand. Start it with "agenthub start who"',
+      false,
+    ]);
+    assert.deepEqual(
+      await failureOf(base => base.reconfigure({ ...base.config, enabled: false }, true)),
+      ['who is gone: it is disabled in the config', false],
+    );
+    assert.deepEqual(await failureOf(restartNow), ['who is gone: it was stopped', true]);
   });
 
   test('whose start is stopped fails its waiting callers', async () => {

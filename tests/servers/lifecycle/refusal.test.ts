@@ -31,6 +31,13 @@ describe('a call is refused by a server', () => {
       { retryable: true },
     ],
     [
+      'that is being stopped by hand, for good',
+      { state: 'stopping', since: 1, hasEnded: false, byHand: true },
+      'HUB_SERVER_STOPPED',
+      'files was stopped by hand. Start it with "agenthub start files"',
+      {},
+    ],
+    [
       'that has failed, with its stderr and the remedy',
       { state: 'failed', since: 1, why: 'files: no such folder' },
       'HUB_SERVER_FAILED',

@@ -5,6 +5,7 @@ import { HubError, systemClock } from '#core';
 import { admitted } from '#helpers/calls';
 import { until } from '#helpers/hub';
 import { createMemorySharing, createSharedBreaker } from '#resilience';
+import { type Server, restartNow } from '#servers';
 import { call, configFor, keeps, supervise } from '../scripted.ts';
 
 const second = configFor({ description: 'second' });
@@ -232,6 +233,38 @@ describe('a change of a server that must not run twice at the same time', () => 
     assert.equal(scene.alive.length, 0);
     assert.deepEqual(scene.server.status, { state: 'stopped', byHand: true });
     assert.equal(scene.server.config.description, 'second');
+  });
+});
+
+describe('a call in flight fails', () => {
+  const failureOf = async (end: (server: Server) => Promise<void>) => {
+    await using scene = supervise();
+    await scene.server.ready();
+    const failed = call(scene.server, { hold: true }).catch((error: unknown) => error);
+    await keeps(scene.newest);
+    await end(scene.server);
+    const error = await failed;
+    assert.ok(error instanceof HubError);
+    return [error.message, error.data.retryable];
+  };
+
+  test('for good with the remedy when its server is stopped by hand', async () => {
+    assert.deepEqual(await failureOf(server => server.stop(true)), [
+      'scripted is gone: it was stopped by hand. Start it with "agenthub start scripted"',
+      false,
+    ]);
+  });
+
+  test('for good when its server is disabled', async () => {
+    const disabled = configFor({ enabled: false });
+    assert.deepEqual(await failureOf(server => server.reconfigure(disabled, true)), [
+      'scripted is gone: it is disabled in the config',
+      false,
+    ]);
+  });
+
+  test('and may be repeated when its server is restarted by hand', async () => {
+    assert.deepEqual(await failureOf(restartNow), ['scripted is gone: it was stopped', true]);
   });
 });
 

@@ -61,6 +61,17 @@ test.each<[Phase, ServerStatus]>([
   assert.deepEqual(statusOf(stateIn(phase)), status);
 });
 
+test('the status of a server that is being stopped by hand says so', () => {
+  const running = stateIn({ phase: 'running', since: 1, instance: 1, successor: undefined });
+  const { state } = stop({ ...running, byHand: true }, facts);
+  assert.deepEqual(statusOf(state), {
+    state: 'stopping',
+    since: 5,
+    hasEnded: false,
+    byHand: true,
+  });
+});
+
 test('a start clears that the server was stopped by hand, even while it runs', () => {
   for (const phase of [
     { phase: 'stopped' },
