@@ -25,8 +25,10 @@ export async function build(
 ): Promise<string | undefined> {
   const output = createBuildOutput();
   const shown: string[] = [];
+  let isScript = false;
   const show = (lines: readonly string[]) => {
     for (const text of lines.flatMap(textOf)) {
+      isScript ||= text === scriptFailed;
       shown.push(text);
       if (shown.length > shownLines) shown.shift();
       progress(text);
@@ -37,10 +39,10 @@ export async function build(
       if (typeof line['stream'] === 'string') show(output.push(line['stream']));
       if (typeof line['error'] !== 'string') continue;
       show(output.end());
-      throw failed(image, shown, line['error']);
+      throw failed(image, shown, isScript, line['error']);
     }
   } catch (error) {
-    throw error instanceof EngineError ? failed(image, shown, error.words, error) : error;
+    throw error instanceof EngineError ? failed(image, shown, false, error.words, error) : error;
   }
   return output.lock();
 }
@@ -58,6 +60,7 @@ function textOf(line: string): readonly string[] {
 function failed(
   { tag, package: name = tag }: BuildOptions,
   output: readonly string[],
+  isScript: boolean,
   words: string,
   cause?: unknown,
 ): HubError {
@@ -65,14 +68,21 @@ function failed(
   const isStep = words.includes('returned a non-zero code') && output.length > 0;
   const why = isStep ? output.join('\n').slice(-shownCharacters).toWellFormed() : words;
   const problem = `the image for ${name} could not be built`;
-  return (isStep ? isInstallerCutOff(why) : isEngineCutOff(words))
-    ? new HubError(
-        'HUB_REGISTRY_UNREACHABLE',
-        `${problem}, as a registry cannot be reached:\n${why}`,
-        { cause, data: { retryable: true } },
-      )
-    : new HubError('HUB_IMAGE_BUILD_FAILED', `${problem}:\n${why}`, { cause });
+  const isCutOff = isStep ? isInstallerCutOff(why) : isEngineCutOff(words);
+  if (isCutOff && !isScript)
+    return new HubError(
+      'HUB_REGISTRY_UNREACHABLE',
+      `${problem}, as a registry cannot be reached:\n${why}`,
+      { cause, data: { retryable: true } },
+    );
+  const reason = isCutOff ? `, as an install script could not reach a server. ${scriptRemedy}` : '';
+  return new HubError('HUB_IMAGE_BUILD_FAILED', `${problem}${reason}:\n${why}`, { cause });
 }
+
+/** Line of npm if an install script of a package failed. The registry had answered by then. */
+const scriptFailed = 'npm error command failed';
+const scriptRemedy =
+  'The script needs the network: let builds reach the host that it names, then start the server again';
 
 /** Output of npm, or of an install script, if a server did not answer or was overloaded. */
 const npm =

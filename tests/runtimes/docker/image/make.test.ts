@@ -26,7 +26,7 @@ describe('an image that could not be made because of a registry may be retried',
     ['npm through a proxy that is down', npm, 'npm error code ECONNREFUSED', step],
     ['npm on a line that is cut', npm, 'npm error code ECONNRESET\nnpm error network x', step],
     [
-      'an install script that fetches from elsewhere',
+      'npm with the error of a host, and of no command',
       npm,
       'npm error code 1\nnpm error Error: getaddrinfo ENOTFOUND github.com',
       step,
@@ -230,6 +230,22 @@ describe('a build', () => {
   test('without a lock in its output has none', async () => {
     assert.equal(await run([{ stream: 'added 3 packages\n' }]), undefined);
   });
+});
+
+test('an install script that cannot download something fails for good, and the message says what it needs', async () => {
+  // Output of npm 11. The stack of a script may be longer than the lines that are shown.
+  const scripted = `npm error code 1
+npm error path /opt/server/node_modules/x
+npm error command failed
+npm error command sh -c node install.js
+${'npm error     at fetch (install.js:1:1)\n'.repeat(20)}npm error Error: getaddrinfo ENOTFOUND github.com`;
+  const found = await failure(npm, scripted, step);
+  assert.equal(found.code, 'HUB_IMAGE_BUILD_FAILED');
+  assert.equal(kindOf(found), 'invalid', 'the supervisor does not try again');
+  assert.match(
+    found.message,
+    /^the image for zod@4\.6\.7 could not be built, as an install script could not reach a server\. The script needs the network: let builds reach the host that it names, then start the server again:\n[^]*ENOTFOUND github\.com$/,
+  );
 });
 
 test('only a failed build can report that a package does not exist', async () => {
