@@ -38,11 +38,7 @@ export async function tryServer(
   const log = needs.log.child({ server: name, instance: instanceName });
   /** Text on stdout that is not MCP: the main clue that a program is not an MCP server. */
   const strays: string[] = [];
-  const heard = (text: string) => {
-    if (strays.length < maxStrays) strays.push(text);
-  };
-
-  const crew = createCrew(needs.launch, heard);
+  const crew = createCrew(needs.launch);
   const over = new AbortController();
 
   try {
@@ -58,6 +54,9 @@ export async function tryServer(
           report.stderr(line);
         },
         progress: text => report.progress(text),
+        stray(text) {
+          if (strays.length < maxStrays) strays.push(text);
+        },
       },
       client: {
         interest: () => ({ resources: [], tasks: [] }),
@@ -91,47 +90,18 @@ export async function tryServer(
 }
 
 /** Tracks all instances of a trial, so that none outlives it. */
-function createCrew(launchOne: Needs['launch'], heard: (text: string) => void) {
+function createCrew(launchOne: Needs['launch']) {
   const launches = new Set<Promise<Instance>>();
-  /** Instances on whose channel nothing listens yet. */
-  const unheard = new Set<Instance>();
-
-  async function launch(...wanted: Parameters<Needs['launch']>): Promise<Instance> {
-    const [config, events, signal, instance = instanceName] = wanted;
-    const launching = launchOne(config, events, signal, instance);
-    launches.add(launching);
-    return overhear(await launching);
-  }
-
-  /** Wraps an instance so that `heard` gets the text on its stdout that is not MCP, whichever receiver listens. */
-  function overhear(instance: Instance): Instance {
-    const { channel } = instance;
-    unheard.add(instance);
-    return {
-      ...instance,
-      channel: {
-        ...channel,
-        listen(receiver) {
-          unheard.delete(instance);
-          channel.listen({
-            ...receiver,
-            noise(text) {
-              heard(text);
-              receiver.noise(text);
-            },
-          });
-        },
-      },
-    };
-  }
-
   return {
-    launch,
+    launch(...wanted: Parameters<Needs['launch']>): Promise<Instance> {
+      const [config, events, signal, instance = instanceName] = wanted;
+      const launching = launchOne(config, events, signal, instance);
+      launches.add(launching);
+      return launching;
+    },
     /** Stops all instances. Resolves when none is left, including those of aborted launches. */
     async dismiss(): Promise<void> {
       const launched = await Promise.allSettled(launches);
-      for (const { channel } of unheard)
-        channel.listen({ message() {}, oversized() {}, noise: heard });
       const instances = launched.flatMap(one => (one.status === 'fulfilled' ? [one.value] : []));
       await Promise.all(instances.map(instance => instance.stop({ graceMs })));
     },
