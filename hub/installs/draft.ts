@@ -2,7 +2,14 @@ import { HubError } from '#core';
 import { type FilledInputs, createFilling, literal } from './filling.ts';
 import { oddityOf, oddityOfRemote } from './oddities.ts';
 import type { Draft, InstallEntry, InstallRequest } from './request.ts';
-import type { Argument, ServerJson, ServerPackage, ServerTransport } from './server-json.ts';
+import {
+  type Argument,
+  type ServerJson,
+  type ServerPackage,
+  type ServerTransport,
+  dockerOptions,
+  optionIn,
+} from './server-json.ts';
 import { nameOfRegistered, parseSource } from './source.ts';
 
 const invalid = (message: string, data: { readonly [key: string]: readonly string[] } = {}) =>
@@ -127,23 +134,21 @@ const hostOf = ({ registryBaseUrl }: ServerPackage) =>
 
 /** Options of `docker run` and `npx` that only request what the hub does anyway. */
 const harmless = ['-y', '--yes', '-q', '--quiet', '-i', '--interactive', '--rm', '--init', 'run'];
-const mountOptions = ['--mount', '-v', '--volume'];
-const networkOptions = ['--network', '--net'];
-const variableOptions = ['-e', '--env'];
 
 function runtimeRefusalOf(
-  { name, value, type }: Argument,
+  argument: Argument,
   registryType: string,
   { rest }: Pick<InstallRequest, 'rest'>,
 ): string | undefined {
-  const option = (type === 'named' ? name : value) ?? '';
-  const isOf = (options: readonly string[]) => registryType === 'oci' && options.includes(option);
-  if (harmless.includes(option) || isOf(variableOptions)) return undefined;
-  if (isOf(mountOptions))
+  const option = optionIn(argument);
+  const isOf = (kind: keyof typeof dockerOptions) =>
+    registryType === 'oci' && dockerOptions[kind].includes(option);
+  if (harmless.includes(option) || isOf('variables')) return undefined;
+  if (isOf('mounts'))
     return rest['mounts'] === undefined
       ? `it wants folders of this machine ("${option}"). Say which, in "mounts"`
       : undefined;
-  if (isOf(networkOptions))
+  if (isOf('network'))
     return rest['network'] === undefined
       ? `it wants a network ("${option}"). Say "network": "bridge", or "none"`
       : undefined;
@@ -155,7 +160,7 @@ function fromPackage(one: ServerPackage, given: InstallRequest): Part {
   const filling = createFilling(given.variables);
   const fromOptions = new Map<string, string>();
   for (const argument of registryType === 'oci' ? runtimeArguments : []) {
-    if (!variableOptions.includes(argument.name ?? '')) continue;
+    if (!dockerOptions.variables.includes(argument.name ?? '')) continue;
     const [, name, value = ''] = /^([^=]+)=(.*)$/s.exec(filling.fill('env', argument) ?? '') ?? [];
     if (name !== undefined) fromOptions.set(name, value);
   }

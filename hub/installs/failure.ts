@@ -111,3 +111,17 @@ function remoteRemedyOf(status: unknown, message: string): string | undefined {
     ? 'Name the certificate of its authority in NODE_EXTRA_CA_CERTS and start the hub again'
     : undefined;
 }
+
+/** Creates the error of a change that the stop of the hub prevents. `change` completes "nothing is ...". */
+export const stoppingError = (server: string, change: string) =>
+  new HubError('HUB_SHUTTING_DOWN', `${server}: the hub is stopping, so nothing is ${change}`, {
+    data: { server, retryable: true },
+  });
+
+/** Creates the error of a change that its caller has cancelled. `change` completes "it was not ...". */
+export const cancelledError = (server: string, change: string, cause: unknown) =>
+  new HubError(
+    'HUB_CALL_CANCELLED',
+    `${server} was not ${change}: ${cause instanceof HubError ? cause.message : 'the client hung up'}`,
+    { cause, data: { server } },
+  );

@@ -1,11 +1,13 @@
 import { packageText, refusalOf, remoteRefusalOf } from './draft.ts';
-import type {
-  Argument,
-  Input,
-  NamedInput,
-  ServerJson,
-  ServerPackage,
-  ServerTransport,
+import {
+  type Argument,
+  type Input,
+  type NamedInput,
+  type ServerJson,
+  type ServerPackage,
+  type ServerTransport,
+  dockerOptions,
+  optionIn,
 } from './server-json.ts';
 
 /** A form field for a value that the user may or must give to install a server. */
@@ -67,15 +69,13 @@ function kindOf(registryType: string): InstallOption['kind'] {
 }
 
 function wantsOf({ registryType, runtimeArguments = [], packageArguments = [] }: ServerPackage) {
-  const options = runtimeArguments.map(({ type, name, value }) =>
-    type === 'named' ? name : value,
-  );
-  const has = (...names: readonly string[]) =>
-    registryType === 'oci' && options.some(one => names.includes(one ?? ''));
+  const has = (kind: 'mounts' | 'network') =>
+    registryType === 'oci' &&
+    runtimeArguments.some(argument => dockerOptions[kind].includes(optionIn(argument)));
   const isFile = packageArguments.some(({ format }) => format === 'filepath');
   return [
-    ...(isFile || has('--mount', '-v', '--volume') ? (['mounts'] as const) : []),
-    ...(has('--network', '--net') ? (['network'] as const) : []),
+    ...(isFile || has('mounts') ? (['mounts'] as const) : []),
+    ...(has('network') ? (['network'] as const) : []),
   ];
 }
 
@@ -88,7 +88,7 @@ function fieldsOfPackage(one: ServerPackage): readonly FormField[] {
   } = one;
   const variables =
     registryType === 'oci'
-      ? runtimeArguments.filter(({ name }) => name === '-e' || name === '--env')
+      ? runtimeArguments.filter(({ name = '' }) => dockerOptions.variables.includes(name))
       : [];
   return unique([
     ...environmentVariables.flatMap(input => fieldsOfNamed('env', input)),

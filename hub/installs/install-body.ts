@@ -5,6 +5,7 @@ import type { InstallRequest, TrialRequest } from './request.ts';
 import { serverJson, text } from './server-json.ts';
 
 const texts = z.record(z.string().max(256), text);
+const confirm = z.array(z.string().max(65_536)).max(1000).default([]);
 
 const body = z
   .object({
@@ -18,7 +19,7 @@ const body = z
     args: z.array(text).max(1000).optional(),
     env: texts.default({}),
     headers: texts.default({}),
-    confirm: z.array(z.string().max(65_536)).max(1000).default([]),
+    confirm,
   })
   .catchall(z.json('write what JSON can hold'));
 
@@ -68,7 +69,7 @@ export function parseInstallBody(given: unknown): InstallRequest {
 const trialBody = z.strictObject({
   name: text.min(1),
   entry: z.record(z.string(), z.json('write what JSON can hold')),
-  confirm: z.array(z.string().max(65_536)).max(1000).default([]),
+  confirm,
 });
 
 /** Parses the body of `POST /servers/try`. Throws HUB_REQUEST_INVALID that names each invalid field. */

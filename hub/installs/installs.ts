@@ -12,7 +12,7 @@ import {
 } from './belongings.ts';
 import { type Unconfirmed, confirmationsFor, requireConfirmed } from './confirmation.ts';
 import { draftOf } from './draft.ts';
-import { failureAt } from './failure.ts';
+import { cancelledError, failureAt, stoppingError } from './failure.ts';
 import { type Installed, describe } from './installed.ts';
 import { type Pins, packageKeyOf } from './pins.ts';
 import { createPlaces } from './places.ts';
@@ -118,7 +118,7 @@ export function createInstalls(needs: InstallsNeeds) {
       return describe(name, pinned, chosen, found, draft.secrets);
     } catch (error) {
       if (ending.signal.aborted) throw stopping(name);
-      if (caller.aborted) throw cancelled(name, caller.reason);
+      if (caller.aborted) throw cancelledError(name, 'installed', caller.reason);
       const isNetworkless =
         config?.launch.kind === 'local' && config.launch.sandbox.network === 'none';
       const isProcess =
@@ -261,16 +261,4 @@ function preparationOf({ launch }: ServerConfig): readonly [InstallStep, string]
   return launch.image === undefined ? undefined : ['pull', `${launch.image} is brought here`];
 }
 
-const stopping = (name: string) =>
-  new HubError(
-    'HUB_SHUTTING_DOWN',
-    `${name}: the hub is stopping, so nothing is installed or removed`,
-    { data: { server: name, retryable: true } },
-  );
-
-const cancelled = (name: string, cause: unknown) =>
-  new HubError(
-    'HUB_CALL_CANCELLED',
-    `${name} was not installed: ${cause instanceof HubError ? cause.message : 'the client hung up'}`,
-    { cause, data: { server: name } },
-  );
+const stopping = (name: string) => stoppingError(name, 'installed or removed');

@@ -7,54 +7,54 @@ import type { Upgrades, UpgradesNeeds } from './upgrades/upgrades.ts';
 /** Maximum number of recorded belongings. Four concurrent installs have a few volumes each. */
 export const maxUnfinished = 1_000;
 
-/** Creates installs whose code is loaded on first use, as most hubs run for weeks without an install. */
-export function createLazyInstalls(needs: InstallsNeeds): Installs {
-  let loaded: Promise<Installs> | undefined;
-  let now: Installs | undefined;
+/** Loads a service with its first use. A service that is loaded after `stop` is stopped at once. */
+function createLoader<T extends { stop(): Promise<void> }>(create: () => Promise<T>) {
+  let loading: Promise<T> | undefined;
   let isOver = false;
 
-  async function load(): Promise<Installs> {
-    const { createInstalls } = await import('./installs.ts');
-    const installs = createInstalls(needs);
-    now = installs;
-    if (isOver) await installs.stop();
-    return installs;
+  async function load(): Promise<T> {
+    const service = await create();
+    if (isOver) await service.stop();
+    return service;
   }
 
-  const use = () => (loaded ??= load());
+  return {
+    use: () => (loading ??= load()),
+    async stop(): Promise<void> {
+      isOver = true;
+      await (await loading)?.stop();
+    },
+  };
+}
 
+/** Creates installs whose code is loaded on first use, as most hubs run for weeks without an install. */
+export function createLazyInstalls(needs: InstallsNeeds): Installs {
+  let loaded: Installs | undefined;
+  const { use, stop } = createLoader(async () => {
+    const { createInstalls } = await import('./installs.ts');
+    return (loaded = createInstalls(needs));
+  });
   return {
     async start() {
       const left = (await needs.unfinished?.entries()) ?? [];
       if (left.length > 0) await (await use()).start();
     },
-    async stop() {
-      isOver = true;
-      await (await loaded)?.stop();
-    },
+    stop,
     review: async request => await (await use()).review(request),
     install: async (...wanted) => await (await use()).install(...wanted),
     trial: async (...wanted) => await (await use()).trial(...wanted),
     remove: async (...wanted) => await (await use()).remove(...wanted),
     // Code that is not loaded runs no install.
-    installing: () => now?.installing() ?? [],
+    installing: () => loaded?.installing() ?? [],
   };
 }
 
 /** Creates upgrades whose code is loaded on first use. */
 export function createLazyUpgrades(needs: UpgradesNeeds): Upgrades {
-  let loaded: Promise<Upgrades> | undefined;
-  let isOver = false;
-
-  async function load(): Promise<Upgrades> {
+  const { use, stop } = createLoader(async () => {
     const { createUpgrades } = await import('./upgrades/upgrades.ts');
-    const upgrades = createUpgrades(needs);
-    if (isOver) await upgrades.stop();
-    return upgrades;
-  }
-
-  const use = () => (loaded ??= load());
-
+    return createUpgrades(needs);
+  });
   return {
     outdated: async signal => await (await use()).outdated(signal),
     upgrade: async (...wanted) => await (await use()).upgrade(...wanted),
@@ -62,10 +62,7 @@ export function createLazyUpgrades(needs: UpgradesNeeds): Upgrades {
     earlier: async name => await (await use()).earlier(name),
     prune: async options => await (await use()).prune(options),
     async start() {},
-    async stop() {
-      isOver = true;
-      await (await loaded)?.stop();
-    },
+    stop,
   };
 }
 

@@ -1,5 +1,5 @@
 import { isObject } from '#core';
-import type { Argument, ServerPackage } from './server-json.ts';
+import { type Argument, type ServerPackage, dockerOptions, optionIn } from './server-json.ts';
 
 /** Programs that run packages, by type of registry. */
 const runners: Readonly<Record<string, readonly string[]>> = {
@@ -7,8 +7,6 @@ const runners: Readonly<Record<string, readonly string[]>> = {
   pypi: ['uvx', 'uv', 'pipx', 'pip', 'python', 'python3'],
   oci: ['docker', 'podman', 'nerdctl'],
 };
-
-const mountOptions = ['--mount', '-v', '--volume'];
 
 /**
  * Returns why a package of a server.json is refused whatever the user says: control characters, a runner of another
@@ -35,10 +33,10 @@ function hasVersion(identifier: string, version: string | undefined): boolean {
 }
 
 /** Returns the host folder in an option of `docker run`; undefined if there is none, or the user chooses it. */
-function folderIn({ type, name, value = '' }: Argument): string | undefined {
-  const [, own, inline = ''] =
-    /^(--?[\w-]+)(?:[= ](.*))?$/s.exec(type === 'named' ? (name ?? '') : value) ?? [];
-  if (own === undefined || !mountOptions.includes(own)) return undefined;
+function folderIn(argument: Argument): string | undefined {
+  const [, own, inline = ''] = /^(--?[\w-]+)(?:[= ](.*))?$/s.exec(optionIn(argument)) ?? [];
+  if (own === undefined || !dockerOptions.mounts.includes(own)) return undefined;
+  const { type, value = '' } = argument;
   const text = type === 'named' && inline === '' ? value : inline;
   const source = /(?:^|,)(?:src|source)=([^,]*)/.exec(text)?.[1] ?? text.split(':')[0] ?? '';
   return /^[/~.$\\]|^[a-z]:\\/i.test(source) ? source : undefined;

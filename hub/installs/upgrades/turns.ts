@@ -1,6 +1,6 @@
-import { HubError, messageOf } from '#core';
+import { HubError } from '#core';
 import type { LaunchEvents } from '#runtimes';
-import { failureAt } from '../failure.ts';
+import { cancelledError, failureAt, stoppingError } from '../failure.ts';
 import type { InstallProgress, InstallStep } from '../request.ts';
 import { createSteps } from '../steps.ts';
 
@@ -38,7 +38,7 @@ export function createTurns() {
         return await working;
       } catch (error) {
         if (ending.signal.aborted) throw stopping(name);
-        if (caller.aborted) throw cancelled(name, caller.reason);
+        if (caller.aborted) throw cancelledError(name, 'upgraded', caller.reason);
         throw failureAt(steps.step, error, steps.output, { isNetworkless: false });
       } finally {
         underway.delete(name);
@@ -58,10 +58,7 @@ const full = () =>
     { data: { retryable: true } },
   );
 
-const stopping = (name: string) =>
-  new HubError('HUB_SHUTTING_DOWN', `${name}: the hub is stopping, so nothing is upgraded`, {
-    data: { server: name, retryable: true },
-  });
+const stopping = (name: string) => stoppingError(name, 'upgraded');
 
 const busy = (name: string) =>
   new HubError(
@@ -70,11 +67,4 @@ const busy = (name: string) =>
     {
       data: { server: name, retryable: true },
     },
-  );
-
-const cancelled = (name: string, cause: unknown) =>
-  new HubError(
-    'HUB_CALL_CANCELLED',
-    `${name} was not upgraded: ${cause instanceof HubError ? messageOf(cause) : 'the client hung up'}`,
-    { cause, data: { server: name } },
   );

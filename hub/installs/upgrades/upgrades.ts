@@ -1,14 +1,13 @@
-import { isDeepStrictEqual } from 'node:util';
 import type { PackageSpec, ServerConfig } from '#config';
 import { type Clock, HubError, type JsonObject } from '#core';
 import type { DefinitionPins } from '#definitions';
-import type { ImagePruning, LaunchEvents } from '#runtimes';
+import type { ImagePruning } from '#runtimes';
 import type { Table } from '#store';
 import { type BelongingsNeeds, belongingsOf } from '../belongings.ts';
 import type { InstallsNeeds } from '../installs.ts';
 import { packageKeyOf } from '../pins.ts';
 import { requireConfig } from '../removal.ts';
-import type { InstallProgress, InstallStep } from '../request.ts';
+import type { InstallProgress } from '../request.ts';
 import type { Trial } from '../trial.ts';
 import { besideOf, isOfTrial } from './beside.ts';
 import { requireOnlyPackage, valuesFor } from './entry-values.ts';
@@ -51,12 +50,6 @@ export type UpgradesNeeds = Pick<
   };
 };
 
-type Request = {
-  readonly name: string;
-  /** Exact version. Undefined: the newest one. */
-  readonly version?: string | undefined;
-};
-
 /** Result of the trial of a version. */
 type Tried = {
   readonly config: ServerConfig;
@@ -90,11 +83,9 @@ export function createUpgrades(needs: UpgradesNeeds) {
 
   /** Builds and starts another version beside the running one, and stops it again. */
   async function attempt(
-    { name }: Request,
+    name: string,
     to: PackageSpec,
-    begin: (step: InstallStep, text: string) => void,
-    events: LaunchEvents,
-    signal: AbortSignal,
+    { begin, events, signal }: Work,
   ): Promise<Tried> {
     const { config, source: from } = packaged(name);
     const entry = await configFile.find(name);
@@ -145,10 +136,17 @@ export function createUpgrades(needs: UpgradesNeeds) {
   }
 
   async function upgrade(
-    request: Request & { readonly accept?: string | undefined; readonly isDry: boolean },
-    { begin, events, signal }: Work,
+    request: {
+      readonly name: string;
+      /** Exact version. Undefined: the newest one. */
+      readonly version?: string | undefined;
+      readonly accept?: string | undefined;
+      readonly isDry: boolean;
+    },
+    work: Work,
   ): Promise<UpgradePlan & { readonly done: boolean }> {
     const { name, version } = request;
+    const { begin, signal } = work;
     const { config, source } = packaged(name);
     begin('resolve', 'the version is found out');
     const bare = { ...source, spec: splitSpec(source).name };
@@ -158,7 +156,7 @@ export function createUpgrades(needs: UpgradesNeeds) {
     );
     requireOther(name, source, to, version);
     begin('resolve', `it is ${packageKeyOf(to)}`);
-    const found = await attempt(request, to, begin, events, signal);
+    const found = await attempt(name, to, work);
     if (request.isDry) return { ...found.plan, done: false };
     requireAccepted(found.plan, request.accept);
     signal.throwIfAborted();
@@ -181,7 +179,7 @@ export function createUpgrades(needs: UpgradesNeeds) {
     return { ...found.plan, done: true };
   }
 
-  async function rollback(name: string, { begin, events, signal }: Work): Promise<JsonObject> {
+  async function rollback(name: string, work: Work): Promise<JsonObject> {
     const { source } = packaged(name);
     const [step] = await rollbacks.chain(name, packageKeyOf(source));
     if (!step)
@@ -190,12 +188,9 @@ export function createUpgrades(needs: UpgradesNeeds) {
         `${name} runs ${packageKeyOf(source)}, and no upgrade to that version is remembered. Choose one with "agenthub upgrade ${name} --version VERSION"`,
         { data: { server: name } },
       );
-    const version = splitSpec({ ...source, spec: specIn(step.from) }).version;
-    const to =
-      version === undefined ? { ...source, spec: specIn(step.from) } : withVersion(source, version);
-    const found = await attempt({ name }, to, begin, events, signal);
-    signal.throwIfAborted();
-    begin('write', 'it works: calls go to it from now on');
+    const found = await attempt(name, { ...source, spec: specIn(step.from) }, work);
+    work.signal.throwIfAborted();
+    work.begin('write', 'it works: calls go to it from now on');
     await swap(found, step.pins ?? found.pins);
     await rollbacks.remove(name, step);
     log.info({ server: name, from: step.to, to: step.from }, 'rolled a server back');
@@ -280,7 +275,7 @@ function requireOther(
       'HUB_REQUEST_INVALID',
       `version: ${JSON.stringify(wanted)} is not an exact version, such as 1.2.3`,
     );
-  if (isDeepStrictEqual(now, then))
+  if (now === then)
     throw new HubError('HUB_REQUEST_INVALID', `${name} already runs ${packageKeyOf(to)}`, {
       data: { server: name },
     });
