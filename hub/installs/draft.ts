@@ -1,15 +1,8 @@
 import { HubError } from '#core';
 import { type FilledInputs, createFilling, literal } from './filling.ts';
-import { oddityOf, oddityOfRemote } from './oddities.ts';
+import { dockerOptions, oddityOf, oddityOfRemote, optionIn } from './oddities.ts';
 import type { Draft, InstallEntry, InstallRequest } from './request.ts';
-import {
-  type Argument,
-  type ServerJson,
-  type ServerPackage,
-  type ServerTransport,
-  dockerOptions,
-  optionIn,
-} from './server-json.ts';
+import type { Argument, ServerJson, ServerPackage, ServerTransport } from './server-json.ts';
 import { nameOfRegistered, parseSource } from './source.ts';
 
 const invalid = (message: string, data: { readonly [key: string]: readonly string[] } = {}) =>

@@ -1,13 +1,12 @@
 import { packageText, refusalOf, remoteRefusalOf } from './draft.ts';
-import {
-  type Argument,
-  type Input,
-  type NamedInput,
-  type ServerJson,
-  type ServerPackage,
-  type ServerTransport,
-  dockerOptions,
-  optionIn,
+import { dockerOptions, optionIn } from './oddities.ts';
+import type {
+  Argument,
+  Input,
+  NamedInput,
+  ServerJson,
+  ServerPackage,
+  ServerTransport,
 } from './server-json.ts';
 
 /** A form field for a value that the user may or must give to install a server. */

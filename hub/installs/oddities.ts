@@ -1,5 +1,5 @@
 import { isObject } from '#core';
-import { type Argument, type ServerPackage, dockerOptions, optionIn } from './server-json.ts';
+import type { Argument, ServerPackage } from './server-json.ts';
 
 /** Programs that run packages, by type of registry. */
 const runners: Readonly<Record<string, readonly string[]>> = {
@@ -7,6 +7,19 @@ const runners: Readonly<Record<string, readonly string[]>> = {
   pypi: ['uvx', 'uv', 'pipx', 'pip', 'python', 'python3'],
   oci: ['docker', 'podman', 'nerdctl'],
 };
+
+/** Options of `docker run` for folders of the machine, networks and variables. */
+export const dockerOptions: Readonly<
+  Record<'mounts' | 'network' | 'variables', readonly string[]>
+> = {
+  mounts: ['--mount', '-v', '--volume'],
+  network: ['--network', '--net'],
+  variables: ['-e', '--env'],
+};
+
+/** Returns the option in an argument for the runtime of a package, such as `--mount`. */
+export const optionIn = ({ type, name, value }: Argument): string =>
+  (type === 'named' ? name : value) ?? '';
 
 /**
  * Returns why a package of a server.json is refused whatever the user says: control characters, a runner of another

@@ -57,16 +57,3 @@ export type ServerTransport = z.output<typeof transport>;
 export type Input = z.output<typeof inputWithVariables>;
 export type NamedInput = z.output<typeof namedInput>;
 export type Argument = z.output<typeof argument>;
-
-/** Options of `docker run` for folders of the machine, networks and variables. */
-export const dockerOptions: Readonly<
-  Record<'mounts' | 'network' | 'variables', readonly string[]>
-> = {
-  mounts: ['--mount', '-v', '--volume'],
-  network: ['--network', '--net'],
-  variables: ['-e', '--env'],
-};
-
-/** Returns the option in an argument for the runtime of a package, such as `--mount`. */
-export const optionIn = ({ type, name, value }: Argument): string =>
-  (type === 'named' ? name : value) ?? '';
