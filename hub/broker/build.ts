@@ -12,10 +12,7 @@ export type Build = {
   readonly base: 'npm' | 'python' | 'system' | OwnImage;
   /** Name of the network for the build steps. The caller checks that this hub owns it. */
   readonly network: string;
-  /**
-   * Image with system packages to build on. The caller checks that a hub built it: the engine would pull a missing
-   * image.
-   */
+  /** Image with system packages to build on. The caller checks that a hub built it: the engine would pull it. */
   readonly systemImage?: string;
   readonly query: URLSearchParams;
 };

@@ -95,10 +95,7 @@ function refuseNested(inner: BoundContainer, outer: BoundContainer): void {
 const of = ({ name }: BoundContainer) =>
   name === undefined ? ' in a container of another hub' : ` in ${name}`;
 
-/**
- * True if a path is below a folder. Case and Unicode form are ignored, because file systems outside Linux may ignore
- * both.
- */
+/** True if a path is below a folder, whatever case and Unicode form: file systems may ignore both. */
 function isBelow(path: string, folder: string): boolean {
   const [inner, outer] = [foldPath(path), foldPath(folder)];
   return inner !== outer && isIn(inner, outer);
@@ -138,10 +135,7 @@ const hostSchema = z.object({
   Mounts: z.array(mountSchema).nullish(),
 });
 
-/**
- * Returns the bind mounts of a container, as named at its creation, because Docker Desktop reports other paths
- * elsewhere.
- */
+/** Returns the bind mounts of a container as named at its creation: Docker Desktop reports other paths elsewhere. */
 export async function bindsOf(engine: Engine, id: string): Promise<readonly Bind[]> {
   const { status, body } = await engine.getJson(`/containers/${id}/json`);
   if (status === 404) return [];

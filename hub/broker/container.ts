@@ -30,10 +30,7 @@ export function rebuildContainer(body: string, owner: HubIdentity): CheckedConta
   return rebuildBody(body, containerSchema(owner), 'a container');
 }
 
-/**
- * True if a container of this hub may have this name. Names of builds are excluded: the engine creates their
- * containers.
- */
+/** True if a container of this hub may have this name. The engine creates those with names of builds. */
 export function containerName(name: string | undefined, owner: HubIdentity): boolean {
   return ownName(owner).safeParse(name).success && name !== undefined && !isBuildName(name, owner);
 }

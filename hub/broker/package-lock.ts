@@ -73,10 +73,7 @@ const isNpmPackage = (path: string, entry: Entry) => {
   );
 };
 
-/**
- * True if all dependencies are from the registry. npm fetches others too, and installs them without the digest in the
- * lock.
- */
+/** True if all dependencies are from the registry. npm installs others without the digest in the lock. */
 const needsOnlyNpm = (path: string, entry: Entry, packages: Entry) =>
   ['dependencies', 'optionalDependencies', 'peerDependencies'].every(kind => {
     const ranges = entry[kind] ?? {};
@@ -93,9 +90,6 @@ const needsOnlyNpm = (path: string, entry: Entry, packages: Entry) =>
 
 const isRange = (range: unknown) => typeof range === 'string' && !/[:/]/.test(range);
 
-/**
- * True if a package bundles a dependency, so that npm does not fetch it. `found`: the entry of the dependency in the
- * package.
- */
+/** True if a package bundles a dependency, so that npm does not fetch it. `found`: its entry in the package. */
 const bundles = ({ bundleDependencies: names }: Entry, name: string, found: unknown) =>
   Array.isArray(names) && names.includes(name) && isObject(found) && found['inBundle'] === true;

@@ -62,10 +62,7 @@ export const ownNetworkName = (owner: HubIdentity) =>
       .startsWith(`${owner.agentNetwork ?? owner.hubName}-`),
   ]);
 
-/**
- * Returns the name of the only network that a container of this hub may be in. The network of an agent has the agent's
- * name.
- */
+/** Returns the name of the only network for a container of this hub. An agent's network has the agent's name. */
 export function networkOf(container: string, { hubName, agentNetwork }: HubIdentity): string {
   const prefix = `${hubName}-.agent-`;
   return agentNetwork !== undefined && container.startsWith(prefix)

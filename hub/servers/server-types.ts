@@ -77,10 +77,7 @@ export interface Server {
   readonly restarts: number;
   readonly admission: ServerAdmission;
   readonly instances: number;
-  /**
-   * Hosts that the server has reached through the forwarder, and hosts that were refused. Undefined if it has tried
-   * none.
-   */
+  /** Hosts that the server has reached through the forwarder, and refused ones. Undefined if it tried none. */
   readonly egress?: EgressReport | undefined;
   /** Advice to the operator on the entry of the server, as sentences. */
   readonly advice: readonly string[];
@@ -94,10 +91,7 @@ export interface Server {
         readonly stderr: string;
       }
     | undefined;
-  /**
-   * Why the current entry is not applied, and since when; undefined if it is applied. If not, `config` is the old
-   * entry.
-   */
+  /** Why the current entry is not applied, and since when: then `config` is the old entry. Undefined if it is. */
   readonly refusedEntry: { readonly at: number; readonly error: HubError } | undefined;
   /** Returns the end of the server's stderr. */
   stderr(): string;
@@ -105,9 +99,7 @@ export interface Server {
   readonly wrote: Event<string>;
   /** Adds advice and logs it, unless it was given before. */
   advise(text: string): void;
-  /**
-   * Sets all resources and tasks that clients listen to. No effect on a server with sessions: its clients subscribe.
-   */
+  /** Sets all resources and tasks that clients listen to. No effect on servers with sessions: clients subscribe. */
   watch(interest: Interest): void;
   /** Time when the cached list expires, on the monotonic clock in milliseconds; 0 if the server set no TTL. */
   freshUntil(kind: ListKind): number;
@@ -172,19 +164,13 @@ export type Launches = {
   /** Id of this hub, by which the hub recognizes its own items in the lists of other hubs. Absent: it does not. */
   readonly hubId?: string;
   readonly adoption?: Adoption;
-  /**
-   * Returns true if two instances must not run at the same time, as they would write to the same place. Throws
-   * HubError.
-   */
+  /** Returns true if two instances must not run at once, as they would write to the same place. Throws HubError. */
   readonly isExclusive?: (config: ServerConfig) => boolean;
   /** Prepares a launch, for example its image, while another instance still runs. Rejects with HubError. */
   readonly prepare?: (config: ServerConfig, signal: AbortSignal) => Promise<void>;
   /** Returns the digest of what the config launches, for its saved listing. Throws HubError. */
   readonly digestOf?: (config: ServerConfig) => string;
-  /**
-   * Returns the identity of the program that would be launched now, if known. Rejects with HubError if the engine is
-   * unreachable.
-   */
+  /** Returns the identity of the program of a launch now, if known. Rejects with HubError without an engine. */
   readonly identityOf?: (config: ServerConfig) => Promise<string | undefined>;
   readonly keptListings?: KeptListings;
   /** Stores the output of servers by runs. Absent: only the newest lines are kept, in memory. */

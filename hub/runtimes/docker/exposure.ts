@@ -24,10 +24,7 @@ export function createExposure(address: Address, platform: string) {
     get isKnown() {
       return isKnown;
     },
-    /**
-     * Product that forwards connections of containers to the hub's loopback interface. Undefined if none does, or
-     * before the engine has answered.
-     */
+    /** Product that forwards connections of containers to the hub's loopback interface, if known. */
     get forwarder() {
       return forwarder;
     },

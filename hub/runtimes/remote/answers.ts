@@ -58,10 +58,7 @@ export async function requestEvents(
   throw refusalOf(endpoint, url, response, body);
 }
 
-/**
- * Creates the error for an unusable response, with advice. Redacted: clients see it, and a server may echo the
- * credentials.
- */
+/** Creates the error for an unusable response, with advice. Redacted: a server may echo the credentials. */
 export function refusalOf(
   { server, redact }: Pick<RemoteEndpoint, 'server' | 'redact'>,
   url: URL,

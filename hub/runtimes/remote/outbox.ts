@@ -9,10 +9,7 @@ export type Outgoing = {
   /** Id of a request, as JSON text. */
   readonly id?: string;
   readonly request?: Request;
-  /**
-   * Revision in the metadata of a message (since 2026-07-28). A request with it has no session: aborting its HTTP
-   * exchange cancels it.
-   */
+  /** Revision in the metadata of a message (since 2026-07-28). Aborting the exchange of such a request cancels it. */
   readonly claimed?: string | undefined;
   /** Id of the cancelled request, as JSON text. */
   readonly cancels?: string | undefined;

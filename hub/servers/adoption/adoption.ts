@@ -18,9 +18,7 @@ import {
 /** Dependencies of adoption: connecting again to servers that outlived the hub, or whose connection was lost. */
 export type Adoption = {
   readonly handles: Handles;
-  /**
-   * Returns the digest of what the config launches; undefined if the server does not outlive the hub. Throws HubError.
-   */
+  /** Returns the digest of the launch; undefined if the server does not outlive the hub. Throws HubError. */
   readonly digestOf: (config: ServerConfig) => string | undefined;
   /** Adopts an instance by its handle, in the runtime that launched it. Undefined if it cannot be adopted. */
   readonly adopt: (
@@ -32,10 +30,7 @@ export type Adoption = {
   ) => Promise<Instance | undefined>;
 };
 
-/**
- * Number of request ids per run of the hub. Each run has a range of its own, so that no response to an earlier run
- * matches.
- */
+/** Number of request ids per run of the hub, so that no response to an earlier run matches. */
 const idsOfGeneration = 2 ** 32;
 /** Number of generations with consecutive numbers. Request ids stay safe integers up to twice this number. */
 const countedGenerations = 2 ** 20;
@@ -100,10 +95,7 @@ const savedHandle = z
     digest: z.string(),
     /** The handle by which the runtime finds the instance. */
     instance: z.string(),
-    /**
-     * The response to `initialize` as the server wrote it; undefined for a stateless server. Earlier hubs read this
-     * name.
-     */
+    /** The server's response to `initialize`; undefined for a stateless server. Earlier hubs read this name. */
     introduction: z.string().optional(),
     /** Number of earlier runs of the hub that used the instance. Each run has its own range of request ids. */
     generation: z.int(),

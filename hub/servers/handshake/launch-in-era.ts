@@ -78,9 +78,7 @@ function launchOwn({ attempt, hub, events, own, launching }: LaunchNeeds, how: L
 async function findEra(needs: LaunchNeeds, instance: Instance, key: string) {
   const { hub, attempt } = needs;
   const { config, signal } = attempt;
-  /**
-   * True if the first instance itself is probed: a first start may install the program, and a second would interfere.
-   */
+  /** True if the first instance is probed: it may install the program, and a second would interfere. */
   const isAlone = instance.identity === undefined;
   let isSpent = false;
   const probe = async () => {
@@ -129,9 +127,7 @@ export const handshakeOptionsOf = ({
   client: own?.client,
 });
 
-/**
- * Time without an answer after which the probe tries the other era too, in ms: some servers ignore unknown requests.
- */
+/** Silence in ms after which the probe tries the other era too: some servers ignore unknown requests. */
 const silenceMs = 2_000;
 
 /**
@@ -177,10 +173,7 @@ async function probeEra(instance: Instance, needs: LaunchNeeds, isAlone: boolean
   }
 }
 
-/**
- * Waits for work of a start. Rejects with HUB_SERVER_STOPPED once the start is cancelled, and with
- * HUB_SERVER_START_FAILED after `limitMs`.
- */
+/** Awaits `work` of a start. Rejects with HUB_SERVER_STOPPED if cancelled, HUB_SERVER_START_FAILED after `limitMs`. */
 export async function duringStart<T>(
   work: Promise<T>,
   { attempt, hub }: LaunchNeeds,

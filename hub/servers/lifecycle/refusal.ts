@@ -6,10 +6,7 @@ import type { ServerStatus } from '../server-types.ts';
 const refusal = (server: string, code: Code, message: string, data: ErrorData = {}) =>
   new HubError(code, message, { data: { server, ...data } });
 
-/**
- * Returns the error for calls in this state; undefined if the server runs or may be started. `now` is monotonic, in ms.
- * Pure.
- */
+/** Returns the error for calls in this state; undefined if the server runs or may start. `now` is monotonic, in ms. */
 export function refusalOf(
   {
     name,

@@ -141,10 +141,7 @@ export function createSubscription(
       wanted = changed;
       update();
     },
-    /**
-     * Removes the subscription id from a notification. Undefined for notifications about the subscription itself, or of
-     * a replaced one.
-     */
+    /** Removes the subscription id of a notification. Undefined if it is about a subscription, or of a replaced one. */
     unwrap(notification: Notification): Notification | undefined {
       const { bytes, method, params } = notification;
       const members = membersOf(bytes, params);

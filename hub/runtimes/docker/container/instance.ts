@@ -91,10 +91,7 @@ export function createInstance(
         });
 
   const findStart = async () => (await engine.findContainer(id))?.state.startedAt;
-  /**
-   * Start time, queried while the server boots, so that its handle is known once it answers. Undefined if the engine
-   * did not tell it.
-   */
+  /** Start time, queried while the server boots. Undefined if the engine did not tell it. */
   const startedAt =
     spec.digest === undefined ? undefined : created.then(findStart).catch(() => undefined); // `handle` asks again.
 
@@ -106,10 +103,7 @@ export function createInstance(
     report.progress(`out of memory (limit ${limit}): the kernel killed a process in it`);
   }
 
-  /**
-   * Checks if the container still runs, after events may have been missed. If the engine does not answer, the attached
-   * stream ends.
-   */
+  /** Checks if the container still runs, as events may be missing. If the engine is away, the stream ends. */
   async function recheck(): Promise<void> {
     const found = await engine.findContainer(id).catch(() => 'unknown' as const);
     if (found === undefined || (found !== 'unknown' && !found.state.isRunning)) suspected.resolve();
@@ -127,9 +121,7 @@ export function createInstance(
     return exit;
   }
 
-  /**
-   * Removes everything that was created for the container, later if it may be adopted or if the engine does not answer.
-   */
+  /** Removes all that was created for the container, later if it may be adopted or the engine is away. */
   async function release(): Promise<void> {
     const made = await created;
     instances.delete(instance);

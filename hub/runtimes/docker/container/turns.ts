@@ -1,9 +1,6 @@
 import { type Clock, createAbortScope, unlessAborted } from '#core';
 
-/**
- * Runs tasks under names. A task that times out continues in the background, and the next task of its name waits for
- * it.
- */
+/** Runs tasks by name. A task that times out continues, and the next task of its name waits for it. */
 export function createTurns({ clock }: { readonly clock: Clock }) {
   /** Tasks that have timed out and have not ended, by name. */
   const leftAlone = new Map<string, Promise<void>>();

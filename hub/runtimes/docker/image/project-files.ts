@@ -38,10 +38,7 @@ export function layProject(
   ];
 }
 
-/**
- * Returns the name under which a project's lock is stored. It depends on the manifests only, so the lock outlives
- * changes of the code.
- */
+/** Returns the name of a project's lock, which depends on the manifests only and so outlives changes of the code. */
 export function projectLockName(
   { folder, kind }: Pick<BuildSource, 'folder' | 'kind'>,
   files: readonly TarFile[],

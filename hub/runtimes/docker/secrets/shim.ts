@@ -22,9 +22,7 @@ const shimName = 'agenthub-secrets';
 
 /** Maximum size of `NAME=value` with a final NUL, in bytes. Limit of Linux (MAX_ARG_STRLEN). */
 const maxVariableBytes = 131_072;
-/**
- * Maximum size of all variables with secrets, in bytes. Linux allows about 2 MiB for the arguments and the environment.
- */
+/** Maximum size of all variables with secrets, in bytes. Linux allows about 2 MiB for arguments and environment. */
 const maxTotalBytes = 2 ** 20;
 
 /** Variable names that a shell can export. */
@@ -38,10 +36,7 @@ const shellVariable =
 
 type ImageLine = Pick<Image, 'entrypoint' | 'command' | 'env'>;
 
-/**
- * Returns the variables of a launch spec that contain secrets. Throws HUB_LAUNCH_INVALID for values that no process can
- * receive.
- */
+/** Returns the variables with secrets. Throws HUB_LAUNCH_INVALID for values that no process can receive. */
 export function secretsOf(spec: LaunchSpec): Readonly<Record<string, string>> {
   const { env, secretEnv = [] } = spec;
   const found: Record<string, string> = {};
