@@ -48,8 +48,7 @@ const allowedLabels = [baseLabel, managedLabel, packageLabel];
  * HUB_BROKER_REFUSED.
  */
 export function rebuildBuild(given: ReadonlyMap<string, string>): Build {
-  const parameter = otherThan(given.keys(), allowedParameters);
-  if (parameter !== undefined) throw refusal(`the parameter ${show(parameter)} of a build`);
+  requireOnly(given.keys(), allowedParameters, name => `the parameter ${name} of a build`);
   const labels = parseObject(given.get('labels') ?? '{}', 'labels');
   const base = labels[baseLabel];
   const own = ownImages.find(one => one === base);
@@ -60,9 +59,7 @@ export function rebuildBuild(given: ReadonlyMap<string, string>): Build {
     throw refusal(
       `a build whose label ${baseLabel} is ${show(base)}: it must be "npm" or "python"`,
     );
-  const args = parseObject(given.get('buildargs') ?? '{}', 'buildargs');
-  const argument = otherThan(Object.keys(args), ['PACKAGE', 'EXTRAS', 'BASE']);
-  if (argument !== undefined) throw refusal(`the build argument ${show(argument)}`);
+  const args = argumentsOf(given, ['PACKAGE', 'EXTRAS', 'BASE']);
   const { PACKAGE: spec, EXTRAS: extras, BASE: image } = args;
   if (typeof spec !== 'string' || !specs[base].test(spec))
     throw refusal(`a build of ${show(spec)}: it must be a package name with an optional version`);
@@ -80,17 +77,12 @@ export function rebuildBuild(given: ReadonlyMap<string, string>): Build {
   const ownTag = `^agenthub/${base}-[a-z0-9][a-z0-9._-]{0,200}:[a-zA-Z0-9_][\\w.-]{0,127}$`;
   if (!new RegExp(ownTag).test(tag))
     throw refusal(`the tag ${show(tag)} of a build: it must begin with "agenthub/${base}-"`);
-  const label = otherThan(Object.keys(labels), allowedLabels);
-  if (label !== undefined) throw refusal(`the label ${show(label)} of a build`);
-  const query = new URLSearchParams({
+  requireLabels(labels, allowedLabels);
+  const query = queryOf(given, {
     t: tag,
     // JSON.stringify omits arguments that are undefined.
     buildargs: JSON.stringify({ PACKAGE: spec, EXTRAS: extras, BASE: image }),
     labels: JSON.stringify({ [managedLabel]: 'true', [baseLabel]: base, [packageLabel]: spec }),
-    // Without these options, a failed build leaves a container without the hub's label.
-    rm: '1',
-    forcerm: '1',
-    ...limits(given),
   });
   const network = given.get('networkmode') ?? 'none';
   return { base, network, ...(systemImage !== undefined && { systemImage }), query };
@@ -101,10 +93,7 @@ function rebuildSystemBuild(
   given: ReadonlyMap<string, string>,
   labels: Readonly<Record<string, unknown>>,
 ): Build {
-  const args = parseObject(given.get('buildargs') ?? '{}', 'buildargs');
-  const argument = otherThan(Object.keys(args), ['PACKAGES', 'BASE']);
-  if (argument !== undefined) throw refusal(`the build argument ${show(argument)}`);
-  const { PACKAGES: packages, BASE: image } = args;
+  const { PACKAGES: packages, BASE: image } = argumentsOf(given, ['PACKAGES', 'BASE']);
   if (typeof packages !== 'string' || !areSystemPackages(packages))
     throw refusal(
       `a build with ${show(packages)}: name at most ${maxExtras} Debian packages, separated by single spaces`,
@@ -117,19 +106,12 @@ function rebuildSystemBuild(
   const tag = given.get('t') ?? '';
   if (!systemTag.test(tag))
     throw refusal(`the tag ${show(tag)} of a build: it must begin with "agenthub/system-"`);
-  const label = otherThan(Object.keys(labels), allowedLabels);
-  if (label !== undefined) throw refusal(`the label ${show(label)} of a build`);
-  const query = new URLSearchParams({
+  requireLabels(labels, allowedLabels);
+  const about = { [managedLabel]: 'true', [baseLabel]: 'system', [packageLabel]: packages };
+  const query = queryOf(given, {
     t: tag,
     buildargs: JSON.stringify({ PACKAGES: packages, BASE: image }),
-    labels: JSON.stringify({
-      [managedLabel]: 'true',
-      [baseLabel]: 'system',
-      [packageLabel]: packages,
-    }),
-    rm: '1',
-    forcerm: '1',
-    ...limits(given),
+    labels: JSON.stringify(about),
   });
   return { base: 'system', network: given.get('networkmode') ?? 'none', query };
 }
@@ -143,21 +125,20 @@ function rebuildOwnBuild(
   const tag = given.get('t') ?? '';
   if (!new RegExp(`^agenthub/${base}:[0-9a-f]{12}$`).test(tag))
     throw refusal(`the tag ${show(tag)} of a build of agenthub/${base}`);
-  const argument = Object.keys(parseObject(given.get('buildargs') ?? '{}', 'buildargs'))[0];
-  if (argument !== undefined) throw refusal(`the build argument ${show(argument)}`);
-  const label = otherThan(Object.keys(labels), [baseLabel, managedLabel]);
-  if (label !== undefined) throw refusal(`the label ${show(label)} of a build`);
-  const query = new URLSearchParams({
+  argumentsOf(given, []);
+  requireLabels(labels, [baseLabel, managedLabel]);
+  const query = queryOf(given, {
     t: tag,
     labels: JSON.stringify({ [managedLabel]: 'true', [baseLabel]: base }),
-    rm: '1',
-    forcerm: '1',
-    ...limits(given),
   });
   // Only the git image needs a network, for a Debian package.
   const network = base === 'git' ? (given.get('networkmode') ?? 'none') : 'none';
   return { base, network, query };
 }
+
+/** Returns the query of a build with checked limits. Without `forcerm`, a failed build leaves an unlabelled container. */
+const queryOf = (given: ReadonlyMap<string, string>, own: Readonly<Record<string, string>>) =>
+  new URLSearchParams({ ...own, rm: '1', forcerm: '1', ...limits(given) });
 
 /** Returns checked resource limits. They need the classic builder, because BuildKit ignores them. */
 function limits(given: ReadonlyMap<string, string>) {
@@ -180,8 +161,25 @@ function limits(given: ReadonlyMap<string, string>) {
   };
 }
 
-const otherThan = (names: Iterable<string>, allowed: readonly string[]) =>
-  Array.from(names).find(name => !allowed.includes(name));
+/** Parses the build arguments. Throws HUB_BROKER_REFUSED for names that are not allowed. */
+function argumentsOf(given: ReadonlyMap<string, string>, allowed: readonly string[]) {
+  const args = parseObject(given.get('buildargs') ?? '{}', 'buildargs');
+  requireOnly(Object.keys(args), allowed, name => `the build argument ${name}`);
+  return args;
+}
+
+const requireLabels = (labels: Readonly<Record<string, unknown>>, allowed: readonly string[]) =>
+  requireOnly(Object.keys(labels), allowed, name => `the label ${name} of a build`);
+
+/** Throws HUB_BROKER_REFUSED, which `what` describes, for the first name that is not allowed. */
+function requireOnly(
+  names: Iterable<string>,
+  allowed: readonly string[],
+  what: (name: string) => string,
+): void {
+  const other = Array.from(names).find(name => !allowed.includes(name));
+  if (other !== undefined) throw refusal(what(show(other)));
+}
 
 const areExtras = (text: unknown, base: keyof typeof specs) =>
   typeof text === 'string' &&
