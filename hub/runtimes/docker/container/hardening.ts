@@ -13,3 +13,14 @@ export const hardening = {
   // With cgroup v1, the engine's default is the cgroup namespace of the host.
   CgroupnsMode: 'private',
 };
+
+/** The standard streams of all containers of the hub, to which it attaches. */
+export const openStreams = {
+  AttachStdin: true,
+  AttachStdout: true,
+  AttachStderr: true,
+  OpenStdin: true,
+  // Stdin stays open without a connection: the next run of the hub may attach again.
+  StdinOnce: false,
+  Tty: false,
+};

@@ -1,6 +1,6 @@
 import type { DockerTarget, LaunchSpec } from '#runtimes';
 import type { Way } from '../egress/way.ts';
-import { hardening } from './hardening.ts';
+import { hardening, openStreams } from './hardening.ts';
 import {
   type ContainerOwner,
   composeLabelsOf,
@@ -36,6 +36,13 @@ export function nameOf(owner: ContainerOwner, { server, instance }: Launched): s
   return `${owner.hubName}-${server}${instance === undefined ? '' : `.${instance}`}`;
 }
 
+/** Returns the launch spec of a temporary container of a server, whose output is not read. */
+export const temporarySpec = (
+  server: string,
+  instance: string,
+  target: DockerTarget,
+): LaunchSpec => ({ server, instance, target, env: {}, maxLineBytes: 0, maxWaitingBytes: 0 });
+
 /** Returns the name of a container's network. */
 export const networkNameOf = (owner: ContainerOwner, spec: LaunchSpec): string =>
   (spec.target.kind === 'docker' ? spec.target.networkName : undefined) ?? nameOf(owner, spec);
@@ -67,13 +74,7 @@ export function createOptions(
     ...(command !== undefined && { Entrypoint: [command] }),
     ...((command !== undefined || args.length > 0) && { Cmd: [...args] }),
     ...(workingDirectory !== undefined && { WorkingDir: workingDirectory }),
-    AttachStdin: true,
-    AttachStdout: true,
-    AttachStderr: true,
-    OpenStdin: true,
-    // Stdin stays open without a connection: the next run of the hub may attach again.
-    StdinOnce: false,
-    Tty: false,
+    ...openStreams,
     // Disables the health check of the image: the hub checks the server itself.
     Healthcheck: { Test: ['NONE'] },
     Labels: { ...labelsOf(owner, spec), ...composeLabelsOf(owner, spec) },

@@ -1,21 +1,14 @@
-import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { type Clock, HubError, within } from '#core';
-import { hardening } from '../container/hardening.ts';
-import {
-  type ContainerOwner,
-  baseLabel,
-  composeLabelsOf,
-  hubLabel,
-  managedLabel,
-  ownLabels,
-} from '../container/labels.ts';
+import { hardening, openStreams } from '../container/hardening.ts';
+import { type ContainerOwner, composeLabelsOf, hubLabel, ownLabels } from '../container/labels.ts';
 import type { Engine } from '../engine/engine.ts';
 import { isRefusal } from '../engine/errors.ts';
 import type { BuildLimits } from '../engine/images.ts';
 import { readBuildContext } from '../image/build-context.ts';
 import { buildTimeoutMs } from '../image/images.ts';
 import { build } from '../image/make.ts';
+import { ownImageOf } from '../image/package-image.ts';
 
 type Options = {
   readonly owner: ContainerOwner;
@@ -39,60 +32,48 @@ export async function provideForwarder(
   signal: AbortSignal,
 ): Promise<{ readonly id: string; readonly isRunning: boolean }> {
   const name = forwarderName(owner);
-  const { tag, context } = await forwarderImage(imagesDir);
+  const { context, ...image } = await forwarderImage(imagesDir);
   const found = await engine.findContainer(name).catch((error: unknown) => {
     throw isRefusal(error, 403) ? taken(name, error) : error;
   });
   if (found) {
     if (found.labels[hubLabel] !== owner.hubId) throw taken(name);
     // Compared by tag, not by image id: another hub may have rebuilt the image from the same files.
-    if (found.state.isRunning && found.image === tag) return { id: found.id, isRunning: true };
+    if (found.state.isRunning && found.image === image.tag)
+      return { id: found.id, isRunning: true };
     await engine.removeContainer(found.id);
   }
   await within(buildTimeoutMs, { clock, signal }, ending =>
-    provideImage(tag, { context, limits: buildLimits, engine }, ending),
+    provideImage({ context, image, limits: { ...buildLimits, network: 'none' }, engine }, ending),
   );
   if (!(await engine.findNetwork(name))) await engine.createNetwork(name, ownLabels(owner));
-  return { id: await engine.createContainer(name, bodyOf(owner, tag)), isRunning: false };
+  return { id: await engine.createContainer(name, bodyOf(owner, image.tag)), isRunning: false };
 }
 
-/** Returns the tag and the build context of the forwarder's image. The tag changes with its files. */
+/** Returns the image of the forwarder with its build context. The tag changes with its files. */
 export async function forwarderImage(imagesDir: string) {
   const context = await readBuildContext(join(imagesDir, 'egress'));
-  const digest = createHash('sha256').update(context).digest('hex').slice(0, 12);
-  return { tag: `agenthub/egress:${digest}`, context };
+  return { ...ownImageOf('egress', context), context };
 }
 
-type ImageBuild = {
-  readonly context: Buffer;
-  readonly limits: BuildLimits;
-  readonly engine: Engine;
-};
+type ImageBuild = Parameters<typeof build>[0] & { readonly engine: Pick<Engine, 'findImage'> };
 
-async function provideImage(
-  tag: string,
-  { context, limits, engine }: ImageBuild,
-  signal: AbortSignal,
-): Promise<void> {
-  if (await engine.findImage(tag)) return;
-  const image = { tag, labels: { [managedLabel]: 'true', [baseLabel]: 'egress' } };
-  const bounds = { ...limits, network: 'none' };
-  await build({ engine, context, image, limits: bounds }, () => {}, signal);
-  if (await engine.findImage(tag)) return;
-  throw new HubError('HUB_IMAGE_BUILD_FAILED', `the image ${tag} was built, but is gone again`);
+async function provideImage(work: ImageBuild, signal: AbortSignal): Promise<void> {
+  const { engine, image } = work;
+  if (await engine.findImage(image.tag)) return;
+  await build(work, () => {}, signal);
+  if (await engine.findImage(image.tag)) return;
+  throw new HubError(
+    'HUB_IMAGE_BUILD_FAILED',
+    `the image ${image.tag} was built, but is gone again`,
+  );
 }
 
 /** Body of the request that creates the forwarder's container. The broker admits exactly this body. */
 export const bodyOf = (owner: ContainerOwner, image: string) => ({
   Image: image,
   User: '65532:65532',
-  AttachStdin: true,
-  AttachStdout: true,
-  AttachStderr: true,
-  OpenStdin: true,
-  // Stdin stays open without a connection: the next run of the hub attaches again.
-  StdinOnce: false,
-  Tty: false,
+  ...openStreams,
   Labels: { ...ownLabels(owner), ...composeLabelsOf(owner, { server: '.egress' }) },
   HostConfig: {
     ...hardening,

@@ -4,7 +4,7 @@ import { createContainer } from '../container/create.ts';
 import { exitOf } from '../container/instance.ts';
 import type { ContainerOwner } from '../container/labels.ts';
 import type { Names } from '../container/names.ts';
-import { type Image, createOptions, nameOf } from '../container/options.ts';
+import { type Image, createOptions, nameOf, temporarySpec } from '../container/options.ts';
 import type { Engine } from '../engine/engine.ts';
 import { isThroughShim, secretsOf, shell, throughShim } from './shim.ts';
 
@@ -51,14 +51,7 @@ export function createSecretDelivery(needs: Needs) {
       volumes: [],
     };
     const { server } = spec;
-    const tried: LaunchSpec = {
-      server,
-      instance: trialInstance,
-      target: bare,
-      env: {},
-      maxLineBytes: 0,
-      maxWaitingBytes: 0,
-    };
+    const tried = temporarySpec(server, trialInstance, bare);
     const name = nameOf(owner, tried);
     await using made = names.hold(name);
     const id = await createContainer(name, createOptions(owner, tried, bare, image), tried, needs);

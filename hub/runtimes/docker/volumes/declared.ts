@@ -4,7 +4,13 @@ import type { Log } from '#core';
 import type { DockerTarget, LaunchSpec } from '#runtimes';
 import { createContainer } from '../container/create.ts';
 import { type ContainerOwner, instanceLabel } from '../container/labels.ts';
-import { type Image, createOptions, nameOf, volumeName } from '../container/options.ts';
+import {
+  type Image,
+  createOptions,
+  nameOf,
+  temporarySpec,
+  volumeName,
+} from '../container/options.ts';
 import type { Engine } from '../engine/engine.ts';
 
 type Volume = DockerTarget['volumes'][number];
@@ -53,14 +59,7 @@ export function createImageVolumes(needs: Needs) {
     );
     const unknown = volumes.filter(volume => !full.has(volume));
     if (unknown.length > 0) {
-      const looked: LaunchSpec = {
-        server: spec.server,
-        instance: lookInstance,
-        target,
-        env: {},
-        maxLineBytes: 0,
-        maxWaitingBytes: 0,
-      };
+      const looked = temporarySpec(spec.server, lookInstance, target);
       const bare = { ...target, network: 'none', mounts: [], volumes: unknown } as const;
       const body = createOptions(owner, looked, bare, image);
       const name = nameOf(owner, looked);
