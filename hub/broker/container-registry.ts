@@ -16,10 +16,7 @@ export const maxContainers = 256;
 
 type Engine = Pick<EngineSocket, 'getJson'>;
 
-/**
- * Creates a registry of the engine's containers and the folders they mount. They are listed on each call, as containers
- * outlive the broker.
- */
+/** Creates a registry of the engine's containers and their mounts, which it lists anew for each admission. */
 export function createContainerRegistry(
   engine: Engine,
   { hubId, hubName }: Pick<HubIdentity, 'hubId' | 'hubName'>,

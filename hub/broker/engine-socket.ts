@@ -40,10 +40,7 @@ export function createEngineSocket(socketPath: string, clock: Pick<Clock, 'after
   return {
     open,
     unreachable,
-    /**
-     * Sends a GET and parses the response. `body` is undefined if it is not JSON. Rejects with HUB_ENGINE_UNREACHABLE,
-     * after a minute at the latest.
-     */
+    /** Sends a GET. `body`: undefined if it is not JSON. Rejects with HUB_ENGINE_UNREACHABLE, within a minute. */
     async getJson(path: string) {
       const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
       const request = open({ method: 'GET', path });

@@ -7,10 +7,7 @@ const npmRegistry = 'https://registry.npmjs.org/';
 const requirement =
   /^[a-zA-Z0-9][a-zA-Z0-9._-]{0,200}==[a-zA-Z0-9][a-zA-Z0-9.!+_-]{0,100}( --hash=sha256:[0-9a-f]{64})+$/;
 
-/**
- * Returns the lock. Throws HUB_BROKER_REFUSED unless every package comes from the registry, with a version and a digest
- * and no other option.
- */
+/** Returns the lock. Throws HUB_BROKER_REFUSED unless all packages are of the registry, by version and digest only. */
 export function checkLock(base: 'npm' | 'python', lock: string | undefined): string | undefined {
   if (lock === undefined) return undefined;
   if (base === 'npm') checkNpm(lock);

@@ -23,10 +23,7 @@ export type ServerStatus = Readonly<
   | { state: 'running'; since: number }
   /** Restarts at `until`, in milliseconds since the epoch; `due` is the same on the monotonic clock. */
   | { state: 'backing_off'; until: number; due: number; why: string }
-  /**
-   * `hasEnded`: the server ended by itself or was idle, and calls may wait for the next instance. `byHand`: calls do not
-   * start it again.
-   */
+  /** `hasEnded`: it ended or was idle, so calls may wait for the next instance. `byHand`: calls do not start it. */
   | { state: 'stopping'; since: number; hasEnded: boolean; byHand?: true }
   | { state: 'failed'; since: number; why: string }
   /** A remote server that a person must log in to. */

@@ -55,10 +55,7 @@ export type LifecycleEvent = Readonly<
   | { type: 'close' }
   /** The running instance had no work for `idle_stop`. */
   | { type: 'idle' }
-  /**
-   * `isReplaced`: the launch differs, so a running instance must be replaced. `isExclusive`: the old and the new
-   * instance must not run at the same time.
-   */
+  /** `isReplaced`: the running instance must be replaced. `isExclusive`: old and new must not run at once. */
   | { type: 'reconfigure'; config: ServerConfig; isReplaced: boolean; isExclusive: boolean }
   | { type: 'progress'; text: string }
   /** The server has started. `startedAt`: it was adopted, and has run since this time. */
