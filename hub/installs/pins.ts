@@ -8,7 +8,7 @@ import {
   readText,
   tryParseJson,
 } from '#core';
-import { specForms } from './upgrades/versions.ts';
+import { exactVersions, specForms } from './upgrades/versions.ts';
 
 /** Addresses of the registries that installers use. */
 type Registries = {
@@ -36,13 +36,6 @@ const hintMs = 3_000;
 /** Maximum size of a response, in bytes. Metadata of a package with many releases has several megabytes. */
 const maxAnswerBytes = 32 * 2 ** 20;
 const shownCharacters = 300;
-
-type Ecosystem = PackageSpec['ecosystem'];
-
-const exactVersions: Readonly<Record<Ecosystem, RegExp>> = {
-  npm: /^\d+\.\d+\.\d+(?:[-+][\w.+-]+)?$/,
-  pypi: /^\d[\w.!+-]*$/,
-};
 
 /** Returns the registries in the environment variables of npm, pip and uv; by default the public ones. */
 export function registriesOf(

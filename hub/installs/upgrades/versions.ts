@@ -6,10 +6,16 @@ export const specForms: Readonly<Record<PackageSpec['ecosystem'], RegExp>> = {
   pypi: /^([^=]+)(?:==(.+))?$/,
 };
 
+/** Matches exact versions. To npm, `1.2` is a range; PyPI has versions such as `2025`. */
+export const exactVersions: Readonly<Record<PackageSpec['ecosystem'], RegExp>> = {
+  npm: /^\d+\.\d+\.\d+(?:[-+][\w.+-]+)?$/,
+  pypi: /^\d[\w.!+-]*$/,
+};
+
 /** Returns the name of a package and its exact version; undefined if the entry leaves the version open. */
 export function splitSpec({ ecosystem, spec }: PackageSpec) {
   const [, name = spec, wanted] = specForms[ecosystem].exec(spec) ?? [];
-  const isExact = wanted !== undefined && /^(?:\d+!)?\d+(?:\.\d+)+[\w.+-]*$/.test(wanted);
+  const isExact = wanted !== undefined && exactVersions[ecosystem].test(wanted);
   return { name, version: isExact ? wanted : undefined };
 }
 
