@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import { HubError } from '#core';
 import type { EngineSocket } from './engine-socket.ts';
 import { isIn } from './mounts.ts';
-import { refusal, show } from './refusal.ts';
+import { refusal, show, unanswered } from './refusal.ts';
 import { type HubIdentity, hubLabel, managedLabel } from './schema.ts';
 
 /** A folder or file of the engine's machine that is mounted into a container. */
@@ -113,7 +112,7 @@ async function listContainers(engine: Engine, hubId: string): Promise<readonly B
   const query = `all=1&filters=${encodeURIComponent(filters)}`;
   const { status, body } = await engine.getJson(`/containers/json?${query}`);
   const found = z.array(listedSchema).safeParse(body);
-  if (status !== 200 || !found.success) throw unreadable('list containers', status);
+  if (status !== 200 || !found.success) throw unanswered('list containers for the broker', status);
   return await Promise.all(
     found.data.map(async ({ Id, Names, Labels, Mounts }) => ({
       name: Labels[hubLabel] === hubId ? Names[0]?.slice(1) : undefined,
@@ -137,7 +136,8 @@ export async function bindsOf(engine: Engine, id: string): Promise<readonly Bind
   const { status, body } = await engine.getJson(`/containers/${id}/json`);
   if (status === 404) return [];
   const found = z.object({ HostConfig: hostSchema }).safeParse(body);
-  if (status !== 200 || !found.success) throw unreadable(`inspect the container ${id}`, status);
+  if (status !== 200 || !found.success)
+    throw unanswered(`inspect the container ${id} for the broker`, status);
   const { Binds, Mounts } = found.data.HostConfig;
   return [
     // The older `Binds` form, which the hub does not use, counts as writable.
@@ -146,9 +146,4 @@ export async function bindsOf(engine: Engine, id: string): Promise<readonly Bind
       .filter(mount => mount.Type === 'bind')
       .map(({ Source, ReadOnly }) => ({ source: Source, readOnly: ReadOnly })),
   ];
-}
-
-function unreadable(what: string, status: number): HubError {
-  const problem = `the engine did not ${what} for the broker (status ${status})`;
-  return new HubError('HUB_ENGINE_REFUSED', problem);
 }

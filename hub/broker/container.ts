@@ -37,6 +37,16 @@ export function containerName(name: string | undefined, owner: HubIdentity): boo
 
 export type CheckedContainer = z.infer<ReturnType<typeof containerSchema>>;
 
+/** The standard streams of every container, to which the hub attaches. */
+export const openStreams = {
+  AttachStdin: z.literal(true),
+  AttachStdout: z.literal(true),
+  AttachStderr: z.literal(true),
+  OpenStdin: z.literal(true),
+  StdinOnce: z.literal(false),
+  Tty: z.literal(false),
+};
+
 function containerSchema(owner: HubIdentity) {
   return z.strictObject({
     Image: matching(/^[a-zA-Z0-9][a-zA-Z0-9_.:@/-]{0,511}$/),
@@ -51,12 +61,7 @@ function containerSchema(owner: HubIdentity) {
     Entrypoint: words.optional(),
     Cmd: words.optional(),
     WorkingDir: containerPath.optional(),
-    AttachStdin: z.literal(true),
-    AttachStdout: z.literal(true),
-    AttachStderr: z.literal(true),
-    OpenStdin: z.literal(true),
-    StdinOnce: z.literal(false),
-    Tty: z.literal(false),
+    ...openStreams,
     Healthcheck: z.strictObject({ Test: z.tuple([z.literal('NONE')]) }).optional(),
     Labels: ownLabels(owner),
     HostConfig: hostSchema(owner),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { isObject, tryParseJson } from '#core';
-import { integer, localLog, mebibyte } from './container.ts';
+import { integer, localLog, mebibyte, openStreams } from './container.ts';
 import {
   type HubIdentity,
   isBuildName,
@@ -81,12 +81,7 @@ export function rebuildForwarder(body: string, owner: HubIdentity) {
   const schema = z.strictObject({
     Image: matching(/^agenthub\/egress:[0-9a-f]{12}$/),
     User: z.literal('65532:65532'),
-    AttachStdin: z.literal(true),
-    AttachStdout: z.literal(true),
-    AttachStderr: z.literal(true),
-    OpenStdin: z.literal(true),
-    StdinOnce: z.literal(false),
-    Tty: z.literal(false),
+    ...openStreams,
     Labels: ownLabels(owner),
     HostConfig: z
       .strictObject({

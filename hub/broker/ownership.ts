@@ -1,7 +1,7 @@
-import { HubError, isObject } from '#core';
+import { isObject } from '#core';
 import type { EngineSocket } from './engine-socket.ts';
 import { isIsolated } from './network.ts';
-import { refusal, show, unknownObject } from './refusal.ts';
+import { refusal, show, unanswered, unknownObject } from './refusal.ts';
 import { type HubIdentity, hubLabel, managedLabel, nameLabel } from './schema.ts';
 
 type Engine = Pick<EngineSocket, 'getJson'>;
@@ -102,8 +102,8 @@ export async function requireSubpaths(engine: Engine): Promise<void> {
  */
 export async function findEngineData(engine: Engine): Promise<string | undefined> {
   const { status, body } = await engine.getJson('/info');
-  const problem = `the engine did not tell the broker where it keeps its data (status ${status})`;
-  if (status !== 200 || !isObject(body)) throw new HubError('HUB_ENGINE_REFUSED', problem);
+  if (status !== 200 || !isObject(body))
+    throw unanswered('tell the broker where it keeps its data', status);
   const folder = body['DockerRootDir'];
   return typeof folder === 'string' && folder !== '' ? folder : undefined;
 }
@@ -111,8 +111,8 @@ export async function findEngineData(engine: Engine): Promise<string | undefined
 /** Returns name and size of each volume whose labels contain this hub's id or name. Rejects with HUB_ENGINE_REFUSED. */
 export async function ownVolumes(engine: Engine, hub: HubIdentity) {
   const { status, body } = await engine.getJson('/system/df?type=volume');
-  const problem = `the engine did not report volume sizes to the broker (status ${status})`;
-  if (status !== 200 || !isObject(body)) throw new HubError('HUB_ENGINE_REFUSED', problem);
+  if (status !== 200 || !isObject(body))
+    throw unanswered('report volume sizes to the broker', status);
   const volumes = Array.isArray(body['Volumes']) ? body['Volumes'].filter(isObject) : [];
   return volumes
     .filter(volume => isOwnVolume(labelsIn(volume), hub))

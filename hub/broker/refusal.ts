@@ -14,6 +14,10 @@ export function show(value: unknown): string {
 export const unknownObject = (kind: string, name: string) =>
   new HubError('HUB_BROKER_UNKNOWN', `no such ${kind}: ${name}`);
 
+/** Creates the error for an unusable response of the engine. `what` completes "the engine did not". */
+export const unanswered = (what: string, status: number) =>
+  new HubError('HUB_ENGINE_REFUSED', `the engine did not ${what} (status ${status})`);
+
 /** Returns the HTTP status and message for a failed request. Details of a bug go only to the log. */
 export function errorResponseOf(error: unknown) {
   const kind = kindOf(error);
