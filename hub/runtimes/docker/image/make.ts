@@ -94,9 +94,15 @@ const pipRetries =
 const pipEnds =
   /No matching distribution found|Max retries exceeded|Read timed out|ConnectionError|HTTP error 5\d\d|5\d\d Server Error/;
 
+/** Output of apt-get if a mirror does not answer. With a status such as 404, the mirror has answered. */
+const apt = /^[WE]: Failed to fetch \S+ +(?! |4\d\d )/m;
+/** Output of uv if its index does not answer or has troubles. uv retries nothing else. */
+const uv = /Request failed after \d+ retries/;
+
 /** True if the installer could not reach its registry, so that a retry may succeed. */
 const isInstallerCutOff = (output: string) =>
-  npm.test(output) || (pipRetries.test(output) && pipEnds.test(output));
+  [npm, apt, uv].some(pattern => pattern.test(output)) ||
+  (pipRetries.test(output) && pipEnds.test(output));
 
 /** True if the build failed because the registry has no package of that name. */
 export const isPackageAbsent = ({ code, message }: HubError): boolean =>

@@ -19,6 +19,19 @@ const npmAway = `npm error code EAI_AGAIN
 npm error syscall getaddrinfo
 npm error request to https://registry.example.org/zod failed, reason: getaddrinfo EAI_AGAIN registry.example.org`;
 
+const withGit: Wanted = { ...npm, systemPackages: ['git'] };
+// Output of apt 2.6 and 3.0 without a network, after which the script does not find the package.
+const aptAway = `W: Failed to fetch http://deb.debian.org/debian/dists/trixie/InRelease  Temporary failure resolving 'deb.debian.org'
+W: Some index files failed to download. They have been ignored, or old ones used instead.
+system_packages: git is not a package of Debian GNU/Linux 13 (trixie). Look for its name at https://packages.debian.org`;
+
+// Output of uv 0.13 without a network.
+const uvAway = `error: Request failed after 3 retries in 6.8s
+  cause: Failed to fetch: https://registry.example.org/simple/cowsay/
+  cause: error sending request for url (https://registry.example.org/simple/cowsay/)
+  cause: client error (Connect)
+  cause: dns error`;
+
 describe('an image that could not be made because of a registry may be retried', () => {
   test.each<[string, Wanted, string, string]>([
     ['npm without a name server', npm, npmAway, step],
@@ -32,6 +45,14 @@ describe('an image that could not be made because of a registry may be retried',
       step,
     ],
     ['pip without a name server', pypi, pipAway, step],
+    ['apt without a name server', withGit, aptAway, step],
+    [
+      'apt whose mirror is down while it downloads',
+      withGit,
+      'E: Failed to fetch http://deb.debian.org/git.deb  503  Service Unavailable [IP: 192.0.2.1 80]',
+      step,
+    ],
+    ['uv without a name server', pypi, uvAway, step],
     [
       'a base image without a name server',
       npm,
@@ -73,6 +94,13 @@ describe('an image that could not be made for another reason is not retried', ()
       'a package that pip does not have',
       pypi,
       'ERROR: No matching distribution found for zodx==1',
+      step,
+      'HUB_IMAGE_BUILD_FAILED',
+    ],
+    [
+      'a Debian package that its mirror has no more',
+      withGit,
+      'E: Failed to fetch http://deb.debian.org/git.deb  404  Not Found [IP: 192.0.2.1 80]',
       step,
       'HUB_IMAGE_BUILD_FAILED',
     ],
