@@ -67,6 +67,8 @@ function remedyOf(
       return 'Check that it is an MCP server that speaks over stdin and stdout, and give it the "args" and "env" that its documentation names';
     }
     case 'HUB_IMAGE_BUILD_FAILED':
+      // An install script needs the network: the message contains the remedy, and no other version helps.
+      if (data.retryable === false) return undefined;
       return withCommand(
         'Correct the name or the version in "package", or choose another version',
         launch,

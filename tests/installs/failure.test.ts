@@ -123,6 +123,7 @@ test.for([
   [{ code: 'HUB_REMOTE_UNREACHABLE', message: 'self-signed' }, /NODE_EXTRA_CA_CERTS/],
   [{ code: 'HUB_REMOTE_UNREACHABLE', data: { status: 500 } }, /^one did not start\.$/],
   [{ code: 'HUB_IMAGE_BUILD_FAILED' }, /start\. Correct the name or the version in "package"/],
+  [{ code: 'HUB_IMAGE_BUILD_FAILED', data: { retryable: false } }, /^one did not start\.$/],
   [{ code: 'HUB_COMMAND_MISSING' }, /With a Docker engine it is not needed/],
   [{ code: 'HUB_CONFIG_INVALID' }, /^one did not start\.$/],
 ] as const)('for %j has a remedy if there is one', ([given, message]) => {

@@ -75,8 +75,13 @@ function failed(
       `${problem}, as a registry cannot be reached:\n${why}`,
       { cause, data: { retryable: true } },
     );
-  const reason = isCutOff ? `, as an install script could not reach a server. ${scriptRemedy}` : '';
-  return new HubError('HUB_IMAGE_BUILD_FAILED', `${problem}${reason}:\n${why}`, { cause });
+  if (isCutOff)
+    return new HubError(
+      'HUB_IMAGE_BUILD_FAILED',
+      `${problem}, as an install script could not reach a server. ${scriptRemedy}:\n${why}`,
+      { cause, data: { retryable: false } },
+    );
+  return new HubError('HUB_IMAGE_BUILD_FAILED', `${problem}:\n${why}`, { cause });
 }
 
 /** Line of npm if an install script of a package failed. The registry had answered by then. */

@@ -270,6 +270,7 @@ ${'npm error     at fetch (install.js:1:1)\n'.repeat(20)}npm error Error: getadd
   const found = await failure(npm, scripted, step);
   assert.equal(found.code, 'HUB_IMAGE_BUILD_FAILED');
   assert.equal(kindOf(found), 'invalid', 'the supervisor does not try again');
+  assert.equal(found.data.retryable, false);
   assert.match(
     found.message,
     /^the image for zod@4\.6\.7 could not be built, as an install script could not reach a server\. The script needs the network: let builds reach the host that it names, then start the server again:\n[^]*ENOTFOUND github\.com$/,
