@@ -20,7 +20,7 @@ function createLoader<T extends { stop(): Promise<void> }>(create: () => Promise
 
   return {
     use: () => (loading ??= load()),
-    async stop(): Promise<void> {
+    stop: async (): Promise<void> => {
       isOver = true;
       await (await loading)?.stop();
     },

@@ -93,7 +93,7 @@ export async function tryServer(
 function createCrew(launchOne: Needs['launch']) {
   const launches = new Set<Promise<Instance>>();
   return {
-    launch(...wanted: Parameters<Needs['launch']>): Promise<Instance> {
+    launch: (...wanted: Parameters<Needs['launch']>): Promise<Instance> => {
       const [config, events, signal, instance = instanceName] = wanted;
       const launching = launchOne(config, events, signal, instance);
       launches.add(launching);
