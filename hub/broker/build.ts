@@ -116,7 +116,7 @@ function rebuildSystemBuild(
   return { base: 'system', network: given.get('networkmode') ?? 'none', query };
 }
 
-/** Rebuilds a build of the hub's own image, of which a client can choose only the hash in the tag. */
+/** Rebuilds a build of the hub's own image. A client can choose only the hash in the tag. */
 function rebuildOwnBuild(
   base: OwnImage,
   given: ReadonlyMap<string, string>,

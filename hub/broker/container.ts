@@ -72,7 +72,7 @@ function containerSchema(owner: HubIdentity) {
 const extraHost = /^[a-z0-9_][a-z0-9_.-]{0,252}:10\.213\.\d{1,3}\.\d{1,3}$/;
 const tmpfsOptions =
   /^rw,nosuid,nodev,(?:no)?exec,size=\d{1,12},mode=[01]?[0-7]{3}(,uid=\d{1,9})?(,gid=\d{1,9})?$/;
-/** The folder in which acceptance commands run. */
+/** Working folder of acceptance commands. */
 const programsFolder = '/acceptance';
 const isTmpfs = ([path, options]: readonly [string, string]) =>
   path === programsFolder || options.includes(',noexec,');

@@ -96,10 +96,7 @@ export async function requireSubpaths(engine: Engine): Promise<void> {
   );
 }
 
-/**
- * Returns the folder in which the engine stores images, volumes and containers (`data-root`); undefined if the engine
- * does not tell it. Rejects with HUB_ENGINE_REFUSED.
- */
+/** Returns the engine's data folder (`data-root`); undefined if it is not told. Rejects with HUB_ENGINE_REFUSED. */
 export async function findEngineData(engine: Engine): Promise<string | undefined> {
   const { status, body } = await engine.getJson('/info');
   if (status !== 200 || !isObject(body))

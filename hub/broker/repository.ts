@@ -7,10 +7,9 @@ import type { HubIdentity } from './schema.ts';
 const gitImage = /^agenthub\/git:[0-9a-f]{12}$/;
 
 /**
- * Checks the containers in which git and acceptance commands run. Git gets one folder, at its own path, as the user who
- * owns it, and nothing else; its image must be one that the broker built from its own files. Acceptance commands may
- * run in any image, and write to no folder. Rejects with HUB_BROKER_REFUSED. Call it after links in the sources were
- * resolved.
+ * Checks the containers of git and of acceptance commands. Git gets one folder, at its own path, as the user who owns
+ * it, and nothing else; the broker must have built its image. Acceptance commands may run in any image, and write to no
+ * folder. Rejects with HUB_BROKER_REFUSED. Call it after links in the sources were resolved.
  */
 export async function checkRepositoryContainer(
   name: string,

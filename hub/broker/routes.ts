@@ -68,7 +68,7 @@ const rows: readonly (readonly [Method, path: string, Handling, QueryRules?])[] 
   ],
   ['DELETE', builtImage, { kind: 'built_image' }],
   [
-    // Admits only the tag by which a hub marks an image as in use. Other tags decide which code runs.
+    // Admits only the tag of a hub that uses the image. Other tags decide which code runs.
     'POST',
     `${builtImage}/tag`,
     { kind: 'built_image' },

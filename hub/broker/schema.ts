@@ -15,7 +15,7 @@ export type HubIdentity = {
   readonly hubId: string;
   /** Prefix of the names of all objects, and the compose project of the containers. */
   readonly hubName: string;
-  /** The volume with the hub's data, of which agents get their folders and servers nothing. Absent: no agents. */
+  /** Volume with the hub's data. Agents get their folders of it, servers nothing. Absent: no agents. */
   readonly dataVolume?: string;
   /** Prefix of the names of agents' networks. */
   readonly agentNetwork?: string;

@@ -89,7 +89,7 @@ function variableRemedyOf(name: string): string {
   return `It seems to need a key: store it with "agenthub secret set ${name}", and add "env": {"${name}": "${reference}"} (agenthub add -e ${name}='${reference}')`;
 }
 
-/** Adds a command with which the user can examine the problem. It runs no code of the package. */
+/** Adds a command for the user to examine the problem. It runs no code of the package. */
 function withCommand(remedy: string | undefined, launch: Context['launch']): string | undefined {
   const command = launch?.kind === 'local' ? commandFor(launch) : undefined;
   if (command === undefined) return remedy;

@@ -158,7 +158,7 @@ export type ServerNeeds = {
 
 /** Functions that depend on what a config launches, and the state that earlier runs of the hub have saved. */
 export type Launches = {
-  /** Id of this hub, by which the hub recognizes its own items in the lists of other hubs. Absent: it does not. */
+  /** Id of this hub, which marks its own items in the lists of other hubs. Absent: they are not recognized. */
   readonly hubId?: string;
   readonly adoption?: Adoption;
   /** Returns true if two instances must not run at once, as they would write to the same place. Throws HubError. */

@@ -228,7 +228,7 @@ export function createStreamable(endpoint: RemoteEndpoint, needs: TransportNeeds
   };
 }
 
-/** True for the error by which some servers, such as other hubs, answer a request of an unknown session. */
+/** True for the error that some servers, such as other hubs, answer to a request of an unknown session. */
 function isSessionUnknown(answer: Buffer): boolean {
   const message = readMessage(Buffer.from(answer));
   if (message.kind !== 'answer') return false;

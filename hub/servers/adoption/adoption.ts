@@ -34,7 +34,7 @@ export type Adoption = {
 const idsOfGeneration = 2 ** 32;
 /** Number of generations with consecutive numbers. Request ids stay safe integers up to twice this number. */
 const countedGenerations = 2 ** 20;
-/** Time in which an adopted server must answer, in milliseconds. After it, the server is replaced. */
+/** Timeout in ms for an answer of an adopted server. After it, the server is replaced. */
 const aliveMs = 10_000;
 
 /**
@@ -93,7 +93,7 @@ export async function resumeSession(
 const savedHandle = z
   .object({
     digest: z.string(),
-    /** The handle by which the runtime finds the instance. */
+    /** Identifies the instance to its runtime. */
     instance: z.string(),
     /** The server's response to `initialize`; undefined for a stateless server. Earlier hubs read this name. */
     introduction: z.string().optional(),
@@ -104,7 +104,7 @@ const savedHandle = z
   })
   .transform(({ introduction, ...handle }) => ({ ...handle, initializeAnswer: introduction }));
 
-/** The saved handle of a running server, by which a later run of the hub adopts it. */
+/** The saved handle of a running server. A later run of the hub adopts the server by it. */
 export type Handle = Readonly<z.output<typeof savedHandle>>;
 
 /** Handles of servers that outlive a killed hub, by server name. */

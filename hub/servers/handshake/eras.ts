@@ -72,7 +72,7 @@ export function createEras({ kept, secret, log }: ErasNeeds) {
   };
 }
 
-/** Prefix of keyed digests, which nobody can compute without the secret. */
+/** Prefix of digests that are keyed with the secret. */
 const keyed = 'hmac-';
 
 /**

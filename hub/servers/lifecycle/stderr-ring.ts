@@ -4,7 +4,7 @@ import { errorLineIn } from './error-line.ts';
 const maxLines = 50;
 const maxCharacters = 8_000;
 
-/** The last lines of a server's stderr since its launch. `redact` removes secrets from what is read. */
+/** The last lines of a server's stderr since its launch. `redact` removes secrets from the text. */
 export function createStderrRing(clock: Pick<Clock, 'monotonic'>, redact = (text: string) => text) {
   let lines: { readonly text: string; readonly addedMs: number }[] = [];
   let characters = 0;

@@ -28,11 +28,11 @@ type Needs = {
   readonly hubPlaces: () => Promise<HubPlaces>;
 };
 
-/** The first major version of the engine with networks in which its own machine cannot be reached. */
+/** First major version of the engine that can isolate networks from its own machine. */
 const firstVersion = 28;
 /** Maximum number of attempts to find a subnet that does not overlap another network of the engine. */
 const maxAttempts = 50;
-/** Time in which the engine finishes removing a container, in ms. */
+/** Maximum time in ms until the engine has removed a container. */
 const removalMs = 5_000;
 const removalRetryMs = 100;
 

@@ -1,7 +1,7 @@
 import { proxyPort, targetsOf } from '#config';
 import type { Member } from './protocol.ts';
 
-/** Settings with which a server's container reaches the network through the forwarder. */
+/** Settings of a server's container to reach the network through the forwarder. */
 export type Way = {
   /** Environment variables that name the proxy. */
   readonly env: Readonly<Record<string, string>>;

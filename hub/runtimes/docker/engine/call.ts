@@ -19,7 +19,7 @@ const callMs = 30_000;
 
 export type EngineCalls = ReturnType<typeof createCalls>;
 
-/** Creates the functions by which all calls to the engine are made. dockerode is loaded with the first call. */
+/** Creates the functions that make all calls to the engine. dockerode is loaded with the first call. */
 export function createCalls(address: Address, clock: Clock) {
   let loading: Promise<Dockerode> | undefined;
 

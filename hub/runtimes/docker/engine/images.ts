@@ -15,7 +15,7 @@ export type BuildOptions = {
 
 export type BuildLimits = { readonly memoryBytes: number; readonly cpus: number };
 
-/** Period in µs in which a build gets its share of the CPU. The engine's default. */
+/** Period in µs of the CPU limit of a build. The engine's default. */
 const cpuPeriodUs = 100_000;
 
 export const imageCalls = ({ call, find, list }: EngineCalls) => ({
