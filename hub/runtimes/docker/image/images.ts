@@ -1,5 +1,5 @@
 import type { PackageSpec } from '#config';
-import { type Clock, HubError, within } from '#core';
+import { type Clock, DeadlineExceeded, HubError, within } from '#core';
 import type { ImageSource } from '#runtimes';
 import type { Image } from '../container/options.ts';
 import type { Engine } from '../engine/engine.ts';
@@ -28,6 +28,7 @@ export type ImageNeeds = {
 
 /** Timeout in ms for building or pulling an image. */
 export const buildTimeoutMs = 15 * 60_000;
+const inTimeLimit = `within ${buildTimeoutMs / 60_000} minutes`;
 const maxBuilds = 2;
 const maxPulls = 4;
 /** Maximum number of pulls and builds for one image. */
@@ -42,13 +43,32 @@ export function createImages(options: Options, needs: ImageNeeds) {
   const builds = createSharedWork(maxBuilds);
   const planOf = createImagePlans({ imagesDir: options.imagesDir, engine });
 
-  const bounded = (signal: AbortSignal, work: (signal: AbortSignal) => Promise<void>) =>
-    within(buildTimeoutMs, { clock, signal }, work);
+  /** Runs a pull or a build within its timeout. After it, rejects with the error of `late`. */
+  async function bounded(
+    signal: AbortSignal,
+    work: (signal: AbortSignal) => Promise<void>,
+    late: () => HubError,
+  ): Promise<void> {
+    try {
+      await within(buildTimeoutMs, { clock, signal }, work);
+    } catch (error) {
+      throw error instanceof DeadlineExceeded ? late() : error;
+    }
+  }
 
   async function pullShared(reference: string, progress: Progress, signal: AbortSignal) {
     progress(`pulling the image ${reference}`);
     const work = (tell: Progress, ending: AbortSignal) =>
-      bounded(ending, inTime => pull(engine, reference, tell, inTime));
+      bounded(
+        ending,
+        inTime => pull(engine, reference, tell, inTime),
+        () =>
+          new HubError(
+            'HUB_REGISTRY_UNREACHABLE',
+            `the image ${reference} was not pulled ${inTimeLimit}. Check the network, or bring it there (docker pull ${reference})`,
+            { data: { retryable: true } },
+          ),
+      );
     await pulls.join(reference, work, progress, signal);
   }
 
@@ -59,16 +79,23 @@ export function createImages(options: Options, needs: ImageNeeds) {
   ) {
     progress(begins);
     const work = (tell: Progress, ending: AbortSignal) =>
-      bounded(ending, inTime =>
-        withNetwork(async network => {
-          const { lock: name, pack, isLockReused = false } = await open(tell);
-          const lock = name !== undefined && isLockReused ? await locks?.read(name) : undefined;
-          const context = await pack(lock);
-          const limits = { ...options.buildLimits, network };
-          const resolved = await build({ engine, context, image, limits }, tell, inTime);
-          if (name !== undefined && lock === undefined && resolved !== undefined)
-            await locks?.write(name, resolved);
-        }),
+      bounded(
+        ending,
+        inTime =>
+          withNetwork(async network => {
+            const { lock: name, pack, isLockReused = false } = await open(tell);
+            const lock = name !== undefined && isLockReused ? await locks?.read(name) : undefined;
+            const context = await pack(lock);
+            const limits = { ...options.buildLimits, network };
+            const resolved = await build({ engine, context, image, limits }, tell, inTime);
+            if (name !== undefined && lock === undefined && resolved !== undefined)
+              await locks?.write(name, resolved);
+          }),
+        () =>
+          new HubError(
+            'HUB_IMAGE_BUILD_FAILED',
+            `the image for ${image.package ?? image.tag} was not built ${inTimeLimit}. Its output in the log shows the slow step`,
+          ),
       );
     await builds.join(image.tag, work, progress, signal);
   }
