@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream';
-import { type Clock, HubError, type Log, messageOf, sleep, within } from '#core';
+import { type Clock, DeadlineExceeded, HubError, type Log, messageOf, sleep, within } from '#core';
 import { createDemux } from '../container/attach.ts';
 import type { Engine } from '../engine/engine.ts';
 import { EngineError } from '../engine/errors.ts';
@@ -122,10 +122,19 @@ export function createForwarder(needs: Needs) {
     try {
       socket.write(stateLine(own, members.values(), places));
       await within(applyMs, { clock }, () => applied.promise);
+    } catch (error) {
+      throw error instanceof DeadlineExceeded ? hangs(error) : error;
     } finally {
       waiting.delete(own);
     }
   }
+
+  const hangs = (cause: DeadlineExceeded) =>
+    new HubError(
+      'HUB_ENGINE_REFUSED',
+      `the forwarder of the network did not answer within ${applyMs / 1000} s. Remove it (docker rm -f ${needs.name}): the hub then starts another`,
+      { cause, data: { retryable: true } },
+    );
 
   return {
     /** Adds the forwarder to the network of a server that is in `members`. Starts it if necessary. */

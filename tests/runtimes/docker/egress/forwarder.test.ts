@@ -131,3 +131,16 @@ test('a server joins the forwarder whose network or name was created between loo
   await joined;
   assert.equal(provided(), 3);
 });
+
+test('a forwarder that hangs is named with the remedy', async () => {
+  const { join, pass } = open({
+    attach: () => new Duplex({ read() {}, write: (_, __, done) => done() }),
+  });
+  const refused = assert.rejects(join('a', 0), {
+    code: 'HUB_ENGINE_REFUSED',
+    message:
+      'the forwarder of the network did not answer within 10 s. Remove it (docker rm -f hub-.egress): the hub then starts another',
+  });
+  await pass(10_000);
+  await refused;
+});
