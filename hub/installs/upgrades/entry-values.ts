@@ -38,8 +38,11 @@ function namesPackage(arg: string, from: PackageSpec): boolean {
 
 function replaced(arg: string, from: PackageSpec, to: PackageSpec): string {
   const option = /^--?[\w-]+=/.exec(arg)?.[0] ?? '';
-  const { name, version } = splitSpec(to);
+  const { name } = splitSpec(to);
   const word = arg.slice(option.length);
+  // A rollback may restore a tag, a range, or a package without a version.
+  const version = to.spec.slice(name.length).replace(/^(?:@|==)/, '');
+  if (version === '') return `${option}${name}`;
   const mark = separators[from.ecosystem].find(one => word.startsWith(`${name}${one}`));
   return `${option}${name}${mark ?? separators[from.ecosystem][0]}${version}`;
 }

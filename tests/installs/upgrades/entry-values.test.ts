@@ -29,6 +29,19 @@ test.each([
     pypi('2.0'),
     { args: ['--from', 'n==2.0', 'n'] },
   ],
+  [
+    { args: ['-y', '@o/n@2.0.0'] },
+    npm('2.0.0'),
+    { ecosystem: 'npm', spec: '@o/n' } as const,
+    { args: ['-y', '@o/n'] },
+  ],
+  [{ args: ['-y', '@o/n@1.2.9'] }, npm('1.2.9'), npm('1.2'), { args: ['-y', '@o/n@1.2'] }],
+  [
+    { args: ['--from=n==2.0', 'n'] },
+    pypi('2.0'),
+    { ecosystem: 'pypi', spec: 'n' } as const,
+    { args: ['--from=n', 'n'] },
+  ],
 ])('%j', (entry, from, to, expected) => {
   assert.deepEqual(valuesFor('one', entry, from, to), expected);
 });
