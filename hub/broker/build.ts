@@ -43,9 +43,8 @@ const allowedParameters =
 const allowedLabels = [baseLabel, managedLabel, packageLabel];
 
 /**
- * Rebuilds the parameters of a build from checked values. The client's context is discarded: the broker sends
- * its own files, so a client chooses only the package, the base and a tag in the namespace of that base. Throws
- * HUB_BROKER_REFUSED.
+ * Rebuilds the parameters of a build from checked values. The broker sends its own files instead of the client's
+ * context, so a client chooses only the package, the base and a tag of that base. Throws HUB_BROKER_REFUSED.
  */
 export function rebuildBuild(given: ReadonlyMap<string, string>): Build {
   requireOnly(given.keys(), allowedParameters, name => `the parameter ${name} of a build`);

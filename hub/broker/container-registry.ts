@@ -62,9 +62,8 @@ export function createContainerRegistry(
 const worktrees = '.git/agenthub/worktrees';
 
 /**
- * True if one container runs acceptance commands in a worktree of the repository that the other mounts for git, which
- * makes the worktrees. The names must begin as `checkRepositoryContainer` requires: any other name could be that of a
- * server.
+ * True if one container runs acceptance commands in a worktree of the repository that the other mounts for git. Their
+ * names must begin as `checkRepositoryContainer` requires: any other name could be that of a server.
  */
 function isGateOf(gate: BoundContainer, git: BoundContainer, hubName: string): boolean {
   const [outer] = git.binds;

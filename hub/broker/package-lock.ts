@@ -53,9 +53,8 @@ const isNpmPath = (path: string) =>
   npmPath.test(path) && !path.split('/').some(part => part === '.' || part === '..');
 
 /**
- * True if an entry of a lock is a package of the npm registry. npm installs an entry without an address by its name and
- * version, and either can name another host. A bundled package is part of the package around it and covered by that
- * package's digest.
+ * True if an entry of a lock is a package of the npm registry. Without an address, npm installs it by name and version,
+ * and either can name another host. The digest of the package around it covers a bundled package.
  */
 const isNpmPackage = (path: string, entry: Entry) => {
   const { link, name, version, resolved, integrity, inBundle } = entry;

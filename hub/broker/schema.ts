@@ -107,9 +107,8 @@ export const volumeLabels = (owner: HubIdentity) =>
 export const words = z.array(text).max(4096);
 
 /**
- * Rebuilds a JSON body from the fields of the schema. Throws HUB_BROKER_REFUSED at the first unknown field or
- * bad value. Unknown keys are refused rather than dropped, because the engine ignores the case of keys. `what`
- * names the object in messages.
+ * Rebuilds a JSON body from the fields of the schema; `what` names it in messages. Throws HUB_BROKER_REFUSED at the first
+ * bad value or unknown field. Unknown fields are not dropped, because the engine ignores the case of keys.
  */
 export function rebuildBody<T>(body: string, schema: z.ZodType<T>, what: string): T {
   const value = tryParseJson(body);

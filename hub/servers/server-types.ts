@@ -118,9 +118,8 @@ export interface Server {
   /** Stops the server and resolves when it has ended. `byHand`: calls do not start it again. */
   stop(byHand: boolean): Promise<void>;
   /**
-   * Applies another config. `isReplaced`: the launch differs, so that a new instance replaces the running one, which
-   * ends once its calls are answered. Rejects with HubError if the new instance does not start; then the old config
-   * stays applied.
+   * Applies another config. `isReplaced`: the launch differs, so a new instance replaces the running one, which first
+   * answers its calls. Rejects with HubError if the new instance does not start, and keeps the old config.
    */
   reconfigure(config: ServerConfig, isReplaced: boolean): Promise<void>;
   /** Ends the server for good. Calls are refused with HUB_SHUTTING_DOWN, or HUB_SERVER_UNKNOWN if it was `removed`. */

@@ -16,9 +16,8 @@ export function isSuccess({ statusCode = 0 }: IncomingMessage): boolean {
 }
 
 /**
- * Reads the body of a response. `body` is undefined if it exceeds `maxBytes`; `bytes` is the number of bytes that were
- * read. Rejects with HUB_REMOTE_UNREACHABLE if the connection breaks: any other error would count as an answer of the
- * server.
+ * Reads the body of a response. `body`: undefined if it exceeds `maxBytes`; `bytes`: how many were read. Rejects with
+ * HUB_REMOTE_UNREACHABLE if the connection breaks: any other error would count as an answer.
  */
 export async function readBody(
   { server }: Pick<RemoteEndpoint, 'server'>,

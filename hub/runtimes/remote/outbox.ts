@@ -37,9 +37,8 @@ type InFlight = { readonly message: Outgoing; release(): void; endWithin(delayMs
 
 /**
  * Schedules messages, because HTTP exchanges can overtake each other. No message is sent before the response to
- * `initialize`, or before `notifications/initialized` was accepted. Notifications are sent one at a time. Responses do
- * not wait for requests, as these may be waiting for them. Subscriptions, which do not end by themselves, have their
- * own slots.
+ * `initialize` and the acceptance of `notifications/initialized`. Notifications are sent one at a time. Responses do
+ * not wait for requests, which may wait for them. Subscriptions do not end, and have their own slots.
  */
 export function createOutbox(
   options: { readonly server: string; readonly maxWaitingBytes: number },

@@ -38,9 +38,8 @@ const countedGenerations = 2 ** 20;
 const aliveMs = 10_000;
 
 /**
- * Adopts the instance of an earlier run, or one that the hub lost the connection to. The ids of its requests are above
- * `firstId`. Undefined if there is no instance, or it cannot be adopted. Throws HubError if the runtime cannot tell
- * now.
+ * Adopts the instance of an earlier run, or one whose connection was lost. The ids of its requests are above `firstId`.
+ * Undefined if there is none, or it cannot be adopted. Throws HubError if that is unknown now.
  */
 export async function adoptInstance(
   config: ServerConfig,

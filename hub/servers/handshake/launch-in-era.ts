@@ -131,9 +131,8 @@ export const handshakeOptionsOf = ({
 const silenceMs = 2_000;
 
 /**
- * Finds out which era a server speaks. The probed instance is not used afterwards: servers settle for the era of the
- * first request, and some exit at an unknown one. Rejects with HUB_SERVER_START_FAILED if nothing is answered within
- * `timeoutMs`.
+ * Finds out which era a server speaks. The probed instance is not used again: servers settle for the era of the first
+ * request, or exit at an unknown one. Rejects with HUB_SERVER_START_FAILED after `timeoutMs` without an answer.
  */
 async function probeEra(instance: Instance, needs: LaunchNeeds, isAlone: boolean): Promise<Era> {
   const { log } = needs;

@@ -42,9 +42,8 @@ const backoff = { firstMs: 500, maxMs: 30_000, jitter: 0.5 };
 const acknowledgedMs = 10_000;
 
 /**
- * Creates the `subscriptions/listen` that the hub keeps open with a server of the stateless revision, for all clients
- * (MCP 2026-07-28). Subscribes at once. When the clients' interest changes, a second subscription replaces the first
- * once acknowledged.
+ * Creates the `subscriptions/listen` that the hub keeps open with a stateless server, for all clients (MCP 2026-07-28).
+ * Subscribes at once. When the clients' interest changes, an acknowledged second subscription replaces the first.
  */
 export function createSubscription(
   { capabilities, interest }: SubscriptionOptions,

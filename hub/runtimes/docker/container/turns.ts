@@ -7,9 +7,8 @@ export function createTurns({ clock }: { readonly clock: Clock }) {
 
   return {
     /**
-     * Runs `work` under a name. After `timeoutMs` it rejects with DeadlineExceeded and aborts the signal of `work`,
-     * which must then clean up after itself, however late the engine answers; its result is dropped. Undefined: no
-     * timeout.
+     * Runs `work` under a name. After `timeoutMs` (undefined: never) it rejects with DeadlineExceeded and aborts the
+     * signal of `work`, which must then clean up, however late the engine answers; its result is dropped.
      */
     async take<T>(
       name: string,

@@ -14,9 +14,8 @@ const manifestNames: Readonly<Record<ProjectKind, readonly string[]>> = {
 const basenameOf = (path: string) => path.slice(path.lastIndexOf('/') + 1);
 
 /**
- * Returns the build context of a project: the template, the files in `project/`, and copies of the manifests in
- * `manifest/`. A build step that installs packages depends on the manifests only, and the engine repeats it only if
- * they change.
+ * Returns the build context of a project: the template, its files in `project/`, and its manifests again in
+ * `manifest/`. The step that installs packages depends on these only, and the engine repeats it only if they change.
  */
 export function layProject(
   kind: ProjectKind,

@@ -70,9 +70,8 @@ export function secretsOf(spec: LaunchSpec): Readonly<Record<string, string>> {
 }
 
 /**
- * Puts the shim before the command of a container, and removes the secrets from its environment. The shim reads
- * `line`. Throws HUB_LAUNCH_INVALID for variables that no shell can set. Undefined if neither the spec nor the image
- * names a command.
+ * Puts the shim before a container's command, and takes the secrets from its environment into `line`, which the shim
+ * reads. Throws HUB_LAUNCH_INVALID for variables that no shell can set. Undefined without a command.
  */
 export function throughShim(spec: LaunchSpec, target: DockerTarget, image: ImageLine) {
   const secrets = secretsOf(spec);
