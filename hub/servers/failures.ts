@@ -1,4 +1,4 @@
-import { HubError, kindOf, messageOf } from '#core';
+import { type Code, HubError, kindOf, messageOf } from '#core';
 import { adviceOn, findMissing } from './missing-programs.ts';
 import type { lastWordsOf } from './lifecycle/stderr-ring.ts';
 
@@ -60,12 +60,23 @@ export function goneError(
 /** The cause in errors of servers that the hub itself has stopped. */
 class Intended extends Error {}
 
+/** Codes of refusals that last until a person acts, unless they are retryable. */
+const lastingRefusals: readonly Code[] = [
+  'HUB_SERVER_DISABLED',
+  'HUB_SERVER_FAILED',
+  'HUB_SERVER_STOPPED',
+  'HUB_SERVER_UNKNOWN',
+];
+
 /**
  * Creates the error of a server that the hub has stopped. `how` is the reason. `refusal`: the refusal of further calls,
  * whose message replaces the reason if a retry would be refused as well.
  */
 export function haltedError(server: string, how: string, refusal?: HubError): HubError {
-  const isFinal = refusal !== undefined && refusal.data.retryable !== true;
+  const isFinal =
+    refusal !== undefined &&
+    lastingRefusals.includes(refusal.code) &&
+    refusal.data.retryable !== true;
   const why = isFinal ? refusal.message : how;
   return goneError(server, why, { quoted: '', stderr: '' }, new Intended(why), !isFinal);
 }

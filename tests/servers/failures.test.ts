@@ -121,10 +121,12 @@ describe('the error of a server that the hub stopped', () => {
     }
   });
 
-  test('allows a retry if calls are refused for now', () => {
-    const error = haltedError('files', 'it was stopped', refused({ retryable: true }));
-    assert.equal(error.message, 'files is gone: it was stopped');
-    assert.deepEqual(error.data, { server: 'files', retryable: true });
+  test('allows a retry if calls are refused for now, or start an instance of a session again', () => {
+    for (const refusal of [refused({ retryable: true }), failed('HUB_SERVER_START_FAILED')]) {
+      const error = haltedError('files', 'it was stopped', refusal);
+      assert.equal(error.message, 'files is gone: it was stopped');
+      assert.deepEqual(error.data, { server: 'files', retryable: true });
+    }
   });
 });
 

@@ -39,7 +39,7 @@ const aliveMs = 10_000;
 
 /**
  * Adopts the instance of an earlier run, or one whose connection was lost. The ids of its requests are above `firstId`.
- * Undefined if there is none, or it cannot be adopted. Throws HubError if that is unknown now.
+ * Undefined if there is none, or it cannot be adopted. Throws HubError if the runtime cannot tell.
  */
 export async function adoptInstance(
   config: ServerConfig,
