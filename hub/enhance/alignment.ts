@@ -4,7 +4,7 @@ import { leftOver, repeatedNouns } from './left-over.ts';
 import { otherChoice, reordered, withListsOf } from './list-order.ts';
 import { compoundsOf, moved } from './moves.ts';
 import { misplaced } from './placement.ts';
-import { type Side, pairsOf } from './spot-pairs.ts';
+import { type Side, pairsOf, turned } from './spot-pairs.ts';
 import type { Spot, Spots } from './spots.ts';
 import { isSameForm } from './term-forms.ts';
 import { wordSet } from './words.ts';
@@ -18,8 +18,7 @@ export function alignSpots(one: Spots, other: Spots): Explanation {
   const b = withListsOf(a, withContextOf(one, other));
   const pairs = pairsOf(a.spots, b.spots);
   const left: Side = { spots: a.spots, others: b.spots, pairs };
-  const inverse = new Map([...pairs].map(([one, other]) => [other, one]));
-  const right: Side = { spots: b.spots, others: a.spots, pairs: inverse };
+  const right = turned(left);
   const [mine, theirs] = [leftOver(left), leftOver(right)];
   if (mine.length > 0 || theirs.length > 0)
     return unexplained(`not explained: ${listed(mine)} and ${listed(theirs)}`);

@@ -3,7 +3,7 @@ import { isSameText } from './canonical-text.ts';
 import type { Chunk, Clause, Term } from './clause-types.ts';
 import { withCompoundsOf } from './compound-words.ts';
 import { alignSpots } from './alignment.ts';
-import { type Structure, structureOf } from './clauses.ts';
+import { type Structure, plainTerm, structureOf } from './clauses.ts';
 import { type Explanation, quoted } from './explanation.ts';
 import { withLateIntroductions } from './introductions.ts';
 import { otherGoverned } from './governed.ts';
@@ -204,13 +204,6 @@ function pairedTerms(a: Structure, b: Structure): readonly (readonly [Term, Term
 }
 
 const isPlain = ({ head }: Clause) => head === 'main' || head === 'rel';
-const mark = (stem: string): Term => ({
-  stem,
-  form: 'plain',
-  raw: '',
-  isVerb: false,
-  isDefinite: false,
-});
 const byHead = <T extends { readonly head: string }>(a: T, b: T) =>
   a.head < b.head ? -1 : Number(a.head > b.head);
 
@@ -224,8 +217,8 @@ function ordered(clauses: readonly Clause[]): readonly Term[] {
     ? [...clauses.filter(isPlain), ...clauses.filter(item => !isPlain(item)).toSorted(byHead)]
     : clauses;
   return sorted.flatMap(({ head, chunks }) => [
-    mark(head),
-    ...chunks.toSorted(byHead).flatMap(chunk => [mark(`(${chunk.head}`), ...chunk.terms]),
+    plainTerm(head, ''),
+    ...chunks.toSorted(byHead).flatMap(chunk => [plainTerm(`(${chunk.head}`, ''), ...chunk.terms]),
   ]);
 }
 

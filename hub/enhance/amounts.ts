@@ -1,7 +1,7 @@
 import { type ReadTime, readDate, readMoment } from './moments.ts';
 import type { Token } from './tokens.ts';
 import { units } from './units.ts';
-import { rowsOf, wordSet } from './words.ts';
+import { tableOf, wordSet } from './words.ts';
 
 /** An amount that was recognized: the number of tokens it replaces, and its tokens in the common spelling. */
 type Reading = { readonly length: number; readonly tokens: readonly Token[] };
@@ -69,19 +69,12 @@ function readLimit({ tokens, at }: Place): Reading | undefined {
     : undefined;
 }
 
-const limits: ReadonlyMap<string, string> = new Map([
-  ['under', 'less'],
-  ['below', 'less'],
-  ['over', 'more'],
-  ['above', 'more'],
-]);
+const limits = tableOf('under less | below less | over more | above more');
 
 /** Ordinals in words that the tokenizer does not convert. Results must keep the number of a century. */
-const ordinals: ReadonlyMap<string, string> = new Map(
-  rowsOf(
-    `eleventh 11th | twelfth 12th | thirteenth 13th | fourteenth 14th | fifteenth 15th | sixteenth 16th |
-    seventeenth 17th | eighteenth 18th | nineteenth 19th | twentieth 20th`,
-  ).map(([text = '', digits = '']) => [text, digits] as const),
+const ordinals = tableOf(
+  `eleventh 11th | twelfth 12th | thirteenth 13th | fourteenth 14th | fifteenth 15th | sixteenth 16th |
+  seventeenth 17th | eighteenth 18th | nineteenth 19th | twentieth 20th`,
 );
 
 /** Rewrites "eighteenth" as "18th". */
@@ -114,11 +107,7 @@ const smallerThan = new Map(
 const largerThan = new Map(
   ladder.map(([unit, smaller, count]) => [smaller, [unit, count] as const]),
 );
-const decimal = new Map(
-  rowsOf('TB GB | GB MB | MB kB | kB B | km m | kg g | g mg | s ms').map(
-    ([unit = '', smaller = '']) => [unit, smaller] as const,
-  ),
-);
+const decimal = tableOf('TB GB | GB MB | MB kB | kB B | km m | kg g | g mg | s ms');
 
 /** Converts an amount to the largest unit in which it is a whole number: "60s" is "1min", "1.5GB" is "1500MB". */
 function largest(count: number, unit: string): string {
@@ -147,11 +136,7 @@ function readUnit({ tokens, at, before }: Place): Reading | undefined {
   return { length: 1, tokens: [single && isEvery ? word(single) : number(text)] };
 }
 
-const singles: ReadonlyMap<string, string> = new Map(
-  rowsOf('1min minute | 1h hour | 1d day | 1wk week | 1mo month | 1y year').map(
-    ([amount = '', unit = '']) => [amount, unit] as const,
-  ),
-);
+const singles = tableOf('1min minute | 1h hour | 1d day | 1wk week | 1mo month | 1y year');
 
 const isOne = (text: string): boolean => text === 'a' || text === 'an' || text === 'one';
 

@@ -123,7 +123,8 @@ function addTerm(draft: Draft, { lexeme, before, next }: Place): void {
   if (isAction && !isDefinite) draft.isDefinite = false;
 }
 
-const linkOf = (stem: string, raw: string): Term => ({
+/** Returns a term that is neither a verb nor definite, in its plain form. */
+export const plainTerm = (stem: string, raw: string): Term => ({
   stem,
   form: 'plain',
   raw,
@@ -165,7 +166,7 @@ function readCoordinator(draft: Draft, { lexeme: { text }, next, afterNext }: Pl
     !prepositions.has(next.text);
   if (!isPair) openClause(draft, 'main');
   draft.isDefinite = false;
-  if (isPair || text !== 'and') termsOf(draft).push(linkOf(text === 'and' ? '&' : text, text));
+  if (isPair || text !== 'and') termsOf(draft).push(plainTerm(text === 'and' ? '&' : text, text));
   return true;
 }
 
@@ -255,7 +256,7 @@ function readTime(draft: Draft, { lexeme, before, next }: Place): boolean {
   if (!draft.hasOneTime || isTimeOfThing(lexeme, before)) return false;
   const { chunks } = clauseOf(draft);
   if (isTimeBehind(lexeme, next, chunks.at(-1)?.head === '')) return false;
-  const term = linkOf(lexeme.stem, lexeme.raw);
+  const term = plainTerm(lexeme.stem, lexeme.raw);
   const [first] = chunks;
   if (first?.head === '~time' && endsTime(lexeme, before)) first.terms.push(term);
   else if (beginsTime(lexeme, next)) chunks.unshift({ head: '~time', terms: [term] });

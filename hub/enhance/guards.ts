@@ -83,7 +83,9 @@ const plainSigns = new Set(['-', '*', '(', ')', '->']);
 function differingFacts(a: Canonical, b: Canonical): string | undefined {
   const [all, others] = [factsOf(a), factsOf(b)];
   for (const [kind, called] of facts) {
-    const [left = [], right = []] = [all.get(kind), others.get(kind)];
+    const [left = [], right = []] = [all, others].map(found =>
+      found.get(kind)?.map(({ text }) => text),
+    );
     const [mine, theirs] = [moreFrequent(left, right), moreFrequent(right, left)];
     if (mine.length || theirs.length)
       return `other ${called}: ${quoted(mine)} and ${quoted(theirs)}`;
@@ -100,17 +102,13 @@ function differingFacts(a: Canonical, b: Canonical): string | undefined {
     : undefined;
 }
 
-function factsOf({ head, payload }: Canonical): ReadonlyMap<Kind, readonly string[]> {
-  const found = new Map<Kind, string[]>();
-  for (const token of [...head, ...payload]) {
-    const { kind, text } = asName(token);
-    if (kind === 'word' || (kind === 'sign' && plainSigns.has(text))) continue;
-    const texts = found.get(kind);
-    if (texts) texts.push(text);
-    else found.set(kind, [text]);
-  }
-  return found;
-}
+const factsOf = ({ head, payload }: Canonical): ReadonlyMap<Kind, readonly Token[]> =>
+  Map.groupBy(
+    [...head, ...payload]
+      .map(asName)
+      .filter(({ kind, text }) => kind !== 'sign' || !plainSigns.has(text)),
+    ({ kind }) => kind,
+  );
 
 /** Converts "Java's" to the name Java. */
 function asName(token: Token): Token {
@@ -202,8 +200,8 @@ const minFrameShare = 0.5;
  * one word are no difference.
  */
 function differingWord(a: readonly string[], b: readonly string[]): string | undefined {
-  const before = commonLength(a, b);
-  const after = commonLength(a.slice(before).toReversed(), b.slice(before).toReversed());
+  const before = words.commonLength(a, b);
+  const after = words.commonLength(a.slice(before).toReversed(), b.slice(before).toReversed());
   const slots = [a.slice(before, a.length - after), b.slice(before, b.length - after)];
   const hasContent = (word: string) => !words.small.has(word) && !words.questions.has(word);
   const [mine = [], theirs = []] = slots.map(slot => slot.filter(hasContent));
@@ -218,23 +216,12 @@ function differingWord(a: readonly string[], b: readonly string[]): string | und
     : undefined;
 }
 
-function commonLength(a: ArrayLike<string>, b: ArrayLike<string>): number {
-  const shortest = Math.min(a.length, b.length);
-  let same = 0;
-  while (same < shortest && a[same] === b[same]) same++;
-  return same;
-}
-
-function isSynonym(a: string, b: string): boolean {
-  if (a === b || isVariant(a, b)) return true;
-  return [words.synonyms, ...words.contrasts].some(
-    group => group.has(a) && group.get(a) === group.get(b),
-  );
-}
+const isSynonym = (a: string, b: string): boolean =>
+  a === b || isVariant(a, b) || words.areSynonyms(a, b);
 
 /** True if two words are forms of one word, or a word and its misspelling. */
 function isVariant(a: string, b: string): boolean {
-  const same = commonLength(a, b);
+  const same = words.commonLength(a, b);
   const [shortest, longest] = [Math.min(a.length, b.length), Math.max(a.length, b.length)];
   return same >= 4 && same >= shortest - 2 && longest - same <= 3;
 }

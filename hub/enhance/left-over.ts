@@ -90,18 +90,9 @@ export function isDerived({ spots, others, pairs }: Side, at: number): boolean {
 }
 
 const namedKinds = wordSet('endpoint~ =endpoint route~ =route page~ file~ function module~');
-const formatKinds = new Set([
-  'file~',
-  'language~',
-  'library~',
-  'framework~',
-  'database',
-  'tool~',
-  'format~',
-  '=format',
-  '=library',
-  '=tool',
-]);
+const formatKinds = wordSet(
+  'file~ language~ library~ framework~ database tool~ format~ =format =library =tool',
+);
 
 /** True for a verb of writing or showing, if the other prompt has no verb: "Write a cover letter" is "Cover letter". */
 function isPlainAsk({ spots, others, pairs }: Side, { stem, part }: Spot): boolean {

@@ -72,10 +72,7 @@ export function lexemesOf({ kind, text }: Token, next: Token | undefined): reado
 }
 
 /** Words that follow a name, but not an article. */
-const behindNames = new Set([
-  ...words.wordSet('and or to into from by with is are that which = +'),
-  ',',
-]);
+const behindNames = words.wordSet('and or to into from by with is are that which = + ,');
 
 /**
  * Removes quotes around a text, except around a single character, which may be about the quotes, and around `$` and

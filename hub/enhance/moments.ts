@@ -1,5 +1,5 @@
 import type { Token } from './tokens.ts';
-import { ordinals, rowsOf, wordSet } from './words.ts';
+import { ordinals, tableOf, wordSet } from './words.ts';
 
 /** A recognized date or time of day: the number of tokens it replaces, and its token in the common spelling. */
 export type ReadTime = { readonly length: number; readonly token: Token };
@@ -39,12 +39,11 @@ export function readDate(tokens: readonly Token[], at: number): ReadTime | undef
   return { length: end + 1 - at, token: { kind: 'number', text: `${day} ${month}` } };
 }
 
-const named: ReadonlyMap<string, string> = new Map(
-  rowsOf('noon 12:00 | midnight 0:00').map(([word = '', time = '']) => [word, time] as const),
-);
-const parts: ReadonlyMap<string, number> = new Map(
-  rowsOf('quarter 15 | half 30').map(([word = '', count = '']) => [word, Number(count)] as const),
-);
+const named = tableOf('noon 12:00 | midnight 0:00');
+const parts: ReadonlyMap<string, number> = new Map([
+  ['quarter', 15],
+  ['half', 30],
+]);
 const clock = (minutes: number): string =>
   `${Math.floor(minutes / 60) % 24}:${String(minutes % 60).padStart(2, '0')}`;
 

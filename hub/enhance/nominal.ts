@@ -1,21 +1,19 @@
 import { type Lexeme, articles, definite, wordLexeme } from './lexemes.ts';
 import { vocabulary } from './phrases.ts';
-import { rowsOf } from './words.ts';
+import { tableOf } from './words.ts';
 
 /** Verbs by the nouns of their actions. Nouns that mostly mean a thing ("creation", "documentation") are left out. */
-const verbs: ReadonlyMap<string, string> = new Map(
-  rowsOf(
-    `delete deletion | remove removal | install installation | validate validation | migrate migration |
-    translate translation | calculate calculation | verify verification | generate generation |
-    register registration | rotate rotation | compress compression | encrypt encryption | decrypt decryption |
-    extract extraction | convert conversion | integrate integration | optimize optimization |
-    synchronize synchronization | initialize initialization | normalize normalization | serialize serialization |
-    implement implementation | deploy deployment | replace replacement | manage management | measure measurement |
-    renew renewal | cancel cancellation | approve approval | introduce introduction | reduce reduction |
-    prevent prevention | detect detection | prepare preparation | organize organization | coordinate coordination |
-    evaluate evaluation | modernize modernization | renovate renovation | restore restoration | store storage |
-    handle handling | process processing`,
-  ).map(([verb = '', noun = '']) => [noun, verb] as const),
+const verbs = tableOf(
+  `deletion delete | removal remove | installation install | validation validate | migration migrate |
+  translation translate | calculation calculate | verification verify | generation generate | registration register |
+  rotation rotate | compression compress | encryption encrypt | decryption decrypt | extraction extract |
+  conversion convert | integration integrate | optimization optimize | synchronization synchronize |
+  initialization initialize | normalization normalize | serialization serialize | implementation implement |
+  deployment deploy | replacement replace | management manage | measurement measure | renewal renew |
+  cancellation cancel | approval approve | introduction introduce | reduction reduce | prevention prevent |
+  detection detect | preparation prepare | organization organize | coordination coordinate | evaluation evaluate |
+  modernization modernize | renovation renovate | restoration restore | storage store | handling handle |
+  processing process`,
 );
 
 /** Rewrites "for the deletion of logs" as "to delete logs", and "the deletion of logs" as "deleting logs". */

@@ -7,7 +7,7 @@ import {
   versions,
 } from './technical-names.ts';
 import { outsideQuotations } from './tokens.ts';
-import { rowsOf } from './words.ts';
+import { rowsOf, tableOf } from './words.ts';
 
 /** Maximum length in characters of prompts in which notations are replaced, because the patterns read whole prompts. */
 const maxLength = 1_000;
@@ -47,14 +47,7 @@ const timeZoneNames = [...timeZones.keys()].map(name => name.replaceAll('_', ' '
 /** Measures of the kitchen and of distances, which may have halves and quarters. */
 const measure =
   '(?:cups?|teaspoons?|tablespoons?|tsp|tbsp|pounds?|lbs?|ounces?|oz|miles?|inch(?:es)?|kilos?|lit(?:er|re)s?|pints?|gallons?|acres?|pages?)';
-const fractions: ReadonlyMap<string, string> = new Map([
-  ['1/2', '.5'],
-  ['½', '.5'],
-  ['1/4', '.25'],
-  ['¼', '.25'],
-  ['3/4', '.75'],
-  ['¾', '.75'],
-]);
+const fractions = tableOf('1/2 .5 | ½ .5 | 1/4 .25 | ¼ .25 | 3/4 .75 | ¾ .75');
 const fraction = '(1/2|1/4|3/4|[½¼¾])';
 
 const counts =

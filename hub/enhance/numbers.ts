@@ -1,11 +1,7 @@
 import { units } from './units.ts';
-import { numerals, wordSet } from './words.ts';
+import { numerals, tableOf, wordSet } from './words.ts';
 
-const zeros: ReadonlyMap<string, string> = new Map([
-  ['hundred', '00'],
-  ['thousand', '000'],
-  ['million', '000000'],
-]);
+const zeros = tableOf('hundred 00 | thousand 000 | million 000000');
 
 /**
  * Joins a number and the next word to one number: "10 ms", "one hour", "five hundred", "twenty five", "a dozen".
@@ -48,14 +44,9 @@ export function compoundOf(
   return isVersion ? undefined : { amount: number, others: [head, ...rest] };
 }
 
-const thousands: ReadonlyMap<string, string> = new Map([['k', '000']]);
+const thousands = tableOf('k 000');
 /** Suffixes of an amount of money, with their zeros. Elsewhere, "4K" is a size of pictures. */
-const multiples: ReadonlyMap<string, string> = new Map([
-  ['k', '000'],
-  ['K', '000'],
-  ['M', '000000'],
-  ['m', '000000'],
-]);
+const multiples = tableOf('k 000 | K 000 | M 000000 | m 000000');
 
 /** Normalizes a number without spaces: removes separators of thousands, and spells its unit in the common way. */
 export function numberOf(written: string, isEnglish: boolean): string {

@@ -1,5 +1,6 @@
 import { cacheKey } from '#cache';
 import { canonicalOf } from './canonical.ts';
+import { commonLength } from './words.ts';
 
 /** Words of one prompt that replace words of the other; undefined for a run of words that both have. */
 type Part = { readonly ours: string[]; readonly theirs: string[] } | undefined;
@@ -33,11 +34,6 @@ function partsOf(a: readonly string[], b: readonly string[]): readonly Part[] {
     ...subsequenceParts(left ?? [], right ?? []),
     ...(after > 0 ? [undefined] : []),
   ];
-}
-
-function commonLength(a: readonly string[], b: readonly string[]): number {
-  const at = a.findIndex((item, index) => item !== b[index]);
-  return at < 0 ? a.length : at;
 }
 
 function subsequenceParts(a: readonly string[], b: readonly string[]): readonly Part[] {

@@ -1,5 +1,5 @@
 import { isDerived } from './left-over.ts';
-import type { Side } from './spot-pairs.ts';
+import { type Side, turned } from './spot-pairs.ts';
 import type { Spot } from './spots.ts';
 import { rowsOf, wordSet } from './words.ts';
 
@@ -21,27 +21,23 @@ const isText = (spot: Spot | undefined): boolean =>
 const wordsPerPreposition = 25;
 
 /** Returns a word that has another preposition or conjunction before it than its counterpart. */
-export function misplaced(
-  { spots, others, pairs }: Side,
-  compounds: ReadonlySet<number>,
-): Spot | undefined {
+export function misplaced(side: Side, compounds: ReadonlySet<number>): Spot | undefined {
+  const { spots, others, pairs } = side;
+  const theirs = turned(side);
   const differing = new Set<string>();
-  const inverse = new Map([...pairs].map(([one, other]) => [other, one]));
   const maxDiffering = 1 + Math.floor(spots.length / wordsPerPreposition);
   return spots.find((spot, at) => {
     const other = others[pairs.get(at) ?? -1];
     if (!other) return false;
-    const begins = beginning({ spots, others, pairs }, at);
+    const begins = beginning(side, at);
     if (begins === 'clause' && !isSameClause(spot, other)) return true;
     // "a woman and three men pose" is not "a woman poses for three men".
-    const theirs = { spots: others, others: spots, pairs: inverse };
     const isJoined = begins === 'item' && spot.preposition !== other.preposition;
     if (isJoined && beginning(theirs, pairs.get(at) ?? -1) === 'chunk') return true;
     const isFirst = begins !== undefined && begins !== 'item';
     if (!isFirst || spot.preposition === other.preposition) return false;
     if (spot.preposition === '' || compounds.has(at)) return false;
-    if (isDerived({ spots, others, pairs }, at - 1) && /^(?:of|for|to|in)$/.test(spot.preposition))
-      return false;
+    if (isDerived(side, at - 1) && /^(?:of|for|to|in)$/.test(spot.preposition)) return false;
     if (isBesideHave(others, pairs.get(at) ?? -1) && compoundPrepositions.has(spot.preposition))
       return false;
     const pair = [spot.preposition, other.preposition];

@@ -12,6 +12,16 @@ export type Side = {
   readonly pairs: Pairs;
 };
 
+/** Returns the comparison from the side of the other prompt. */
+export const turned = ({ spots, others, pairs }: Side): Side => ({
+  spots: others,
+  others: spots,
+  pairs: new Map([...pairs].map(([one, other]) => [other, one])),
+});
+
+/** A word and its index in the prompt. */
+type Numbered = readonly [at: number, spot: Spot];
+
 const keyOf = ({ stem, isNegated }: Spot) => (isNegated ? `not ${stem}` : stem);
 
 /**
@@ -28,19 +38,19 @@ export function pairsOf(spots: readonly Spot[], others: readonly Spot[]): Pairs 
   const isHeavy = ({ stem, isNegated }: Spot) => isNegated || !neutral.has(stem);
   const placesOf = (list: readonly Spot[]) =>
     Map.groupBy(
-      [...list.keys()].filter(at => isHeavy(list[at] ?? missing)),
-      at => keyOf(list[at] ?? missing),
+      [...list.entries()].filter(([, spot]) => isHeavy(spot)),
+      ([, spot]) => keyOf(spot),
     );
   const places = placesOf(others);
   const left = { spots, verbs: verbsBefore(spots) };
   const right = { spots: others, verbs: verbsBefore(others) };
   /** Returns all pairs of positions of a word in the two prompts, the most similar first. */
-  const choicesOf = (mine: readonly number[], theirs: readonly number[]) =>
+  const choicesOf = (mine: readonly Numbered[], theirs: readonly Numbered[]) =>
     mine.length * theirs.length > maxChoices
-      ? mine.flatMap((one, at) => theirs.slice(at, at + 1).map(other => ({ one, other })))
+      ? mine.flatMap(([one], at) => theirs.slice(at, at + 1).map(([other]) => ({ one, other })))
       : mine
-          .flatMap(one =>
-            theirs.map(other => ({ one, other, score: similarity(left, one, right, other) })),
+          .flatMap(([one]) =>
+            theirs.map(([other]) => ({ one, other, score: similarity(left, one, right, other) })),
           )
           .toSorted((x, y) => y.score - x.score);
   for (const [key, mine] of placesOf(spots)) {
@@ -63,22 +73,6 @@ export function pairsOf(spots: readonly Spot[], others: readonly Spot[]): Pairs 
   }
   return pairs;
 }
-
-const missing: Spot = {
-  stem: '',
-  form: 'plain',
-  raw: '',
-  isVerb: false,
-  isDefinite: false,
-  isAsk: false,
-  isNegated: false,
-  preposition: '',
-  begins: undefined,
-  isChoice: false,
-  clauseHead: '',
-  clause: -1,
-  part: -1,
-};
 
 /** Returns for each spot the last verb before it in the same part of the prompt. */
 function verbsBefore(spots: readonly Spot[]): readonly (Spot | undefined)[] {

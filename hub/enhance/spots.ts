@@ -2,13 +2,13 @@ import { withSortedAdjectives } from './adjectives.ts';
 import { withPlainAmounts } from './amounts.ts';
 import { type Canonical, readTokens } from './canonical.ts';
 import type { Chunk, Clause, Term } from './clause-types.ts';
-import { structureOf } from './clauses.ts';
+import { plainTerm, structureOf } from './clauses.ts';
 import { withLateIntroductions } from './introductions.ts';
 import { withEarlyMeasures } from './measured-things.ts';
 import { vocabulary } from './phrases.ts';
 import { requestsOf } from './request-parts.ts';
 import type { Token } from './tokens.ts';
-import { negators, wordSet } from './words.ts';
+import { negators, tableOf, wordSet } from './words.ts';
 
 /** A meaningful word and its place in a prompt. */
 export type Spot = Term & {
@@ -51,34 +51,16 @@ const sequenceWords = wordSet(
 const given = wordSet('in this that the following same exact given');
 const freeHeads = wordSet('main rel so');
 /** Conjunctions that are compared as another one. "unless" is compared as "if" with a negation. */
-const conjunctions: ReadonlyMap<string, string> = new Map([
-  ['unless', 'if'],
-  ['when', 'if'],
-  ['once', 'after'],
-  ['till', 'until'],
-]);
+const conjunctions = tableOf('unless if | when if | once after | till until');
 const conjunctionOf = (head: string): string => conjunctions.get(head) ?? head;
 const negations = wordSet('not no never without nor neither');
 
 /** Names of the verbs of requests where they are not at the beginning of a sentence. */
-const asks: ReadonlyMap<string, string> = new Map([
-  ['write', '=create'],
-  ['list', '=show'],
-  ['give', '=show'],
-  ['find', '=find'],
-  ['calculate', '=calculate'],
-  ['suggest', '=suggest'],
-  ['compare', '=compare'],
-  ['translate', '=translate'],
-  ['summarize', '=summarize'],
-  ['explain', '=explain'],
-  ['check', '?whether'],
-  ['explainhow', 'how'],
-  ['howto', 'howto'],
-  ['bywhom', '?who'],
-  ['which', '?what'],
-  ['whichlist', '?what'],
-]);
+const asks = tableOf(
+  `write =create | list =show | give =show | find =find | calculate =calculate | suggest =suggest | compare =compare |
+  translate =translate | summarize =summarize | explain =explain | check ?whether | explainhow how | howto howto |
+  bywhom ?who | which ?what | whichlist ?what`,
+);
 
 /** Matches requests about another text after the colon. This text must be equal letter by letter. */
 const carrying =
@@ -143,11 +125,8 @@ type Place = { readonly spots: Spot[]; readonly part: number };
 function addAsk({ spots, part }: Place, stem: string, intent: string): void {
   const clause = (spots.at(-1)?.clause ?? 0) + 1;
   spots.push({
-    stem,
-    form: 'plain',
-    raw: intent,
+    ...plainTerm(stem, intent),
     isVerb: true,
-    isDefinite: false,
     isAsk: true,
     isNegated: false,
     preposition: '',
@@ -194,10 +173,8 @@ function addClause({ spots, part }: Place, { head, chunks }: Clause): void {
       }
     }
   }
-  if (isNegated) add(notTerm, '', true);
+  if (isNegated) add(plainTerm('not', 'not'), '', true);
 }
-
-const notTerm: Term = { stem: 'not', form: 'plain', raw: 'not', isVerb: false, isDefinite: false };
 
 /** Rewrites "sessions are handled" as "handle sessions". */
 function withPassiveFirst({ head, terms }: Chunk): readonly Term[] {

@@ -1,15 +1,15 @@
+import { tableOf, wordSet } from './words.ts';
+
 /** A word without its ending. A `~` at the end marks a stem, as opposed to a word without inflected forms. */
 export type Stem = { readonly stem: string; readonly form: Form };
 export type Form = 'plain' | 's' | 'ing' | 'ed' | 'passive';
 
 /** Words that end like an inflected form, but are none. */
-const whole = new Set(
+const whole = wordSet(
   `string thing bring king ring spring sibling during nothing something everything anything morning evening ceiling
   heading setting padding spacing meaning being missing pending remaining leading trailing building opening mapping
   embed shed bed red led need feed speed seed hundred indeed species series news analysis status bus address access
-  process class pass less always this his its has was is as us alias canvas redis basis css https dns aws`.split(
-    /\s+/,
-  ),
+  process class pass less always this his its has was is as us alias canvas redis basis css https dns aws`,
 );
 
 /** Rules that convert British spellings to American ones. `spellings`: words that no rule covers. */
@@ -21,16 +21,11 @@ const endings: readonly (readonly [RegExp, string])[] = [
   [/^(catal|dial|anal|prol|epil)ogue/, '$1og'],
   [/^((?:trav|canc|lab|mod|sign|fu|lev|chann|couns|di|tot|pan)[aei]?l)l(?=(?:ed|ing|ers?)$)/, '$1'],
 ];
-const spellings: ReadonlyMap<string, string> = new Map(
+const spellings = tableOf(
   `defence defense | offence offense | licence license | practise practice | grey gray | programme program |
   programmes programs | judgement judgment | ageing aging | fulfil fulfill | enrol enroll | skilful skillful |
   whilst while | amongst among | towards toward | maths math | mum mom | learnt learned |
-  spelt spelled | burnt burned | dreamt dreamed | jewellery jewelry | sceptical skeptical`
-    .split('|')
-    .map(row => {
-      const [british = '', american = ''] = row.trim().split(' ');
-      return [british, american] as const;
-    }),
+  spelt spelled | burnt burned | dreamt dreamed | jewellery jewelry | sceptical skeptical`,
 );
 
 /** Returns the American spelling of a word in lower case. */

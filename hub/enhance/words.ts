@@ -37,19 +37,10 @@ export const countSmallWords = (words: readonly string[]) =>
     .map(([name, small]) => ({ name, count: words.filter(word => small.has(word)).length }))
     .toSorted((a, b) => b.count - a.count);
 
-const languagesOf = Map.groupBy(
-  [...languages].flatMap(([name, small]) => [...small].map(word => ({ name, word }))),
-  ({ word }) => word,
-);
-
-/** Returns the language with the most small words in a text; undefined if two are equal. */
+/** Returns the language with the most small words in a text; undefined if another language has as many. */
 export function languageOf(words: readonly string[]): string | undefined {
-  const counts = new Map<string, number>();
-  for (const word of words)
-    for (const { name } of languagesOf.get(word) ?? [])
-      counts.set(name, (counts.get(name) ?? 0) + 1);
-  const [first, second] = [...counts].toSorted(([, a], [, b]) => b - a);
-  return first && first[1] > (second?.[1] ?? 0) ? first[0] : undefined;
+  const [first, second] = countSmallWords(words);
+  return first && first.count > (second?.count ?? 0) ? first.name : undefined;
 }
 
 /** Verbs at the beginning of requests. */
@@ -145,6 +136,18 @@ export const times =
 /** Splits a table into rows, which are separated by `|`, and rows into words. */
 export const rowsOf = (table: string) => table.split('|').map(wordsOf);
 
+/** Maps the first word of each row of a table to the second: `day daily | week weekly`. */
+export const tableOf = (table: string): ReadonlyMap<string, string> =>
+  new Map(rowsOf(table).map(([word = '', value = '']) => [word, value] as const));
+
+/** Returns the length of the common beginning of two words or lists. */
+export function commonLength(a: ArrayLike<string>, b: ArrayLike<string>): number {
+  const shortest = Math.min(a.length, b.length);
+  let same = 0;
+  while (same < shortest && a[same] === b[same]) same++;
+  return same;
+}
+
 /** Maps each word in groups such as `javascript=js` to its normalized spelling, which is the first of the group. */
 const spellingsOf = (groups: readonly string[]): ReadonlyMap<string, string> =>
   new Map(
@@ -216,7 +219,7 @@ export const contrasts = rowsOf(`
 `).map(spellingsOf);
 
 /** For each word, the number of its group of synonyms. */
-export const synonyms: ReadonlyMap<string, number> = new Map(
+const synonyms: ReadonlyMap<string, number> = new Map(
   rowsOf(`
   fix repair correct | write create make generate build produce | explain describe |
   delete remove drop | show list display print output give | improve optimize optimise enhance |
@@ -226,6 +229,10 @@ export const synonyms: ReadonlyMap<string, number> = new Map(
   bug mistake problem issue | do can should | warum weshalb wieso
 `).flatMap((set, number) => set.map(word => [word, number] as const)),
 );
+
+/** True if two words mean the same: they are in one group of synonyms, or on one side of a contrast. */
+export const areSynonyms = (a: string, b: string): boolean =>
+  [synonyms, ...contrasts].some(group => group.has(a) && group.get(a) === group.get(b));
 
 /**
  * Normalized spelling of each name of a language, tool, service or system, by its spellings in lower case. Everyday
@@ -274,9 +281,7 @@ export const numerals: ReadonlyMap<string, string> = new Map(
 );
 
 /** Ordinals in words, by their spelling with digits. */
-export const ordinals: ReadonlyMap<string, string> = new Map(
-  rowsOf(
-    `1st first | 2nd second | 3rd third | 4th fourth | 5th fifth | 6th sixth | 7th seventh | 8th eighth | 9th ninth |
-    10th tenth`,
-  ).map(([digits = '', word = '']) => [digits, word] as const),
+export const ordinals = tableOf(
+  `1st first | 2nd second | 3rd third | 4th fourth | 5th fifth | 6th sixth | 7th seventh | 8th eighth | 9th ninth |
+  10th tenth`,
 );

@@ -139,18 +139,7 @@ function holder(text: string) {
 }
 
 const collapsed = (text: string) => text.replaceAll(/\s+/g, ' ').trim();
-const abbreviations = new Set([
-  'e.g',
-  'i.e',
-  'z.b',
-  'd.h',
-  'u.a',
-  'p.ex',
-  'p.m',
-  'a.m',
-  'w/o',
-  'n/a',
-]);
+const abbreviations = words.wordSet('e.g i.e z.b d.h u.a p.ex p.m a.m w/o n/a');
 
 /** Returns numbers that count several things, as in "3 tests in 3 lines", and that the result has fewer times. */
 function sharedNumbers(prompt: string, result: string): readonly string[] {

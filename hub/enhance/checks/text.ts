@@ -85,13 +85,9 @@ const stemOf = (word: string): string =>
 export function isAlike(a: string, b: string): boolean {
   const [left, right] = [stemOf(a), stemOf(b)];
   const [short, long] = left.length < right.length ? [left, right] : [right, left];
-  let same = 0;
-  while (same < short.length && short[same] === long[same]) same++;
+  const same = words.commonLength(short, long);
   if (same === long.length || same >= 5) return true;
   if (same >= 3 && same === short.length && long.length - same <= 3) return true;
   // Compounds: "word" is a part of "bareword".
-  if (short.length >= 4 && long.includes(short)) return true;
-  return [words.synonyms, ...words.contrasts].some(
-    group => group.has(a) && group.get(a) === group.get(b),
-  );
+  return (short.length >= 4 && long.includes(short)) || words.areSynonyms(a, b);
 }

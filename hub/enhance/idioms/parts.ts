@@ -1,5 +1,5 @@
 import type { Notation } from '../technical-names.ts';
-import { names, numerals } from '../words.ts';
+import { names, numerals, tableOf } from '../words.ts';
 import { article, clauseWord } from './clause-words.ts';
 
 /** Adverbs of manner, which may be before the verb or after its object. */
@@ -18,13 +18,9 @@ const verbOfObject = String.raw`(?<=(?:^|(?:\bthat|\bwhich|,) )\p{L}+ (?:(?:me|u
 const clauseBegin =
   '(?:how|what|why|who|that|with|in|to|at|about|and|or|for|from|can|could|should)\\b';
 /** Adverbs for "held every day", "held every week" and so on. */
-const rhythms: ReadonlyMap<string, string> = new Map([
-  ['day', 'daily'],
-  ['week', 'weekly'],
-  ['month', 'monthly'],
-  ['quarter', 'quarterly'],
-  ['year', 'yearly'],
-]);
+const rhythms = tableOf(
+  'day daily | week weekly | month monthly | quarter quarterly | year yearly',
+);
 const wholeOf = (count: string): string => (count === 'one' ? '1' : (numerals.get(count) ?? count));
 
 /** Different wordings of a part of a sentence, each with the common wording for comparison. */

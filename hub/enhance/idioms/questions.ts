@@ -1,34 +1,19 @@
 import type { Notation } from '../technical-names.ts';
-import { requests, talk } from '../words.ts';
+import { requests, tableOf, talk } from '../words.ts';
 import { article, clauseWord, verbOf } from './clause-words.ts';
 
 const unit =
   '(degrees? (?:Celsius|Fahrenheit)|Celsius|Fahrenheit|grams?|kilograms?|kg|ounces?|oz|pounds?|lbs|miles?|kilomet(?:er|re)s?|km|met(?:er|re)s?|feet|inches|cm|centimet(?:er|re)s?|lit(?:er|re)s?|gallons?|cups?|hours?|minutes?|seconds?|days?|dollars|euros|USD|EUR)';
 const me = '(?:[iI]|we|you|one)';
 /** Nouns for measures, by the adjective that asks for them: "how tall" asks for the height. */
-const measures: ReadonlyMap<string, string> = new Map([
-  ['tall', 'height'],
-  ['high', 'height'],
-  ['old', 'age'],
-  ['deep', 'depth'],
-  ['wide', 'width'],
-  ['heavy', 'weight'],
-  ['big', 'size'],
-  ['large', 'size'],
-  ['fast', 'speed'],
-]);
+const measures = tableOf(
+  `tall height | high height | old age | deep depth | wide width | heavy weight | big size | large size | fast speed`,
+);
 /** What a person of each profession does to a work: the author of a book wrote it. */
-const deeds: ReadonlyMap<string, string> = new Map([
-  ['painter', 'painted'],
-  ['author', 'wrote'],
-  ['writer', 'wrote'],
-  ['inventor', 'invented'],
-  ['composer', 'composed'],
-  ['founder', 'founded'],
-  ['designer', 'designed'],
-  ['creator', 'created'],
-  ['discoverer', 'discovered'],
-]);
+const deeds = tableOf(
+  `painter painted | author wrote | writer wrote | inventor invented | composer composed | founder founded |
+  designer designed | creator created | discoverer discovered`,
+);
 
 const comparative = String.raw`(?:better|worse|(?:more|less) \p{L}+|\p{L}+er)`;
 const preposition = '(?:for|in|on|to|at|with)';

@@ -1,4 +1,5 @@
 import type { Notation } from '../technical-names.ts';
+import { tableOf } from '../words.ts';
 import { article, clauseWord, verbOf } from './clause-words.ts';
 
 /** Verbs of a message. Its receiver may be after the verb or after the message. */
@@ -8,15 +9,10 @@ const message = '(?:e-?mail|letter|message|note|mail|text|card)';
 /** Documentation that is written next to code. */
 const beside = '(?:docstrings?|javadoc|jsdoc|type (?:hints|annotations))';
 /** Verbs for nouns of actions: "do a review of" is "review". */
-const actions: ReadonlyMap<string, string> = new Map([
-  ['review', 'review'],
-  ['analysis', 'analyze'],
-  ['implementation', 'implement'],
-  ['conversion', 'convert'],
-  ['calculation', 'calculate'],
-  ['comparison', 'compare'],
-  ['refactoring', 'refactor'],
-]);
+const actions = tableOf(
+  `review review | analysis analyze | implementation implement | conversion convert | calculation calculate |
+  comparison compare | refactoring refactor`,
+);
 
 /** Different wordings of a request, each with the common wording for comparison. */
 export const requests: readonly Notation[] = [
