@@ -87,6 +87,12 @@ export function createModelList({
     return found && (await capabilitiesOf(found, signal));
   }
 
+  /** Returns the failure of a call to a model that Ollama does not have, with the way to get it. */
+  const missing = (name: string, cause?: unknown): ModelFailure => {
+    const message = `Ollama has no model ${name}. ${absences.of(name).remedy}`;
+    return new ModelFailure('missing', message, { model: name, cause });
+  };
+
   return {
     async list(signal: AbortSignal): Promise<readonly ModelInfo[]> {
       const models: ModelInfo[] = [];
@@ -102,9 +108,9 @@ export function createModelList({
     async get(name: string, signal: AbortSignal, caller?: ModelCaller): Promise<ModelInfo> {
       const found = await find(name, signal, caller);
       if (found) return found;
-      const message = `Ollama has no model ${name}. ${absences.of(name).remedy}`;
-      throw new ModelFailure('missing', message, { model: name });
+      throw missing(name);
     },
+    missing,
     /** Names of the models in memory now; empty if Ollama does not answer in time. Never rejects. */
     async loaded(signal: AbortSignal): Promise<readonly string[]> {
       const call = { subject: 'the models in memory', totalMs: loadedMs, isGated: false };

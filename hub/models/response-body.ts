@@ -2,6 +2,8 @@ import { isObject, tryParseJson } from '#core';
 import { ModelFailure, failureOfAbort, failureOfError } from './failure.ts';
 
 export type CallContext = { readonly model: string | undefined; readonly signal: AbortSignal };
+/** `provider`: undefined for Ollama. */
+type PeerContext = CallContext & { readonly provider?: string };
 
 /** Maximum size in bytes of a response with one JSON value. Lists and vectors are far smaller. */
 const maxJsonBytes = 8 * 1024 * 1024;
@@ -10,18 +12,17 @@ const maxLineLength = 1024 * 1024;
 /** Maximum size in bytes of an error response, which may be a proxy's HTML page. */
 const maxErrorBytes = 16 * 1024;
 
+/** Returns the `Content-Type` of a response in lower case, because media types ignore case (RFC 9110, 8.3.1). */
+export const mediaTypeOf = ({ headers }: Response): string =>
+  headers.get('content-type')?.toLowerCase() ?? '';
+
 /** Converts a response with an error status to a ModelFailure, which is returned and not thrown. */
 export async function failureOfResponse(
   response: Response,
   context: CallContext,
 ): Promise<ModelFailure> {
-  let text = '';
-  try {
-    text = await readText(response, maxErrorBytes, context);
-  } catch (error) {
-    if (context.signal.aborted) return failureOfAbort(context.signal, context.model);
-    if (!(error instanceof ModelFailure)) throw error;
-  }
+  const text = await errorTextOf(response, context).catch(() => ''); // The status is enough for a failure.
+  if (context.signal.aborted) return failureOfAbort(context.signal, context.model);
   const parsed = tryParseJson(text);
   const error = isObject(parsed) ? parsed['error'] : undefined;
   const words = typeof error === 'string' ? error : text.trim() || response.statusText;
@@ -33,7 +34,10 @@ export async function failureOfResponse(
  * anything else. Rejects with ModelFailure.
  */
 export async function checkJson(response: Response, context: CallContext): Promise<Response> {
-  const text = await readText(response, maxJsonBytes, context);
+  const text = await textOf(response, maxJsonBytes, context);
+  if (text === '') throw malformed('is empty', context);
+  if (Buffer.byteLength(text) > maxJsonBytes)
+    throw malformed(`is longer than ${maxJsonBytes} bytes`, context);
   if (tryParseJson(text) === undefined) throw malformed('is not JSON', context);
   return new Response(text);
 }
@@ -44,7 +48,8 @@ export async function checkJson(response: Response, context: CallContext): Promi
  * stops at its last line.
  */
 export function checkJsonLines(response: Response, context: CallContext): Response {
-  if (!response.body || response.headers.get('content-type')?.includes('html'))
+  if (!response.body) throw malformed('is empty', context);
+  if (mediaTypeOf(response).includes('html'))
     throw malformed('is an HTML page, not a stream of JSON', context);
   return new Response(ReadableStream.from(linesOf(response, context)));
 }
@@ -58,7 +63,7 @@ async function* linesOf(response: Response, context: CallContext): AsyncGenerato
     for (const line of lines.filter(given => given.trim() !== '')) {
       const parsed = tryParseJson(line);
       if (!isObject(parsed)) {
-        if (isEnd && hasLines) throw cutOff(context);
+        if (isEnd && (hasLines || line.trimStart().startsWith('{'))) throw cutOff(context);
         throw malformed('contains a line that is not a JSON object', context);
       }
       if (Object.hasOwn(parsed, 'error'))
@@ -98,10 +103,10 @@ function ollamaErrorText(error: unknown): string {
 const cutOff = ({ model }: CallContext) =>
   new ModelFailure('cut', 'the answer ended before it was complete', { model });
 
-/** Yields the chunks of a body. Converts a lost connection to a ModelFailure. `provider`: undefined for Ollama. */
+/** Yields the chunks of a body. Converts a lost connection to a ModelFailure. */
 export async function* chunksOf(
   { body }: Response,
-  { model, provider, signal }: CallContext & { readonly provider?: string },
+  { model, provider, signal }: PeerContext,
 ): AsyncGenerator<Uint8Array> {
   try {
     yield* body ?? [];
@@ -113,20 +118,25 @@ export async function* chunksOf(
   }
 }
 
-async function readText(
+/** Returns the text of a response up to the chunk that exceeds a size. Rejects with ModelFailure. */
+export async function textOf(
   response: Response,
-  limitBytes: number,
-  context: CallContext,
+  maxBytes: number,
+  context: PeerContext,
 ): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
   for await (const chunk of chunksOf(response, context)) {
-    bytes += chunk.length;
-    if (bytes > limitBytes) throw malformed(`is longer than ${limitBytes} bytes`, context);
     chunks.push(chunk);
+    bytes += chunk.length;
+    if (bytes > maxBytes) break;
   }
-  return Buffer.concat(chunks).toString('utf8');
+  return Buffer.concat(chunks).toString();
 }
+
+/** Returns the beginning of an error response. Rejects with ModelFailure. */
+export const errorTextOf = (response: Response, context: PeerContext): Promise<string> =>
+  textOf(response, maxErrorBytes, context);
 
 function malformed(what: string, { model }: CallContext): ModelFailure {
   return new ModelFailure(

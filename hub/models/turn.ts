@@ -44,8 +44,10 @@ export async function atTurn<T>(
     (error: unknown) => {
       const kind = error instanceof ModelFailure ? error.kind : undefined;
       if (kind === 'busy') queue.lower(model);
-      if (kind === 'missing') modelList.invalidate();
-      throw error;
+      if (kind !== 'missing') throw error;
+      // Removed after the list was read.
+      modelList.invalidate();
+      throw modelList.missing(call.model, error);
     },
   );
   modelList.markLoaded(model);

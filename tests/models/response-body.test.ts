@@ -40,6 +40,23 @@ describe('a response of lines', () => {
     assert.equal(await kindOf(read([Buffer.from('null\n')])), 'malformed');
   });
 
+  test('that ends within its first line is cut off, unless it is no JSON', async () => {
+    assert.equal(await kindOf(read([Buffer.from(' {"message":{"con')])), 'cut');
+    assert.equal(await kindOf(read([Buffer.from('hello')])), 'malformed');
+  });
+
+  test('says whether it is empty or an HTML page', async () => {
+    assert.match(
+      (await failureOf(read([]))).message,
+      /^the answer is empty\. Check that OLLAMA_HOST/,
+    );
+    for (const [response, words] of [
+      [new Response(null, { status: 204 }), /^the answer is empty/],
+      [new Response('hi', { headers: { 'content-type': 'Text/HTML' } }), /^the answer is an HTML/],
+    ] as const)
+      assert.throws(() => checkJsonLines(response, about), { message: words });
+  });
+
   test.for([
     ['"no memory"', 'no memory'],
     ['{"message":"no memory","code":500}', 'no memory'],
@@ -57,7 +74,9 @@ describe('a response of one value', () => {
   });
 
   test('must be exactly one value', async () => {
-    assert.equal(await kindOf(checkJson(new Response(null), about)), 'malformed');
+    const { kind, message } = await failureOf(checkJson(new Response(null), about));
+    assert.equal(kind, 'malformed');
+    assert.match(message, /^the answer is empty/);
     assert.equal(await (await checkJson(new Response('[1]'), about)).text(), '[1]');
   });
 });

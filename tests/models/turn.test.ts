@@ -49,6 +49,19 @@ describe('a call', () => {
     assert.deepEqual(told, before, 'the breaker and the health hear nothing of it');
   });
 
+  test('of a model that was removed after the list was read says how to get it', async () => {
+    const gone = new ModelFailure('missing', 'Ollama answered 404');
+    const work = atTurn(
+      call,
+      never,
+      openScripted(() => undefined),
+      () => Promise.reject(gone),
+    );
+    const { kind, message, cause } = await failureOf(work);
+    assert.deepEqual([kind, cause], ['missing', gone]);
+    assert.match(message, /^Ollama has no model chat\. Get it with "ollama pull chat" or POST /);
+  });
+
   test('that has waited too long to finish in time is not sent', async () => {
     const { clock, paces, release, ...scene } = await openTaken();
     paces.answered('chat:latest', 4_000, figures);

@@ -2,6 +2,12 @@ import { type JsonObject, isJsonObject, isObject, tryParseJson } from '#core';
 import { tokenCountOf } from '../chat/chat-types.ts';
 import { createThoughtFilter } from '../thinking.ts';
 
+/** Returns the completion in a chunk of a stream, or in a response that is not streamed; undefined if it has none. */
+export function choiceIn(chunk: { readonly [key: string]: unknown }) {
+  const choice: unknown = Array.isArray(chunk['choices']) ? chunk['choices'][0] : undefined;
+  return isObject(choice) ? choice : undefined;
+}
+
 type CallPieces = { id: string; name: string; readonly pieces: string[] };
 
 /** Assembles a completion from the chunks of its stream. */
@@ -10,11 +16,16 @@ export function createCompletion(progress: ((text: string) => void) | undefined)
   const calls: CallPieces[] = [];
   const byIndex = new Map<unknown, CallPieces>();
   let finishReason: string | undefined;
+  let isEmpty = true;
   let hasReasoning = false;
   let usage: { readonly [key: string]: unknown } = {};
   let length = 0;
 
-  function addText(content: unknown): void {
+  /** Adds the content of a message: a text or, at Mistral, also a list of parts, some of which are thoughts. */
+  function addContent(content: unknown): void {
+    for (const part of Array.isArray(content) ? content.filter(isObject) : [])
+      if (part['type'] === 'text') addContent(part['text']);
+      else hasReasoning = true;
     if (typeof content !== 'string' || content === '') return;
     length += content.length;
     const piece = filter.push(content);
@@ -55,11 +66,12 @@ export function createCompletion(progress: ((text: string) => void) | undefined)
     /** Adds a chunk of the stream, or the complete response of an endpoint that does not stream. */
     add(chunk: { readonly [key: string]: unknown }): void {
       if (isObject(chunk['usage'])) usage = chunk['usage'];
-      const choice: unknown = Array.isArray(chunk['choices']) ? chunk['choices'][0] : undefined;
-      if (!isObject(choice)) return;
+      const choice = choiceIn(chunk);
+      if (!choice) return;
+      isEmpty = false;
       const delta = [choice['delta'], choice['message']].find(isObject) ?? {};
       if (delta['reasoning_content'] || delta['reasoning']) hasReasoning = true;
-      addText(delta['content']);
+      addContent(delta['content']);
       // A `message` contains complete calls, a `delta` pieces of them.
       const isWhole = isObject(choice['message']);
       if (Array.isArray(delta['tool_calls']))
@@ -71,6 +83,10 @@ export function createCompletion(progress: ((text: string) => void) | undefined)
     get length() {
       return length;
     },
+    /** True if no chunk had a part of the completion. */
+    get isEmpty() {
+      return isEmpty;
+    },
     /** True if the model has sent its finish reason: the completion is complete. */
     get isWhole() {
       return finishReason !== undefined;
@@ -80,7 +96,8 @@ export function createCompletion(progress: ((text: string) => void) | undefined)
       return {
         text,
         calls: calls.map(({ id, name, pieces }) => ({ id, name, input: inputOf(pieces.join('')) })),
-        isCut: finishReason === 'length',
+        // `model_length`: the context of a model of Mistral is full.
+        isCut: finishReason === 'length' || finishReason === 'model_length',
         isFiltered: finishReason === 'content_filter',
         isThoughtOnly: text === '' && (hasThoughts || hasReasoning),
         promptTokens: tokenCountOf(usage['prompt_tokens']),

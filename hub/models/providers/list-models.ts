@@ -1,7 +1,8 @@
 import { type Clock, createAbortScope, isObject, tryParseJson } from '#core';
 import { ModelFailure, failureOfAbort } from '../failure.ts';
+import { errorTextOf } from '../response-body.ts';
 import { failureOfStatus, requireKey } from './provider-failure.ts';
-import { errorText, failureOfFetch, malformed, wholeText } from './provider-response.ts';
+import { failureOfFetch, malformed, wholeText } from './provider-response.ts';
 
 type ListNeeds = {
   readonly provider: string;
@@ -40,7 +41,7 @@ export async function listModels(
       throw failureOfFetch(cause, call, limit.signal);
     });
     if (!response.ok) {
-      const text = await errorText(response, call, limit.signal);
+      const text = await errorTextOf(response, { ...call, signal: limit.signal });
       throw failureOfStatus(response, text, clock.now(), call);
     }
     const body = tryParseJson(await wholeText(response, call, limit.signal));

@@ -1,5 +1,6 @@
-import { isObject, tryParseJson } from '#core';
+import { durationText, isObject, tryParseJson } from '#core';
 import { type FailureKind, ModelFailure } from '../failure.ts';
+import { choiceIn } from './completion-stream.ts';
 
 /** A call to a provider: the data for its failures. */
 export type ProviderCall = {
@@ -42,15 +43,10 @@ export function failureOfStatus(
   nowMs: number,
   call: ProviderCall,
 ): ModelFailure {
-  const { provider, model } = call;
   const error = errorIn(body);
   const kind = kindOf(status, error);
-  const said = error.text === '' ? '' : `: ${shown(error.text, call)}`;
   const retryAfterMs = kind === 'busy' ? retryAfterIn(headers, nowMs) : 0;
-  return new ModelFailure(kind, `${provider} answered ${status}${said}. ${remedyOf(kind, call)}`, {
-    model,
-    ...(retryAfterMs > 0 && { retryAfterMs }),
-  });
+  return failureOf(`answered ${status}`, error, kind, call, retryAfterMs);
 }
 
 /**
@@ -64,16 +60,45 @@ function retryAfterIn(headers: Headers, nowMs: number): number {
   return Number.isFinite(ms) ? ms : 0;
 }
 
-/** Returns the failure for an error in the middle of a stream; undefined if the chunk has no error. */
+/**
+ * Returns the failure for an error in a response with status 200; undefined if there is none. OpenRouter reports an
+ * error after the first chunk beside the text, with `finish_reason: "error"`.
+ */
 export function failureInChunk(
   chunk: { readonly [key: string]: unknown },
   call: ProviderCall,
 ): ModelFailure | undefined {
-  if (!chunk['error']) return undefined;
-  const error = errorIn(JSON.stringify(chunk));
-  const kind = kindOf(typeof error.code === 'number' ? error.code : 0, error);
-  const message = `${call.provider} stopped with an error: ${shown(error.text, call)}. ${remedyOf(kind, call)}`;
-  return new ModelFailure(kind, message, { model: call.model });
+  const choice = choiceIn(chunk);
+  const unknown = choice?.['finish_reason'] === 'error' ? { code: 500 } : undefined;
+  const given = chunk['error'] || choice?.['error'] || unknown;
+  if (!given) return undefined;
+  const error = errorIn(JSON.stringify({ error: given }));
+  const status = Number(error.code);
+  const [, named] = namedErrors.find(([words]) => words.test(wordsAbout(error))) ?? [];
+  const kind = status > 0 ? kindOf(status, error) : (named ?? kindOf(0, error));
+  return failureOf('stopped with an error', error, kind, call);
+}
+
+/** Kinds of failure by the code or type of an error that has no status. */
+const namedErrors: readonly (readonly [RegExp, FailureKind])[] = [
+  [/rate_limit|overloaded/, 'busy'],
+  [/invalid_api_key|authentication/, 'unauthorized'],
+  [/model_not_found|not_found_error/, 'missing'],
+];
+
+function failureOf(
+  what: string,
+  { text }: ProviderError,
+  kind: FailureKind,
+  call: ProviderCall,
+  retryAfterMs = 0,
+): ModelFailure {
+  const said = text === '' ? '' : `: ${shown(text, call)}`;
+  const message = `${call.provider} ${what}${said}. ${remedyOf(kind, call, retryAfterMs)}`;
+  return new ModelFailure(kind, message, {
+    model: call.model,
+    ...(retryAfterMs > 0 && { retryAfterMs }),
+  });
 }
 
 type ProviderError = { readonly text: string; readonly code: unknown; readonly type: unknown };
@@ -92,12 +117,14 @@ function errorIn(body: string): ProviderError {
   return { text: String(words), code, type };
 }
 
-function kindOf(status: number, { text, code, type }: ProviderError): FailureKind {
-  const about = `${String(code)} ${String(type)}`;
+const wordsAbout = ({ code, type }: ProviderError) => `${String(code)} ${String(type)}`;
+
+function kindOf(status: number, error: ProviderError): FailureKind {
+  const about = wordsAbout(error);
   const isLong =
     /context_length_exceeded|exceed_context_size/.test(about) ||
     /(?:context (?:length|size|window)|prompt is too long|too many tokens|maximum context)/i.test(
-      text,
+      error.text,
     );
   if (isLong && (status === 0 || status === 400 || status === 413 || status === 422))
     return 'too_long';
@@ -109,7 +136,11 @@ function kindOf(status: number, { text, code, type }: ProviderError): FailureKin
   return status >= 500 || status === 408 ? 'unreachable' : 'refused';
 }
 
-function remedyOf(kind: FailureKind, { provider, key }: ProviderCall): string {
+function remedyOf(
+  kind: FailureKind,
+  { provider, key }: ProviderCall,
+  retryAfterMs: number,
+): string {
   const entry = `models.providers.${provider}`;
   if (kind === 'unauthorized')
     return key === undefined
@@ -117,7 +148,8 @@ function remedyOf(kind: FailureKind, { provider, key }: ProviderCall): string {
       : `Check ${entry}.key in the config, and what the key may use`;
   if (kind === 'missing')
     return `Check the name of the model, and that ${entry}.url is the base of the API, such as https://api.example.com/v1`;
-  if (kind === 'busy') return `It is overloaded, or its rate limit is reached. Try again later`;
+  if (kind === 'busy')
+    return `It is overloaded, or its rate limit is reached. Try again ${retryAfterMs > 0 ? `in ${durationText(retryAfterMs)}` : 'later'}`;
   if (kind === 'too_long')
     return 'Shorten the conversation, or choose a model with a larger context';
   if (kind === 'unreachable') return `Try again later, and check ${entry}.url`;

@@ -1,13 +1,11 @@
 import { messageOf } from '#core';
 import { createEventParser } from '#jsonrpc';
 import { ModelFailure, failureOfAbort } from '../failure.ts';
-import { chunksOf } from '../response-body.ts';
+import { chunksOf, textOf } from '../response-body.ts';
 import type { ProviderCall } from './provider-failure.ts';
 
 /** Maximum size in bytes of an event of a stream, which has a few tokens, or the arguments of a call. */
 const maxChunkBytes = 1024 * 1024;
-/** Maximum size in bytes of an error response, which may be a proxy's HTML page. */
-const maxErrorBytes = 16 * 1024;
 /** Maximum size in bytes of a completion that is not streamed. */
 const maxWholeBytes = 8 * 1024 * 1024;
 
@@ -51,26 +49,6 @@ export async function* eventsOf(
   }
 }
 
-async function textOf(
-  response: Response,
-  limitBytes: number,
-  call: ProviderCall,
-  signal: AbortSignal,
-): Promise<string> {
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of chunksOf(response, { ...call, signal })) {
-    chunks.push(chunk);
-    bytes += chunk.length;
-    if (bytes > limitBytes) break;
-  }
-  return Buffer.concat(chunks).toString();
-}
-
-/** Returns the start of an error response. Rejects with ModelFailure. */
-export const errorText = (response: Response, call: ProviderCall, signal: AbortSignal) =>
-  textOf(response, maxErrorBytes, call, signal);
-
 /** Returns a response that is not streamed. Rejects with ModelFailure. */
 export const wholeText = (response: Response, call: ProviderCall, signal: AbortSignal) =>
-  textOf(response, maxWholeBytes, call, signal);
+  textOf(response, maxWholeBytes, { ...call, signal });

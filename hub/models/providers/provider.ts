@@ -18,6 +18,7 @@ import { startIdleTimeout } from '../idle-timeout.ts';
 import type { createModelCounts } from '../model-counts.ts';
 import { type QueuePlace, createModelQueue } from '../model-queue.ts';
 import { type ModelBreaker, verdictOf } from '../ollama-call.ts';
+import { errorTextOf, mediaTypeOf } from '../response-body.ts';
 import { lateFailure } from '../turn.ts';
 import { createCompletion } from './completion-stream.ts';
 import {
@@ -26,7 +27,7 @@ import {
   failureOfStatus,
   requireKey,
 } from './provider-failure.ts';
-import { errorText, eventsOf, failureOfFetch, malformed, wholeText } from './provider-response.ts';
+import { eventsOf, failureOfFetch, malformed, wholeText } from './provider-response.ts';
 import { listModels } from './list-models.ts';
 import { isOfLlamaServer, requireToolTemplate } from './tool-support.ts';
 import { type Quirks, quirksAfter, requestBody, usualQuirks } from './request-body.ts';
@@ -92,7 +93,7 @@ export function createProvider(provider: string, settings: ProviderSettings, nee
           throw failureOfFetch(cause, call, signal);
         });
       if (response.ok) return response;
-      const text = await errorText(response, call, signal);
+      const text = await errorTextOf(response, { ...call, signal });
       const next = response.status === 400 ? quirksAfter(text, quirks) : undefined;
       if (!next) throw failureOfStatus(response, text, clock.now(), call);
       quirksOf.set(name, next);
@@ -115,7 +116,8 @@ export function createProvider(provider: string, settings: ProviderSettings, nee
       if (completion.length > maxLength)
         throw new ModelFailure('cut', `the answer has more than ${maxLength} characters`, call);
     };
-    if (response.headers.get('content-type')?.includes('json')) {
+    const isJson = mediaTypeOf(response).includes('json');
+    if (isJson) {
       take(tryParseJson(await wholeText(response, call, signal)));
       heard();
     } else {
@@ -125,7 +127,9 @@ export function createProvider(provider: string, settings: ProviderSettings, nee
         heard();
       }
     }
-    if (completion.isWhole) return completion.end();
+    if (completion.isEmpty) throw malformed(call, 'no completion');
+    // A response of one value is complete, also without a finish reason.
+    if (isJson || completion.isWhole) return completion.end();
     const message = `the answer of ${provider} ended before it was complete`;
     throw new ModelFailure('cut', message, { model: call.model });
   }

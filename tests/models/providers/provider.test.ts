@@ -225,6 +225,33 @@ describe('a chat with a provider', () => {
     assert.ok(usage.inputTokens > 5 && usage.outputTokens > 3);
   });
 
+  const whole = (message: object, finish: object = { finish_reason: 'stop' }) =>
+    JSON.stringify({ choices: [{ index: 0, message, ...finish }] });
+  const parts = [
+    { type: 'thinking', thinking: [{ type: 'text', text: 'hm' }] },
+    { type: 'text', text: 'Fine.' },
+  ];
+  test.for([
+    ['Application/JSON; charset=UTF-8', whole({ content: 'Fine.' }), 'endTurn'],
+    ['application/json', whole({ content: 'Fine.' }, { finish_reason: null }), 'endTurn'],
+    ['application/json', whole({ content: 'Fine.' }, {}), 'endTurn'],
+    ['application/json', whole({ content: parts }), 'endTurn'],
+    [
+      'application/json',
+      whole({ content: 'Fine.' }, { finish_reason: 'model_length' }),
+      'maxTokens',
+    ],
+  ] as const)('reads an answer of type %s: %s', async ([type, raw, reason]) => {
+    await using endpoint = await startOpenAi(() => ({
+      status: 200,
+      raw,
+      headers: { 'content-type': type },
+    }));
+    using work = at(endpoint.url);
+    const { content, stopReason } = await work.chat();
+    assert.deepEqual([content, stopReason], [[{ type: 'text', text: 'Fine.' }], reason]);
+  });
+
   test('that is cut off before a complete part says so', async () => {
     const toolCalls = [{ id: 'a', name: 'weather', arguments: ['{"ci'] }];
     await using endpoint = await startOpenAi(() => ({ toolCalls, finishReason: 'length' }));
@@ -320,12 +347,16 @@ describe('an error of a provider', () => {
   });
 
   test('has the time of Retry-After', async () => {
-    const { retryAfterMs } = await failing({
+    const { retryAfterMs, message } = await failing({
       status: 429,
       raw: '',
       headers: { 'retry-after': '7' },
     });
     assert.equal(retryAfterMs, 7_000);
+    assert.equal(
+      message,
+      'work answered 429. It is overloaded, or its rate limit is reached. Try again in 7 s',
+    );
   });
 
   test.for([
@@ -353,6 +384,45 @@ describe('an error of a provider', () => {
       /stopped with an error: overloaded/,
     ],
     [{ events: [text, json({ message: 'crashed', code: 500 })] }, 'unreachable', /crashed/],
+    [
+      { status: 200, raw: json({ message: 'Slow down', type: 'rate_limit_error', code: null }) },
+      'busy',
+      /^work stopped with an error: Slow down\. It is overloaded/,
+    ],
+    [{ events: [json({ message: 'Slow down', code: '429' })] }, 'busy', /overloaded/],
+    [{ events: [json({ message: 'Wrong', code: 'invalid_api_key' })] }, 'unauthorized', /Check/],
+    [{ events: [json({ message: 'No x', code: 'model_not_found' })] }, 'missing', /Check the name/],
+    [
+      {
+        events: [
+          text,
+          '{"choices":[{"delta":{"content":""},"finish_reason":"error","error":{"code":502,"message":"gone"}}]}',
+        ],
+      },
+      'unreachable',
+      /^work stopped with an error: gone\. Try again later/,
+    ],
+    [
+      { events: [text, '{"choices":[{"delta":{},"finish_reason":"error"}]}'] },
+      'unreachable',
+      /^work stopped with an error\. Try again later/,
+    ],
+    [
+      { status: 200, raw: '{"choices":[]}' },
+      'malformed',
+      /no completion\. .*work\.url is the base/,
+    ],
+    [{ status: 200, raw: '{"message":"Welcome"}' }, 'malformed', /no completion/],
+    [
+      { status: 200, raw: '<html>', headers: { 'content-type': 'text/html' } },
+      'malformed',
+      /no completion/,
+    ],
+    [
+      { status: 200, raw: '{"choices":[{"message":{"content":[{"type":"thinking"}]}}]}' },
+      'thinking_only',
+      /thoughts only/,
+    ],
     [{ events: [text] }, 'cut', /ended before it was complete/],
     [{ events: [text], isReset: true }, 'cut', /was lost in the middle/],
     [{ events: ['nothing'] }, 'malformed', /not a JSON object.*work\.url is the base/],
