@@ -122,7 +122,7 @@ export function createRedisCache(
       const ttlMs = Math.min(Math.floor(keep.ttlMs), maxTtlMs);
       const put = { key, tag, generation, ttlMs, maxEntries, maxBytes };
       const answer = await index.apply({ put }, value).inTime();
-      if (answer?.refusal !== undefined) client.failed(answer.refusal, indexScript);
+      if (answer?.refusal !== undefined) client.refused(answer.refusal, indexScript);
     }
     return { value, from: 'filled', ageMs: 0 };
   }

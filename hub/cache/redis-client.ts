@@ -1,5 +1,12 @@
 import { messageOf } from '#core';
-import { type RedisNeeds, type RedisOptions, createDeadlines, createRedisLink } from '#redis';
+import {
+  type RedisNeeds,
+  type RedisOptions,
+  RedisRefusal,
+  createDeadlines,
+  createRedisLink,
+  refusalText,
+} from '#redis';
 import type { CacheStatus } from './exact-cache.ts';
 
 export type RedisCacheOptions = RedisOptions & {
@@ -47,9 +54,9 @@ export function createRedisClient(options: RedisCacheSettings, needs: Needs) {
   const address = new URL(options.url).host;
   const deadlines = createDeadlines(reachMs, clock);
   let status: CacheStatus = { kind: 'down', since: clock.now(), error: 'not connected yet' };
-  let logged: CacheStatus['kind'] | undefined;
-  /** The script that caused the error in the status. If undefined, any answer in time clears the error. */
-  let failing: string | undefined;
+  let logged: Pick<CacheStatus, 'kind' | 'error'> | undefined;
+  /** Commands that Redis refused when they were last sent. While there are none, any answer in time clears the error. */
+  const refused = new Set<string>();
   let isLate = false;
   let probing: Disposable | undefined;
 
@@ -57,36 +64,44 @@ export function createRedisClient(options: RedisCacheSettings, needs: Needs) {
     clock,
     random: needs.random,
     heard: message => needs.heard(message),
-    down(reason) {
-      become('down', reason);
+    down(reason, hasRemedy) {
+      become('down', reason, hasRemedy);
       needs.down();
     },
     up() {
       isLate = false;
+      refused.clear();
       become('up');
       needs.up();
     },
   });
 
-  function become(kind: CacheStatus['kind'], error?: string): void {
+  /** Logs the first line of each kind, and further reasons only if the user can do something about them. */
+  function become(kind: CacheStatus['kind'], error?: string, hasRemedy = false): void {
     const since = status.kind === kind ? status.since : clock.now();
     status = error === undefined ? { kind, since } : { kind, since, error };
-    if (logged === kind) return;
-    logged = kind;
+    if (logged?.kind === kind && !(hasRemedy && logged.error !== error)) return;
+    logged = { kind, ...(error !== undefined && { error }) };
     if (kind === 'up') log.info({}, 'the exact cache is shared through Redis');
     else log.warn({ reason: error }, 'the exact cache is out of reach: Redis cannot be used');
   }
 
-  function failed(error: string, script?: string): void {
+  function failed(error: string): void {
     needs.failed();
-    failing = script;
     if (status.kind === 'up') status = { ...status, error };
   }
 
-  /** Resolves with the answer to a request, or with undefined if the request failed. */
+  function refuse(reason: string, command: string): void {
+    failed(reason);
+    if (status.kind !== 'up') return;
+    if (refused.size === 0) log.warn({ reason }, 'Redis refuses commands of the exact cache');
+    refused.add(command);
+  }
+
+  /** Resolves with the answer to a command, or with undefined if the command failed. */
   async function answerTo<T>(
     question: Promise<T>,
-    script?: string,
+    command: string,
     isRefusal: (answer: T) => boolean = () => false,
   ): Promise<T | undefined> {
     const since = clock.monotonic();
@@ -94,12 +109,14 @@ export function createRedisClient(options: RedisCacheSettings, needs: Needs) {
       const answer = await question;
       if (clock.monotonic() - since > reachMs) return answer;
       isLate = false;
-      const endsError = failing === undefined || (failing === script && !isRefusal(answer));
-      if (endsError && status.kind === 'up' && 'error' in status)
-        status = { kind: 'up', since: status.since };
+      const isAccepted = !isRefusal(answer) && refused.delete(command);
+      if (refused.size > 0 || status.kind !== 'up') return answer;
+      if (isAccepted) log.info({}, 'Redis accepts the commands of the exact cache again');
+      if ('error' in status) status = { kind: 'up', since: status.since };
       return answer;
     } catch (error) {
-      failed(messageOf(error), script);
+      if (error instanceof RedisRefusal) refuse(error.message, command);
+      else failed(messageOf(error));
       return undefined;
     }
   }
@@ -158,8 +175,9 @@ export function createRedisClient(options: RedisCacheSettings, needs: Needs) {
     tell,
     /** Resolves with the value of a key; undefined if there is none or no answer within `reachMs`. Never rejects. */
     read: (key: string): Promise<string | undefined> =>
-      isLate || !link.isUp ? nothing : withinReach(answerTo(link.read(key))),
-    failed,
+      isLate || !link.isUp ? nothing : withinReach(answerTo(link.read(key), 'GET')),
+    /** Records that Redis refused a part of a script, with the error of Redis. */
+    refused: (error: string, script: string) => refuse(refusalText(address, error), script),
     async close(): Promise<void> {
       deadlines[Symbol.dispose]();
       probing?.[Symbol.dispose]();

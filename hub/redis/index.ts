@@ -1,1 +1,8 @@
-export { type RedisNeeds, type RedisOptions, createDeadlines, createRedisLink } from './link.ts';
+export {
+  type RedisNeeds,
+  type RedisOptions,
+  RedisRefusal,
+  createDeadlines,
+  createRedisLink,
+  refusalText,
+} from './link.ts';

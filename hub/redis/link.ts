@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Redis } from 'ioredis';
-import { type Clock, type Log, backoffMs, errorCodeOf, messageOf } from '#core';
+import { type Clock, type Log, backoffMs, durationText, errorCodeOf, messageOf } from '#core';
 
 export type RedisOptions = {
   /** URL such as redis://user:password@host:6379/0. No message shows the password. Redis Cluster is not supported. */
@@ -24,8 +24,8 @@ export type RedisNeeds = {
 type Needs = Pick<RedisNeeds, 'clock' | 'random'> & {
   /** Called when the connection is established and subscribed to the channel. */
   up(): void;
-  /** Called when the connection is lost, or when an attempt to connect failed. */
-  down(reason: string): void;
+  /** Called when the connection is lost, or when an attempt to connect failed. `hasRemedy`: the user has to act. */
+  down(reason: string, hasRemedy: boolean): void;
   heard(message: string): void;
 };
 
@@ -37,6 +37,32 @@ const disconnectMs = 250;
 const timedOut = 'Command timed out';
 /** Beginning of the Redis client's error message for bytes that are not of the Redis protocol. */
 const notRedis = 'Unknown RESP type';
+
+const notRedisText = 'the server there is not Redis';
+
+/** What the user can do about errors. */
+const remedies: readonly (readonly [RegExp, string])[] = [
+  [new RegExp(notRedisText), 'Correct REDIS_URL'],
+  [/\bNOAUTH\b/, 'Set its password in REDIS_URL'],
+  [/\bWRONGPASS\b/, 'Correct the user and the password in REDIS_URL'],
+  [/\bNOPERM\b/, 'Allow its user all commands on the keys and channels of the hub'],
+  [/\bREADONLY\b/, 'Set REDIS_URL to the primary, to which the hub can write'],
+  [/\bMISCONF\b/, 'Redis cannot save its data: its log says why'],
+  [/\bOOM\b/, 'Raise its maxmemory, or let it evict keys (maxmemory-policy)'],
+];
+
+/** Error of a command that Redis refused, with a message for users. */
+export class RedisRefusal extends Error {}
+
+/** Returns the remedy for an error of Redis; undefined if none is known. */
+const remedyOf = (error: string): string | undefined =>
+  remedies.find(([words]) => words.test(error))?.[1];
+
+/** Returns an error of Redis as a message for users, with its remedy if one is known. */
+export function refusalText(address: string, error: string): string {
+  const remedy = remedyOf(error);
+  return `${address}: ${remedy === undefined ? error : `${error.replace(/\.$/, '')}. ${remedy}`}`;
+}
 
 /** Creates one connection to Redis 6 or later, which reconnects until it is closed. `open` connects it. */
 export function createRedisLink(
@@ -57,22 +83,24 @@ export function createRedisLink(
   let lastError: string | undefined;
   let attempts = 0;
   let retry: Disposable | undefined;
+  /** Runs from the connection until Redis is ready: the Redis client waits silently while Redis loads its data. */
+  let loading: Disposable | undefined;
   /** SHA-1 digests by the text of their script. Bounded, because all scripts are part of this program. */
   const digests = new Map<string, string>();
   const deadlines = createDeadlines(answerMs, needs.clock);
 
   function down(): void {
     isUp = false;
-    if (!isClosed) needs.down(lastError ?? lost);
+    const reason = lastError ?? lost;
+    if (!isClosed) needs.down(reason, remedyOf(reason) !== undefined);
     lastError = undefined;
   }
 
   function reasonOf(error: unknown): string {
     const message = messageOf(error);
     if (message === timedOut) return late;
-    if (message.startsWith(notRedis))
-      return `${address}: the server there is not Redis. Correct REDIS_URL`;
-    return isLoss(error) ? `${lost} (${message})` : `${address}: ${message}`;
+    if (message.startsWith(notRedis)) return refusalText(address, notRedisText);
+    return isLoss(error) ? `${lost} (${message})` : refusalText(address, message);
   }
 
   function reconnect(redis: Redis, reason: string): void {
@@ -101,7 +129,8 @@ export function createRedisLink(
         if (wait.end()) resolve(value);
       },
       (error: unknown) => {
-        if (wait.end()) reject(new Error(`${address}: ${messageOf(error)}`));
+        const isRefusal = error instanceof Error && error.name === 'ReplyError';
+        if (wait.end()) reject(new (isRefusal ? RedisRefusal : Error)(reasonOf(error)));
       },
     );
     return promise;
@@ -166,8 +195,20 @@ export function createRedisLink(
       });
       client = redis;
       redis.on('error', (error: Error) => (lastError = reasonOf(error)));
-      redis.on('close', down);
-      redis.on('ready', () => void subscribe(redis));
+      redis.on('connect', () => {
+        loading = needs.clock.after(connectMs, () => {
+          lastError = `${address} is not ready after ${durationText(connectMs)}: it may be loading its data. It is used as soon as it is ready`;
+          down();
+        });
+      });
+      redis.on('close', () => {
+        loading?.[Symbol.dispose]();
+        down();
+      });
+      redis.on('ready', () => {
+        loading?.[Symbol.dispose]();
+        void subscribe(redis);
+      });
       redis.on('message', (_channel: string, message: string) => needs.heard(message));
       redis.on('end', () => {
         if (isClosed) return;
@@ -202,6 +243,7 @@ export function createRedisLink(
       isClosed = true;
       isUp = false;
       retry?.[Symbol.dispose]();
+      loading?.[Symbol.dispose]();
       deadlines[Symbol.dispose]();
       const ended = Promise.withResolvers<void>();
       if (!client || client.status === 'end') ended.resolve();

@@ -454,6 +454,50 @@ describeWithEngine('an exact cache in a Redis of its own', () => {
     assert.equal(await hub.cache.forget(), 2);
   });
 
+  test('that refuses writes is logged once with the remedy, and so is that it accepts them again', async () => {
+    await using redis = await startRedis();
+    await using hub = await startHub({ url: redis.url });
+    await becomes('up', hub);
+    await keep(hub.cache, 'a', 'one');
+    const { host } = new URL(redis.url);
+    for (const _ of ['first', 'second']) {
+      await redis.cli('replicaof', '127.0.0.1', '1');
+      for (const key of ['b', 'c']) await keep(hub.cache, key, 'not kept');
+      await isHit(hub.cache, 'a', 'one');
+      await redis.cli('replicaof', 'no', 'one');
+      await keep(hub.cache, 'b', 'kept');
+      await isHit(hub.cache, 'b', 'kept');
+      assert.equal(await errorOf(hub.cache), '');
+      await hub.cache.forget();
+      await keep(hub.cache, 'a', 'one');
+    }
+    const refused = `warn Redis refuses commands of the exact cache ${JSON.stringify({
+      reason: `${host}: READONLY You can't write against a read only replica. Set REDIS_URL to the primary, to which the hub can write`,
+    })}`;
+    const accepted = 'info Redis accepts the commands of the exact cache again {}';
+    assert.deepEqual(hub.log.slice(1), [refused, accepted, refused, accepted]);
+  });
+
+  test('that gets a password is logged with the remedy, and is used when that is gone', async () => {
+    await using redis = await startRedis();
+    await using hub = await startHub({ url: redis.url });
+    await becomes('up', hub);
+    await redis.cli('config', 'set', 'requirepass', 'secret-word');
+    const asOwner = ['-a', 'secret-word', '--no-auth-warning'];
+    await redis.cli(...asOwner, 'client', 'kill', 'type', 'pubsub');
+    await until(() => hub.log.length > 2, 'the refusal');
+    await isAtOnce(hub.cache);
+    await redis.cli(...asOwner, 'config', 'set', 'requirepass', '');
+    await becomes('up', hub);
+    const [lost = '', refused = '', ...rest] = hub.log.slice(1);
+    assert.match(lost, /^warn the exact cache is out of reach: Redis cannot be used .*was lost/);
+    assert.match(
+      refused,
+      /^warn the exact cache is out of reach: Redis cannot be used .*NOAUTH.*Set its password in REDIS_URL/,
+    );
+    assert.deepEqual(rest, ['info the exact cache is shared through Redis {}']);
+  });
+
   test('that is read-only misses', async () => {
     await using redis = await startRedis('--replicaof', '127.0.0.1', '1');
     await using hub = await startHub({ url: redis.url });

@@ -78,6 +78,20 @@ test('a deadline that ends in the turn of the timer does not expire', async () =
 
 /** Connects to a server that answers each command like this. Returns the reason why the link goes down, or `up`. */
 async function reasonAt(path: string, answerTo: (command: string) => string): Promise<string> {
+  let found = '';
+  await eventsAt(path, answerTo, reason => {
+    found = reason;
+    return true;
+  });
+  return found;
+}
+
+/** Connects to a server that answers each command like this. Calls `heard` with `up` or a reason until it returns true. */
+async function eventsAt(
+  path: string,
+  answerTo: (command: string) => string,
+  heard: (event: string) => boolean,
+): Promise<void> {
   const server = createServer(socket => {
     socket.on('error', () => {});
     socket.on('data', (sent: Buffer) => {
@@ -88,15 +102,18 @@ async function reasonAt(path: string, answerTo: (command: string) => string): Pr
   await once(server, 'listening');
   const address = server.address();
   const url = `redis://127.0.0.1:${typeof address === 'object' && address ? address.port : 0}${path}`;
-  const reason = Promise.withResolvers<string>();
+  const ended = Promise.withResolvers<void>();
+  const hear = (event: string) => {
+    if (heard(event)) ended.resolve();
+  };
   const needs = { clock: systemClock, random: () => 0, heard: () => {} };
   const link = createRedisLink(
     { url, channel: 'any' },
-    { ...needs, up: () => reason.resolve('up'), down: reason.resolve },
+    { ...needs, up: () => hear('up'), down: hear },
   );
   try {
     await link.open();
-    return await reason.promise;
+    await ended.promise;
   } finally {
     await link.close();
     server.close();
@@ -115,6 +132,42 @@ test('a database that Redis refuses is told, and no other one is used', async ()
   assert.equal(await reasonAt('/1', redisWith('+OK\r\n')), 'up');
   const refused = await reasonAt('/99', redisWith('-ERR DB index is out of range\r\n'));
   assert.match(refused, /^127\.0\.0\.1:\d+: ERR DB index is out of range$/);
+});
+
+test('a Redis that loads its data is reported, and used when it has loaded them', async () => {
+  const { promise: loaded, resolve: finish } = Promise.withResolvers<void>();
+  let isLoading = true;
+  void loaded.then(() => (isLoading = false));
+  const loading = 'loading:1\r\nloading_eta_seconds:1\r\n';
+  const answerTo = (command: string) =>
+    command === 'info' && isLoading
+      ? `$${loading.length}\r\n${loading}\r\n`
+      : (answers[command] ?? '+OK\r\n');
+  const reasons: string[] = [];
+  await eventsAt('', answerTo, reason => {
+    reasons.push(reason);
+    finish();
+    return reason === 'up';
+  });
+  assert.equal(reasons.length, 2);
+  assert.match(
+    reasons[0] ?? '',
+    /^127\.0\.0\.1:\d+ is not ready after 2 s: it may be loading its data\. It is used as soon as it is ready$/,
+  );
+});
+
+test('the reasons of refusals have a remedy', async () => {
+  for (const [error, remedy] of [
+    [
+      'NOAUTH Authentication required.',
+      /NOAUTH Authentication required\. Set its password in REDIS_URL/,
+    ],
+    ['NOPERM no permission', /NOPERM no permission\. Allow its user/],
+  ] as const) {
+    const answerTo = (command: string) =>
+      command === 'subscribe' ? `-${error}\r\n` : (answers[command] ?? '+OK\r\n');
+    assert.match(await reasonAt('', answerTo), remedy);
+  }
 });
 
 test('a server that is not Redis is called so', async () => {
