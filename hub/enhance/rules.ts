@@ -7,6 +7,7 @@ import {
   ruleKeyOf,
   ruleOf,
 } from '#config';
+import { isSameModel } from '#models';
 import { canonicalOf } from './canonical.ts';
 import { frameVersion } from './frame.ts';
 import { maxComparedLength } from './guards.ts';
@@ -41,7 +42,8 @@ export function createRuleBook(current: () => EnhancementRules, usualModel: stri
     const rule = ruleOf(rules, given);
     const model = rule.model ?? usualModel;
     const others = rules.fallbackChain.filter(
-      (other, index, all) => other !== model && all.indexOf(other) === index,
+      (other, index, all) =>
+        !isSameModel(other, model) && all.findIndex(one => isSameModel(one, other)) === index,
     );
     return {
       rule,

@@ -74,7 +74,7 @@ export function createModelList({
   }
 
   const findIn = ({ models }: Snapshot, name: string) =>
-    models.find(model => model.name === name || isSameModel(model.name, name));
+    models.find(model => isSameModel(model.name, name));
 
   async function find(
     name: string,

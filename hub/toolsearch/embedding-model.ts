@@ -1,5 +1,5 @@
 import { type Clock, createAbortScope } from '#core';
-import { ModelFailure, type Models, isEmbedder } from '#models';
+import { ModelFailure, type Models, isEmbedder, isSameModel } from '#models';
 
 /** The functions of Ollama's models that are needed to embed texts. */
 type EmbeddingModels = Pick<Models, 'list' | 'embed'>;
@@ -25,7 +25,6 @@ export function createEmbeddingModel(
   { models, clock }: { readonly models: EmbeddingModels; readonly clock: Clock },
 ) {
   let chosen: string | undefined;
-  const isNamed = (name: string, wanted: string) => name === wanted || name === `${wanted}:latest`;
 
   async function embed(
     task: keyof typeof tasks,
@@ -57,7 +56,7 @@ export function createEmbeddingModel(
       const embedders = (await models.list(limit.signal)).filter(isEmbedder);
       const wanted = preferred();
       const [smallest] = embedders.toSorted((a, b) => a.sizeBytes - b.sizeBytes);
-      const found = embedders.find(({ name }) => isNamed(name, wanted)) ?? smallest;
+      const found = embedders.find(({ name }) => isSameModel(name, wanted)) ?? smallest;
       chosen = found?.name;
       return found?.digest;
     },

@@ -65,6 +65,8 @@ export function createMeanings({
     const whole = await model.embed('tool', described, life.signal);
     useDigest(whole.digest);
     const names = await model.embed('tool', named, life.signal);
+    // The model was replaced meanwhile. The next pass embeds the tool again.
+    if (names.digest !== whole.digest || digest !== whole.digest) return;
     // The dot product with a sum is the sum of the dot products, so one vector holds both embeddings.
     const vector = whole.vector.map((value, at) => value + namedShare * (names.vector[at] ?? 0));
     learn(text, vector);

@@ -48,6 +48,12 @@ describe('the canonical key', () => {
   });
 });
 
+test('a model is tried once, however the fallback chain spells it', () => {
+  const rules = rulesOf({ fallbackChain: ['library/llama3.2:3B', 'm', 'm:latest', 'm:1b'] });
+  const { models } = createRuleBook(() => rules, 'any').choose();
+  assert.deepEqual(models, ['llama3.2:3b', 'm', 'm:1b']);
+});
+
 describe('without embeddings, a prompt', () => {
   test('finds the result of one with an equal canonical form, and no other', async () => {
     await using scene = await openScene(off);

@@ -110,6 +110,31 @@ test('any embedding-only model is used, and vectors of two models are never comp
   assert.equal(embedded(other).length, 4);
 });
 
+test('a model that is replaced between the two texts of a tool leaves no vector of both', async () => {
+  const stored: string[] = [];
+  const digests = ['old', 'new', 'new', 'new', 'new', 'new'];
+  const meanings = createMeanings({
+    model: {
+      name: 'x',
+      choose: async () => 'old',
+      embed: async () => ({ vector: Float32Array.of(1, 0), digest: digests.shift() ?? 'new' }),
+    },
+    store: {
+      open: async () => {},
+      find: () => undefined,
+      put: async key => void stored.push(key),
+      close: async () => {},
+    },
+    clock: systemClock,
+    log: silent,
+  });
+  meanings.prepare(texts);
+  await meanings.settled();
+  const scores = meanings.compare(texts, Float32Array.of(1, 0));
+  assert.deepEqual([...scores], [NaN, 1.5]);
+  assert.equal(stored.length, 1);
+});
+
 test('without an embedding model tools are found by words', async () => {
   await using ollama = await start({ models: ['llama3.2:3b'], pullable: [] });
   await using run = await open(ollama);
