@@ -1,4 +1,5 @@
 import type { JsonObject } from '#core';
+import { emptyAnswer } from './chat/chat-answer.ts';
 import { ModelFailure } from './failure.ts';
 import type { ModelNeeds } from './model-list.ts';
 import type { ModelCaller } from './model-queue.ts';
@@ -81,13 +82,11 @@ function ask(request: CompletionRequest, turn: Turn, signal: AbortSignal, needs:
 
 /** Throws ModelFailure if an answer was cut off, is empty or has only thoughts. For the breaker, the call succeeded. */
 function requireUsable({ text, isThoughtOnly, isCut }: StreamedAnswer, model: string): void {
-  if (isThoughtOnly)
-    throw new ModelFailure('thinking_only', `${model} answered with thoughts only`, { model });
+  if (isThoughtOnly || (text === '' && !isCut)) throw emptyAnswer(model, isThoughtOnly);
   if (isCut)
     throw new ModelFailure(
       'cut',
       `${model} was cut off at the limit of its tokens. Raise num_predict or num_ctx`,
       { model },
     );
-  if (text === '') throw new ModelFailure('empty', `${model} gave an empty answer`, { model });
 }

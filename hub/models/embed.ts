@@ -30,14 +30,15 @@ export async function embed(
     const { name: model, digest } = turn;
     const run = async (client: OllamaClient) => {
       const body = { model, input: text, truncate: false, keep_alive: keepAlive };
-      const answer = await client.embed(body);
-      if (text.length > surelyFitsLength) await requireUncut(answer, model, client);
-      const tokens = isObject(answer) ? answer['prompt_eval_count'] : undefined;
-      return { vector: parseVector(answer, model), tokens };
+      const answer: unknown = await client.embed(body);
+      const { embeddings, prompt_eval_count: count } = isObject(answer) ? answer : {};
+      const tokens = typeof count === 'number' ? count : 0;
+      if (text.length > surelyFitsLength) await requireUncut(tokens, model, client);
+      return { vector: parseVector(embeddings, model), tokens };
     };
     const call = { subject: model, model, isGated: true, run };
     const { vector, tokens } = await needs.callOllama(call, limit);
-    needs.counts.succeeded(model, typeof tokens === 'number' ? tokens : 0);
+    needs.counts.succeeded(model, tokens);
     return { vector, digest };
   });
 }
@@ -46,10 +47,9 @@ export async function embed(
  * Rejects with `too_long` if the tokens fill the context: some Ollama versions (0.12.5) cut long texts despite
  * `truncate: false`.
  */
-async function requireUncut(answer: unknown, model: string, client: OllamaClient): Promise<void> {
-  const tokens = isObject(answer) ? answer['prompt_eval_count'] : undefined;
+async function requireUncut(tokens: number, model: string, client: OllamaClient): Promise<void> {
   const window = await contextInMemory(client, model);
-  if (typeof tokens === 'number' && window !== undefined && tokens >= window - markTokens)
+  if (window !== undefined && tokens > 0 && tokens >= window - markTokens)
     throw new ModelFailure(
       'too_long',
       `the text fills the ${window} tokens of ${model}. Shorten it`,
@@ -57,8 +57,7 @@ async function requireUncut(answer: unknown, model: string, client: OllamaClient
     );
 }
 
-function parseVector(answer: unknown, model: string): Float32Array {
-  const embeddings = isObject(answer) ? answer['embeddings'] : undefined;
+function parseVector(embeddings: unknown, model: string): Float32Array {
   const first: unknown = Array.isArray(embeddings) ? embeddings[0] : undefined;
   if (!Array.isArray(first) || first.length === 0)
     throw new ModelFailure('empty', `${model} gave no vector`, { model });

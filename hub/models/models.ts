@@ -167,7 +167,7 @@ async function fail(): Promise<never> {
   throw new ModelFailure('unreachable', 'no Ollama is configured. Set OLLAMA_HOST');
 }
 
-const noModels: Models = {
+const noModels: Omit<Models, 'metrics'> = {
   status: { kind: 'off' },
   start: async () => {},
   stop: async () => {},
@@ -181,5 +181,4 @@ const noModels: Models = {
   warmUp: () => {},
   planPulls: () => {},
   absence: name => createAbsences().of(name),
-  metrics: () => ({ breaker: undefined, boundsMs: [], models: [], queues: [] }),
 };

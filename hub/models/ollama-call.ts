@@ -188,10 +188,11 @@ export function verdictOf(
   return kind === 'unreachable' || kind === 'malformed' ? 'failed' : 'succeeded';
 }
 
-export function whyRefused(refusal: {
-  readonly why: string;
-  readonly retryAfterMs: number;
-}): string {
-  const seconds = Math.ceil(refusal.retryAfterMs / 1000);
-  return `Ollama failed too often and is tried again in ${seconds} s; the last time: ${refusal.why}`;
+/** Returns the message for a call that the breaker of Ollama or of a provider refuses. */
+export function whyRefused(
+  { why, retryAfterMs }: { readonly why: string; readonly retryAfterMs: number },
+  server = 'Ollama',
+): string {
+  const seconds = Math.ceil(retryAfterMs / 1000);
+  return `${server} failed too often and is tried again in ${seconds} s; the last time: ${why}`;
 }

@@ -101,7 +101,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   ],
   'models/chat/ollama-chat': [
     'models/chat/chat-types',
-    'models/chat/cut-off',
+    'models/chat/chat-answer',
     'models/chat/ollama-messages',
   ],
   'models/complete': ['models/streamed-answer'],

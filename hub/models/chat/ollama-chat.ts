@@ -8,8 +8,8 @@ import {
   type ChatRequest,
   estimateTokens,
 } from './chat-types.ts';
-import { cutOffEarly } from './cut-off.ts';
-import { type ParsedCall, ollamaMessages, parseCallText, parseCalls } from './ollama-messages.ts';
+import { chatAnswerOf } from './chat-answer.ts';
+import { ollamaMessages, parseCall, parseCallText } from './ollama-messages.ts';
 
 export type OllamaChatRequest = ChatRequest &
   ChatLimits & {
@@ -26,7 +26,7 @@ export async function chatOnOllama(
   needs: ModelNeeds,
 ): Promise<ChatAnswer> {
   const startedMs = needs.clock.monotonic();
-  const { silentMs, caller, toolChoice } = request;
+  const { silentMs, caller } = request;
   const messages = ollamaMessages(request);
   const length = JSON.stringify(messages).length;
   const isForced = messages.format !== undefined;
@@ -40,26 +40,18 @@ export async function chatOnOllama(
     return { model: turn.name, answer: await streamAnswer(call, limit, needs) };
   });
   const { promptTokens, outputTokens } = answer;
-  const found = callsIn(answer, isForced, model);
-  const content = contentOf(answer, found, request.newId);
-  if (content.length === 0 && request.allowsEmpty !== true)
-    throw whyEmpty(answer, model, request.maxTokens);
-  if (toolChoice === 'required' && found.calls.length === 0 && !answer.isCut)
-    throw new ModelFailure('refused', `${model} called no tool, although it had to`, { model });
+  const output = { ...answer, ...callsIn(answer, isForced) };
+  const made = chatAnswerOf(output, request, model, request.newId);
   const usage = {
     inputTokens: promptTokens ?? estimateTokens(length),
     outputTokens: outputTokens ?? estimateTokens(answer.length),
   };
   needs.counts.succeeded(model, usage.inputTokens, usage.outputTokens, caller);
-  const stopReason = answer.isCut ? 'maxTokens' : found.calls.length > 0 ? 'toolUse' : 'endTurn';
-  const tookMs = needs.clock.monotonic() - startedMs;
   return {
     model,
-    content,
-    stopReason,
+    ...made,
     usage,
-    tookMs,
-    ...(content.length === 0 && answer.isThoughtOnly && { isThoughtOnly: true as const }),
+    tookMs: needs.clock.monotonic() - startedMs,
     ...(answer.loadMs > 0 && { loadMs: answer.loadMs }),
     ...(answer.promptMs > 0 && { promptMs: answer.promptMs }),
   };
@@ -87,37 +79,8 @@ function requireTools({ name: model, capabilities }: ModelInfo, hasTools: boolea
   throw new ModelFailure('refused', message, { model });
 }
 
-type Found = { readonly text: string; readonly calls: readonly ParsedCall[] };
-
 /** Returns the tool calls of an answer, and its text without them. */
-function callsIn({ text, toolCalls }: StreamedAnswer, isForced: boolean, model: string): Found {
+function callsIn({ text, toolCalls }: StreamedAnswer, isForced: boolean) {
   const written = isForced && toolCalls.length === 0 ? parseCallText(text) : undefined;
-  if (written) return { text: '', calls: written };
-  const calls = parseCalls(toolCalls);
-  if (calls) return { text, calls };
-  throw new ModelFailure('malformed', `${model} called a tool without naming it`, { model });
-}
-
-/** Returns the blocks of an answer. Calls are left out if the token limit was reached: arguments may be missing. */
-function contentOf({ isCut }: StreamedAnswer, { text, calls }: Found, newId: () => string) {
-  const ids = new Set<string>();
-  return [
-    ...(text === '' ? [] : [{ type: 'text' as const, text }]),
-    ...(isCut ? [] : calls).map(({ id: given, name, input }) => {
-      const id = given !== undefined && given !== '' && !ids.has(given) ? given : newId();
-      ids.add(id);
-      return { type: 'tool_use' as const, id, name, input };
-    }),
-  ];
-}
-
-function whyEmpty(
-  { isThoughtOnly, isCut }: StreamedAnswer,
-  model: string,
-  maxTokens: number | undefined,
-): ModelFailure {
-  if (isCut) return cutOffEarly(model, maxTokens);
-  return isThoughtOnly
-    ? new ModelFailure('thinking_only', `${model} answered with thoughts only`, { model })
-    : new ModelFailure('empty', `${model} gave an empty answer`, { model });
+  return written ? { text: '', calls: [written] } : { text, calls: toolCalls.map(parseCall) };
 }

@@ -73,35 +73,29 @@ function namesOfCalls(message: ChatMessage | undefined): ReadonlyMap<string, str
   return names;
 }
 
-export type ParsedCall = {
-  readonly id: string | undefined;
-  readonly name: string;
-  readonly input: JsonObject;
-};
-
-/** Parses `tool_calls` of an Ollama message. Returns undefined if a call has no name. */
-export function parseCalls(calls: readonly unknown[]): readonly ParsedCall[] | undefined {
-  const parsed = calls.map(call => {
-    const { id, function: called } = isObject(call) ? call : {};
-    const { name, arguments: given } = isObject(called) ? called : {};
-    if (typeof name !== 'string' || name === '') return undefined;
-    return { id: typeof id === 'string' ? id : undefined, name, input: inputOf(given) };
-  });
-  return parsed.every(call => call !== undefined) ? parsed : undefined;
+/** Parses an entry of `tool_calls` in an Ollama message. The name of a call without one is ''. */
+export function parseCall(call: unknown) {
+  const { id, function: called } = isObject(call) ? call : {};
+  const { name, arguments: given } = isObject(called) ? called : {};
+  return {
+    id: typeof id === 'string' ? id : undefined,
+    name: typeof name === 'string' ? name : '',
+    input: callInputOf(given),
+  };
 }
 
 /** Parses a call that the model wrote as text, in the format of `anyCallOf`; undefined if the text is no call. */
-export function parseCallText(text: string): readonly ParsedCall[] | undefined {
+export function parseCallText(text: string) {
   const value = tryParseJson(text);
-  return isObject(value) && isObject(value['arguments'])
-    ? parseCalls([{ function: value }])
-    : undefined;
+  const call = parseCall({ function: value });
+  return isObject(value) && isObject(value['arguments']) && call.name !== '' ? call : undefined;
 }
 
 /** Returns the arguments of a call. Arguments that are not an object are passed on, so that the tool refuses them. */
-function inputOf(given: unknown): JsonObject {
+export function callInputOf(given: unknown): JsonObject {
   const value = typeof given === 'string' ? tryParseJson(given) : given;
   if (isJsonObject(value)) return value;
-  if (given === undefined || given === null || given === '') return {};
-  return { arguments: typeof given === 'string' ? given : JSON.stringify(given) };
+  if (given === undefined || given === null) return {};
+  const text = typeof given === 'string' ? given : JSON.stringify(given);
+  return text.trim() === '' ? {} : { arguments: text };
 }

@@ -1,5 +1,6 @@
-import { type JsonObject, isJsonObject, isObject, tryParseJson } from '#core';
+import { isObject } from '#core';
 import { tokenCountOf } from '../chat/chat-types.ts';
+import { callInputOf } from '../chat/ollama-messages.ts';
 import { createThoughtFilter } from '../thinking.ts';
 
 /** Returns the completion in a chunk of a stream, or in a response that is not streamed; undefined if it has none. */
@@ -95,7 +96,11 @@ export function createCompletion(progress: ((text: string) => void) | undefined)
       const { text, hasThoughts } = filter.end();
       return {
         text,
-        calls: calls.map(({ id, name, pieces }) => ({ id, name, input: inputOf(pieces.join('')) })),
+        calls: calls.map(({ id, name, pieces }) => ({
+          id,
+          name,
+          input: callInputOf(pieces.join('')),
+        })),
         // `model_length`: the context of a model of Mistral is full.
         isCut: finishReason === 'length' || finishReason === 'model_length',
         isFiltered: finishReason === 'content_filter',
@@ -105,10 +110,4 @@ export function createCompletion(progress: ((text: string) => void) | undefined)
       };
     },
   };
-}
-
-/** Parses the arguments of a call. Arguments that are not an object are passed on, so that the tool refuses them. */
-function inputOf(text: string): JsonObject {
-  const value = text.trim() === '' ? {} : tryParseJson(text);
-  return isJsonObject(value) ? value : { arguments: text };
 }

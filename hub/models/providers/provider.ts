@@ -12,12 +12,12 @@ import {
   type ChatRequest,
   estimateTokens,
 } from '../chat/chat-types.ts';
-import { cutOffEarly } from '../chat/cut-off.ts';
+import { chatAnswerOf } from '../chat/chat-answer.ts';
 import { ModelFailure, failureOfAbort } from '../failure.ts';
 import { startIdleTimeout } from '../idle-timeout.ts';
 import type { createModelCounts } from '../model-counts.ts';
 import { type QueuePlace, createModelQueue } from '../model-queue.ts';
-import { type ModelBreaker, verdictOf } from '../ollama-call.ts';
+import { type ModelBreaker, verdictOf, whyRefused } from '../ollama-call.ts';
 import { errorTextOf, mediaTypeOf } from '../response-body.ts';
 import { lateFailure } from '../turn.ts';
 import { createCompletion } from './completion-stream.ts';
@@ -142,9 +142,9 @@ export function createProvider(provider: string, settings: ProviderSettings, nee
   ) {
     const permit = breaker.claim();
     if (permit.kind === 'refused') {
-      const { retryAfterMs, why } = permit;
-      const message = `${provider} failed too often and is tried again in ${Math.ceil(retryAfterMs / 1000)} s; the last time: ${why}`;
-      throw new ModelFailure('breaker_open', message, { model: call.model, retryAfterMs });
+      const { retryAfterMs } = permit;
+      const { model } = call;
+      throw new ModelFailure('breaker_open', whyRefused(permit, provider), { model, retryAfterMs });
     }
     using scope = createAbortScope([signal]);
     using idle = startIdleTimeout(request.silentMs, clock, timeoutMs =>
@@ -229,39 +229,15 @@ function answerOf(
   newId: () => string,
 ): Omit<ChatAnswer, 'tookMs'> {
   const { model, messages, system = '', tools } = request;
-  const { text, isCut, isThoughtOnly, isFiltered } = answer;
-  const ids = new Set<string>();
-  // The token limit may have cut off the arguments of a call, so the calls of a cut answer are left out.
-  const calls = (isCut ? [] : answer.calls).map(({ id: given, name, input }) => {
-    if (name === '')
-      throw new ModelFailure('malformed', `${model} called a tool without naming it`, { model });
-    const id = given === '' || ids.has(given) ? newId() : given;
-    ids.add(id);
-    return { type: 'tool_use' as const, id, name, input };
-  });
-  const content = [...(text === '' ? [] : [{ type: 'text' as const, text }]), ...calls];
-  const isEmpty = content.length === 0 && request.allowsEmpty !== true;
-  if (isEmpty && isCut) throw cutOffEarly(model, request.maxTokens);
-  if (isEmpty || (content.length === 0 && isFiltered))
-    throw isFiltered
-      ? new ModelFailure('refused', `${model} answers nothing: its content filter forbids it`, {
-          model,
-        })
-      : isThoughtOnly
-        ? new ModelFailure('thinking_only', `${model} answered with thoughts only`, { model })
-        : new ModelFailure('empty', `${model} gave an empty answer`, { model });
-  if (request.toolChoice === 'required' && tools.length > 0 && calls.length === 0 && !isCut)
-    throw new ModelFailure('refused', `${model} called no tool, although it had to`, { model });
+  const made = chatAnswerOf(answer, request, model, newId);
   const asked = JSON.stringify([system, messages, tools]).length;
-  const said = JSON.stringify(content).length;
+  const said = JSON.stringify(made.content).length;
   return {
     model,
-    content,
-    stopReason: isCut ? 'maxTokens' : calls.length > 0 ? 'toolUse' : 'endTurn',
+    ...made,
     usage: {
       inputTokens: answer.promptTokens ?? estimateTokens(asked),
       outputTokens: answer.outputTokens ?? estimateTokens(said),
     },
-    ...(content.length === 0 && isThoughtOnly && { isThoughtOnly: true as const }),
   };
 }

@@ -1,4 +1,5 @@
 import { HubError, type JsonObject, isJsonObject } from '#core';
+import { isCount, isTexts } from '../sampling/read-params.ts';
 
 /** Params of `agenthub/models/run`: a prompt that the server `ollama-mcp` sends. */
 type RunParams = {
@@ -107,10 +108,6 @@ function readOptions(
 
 const isNumber = (value: unknown): value is number =>
   typeof value === 'number' && Number.isFinite(value);
-const isCount = (value: unknown): value is number =>
-  Number.isSafeInteger(value) && Number(value) >= 1;
-const isTexts = (value: unknown): value is readonly string[] =>
-  Array.isArray(value) && value.every(one => typeof one === 'string');
 
 const invalid = (field: string, problem: string, remedy: string): HubError =>
   new HubError('HUB_REQUEST_INVALID', `${field} ${problem}: ${remedy}`);

@@ -47,10 +47,10 @@ export function readSamplingParams(params: unknown): SamplingParams {
 }
 
 const isString = (value: unknown): value is string => typeof value === 'string';
-const isCount = (value: unknown): value is number =>
+export const isCount = (value: unknown): value is number =>
   typeof value === 'number' && Number.isSafeInteger(value) && value >= 1;
 const isTemperature = (value: unknown): value is number => typeof value === 'number' && value >= 0;
-const isTexts = (value: unknown): value is readonly string[] =>
+export const isTexts = (value: unknown): value is readonly string[] =>
   Array.isArray(value) && value.every(isString);
 
 function required<T>(
