@@ -58,6 +58,7 @@ export function createPromptEmbedder(
   { models, clock }: { readonly models: Pick<Models, 'embed'>; readonly clock: Clock },
 ) {
   const recent = new Map<string, Embedding & { readonly at: number }>();
+  let latest: string | undefined;
 
   async function embed(prompt: string, signal: AbortSignal): Promise<Embedding> {
     const known = recent.get(prompt);
@@ -67,6 +68,9 @@ export function createPromptEmbedder(
       embeddedText(embeddingModel, prompt),
       signal,
     );
+    // Another model has the name now: entries must not be stored beside those of the former model.
+    if (embedded.digest !== latest) recent.clear();
+    latest = embedded.digest;
     setBounded(recent, prompt, { ...embedded, at: clock.monotonic() }, maxRecent);
     return embedded;
   }

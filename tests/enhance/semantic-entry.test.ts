@@ -127,6 +127,15 @@ describe('a prompt', () => {
     assert.notEqual(after.scope, before.scope);
   });
 
+  test('is embedded again as soon as another model has the same name', async () => {
+    const { embed, become, texts } = openEmbedder();
+    await embed('one', 'a', never);
+    become('other');
+    const { collection } = await embed('two', 'a', never);
+    assert.equal((await embed('one', 'a', never)).collection, collection);
+    assert.equal(texts.length, 3);
+  });
+
   test('that the model could not embed is retried', async () => {
     let fails = true;
     const embed = createPromptEmbedder('plain', {
