@@ -1,3 +1,4 @@
+import { pattern } from './technical-names.ts';
 import { outsideQuotations } from './tokens.ts';
 import { announcement, leads } from './openings.ts';
 import { asked, languageOf, requests, small, talk, wordsOf } from './words.ts';
@@ -66,7 +67,7 @@ function collapsed(payload: string, asWritten: string): string {
 
 const count = String.raw`(?:\d[\d.,]*|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|fifty|sixty|hundred)`;
 /** Matches the beginning of a range: "between 1990 and 2000". */
-const range = new RegExp(String.raw`(?<!difference )\bbetween (${count}) and (?=${count}\b)`, 'gi');
+const range = pattern.gi`(?<!difference )\bbetween (${count}) and (?=${count}\b)`;
 
 export const withPlainQuotes = (text: string): string =>
   text

@@ -5,6 +5,7 @@ import {
   nameNotations,
   replaced,
   versions,
+  pattern,
 } from './technical-names.ts';
 import { outsideQuotations } from './tokens.ts';
 import { rowsOf, tableOf } from './words.ts';
@@ -54,7 +55,7 @@ const counts =
   'one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|fifty|sixty|eighty|hundred|thousand';
 /** Returns a pattern for the spellings of a unit after a number. */
 const measured = (spellings: string): RegExp =>
-  new RegExp(String.raw`(?<=\d|\b(?:${counts}))[ -]?(?:${spellings})(?![\w²])`, 'gi');
+  pattern.gi`(?<=\d|\b(?:${counts}))[ -]?(?:${spellings})(?![\w²])`;
 
 /** Notations of numbers, times and versions, each with the common notation for comparison. */
 const notations: readonly Notation[] = [
@@ -81,90 +82,54 @@ const notations: readonly Notation[] = [
   [/(?<=^|\s)minus (?=\d)(?<!\d minus )/gi, '-'],
   [/\b(?:half a|half-a|a half) dozen\b/gi, 'six'],
   [
-    new RegExp(
-      String.raw`(?<=^|\s)(\d+)(?:[ -]|(?=[½¼¾]))${fraction}(?=[ -](?:cups?|teaspoons?|tablespoons?|tsp|tbsp|hours?)\b)`,
-      'gi',
-    ),
+    pattern.gi`(?<=^|\s)(\d+)(?:[ -]|(?=[½¼¾]))${fraction}(?=[ -](?:cups?|teaspoons?|tablespoons?|tsp|tbsp|hours?)\b)`,
     mixedNumber,
   ],
-  [
-    new RegExp(String.raw`(?<=^|\s)()${fraction}(?: of an?)?(?=[ -]${measure}\b)`, 'gi'),
-    mixedNumber,
-  ],
-  [
-    new RegExp(String.raw`(?<!\band )\b(?:half an?|a half|a half of an?) (?=${measure}\b)`, 'gi'),
-    '0.5 ',
-  ],
-  [
-    new RegExp(
-      String.raw`\b(?:a quarter(?: of an?)?|one quarter(?: of an?)?) (?=${measure}\b)`,
-      'gi',
-    ),
-    '0.25 ',
-  ],
-  [new RegExp(String.raw`\bthree[- ]quarters(?: of an?)? (?=${measure}\b)`, 'gi'), '0.75 '],
+  [pattern.gi`(?<=^|\s)()${fraction}(?: of an?)?(?=[ -]${measure}\b)`, mixedNumber],
+  [pattern.gi`(?<!\band )\b(?:half an?|a half|a half of an?) (?=${measure}\b)`, '0.5 '],
+  [pattern.gi`\b(?:a quarter(?: of an?)?|one quarter(?: of an?)?) (?=${measure}\b)`, '0.25 '],
+  [pattern.gi`\bthree[- ]quarters(?: of an?)? (?=${measure}\b)`, '0.75 '],
   [/(?<![\d/.])1\/2 (?=of\b)/g, 'half '],
   [/(?<![\d/.])1\/4 (?=of\b)/g, 'a quarter '],
   [/(?<![\d/.])3\/4 (?=of\b)/g, 'three quarters '],
 
   // Durations
   [/\b(?:a )?half[- ]hour\b(?! of)/gi, '30-minute'],
-  [new RegExp(String.raw`\b(?:an? |one[- ])?${unitOfTime}-long\b`, 'gi'), '1-$1'],
-  [new RegExp(String.raw`(?<=[\p{L}\d]-${unitOfTime})-long\b`, 'giu'), ''],
+  [pattern.gi`\b(?:an? |one[- ])?${unitOfTime}-long\b`, '1-$1'],
+  [pattern.giu`(?<=[\p{L}\d]-${unitOfTime})-long\b`, ''],
 
   // Dates and times
-  [new RegExp(String.raw`(?<!\w)(${keysOf(clear)})(?!\w)\.?(?!\.\w)`, 'g'), longFor],
+  [pattern.g`(?<!\w)(${keysOf(clear)})(?!\w)\.?(?!\.\w)`, longFor],
   [
-    new RegExp(
-      String.raw`(?<=\b(?:\d{1,2}(?:st|nd|rd|th)?(?: of)?|every|each|next|last) )(${keysOf(unclear)})\b\.?(?! \p{Lu})`,
-      'gu',
-    ),
+    pattern.gu`(?<=\b(?:\d{1,2}(?:st|nd|rd|th)?(?: of)?|every|each|next|last) )(${keysOf(unclear)})\b\.?(?! \p{Lu})`,
     longFor,
   ],
   [
-    new RegExp(
-      String.raw`\b(${keysOf(unclear)})\b\.?(?=,? \d|(?:-| to | through | thru | or | and | & )${either}\b| at (?:noon|\d)| (?:morning|afternoon|evening|night)\b)`,
-      'g',
-    ),
+    pattern.g`\b(${keysOf(unclear)})\b\.?(?=,? \d|(?:-| to | through | thru | or | and | & )${either}\b| at (?:noon|\d)| (?:morning|afternoon|evening|night)\b)`,
     longFor,
   ],
   [
-    new RegExp(
-      String.raw`(?<=\b${either}(?:-| to | through | thru | or | and | & ))(${keysOf(unclear)})\b\.?`,
-      'g',
-    ),
+    pattern.g`(?<=\b${either}(?:-| to | through | thru | or | and | & ))(${keysOf(unclear)})\b\.?`,
     longFor,
   ],
-  [new RegExp(String.raw`(?<=\b${weekday})(?:-| through | thru )(?=${weekday})`, 'g'), ' to '],
+  [pattern.g`(?<=\b${weekday})(?:-| through | thru )(?=${weekday})`, ' to '],
   [
     /(?<![\w./-]|\b(?:called|named|folder|file|branch|tag) )(\d{4})-(\d\d)-(\d\d)(?![\w/-]|\.\w)/g,
     isoDate,
   ],
-  [
-    new RegExp(String.raw`\b(?:the )?(\d{1,2})(?:st|nd|rd|th)?(?: of)? ${month},? (\d{4})\b`, 'g'),
-    '$1 $2 $3',
-  ],
-  [
-    new RegExp(String.raw`\b${month} (?:the )?(\d{1,2})(?:st|nd|rd|th)?,? (\d{4})\b`, 'g'),
-    '$2 $1 $3',
-  ],
+  [pattern.g`\b(?:the )?(\d{1,2})(?:st|nd|rd|th)?(?: of)? ${month},? (\d{4})\b`, '$1 $2 $3'],
+  [pattern.g`\b${month} (?:the )?(\d{1,2})(?:st|nd|rd|th)?,? (\d{4})\b`, '$2 $1 $3'],
   [/(?<=\d(?::\d\d)? ?[ap]m) ?- ?(?=\d)/gi, ' to '],
   // Ranges of days: "3 to 14 August", "August 3 to 14", "August 3rd through August 14th".
   [
-    new RegExp(
-      String.raw`\b(\d{1,2})(?:st|nd|rd|th)?(?: of)?(?:-| to | through | until )(\d{1,2})(?:st|nd|rd|th)?(?: of)? ${month}\b`,
-      'g',
-    ),
+    pattern.g`\b(\d{1,2})(?:st|nd|rd|th)?(?: of)?(?:-| to | through | until )(\d{1,2})(?:st|nd|rd|th)?(?: of)? ${month}\b`,
     '$1 $3 to $2 $3',
   ],
   [
-    new RegExp(
-      String.raw`\b${month} (\d{1,2})(?:st|nd|rd|th)?(?:-| to | through | until )(?:\1 )?(\d{1,2})(?:st|nd|rd|th)?(?! ?(?:[ap]m|:|%|${monthNames}))\b`,
-      'g',
-    ),
+    pattern.g`\b${month} (\d{1,2})(?:st|nd|rd|th)?(?:-| to | through | until )(?:\1 )?(\d{1,2})(?:st|nd|rd|th)?(?! ?(?:[ap]m|:|%|${monthNames}))\b`,
     '$2 $1 to $3 $1',
   ],
-  [new RegExp(String.raw`\bduring ${month}\b`, 'g'), 'in $1'],
+  [pattern.g`\bduring ${month}\b`, 'in $1'],
   [/\bthis evening\b/gi, 'tonight'],
   [/(?<=, |\()e\.g\.(?=,? \p{L})/giu, 'for example'],
   [
@@ -180,10 +145,7 @@ const notations: readonly Notation[] = [
     quarter,
   ],
   [/\bUTC([+-])0?(\d{1,2}):00\b/g, 'UTC$1$2'],
-  [
-    new RegExp(String.raw`\b(?:${timeZoneNames})\b`, 'g'),
-    name => timeZones.get(name.replaceAll(' ', '_')) ?? name,
-  ],
+  [pattern.g`\b(?:${timeZoneNames})\b`, name => timeZones.get(name.replaceAll(' ', '_')) ?? name],
   [/\bnineteen[- ](thirties|forties|fifties|sixties|seventies|eighties|nineties)\b/gi, decade],
 ];
 

@@ -1,3 +1,5 @@
+import { pattern } from './technical-names.ts';
+
 /** Pattern for words such as "just" between "I" and its verb, or after the verb. */
 const hedge = String.raw`(?: (?:just|really|simply|basically|actually|now|currently|only|kind of|sort of))*`;
 /** Words that a person says before the request itself. */
@@ -26,23 +28,14 @@ const beginning = String.raw`(?=(?:what|how|why|where|which|who|whose|when|can|c
 
 /** Patterns for greetings and polite openings. */
 export const leads: readonly RegExp[] = [
-  new RegExp(`^${discourse}(?: then)?,\\s*(?:now,?\\s+)?`, 'i'),
+  pattern.i`^${discourse}(?: then)?,\s*(?:now,?\s+)?`,
   /^(?:so|ok|okay|alright|basically)(?: then| so| basically| now)* (?=(?:i|i'm|i'd|what|what's|how|how's|why|where|which|who|can|could|would|please|let|let's|just|quick|here|here's|my|go|so|then|do|does|is|are|help|tell|show|explain|give|write|make) )/i,
   /^(?:now |just |please |then )*go ahead and /i,
   /^(?:please )?(?:take|have) a (?:quick |close |closer |good )?look(?: at this)?,? and (?=\p{L}+)/iu,
-  new RegExp(`^i${wish}(?: for)? you${hedge} to `, 'i'),
-  new RegExp(
-    `^what i${wish}(?: from you)?(?: now| here)? is (?:for you to |you to |to )?(?=\\p{L}+ )`,
-    'iu',
-  ),
-  new RegExp(
-    `^i(?:'d| would|'m| am)?${hedge} (?:need|want|like|love|trying) to (?:know|find out|understand|ask),? (?:exactly )?(?=(?:how|what|why|where|when|which|who|whether|if) )`,
-    'i',
-  ),
-  new RegExp(
-    `^i(?:'m| am| was|'ve been| have been| keep)?${hedge} (?:wondering|asking myself|curious|interested)(?: about| to know| as to)?,? (?=(?:how|what|why|where|when|which|who|whether) )`,
-    'i',
-  ),
+  pattern.i`^i${wish}(?: for)? you${hedge} to `,
+  pattern.iu`^what i${wish}(?: from you)?(?: now| here)? is (?:for you to |you to |to )?(?=\p{L}+ )`,
+  pattern.i`^i(?:'d| would|'m| am)?${hedge} (?:need|want|like|love|trying) to (?:know|find out|understand|ask),? (?:exactly )?(?=(?:how|what|why|where|when|which|who|whether|if) )`,
+  pattern.i`^i(?:'m| am| was|'ve been| have been| keep)?${hedge} (?:wondering|asking myself|curious|interested)(?: about| to know| as to)?,? (?=(?:how|what|why|where|when|which|who|whether) )`,
   /^sorry (?:for|about) (?:the |my |this |yet )?(?:another )?(?:\p{L}+ )?(?:question|trouble|bother|interruption|spam)s?(?:,? but|,) /iu,
   /^(?:hi|hiya|hey|heya|yo|greetings|hello|hallo|hola|bonjour|salut|moin|good (?:morning|afternoon|evening)|guten (?:tag|morgen|abend)|buenos días)(?: there| all| everyone)?(?:\s*[,.!]+\s+|\s+-\s+)(?!world\b)/i,
   /^(?:hi|hey)(?: there)? (?=(?:can|could|would) you |please |how |what |why )/i,
@@ -66,15 +59,9 @@ export const leads: readonly RegExp[] = [
   /^thanks(?: (?:a lot|in advance))?(?: for (?:your help|helping)(?: me)?)?[!.,]+\s+/i,
   /^(?:sorry (?:to bother you|for bothering you|to disturb you)|excuse me|pardon me)(?: again)?(?:,| but)+ /i,
   /^(?:just (?:wondering|curious)|i(?:'m| am) (?:just )?curious|out of curiosity|may i ask|can i ask|could i ask|let me ask)[,:]? /i,
-  new RegExp(`^${remark}+${beginning}`, 'i'),
-  new RegExp(
-    String.raw`^(?:honestly|frankly|basically|actually|really)?[, ]*i(?:'m| am)? ?(?:just |only )?(?:want|need|would like|trying|'d like) to (?:know|find out|figure out|work out|understand)(?: something)?[:,]? (?=(?:what|how|why|where|which|who|when|whether|if) )`,
-    'i',
-  ),
-  new RegExp(
-    String.raw`^what i(?:'d| would)? (?:like|want|need|love)(?: you to do| from you)? (?:is|would be)(?: for you| you)?(?: to)? `,
-    'i',
-  ),
+  pattern.i`^${remark}+${beginning}`,
+  pattern.i`^(?:honestly|frankly|basically|actually|really)?[, ]*i(?:'m| am)? ?(?:just |only )?(?:want|need|would like|trying|'d like) to (?:know|find out|figure out|work out|understand)(?: something)?[:,]? (?=(?:what|how|why|where|which|who|when|whether|if) )`,
+  pattern.i`^what i(?:'d| would)? (?:like|want|need|love)(?: you to do| from you)? (?:is|would be)(?: for you| you)?(?: to)? `,
   /^(?:here(?:'s|’s| is) )?(?:one|something|a question) (?:that )?i(?:'ve| have) (?:been meaning|wanted|always wanted) to ask(?: for ages| for a while| you)?[:,.!]? /i,
   /^(?:please )?be (?:a|an) (?:dear|darling|love|star|angel|pal|sport|sweetheart) and /i,
   /^(?:can|could|would|will) you (?:please )?(?:help me out|do me a favou?r|be so kind) (?:and|to|as to) /i,
@@ -86,10 +73,7 @@ export const leads: readonly RegExp[] = [
   /^might you (?=\p{L}+ )/iu,
   /^(?:do you |would you )?mind (?=\p{L}+ing )/iu,
   /^(?:can|could|would|will) you (?:possibly|perhaps|maybe) (?=\p{L}+ )/iu,
-  new RegExp(
-    String.raw`^sorry (?:to|for|about|if) (?:(?!\b(?:not|never|without|no)\b)[^,.?!]){1,40},? but ${beginning}`,
-    'i',
-  ),
+  pattern.i`^sorry (?:to|for|about|if) (?:(?!\b(?:not|never|without|no)\b)[^,.?!]){1,40},? but ${beginning}`,
   /^if (?:you (?:do not|don't|would not|wouldn't) mind|(?:it|that)(?:'s| is) (?:ok|okay|alright|possible)|possible), /i,
   /^(?:just )?out of (?:interest|curiosity),? /i,
   /^(?:can|could|would|will) you (?:please|pls|kindly) /i,

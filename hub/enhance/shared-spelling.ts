@@ -1,4 +1,4 @@
-import { commands } from './technical-names.ts';
+import { commands, pattern } from './technical-names.ts';
 
 /** Pattern for words that announce a quotation, with or without quotation marks. */
 const named =
@@ -7,10 +7,7 @@ const phraseIn = /(["'])(\p{L}[\p{L}\p{N}' -]{0,80})\1(?![\p{L}\p{N}])/gu;
 /** Matches prompts about searches, in which quotation marks group words. */
 const aboutSearch = /\b(?:search\w*|grep|find\w*|quer(?:y|ies)|quot\w*)\b/i;
 /** Matches a command with arguments in a sentence: "What does `git stash pop` do?" */
-const commandIn = new RegExp(
-  String.raw`(?<=\b(?:run|running|use|using|does|do|of|with|execute|command|after|before|when) )\`(${commands} [^\`\n]{1,80})\`(?=$|[\s?!.,])`,
-  'gi',
-);
+const commandIn = pattern.gi`(?<=\b(?:run|running|use|using|does|do|of|with|execute|command|after|before|when) )\`(${commands} [^\`\n]{1,80})\`(?=$|[\s?!.,])`;
 
 /** Matches prompts about function references: "pass save to onClick" is not "pass save() to onClick". */
 const aboutReferences =

@@ -1,6 +1,22 @@
 import { outsideQuotations } from './tokens.ts';
 import { isOpener, names } from './words.ts';
 
+const tagWith =
+  (flags: string) =>
+  (text: TemplateStringsArray, ...parts: readonly string[]): RegExp =>
+    new RegExp(String.raw(text, ...parts), flags);
+
+/** Tags for templates of regular expressions, by their flags. They read the template as `String.raw` does. */
+export const pattern = {
+  g: tagWith('g'),
+  gi: tagWith('gi'),
+  giu: tagWith('giu'),
+  gu: tagWith('gu'),
+  i: tagWith('i'),
+  iu: tagWith('iu'),
+  u: tagWith('u'),
+};
+
 /** A pattern, and the common notation that replaces its matches for comparison. */
 export type Notation = readonly [RegExp, string | ((...found: string[]) => string)];
 
@@ -69,10 +85,7 @@ export const abbreviations: readonly Notation[] = [
   [/\b(?:Professor|Prof\b\.?) (?=\p{Lu})/gu, 'Prof '],
   [/\b(?:Saint|St\b\.) (?=\p{Lu})/gu, 'St '],
   [
-    new RegExp(
-      String.raw`(?<=\b(?:an?|the) (?:(?!(?:who|that|which|is|was)\b)[\p{L}.-]+ )?${thing} )called (?=[\w.\ue000-])(?!(?:by|from|when|in|with|before|after|at|on|for|every|and|or|if|the|an?|to|twice|once|first|last)\b)`,
-      'gu',
-    ),
+    pattern.gu`(?<=\b(?:an?|the) (?:(?!(?:who|that|which|is|was)\b)[\p{L}.-]+ )?${thing} )called (?=[\w.\ue000-])(?!(?:by|from|when|in|with|before|after|at|on|for|every|and|or|if|the|an?|to|twice|once|first|last)\b)`,
     'named ',
   ],
 ];
@@ -89,12 +102,9 @@ export const versions: readonly Notation[] = [
 /** Notations of folders, for prompts in which no slash matters. */
 const pathNotations: readonly Notation[] = [
   [/(?<=^|\s)\.\/(?=[\w.-]+\/)/g, ''],
-  [
-    new RegExp(String.raw`(?<=^|\s)(?<!\b[Aa]n? )(?:the )?${folderNoun} ${folder}${end}`, 'g'),
-    '$1',
-  ],
-  [new RegExp(String.raw`(?<=^|\s)(?:the )?${folder} ${folderNoun}\b`, 'g'), '$1'],
-  [new RegExp(String.raw`(?<=\bfiles (?:in|from|under) )${folder}${end}`, 'g'), '$1'],
+  [pattern.g`(?<=^|\s)(?<!\b[Aa]n? )(?:the )?${folderNoun} ${folder}${end}`, '$1'],
+  [pattern.g`(?<=^|\s)(?:the )?${folder} ${folderNoun}\b`, '$1'],
+  [pattern.g`(?<=\bfiles (?:in|from|under) )${folder}${end}`, '$1'],
 ];
 /** Words that may be omitted: "degrees" before a scale, a product before its second version. */
 const repetitions: readonly Notation[] = [
@@ -109,31 +119,19 @@ const repetitions: readonly Notation[] = [
 ];
 const codeNotations: readonly Notation[] = [
   [/(?<=^|\s)\$([A-Z][A-Z0-9_]+)(?= (?:environment )?variable\b)/g, '$1'],
-  [
-    new RegExp(String.raw`(?<=\bthe )${nounOfName} (?:called |named )?${technical}${end}`, 'gu'),
-    '$2 $1',
-  ],
+  [pattern.gu`(?<=\bthe )${nounOfName} (?:called |named )?${technical}${end}`, '$2 $1'],
   [/(?<=(?:^|\s)--?[A-Za-z][\w-]*) (?:flag|switch)\b/g, ' option'],
   [/(?<=\bthe )(?:flag|switch|option) (--?[A-Za-z][\w-]*)/g, '$1 option'],
   [
-    new RegExp(
-      String.raw`\b(?<=(?:with|using|in|via|by|from|to|of|does|use) )the ${commands} (?:command|utility)\b`,
-      'g',
-    ),
+    pattern.g`\b(?<=(?:with|using|in|via|by|from|to|of|does|use) )the ${commands} (?:command|utility)\b`,
     '$1',
   ],
   [
     /\b(Python|JavaScript|TypeScript|Java|Go|Rust|Ruby|PHP|Kotlin|Swift|Bash|Perl|Lua)'s ([A-Za-z_$][\w$.]*\(\))/g,
     '$2 in $1',
   ],
-  [
-    new RegExp(
-      String.raw`(?<=^|\s)(?:the |an? )?${fileNoun} (?:(?:called|named) )?${fileName}${end}`,
-      'g',
-    ),
-    '$1',
-  ],
-  [new RegExp(String.raw`(?<=^|\s)(?:the )?${fileName} ${fileNoun}\b`, 'g'), '$1'],
+  [pattern.g`(?<=^|\s)(?:the |an? )?${fileNoun} (?:(?:called|named) )?${fileName}${end}`, '$1'],
+  [pattern.g`(?<=^|\s)(?:the )?${fileName} ${fileNoun}\b`, '$1'],
   [
     /(?<=^|\s)(\*\*?)(never|not|always|only|all|must|really|very|exactly|without|both)\1(?=\s)/gi,
     '$2',

@@ -1,4 +1,4 @@
-import { type Notation, replaced } from './technical-names.ts';
+import { type Notation, replaced, pattern } from './technical-names.ts';
 
 const noun = '(?:sentence|text|paragraph|phrase|passage|message)';
 const given = `(?:this|the following|these|the given)`;
@@ -11,29 +11,20 @@ const wordings: readonly Notation[] = [
   [/^sum (?:this|it) up\b/gi, 'summarize this text'],
   [/^[tT]ranslate ((?:in)?to \p{Lu}\p{L}+) ((?:this|the|these|my|our) .+)$/gu, 'translate $2 $1'],
   [/\bin a single (?=sentence|paragraph|line)/gi, 'in one '],
-  [new RegExp(String.raw`(?<=^${verb} |^make |\b(?:of|in) )${given} ${noun}\b`, 'gi'), 'this text'],
+  [pattern.gi`(?<=^${verb} |^make |\b(?:of|in) )${given} ${noun}\b`, 'this text'],
   [/^make (?:this text|this|it) better$/gi, 'improve this text'],
-  [new RegExp(String.raw`^${verb} (?:this|it|the following)\b(?! text)`, 'gi'), '$1 this text'],
-  [
-    new RegExp(String.raw`^${verb}(?=$| (?:in|into|to|from|as|with|so|using)\b)`, 'gi'),
-    '$1 this text',
-  ],
+  [pattern.gi`^${verb} (?:this|it|the following)\b(?! text)`, '$1 this text'],
+  [pattern.gi`^${verb}(?=$| (?:in|into|to|from|as|with|so|using)\b)`, '$1 this text'],
   [
     /^make this (?=(?:more|less|sound|shorter|longer|simpler|clearer|formal|polite|friendlier)\b)/gi,
     'make this text ',
   ],
   [
-    new RegExp(
-      String.raw`^(fix|correct|check|improve) (?:the |any )?${mistakes}(?: errors| mistakes)?$`,
-      'gi',
-    ),
+    pattern.gi`^(fix|correct|check|improve) (?:the |any )?${mistakes}(?: errors| mistakes)?$`,
     '$1 the $2 of this text',
   ],
   [
-    new RegExp(
-      String.raw`^(fix|correct|check|improve) (?:the |any )?${mistakes}(?: errors| mistakes)? (?:in|of) (?=this text)`,
-      'gi',
-    ),
+    pattern.gi`^(fix|correct|check|improve) (?:the |any )?${mistakes}(?: errors| mistakes)? (?:in|of) (?=this text)`,
     '$1 the $2 of ',
   ],
 ];

@@ -1,3 +1,4 @@
+import { pattern } from '../technical-names.ts';
 /** Pattern for a word of an item. Conjunctions and prepositions do not match, because they end an item. */
 const word = String.raw`(?!(?:and|or|but|that|which|who|with|without|for|from|to|in|on|at|by|of|if|when|while|as|not|no|is|are)\b)[\p{L}\d][\p{L}\d'&-]*`;
 /** Pattern for a word, or up to two after an article: in "low-fat cheese and milk", "low-fat" may refer to both. */
@@ -25,7 +26,7 @@ const ordered =
 const meant =
   /^(?:red|white|blue|green|black|yellow|orange|purple|pink|brown|gold|silver|gr[ae]y)$|^\w+ed\b|^(?:very|too|so|really|more|less|most|least|quite|only|both|either|neither|few|fewer|little|zero|half)$|n't\b|\b(?:do|does|did|can|could|will|would|have|has|had|i|we|you|it|they)\b/i;
 /** Matches an item that is another dish, and not an ingredient of the first dish. */
-const besideDish = new RegExp(String.raw`^an? .*\b${dish}$`, 'i');
+const besideDish = pattern.i`^an? .*\b${dish}$`;
 
 const itemsOf = (list: string): readonly string[] => list.split(/,? (?:and|or) |, /);
 
@@ -41,7 +42,7 @@ function sorted(list: string): string {
 
 /** Returns a pattern for a list after words after which the order never matters. */
 const free = (opening: string, list: string, close = end): RegExp =>
-  new RegExp(`(?:${opening})${list}${close}`, 'iu');
+  pattern.iu`(?:${opening})${list}${close}`;
 
 /** Patterns for lists without an order: ingredients, what somebody likes, properties of one thing, numbers of a sum. */
 const lists: readonly RegExp[] = [

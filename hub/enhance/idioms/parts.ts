@@ -1,4 +1,4 @@
-import type { Notation } from '../technical-names.ts';
+import { type Notation, pattern } from '../technical-names.ts';
 import { names, numerals, tableOf } from '../words.ts';
 import { article, clauseWord } from './clause-words.ts';
 
@@ -30,17 +30,11 @@ export const parts: readonly Notation[] = [
   [/(?<=\p{L} )name ideas (?=for\b)/giu, 'names '],
   [/\beven (?=mean\b)/gi, ''],
   [
-    new RegExp(
-      String.raw`(?<=\b(?:for|explain\b.* to|teach\b.* to) (?:an?|my|our) [\p{L}\d]{1,12}-year-old) (?:child|kid)(?=$|[.,?!;]| ${clauseBegin})`,
-      'giu',
-    ),
+    pattern.giu`(?<=\b(?:for|explain\b.* to|teach\b.* to) (?:an?|my|our) [\p{L}\d]{1,12}-year-old) (?:child|kid)(?=$|[.,?!;]| ${clauseBegin})`,
     '',
   ],
   [
-    new RegExp(
-      String.raw`(?<=\b(?:for|by|of|do|should|can) )(women|men|adults|seniors) (?:aged |who are )?(over|older than|under|younger than) (?:the age of )?(\d\d)(?: years old)?(?=$|[.,?!;]| ${clauseBegin})`,
-      'gi',
-    ),
+    pattern.gi`(?<=\b(?:for|by|of|do|should|can) )(women|men|adults|seniors) (?:aged |who are )?(over|older than|under|younger than) (?:the age of )?(\d\d)(?: years old)?(?=$|[.,?!;]| ${clauseBegin})`,
     (_, people = '', limit = '', age = '') =>
       `${people} ${/^o/i.test(limit) ? 'older' : 'younger'} than ${age}`,
   ],
@@ -89,10 +83,7 @@ export const parts: readonly Notation[] = [
   [/(?<=\p{L}s)'(?= \p{L})/gu, ''],
   [/\bso (?:that )?(?:it|they) uses? (?=\p{L})/iu, 'to use '],
   [
-    new RegExp(
-      String.raw`${verbOfObject}(\p{L}{2,}) (?:that|which) (?:are not|aren't|is not|isn't) (used|needed|tested|documented)(?=$|[.?!])`,
-      'iu',
-    ),
+    pattern.iu`${verbOfObject}(\p{L}{2,}) (?:that|which) (?:are not|aren't|is not|isn't) (used|needed|tested|documented)(?=$|[.?!])`,
     'un$2 $1',
   ],
   [
@@ -140,7 +131,7 @@ export const parts: readonly Notation[] = [
     '$2 $1 ',
   ],
   [/(?<!\bquite )\ba few\b/gi, 'some'],
-  [new RegExp(`\\b(?:regarding|concerning)(?= ${article}\\b)`, 'gi'), 'about'],
+  [pattern.gi`\b(?:regarding|concerning)(?= ${article}\b)`, 'about'],
   [
     /(?<=\b(?:hotels?|restaurants?|cafes?|bars?|parks?|apartments?|flats?|shops?|parking|places?|schools?) )close to(?= )/gi,
     'near',
@@ -159,17 +150,11 @@ export const parts: readonly Notation[] = [
   ],
   [/,? without (?:losing|discarding)(?: any(?: of)?)?(?= \p{L})/giu, ' without losing'],
   [
-    new RegExp(
-      String.raw`${verbOfObject}(\p{L}{2,}) (?:that|which)(?:'s| is|'re| are) (${state})(?=[.?!]|$)`,
-      'iu',
-    ),
+    pattern.iu`${verbOfObject}(\p{L}{2,}) (?:that|which)(?:'s| is|'re| are) (${state})(?=[.?!]|$)`,
     '$2 $1',
   ],
   [
-    new RegExp(
-      String.raw`((?:^|\b(?:to|(?<!(?:^|, )can )(?:i|we|you)) ))(${manner}) (\p{L}+ [^]{1,60})$`,
-      'iu',
-    ),
+    pattern.iu`((?:^|\b(?:to|(?<!(?:^|, )can )(?:i|we|you)) ))(${manner}) (\p{L}+ [^]{1,60})$`,
     (all, lead = '', adverb = '', rest = '') =>
       clauseWord.test(rest.replaceAll(toNoun, '')) || participle.test(rest)
         ? all

@@ -1,4 +1,4 @@
-import type { Notation } from '../technical-names.ts';
+import { type Notation, pattern } from '../technical-names.ts';
 import { requests, tableOf, talk } from '../words.ts';
 import { article, clauseWord, verbOf } from './clause-words.ts';
 
@@ -38,11 +38,8 @@ export const questions: readonly Notation[] = [
     /^(?:what|which) (?:day of the week|weekday) (?:is|does|will) (.{4,40}?)(?: fall(?: on)?| be)?$/i,
     'what weekday is $1',
   ],
-  [new RegExp(String.raw`^(?:what|how much) is (\d.{1,40}?) in ${unit}$`, 'i'), 'convert $1 to $2'],
-  [
-    new RegExp(String.raw`^how many ${unit} (?:are|is) (?:there )?in (\d.{1,60})$`, 'i'),
-    'convert $2 to $1',
-  ],
+  [pattern.i`^(?:what|how much) is (\d.{1,40}?) in ${unit}$`, 'convert $1 to $2'],
+  [pattern.i`^how many ${unit} (?:are|is) (?:there )?in (\d.{1,60})$`, 'convert $2 to $1'],
   [/^(?:which|what) features are new in (.+)$/i, 'what are the new features of $1'],
   [
     /^(?:which|what) new features did (.+?) (?:introduce|bring|add)$/i,
@@ -100,17 +97,11 @@ export const questions: readonly Notation[] = [
   ],
   [/^is it safe for (.{2,40}?) to /i, 'can $1 safely '],
   [
-    new RegExp(
-      String.raw`^how (?:do|would|can|should) ${me} (?:say|translate) (\ue000\d+\ue001) (?:in|into|to) (?=\p{Lu}\p{L}+(?:(?:, \p{Lu}\p{L}+)* and \p{Lu}\p{L}+)?$)`,
-      'u',
-    ),
+    pattern.u`^how (?:do|would|can|should) ${me} (?:say|translate) (\ue000\d+\ue001) (?:in|into|to) (?=\p{Lu}\p{L}+(?:(?:, \p{Lu}\p{L}+)* and \p{Lu}\p{L}+)?$)`,
     'translate $1 to ',
   ],
   [
-    new RegExp(
-      String.raw`^what(?:'s| is) (?:the )?(\p{Lu}\p{L}+) (?:translation of|for|word for) (\ue000\d+\ue001)$`,
-      'u',
-    ),
+    pattern.u`^what(?:'s| is) (?:the )?(\p{Lu}\p{L}+) (?:translation of|for|word for) (\ue000\d+\ue001)$`,
     'translate $2 to $1',
   ],
   [
@@ -119,23 +110,17 @@ export const questions: readonly Notation[] = [
       clauseWord.test(rest) ? all : `how do i ${rest} ${adjective}ly`,
   ],
   [
-    new RegExp(
-      String.raw`(?<=^|, )(how (?:do|can|could|would|should) ${me} )get ((?:the|my|our|this|these) .{2,40}?|it|them|\p{Lu}\p{L}+) to (?!${article} |\p{Lu})(?=\p{L})`,
-      'u',
-    ),
+    pattern.u`(?<=^|, )(how (?:do|can|could|would|should) ${me} )get ((?:the|my|our|this|these) .{2,40}?|it|them|\p{Lu}\p{L}+) to (?!${article} |\p{Lu})(?=\p{L})`,
     '$1make $2 ',
   ],
   [
     /^(?:do you have|have you got|got|are there)? ?any (ideas|tips|advice|suggestions)\b/i,
     'give me $1',
   ],
-  [new RegExp(`^what (?:should|could|can|would) ${me} name `, 'i'), 'suggest a name for '],
+  [pattern.i`^what (?:should|could|can|would) ${me} name `, 'suggest a name for '],
 
   [
-    new RegExp(
-      String.raw`^(what|which) (.{2,40}?) should be (\p{L}+ed|written|made)(?! by\b)`,
-      'iu',
-    ),
+    pattern.iu`^(what|which) (.{2,40}?) should be (\p{L}+ed|written|made)(?! by\b)`,
     (all, which = '', noun = '', participle = '') => {
       const verb = verbOf(participle);
       return verb && !clauseWord.test(noun) ? `${which} ${noun} should i ${verb}` : all;
@@ -168,10 +153,7 @@ export const questions: readonly Notation[] = [
     'how do i $2 $1',
   ],
   [
-    new RegExp(
-      String.raw`^what(?:'s| is) (?:needed|required|necessary) to (?=(?:bake|build|cook|grow|install|make|open|run|set up|start) ${article} )`,
-      'iu',
-    ),
+    pattern.iu`^what(?:'s| is) (?:needed|required|necessary) to (?=(?:bake|build|cook|grow|install|make|open|run|set up|start) ${article} )`,
     'what do i need to ',
   ],
   [
@@ -182,10 +164,7 @@ export const questions: readonly Notation[] = [
         : all,
   ],
   [
-    new RegExp(
-      String.raw`(?<=^|\b(?:show me|show|explain|explain to me|tell me|describe) )how one (\p{L}{2,})s (?=${article} )`,
-      'iu',
-    ),
+    pattern.iu`(?<=^|\b(?:show me|show|explain|explain to me|tell me|describe) )how one (\p{L}{2,})s (?=${article} )`,
     (all, verb = '') => (requests.has(verb.toLowerCase()) ? `how to ${verb} ` : all),
   ],
   [/^what(?:'s| is) the fix for /i, 'how do i fix '],
@@ -215,22 +194,16 @@ export const questions: readonly Notation[] = [
   ],
   [/^(.{3,80}) (?:was|were) (\p{L}+) by whom$/iu, 'who $2 $1'],
   [
-    new RegExp(
-      String.raw`^(?:which(?: one)? is|what is(?= (?:better|worse|more|less)\b)) (${comparative})((?: ${preposition} [^,:;]{2,60})?)[,:] ([^,:;]{1,60}?) or ([^,:;]{1,60})$`,
-      'iu',
-    ),
+    pattern.iu`^(?:which(?: one)? is|what is(?= (?:better|worse|more|less)\b)) (${comparative})((?: ${preposition} [^,:;]{2,60})?)[,:] ([^,:;]{1,60}?) or ([^,:;]{1,60})$`,
     (all, adjective = '', rest = '', one = '', other = '') =>
       comparedOf(one, other, adjective + rest) ?? all,
   ],
   [
-    new RegExp(
-      String.raw`^(?:is|are) ([^,:;]{1,60}?) or ([^,:;]{1,60}?) (${comparative}(?: ${preposition} [^,:;]{2,60})?)$`,
-      'iu',
-    ),
+    pattern.iu`^(?:is|are) ([^,:;]{1,60}?) or ([^,:;]{1,60}?) (${comparative}(?: ${preposition} [^,:;]{2,60})?)$`,
     (all, one = '', other = '', rest = '') => comparedOf(one, other, rest) ?? all,
   ],
   [
-    new RegExp(String.raw`^(?:walk|talk|guide|take) me through (\p{L}+ing) (?=${article} )`, 'iu'),
+    pattern.iu`^(?:walk|talk|guide|take) me through (\p{L}+ing) (?=${article} )`,
     'how do i go about $1 ',
   ],
   [/^what (roles?) (?:do|does) (.{2,80}?) play(?= in\b|$)/i, 'what is the $1 of $2'],

@@ -1,4 +1,4 @@
-import type { Notation } from '../technical-names.ts';
+import { type Notation, pattern } from '../technical-names.ts';
 import { tableOf } from '../words.ts';
 import { article, clauseWord, verbOf } from './clause-words.ts';
 
@@ -17,10 +17,7 @@ const actions = tableOf(
 /** Different wordings of a request, each with the common wording for comparison. */
 export const requests: readonly Notation[] = [
   [
-    new RegExp(
-      String.raw`^(write|send|draft|compose) ((?:my|our) (?:\p{L}+ )?\p{L}+?|\p{Lu}\p{L}+) (an? (?:\p{L}+[ -]){0,4}?${message})\b`,
-      'u',
-    ),
+    pattern.u`^(write|send|draft|compose) ((?:my|our) (?:\p{L}+ )?\p{L}+?|\p{Lu}\p{L}+) (an? (?:\p{L}+[ -]){0,4}?${message})\b`,
     '$1 $3 to $2',
   ],
   [/\bget ((?:\p{L}+ )?(?:stains?|wine|ink|gum|blood)) out of (?=\p{L})/iu, 'remove $1 from '],
@@ -47,10 +44,7 @@ export const requests: readonly Notation[] = [
     },
   ],
   [
-    new RegExp(
-      String.raw`^(?:i|we)(?:'d| would)? (?:need|want|like) ((?:the|my|our|this|these) .{2,60}?|this|it|these) (translated|summarized|summarised|converted|shortened|corrected|formatted|refactored|simplified|reviewed|explained|checked)(?= (?:to|into|in|from|as|with|for|so|on|without)\b|$)`,
-      'iu',
-    ),
+    pattern.iu`^(?:i|we)(?:'d| would)? (?:need|want|like) ((?:the|my|our|this|these) .{2,60}?|this|it|these) (translated|summarized|summarised|converted|shortened|corrected|formatted|refactored|simplified|reviewed|explained|checked)(?= (?:to|into|in|from|as|with|for|so|on|without)\b|$)`,
     (all, object = '', participle = '') => {
       const verb = verbOf(participle);
       return verb && !clauseWord.test(object) ? `${verb} ${object}` : all;
@@ -70,23 +64,14 @@ export const requests: readonly Notation[] = [
   [/^draw (?=an? (?:\p{L}+ ){0,3}(?:diagram|chart|graph)\b)/iu, 'create '],
   [/\bchange the name of (.{1,60}?) (from .{1,60}? )?to (?=\S)/i, 'rename $1 $2to '],
   [
-    new RegExp(
-      String.raw`\badd ((?:an? |some |the )?(?:\p{L}+ ){0,2}?(?:${beside} (?:to|for)|(?:documentation|tests?) for))\b`,
-      'iu',
-    ),
+    pattern.iu`\badd ((?:an? |some |the )?(?:\p{L}+ ){0,2}?(?:${beside} (?:to|for)|(?:documentation|tests?) for))\b`,
     (_, found = '') => `write ${found.replace(/to$/, 'for')}`,
   ],
   [
-    new RegExp(
-      String.raw`\b(${message}) (${telling}) (${article} (?:\p{L}+ ){1,3}?)(?=(?:for|that|about|of|if|whether|how)\b)`,
-      'iu',
-    ),
+    pattern.iu`\b(${message}) (${telling}) (${article} (?:\p{L}+ ){1,3}?)(?=(?:for|that|about|of|if|whether|how)\b)`,
     '$1 to $3$2 ',
   ],
-  [
-    new RegExp(String.raw`\b(${message} to .{2,40}? ${telling}) (?:him|her|them) (?=for\b)`, 'iu'),
-    '$1 ',
-  ],
+  [pattern.iu`\b(${message} to .{2,40}? ${telling}) (?:him|her|them) (?=for\b)`, '$1 '],
   [
     /\bmake ((?:it|this|(?:(?:this|my|the|our|these) (?:\p{L}+ )?(?:e-?mail|text|paragraph|sentence|essay|headline|title|message|letter|note|article|story|bio|cv|resume|summary|speech|reply|answer|post|description|caption|tweet)s?))) sound (?=(?:more|less|\p{L}+er)\b)/iu,
     'make $1 ',
