@@ -17,14 +17,8 @@ const maxDistance = 3;
 /** True if one prompt is about all of something, and the other about some or one. */
 export function isOtherShare(a: Canonical, b: Canonical): boolean {
   const [left, right] = [textsOf(a), textsOf(b)];
-  return (
-    isAllOfPart(left, right) ||
-    isAllOfPart(right, left) ||
-    isOneOfAll(left, right) ||
-    isOneOfMany(left, right) ||
-    isOneOfMany(right, left) ||
-    isFewOfSome(left, right) ||
-    isFewOfSome(right, left)
+  return [isAllOfPart, isOneOfAll, isOneOfMany, isFewOfSome].some(
+    isOther => isOther(left, right) || isOther(right, left),
   );
 }
 

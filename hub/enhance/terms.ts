@@ -184,7 +184,7 @@ function politeQuestion(lexemes: readonly Lexeme[]): { readonly end: number } | 
 const isWriting = ([verb = '', next = '']: readonly string[]): boolean =>
   /^(?:write|draft|compose|formulate)$/.test(verb) && /^(?:an?|some|the|one)$/.test(next);
 
-const wayTo = /^\p{L}+ way to\b/u;
+const wayTo = /^the \p{L}+ way to\b/u;
 
 /** Splits off the words that say what is wanted, at the beginning or after an introduction. */
 function withoutIntent(lexemes: readonly Lexeme[]): {
@@ -200,16 +200,8 @@ function withoutIntent(lexemes: readonly Lexeme[]): {
   const begin = after > 0 ? withoutLeads(lexemes.slice(after)) : lexemes;
   const before = after > 0 ? lexemes.slice(0, after) : [];
   // Skips "the" in "tell me the best way to learn it".
-  const start =
-    begin[0]?.text === 'the' &&
-    wayTo.test(
-      begin
-        .slice(1, 4)
-        .map(({ text }) => text)
-        .join(' '),
-    )
-      ? 1
-      : 0;
+  const opening = begin.slice(0, 4).map(({ text }) => text);
+  const start = wayTo.test(opening.join(' ')) ? 1 : 0;
   const found = phraseAt(begin, start, vocabulary().intents, ({ phrase, end }) => {
     const next = begin[end];
     if (end === begin.length && !phrase.stems.includes('*')) return false;

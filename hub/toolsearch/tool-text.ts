@@ -1,4 +1,4 @@
-import { isObject } from '#core';
+import { isObject, tryParseJson } from '#core';
 import type { SearchedFields } from './word-index.ts';
 import { splitName } from './words.ts';
 
@@ -28,8 +28,8 @@ const maxDepth = 3;
 
 /** Reads the searched texts of a tool. A definition that is not JSON has neither description nor parameters. */
 export function readToolText({ server, name: whole, definition }: SearchedTool): ToolText {
-  const parsed = parse(definition);
-  const said = parsed['description'];
+  const parsed = tryParseJson(definition.toString());
+  const { description: said, inputSchema } = isObject(parsed) ? parsed : {};
   const description = typeof said === 'string' ? said.slice(0, maxFieldLength) : '';
   const name = whole.slice(0, maxFieldLength);
   const named = `${splitName(server)} ${splitName(name)}`;
@@ -39,19 +39,10 @@ export function readToolText({ server, name: whole, definition }: SearchedTool):
       name,
       server,
       description,
-      parameters: parameterText(parsed['inputSchema'], maxDepth).join(' ').slice(0, maxFieldLength),
+      parameters: parameterText(inputSchema, maxDepth).join(' ').slice(0, maxFieldLength),
     },
     embedded: [described.slice(0, maxEmbeddedLength), named.slice(0, maxEmbeddedLength)],
   };
-}
-
-function parse(definition: Buffer): Readonly<Record<string, unknown>> {
-  try {
-    const parsed: unknown = JSON.parse(definition.toString());
-    return isObject(parsed) ? parsed : {};
-  } catch {
-    return {}; // The search does not validate definitions of servers.
-  }
 }
 
 /** Returns the names and descriptions of parameters, including nested ones. */

@@ -97,12 +97,12 @@ const isOffer = (sentence: string, prompt: string) =>
 
 /** Returns the first word of each part, without "then", "briefly" and the like: "explique" of "explique-moi". */
 export const openersOf = (sentence: string): readonly string[] =>
-  sentence.split(/[,:;]\s|\s[-\u2013\u2014]\s|\b(?:and|then|und|et|y)\s/).flatMap(part => {
-    return lowerWords(part)
+  sentence.split(/[,:;]\s|\s[-\u2013\u2014]\s|\b(?:and|then|und|et|y)\s/).flatMap(part =>
+    lowerWords(part)
       .filter(word => !word.endsWith('ly') && !leading.has(word))
       .slice(0, 1)
-      .map(word => word.replace(/-(?:moi|nous|lui|leur|les?|la)$/, ''));
-  });
+      .map(word => word.replace(/-(?:moi|nous|lui|leur|les?|la)$/, '')),
+  );
 
 const isRequest = (sentence: string) =>
   wish.test(sentence) || task.test(sentence) || openersOf(sentence).some(isVerb);

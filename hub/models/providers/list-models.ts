@@ -2,7 +2,7 @@ import { type Clock, createAbortScope, isObject, tryParseJson } from '#core';
 import { ModelFailure, failureOfAbort } from '../failure.ts';
 import { errorTextOf } from '../response-body.ts';
 import { failureOfStatus, requireKey } from './provider-failure.ts';
-import { failureOfFetch, malformed, wholeText } from './provider-response.ts';
+import { fetchWithKey, malformed, wholeText } from './provider-response.ts';
 
 type ListNeeds = {
   readonly provider: string;
@@ -32,14 +32,7 @@ export async function listModels(
     reason: () => new ModelFailure('timeout', `${provider} did not list its models in time`),
   });
   try {
-    const response = await fetch(`${url}/models`, {
-      headers: { ...(key !== undefined && { authorization: `Bearer ${key}` }) },
-      // A redirect could send the key to another host.
-      redirect: 'error',
-      signal: limit.signal,
-    }).catch((cause: unknown) => {
-      throw failureOfFetch(cause, call, limit.signal);
-    });
+    const response = await fetchWithKey(`${url}/models`, call, { fetch, signal: limit.signal });
     if (!response.ok) {
       const text = await errorTextOf(response, { ...call, signal: limit.signal });
       throw failureOfStatus(response, text, clock.now(), call);

@@ -9,14 +9,25 @@ const maxChunkBytes = 1024 * 1024;
 /** Maximum size in bytes of a completion that is not streamed. */
 const maxWholeBytes = 8 * 1024 * 1024;
 
-export function failureOfFetch(
-  cause: unknown,
-  { provider, model }: ProviderCall,
-  signal: AbortSignal,
-) {
-  if (signal.aborted) return failureOfAbort(signal, model);
-  const message = `${provider} did not answer: ${messageOf(cause)}. Check models.providers.${provider}.url`;
-  return new ModelFailure('unreachable', message, { model, cause });
+/** Sends a request with the key of a provider. Rejects with ModelFailure. */
+export async function fetchWithKey(
+  url: string,
+  { provider, model, key }: ProviderCall,
+  { fetch, signal }: { readonly fetch: typeof globalThis.fetch; readonly signal: AbortSignal },
+  init: { readonly method?: string; readonly headers?: object; readonly body?: string } = {},
+): Promise<Response> {
+  try {
+    const headers = {
+      ...init.headers,
+      ...(key !== undefined && { authorization: `Bearer ${key}` }),
+    };
+    // A redirect could send the key and the conversation to another host.
+    return await fetch(url, { ...init, headers, redirect: 'error', signal });
+  } catch (cause) {
+    if (signal.aborted) throw failureOfAbort(signal, model);
+    const message = `${provider} did not answer: ${messageOf(cause)}. Check models.providers.${provider}.url`;
+    throw new ModelFailure('unreachable', message, { model, cause });
+  }
 }
 
 export const malformed = ({ provider, model }: ProviderCall, what: string) =>

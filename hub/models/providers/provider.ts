@@ -27,7 +27,7 @@ import {
   failureOfStatus,
   requireKey,
 } from './provider-failure.ts';
-import { eventsOf, failureOfFetch, malformed, wholeText } from './provider-response.ts';
+import { eventsOf, fetchWithKey, malformed, wholeText } from './provider-response.ts';
 import { listModels } from './list-models.ts';
 import { isOfLlamaServer, requireToolTemplate } from './tool-support.ts';
 import { type Quirks, quirksAfter, requestBody, usualQuirks } from './request-body.ts';
@@ -76,22 +76,13 @@ export function createProvider(provider: string, settings: ProviderSettings, nee
   ): Promise<Response> {
     for (;;) {
       const quirks = quirksOf.get(name) ?? usualQuirks;
-      const response = await needs
-        .fetch(`${url}/chat/completions`, {
-          method: 'POST',
-          headers: {
-            'content-type': 'application/json',
-            accept: 'text/event-stream',
-            ...(key !== undefined && { authorization: `Bearer ${key}` }),
-          },
-          body: JSON.stringify(requestBody(request, name, quirks)),
-          // A redirect could send the key and the conversation to another host.
-          redirect: 'error',
-          signal,
-        })
-        .catch((cause: unknown) => {
-          throw failureOfFetch(cause, call, signal);
-        });
+      const sent = {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', accept: 'text/event-stream' },
+        body: JSON.stringify(requestBody(request, name, quirks)),
+      };
+      const within = { fetch: needs.fetch, signal };
+      const response = await fetchWithKey(`${url}/chat/completions`, call, within, sent);
       if (response.ok) return response;
       const text = await errorTextOf(response, { ...call, signal });
       const next = response.status === 400 ? quirksAfter(text, quirks) : undefined;
