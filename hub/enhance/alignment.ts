@@ -24,7 +24,7 @@ export function alignSpots(one: Spots, other: Spots): Explanation {
     return unexplained(`not explained: ${listed(mine)} and ${listed(theirs)}`);
   const [repeated, others] = [repeatedNouns(left), repeatedNouns(right)];
   if (repeated.length > 0 && others.length > 0)
-    return unexplained(`only one of them repeats ${listed([...repeated, ...others])}`);
+    return unexplained(`only one prompt repeats ${listed([...repeated, ...others])}`);
   if (!isSameFrame(a, b)) return unexplained('another tense, kind of thing or choice');
   const form = [...pairs].find(([one, other]) => !fits(a, b, a.spots[one], b.spots[other]));
   if (form)

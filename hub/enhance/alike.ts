@@ -38,7 +38,7 @@ export function explainDifferences(one: Canonical, other: Canonical): Explanatio
   const person = otherPerson(a, b);
   if (person !== undefined) return { kind: 'unexplained', why: `another person with “${person}”` };
   if (isOtherShare(a, b))
-    return { kind: 'unexplained', why: 'all in one of them, some in the other' };
+    return { kind: 'unexplained', why: '“all” in one prompt, “some” or one in the other' };
   const explained = explainWords(a, b);
   const why = explained.kind === 'alike' ? vetoOf(a, b) : undefined;
   return why === undefined ? explained : { kind: 'unexplained', why };
@@ -47,10 +47,10 @@ export function explainDifferences(one: Canonical, other: Canonical): Explanatio
 /** Returns why two requests differ although their words are explained: small words, tense, voice or prepositions. */
 function vetoOf(a: Canonical, b: Canonical): string | undefined {
   if (isOtherTense(a, b) || isOtherDuty(a, b)) return 'another tense or mood';
-  if (isOtherVoice(a, b)) return 'the passive in one of them';
-  if (isOtherPronounOrder(a, b)) return 'pronouns in each other’s place';
+  if (isOtherVoice(a, b)) return 'the passive voice in only one prompt';
+  if (isOtherPronounOrder(a, b)) return 'pronouns have changed places';
   const synonym = exchangedSynonym(spotsIn(a, true), spotsIn(b, true));
-  if (synonym !== undefined) return `“${synonym}” in the place of a synonym`;
+  if (synonym !== undefined) return `“${synonym}” has changed places with a synonym`;
   const small = otherSmallWord(a, b);
   if (small !== undefined) return small;
   const governed = otherGoverned(a, b);

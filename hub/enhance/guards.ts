@@ -186,7 +186,7 @@ function differingMarks(a: readonly string[], b: readonly string[]): string | un
       .map(word => (word === 'each' || word === 'any' ? 'every' : word)),
   );
   const other = [...missingIn(right, left), ...missingIn(left, right)];
-  return other.length ? `only one of them says ${quoted(other)}` : undefined;
+  return other.length ? `only one prompt says ${quoted(other)}` : undefined;
 }
 
 /** Maximum number of differing words in a row. More words are another wording, not another word. */
@@ -209,7 +209,7 @@ function differingWord(a: readonly string[], b: readonly string[]): string | und
   if (slots.some(({ length }) => length > maxSlot)) return undefined;
   if (frame < minFrame || frame < minFrameShare * Math.min(a.length, b.length)) return undefined;
   if (mine.length + theirs.length === 1)
-    return `only one of them says ${quoted([...mine, ...theirs])}`;
+    return `only one prompt says ${quoted([...mine, ...theirs])}`;
   const isOther = !mine.some(word => theirs.some(other => isSynonym(word, other)));
   return mine.length && theirs.length && isOther
     ? `“${theirs.join(' ')}” in the place of “${mine.join(' ')}”`

@@ -41,7 +41,7 @@ function beginOfNoun(tokens: readonly Token[]): number {
   return isNoun && !values.has(noun.at(-1) ?? '') ? tokens.length - noun.length : -1;
 }
 
-/** True if the phrase ends with the amount, which is then not part of a range and does not count the next word. */
+/** True if the phrase ends with the amount: the amount is not part of a range and does not count the next word. */
 const endsPhrase = (next: Token | undefined): boolean =>
   next === undefined ||
   next.kind === 'stop' ||

@@ -17,7 +17,7 @@ const texts = wordSet(
 );
 const isText = (spot: Spot | undefined): boolean =>
   spot !== undefined && texts.has(spot.stem) && spot.form !== 'ing';
-/** Number of words for each of which one more preposition may differ. */
+/** One more preposition may differ for each so many words. */
 const wordsPerPreposition = 25;
 
 /** Returns a word that has another preposition or conjunction before it than its counterpart. */

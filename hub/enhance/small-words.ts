@@ -31,33 +31,33 @@ type Trait = {
 /** Properties that must be equal. Two prompts are different requests if both have a property with different values. */
 const traits: readonly Trait[] = [
   { why: 'new and used', of: stateOf },
-  { why: 'used or not', of: usedOf },
-  { why: 'one thing or two', of: secondArticleOf },
-  { why: 'compared with somebody else', of: comparedPersonOf },
-  { why: 'other words in brackets', of: bracketsOf },
-  { why: 'another person', of: selfOf },
-  { why: 'another pronoun behind a preposition', of: pronounBehind },
-  { why: '“only” stands for something else', of: onlyOf },
-  { why: 'all and not all', of: notAllOf },
-  { why: 'something more, joined by “and”', of: joinedPronoun },
-  { why: 'another share of “little”', of: littleOf },
-  { why: 'another article makes it another thing', of: nounOf },
-  { why: 'a word, and one certain thing', of: definedOf },
-  { why: 'something else is the same', of: wordBehindSame },
-  { why: 'another thing is compared', of: comparedWith },
-  { why: 'what something is, and what it is', of: askedOf },
-  { why: 'what happened and what may happen', of: moodOf },
+  { why: 'only one prompt says “used”', of: usedOf },
+  { why: 'only one prompt has a second article', of: secondArticleOf },
+  { why: 'the comparison names another person', of: comparedPersonOf },
+  { why: 'different words in brackets', of: bracketsOf },
+  { why: 'only one prompt has a reflexive pronoun', of: selfOf },
+  { why: 'another preposition before a pronoun', of: pronounBehind },
+  { why: '“only” refers to something else', of: onlyOf },
+  { why: '“not all” in only one prompt', of: notAllOf },
+  { why: 'only one prompt adds a pronoun with “and”', of: joinedPronoun },
+  { why: '“a little” and “little”', of: littleOf },
+  { why: '“a” and “the” before a noun that then means something else', of: nounOf },
+  { why: 'only one prompt has “the” before the word it asks about', of: definedOf },
+  { why: '“same” refers to another word', of: wordBehindSame },
+  { why: 'another word before “with” in a comparison', of: comparedWith },
+  { why: 'only one prompt has “it” before the final verb', of: askedOf },
+  { why: 'a question about the past and one with a modal verb', of: moodOf },
   { why: 'what must not be and what need not be', of: forbiddenOf },
-  { why: 'what was and what one is used to', of: usedToOf },
-  { why: 'to do it, and doing it', of: rememberedOf },
-  { why: 'who is to do it', of: askedToOf },
+  { why: '“used to” and “be used to”', of: usedToOf },
+  { why: '“to” and “-ing” after a verb such as “remember”', of: rememberedOf },
+  { why: 'another person is asked to act', of: askedToOf },
 ];
 
 /** Returns how two prompts differ in a small word that changes the request; undefined if they do not differ. */
 export function otherSmallWord(a: Canonical, b: Canonical): string | undefined {
   const [left, right] = [textsOf(a), textsOf(b)];
   if (isOtherParticle(left, right)) return 'another particle of the verb';
-  if (isOneForEach(left, right)) return 'each of them and all of them';
+  if (isOneForEach(left, right)) return '“each” in only one prompt';
   return traits.find(({ of }) => {
     const [mine, theirs] = [of(left), of(right)];
     return mine !== undefined && theirs !== undefined && mine !== theirs;

@@ -38,7 +38,7 @@ const digitsIn = (text: string): string =>
 /** Maximum length in characters of prompts that may be about a notation. */
 const maxLength = 1_000;
 
-/** True if a prompt has the same amount in two notations: it is then about the notations. */
+/** True if a prompt has the same amount in two notations: a prompt about the notations themselves. */
 function hasTwoNotations(text: string): boolean {
   if (text.length > maxLength) return false;
   const written = new Set((text.match(amount) ?? []).map(one => one.trim()));
@@ -57,7 +57,7 @@ function hasTwoNotations(text: string): boolean {
 const isAboutDashes = (prompt: string): boolean =>
   aboutCharacters.test(prompt) && /[\u2010-\u2015\u2026]/.test(prompt);
 
-/** True if a prompt is about its characters or notations: only an equal prompt is then the same. */
+/** True if a prompt is about its characters or notations: only an equal prompt is the same request. */
 export const isAsWritten = (prompt: string, request: string): boolean =>
   hasTwoNotations(request) || isAboutDashes(prompt);
 

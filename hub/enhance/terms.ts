@@ -186,7 +186,7 @@ const isWriting = ([verb = '', next = '']: readonly string[]): boolean =>
 
 const wayTo = /^the \p{L}+ way to\b/u;
 
-/** Splits off the words that say what is wanted, at the beginning or after an introduction. */
+/** Splits off the words of the request itself, at the beginning or after an introduction: "explain", "how do I". */
 function withoutIntent(lexemes: readonly Lexeme[]): {
   readonly intent: string;
   readonly rest: readonly Lexeme[];

@@ -74,7 +74,7 @@ type Needs = {
 
 /** Minimum silence in ms before a timeout that counts as Ollama's failure. After less, the timeout was too short. */
 const decisiveIdleMs = 5_000;
-/** Grace period in ms in which a stream may end after its last line. */
+/** Time in ms for a stream to end after its last line. */
 const endMs = 1_000;
 
 /**
@@ -83,7 +83,7 @@ const endMs = 1_000;
  */
 export function createOllamaCaller(url: string, needs: Needs) {
   const { clock, breaker, health } = needs;
-  /** Prompts of which a call has failed. Further failures of the same prompt do not count against the breaker. */
+  /** Prompts with a failed call. Further failures of the same prompt do not count against the breaker. */
   const failed = new WeakSet<ModelCaller>();
   let lastTokenMs = -Infinity;
 

@@ -27,7 +27,7 @@ const assumedTokenMs = 10;
 const leastTokens = 20;
 /** Estimated characters per token. Code and most languages have more. */
 const charactersPerToken = 3;
-/** Factor by which the first token may take longer than expected. */
+/** The first token may take this many times as long as expected. */
 const margin = 2;
 /** Weight of the newest measurement in a moving average. */
 const weight = 0.2;

@@ -259,7 +259,7 @@ const isLoss = (error: unknown): boolean =>
   ['EPIPE', 'ECONNRESET'].includes(errorCodeOf(error) ?? '');
 
 /**
- * Creates deadlines of one length for many waits. They pass in the order in which the waits began, so a single timer
+ * Creates deadlines of one length for many waits. Deadlines pass in the order of their waits, so a single timer
  * serves all: a timer for each would cost more than the rest of a cache hit.
  */
 export function createDeadlines(afterMs: number, clock: Pick<Clock, 'monotonic' | 'after'>) {

@@ -8,7 +8,7 @@ import {
 } from 'node:worker_threads';
 import { type Clock, HubError, isObject, messageOf } from '#core';
 
-/** Role in `workerData`, by which this file recognizes that it runs as the counting thread. */
+/** Role in `workerData` that tells this file that it runs as the counting thread. */
 const role = 'agenthub-tokens';
 /** Memory limit of the thread's heap. The tokenizer needs 75 MB. */
 const maxOldSpaceMb = 256;

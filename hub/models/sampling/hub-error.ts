@@ -7,7 +7,7 @@ const codes: { readonly [kind in FailureKind]?: Code } = {
   cancelled: 'HUB_CALL_CANCELLED',
 };
 
-/** Kinds of failure after which a retry may succeed. `timeout` is none of them: the request has used up its time. */
+/** Kinds of failure after which a retry may succeed. After a `timeout`, the request has no time left for one. */
 const passing: readonly FailureKind[] = [
   'unreachable',
   'busy',

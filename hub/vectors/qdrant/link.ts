@@ -30,7 +30,7 @@ type Limits = {
   readonly signal?: AbortSignal | undefined;
 };
 
-/** Pause in ms after a timeout in which Qdrant is not called, so that not every caller waits for the timeout. */
+/** Pause in calls to Qdrant after a timeout, in ms, so that not every caller waits for the timeout. */
 const restMs = 2_000;
 /** Oldest Qdrant version that accepts the hub's indexes. */
 const minVersion = '1.10.1';
