@@ -63,8 +63,7 @@ function isRandom(text: string): boolean {
   // Hashes of commits and files are no secrets, and long names are none either.
   if (digits < 3 || /^[a-f0-9-]+$|^[A-F0-9-]+$/.test(text)) return false;
   if (!/[a-z]/.test(text) || !/[A-Z]/.test(text)) return false;
-  const counts = new Map<string, number>();
-  for (const character of text) counts.set(character, (counts.get(character) ?? 0) + 1);
-  const shares = [...counts.values()].map(count => count / text.length);
+  const counts = Map.groupBy(text, character => character).values();
+  const shares = Array.from(counts, ({ length }) => length / text.length);
   return -shares.reduce((sum, share) => sum + share * Math.log2(share), 0) >= minEntropy;
 }

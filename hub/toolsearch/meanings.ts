@@ -145,12 +145,10 @@ export function createMeanings({
       }
     },
     /** Returns the similarity of each tool to a query; NaN for tools without a vector. */
-    compare(texts: readonly ToolText[], query: Float32Array): Float64Array {
-      const scores = new Float64Array(texts.length);
-      for (const [at, vector] of vectorsOf(texts).entries())
-        scores[at] = vector?.length === query.length ? product(vector, query) : NaN;
-      return scores;
-    },
+    compare: (texts: readonly ToolText[], query: Float32Array): Float64Array =>
+      Float64Array.from(vectorsOf(texts), vector =>
+        vector?.length === query.length ? product(vector, query) : NaN,
+      ),
     /** Cancels the running pass. */
     async stop(): Promise<void> {
       life.abort(new Error('the hub stops'));

@@ -10,7 +10,7 @@ const minKnownShare = 0.9;
  */
 export function joinScores(words: Float64Array, meanings: Float64Array | undefined): Float64Array {
   const joined = new Float64Array(words.length);
-  if (!meanings || knownIn(meanings) < minKnownShare * words.length) {
+  if (!meanings || knownIn(meanings).length < minKnownShare * words.length) {
     for (const [at, score] of words.entries()) joined[at] = score > 0 ? score : -Infinity;
     return joined;
   }
@@ -24,21 +24,16 @@ export function joinScores(words: Float64Array, meanings: Float64Array | undefin
   return joined;
 }
 
-function knownIn(scores: Float64Array): number {
-  let known = 0;
-  for (const score of scores) if (!Number.isNaN(score)) known++;
-  return known;
-}
+const knownIn = (scores: Float64Array) => scores.filter(score => !Number.isNaN(score));
 
 /** Returns the mean and the standard deviation of the scores that are not NaN. */
 function standardOf(scores: Float64Array) {
-  const known = Math.max(1, knownIn(scores));
-  let sum = 0;
-  for (const score of scores) if (!Number.isNaN(score)) sum += score;
-  const mean = sum / known;
-  let squares = 0;
-  for (const score of scores) if (!Number.isNaN(score)) squares += (score - mean) ** 2;
-  return { mean, deviation: Math.max(Math.sqrt(squares / known), 1e-9) };
+  const known = knownIn(scores);
+  const meanOf = (values: Float64Array) =>
+    values.reduce((sum, value) => sum + value, 0) / Math.max(1, values.length);
+  const mean = meanOf(known);
+  const variance = meanOf(known.map(score => (score - mean) ** 2));
+  return { mean, deviation: Math.max(Math.sqrt(variance), 1e-9) };
 }
 
 /** Returns the positions of the `limit` highest scores above -Infinity, descending. Equal scores keep their order. */

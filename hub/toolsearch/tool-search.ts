@@ -102,8 +102,5 @@ export function createToolSearch({
 const keyOf = ({ server, name, definition }: SearchedTool): string =>
   createHash('sha1').update(`${server}\0${name}\0`).update(definition).digest('base64url');
 
-function pick(scores: Float64Array, positions: readonly number[]): Float64Array {
-  const picked = new Float64Array(positions.length);
-  for (const [to, from] of positions.entries()) picked[to] = scores[from] ?? NaN;
-  return picked;
-}
+const pick = (scores: Float64Array, positions: readonly number[]): Float64Array =>
+  Float64Array.from(positions, at => scores[at] ?? NaN);

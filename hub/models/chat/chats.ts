@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { ModelFailure } from '../failure.ts';
 import type { ModelBreaker } from '../ollama-call.ts';
+import type { ModelInfo } from '../model-list.ts';
 import type { QueueLength } from '../model-queue.ts';
 import type { Models } from '../models.ts';
 import {
@@ -129,7 +130,7 @@ export function createChats(settings: () => ChatSettings, needs: ChatsNeeds): Ch
       if (providerOf(model)) return false;
       try {
         const found = await models.find(model, signal);
-        return found !== undefined && found.capabilities?.includes('completion') !== false;
+        return found !== undefined && canChat(found);
       } catch (error) {
         if (error instanceof ModelFailure && error.kind !== 'cancelled') return false;
         throw error;
@@ -161,9 +162,7 @@ export function createChats(settings: () => ChatSettings, needs: ChatsNeeds): Ch
     async names(signal) {
       const remote = [...settings().providers.keys()].map(name => `${name}/`);
       try {
-        const chatting = (await models.list(signal)).filter(
-          ({ capabilities }) => capabilities?.includes('completion') !== false,
-        );
+        const chatting = (await models.list(signal)).filter(canChat);
         return [...chatting.map(({ name }) => name), ...remote];
       } catch (error) {
         if (error instanceof ModelFailure) return remote;
@@ -172,3 +171,7 @@ export function createChats(settings: () => ChatSettings, needs: ChatsNeeds): Ch
     },
   };
 }
+
+/** True unless Ollama reports that a model cannot complete texts. */
+const canChat = ({ capabilities }: Pick<ModelInfo, 'capabilities'>): boolean =>
+  capabilities?.includes('completion') !== false;

@@ -39,15 +39,11 @@ function messageOf(
   message: ChatMessage,
   before: ChatMessage | undefined,
 ): readonly OllamaMessage[] {
-  const content = message.content
-    .flatMap(block => (block.type === 'text' ? [block.text] : []))
-    .join('\n\n');
+  const content = textIn(message);
   if (message.role === 'assistant') {
-    const calls = message.content.flatMap(block =>
-      block.type === 'tool_use'
-        ? [{ id: block.id, function: { name: block.name, arguments: block.input } }]
-        : [],
-    );
+    const calls = message.content
+      .filter(block => block.type === 'tool_use')
+      .map(({ id, name, input }) => ({ id, function: { name, arguments: input } }));
     return [{ role: 'assistant', content, ...(calls.length > 0 && { tool_calls: calls }) }];
   }
   const results = message.content.filter(block => block.type === 'tool_result');
@@ -60,6 +56,10 @@ function messageOf(
     content: resultText(result),
   }));
 }
+
+/** Returns the text blocks of a message as one text. */
+export const textIn = ({ content }: ChatMessage): string =>
+  content.flatMap(block => (block.type === 'text' ? block.text : [])).join('\n\n');
 
 /** Returns the text of a tool's result. An error says so in the text, because messages have no field for it. */
 export const resultText = ({ text, isError }: ToolResultBlock): string =>

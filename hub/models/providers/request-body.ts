@@ -1,5 +1,5 @@
 import type { ChatMessage, ChatRequest } from '../chat/chat-types.ts';
-import { functionOf, resultText } from '../chat/ollama-messages.ts';
+import { functionOf, resultText, textIn } from '../chat/ollama-messages.ts';
 
 /** Variants of the request for endpoints or models that refuse some parameters. */
 export type Quirks = {
@@ -47,20 +47,17 @@ const responseFormat = (format: NonNullable<ChatRequest['format']>) =>
     ? { type: 'json_object' }
     : { type: 'json_schema', json_schema: { name: 'answer', schema: format } };
 
-function messagesOf({ role, content }: ChatMessage): readonly object[] {
-  const text = content.flatMap(block => (block.type === 'text' ? [block.text] : [])).join('\n\n');
+function messagesOf(message: ChatMessage): readonly object[] {
+  const { role, content } = message;
+  const text = textIn(message);
   if (role === 'assistant') {
-    const calls = content.flatMap(block =>
-      block.type === 'tool_use'
-        ? [
-            {
-              id: block.id,
-              type: 'function',
-              function: { name: block.name, arguments: JSON.stringify(block.input) },
-            },
-          ]
-        : [],
-    );
+    const calls = content
+      .filter(block => block.type === 'tool_use')
+      .map(({ id, name, input }) => ({
+        id,
+        type: 'function',
+        function: { name, arguments: JSON.stringify(input) },
+      }));
     // Some endpoints refuse an empty text in a message with calls.
     return calls.length > 0
       ? [{ role, content: text === '' ? null : text, tool_calls: calls }]
