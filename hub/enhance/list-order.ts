@@ -5,7 +5,6 @@ import { wordSet } from './words.ts';
 /** Positions of the words of each item. */
 type Items = readonly (readonly number[])[];
 
-/** A list in a prompt. */
 type List = {
   /** The word before the first item. */
   readonly opening: Spot | undefined;

@@ -12,7 +12,6 @@ export type EmbeddedPrompt = {
   readonly collection: string;
   readonly scope: string;
   readonly vector: Float32Array;
-  /** Digest of the embedding model. */
   readonly digest: string;
 };
 

@@ -2,7 +2,7 @@ import { isObject, tryParseJson } from '#core';
 import { ModelFailure, failureOfAbort, failureOfError } from './failure.ts';
 
 export type CallContext = { readonly model: string | undefined; readonly signal: AbortSignal };
-/** `provider`: undefined for Ollama. */
+/** A call, and the name of the provider that answers it; undefined for Ollama. */
 type PeerContext = CallContext & { readonly provider?: string };
 
 /** Maximum size in bytes of a response with one JSON value. Lists and vectors are far smaller. */

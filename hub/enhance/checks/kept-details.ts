@@ -27,7 +27,7 @@ export function lostDetails(
   const blocks = [...blocksOf(to), to];
   const lost = [
     ...blocksOf(from).filter(code => !blocks.some(block => block.includes(code))),
-    ...detailsOf(from.replaceAll(mail, ' '))
+    ...detailsOf(from.replaceAll(mailAddress, ' '))
       .filter(detail => !has(detail))
       .map(({ text }) => text),
     ...sharedNumbers(from, to),
@@ -207,8 +207,7 @@ const partsAreIn = (wanted: string, found: readonly string[]) =>
     found.some(word => isAlike(part, word)),
   );
 
-/** Matches a mail address. */
-const mail = /[\w.+-]+@[\w-]+(?:\.[\w-]+)+/g;
+const mailAddress = /[\w.+-]+@[\w-]+(?:\.[\w-]+)+/g;
 const literal =
   /[\w.+-]+@[\w-]+(?:\.[\w-]+)+|(?<![\w&/#@.])[#@][\p{L}_][\p{L}\p{N}_/-]*|\[\[[^[\]\n]+\]\]|\{\{?[\w .-]{1,60}\}\}?|\$\{?[A-Za-z_]\w*\}?|(?<!\w)\d+(?:x\d+)+(?!\w)/gu;
 

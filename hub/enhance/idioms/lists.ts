@@ -30,8 +30,7 @@ const besideDish = pattern.i`^an? .*\b${dish}$`;
 
 const itemsOf = (list: string): readonly string[] => list.split(/,? (?:and|or) |, /);
 
-/** Sorts the items of a list. */
-function sorted(list: string): string {
+function sortedList(list: string): string {
   const joint = / or (?!.* (?:and|or) )/.test(list) ? 'or' : 'and';
   const keyOf = (one: string) => one.toLowerCase().replace(/^(?:an?|the|my|our) /, '');
   const [last, ...others] = itemsOf(list)
@@ -93,7 +92,7 @@ export function withSortedLists(text: string): string {
       const others = rest.replace(list, '');
       const isAlone = !/ (?:and|or) |\d/i.test(others);
       const isMeant = itemsOf(list).some(one => meant.test(one) || besideDish.test(one));
-      return isAlone && !isMeant ? all.replace(list, () => sorted(list)) : all;
+      return isAlone && !isMeant ? all.replace(list, () => sortedList(list)) : all;
     });
   return rest;
 }
