@@ -100,20 +100,13 @@ function compoundAt(
   const isTime = [left.spots[behind], right.spots[head]].some(
     spot => spot?.preposition === '~time',
   );
-  const isState = [left.spots[noun], right.spots[left.pairs.get(behind) ?? -1]].some(
-    spot => spot !== undefined && states.has(spot.raw.toLowerCase()),
-  );
+  const nouns = [left.spots[noun], right.spots[left.pairs.get(behind) ?? -1]];
+  const isState = nouns.some(spot => spot && states.has(spot.raw.toLowerCase()));
   // "singing about a man" is not "a man singing".
-  const isDone = [left.spots[noun], right.spots[left.pairs.get(behind) ?? -1]].some(
-    spot => spot?.form === 'ing' && spot.isVerb,
-  );
+  const isDone = nouns.some(spot => spot?.form === 'ing' && spot.isVerb);
   const preposition = left.spots[behind]?.preposition || right.spots[head]?.preposition;
   if (isTime || isState || (isDone && preposition !== 'of')) return undefined;
-  if (
-    [left.spots[noun], right.spots[left.pairs.get(noun) ?? -1]].some(
-      spot => spot && isContainer(spot),
-    )
-  )
+  if ([left.spots[noun], right.spots[head]].some(spot => spot && isContainer(spot)))
     return undefined;
   const isPart = (side: Side, at: number) =>
     beginning(side, at) === 'chunk' && compoundPrepositions.has(side.spots[at]?.preposition ?? '');
