@@ -1,7 +1,7 @@
 import { type Clock, createAbortScope, isObject, tryParseJson } from '#core';
 import { ModelFailure, failureOfAbort } from '../failure.ts';
 import { errorTextOf } from '../response-body.ts';
-import { failureOfStatus, requireKey } from './provider-failure.ts';
+import { failureInChunk, failureOfStatus, requireKey } from './provider-failure.ts';
 import { fetchWithKey, malformed, wholeText } from './provider-response.ts';
 
 type ListNeeds = {
@@ -38,6 +38,8 @@ export async function listModels(
       throw failureOfStatus(response, text, clock.now(), call);
     }
     const body = tryParseJson(await wholeText(response, call, limit.signal));
+    const failure = isObject(body) && failureInChunk(body, call);
+    if (failure) throw failure;
     const data = isObject(body) ? body['data'] : undefined;
     if (!Array.isArray(data)) throw malformed(call, 'no list of models');
     return data

@@ -9,6 +9,7 @@ import { until } from '../../contracts/recorder.ts';
 import { type OpenAiReply, startOpenAi } from '../../doubles/openai.ts';
 import { failureOf, kindOf, never } from '../scene.ts';
 import type { ChatRequest } from '../../../hub/models/chat/chat-types.ts';
+import { listModels } from '../../../hub/models/providers/list-models.ts';
 import { createProvider } from '../../../hub/models/providers/provider.ts';
 
 const key = 'sk-very-secret-key';
@@ -567,6 +568,15 @@ describe('the models of a provider', () => {
     using faulty = at(endpoint.url, { keyFault: 'it is not set' });
     assert.match((await failureOf(faulty.models())).message, /it is not set/);
   });
+});
+
+test('models that cannot be listed have the error of an answer with status 200', async () => {
+  const answer = new Response('{"error":{"message":"No credits","code":402}}');
+  const settings = { url: 'http://127.0.0.1', key: undefined, keyFault: undefined };
+  const needs = { provider: 'work', settings, clock: systemClock, fetch: async () => answer };
+  const { kind, message } = await failureOf(listModels(needs, never));
+  assert.equal(kind, 'refused');
+  assert.match(message, /^work stopped with an error: No credits\./);
 });
 
 test('a llama-server whose template ignores tools is asked once, and then calls are refused in advance', async () => {
