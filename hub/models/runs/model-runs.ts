@@ -1,6 +1,5 @@
 import type { JsonObject } from '#core';
 import type { Chats, ListedModel } from '../chat/chats.ts';
-import { ModelFailure } from '../failure.ts';
 import type { ModelCaller } from '../model-queue.ts';
 import { hubErrorOf } from '../sampling/hub-error.ts';
 import { readRun } from './read-run.ts';
@@ -56,13 +55,10 @@ export function createModelRuns(chats: Pick<Chats, 'chat' | 'list'>): ModelRuns 
   };
 }
 
-async function reporting<T>(work: Promise<T>): Promise<T> {
-  try {
-    return await work;
-  } catch (error) {
-    throw error instanceof ModelFailure ? hubErrorOf(error) : error;
-  }
-}
+const reporting = <T>(work: Promise<T>): Promise<T> =>
+  work.catch((error: unknown) => {
+    throw hubErrorOf(error);
+  });
 
 const jsonOf = ({
   name,

@@ -1,5 +1,5 @@
 import { type Code, HubError, messageOf } from '#core';
-import type { FailureKind, ModelFailure } from '../failure.ts';
+import { type FailureKind, ModelFailure } from '../failure.ts';
 
 const codes: { readonly [kind in FailureKind]?: Code } = {
   missing: 'HUB_MODEL_UNKNOWN',
@@ -18,11 +18,12 @@ const passing: readonly FailureKind[] = [
   'breaker_open',
 ];
 
-/** Converts the failure of a chat to a HubError. `kind` of its data is the kind of the failure. */
-export function hubErrorOf(failure: ModelFailure): HubError {
-  const { kind, model, retryAfterMs } = failure;
-  return new HubError(codes[kind] ?? 'HUB_MODEL_FAILED', messageOf(failure), {
-    cause: failure,
+/** Converts a ModelFailure to a HubError. `kind` of its data is the kind of the failure. Returns other errors as is. */
+export function hubErrorOf(error: unknown): unknown {
+  if (!(error instanceof ModelFailure)) return error;
+  const { kind, model, retryAfterMs } = error;
+  return new HubError(codes[kind] ?? 'HUB_MODEL_FAILED', messageOf(error), {
+    cause: error,
     data: {
       kind,
       ...(model !== undefined && { model }),

@@ -2,7 +2,6 @@ import { HubError, type JsonObject } from '#core';
 import type { ModelBudget } from '../budget.ts';
 import type { ChatAnswer } from '../chat/chat-types.ts';
 import type { Chats } from '../chat/chats.ts';
-import { ModelFailure } from '../failure.ts';
 import type { ModelCaller } from '../model-queue.ts';
 import { hubErrorOf } from './hub-error.ts';
 import { type SamplingParams, readSamplingParams } from './read-params.ts';
@@ -57,7 +56,7 @@ export function createSampling(chats: Chats): ModelSampling {
         budget?.spent(answer.usage);
         return resultOf(answer, hasTools || caller.kind === 'agent');
       } catch (error) {
-        throw error instanceof ModelFailure ? hubErrorOf(error) : error;
+        throw hubErrorOf(error);
       }
     },
   };
