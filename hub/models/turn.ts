@@ -60,7 +60,7 @@ export async function atTurn<T>(
 export const isEmbedder = ({ name, capabilities }: ModelInfo): boolean =>
   capabilities
     ? capabilities.includes('embedding') && !capabilities.includes('completion')
-    : /embed|minilm|bge-/.test(name);
+    : /embed|minilm|bge-/i.test(name);
 
 /** Returns the failure of a call that timed out. The message contains the time that the call waited in the queue. */
 export function lateFailure(

@@ -33,7 +33,7 @@ export function createEmbeddingModel(
     halvings = maxHalvings,
   ): Promise<EmbeddedText> {
     if (chosen === undefined) throw new ModelFailure('missing', 'no embedding model is chosen');
-    const prefix = chosen.includes('nomic-embed') ? tasks[task] : '';
+    const prefix = /nomic-embed/i.test(chosen) ? tasks[task] : '';
     try {
       return await models.embed(chosen, `${prefix}${text}`, signal);
     } catch (error) {

@@ -129,6 +129,7 @@ test('an embedding model is recognized by its capabilities, or else by its name'
     [{ capabilities: ['completion', 'embedding'] }, false],
     [{ name: 'nomic-embed-text:latest' }, true],
     [{ name: 'all-minilm:33m' }, true],
+    [{ name: 'hf.co/org/Nomic-Embed-Text:Q4' }, true],
     [{ name: 'llama3.2:3b' }, false],
     [{ name: 'embedded-chat', capabilities: ['completion'] }, false],
   ] as const;
