@@ -76,7 +76,7 @@ export function createRedisClient(options: RedisCacheSettings, needs: Needs) {
     },
   });
 
-  /** Logs the first line of each kind, and further reasons only if the user can do something about them. */
+  /** Sets the status. Logs a change of its kind, and while Redis is down each new reason that the user can remove. */
   function become(kind: CacheStatus['kind'], error?: string, hasRemedy = false): void {
     const since = status.kind === kind ? status.since : clock.now();
     status = error === undefined ? { kind, since } : { kind, since, error };

@@ -1,4 +1,4 @@
-import { type Clock, createSingleFlight, isObject } from '#core';
+import { type Clock, createSingleFlight, isObject, setBounded } from '#core';
 import { ModelFailure } from './failure.ts';
 import type { CallOllama, OllamaClient } from './ollama-call.ts';
 
@@ -42,9 +42,8 @@ export function createCapabilities(needs: {
       if (error instanceof ModelFailure && error.kind !== 'cancelled') return undefined;
       throw error;
     });
-    if (shown.size >= maxShown) shown.clear();
     const made = { capabilities, atMs: clock.monotonic() };
-    shown.set(keyOf(model), made);
+    setBounded(shown, keyOf(model), made, maxShown);
     return made;
   }
 

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import { type Clock, type Log, backoffMs, durationText, errorCodeOf, messageOf } from '#core';
 
@@ -138,7 +138,7 @@ export function createRedisLink(
 
   /** Runs a script by its digest. Sends the text only if Redis does not know the digest. */
   async function run(redis: Redis, script: string, count: number, words: (string | number)[]) {
-    const digest = digests.get(script) ?? createHash('sha1').update(script).digest('hex');
+    const digest = digests.get(script) ?? hash('sha1', script);
     digests.set(script, digest);
     try {
       return await redis.evalsha(digest, count, ...words);

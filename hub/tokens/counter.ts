@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { type Clock, setBounded } from '#core';
 
 export interface TokenCounter {
@@ -48,4 +48,4 @@ export function createTokenCounter({ clock, countAll }: Needs): TokenCounter {
   };
 }
 
-const hashOf = (text: string) => createHash('sha256').update(text).digest('base64');
+const hashOf = (text: string) => hash('sha256', text, 'base64');

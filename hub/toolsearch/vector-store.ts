@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { isObject, setBounded } from '#core';
 import type { Journal } from '#store';
 import type { ToolText } from './tool-text.ts';
@@ -44,9 +44,7 @@ export function createVectorStore(openJournal: (snapshot: () => readonly object[
 
 /** Returns the key of a tool's vector. */
 export const vectorKey = ({ embedded }: ToolText, modelDigest: string): string =>
-  createHash('sha256')
-    .update(JSON.stringify([version, modelDigest, ...embedded]))
-    .digest('base64url');
+  hash('sha256', JSON.stringify([version, modelDigest, ...embedded]), 'base64url');
 
 const recordOf = (key: string, vector: Float32Array) => ({
   key,

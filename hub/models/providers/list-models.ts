@@ -24,8 +24,8 @@ export async function listModels(
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const { url, key } = settings;
-  requireKey(provider, settings, provider);
   const call = { provider, model: provider, key };
+  requireKey(call, settings.keyFault);
   using limit = createAbortScope([signal], {
     clock,
     limitMs: timeoutMs,

@@ -16,9 +16,8 @@ const maxShown = 300;
 
 /** Throws ModelFailure if the API key of a provider cannot be read or sent. */
 export function requireKey(
-  provider: string,
-  { key, keyFault }: { readonly key: string | undefined; readonly keyFault: string | undefined },
-  model: string,
+  { provider, model, key }: ProviderCall,
+  keyFault: string | undefined,
 ): void {
   const fault = keyFault ?? (key === undefined ? undefined : whyNoHeader(key));
   if (fault !== undefined)

@@ -187,7 +187,7 @@ export function createProvider(provider: string, settings: ProviderSettings, nee
     async chat(request: ProviderRequest, name: string, signal: AbortSignal): Promise<ChatAnswer> {
       const { model, caller, totalMs } = request;
       const call = { provider, model, key };
-      requireKey(provider, settings, model);
+      requireKey(call, settings.keyFault);
       const startedMs = clock.monotonic();
       const joined: { place?: QueuePlace } = {};
       using limit = createAbortScope([signal, life], {

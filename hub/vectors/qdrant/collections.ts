@@ -1,4 +1,4 @@
-import { type Clock, type Log, sleep } from '#core';
+import { type Clock, type Log, setBounded, sleep } from '#core';
 import { VectorsFailure, dimensionFailure } from '../vectors.ts';
 import { type CollectionSchema, collectionsIn, countIn, schemaIn } from './answers.ts';
 import { unless } from './failures.ts';
@@ -50,8 +50,7 @@ export function createCollections(
   const preparing = new Set<string>();
 
   function remember(name: string, isOurs: boolean): boolean {
-    if (known.size >= maxKnown) known.clear();
-    known.set(name, isOurs);
+    setBounded(known, name, isOurs, maxKnown);
     return isOurs;
   }
 
