@@ -69,7 +69,7 @@ export function createRedisCache(
   async function removeOlder(): Promise<void> {
     if (isOlderRemoved) return;
     const names = olderKeys.map(name => `${options.prefix}${name}`);
-    const [removed] = (await client.tell(removeScript, names).atLast) ?? [];
+    const [removed] = (await client.tellOnce(removeScript, names)) ?? [];
     isOlderRemoved ||= removed !== undefined;
     if (Number(removed) > 0) log.info({}, 'removed the exact cache of an older version from Redis');
   }

@@ -98,24 +98,27 @@ export function createRedisClient(options: RedisCacheSettings, needs: Needs) {
     refused.add(command);
   }
 
-  /** Resolves with the answer to a command, or with undefined if the command failed. */
+  /**
+   * Resolves with the answer to a command, or with undefined if the command failed. `command` is undefined if it will
+   * not be sent again: nothing would show that Redis accepts it.
+   */
   async function answerTo<T>(
     question: Promise<T>,
-    command: string,
-    isRefusal: (answer: T) => boolean = () => false,
+    command: string | undefined,
+    isAcceptance: (answer: T) => boolean = () => true,
   ): Promise<T | undefined> {
     const since = clock.monotonic();
     try {
       const answer = await question;
       if (clock.monotonic() - since > reachMs) return answer;
       isLate = false;
-      const isAccepted = !isRefusal(answer) && refused.delete(command);
+      const isAccepted = command !== undefined && isAcceptance(answer) && refused.delete(command);
       if (refused.size > 0 || status.kind !== 'up') return answer;
       if (isAccepted) log.info({}, 'Redis accepts the commands of the exact cache again');
       if ('error' in status) status = { kind: 'up', since: status.since };
       return answer;
     } catch (error) {
-      if (error instanceof RedisRefusal) refuse(error.message, command);
+      if (error instanceof RedisRefusal && command !== undefined) refuse(error.message, command);
       else failed(messageOf(error));
       return undefined;
     }
@@ -124,11 +127,11 @@ export function createRedisClient(options: RedisCacheSettings, needs: Needs) {
   function tell(
     script: string,
     values: readonly (string | number)[],
-    isRefusal?: (answer: readonly string[]) => boolean,
+    isAcceptance?: (answer: readonly string[]) => boolean,
   ): RedisAnswer<readonly string[]> {
     if (!link.isUp) return unanswered;
     const words = link.evaluate(script, [prefix], values).then(wordsOf);
-    const atLast = answerTo(words, script, isRefusal);
+    const atLast = answerTo(words, script, isAcceptance);
     return { atLast, inTime: () => (isLate ? nothing : withinReach(atLast)) };
   }
 
@@ -173,6 +176,11 @@ export function createRedisClient(options: RedisCacheSettings, needs: Needs) {
       isLate ? unanswered : tell(script, values),
     /** Runs a script even while answers are late: for changes that other hubs must see. */
     tell,
+    /** Runs a script once. Resolves with its answer, or with undefined if it failed. */
+    tellOnce: (script: string, values: readonly string[]) =>
+      link.isUp
+        ? answerTo(link.evaluate(script, [prefix], values).then(wordsOf), undefined)
+        : nothing,
     /** Resolves with the value of a key; undefined if there is none or no answer within `reachMs`. Never rejects. */
     read: (key: string): Promise<string | undefined> =>
       isLate || !link.isUp ? nothing : withinReach(answerTo(link.read(key), 'GET')),

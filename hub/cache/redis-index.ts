@@ -78,8 +78,11 @@ export function createRedisIndex(
     sent = sum(sent, sending);
     const counts = Object.fromEntries(Object.entries(sending).filter(([, count]) => count > 0));
     const request = JSON.stringify({ counts, uses: [...uses], ...change });
+    // A run that has nothing to write succeeds also while Redis refuses writes.
+    const isWrite = [counts, change].some(part => Object.keys(part).length > 0) || uses.size > 0;
+    const isAcceptance = (words: readonly string[]) => isWrite && !isRefusal(words);
     uses.clear();
-    const { inTime, atLast } = client.tell(indexScript, [request, value, channel], isRefusal);
+    const { inTime, atLast } = client.tell(indexScript, [request, value, channel], isAcceptance);
     const answer = atLast.then(words => {
       sent = sum(sent, sending, -1);
       if (!words || isRefusal(words)) unsent = sum(unsent, sending);

@@ -478,6 +478,23 @@ describeWithEngine('an exact cache in a Redis of its own', () => {
     assert.deepEqual(hub.log.slice(1), [refused, accepted, refused, accepted]);
   });
 
+  test('that becomes writable after the start has no error, without a write in between', async () => {
+    await using redis = await startRedis();
+    const place = { url: redis.url, prefix: newPrefix() };
+    {
+      await using before = await startHub(place);
+      await becomes('up', before);
+      await keep(before.cache, 'a', 'one');
+    }
+    await redis.cli('replicaof', '127.0.0.1', '1');
+    await using hub = await startHub(place);
+    await becomes('up', hub);
+    await isFound(hub.cache, 'a');
+    await redis.cli('replicaof', 'no', 'one');
+    await isFound(hub.cache, 'a');
+    assert.deepEqual(hub.log, ['info the exact cache is shared through Redis {}']);
+  });
+
   test('that gets a password is logged with the remedy, and is used when that is gone', async () => {
     await using redis = await startRedis();
     await using hub = await startHub({ url: redis.url });
