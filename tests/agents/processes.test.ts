@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { createProcessTools } from '../../images/agent/source/tools/processes.ts';
+import { createProcessTools, runShell } from '../../images/agent/source/tools/processes.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'workspace-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -61,4 +61,36 @@ test.runIf(isThere)('long output of Python is cut, and its variables stay', asyn
   const over = python('import time; time.sleep(60)');
   ending.abort();
   await over;
+});
+
+test.runIf(isThere)(
+  'a command that is too long for the system is refused with the remedy',
+  async () => {
+    const shell = createProcessTools(() => 20, folder).find(({ name }) => name === 'shell');
+    const { signal } = new AbortController();
+    const fits = `true ${'x'.repeat(131_066)}`;
+    expect(await shell?.call({ command: fits }, signal)).toEqual({
+      text: '[exit code 0]',
+      isError: false,
+    });
+    await expect(shell?.call({ command: `${fits}x` }, signal)).rejects.toThrow(
+      'command: has 131072 bytes; at most 131071 can be run. Write the long part into a file with file_write, and use the file in the command',
+    );
+  },
+);
+
+test.runIf(isThere)('a loaded tool gets an input of any length', async () => {
+  const { signal } = new AbortController();
+  const read = 'import json, sys; print(len(json.load(sys.stdin)["text"]))';
+  const result = await runShell({
+    folder,
+    command: `python3 -c '${read}'`,
+    input: JSON.stringify({ text: 'x'.repeat(300_000) }),
+    seconds: 20,
+    signal,
+  });
+  expect(result).toEqual({ text: '300000\n\n[exit code 0]', isError: false });
+  // A program that does not read its input ends as it would without.
+  const unread = { folder, command: 'exit 3', input: 'x'.repeat(300_000), seconds: 20, signal };
+  expect(await runShell(unread)).toEqual({ text: '[exit code 3]', isError: true });
 });

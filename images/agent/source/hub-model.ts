@@ -12,13 +12,13 @@ import type { Usage } from './types.ts';
 
 /** Delays in ms before the retries of a request that failed with a retryable error. */
 const retryMs = [1_000, 2_000, 4_000];
-const usualOutputTokens = 4_096;
+/** Maximum length of an answer in tokens. */
+const maxTokens = 4_096;
 const cutNote = '[The answer was cut off at its maximum length.]';
 
 type Options = {
   readonly link: HubLink;
   readonly model: string | undefined;
-  readonly maxTokens: number | undefined;
   /** Aborted when the turn is cancelled. */
   readonly signal: AbortSignal;
 };
@@ -100,7 +100,7 @@ export class HubModel extends Model<BaseModelConfig> {
   }
 
   async #complete(params: { [key: string]: unknown }): Promise<readonly AnswerBlock[]> {
-    const { link, model, maxTokens = usualOutputTokens, signal } = this.#options;
+    const { link, model, signal } = this.#options;
     const request = {
       ...params,
       maxTokens,

@@ -12,7 +12,6 @@ const settingsSchema = z.object({
   model: z.string().optional(),
   system: z.string().optional(),
   steps_per_turn: z.int().min(1),
-  max_output_tokens: z.int().min(1).optional(),
   context_tokens: z.int().min(1).optional(),
   load_tool: z.boolean(),
   use_agent: z.array(z.string()),

@@ -11,7 +11,8 @@ import { HubFailure, type HubLink } from './hub-link.ts';
 import { HubModel } from './hub-model.ts';
 import { createLoadTool, createUseAgent, hubTool, listHubTools } from './tools/hub-tools.ts';
 import { fileTools } from './tools/files.ts';
-import { createProcessTools, networkNote } from './tools/processes.ts';
+import { createProcessTools, networkNote, runShell, usualSeconds } from './tools/processes.ts';
+import { workspace } from './tools/workspace.ts';
 import type { AgentMessage, AgentTool, Briefing, Engine, Settings, TurnResult } from './types.ts';
 
 const generalPrompt = `You are a capable assistant that works in its own Linux container. Your folder is /workspace: keep your files there. Use your tools to do what you are asked, and check the result before you say that it is done. ${networkNote} When a tool fails, read its message and correct the call. Answer in plain text, briefly and completely.`;
@@ -39,7 +40,8 @@ export function createStrandsEngine(link: HubLink, first: Settings) {
   const loaded = new Map<string, AgentTool>();
   /** Files of the tools that the agent has loaded in earlier containers. */
   let filesToLoad: ReadonlySet<unknown> = new Set();
-  const processes = createProcessTools(() => settings.shell_seconds);
+  const seconds = () => settings.shell_seconds ?? usualSeconds;
+  const processes = createProcessTools(seconds);
 
   /** Names of the tools that an agent has or can be granted later. */
   const ownNames: ReadonlySet<string> = new Set([
@@ -49,15 +51,14 @@ export function createStrandsEngine(link: HubLink, first: Settings) {
   ]);
 
   async function ownTools(signal: AbortSignal): Promise<readonly AgentTool[]> {
-    const [shell] = processes;
-    const loadTool =
-      settings.load_tool && shell
-        ? createLoadTool(
-            shell,
-            name => ownNames.has(name),
-            tool => loaded.set(tool.name, tool),
-          )
-        : undefined;
+    const loadTool = settings.load_tool
+      ? createLoadTool(
+          (command, input, ending) =>
+            runShell({ folder: workspace, command, input, seconds: seconds(), signal: ending }),
+          name => ownNames.has(name),
+          tool => loaded.set(tool.name, tool),
+        )
+      : undefined;
     if (loadTool) {
       for (const file of filesToLoad) await loadTool.call({ file }, signal).catch(() => undefined); // The file is gone, or is not a tool now.
       filesToLoad = new Set();
@@ -118,7 +119,6 @@ export function createStrandsEngine(link: HubLink, first: Settings) {
       const model = new HubModel({
         link,
         model: settings.model,
-        maxTokens: settings.max_output_tokens,
         signal,
       });
       const agents: Agent[] = [];

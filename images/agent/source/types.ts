@@ -31,7 +31,6 @@ export type Settings = {
   readonly model?: string | undefined;
   readonly system?: string | undefined;
   readonly steps_per_turn: number;
-  readonly max_output_tokens?: number | undefined;
   /** Size of the model's context in tokens. Undefined if unknown. */
   readonly context_tokens?: number | undefined;
   readonly load_tool: boolean;

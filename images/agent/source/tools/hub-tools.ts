@@ -73,11 +73,11 @@ const loadedSchema = z.strictObject({
 
 /**
  * Creates the tool `load_tool`, which makes a tool of a Python file in /workspace/tools. The first line of the file is
- * a comment with JSON: name, description, and parameters with a description each. The tool `run` runs the file, with
- * the input as JSON on its stdin. `isTaken`: true for names of the agent's own tools, which would be there twice.
+ * a comment with JSON: name, description, and parameters with a description each. `run` runs a command line with a
+ * text on its stdin. `isTaken`: true for names of the agent's own tools, which would be there twice.
  */
 export function createLoadTool(
-  run: AgentTool,
+  run: (command: string, input: string, signal: AbortSignal) => Promise<ToolOutput>,
   isTaken: (name: string) => boolean,
   added: (tool: AgentTool) => void,
 ): AgentTool {
@@ -112,13 +112,7 @@ export function createLoadTool(
         name,
         description,
         inputSchema: { type: 'object', properties },
-        async call(input, signal) {
-          const encoded = Buffer.from(JSON.stringify(input ?? {})).toString('base64');
-          return await run.call(
-            { command: `echo ${encoded} | base64 -d | python3 '${real}'` },
-            signal,
-          );
-        },
+        call: (input, signal) => run(`python3 '${real}'`, JSON.stringify(input ?? {}), signal),
       });
       return `the tool ${name} can be used from the next message on`;
     },

@@ -5,7 +5,10 @@ import { defineTool } from './tool.ts';
 import { ToolError, workspace } from './workspace.ts';
 
 const maxOutputBytes = 64 * 1024;
-const usualSeconds = 120;
+/** Maximum length of a command line in bytes: that of an argument of a process on Linux (execve(2), MAX_ARG_STRLEN). */
+const maxCommandBytes = 128 * 1024 - 1;
+/** Default timeout of a call in seconds. */
+export const usualSeconds = 120;
 
 /**
  * Environment variables of the HTTP proxy, through which the container reaches its network. Empty without a network.
@@ -66,18 +69,29 @@ function createOutput() {
   };
 }
 
+type ShellRun = {
+  readonly folder: string;
+  readonly command: string;
+  /** Stdin of the command. Undefined: /dev/null, because some programs read a pipe instead of their folder. */
+  readonly input?: string;
+  readonly seconds: number;
+  readonly signal: AbortSignal;
+};
+
 /** Runs a command line in a folder. Kills its process group after `seconds`, and when the turn is cancelled. */
-async function runShell(folder: string, command: string, seconds: number, signal: AbortSignal) {
+export async function runShell({ folder, command, input, seconds, signal }: ShellRun) {
   const output = createOutput();
   const child = spawn('/bin/sh', [...expendable, '/bin/bash', '-c', command], {
     cwd: folder,
     env: environment,
     detached: true,
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'],
   });
   const { promise, resolve } = Promise.withResolvers<string>();
-  child.stdout.on('data', (chunk: Buffer) => output.add(chunk));
-  child.stderr.on('data', (chunk: Buffer) => output.add(chunk));
+  child.stdin?.on('error', () => undefined); // The command has ended without reading its input.
+  child.stdin?.end(input);
+  child.stdout?.on('data', (chunk: Buffer) => output.add(chunk));
+  child.stderr?.on('data', (chunk: Buffer) => output.add(chunk));
   child.once('error', error => resolve(`cannot be started: ${error.message}`));
   child.once('exit', (code, by) => {
     // Background processes of the command would keep the pipes open.
@@ -95,8 +109,8 @@ async function runShell(folder: string, command: string, seconds: number, signal
   const ending = await promise;
   clearTimeout(timer);
   signal.removeEventListener('abort', stop);
-  child.stdout.destroy();
-  child.stderr.destroy();
+  child.stdout?.destroy();
+  child.stderr?.destroy();
   const status = isLate
     ? `it was stopped after ${seconds} seconds. Run it in parts, or with fewer data`
     : ending;
@@ -219,11 +233,10 @@ function createPython(folder: string) {
 
 /** Creates the tools `shell` and `python_repl`, which run in a folder. `seconds` returns the timeout of a call. */
 export function createProcessTools(
-  seconds: () => number | undefined,
+  seconds: () => number,
   folder = workspace,
 ): readonly AgentTool[] {
   const python = createPython(folder);
-  const bound = () => seconds() ?? usualSeconds;
   return [
     defineTool(
       'shell',
@@ -231,14 +244,19 @@ export function createProcessTools(
       z.strictObject({ command: z.string().min(1) }),
       async ({ command }, signal) => {
         if (command.includes('\0')) throw new ToolError('command: contains a null character');
-        return await runShell(folder, command, bound(), signal);
+        const bytes = Buffer.byteLength(command);
+        if (bytes > maxCommandBytes)
+          throw new ToolError(
+            `command: has ${bytes} bytes; at most ${maxCommandBytes} can be run. Write the long part into a file with file_write, and use the file in the command`,
+          );
+        return await runShell({ folder, command, seconds: seconds(), signal });
       },
     ),
     defineTool(
       'python_repl',
       'Runs Python 3.13. Variables are kept from call to call. Returns what it prints, and the value of the last expression.',
       z.strictObject({ code: z.string().min(1) }),
-      async ({ code }, signal) => await python(code, bound(), signal),
+      async ({ code }, signal) => await python(code, seconds(), signal),
     ),
   ];
 }
