@@ -2,6 +2,7 @@ import { type Agents, createAgentHost, createAgents } from '#agents';
 import { type Config, type Settings, readAgents } from '#config';
 import { HubError } from '#core';
 import type { Router } from '#routing';
+import type { Servers } from '#servers';
 import type { Backlog } from '#store';
 import type { System } from './system.ts';
 import type { ModelAccess } from './wire-models.ts';
@@ -12,6 +13,7 @@ type Needs = System & {
   readonly backlog: Backlog;
   readonly forAgents: Awaited<ReturnType<typeof wireServers>>['forAgents'];
   readonly router: Pick<Router, 'openSessionless'>;
+  readonly servers: Pick<Servers, 'all'>;
   readonly models: Pick<ModelAccess, 'sampling' | 'contextTokens' | 'defaultModel'>;
 };
 

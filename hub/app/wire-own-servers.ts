@@ -59,7 +59,7 @@ export function wireOwnServers(
   const common = { ...system, redact, backlog };
   const agents = wireAgents(
     { settings, version, dataDir: dataDir.path, runsIn, config },
-    { ...common, forAgents: wired.forAgents, router, models },
+    { ...common, forAgents: wired.forAgents, router, servers, models },
   );
   const repositories = createRepositories(
     {

@@ -34,12 +34,12 @@ describeWithEngine('agents in containers', () => {
 
   beforeAll(async () => {
     ollama = await startScriptedOllama({ script: answer });
+    const memory = {
+      command: 'npx',
+      args: ['-y', '@modelcontextprotocol/server-memory@2026.8.31'],
+    };
     hub = await startHub({
-      config: {
-        mcpServers: {
-          memory: { command: 'npx', args: ['-y', '@modelcontextprotocol/server-memory@2026.8.31'] },
-        },
-      },
+      config: { mcpServers: { memory, later: { ...memory, start: 'call' } } },
       env: hubEnv(),
     });
   });
@@ -118,6 +118,11 @@ describeWithEngine('agents in containers', () => {
       .map(call => call.outcome);
     expect(outcomes).toContain('HUB_POLICY_DENIED');
     expect(outcomes).toContain('ok');
+  });
+
+  test('a granted tool of a server that never ran is there', async () => {
+    await ask('POST', '/agents/early/configure', { grants: { tools: ['later_*'] } });
+    expect(await say('early', 'recall')).toContain('"entities": []');
   });
 
   test('a network is granted with its list, and revoked again', async () => {
@@ -405,6 +410,8 @@ function answer({ messages, last }: ScriptedRequest) {
           entities: [{ name: 'Ada', entityType: 'person', observations: [] }],
         })
       );
+    case 'recall':
+      return result ?? call('later_read_graph', {});
     case 'delegate to writer':
       return result === undefined
         ? call('use_agent', { agent_id: 'writer', message: 'compute' })

@@ -3,7 +3,7 @@ import { type ModelBudget, type ModelSampling, createBudget } from '#models';
 import type { Principal } from '#policy';
 import { type Router, createPrincipalRequests } from '#routing';
 import type { Instance, LaunchEvents, LaunchSpec } from '#runtimes';
-import { type Eras, type Handles, createServer } from '#servers';
+import { type Eras, type Handles, type Servers, createServer } from '#servers';
 import { createAgentBody } from './agent-body.ts';
 import { createBodyOnDemand } from './body-on-demand.ts';
 import { createGateway } from './gateway.ts';
@@ -39,6 +39,8 @@ type AgentHostNeeds = {
   readonly eras: Eras;
   readonly containers: AgentContainers;
   readonly router: Pick<Router, 'openSessionless'>;
+  /** The servers of the config. */
+  readonly servers: Pick<Servers, 'all'>;
   readonly sampling: ModelSampling;
 };
 
@@ -54,7 +56,7 @@ export function createAgentHost(
   desk: AgentDesk,
   needs: AgentHostNeeds,
 ): AgentHost {
-  const { clock, containers, router, sampling } = needs;
+  const { clock, containers, router, sampling, servers } = needs;
   function make(id: string, budget: ModelBudget): AgentBody {
     const log = needs.log.child({ agent: id });
     const mayLaunch = { value: true };
@@ -120,7 +122,15 @@ export function createAgentHost(
     });
     const principal: Principal = { kind: 'agent', name: id, grants: { administer: false } };
     const session = createPrincipalRequests(principal, router);
-    const gateway = createGateway(id, server, { desk, sampling, budget, session, log });
+    const gateway = createGateway(id, server, {
+      clock,
+      desk,
+      sampling,
+      budget,
+      session,
+      servers,
+      log,
+    });
     return createAgentBody(id, {
       server,
       budget,

@@ -1,17 +1,29 @@
-import { type HubError, type JsonObject, type Log, isJsonObject, isObject, messageOf } from '#core';
+import {
+  type Clock,
+  type HubError,
+  type JsonObject,
+  type Log,
+  isJsonObject,
+  isObject,
+  messageOf,
+} from '#core';
 import { RpcError, encodeResult, errorAnswer, rawText, rpcCodes, valueOf } from '#jsonrpc';
 import type { ModelBudget, ModelSampling } from '#models';
 import type { PrincipalRequests } from '#routing';
-import type { Server } from '#servers';
+import type { Server, Servers } from '#servers';
 import type { ServerNotification, ServerRequest } from '#upstream';
+import { startGranted } from './granted-servers.ts';
 import type { AgentDesk } from './host-types.ts';
 
 type Needs = {
+  readonly clock: Clock;
   readonly desk: AgentDesk;
   readonly sampling: ModelSampling;
   readonly budget: ModelBudget;
   /** Calls the tools of the hub that the agent is granted. */
   readonly session: PrincipalRequests;
+  /** The servers of the config. */
+  readonly servers: Pick<Servers, 'all'>;
   readonly log: Log;
 };
 
@@ -23,7 +35,7 @@ const useAgentTool = 'use_agent';
  * request is an unknown method.
  */
 export function createGateway(id: string, server: Server, needs: Needs): Disposable {
-  const { desk, sampling, budget, session, log } = needs;
+  const { clock, desk, sampling, budget, session, servers, log } = needs;
   const caller = { client: `agent:${id}`, kind: 'agent' } as const;
   /** Requests under way by their id as JSON text. */
   const pending = new Map<string, AbortController>();
@@ -64,6 +76,7 @@ export function createGateway(id: string, server: Server, needs: Needs): Disposa
       case 'sampling/createMessage':
         return await createMessage(params, signal);
       case 'tools/list':
+        await startGranted(desk.settings(id).grants, servers.all, clock);
         return await session.request('tools/list', params, signal);
       case 'tools/call':
         return await callTool(params, signal);

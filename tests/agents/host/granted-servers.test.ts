@@ -1,0 +1,55 @@
+import { expect, test } from 'vitest';
+import { ownServerConfig } from '#config';
+import { HubError } from '#core';
+import type { Listing, Running } from '#servers';
+import { startGranted } from '../../../hub/agents/host/granted-servers.ts';
+import { createManualClock } from '../../helpers/clock.ts';
+
+const empty: Listing = { tool: [], prompt: [], resource: [], template: [] };
+const listed: Listing = { ...empty, tool: [{ key: 'add', bytes: Buffer.from('{}') }] };
+
+/** Creates a server, and records that it was started. `start` answers, fails or waits. */
+function serverOf(
+  name: string,
+  started: string[],
+  { listing = empty, start = Promise.resolve() }: { listing?: Listing; start?: Promise<void> } = {},
+) {
+  const launch = { runtime: 'process', logs: 'none' } as const;
+  return {
+    config: ownServerConfig(name, { launch }),
+    listing,
+    running: undefined,
+    async ready(): Promise<Running> {
+      started.push(name);
+      await start;
+      throw new HubError('HUB_SERVER_FAILED', 'the test has no instance');
+    },
+  };
+}
+
+test.each([
+  { servers: ['memory'], tools: [], expected: ['memory'] },
+  { servers: [], tools: ['memory_create_*'], expected: ['memory'] },
+  { servers: [], tools: ['memory.create'], expected: ['memory'] },
+  { servers: [], tools: ['*', 'mem*', 'memory*', 'memory2_*'], expected: [] },
+  { servers: ['known'], tools: ['known_*'], expected: [] },
+])('grants of $servers and $tools start $expected', async ({ servers, tools, expected }) => {
+  const started: string[] = [];
+  const all = [
+    serverOf('memory', started),
+    serverOf('known', started, { listing: listed }),
+    serverOf('other', started),
+  ];
+  await startGranted({ servers, tools }, all, createManualClock());
+  expect(started).toEqual(expected);
+});
+
+test('a server that does not answer delays the list of tools by 30 s at most', async () => {
+  const started: string[] = [];
+  const clock = createManualClock();
+  const slow = serverOf('slow', started, { start: new Promise(() => {}) });
+  const begun = startGranted({ servers: ['slow'], tools: [] }, [slow], clock);
+  clock.advance(30_000);
+  await begun;
+  expect(started).toEqual(['slow']);
+});
