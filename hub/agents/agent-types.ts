@@ -118,6 +118,13 @@ export type ConversationRequest = {
   readonly withTools?: boolean;
 };
 
+/** Why a message has no answer. */
+export type MessageFailure = {
+  readonly message_id: string;
+  readonly code: string;
+  readonly message: string;
+};
+
 /** Messages, oldest first. */
 export type Conversation = {
   readonly agentId: string;
@@ -125,6 +132,8 @@ export type Conversation = {
   readonly messages: readonly AgentMessage[];
   /** Messages without an outcome, in the order in which the agent takes them: the one it works on first. */
   readonly waiting: readonly AgentMessage[];
+  /** Why some of `messages` have no answer, of the newest 100 that failed or were cancelled. */
+  readonly failures: readonly MessageFailure[];
   /** Why the message `since` has no answer, else why the newest has none, or why the conversation cannot be read. */
   readonly error?: { readonly code: string; readonly message: string };
 };

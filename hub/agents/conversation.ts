@@ -21,12 +21,14 @@ export async function readConversation(
   if (waitMs > 0) await untilAnswered(agent, since, waitMs, clock, signal);
   const session = await memory.readSession(agent.id);
   const messages = session?.messages ?? [];
-  const shown = after(messages, since).flatMap(message =>
-    withTools ? message : withoutTools(message),
-  );
+  const failures = session?.failures ?? [];
+  const shown = after(messages, since)
+    .flatMap(message => (withTools ? message : withoutTools(message)))
+    .slice(-count);
+  const shownIds = new Set(shown.map(({ message_id: id }) => id));
   const { status } = agent.view();
   // The next message may be under way already, or have its outcome.
-  const failure = session?.failures?.find(({ message_id: id }) => id === since);
+  const failure = failures.find(({ message_id: id }) => id === since);
   const last = agent.lastOutcome;
   const isLast = since === undefined ? status !== 'running' : since === last?.messageId;
   const error = failure
@@ -37,12 +39,13 @@ export async function readConversation(
   return {
     agentId: agent.id,
     status,
-    messages: shown.slice(-count),
+    messages: shown,
     // One that was just answered may still be in the queue.
     waiting: queue
       .of(agent.id)
       .filter(({ id }) => !messages.some(({ message_id: known }) => known === id))
       .map(asMessage),
+    failures: failures.filter(({ message_id: id }) => shownIds.has(id)),
     ...(error && { error }),
   };
 }

@@ -549,6 +549,28 @@ test('the error of a failed message stays readable after the next message was an
   });
 });
 
+test('a conversation says why some of its messages have no answer', async () => {
+  await using harness = await openHarness(({ message }) => {
+    if (message !== 'fatal') return `re: ${message}`;
+    harness.bodies.get('ada')?.die();
+    return new Promise<string>(() => undefined);
+  });
+  const { agents } = harness;
+  const fatal = await agents.send('ada', 'fatal', 'cursor');
+  const next = await agents.send('ada', 'next', 'cursor');
+  await answerTo(agents, 'ada', next.messageId);
+  const failuresOf = async (count: number) =>
+    (await agents.messages('ada', { count }, never)).failures;
+  expect(await failuresOf(9)).toEqual([
+    {
+      message_id: fatal.messageId,
+      code: 'HUB_AGENT_DIED',
+      message: 'the container of ada ended',
+    },
+  ]);
+  expect(await failuresOf(1)).toEqual([]);
+});
+
 test('the usage of an agent is known to its next container, until the agent is removed', async () => {
   await using harness = await openHarness(({ message }) => `re: ${message}`);
   const { agents, spending } = harness;

@@ -66,8 +66,14 @@ export function agentRoutes(app: FastifyInstance, { agents, admission, follow }:
       },
       hangUpOf(reply),
     );
-    const { agentId, status, messages, error } = conversation;
-    return { agent_id: agentId, status, messages, ...(error && { error }) };
+    const { agentId, status, messages, failures, error } = conversation;
+    return {
+      agent_id: agentId,
+      status,
+      messages,
+      ...(failures.length > 0 && { failures }),
+      ...(error && { error }),
+    };
   });
 
   app.post<Identified>(
