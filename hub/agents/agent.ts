@@ -147,6 +147,11 @@ export function createAgent(record: AgentRecord, needs: AgentNeeds) {
       outcome = outcomeOf(result);
       why = undefined;
     } catch (error) {
+      // A message that has not begun when the hub stops waits for the next run.
+      if (scope.signal.reason === hubStopped && queue.find(message.id)?.startedIn === undefined) {
+        current = undefined;
+        return;
+      }
       outcome = scope.signal.reason === cancelled ? { status: 'cancelled' } : failureOf(error);
       why = outcome.error?.message;
     }
@@ -276,16 +281,11 @@ export function createAgent(record: AgentRecord, needs: AgentNeeds) {
       await container.stop();
       await working;
     },
-    /** Ends the agent with the hub. Waiting messages stay. */
+    /** Ends the agent with the hub. Messages that have not begun stay. */
     async close(): Promise<void> {
       isOver = true;
       container.hold();
-      current?.scope.abort(
-        new HubError(
-          'HUB_AGENT_STOPPED',
-          'the hub was stopped before the agent had answered. Send the message again',
-        ),
-      );
+      current?.scope.abort(hubStopped);
       await container.stop();
       await working;
     },
@@ -293,3 +293,8 @@ export function createAgent(record: AgentRecord, needs: AgentNeeds) {
 }
 
 type TurnScope = ReturnType<typeof createAbortScope>;
+
+const hubStopped = new HubError(
+  'HUB_AGENT_STOPPED',
+  'the hub was stopped before the agent had answered. Send the message again',
+);

@@ -503,6 +503,18 @@ test('a message that has not begun waits for an engine that is restarted', async
   expect(await answerTo(agents, 'ada', messageId)).toEqual({ texts: ['re: hello'] });
 });
 
+test('a message that has not begun when the hub stops is answered by its next run', async () => {
+  await using harness = await openHarness(({ message }) => `re: ${message}`);
+  const { agents, bodies } = harness;
+  await agents.configure('ada', {});
+  bodies.get('ada')?.failures.push(new HubError('HUB_ENGINE_UNREACHABLE', 'no engine answers'));
+  const { messageId } = await agents.send('ada', 'hello', 'cursor');
+  await soon(() => expect(agents.get('ada').current?.doing).toContain('starting again'));
+  await agents.service.stop();
+  await using again = await harness.restarted('end');
+  expect(await answerTo(again.agents, 'ada', messageId)).toEqual({ texts: ['re: hello'] });
+});
+
 test('an engine that stays unreachable, and a container that cannot be created, fail the message', async () => {
   await using harness = await openHarness(({ message }) => message);
   const { agents, bodies, clock } = harness;
