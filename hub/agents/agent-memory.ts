@@ -14,65 +14,9 @@ import type { SpentTokens } from '#models';
 import { writeWhole } from '#store';
 import { agentIdPattern } from './agent-id.ts';
 import { defaultSettings, patchSettings, writtenSettings } from './agent-settings.ts';
-import type { AgentSettings, AgentStatus, AgentUsage } from './agent-types.ts';
+import type { AgentSettings, AgentStatus } from './agent-types.ts';
 import { readText, unreadable } from './read-text.ts';
-
-const contentSchema = z.discriminatedUnion('type', [
-  z.object({ type: z.literal('text'), text: z.string() }),
-  z.object({
-    type: z.literal('tool_use'),
-    id: z.string(),
-    name: z.string(),
-    input: z.record(z.string(), z.json()),
-  }),
-  z.object({
-    type: z.literal('tool_result'),
-    tool_use_id: z.string(),
-    text: z.string(),
-    is_error: z.boolean(),
-  }),
-]);
-
-/** A message as an agent hands it over and as `session.json` stores it. */
-export const messageSchema = z.object({
-  message_id: z.string(),
-  role: z.enum(['user', 'assistant', 'tool']),
-  at: z.string(),
-  content: z.array(contentSchema),
-});
-
-export const usageSchema = z.object({
-  input_tokens: z.number(),
-  output_tokens: z.number(),
-  model_calls: z.number(),
-});
-
-const sessionSchema = z.object({
-  version: z.literal(1),
-  agentId: z.string(),
-  createdAt: z.string(),
-  updatedAt: z.string(),
-  model: z.string().nullable(),
-  messages: z.array(messageSchema),
-  usage: usageSchema,
-  /** The newest message that has its outcome, and the outcome. */
-  lastMessageId: z.string().nullable(),
-  lastOutcome: z
-    .object({
-      status: z.enum(['answered', 'failed', 'cancelled']),
-      error: z.object({ code: z.string(), message: z.string() }).optional(),
-    })
-    .nullable(),
-  /** Why messages have no answer, of the newest that failed. */
-  failures: z
-    .array(z.object({ message_id: z.string(), code: z.string(), message: z.string() }))
-    .optional(),
-  /** The state of the agent's runtime. The hub only stores it. */
-  snapshot: z.unknown(),
-});
-
-/** `session.json`: the conversation of an agent. */
-export type AgentSession = z.output<typeof sessionSchema>;
+import { type AgentSession, sessionSchema } from './session-schema.ts';
 
 const tasksSchema = z.object({
   version: z.literal(1),
@@ -112,8 +56,6 @@ export type AgentTask = {
 
 /** Begins the name of the folder of an agent that is being removed. No id begins with a dot. */
 const removedPrefix = '.removed-';
-
-const noUsage: AgentUsage = { input_tokens: 0, output_tokens: 0, model_calls: 0 };
 
 /** The files of agents: `tasks.json`, and of each agent its session, settings and workspace. */
 export type AgentMemory = ReturnType<typeof createAgentMemory>;
@@ -169,8 +111,9 @@ export function createAgentMemory(
       ),
     );
 
-  const write = (file: string, value: object) =>
-    inTurn(file, () => writeWhole(file, `${JSON.stringify(value, null, 2)}\n`));
+  /** `value` is called when it is the turn of this write, so that the newest state is written. */
+  const write = (file: string, value: () => object) =>
+    inTurn(file, () => writeWhole(file, `${JSON.stringify(value(), null, 2)}\n`));
 
   return {
     workspaceOf: (id: string) => join(folderOf(id), 'workspace'),
@@ -194,14 +137,9 @@ export function createAgentMemory(
         lastActivity: Date.parse(task.last_activity) || 0,
       }));
     },
-    /** `tasks` is asked when it is the turn of this write, so the newest state is written. */
+    /** `tasks` is called when it is the turn of this write. */
     writeTasks: (tasks: () => readonly AgentTask[]) =>
-      inTurn(tasksFile, () =>
-        writeWhole(
-          tasksFile,
-          `${JSON.stringify({ version: 1, agents: tasks().map(writtenTask) }, null, 2)}\n`,
-        ),
-      ),
+      write(tasksFile, () => ({ version: 1, agents: tasks().map(writtenTask) })),
     /** Rejects with HUB_AGENT_STORE_FAILED. */
     async create(id: string): Promise<void> {
       try {
@@ -217,20 +155,20 @@ export function createAgentMemory(
     readSettings: async (id: string): Promise<AgentSettings> =>
       (await read(join(folderOf(id), 'settings.json'), settingsSchema)) ?? defaultSettings,
     writeSettings: (id: string, settings: AgentSettings) =>
-      write(join(folderOf(id), 'settings.json'), writtenSettings(settings)),
+      write(join(folderOf(id), 'settings.json'), () => writtenSettings(settings)),
     /** Tokens that the agent has spent on models. */
     async readSpent(id: string): Promise<readonly SpentTokens[]> {
       return (await read(join(folderOf(id), 'budget.json'), spentSchema))?.spent ?? [];
     },
     writeSpent: (id: string, spent: readonly SpentTokens[]) =>
-      write(join(folderOf(id), 'budget.json'), { version: 1, spent }),
+      write(join(folderOf(id), 'budget.json'), () => ({ version: 1, spent })),
     /** Undefined for a new agent, and if the file was set aside. Rejects with HUB_AGENT_STORE_FAILED. */
     readSession: (id: string) => read(join(folderOf(id), 'session.json'), sessionSchema),
     /** Rejects with HUB_AGENT_STORE_FAILED. */
     async writeSession(session: AgentSession): Promise<void> {
       const file = join(folderOf(session.agentId), 'session.json');
       try {
-        await write(file, session);
+        await write(file, () => session);
       } catch (cause) {
         throw new HubError(
           'HUB_AGENT_STORE_FAILED',
@@ -254,18 +192,4 @@ const writtenTask = ({ id, containerId, status, lastActivity }: AgentTask) => ({
   container_id: containerId ?? null,
   status,
   last_activity: new Date(lastActivity).toISOString(),
-});
-
-/** The session of an agent that has no messages. */
-export const newSession = (agentId: string, now: number): AgentSession => ({
-  version: 1,
-  agentId,
-  createdAt: new Date(now).toISOString(),
-  updatedAt: new Date(now).toISOString(),
-  model: null,
-  messages: [],
-  usage: { ...noUsage },
-  lastMessageId: null,
-  lastOutcome: null,
-  snapshot: null,
 });

@@ -1,4 +1,5 @@
 import type { Event, HubError, JsonObject, Service } from '#core';
+import type { AgentMessage, AgentUsage, MessageFailure, MessageOutcome } from './session-schema.ts';
 
 /** `running`: works on a message. `idle`: its container runs. `stopped`: the next message starts it. */
 export type AgentStatus = 'running' | 'idle' | 'stopped';
@@ -29,43 +30,6 @@ export type AgentSettings = {
   readonly system: string | undefined;
   readonly grants: AgentGrants;
   readonly budget: AgentBudget;
-};
-
-export type AgentContent =
-  | { readonly type: 'text'; readonly text: string }
-  | {
-      readonly type: 'tool_use';
-      readonly id: string;
-      readonly name: string;
-      readonly input: JsonObject;
-    }
-  | {
-      readonly type: 'tool_result';
-      readonly tool_use_id: string;
-      readonly text: string;
-      readonly is_error: boolean;
-    };
-
-/** A message of a conversation as `session.json` has it. */
-export type AgentMessage = {
-  readonly message_id: string;
-  readonly role: 'user' | 'assistant' | 'tool';
-  /** ISO 8601. */
-  readonly at: string;
-  readonly content: readonly AgentContent[];
-};
-
-export type AgentUsage = {
-  readonly input_tokens: number;
-  readonly output_tokens: number;
-  readonly model_calls: number;
-};
-
-/** The only outcome of a message. */
-export type MessageOutcome = {
-  readonly status: 'answered' | 'failed' | 'cancelled';
-  /** Why it has no answer. */
-  readonly error?: { readonly code: string; readonly message: string };
 };
 
 export type AgentView = {
@@ -116,13 +80,6 @@ export type ConversationRequest = {
   readonly waitMs?: number;
   /** Includes tool calls and their results. */
   readonly withTools?: boolean;
-};
-
-/** Why a message has no answer. */
-export type MessageFailure = {
-  readonly message_id: string;
-  readonly code: string;
-  readonly message: string;
 };
 
 /** Messages, oldest first. */

@@ -2,18 +2,13 @@ import { type Clock, HubError, type Log, createAbortScope, createEmitter, messag
 import { createAgentContainer } from './agent-container.ts';
 import { patchSettings } from './agent-settings.ts';
 import type { AgentMemory } from './agent-memory.ts';
-import type {
-  AgentEvent,
-  AgentSettings,
-  AgentStatus,
-  AgentView,
-  MessageOutcome,
-} from './agent-types.ts';
+import type { AgentEvent, AgentSettings, AgentStatus, AgentView } from './agent-types.ts';
 import type { AgentBody, HeardEvent } from './host/host-types.ts';
 import type { MessageQueue, PendingMessage } from './message-queue.ts';
 import { cancelled, performTurn } from './perform-turn.ts';
 import type { AgentPlaces } from './places.ts';
 import { type SessionSummary, createSessionRecord } from './session-record.ts';
+import { type MessageOutcome, noUsage } from './session-schema.ts';
 import { type TurnResult, failureOf, outcomeOf } from './turn-result.ts';
 
 /** What the hub knows of an agent at its start. */
@@ -231,7 +226,7 @@ export function createAgent(record: AgentRecord, needs: AgentNeeds) {
         queued: Math.max(0, queued),
         lastActivity,
         ...(containerId !== undefined && { containerId }),
-        usage: summary?.usage ?? { input_tokens: 0, output_tokens: 0, model_calls: 0 },
+        usage: summary?.usage ?? noUsage,
         settings,
         ...(current && {
           current: {

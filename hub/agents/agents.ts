@@ -108,7 +108,7 @@ export function createAgents(
     const agent = createAgent(record, {
       clock,
       log,
-      body: host.open(id, () => desk.settings(id)),
+      body: host.open(id),
       memory,
       queue,
       places,

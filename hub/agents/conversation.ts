@@ -2,7 +2,8 @@ import { type Clock, createAbortScope, sleep } from '#core';
 import type { Agent } from './agent.ts';
 import type { AgentMemory } from './agent-memory.ts';
 import type { MessageQueue, PendingMessage } from './message-queue.ts';
-import type { AgentMessage, Conversation, ConversationRequest } from './agent-types.ts';
+import type { Conversation, ConversationRequest } from './agent-types.ts';
+import type { AgentMessage } from './session-schema.ts';
 
 type Needs = {
   readonly clock: Clock;

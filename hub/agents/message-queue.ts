@@ -100,7 +100,10 @@ export function createMessageQueue(
       await readText(file);
       for (const record of await journal.open()) {
         const { data } = saved.safeParse(record);
-        if (data?.type === 'accepted') add(withoutType(data));
+        if (data?.type === 'accepted') {
+          const { type: _, ...message } = data;
+          add(message);
+        }
         if (data?.type === 'outcome') drop(data.id);
         const message = data?.type === 'started' ? pending.get(data.id) : undefined;
         if (message && data?.type === 'started')
@@ -179,16 +182,10 @@ const orderOf = ({ startedIn, round }: PendingMessage) => (startedIn === undefin
 /** Bytes of a text in the journal. */
 const sizeOf = (text: string): number => Buffer.byteLength(JSON.stringify(text));
 
-const withoutType = ({ agent, id, from, text, at, round }: PendingMessage): PendingMessage => ({
-  agent,
-  id,
-  from,
-  text,
-  at,
-  round,
+const acceptedOf = ({ startedIn: _, ...message }: PendingMessage) => ({
+  type: 'accepted',
+  ...message,
 });
-
-const acceptedOf = (message: PendingMessage) => ({ type: 'accepted', ...withoutType(message) });
 
 const recordsOf = (message: PendingMessage): readonly object[] => [
   acceptedOf(message),

@@ -1,7 +1,12 @@
 import { type Clock, type Log, messageOf } from '#core';
-import { type AgentMemory, type AgentSession, newSession } from './agent-memory.ts';
-import type { AgentMessage, MessageOutcome } from './agent-types.ts';
+import type { AgentMemory } from './agent-memory.ts';
 import type { PendingMessage } from './message-queue.ts';
+import {
+  type AgentMessage,
+  type AgentSession,
+  type MessageOutcome,
+  newSession,
+} from './session-schema.ts';
 import type { TurnResult } from './turn-result.ts';
 
 /** What the hub keeps of a session between turns. */

@@ -1,11 +1,13 @@
 import { z } from 'zod';
 import { HubError, type JsonObject } from '#core';
-import { messageSchema, usageSchema } from './agent-memory.ts';
-import type { MessageOutcome } from './agent-types.ts';
+import {
+  type MessageOutcome,
+  messageSchema,
+  outcomeSchema,
+  usageSchema,
+} from './session-schema.ts';
 
-const resultSchema = z.object({
-  status: z.enum(['answered', 'failed', 'cancelled']),
-  error: z.object({ code: z.string(), message: z.string() }).optional(),
+const resultSchema = outcomeSchema.extend({
   messages: z.array(messageSchema),
   usage: usageSchema,
   model: z.string().nullish(),

@@ -3,7 +3,7 @@ import { HubError, type JsonObject, untilAborted } from '#core';
 import { requireAgentId } from './agent-id.ts';
 import type { Agent } from './agent.ts';
 import type { AgentMemory } from './agent-memory.ts';
-import type { MessageOutcome } from './agent-types.ts';
+import type { MessageOutcome } from './session-schema.ts';
 
 const argumentsSchema = z.strictObject({ agent_id: z.string(), message: z.string() });
 

@@ -3,7 +3,7 @@ import { test } from 'vitest';
 import { silent } from '#core';
 import { createManualClock } from '#helpers/clock';
 import { memoryInUse } from '#helpers/memory';
-import { type AgentSession, newSession } from '../../hub/agents/agent-memory.ts';
+import { type AgentSession, newSession } from '../../hub/agents/session-schema.ts';
 import { createSessionRecord } from '../../hub/agents/session-record.ts';
 import { readTurnResult } from '../../hub/agents/turn-result.ts';
 

@@ -5,7 +5,7 @@ import type { AgentSettings } from '../agent-types.ts';
 /** The containers of agents. */
 export interface AgentHost {
   /** The body of an agent. Starts nothing. */
-  open(id: string, settings: () => AgentSettings): AgentBody;
+  open(id: string): AgentBody;
 }
 
 /** The container of one agent, and the connection to it. */
@@ -25,7 +25,7 @@ export interface AgentBody {
    * reason for which the hub stopped it, when the container ends.
    */
   call(tool: string, args: object, timeoutMs: number): Promise<JsonObject>;
-  /** Ends the container. `why`: the error of the calls under way. */
+  /** Ends the container, and with it the calls under way. */
   stop(): Promise<void>;
   /** Removes the container with its network. The body cannot be used afterwards. */
   discard(): Promise<void>;
