@@ -1,4 +1,9 @@
-import { type JSONValue, Message, type MessageData } from '@strands-agents/sdk';
+import {
+  type JSONValue,
+  Message,
+  type MessageData,
+  type ToolResultBlock,
+} from '@strands-agents/sdk';
 import { z } from 'zod';
 import type { AgentContent, AgentMessage } from './types.ts';
 
@@ -61,16 +66,24 @@ export function describeMessages(
         return [{ type: 'tool_use', id: toolUseId, name, input: isObject ? input : { input } }];
       }
       if (block.type !== 'toolResultBlock') return [];
-      const text = block.content
-        .map(part => (part.type === 'textBlock' ? part.text : JSON.stringify(part)))
-        .join('\n');
       const isError = block.status === 'error';
-      return [{ type: 'tool_result', tool_use_id: block.toolUseId, text, is_error: isError }];
+      return [
+        {
+          type: 'tool_result',
+          tool_use_id: block.toolUseId,
+          text: resultText(block),
+          is_error: isError,
+        },
+      ];
     });
     const isTool = parts.some(({ type }) => type === 'tool_result');
     return { message_id: id, role: isTool ? 'tool' : role, at, content: parts };
   });
 }
+
+/** Returns the result of a tool as one text. */
+export const resultText = ({ content }: ToolResultBlock): string =>
+  content.map(part => (part.type === 'textBlock' ? part.text : JSON.stringify(part))).join('\n');
 
 /** Returns the files that successful calls of `load_tool` in a conversation have made tools of. */
 export function loadedFiles(conversation: readonly AgentMessage[]): ReadonlySet<unknown> {

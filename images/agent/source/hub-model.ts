@@ -7,6 +7,7 @@ import {
   type ModelStreamEvent,
   type StreamOptions,
 } from '@strands-agents/sdk';
+import { resultText } from './conversation.ts';
 import { HubFailure, type HubLink } from './hub-link.ts';
 import type { Usage } from './types.ts';
 
@@ -165,14 +166,11 @@ function written({ role, content }: Message) {
       if (block.type === 'toolUseBlock')
         return [{ type: 'tool_use', id: block.toolUseId, name: block.name, input: block.input }];
       if (block.type !== 'toolResultBlock') return [];
-      const text = block.content
-        .map(part => (part.type === 'textBlock' ? part.text : JSON.stringify(part)))
-        .join('\n');
       return [
         {
           type: 'tool_result',
           toolUseId: block.toolUseId,
-          content: [{ type: 'text', text }],
+          content: [{ type: 'text', text: resultText(block) }],
           isError: block.status === 'error',
         },
       ];

@@ -13,7 +13,7 @@ import { createLoadTool, createUseAgent, hubTool, listHubTools } from './tools/h
 import { fileTools } from './tools/files.ts';
 import { createProcessTools, networkNote, runShell, usualSeconds } from './tools/processes.ts';
 import { workspace } from './tools/workspace.ts';
-import type { AgentMessage, AgentTool, Briefing, Engine, Settings, TurnResult } from './types.ts';
+import type { AgentMessage, AgentTool, Briefing, Settings, TurnResult } from './types.ts';
 
 const generalPrompt = `You are a capable assistant that works in its own Linux container. Your folder is /workspace: keep your files there. Use your tools to do what you are asked, and check the result before you say that it is done. ${networkNote} When a tool fails, read its message and correct the call. Answer in plain text, briefly and completely.`;
 
@@ -28,7 +28,10 @@ const maxResultChars = 16_000;
 
 type Current = { readonly id: string; readonly controller: AbortController };
 
-/** Creates the engine of the agent. Each turn runs in a new Agent of @strands-agents/sdk, with the messages so far. */
+/**
+ * Creates the engine of the agent, which hides the library that runs it. Each turn runs in a new Agent of
+ * @strands-agents/sdk, with the messages so far.
+ */
 export function createStrandsEngine(link: HubLink, first: Settings) {
   let settings = first;
   /** Messages for the model. A summary may have replaced older messages. */
@@ -111,8 +114,9 @@ export function createStrandsEngine(link: HubLink, first: Settings) {
     return text;
   }
 
-  const engine: Engine = {
-    async chat(id, message, ending): Promise<TurnResult> {
+  return {
+    /** Runs a turn for a message. Call it for one message at a time. Never rejects: a failed turn is a result. */
+    async chat(id: string, message: string, ending: AbortSignal): Promise<TurnResult> {
       const controller = new AbortController();
       const signal = AbortSignal.any([controller.signal, ending]);
       current = { id, controller };
@@ -176,17 +180,18 @@ export function createStrandsEngine(link: HubLink, first: Settings) {
         snapshot: snapshotOf(messages),
       };
     },
-    history: count => conversation.slice(-count),
-    health: () => (current ? { status: 'working', message_id: current.id } : { status: 'idle' }),
-    cancel(id) {
+    /** Returns the `count` newest messages, oldest first. */
+    history: (count: number): readonly AgentMessage[] => conversation.slice(-count),
+    health: () =>
+      current
+        ? ({ status: 'working', message_id: current.id } as const)
+        : ({ status: 'idle' } as const),
+    /** Cancels the turn of a message. Returns false if the turn is not running. */
+    cancel(id: string): boolean {
       if (current?.id !== id) return false;
       current.controller.abort(new Error('cancelled'));
       return true;
     },
-  };
-
-  return {
-    ...engine,
     /** Call this when the hub has received the messages of the last result: later results omit them. */
     handedOver(): void {
       unhanded = [];

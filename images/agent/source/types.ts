@@ -62,17 +62,6 @@ export type TurnResult = {
   readonly snapshot: JSONValue;
 };
 
-/** Interface of the agent runtime, which hides the library that runs the agent. */
-export interface Engine {
-  /** Runs a turn for a message. Call it for one message at a time. Never rejects: a failed turn is a result. */
-  chat(messageId: string, message: string, signal: AbortSignal): Promise<TurnResult>;
-  /** Returns the `count` newest messages, oldest first. */
-  history(count: number): readonly AgentMessage[];
-  health(): { readonly status: 'idle' | 'working'; readonly message_id?: string };
-  /** Cancels the turn of a message. Returns false if the turn is not running. */
-  cancel(messageId: string): boolean;
-}
-
 /** A tool of the agent, with the name, description and schema that the model receives. */
 export type AgentTool = {
   readonly name: string;

@@ -1,3 +1,5 @@
+import type { ModelList, RunResult } from './results.ts';
+
 /** Request of the tool `ollama_run` to a model. */
 export type RunRequest = {
   readonly model: string;
@@ -8,31 +10,6 @@ export type RunRequest = {
   readonly timeoutMs: number;
   /** Id of the tool call, from which a hub knows the client, for its queue of the model. */
   readonly call: string | number;
-};
-
-export type RunResult = {
-  readonly text: string;
-  readonly model: string;
-  readonly tokens: { readonly prompt: number; readonly completion: number };
-  readonly durations: {
-    readonly totalMs: number;
-    readonly loadMs?: number | undefined;
-    readonly promptMs?: number | undefined;
-  };
-  readonly doneReason: 'stop' | 'length';
-  readonly thinkingOnly: boolean;
-};
-
-export type ModelList = {
-  readonly models: readonly {
-    readonly name: string;
-    readonly source: string;
-    readonly sizeBytes?: number | undefined;
-    readonly loaded?: boolean | undefined;
-    readonly capabilities?: readonly string[] | undefined;
-    readonly contextTokens?: number | undefined;
-  }[];
-  readonly unavailable: readonly { readonly source: string; readonly message: string }[];
 };
 
 /** Access to the models of the hub or of the settings. Both methods reject with ModelError. */

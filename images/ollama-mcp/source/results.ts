@@ -16,6 +16,8 @@ export const runResult = z.object({
   thinkingOnly: z.boolean(),
 });
 
+export type RunResult = z.output<typeof runResult>;
+
 /** List of models, as the hub's code returns it. */
 export const modelList = z.object({
   models: z.array(
@@ -30,6 +32,7 @@ export const modelList = z.object({
   ),
   unavailable: z.array(z.object({ source: z.string(), message: z.string() })),
 });
+export type ModelList = z.output<typeof modelList>;
 
 /** Schema of `structuredContent` of the tool `ollama_run`. */
 export const runOutput = z.object({
