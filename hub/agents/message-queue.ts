@@ -182,10 +182,10 @@ const orderOf = ({ startedIn, round }: PendingMessage) => (startedIn === undefin
 /** Bytes of a text in the journal. */
 const sizeOf = (text: string): number => Buffer.byteLength(JSON.stringify(text));
 
-const acceptedOf = ({ startedIn: _, ...message }: PendingMessage) => ({
-  type: 'accepted',
-  ...message,
-});
+function acceptedOf(message: PendingMessage): object {
+  const { startedIn: _, ...accepted } = message;
+  return { type: 'accepted', ...accepted };
+}
 
 const recordsOf = (message: PendingMessage): readonly object[] => [
   acceptedOf(message),

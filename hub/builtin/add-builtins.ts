@@ -12,6 +12,7 @@ import { createManagementTools } from './manage-servers.ts';
 import { createBuiltin } from './server.ts';
 import { createServersResource } from './servers-resource.ts';
 import { type TasksServerNeeds, createTasksServer } from './task-pipeline.ts';
+import { whenTurned } from './when-turned.ts';
 
 /** The setting `"management_tools"` of the config: whether the management tools are offered. */
 export type Management = {
@@ -46,42 +47,17 @@ export function addBuiltins(
   servers: Servers,
   needs: AddBuiltinsNeeds,
 ): { readonly all: Servers; readonly shown: Servers } {
-  const agentHub = createBuiltin(
+  const { management, agents, documentation, tasks, fanOut } = needs;
+  const record = management?.record && { record: management.record };
+  const isTaken = (name: string) => servers.find(name) !== undefined;
+  const builtins = [
     createAgentHub(servers, () => shown, needs),
-    () => builtinNameOf('agenthub', name => servers.find(name) !== undefined),
-    needs,
-  );
-  const record = needs.management?.record;
-  const ofAgents = needs.agents && [
-    createBuiltin(
-      createAgentsServer({ ...needs.agents, ...(record && { record }) }),
-      () => builtinNameOf('agents', name => servers.find(name) !== undefined),
-      needs,
-    ),
-  ];
-  const ofDocumentation = needs.documentation && [
-    createBuiltin(
-      createDocumentationServer(needs.documentation),
-      () => builtinNameOf('documentation', name => servers.find(name) !== undefined),
-      needs,
-    ),
-  ];
-  const ofTasks = needs.tasks && [
-    createBuiltin(
-      createTasksServer({ ...needs.tasks, ...(record && { record }) }),
-      () => builtinNameOf('tasks', name => servers.find(name) !== undefined),
-      needs,
-    ),
-  ];
-  const ofFanOut = needs.fanOut && [
-    createBuiltin(
-      needs.fanOut,
-      () => builtinNameOf('fan_out', name => servers.find(name) !== undefined),
-      needs,
-    ),
-  ];
-  const builtins = [agentHub, ofAgents, ofDocumentation, ofTasks, ofFanOut].flatMap(
-    builtin => builtin ?? [],
+    agents && createAgentsServer({ ...agents, ...record }),
+    documentation && createDocumentationServer(documentation),
+    tasks && createTasksServer({ ...tasks, ...record }),
+    fanOut,
+  ].flatMap(builtin =>
+    builtin ? createBuiltin(builtin, () => builtinNameOf(builtin.name, isTaken), needs) : [],
   );
   const shown = join(servers, builtins, ({ listing }) => listing.tool.length > 0);
   return { all: join(servers, builtins, () => true), shown };
@@ -97,7 +73,6 @@ function createAgentHub(
   // Created when they are listed for the first time.
   let enhancing: { readonly tool: BuiltinTool; readonly prompt: BuiltinPrompt } | undefined;
   let managing: readonly BuiltinTool[] | undefined;
-  let isManaged = management?.isOn() === true;
 
   function offered() {
     if (!prompts?.isOffered) return undefined;
@@ -111,11 +86,7 @@ function createAgentHub(
     fire('tool');
     fire('prompt');
   });
-  management?.changed(() => {
-    if (management.isOn() === isManaged) return;
-    isManaged = !isManaged;
-    fire('tool');
-  });
+  if (management) whenTurned(management, () => fire('tool'));
 
   return {
     name: 'agenthub',
@@ -124,7 +95,9 @@ function createAgentHub(
       const enhance = offered();
       return [
         ...(enhance ? [enhance.tool] : []),
-        ...(isManaged ? (managing ??= createManagementTools(shown, management?.record)) : []),
+        ...(management?.isOn()
+          ? (managing ??= createManagementTools(shown, management.record))
+          : []),
       ];
     },
     prompts() {

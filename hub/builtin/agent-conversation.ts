@@ -23,13 +23,8 @@ export function conversationOf(id: string, agents: Agents): BuiltinResource {
     mimeType,
     async read() {
       const never = new AbortController().signal;
-      const {
-        agentId: agent_id,
-        status,
-        messages,
-        error,
-      } = await agents.messages(id, { count: maxMessages }, never);
-      return JSON.stringify({ agent_id, status, messages: messages.map(shown), error });
+      const conversation = await agents.messages(id, { count: maxMessages }, never);
+      return JSON.stringify(describeConversation(conversation));
     },
     watch: updated =>
       agents.events(({ agent, event }) => {
@@ -38,8 +33,20 @@ export function conversationOf(id: string, agents: Agents): BuiltinResource {
   };
 }
 
-/** Returns a message with only its text. */
-export const shown = ({ role, content }: AgentMessage) => ({
+/** Returns a conversation for clients: its messages have only their text. */
+export const describeConversation = ({
+  agentId,
+  status,
+  messages,
+  error,
+}: Awaited<ReturnType<Agents['messages']>>) => ({
+  agent_id: agentId,
+  status,
+  messages: messages.map(shown),
+  ...(error && { error }),
+});
+
+const shown = ({ role, content }: AgentMessage) => ({
   role,
   content: content.flatMap(part => (part.type === 'text' ? [part.text] : [])).join('\n'),
 });

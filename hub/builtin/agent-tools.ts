@@ -1,10 +1,10 @@
 import { type Agents, describeBriefly } from '#agents';
 import { HubError } from '#core';
-import { policyNameOf } from '#policy';
+import { type Principal, policyNameOf } from '#policy';
 import { z } from 'zod';
-import { maxMessages, shown } from './agent-conversation.ts';
+import { describeConversation, maxMessages } from './agent-conversation.ts';
 import { beginTurn } from './agent-turn.ts';
-import { type BuiltinTool, defineTool, structuredResult } from './builtin-server.ts';
+import { type BuiltinTool, defineTool, readOnly, structuredResult } from './builtin-server.ts';
 import { type Recorder, recorded } from './recorded.ts';
 
 const maxWaitSeconds = 300;
@@ -13,7 +13,7 @@ const agentId = z
   .string()
   .describe('Id of the agent: 1 to 63 lowercase letters, digits and "-". A new id is a new agent.');
 const known = z.string().describe('Id of the agent, as in list_agents.');
-const readOnly = { readOnlyHint: true, openWorldHint: false };
+const destructive = { readOnlyHint: false, destructiveHint: true, openWorldHint: false };
 
 /** Creates the tools of the server `agents`. `record` gets the changes made by the owner's tools, for the audit log. */
 export const createAgentTools = (agents: Agents, record: Recorder): readonly BuiltinTool[] => [
@@ -35,16 +35,12 @@ function callerTools(agents: Agents): readonly BuiltinTool[] {
       }),
       annotations: { readOnlyHint: false, destructiveHint: false, openWorldHint: false },
       async handler({ agent_id: id, message }, { principal }) {
-        const from = principal ? policyNameOf(principal) : 'local';
+        const from = senderOf(principal);
         const { status, messageId, position } = await agents.send(id, message, from);
         return structuredResult({ status, message_id: messageId, position });
       },
       begin: async ({ agent_id: id, message }, { principal }) =>
-        await beginTurn(agents, {
-          id,
-          message,
-          from: principal ? policyNameOf(principal) : 'local',
-        }),
+        await beginTurn(agents, { id, message, from: senderOf(principal) }),
     }),
     defineTool({
       name: 'get_messages',
@@ -69,22 +65,12 @@ function callerTools(agents: Agents): readonly BuiltinTool[] {
       annotations: readOnly,
       async handler({ agent_id: id, count, since, wait_seconds: seconds }, { signal, progress }) {
         using _heard = seconds > 0 ? reportProgress(agents, id, progress) : undefined;
-        const {
-          agentId: agent_id,
-          status,
-          messages,
-          error,
-        } = await agents.messages(
+        const conversation = await agents.messages(
           id,
           { count, waitMs: seconds * 1000, ...(since !== undefined && { since }) },
           signal,
         );
-        return structuredResult({
-          agent_id,
-          status,
-          messages: messages.map(shown),
-          ...(error && { error }),
-        });
+        return structuredResult(describeConversation(conversation));
       },
     }),
     defineTool({
@@ -105,7 +91,7 @@ function callerTools(agents: Agents): readonly BuiltinTool[] {
       title: 'Cancel a message',
       description: 'Ends a message that waits, or that an agent works on.',
       args: z.strictObject({ agent_id: known, message_id: z.string() }),
-      annotations: { readOnlyHint: false, destructiveHint: true, openWorldHint: false },
+      annotations: destructive,
       async handler({ agent_id: id, message_id: message }) {
         return structuredResult({ cancelled: await agents.cancel(id, message) });
       },
@@ -134,7 +120,7 @@ function ownerTools(agents: Agents, record: Recorder): readonly BuiltinTool[] {
           .optional()
           .describe('tokens_per_hour, calls_per_turn, steps_per_turn'),
       }),
-      annotations: { readOnlyHint: false, destructiveHint: true, openWorldHint: false },
+      annotations: destructive,
       async handler({ agent_id: id, ...patch }, context) {
         await recorded(record, { action: 'agent_configure', target: id }, context, () =>
           agents.configure(id, patch),
@@ -148,7 +134,7 @@ function ownerTools(agents: Agents, record: Recorder): readonly BuiltinTool[] {
       title: 'Stop an agent',
       description: 'Ends the container of an agent and the messages that wait for it.',
       args: z.strictObject({ agent_id: known }),
-      annotations: { readOnlyHint: false, destructiveHint: true, openWorldHint: false },
+      annotations: destructive,
       async handler({ agent_id: id }, context) {
         await recorded(record, { action: 'agent_stop', target: id }, context, () =>
           agents.stop(id),
@@ -169,7 +155,7 @@ function ownerTools(agents: Agents, record: Recorder): readonly BuiltinTool[] {
           .default(false)
           .describe('true once the user has agreed. Only for clients that cannot ask the user.'),
       }),
-      annotations: { readOnlyHint: false, destructiveHint: true, openWorldHint: false },
+      annotations: destructive,
       async handler({ agent_id: id, confirm }, context) {
         const { usage } = agents.get(id);
         const what = `its conversation (${usage.model_calls} answers of models) and the files of its workspace`;
@@ -195,6 +181,9 @@ function ownerTools(agents: Agents, record: Recorder): readonly BuiltinTool[] {
     }),
   ];
 }
+
+const senderOf = (principal: Principal | undefined) =>
+  principal ? policyNameOf(principal) : 'local';
 
 /** Reports what the agent does as progress of the call. */
 function reportProgress(agents: Agents, id: string, progress: (message: string) => void) {

@@ -65,6 +65,9 @@ export const structuredResult = (structured: JsonObject): ToolResult => ({
   structured,
 });
 
+/** Annotations of a tool that changes nothing. */
+export const readOnly = { readOnlyHint: true, openWorldHint: false };
+
 /** A result with content blocks from other tools. */
 export type ForeignResult = {
   readonly content: readonly JsonObject[];

@@ -39,8 +39,7 @@ export function createDocumentationServer(needs: DocumentationServerNeeds): Buil
     async handler(args, { principal = openCaller, signal, progress }) {
       const request = parseDocumentationRequest(args);
       const id = await documentation.begin(request, principal);
-      const job = await follow(id, jobs, progress, signal);
-      return resultOf(job);
+      return resultOf(await follow(id, jobs, progress, signal));
     },
   });
   return {
@@ -53,14 +52,16 @@ export function createDocumentationServer(needs: DocumentationServerNeeds): Buil
   };
 }
 
+type EndedJob = Exclude<Job, { readonly state: 'running' }>;
+
 /** Waits until a job ends. If the call is cancelled, the job is cancelled. */
 async function follow(
   id: string,
   jobs: DocumentationServerNeeds['jobs'],
   progress: (message: string) => void,
   signal: AbortSignal,
-): Promise<Job> {
-  const { promise, resolve } = Promise.withResolvers<Job>();
+): Promise<EndedJob> {
+  const { promise, resolve } = Promise.withResolvers<EndedJob>();
   let last: string | undefined;
   const look = () => {
     const job = jobs.get(id);
@@ -83,9 +84,7 @@ async function follow(
   }
 }
 
-function resultOf(job: Job): ToolResult {
-  if (job.state === 'running')
-    throw new HubError('HUB_INTERNAL', `the job ${job.id} has not ended`);
+function resultOf(job: EndedJob): ToolResult {
   if (job.state !== 'done') throw new HubError(job.error.code, job.error.message);
   return structuredResult({ job_id: job.id, ...job.result });
 }

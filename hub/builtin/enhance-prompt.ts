@@ -6,6 +6,7 @@ import {
   type BuiltinTool,
   definePrompt,
   defineTool,
+  readOnly,
 } from './builtin-server.ts';
 
 const title = 'Improve a prompt';
@@ -29,7 +30,7 @@ export const createEnhanceTool = (source: PromptSource): BuiltinTool =>
       'Rewrites a prompt so that it is clear and well structured, with a local model and by the rules that this hub has for the client. The intent and every detail are kept. Where that is not possible the prompt comes back as it is, with the reason.',
     args,
     outputSchema,
-    annotations: { readOnlyHint: true, openWorldHint: false },
+    annotations: readOnly,
     async handler({ prompt }, context) {
       const improved = await enhance(source, prompt, context);
       return { text: improved.prompt, structured: describe(improved) };

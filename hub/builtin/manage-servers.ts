@@ -1,20 +1,16 @@
-import type { AuditedChange } from '#audit';
-import { errorCodeOf } from '#core';
-import { policyNameOf } from '#policy';
 import { type Server, type Servers, describeServer, restartNow, startNow } from '#servers';
 import { z } from 'zod';
-import { type BuiltinTool, defineTool, structuredResult } from './builtin-server.ts';
+import { type BuiltinTool, defineTool, readOnly, structuredResult } from './builtin-server.ts';
+import { type Recorder, recorded } from './recorded.ts';
 
 const server = z.string().describe('The name of the server in the config of the hub.');
 const defaultLines = 100;
 const maxLines = 1_000;
 
-const readOnly = { readOnlyHint: true, openWorldHint: false };
-
 /** Creates the tools by which clients with the administer grant manage servers (spec 5.5). */
 export function createManagementTools(
   servers: () => Pick<Servers, 'all' | 'get'>,
-  record: (change: AuditedChange) => void = () => {},
+  record: Recorder = () => {},
 ): readonly BuiltinTool[] {
   /** Creates a tool that changes one server and returns its state. */
   const action = (
@@ -34,26 +30,12 @@ export function createManagementTools(
         idempotentHint: verb !== 'restart',
         openWorldHint: false,
       },
-      async handler({ server: name }, { principal }) {
-        const recordOutcome = (outcome: string) =>
-          record({
-            action: `server_${verb}`,
-            principal: principal && policyNameOf(principal),
-            target: name,
-            outcome,
-          });
+      async handler({ server: name }, context) {
         const found = servers().get(name);
-        try {
-          await work(found);
-        } catch (error) {
-          recordOutcome(errorCodeOf(error) ?? 'HUB_INTERNAL');
-          throw error;
-        }
-        recordOutcome('ok');
-        return {
-          text: `${name} is ${found.status.state}`,
-          structured: describeServer(found),
-        };
+        await recorded(record, { action: `server_${verb}`, target: name }, context, () =>
+          work(found),
+        );
+        return { text: `${name} is ${found.status.state}`, structured: describeServer(found) };
       },
     });
 

@@ -1,5 +1,5 @@
 import type { AuditedChange } from '#audit';
-import { type Event, createEmitter } from '#core';
+import { type Event, createEmitter, unlessAborted } from '#core';
 import type { Jobs } from '#jobs';
 import { openCaller } from '#policy';
 import type { ListKind } from '#servers';
@@ -11,6 +11,7 @@ import {
   type BuiltinTool,
   type ToolResult,
   defineTool,
+  readOnly,
   structuredResult,
 } from './builtin-server.ts';
 import { recorded } from './recorded.ts';
@@ -28,7 +29,6 @@ export type TasksServerNeeds = {
 
 const id = z.string().describe('task_id of the contract.');
 const repository = z.string().describe('Absolute path of the top folder of the repository.');
-const readOnly = { readOnlyHint: true, openWorldHint: false };
 const changes = { readOnlyHint: false, destructiveHint: false, openWorldHint: false };
 const destructive = { readOnlyHint: false, destructiveHint: true, openWorldHint: false };
 
@@ -41,7 +41,7 @@ export function createTasksServer(needs: TasksServerNeeds): BuiltinServer {
   return {
     name: 'tasks',
     description: 'Tasks that local models implement and review on a branch of their own.',
-    tools: () => (isOn() ? (made ??= createTools(needs)) : []),
+    tools: () => (isOn() ? (made ??= [...callerTools(needs), ...ownerTools(needs)]) : []),
     prompts: () => [],
     resources: [],
     changed,
@@ -75,11 +75,6 @@ const briefly = ({
   ...(task.job !== undefined && { job: task.job }),
 });
 
-const createTools = (needs: TasksServerNeeds): readonly BuiltinTool[] => [
-  ...callerTools(needs),
-  ...ownerTools(needs),
-];
-
 /** Starts a phase. With `wait`, waits for its end and reports progress. */
 async function work(
   tasks: TaskPipeline,
@@ -95,15 +90,8 @@ async function work(
   using _heard = tasks.events(({ task, text }) => {
     if (task.id === name) progress(`${task.status}: ${text}`);
   });
-  const { promise: given, reject } = Promise.withResolvers<never>();
-  const giveUp = () => reject(signal.reason);
-  signal.addEventListener('abort', giveUp);
-  try {
-    const settled = tasks.settled(name).catch(() => undefined); // The response contains the fault.
-    await Promise.race([settled, given]);
-  } finally {
-    signal.removeEventListener('abort', giveUp);
-  }
+  const settled = tasks.settled(name).catch(() => undefined); // The response contains the fault.
+  await unlessAborted(settled, signal);
   return structuredResult({ ...briefly(tasks.get(name)), job });
 }
 
