@@ -28,15 +28,16 @@ const layoutSchema = z.object({
  * HUB_REPOSITORY_REFUSED if `.git` is a link or a file.
  */
 export async function requireRepository(root: string): Promise<void> {
-  const found = await lstat(join(root, '.git')).catch((error: unknown) => {
-    if (errorCodeOf(error) === 'ENOENT' || errorCodeOf(error) === 'ENOTDIR') return undefined;
-    throw error;
-  });
-  if (!found)
+  const found = await statusOf(join(root, '.git'));
+  if (!found) {
+    const isBare = (await statusOf(join(root, 'HEAD'))) && (await statusOf(join(root, 'objects')));
     throw new HubError(
       'HUB_REPOSITORY_UNKNOWN',
-      `${root} is not the top folder of a git repository: it has no .git folder. Run git init there, or name the top folder`,
+      isBare
+        ? `${root} is a bare repository, which has no files. Make a clone of it with git clone, and name that`
+        : `${root} is not the top folder of a git repository: it has no .git folder. Run git init there, or name the top folder`,
     );
+  }
   if (found.isDirectory()) return;
   const what = found.isSymbolicLink() ? 'a symbolic link' : 'a file';
   throw new HubError(
@@ -44,6 +45,12 @@ export async function requireRepository(root: string): Promise<void> {
     `${root}: .git is ${what} that leads to another git folder, as in submodules and linked worktrees. Name the repository that holds it`,
   );
 }
+
+const statusOf = (path: string) =>
+  lstat(path).catch((error: unknown) => {
+    if (errorCodeOf(error) === 'ENOENT' || errorCodeOf(error) === 'ENOTDIR') return undefined;
+    throw error;
+  });
 
 /** Checks the repository in the folder of a driver, and opens it. */
 export async function openRepository(

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { engineAvailable } from '#helpers/engine';
@@ -282,6 +282,18 @@ describe.each(runners)('repositories in a %s', runner => {
     expect(await mergeInto(opened, { from: 'agenthub/t-two' })).toMatchObject({ kind: 'merged' });
     await two.reset(await opened.resolve('main', signal), signal);
     expect((await two.readFiles(['a.txt'], {}, signal)).map(textOf)).toEqual(['one\n2\nthree\n']);
+  });
+
+  test('refuse a folder that is no repository, and a bare repository', async () => {
+    const plain = mkdtempSync(join(scene.home, 'plain-'));
+    await expect(scene.open(plain)).rejects.toThrow(
+      `${plain} is not the top folder of a git repository: it has no .git folder. Run git init there, or name the top folder`,
+    );
+    git(plain, 'init', '--quiet', '--bare');
+    scene.giveAway(plain);
+    await expect(scene.open(plain)).rejects.toThrow(
+      `${plain} is a bare repository, which has no files. Make a clone of it with git clone, and name that`,
+    );
   });
 
   test('refuse names that are not ids, branches or commits', async () => {
