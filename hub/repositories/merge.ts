@@ -1,6 +1,7 @@
 import { HubError, neverAborted } from '#core';
 import { changedFiles } from './changes.ts';
 import { createCommit, findBranch, moveBranch } from './commits.ts';
+import { filtersOf } from './filters.ts';
 import { type Git, type GitPlaces, partsOf, wholeText } from './git.ts';
 import type { ChangedFile, CommitId, MergeOutcome, MergeRequest } from './repository-types.ts';
 import { requireBranchName } from './task-branch.ts';
@@ -189,25 +190,14 @@ async function updateFiles(
   signal: AbortSignal,
 ): Promise<readonly string[]> {
   const changes = await changedFiles(git, ['diff-tree', from, to], signal);
-  const input = changes.map(({ path }) => `${path}\0`).join('');
-  const checked = await git(
-    ['check-attr', '-z', '--stdin', 'filter'],
-    { input, maxBytes: 4 * maxListBytes },
-    signal,
-  );
-  const attributes = partsOf(wholeText(checked, 'the list of attributes'));
-  for (let at = 0; at + 2 < attributes.length; at += 3)
-    if (!['unspecified', 'unset', ''].includes(attributes[at + 2] ?? ''))
-      throw new HubError(
-        'HUB_REPOSITORY_REFUSED',
-        `${attributes[at] ?? ''} has the filter ${attributes[at + 2] ?? ''}, which does not run here. Merge the branch yourself, with git merge`,
-      );
-  const args = ['read-tree', '-m', '-u', from, to];
-  const { code } = await git(
-    ['read-tree', '-n', '-m', '-u', from, to],
-    { codes: [0, 128] },
-    signal,
-  );
+  const paths = changes.map(({ path }) => path);
+  for (const [path, filter] of await filtersOf(git, paths, signal))
+    throw new HubError(
+      'HUB_REPOSITORY_REFUSED',
+      `${path} has the filter ${filter}, which does not run here. Merge the branch yourself, with git merge`,
+    );
+  const update = ['-m', '-u', from, to];
+  const { code } = await git(['read-tree', '-n', ...update], { codes: [0, 128] }, signal);
   if (code !== 0) {
     const hidden = await hiddenFrom(git, signal);
     const kept = changes.filter(({ path }) => hidden.has(path));
@@ -219,12 +209,10 @@ async function updateFiles(
             `${path} (git status hides it: run git update-index --no-assume-unchanged --no-skip-worktree)`,
         );
     const untracked = changes.filter(({ status }) => status === 'added').map(({ path }) => path);
-    return untracked.length > 0
-      ? untracked.slice(0, shownPaths)
-      : changes.map(({ path }) => path).slice(0, shownPaths);
+    return (untracked.length > 0 ? untracked : paths).slice(0, shownPaths);
   }
   // Not cancelled: git would leave half of the files updated.
-  await git(args, { timeoutMs: 300_000 }, neverAborted);
+  await git(['read-tree', ...update], { timeoutMs: 300_000 }, neverAborted);
   return [];
 }
 

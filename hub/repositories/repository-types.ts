@@ -157,6 +157,8 @@ export interface Worktree {
     limits: ReadLimits,
     signal: AbortSignal,
   ): Promise<readonly ReadFile[]>;
+  /** Returns the filters of files, such as `lfs`, by path. They do not run. Files without a filter are absent. */
+  filters(paths: readonly string[], signal: AbortSignal): Promise<ReadonlyMap<string, string>>;
   /** Lists the changes of the worktree since a commit, whether committed or not. */
   changes(since: CommitId, signal: AbortSignal): Promise<readonly ChangedFile[]>;
   /** Finds secrets in the lines that were added since a commit, at most 100. */

@@ -1,6 +1,7 @@
 import { HubError } from '#core';
 import { addedLines, changedFiles } from './changes.ts';
 import { createCommit, findBranch, moveBranch } from './commits.ts';
+import { filtersOf } from './filters.ts';
 import { type Git, partsOf, wholeText } from './git.ts';
 import { modeOf, readBlobs, requireCommitId } from './objects.ts';
 import { checkPaths } from './path-guard.ts';
@@ -161,6 +162,7 @@ export function createWorktree(place: WorktreePlace, { git, exclusive }: Needs):
         });
         return await readBlobs(git, wanted, limits, signal);
       }),
+    filters: (paths, signal) => filtersOf(git, paths, signal),
     changes: (since, signal) =>
       exclusive(async () => {
         await stage(signal);

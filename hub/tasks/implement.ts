@@ -26,6 +26,12 @@ export async function readSources(
   signal: AbortSignal,
 ): Promise<readonly PromptSourceFile[]> {
   const { source_files: sources, target_file: target } = task.contract.specification;
+  const filter = (await worktree.filters([target], signal)).get(target);
+  if (filter !== undefined)
+    throw new HubError(
+      'HUB_CONTRACT_INVALID',
+      `${contractPath}: specification.target_file: ${JSON.stringify(target)} ${filteredBy(filter)}: git would store it unfiltered. Name another file, or make this change yourself`,
+    );
   const paths = [...new Set([target, ...sources])];
   const files = await worktree.readFiles(paths, { maxBytes: maxSourceBytes }, signal);
   return files.map(file => {
@@ -42,6 +48,9 @@ export async function readSources(
     return { path: file.path, text: file.kind === 'text' ? file.text : undefined };
   });
 }
+
+const filteredBy = (filter: string) =>
+  `has the filter ${filter} in .gitattributes, which does not run here`;
 
 /** Applies the answer in the worktree and checks the result. Resets the worktree unless all checks pass. */
 export async function applyAnswer(
@@ -163,7 +172,12 @@ async function runGate(
     workMs: Math.round(clock.monotonic() - began),
   });
   const rules: PathRules = pathRulesOf(task.contract);
-  const faults = [...checkChanges(changes, rules)];
+  const paths = changes.flatMap(({ path, status }) => (status === 'deleted' ? [] : [path]));
+  const filters = await worktree.filters(paths, signal);
+  const faults = [
+    ...checkChanges(changes, rules),
+    ...Array.from(filters, ([path, filter]) => ({ path, why: filteredBy(filter) })),
+  ];
   const secrets = [...(await worktree.secrets(baseOf(task), signal))];
   const stalled = (cause: 'forbidden_path' | 'secret_found' | 'gate_failed', gate: GateResult) =>
     ({ type: 'stalled', cause, detail: details[cause], gate, use: use() }) as const;

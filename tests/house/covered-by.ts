@@ -110,6 +110,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'repositories/repositories': [
     'repositories/changes',
     'repositories/commits',
+    'repositories/filters',
     'repositories/folder',
     'repositories/git',
     'repositories/git-switches',

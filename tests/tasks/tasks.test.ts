@@ -816,6 +816,53 @@ test('a source file that is a link halts a phase with the reason', async () => {
   });
 });
 
+describe('a file with a filter, such as that of Git LFS, which does not run', () => {
+  /** Creates a repository in which all JSON files have a filter, and sets up a task there. */
+  async function beginFiltered(script: readonly ScriptedCall[], specification: object) {
+    const path = scene.create({ ...files, '.gitattributes': '*.json filter=lfs\n' });
+    const pipeline = createPipeline(scene.repositories, { script });
+    await pipeline.start();
+    open.push({ [Symbol.asyncDispose]: () => pipeline.stop() });
+    await pipeline.setUp(path, { specification: { requirements: ['x'], ...specification } });
+    return pipeline;
+  }
+
+  test('halts a phase before a model is asked, if it is the target', async () => {
+    const { work, runs } = await beginFiltered([], { target_file: 'src/data.json' });
+    const { halted } = await work('add-sum', 'implementer');
+    assert.deepEqual(halted, {
+      code: 'contract_invalid',
+      message:
+        '_handoff/TASK_CONTRACT.json: specification.target_file: "src/data.json" has the filter lfs in .gitattributes, which does not run here: git would store it unfiltered. Name another file, or make this change yourself',
+    });
+    assert.equal(runs.length, 0);
+  });
+
+  test('does not pass the gate, if a model writes it', async () => {
+    const answer = says(`${goodAnswer}${fileBlock('src/data.json', '{}\n')}`);
+    const { work } = await beginFiltered([answer, says(goodAnswer)], {
+      target_file: 'src/sum.mjs',
+      allowed_paths: [],
+    });
+    const { failures, status } = await work('add-sum', 'implementer');
+    assert.deepEqual(
+      failures.map(({ cause, gate }) => [cause, gate?.faults]),
+      [
+        [
+          'forbidden_path',
+          [
+            {
+              path: 'src/data.json',
+              why: 'has the filter lfs in .gitattributes, which does not run here',
+            },
+          ],
+        ],
+      ],
+    );
+    assert.equal(status, 'pending_local_review');
+  });
+});
+
 test('the implementer gets files unchanged, so that it can copy lines around empty ones', async () => {
   const source = 'def one():\n    return 1\n\n\ndef two():\n    return 3\n';
   const copied =
