@@ -1,3 +1,4 @@
+import { decodeText } from '#core';
 import { type Git, partsOf, wholeText } from './git.ts';
 import { modeOf } from './objects.ts';
 import type { ChangedFile, Diff } from './repository-types.ts';
@@ -46,17 +47,50 @@ export async function changedFiles(
   return changes;
 }
 
-/** Returns the unified diff of the two sides, cut off after `maxBytes` at the end of a line. */
+/**
+ * Returns the unified diff of the two sides, cut off after `maxBytes` at the end of a line. A text that replaces a binary
+ * file is shown.
+ */
 export async function diffOf(
   git: Git,
   sides: Sides,
-  { maxBytes = usualDiffBytes }: { readonly maxBytes?: number },
+  options: { readonly maxBytes?: number },
   signal: AbortSignal,
 ): Promise<Diff> {
-  const form = { maxBytes: Math.min(maxBytes, maxDiffBytes) };
-  const { stdout, isTruncated } = await unifiedDiff(git, sides, form, signal);
-  const text = stdout.toString();
+  const maxBytes = Math.min(options.maxBytes ?? usualDiffBytes, maxDiffBytes);
+  const output = await unifiedDiff(git, sides, { maxBytes }, signal);
+  const diff = Buffer.from(await withNewTexts(git, output.stdout.toString(), maxBytes, signal));
+  const isTruncated = output.isTruncated || diff.length > maxBytes;
+  const text = diff.subarray(0, maxBytes).toString();
   return { text: isTruncated ? text.slice(0, text.lastIndexOf('\n') + 1) : text, isTruncated };
+}
+
+/** Matches a file of which git shows nothing, with the blob after the change. */
+const unshown =
+  /^index [0-9a-f]+\.\.([0-9a-f]+)(?: \d+)?\nBinary files (a\/.*|\/dev\/null) and (b\/.*) differ\n/gm;
+
+/** Adds the new texts of files of which the diff shows nothing, as their old content is binary. */
+async function withNewTexts(
+  git: Git,
+  diff: string,
+  maxBytes: number,
+  signal: AbortSignal,
+): Promise<string> {
+  let text = '';
+  let at = 0;
+  for (const { 0: found, 1: blob = '', 2: before, 3: after, index } of diff.matchAll(unshown)) {
+    text += diff.slice(at, index + found.length);
+    at = index + found.length;
+    if (text.length > maxBytes) break;
+    const { stdout, isTruncated } = await git(['cat-file', 'blob', blob], { maxBytes }, signal);
+    // A text that is too long is shown as far as it fits, so that the diff counts as truncated.
+    const content = isTruncated && !stdout.includes(0) ? stdout.toString() : decodeText(stdout);
+    if (content === undefined || content === '') continue;
+    const lines = content.replace(/\n$/, '').split('\n');
+    const added = lines.map(line => `+${line}\n`).join('');
+    text += `--- ${before}\n+++ ${after}\n@@ -0,0 +1,${lines.length} @@\n${added}`;
+  }
+  return text + diff.slice(at);
 }
 
 type Form = { readonly maxBytes: number; readonly more?: readonly string[] };

@@ -284,6 +284,32 @@ describe.each(runners)('repositories in a %s', runner => {
     expect((await two.readFiles(['a.txt'], {}, signal)).map(textOf)).toEqual(['one\n2\nthree\n']);
   });
 
+  test('show the text that replaces a binary file', async () => {
+    const own = scene.create({ 'a b.ts': Buffer.from('old\0'), 'c.bin': Buffer.from('c\0') });
+    await using opened = await scene.open(own);
+    const { head: from = '' } = await opened.summary(signal);
+    const worktree = await workOn(opened, 't', { 'a b.ts': 'one\ntwo', 'c.bin': 'd\0' });
+    const to = await worktree.head(signal);
+    const { text, isTruncated } = await opened.diff({ from, to }, signal);
+    expect(text.split('\n').filter(line => !/^(?:diff|index) /.test(line))).toEqual([
+      'Binary files a/a b.ts and b/a b.ts differ',
+      '--- a/a b.ts',
+      '+++ b/a b.ts',
+      '@@ -0,0 +1,2 @@',
+      '+one',
+      '+two',
+      'Binary files a/c.bin and b/c.bin differ',
+      '',
+    ]);
+    expect(isTruncated).toBe(false);
+    await writeInto(worktree, { 'a b.ts': 'x\n'.repeat(500) });
+    const long = await worktree.commit({ message: 'long' }, signal);
+    expect(await opened.diff({ from, to: long, maxBytes: 400 }, signal)).toMatchObject({
+      text: expect.stringContaining('+x\n'),
+      isTruncated: true,
+    });
+  });
+
   test('refuse a folder that is no repository, and a bare repository', async () => {
     const plain = mkdtempSync(join(scene.home, 'plain-'));
     await expect(scene.open(plain)).rejects.toThrow(
