@@ -30,6 +30,7 @@ export const documentationSchema = describeKeys(
     obsidian: obsidianSchema.exactOptional(),
     max_files: z.int().min(1).max(50_000).default(10_000),
     max_megabytes: z.int().min(1).max(1_024).default(64),
+    max_hours: z.number().positive().max(720).default(24),
   }),
   {
     vault: 'Absolute path of the Obsidian vault for requests that name none.',
@@ -37,5 +38,6 @@ export const documentationSchema = describeKeys(
       'The Local REST API plugin of Obsidian, for requests with the vault "obsidian", and for those that name none if "vault" is not set.',
     max_files: 'Maximum number of files of a repository that are read. Default: 10000.',
     max_megabytes: 'Maximum size of these files in MB. Default: 64.',
+    max_hours: 'Maximum duration of a run in hours. Default: 24.',
   },
 );

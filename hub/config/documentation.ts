@@ -10,6 +10,8 @@ export type DocumentationConfig = {
   readonly obsidian: ObsidianConfig | undefined;
   readonly maxFiles: number;
   readonly maxBytes: number;
+  /** Maximum duration of a run in ms. */
+  readonly maxMs: number;
 };
 
 export type ObsidianConfig = {
@@ -25,6 +27,7 @@ export type ObsidianConfig = {
 };
 
 const megabyte = 1_000_000;
+const hourMs = 3_600_000;
 
 /**
  * Converts the options as written, with variables expanded. Returns the defaults if there are none. A secret that
@@ -35,7 +38,7 @@ export function readDocumentation(
   env: Environment = {},
   secrets: SecretValues = new Map(),
 ): { readonly documentation: DocumentationConfig; readonly problems: readonly Problem[] } {
-  const { vault, obsidian, max_files, max_megabytes } =
+  const { vault, obsidian, max_files, max_megabytes, max_hours } =
     written ?? documentationSchema.parse({}, interpreted);
   const problems: Problem[] = [];
   return {
@@ -45,6 +48,7 @@ export function readDocumentation(
       obsidian: obsidian && readObsidian(obsidian),
       maxFiles: max_files,
       maxBytes: max_megabytes * megabyte,
+      maxMs: max_hours * hourMs,
     },
   };
 

@@ -1,5 +1,5 @@
 import type { DocumentationConfig } from '#config';
-import type { Clock } from '#core';
+import { type Clock, HubError, createAbortScope } from '#core';
 import type { Principal } from '#policy';
 import type { Repositories } from '#repositories';
 import type { DocumentationModels } from './model/describe-modules.ts';
@@ -26,6 +26,8 @@ type DocumentationRun = {
   readonly commit: string | undefined;
 };
 
+const hourMs = 3_600_000;
+
 type ReportStep = (step: string, text: string) => void;
 
 /** Reads the repository, and writes the notes that changed into the vault. Resolves with the result of the job. */
@@ -34,10 +36,16 @@ export async function runDocumentation(
   needs: RunNeeds,
   report: ReportStep,
   onCommit: (commit: string) => Promise<unknown>,
-  signal: AbortSignal,
+  cancelling: AbortSignal,
 ): Promise<Readonly<Record<string, unknown>>> {
   const { clock, repositories, models, redact } = needs;
   const config = needs.config();
+  using limit = createAbortScope([cancelling], {
+    clock,
+    limitMs: config.maxMs,
+    reason: () => tooLong(request.project_name, config.maxMs),
+  });
+  const { signal } = limit;
   await using vault = await openVault(
     chooseVault(request.vault, config),
     {
@@ -52,7 +60,9 @@ export async function runDocumentation(
   await using repository = await repositories.open(request.repo_path, principal, signal);
   const commit = given ?? (await repository.resolve('HEAD', signal));
   await onCommit(commit);
-  const model = await modelOf(request.model, models, signal);
+  // A model of a provider must be named by the request, because it gets the code.
+  const model =
+    request.model === 'none' ? undefined : (request.model ?? (await models.defaultModel(signal)));
   return await runInProcess(
     {
       name: request.project_name,
@@ -73,12 +83,8 @@ export async function runDocumentation(
   );
 }
 
-/** Returns the model for a run. A model of a provider must be named by the request, because it gets the code. */
-async function modelOf(
-  given: string | undefined,
-  models: DocumentationModels,
-  signal: AbortSignal,
-): Promise<string | undefined> {
-  if (given === 'none') return undefined;
-  return given ?? (await models.defaultModel(signal));
-}
+const tooLong = (project: string, maxMs: number) =>
+  new HubError(
+    'HUB_REPOSITORY_LIMIT',
+    `the documentation of ${project} took more than ${Number((maxMs / hourMs).toPrecision(2))} hours: begin it again, which keeps the notes that are written, or raise documentation.max_hours`,
+  );

@@ -18,6 +18,7 @@ test('an absent section has the defaults', () => {
     obsidian: undefined,
     maxFiles: 10_000,
     maxBytes: 64_000_000,
+    maxMs: 24 * 3_600_000,
   });
 });
 

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { appendFileSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, test } from 'vitest';
+import { unlessAborted } from '#core';
 import { caller } from '#helpers/principal';
 import { failureOf, git, writeFiles } from '../repositories/harness.ts';
 import { brokenLinks, checkCitations, createDocumentationScene, resultOf } from './harness.ts';
@@ -143,6 +144,24 @@ test('a request is stored until the end of its job is stored, and removed at the
   await next.documentation.service.start(new AbortController().signal);
   assert.equal(next.jobs.get(job.id).state, 'done');
   assert.deepEqual(await scene.store.entries(), []);
+});
+
+test('a run that takes too long ends with the reason', async () => {
+  await using scene = createDocumentationScene({
+    config: { maxMs: 360_000 / 500 },
+    models: {
+      defaultModel: async () => 'hangs',
+      contextTokens: async () => 8_192,
+      chat: async (_request, signal) => await unlessAborted(new Promise<never>(() => {}), signal),
+    },
+  });
+  const repo_path = scene.create({ 'a.ts': 'export const a = 1;\n' });
+  const job = await scene.run({ repo_path, project_name: 'slow' });
+  assert.deepEqual(job.state === 'failed' && job.error, {
+    code: 'HUB_REPOSITORY_LIMIT',
+    message:
+      'the documentation of slow took more than 0.0002 hours: begin it again, which keeps the notes that are written, or raise documentation.max_hours',
+  });
 });
 
 test('links and submodules are not followed, and nothing outside the repository is read', async () => {
