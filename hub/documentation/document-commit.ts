@@ -1,6 +1,10 @@
 import { z } from 'zod';
 import type { CommitClock, CommitFiles, CommitNotes } from './commit-types.ts';
-import { type CommitModels, createDescriber } from './model/describe-modules.ts';
+import {
+  type CommitModels,
+  type DescriberCounts,
+  createDescriber,
+} from './model/describe-modules.ts';
 import { estimateTokens, promptCharacters, system } from './model/prompt.ts';
 import { createParserThread } from './outline/parser-thread.ts';
 import { excludedByContent } from './project/exclusions.ts';
@@ -96,7 +100,7 @@ export async function documentCommit(
 
   /** Estimates the tokens of all prompts. As in the prompts, the code of a module is limited by the context. */
   async function estimate(wanted: string, modules: readonly CodeModule[]): Promise<number> {
-    const most = promptCharacters((await models.contextTokens(wanted)) ?? 8_192);
+    const most = promptCharacters(await models.contextTokens(wanted));
     const characters = modules.map(({ files }) =>
       Math.min(
         most,
@@ -147,12 +151,7 @@ function resultOf(
   };
 }
 
-const countsOf = ({
-  described,
-  removedCitations,
-  droppedClaims,
-  failure,
-}: Awaited<ReturnType<typeof createDescriber>>['counts']) => ({
+const countsOf = ({ described, removedCitations, droppedClaims, failure }: DescriberCounts) => ({
   described,
   citations_removed: removedCitations,
   claims_dropped: droppedClaims,

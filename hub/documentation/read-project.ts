@@ -49,14 +49,10 @@ export async function readProject(
   const others: ProjectFile[] = [];
   let read = 0;
   const batches = batchesOf(chosen);
-  const readBatch = async (batch: readonly Tracked[]) =>
-    await repository.readFiles(batch, {
-      fileBytes: maxFileBytes,
-      maxBytes: batchBytes + maxFileBytes,
-    });
+  const readLimits = { fileBytes: maxFileBytes, maxBytes: batchBytes + maxFileBytes };
   // Sequentially, because git and the parser together would take two processors from the hub, its servers and clients.
   for (const [at, batch] of batches.entries()) {
-    const files = await readBatch(batch);
+    const files = await repository.readFiles(batch, readLimits);
     const hashes = new Map(batch.map(({ path, hash }) => [path, hash]));
     const sources: SourceFileText[] = [];
     for (const file of files) {

@@ -8,6 +8,7 @@ import type { CodeModule, Project } from './project/project-types.ts';
 import {
   type NoteAction,
   type PlannedNote,
+  type WantedNote,
   planRemovals,
   planWrites,
 } from './vault/plan-writes.ts';
@@ -64,6 +65,7 @@ export async function writeNotes(
     conflict: [],
   };
   const toDescribe: CodeModule[] = [];
+  const wanted: WantedNote[] = [];
   let batch: VaultNote[] = [];
   let inBatch = 0;
 
@@ -73,13 +75,26 @@ export async function writeNotes(
     inBatch = 0;
   }
 
-  async function put(
-    draft: DraftNote,
-    { action, target }: PlannedNote,
-    sourceHash: string,
-  ): Promise<void> {
+  /** Writes a note, unless the existing one is current or was edited by hand. */
+  async function put(draft: DraftNote): Promise<void> {
     const module = draft.folder === undefined ? undefined : modules.get(draft.folder);
-    const isDescribed = model !== undefined && module !== undefined && !module.isTests;
+    const note = {
+      name: draft.name,
+      sourceHash: sourceHashOf(draft),
+      model: module?.isTests === false ? model : undefined,
+    };
+    wanted.push(note);
+    for (const planned of planWrites([note], existing))
+      await putPlanned(draft, module, note.sourceHash, planned);
+  }
+
+  async function putPlanned(
+    draft: DraftNote,
+    module: CodeModule | undefined,
+    sourceHash: string,
+    { action, target }: PlannedNote,
+  ): Promise<void> {
+    const isDescribed = model !== undefined && module?.isTests === false;
     if (isDescribed && target !== undefined) toDescribe.push(module);
     const before = existing.get(draft.name)?.description;
     if (draft.folder !== undefined && action === 'keep' && before !== undefined)
@@ -121,26 +136,16 @@ export async function writeNotes(
     if (batch.length >= batchNotes || inBatch >= batchLength || description) await flush();
   }
 
-  const wanted = [];
   const all = project.modules.length;
   for (const draft of draftModuleNotes(project, names, pace)) {
-    const module = draft.folder === undefined ? undefined : modules.get(draft.folder);
     pace();
-    const note = {
-      name: draft.name,
-      sourceHash: sourceHashOf(draft),
-      model: module?.isTests === false ? model : undefined,
-    };
-    wanted.push(note);
-    for (const planned of planWrites([note], existing)) await put(draft, planned, note.sourceHash);
+    await put(draft);
     if (wanted.length % batchNotes === 0) progress('write', wanted.length, all);
     pace();
   }
   await flush();
   for (const draft of draftOverviews(project, names, described)) {
-    const note = { name: draft.name, sourceHash: sourceHashOf(draft), model: undefined };
-    wanted.push(note);
-    for (const planned of planWrites([note], existing)) await put(draft, planned, note.sourceHash);
+    await put(draft);
     pace();
   }
   await flush();

@@ -26,7 +26,7 @@ export type CommitModels = {
   chat(request: ModulePrompt): Promise<string>;
 };
 
-type DescriberCounts = {
+export type DescriberCounts = {
   described: number;
   removedCitations: number;
   droppedClaims: number;
@@ -39,13 +39,12 @@ type Needs = {
   readonly readFiles: (paths: readonly string[]) => Promise<readonly ShownFile[]>;
 };
 
-const usualContextTokens = 8_192;
 /** Number of consecutive failures after which the remaining notes are written without the model. */
 const maxFailures = 3;
 
 /** Creates a describer, which asks a model about one module at a time. */
 export async function createDescriber(model: string, { models, readFiles }: Needs) {
-  const characters = promptCharacters((await models.contextTokens(model)) ?? usualContextTokens);
+  const characters = promptCharacters(await models.contextTokens(model));
   const counts: DescriberCounts = {
     described: 0,
     removedCitations: 0,

@@ -17,8 +17,11 @@ const leastTokens = 2_000;
 /** Maximum context to use, in tokens. More code makes answers slower and not better. */
 const mostTokens = 24_000;
 
+/** Context of a model whose context is unknown, in tokens. */
+const usualTokens = 8_192;
+
 /** Returns the maximum number of characters of code in a prompt, for a context of this many tokens. */
-export const promptCharacters = (contextTokens: number): number =>
+export const promptCharacters = (contextTokens = usualTokens): number =>
   (Math.min(mostTokens, Math.max(leastTokens, contextTokens)) - reservedTokens) *
   charactersPerToken;
 

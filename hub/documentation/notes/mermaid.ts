@@ -22,12 +22,11 @@ type Drawing = {
 export function drawModules(given: readonly CodeModule[]): Drawing | undefined {
   const modules = given.filter(({ isTests }) => !isTests);
   const depth = depthFor(modules);
-  const groupOf = (folder: string) => folder.split('/').slice(0, depth).join('/');
   const isDrawn = new Set(modules.map(({ folder }) => folder));
   const weights = new Map<string, Edge>();
   for (const { folder, uses } of modules)
     for (const [target, files] of uses) {
-      const [from, to] = [groupOf(folder), groupOf(target)];
+      const [from, to] = [groupOf(folder, depth), groupOf(target, depth)];
       if (from === to || !isDrawn.has(target)) continue;
       const key = `${from}\n${to}`;
       weights.set(key, { from, to, files: (weights.get(key)?.files ?? 0) + files.length });
@@ -36,16 +35,14 @@ export function drawModules(given: readonly CodeModule[]): Drawing | undefined {
   const common = all.length > maxEdges ? commonOf(all) : new Set<string>();
   const strongest = all
     .filter(({ to }) => !common.has(to))
-    .toSorted(
-      (a, b) => b.files - a.files || compareText(a.from, b.from) || compareText(a.to, b.to),
-    );
+    .toSorted((a, b) => b.files - a.files || compareEnds(a, b));
   const shown = new Set<string>();
   for (const { from, to } of strongest.slice(0, maxEdges))
     for (const group of [from, to]) if (shown.size < maxNodes) shown.add(group);
   const edges = strongest
     .filter(({ from, to }) => shown.has(from) && shown.has(to))
     .slice(0, maxEdges)
-    .toSorted((a, b) => compareText(a.from, b.from) || compareText(a.to, b.to));
+    .toSorted(compareEnds);
   const groups = [...shown].toSorted(compareText);
   const ids = new Map(groups.map((group, at) => [group, `m${at}`]));
   const arrows = edges.flatMap(({ from, to }) => {
@@ -65,6 +62,10 @@ export function drawModules(given: readonly CodeModule[]): Drawing | undefined {
   };
 }
 
+const groupOf = (folder: string, depth: number) => folder.split('/').slice(0, depth).join('/');
+
+const compareEnds = (a: Edge, b: Edge) => compareText(a.from, b.from) || compareText(a.to, b.to);
+
 /** Returns the groups that more than half of the others use; none if hardly any arrows would be left without them. */
 function commonOf(edges: readonly Edge[]): ReadonlySet<string> {
   const others = new Set(edges.flatMap(({ from, to }) => [from, to])).size - 1;
@@ -78,7 +79,6 @@ function commonOf(edges: readonly Edge[]): ReadonlySet<string> {
  * other, such as if all code is in one top folder.
  */
 function depthFor(modules: readonly CodeModule[]): number {
-  const groupOf = (folder: string, depth: number) => folder.split('/').slice(0, depth).join('/');
   const deepest = Math.max(1, ...modules.map(({ folder }) => folder.split('/').length));
   const groupsAt = (depth: number) =>
     new Set(modules.map(({ folder }) => groupOf(folder, depth))).size;

@@ -1,6 +1,7 @@
 import { posix } from 'node:path';
 import type { ThreadPace } from '#core';
 import type { FileOutline, OutlineSymbol } from '../outline/outline-types.ts';
+import { stem } from '../project/modules.ts';
 import type { CodeModule } from '../project/project-types.ts';
 import { cite, code, counted, link, plainText, tagOf } from './markdown.ts';
 import type { Description, DraftNote } from './note-types.ts';
@@ -146,15 +147,13 @@ function itemOf({ signature, name, line, doc, members = [] }: OutlineSymbol, pat
 
 /** Formats the names that a file re-exports, by their source file. */
 function reexportsOf(symbols: readonly OutlineSymbol[]): string {
-  const bySource = new Map<string, string[]>();
-  for (const { name, signature } of symbols) {
-    const source = signature.replace(/^from\s*/, '').replaceAll(/['"]/g, '');
-    bySource.set(source, [...(bySource.get(source) ?? []), name]);
-  }
+  const bySource = Map.groupBy(symbols, ({ signature }) =>
+    signature.replace(/^from\s*/, '').replaceAll(/['"]/g, ''),
+  );
   return [...bySource]
     .map(
       ([source, list]) =>
-        `${list.map(name => (name === '*' ? 'everything' : code(name))).join(', ')} of ${code(source)}`,
+        `${list.map(({ name }) => (name === '*' ? 'everything' : code(name))).join(', ')} of ${code(source)}`,
     )
     .join('; ');
 }
@@ -200,13 +199,11 @@ function used(
 }
 
 const tested = ({ uses, files }: CodeModule, names: NoteNames): readonly string[] => {
-  const folders = new Map<string, number>();
-  for (const { path } of files)
-    folders.set(posix.dirname(path), (folders.get(posix.dirname(path)) ?? 0) + 1);
+  const folders = Map.groupBy(files, ({ path }) => posix.dirname(path));
   return [
     listOf(
       'Folders',
-      [...folders].map(([name, count]) => `- ${code(name)}: ${counted(count, 'file')}`),
+      [...folders].map(([name, of]) => `- ${code(name)}: ${counted(of.length, 'file')}`),
     ),
     listOf(
       'What it tests',
@@ -230,5 +227,3 @@ const filesText = (paths: readonly string[]) =>
 
 const relative = (folder: string, path: string) =>
   folder === '.' ? path : path.slice(folder.length + 1);
-
-const stem = (path: string) => posix.basename(path).replace(/\.[^.]+$/, '');

@@ -31,39 +31,29 @@ export function draftReadme(overview: Overview): DraftNote {
   const languages = [...Map.groupBy(files, ({ language }) => language)].toSorted(
     ([a, of], [b, others]) => others.length - of.length || compareText(a, b),
   );
-  return draft(
-    overview,
-    names.readme,
-    `${name}`,
-    introduction?.text ?? `Documentation of ${name}.`,
-    [
-      introduction && `${plainText(introduction.text)} ${cite(introduction)}`,
-      section(
-        'Languages',
-        languages.map(
-          ([language, of]) => `- ${plainText(language)}: ${counted(of.length, 'file')}`,
-        ),
+  return draft(overview, names.readme, name, introduction?.text ?? `Documentation of ${name}.`, [
+    introduction && `${plainText(introduction.text)} ${cite(introduction)}`,
+    section(
+      'Languages',
+      languages.map(([language, of]) => `- ${plainText(language)}: ${counted(of.length, 'file')}`),
+    ),
+    section(
+      'How it starts',
+      entryPoints.map(entry => `- ${plainText(entry.what)}: ${code(entry.target)} ${cite(entry)}`),
+    ),
+    section(
+      'Where to begin reading',
+      centralOf(modules).map(
+        ({ folder, usedBy }) =>
+          `${itemOf(folder, overview)} Used by ${counted(usedBy.length, 'module')}.`,
       ),
-      section(
-        'How it starts',
-        entryPoints.map(
-          entry => `- ${plainText(entry.what)}: ${code(entry.target)} ${cite(entry)}`,
-        ),
-      ),
-      section(
-        'Where to begin reading',
-        centralOf(modules).map(
-          ({ folder, usedBy }) =>
-            `${itemOf(folder, overview)} Used by ${counted(usedBy.length, 'module')}.`,
-        ),
-      ),
-      section('Documents in the repository', limited(documentItems(documents))),
-      section('About these notes', [
-        `${link(names.index, 'The index')} lists ${counted(modules.length, 'module')} with ${counted(files.length, 'source file')}; ${link(names.architecture, 'the architecture')} shows how they depend on each other. git tracks ${counted(trackedFiles, 'file')} in all.`,
-      ]),
-      ...excludedTexts(excluded),
-    ],
-  );
+    ),
+    section('Documents in the repository', limited(documentItems(documents))),
+    section('About these notes', [
+      `${link(names.index, 'The index')} lists ${counted(modules.length, 'module')} with ${counted(files.length, 'source file')}; ${link(names.architecture, 'the architecture')} shows how they depend on each other. git tracks ${counted(trackedFiles, 'file')} in all.`,
+    ]),
+    ...excludedTexts(excluded),
+  ]);
 }
 
 /** Creates the note that lists all modules, by their top folder. */
@@ -132,7 +122,7 @@ export function draftArchitecture(overview: Overview): DraftNote {
         ),
         'Modules that import each other, directly or through others.',
       ),
-      section('On their own', limited(alone.map(({ folder }) => linkItem(folder, names)))),
+      section('On their own', limited(alone.map(({ folder }) => `- ${linkTo(folder, names)}`))),
       section('Packages', packagesOf(modules, names)),
     ],
   );
@@ -164,8 +154,6 @@ const section = (heading: string, items: readonly string[], about?: string) =>
 
 const itemOf = (folder: string, { names, descriptions }: Overview) =>
   `- ${linkTo(folder, names)}: ${plainText(descriptions.get(folder) ?? '')}`;
-
-const linkItem = (folder: string, names: NoteNames) => `- ${linkTo(folder, names)}`;
 
 const limited = (items: readonly string[]) =>
   items.length > maxListed

@@ -21,8 +21,6 @@ const isPublicByModifier = (node: Node) =>
   /^(?:\s*@[\w.]+(?:\([^)]*\))?)*\s*(?:\w+ )*?public\b/.test(headOf(node));
 const headOf = (node: Node) => node.text.slice(0, 400);
 
-const named = new Set<string>();
-
 /** Rules for the grammars that `ecmascript.ts` does not read. */
 export const grammarRules: Readonly<Partial<Record<GrammarName, GrammarRules>>> = {
   python: {
@@ -150,7 +148,7 @@ export const grammarRules: Readonly<Partial<Record<GrammarName, GrammarRules>>> 
   powershell: {
     declarations: { class_statement: 'class', function_statement: 'function' },
     containers: new Set(['statement_list']),
-    imports: named,
+    imports: new Set(),
     specifier: /^$/,
   },
 };

@@ -10,7 +10,7 @@ import { HubError, type ThreadPace, createPace, isObject } from '#core';
 import type { CommitClock } from '../commit-types.ts';
 import { excludedByContent } from '../project/exclusions.ts';
 import { type GrammarName, languageOf } from './languages.ts';
-import { type Parse, countLines, outlineFile } from './outline-file.ts';
+import { type Parse, outlineFile } from './outline-file.ts';
 import type { Exclusion, FileOutline, SourceFileText } from './outline-types.ts';
 
 type ParsedBatch = {
@@ -73,13 +73,13 @@ export function createParserThread({ clock }: Needs): ParserThread {
       } catch {
         // The thread failed, so list its files without symbols.
         await end();
-        const outlines = files
-          .filter(({ path, text }) => !excludedByContent(path, text))
-          .map(unparsed);
-        const read = new Set(outlines.map(({ path }) => path));
-        const excluded = files.flatMap(({ path, text }) =>
-          read.has(path) ? [] : (excludedByContent(path, text) ?? []),
-        );
+        const outlines: FileOutline[] = [];
+        const excluded: Exclusion[] = [];
+        for (const file of files) {
+          const exclusion = excludedByContent(file.path, file.text);
+          if (exclusion) excluded.push(exclusion);
+          else outlines.push(outlineFile(file, parseNothing, () => {}));
+        }
         return { outlines, excluded };
       }
     },
@@ -87,17 +87,7 @@ export function createParserThread({ clock }: Needs): ParserThread {
   };
 }
 
-const unparsed = ({ path, text, bytes, hash }: SourceFileText): FileOutline => ({
-  path,
-  language: languageOf(path)?.name ?? 'Text',
-  lines: countLines(text),
-  bytes,
-  hash,
-  symbols: [],
-  moreSymbols: 0,
-  imports: [],
-  isParsed: false,
-});
+const parseNothing: Parse = () => undefined;
 
 if (!isMainThread && workerData === role && parentPort) serve(parentPort);
 
@@ -107,20 +97,18 @@ function serve(port: MessagePort): void {
   const parsing = createParse(pace);
   port.on('message', (files: unknown) => {
     void parsing.then(async parsers => {
-      const batch: ParsedBatch & { outlines: FileOutline[]; excluded: Exclusion[] } = {
-        outlines: [],
-        excluded: [],
-      };
+      const outlines: FileOutline[] = [];
+      const excluded: Exclusion[] = [];
       for (const file of Array.isArray(files) ? files.filter(isSourceFileText) : []) {
         const exclusion = excludedByContent(file.path, file.text);
-        if (exclusion) batch.excluded.push(exclusion);
+        if (exclusion) excluded.push(exclusion);
         else {
           await parsers.prepare(languageOf(file.path)?.grammar);
-          batch.outlines.push(outlineFile(file, parsers.parse, pace));
+          outlines.push(outlineFile(file, parsers.parse, pace));
         }
         pace();
       }
-      port.postMessage(batch);
+      port.postMessage({ outlines, excluded } satisfies ParsedBatch);
     });
   });
 }

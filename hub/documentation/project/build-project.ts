@@ -33,7 +33,7 @@ export function buildProject(
   const top = readmes.find(({ path }) => posix.dirname(path) === '.');
   return {
     ...facts,
-    modules: groupModules(outlines, readmes, (file, specifier) => resolve(file, specifier), pace),
+    modules: groupModules(outlines, readmes, resolve, pace),
     entryPoints: [...manifests.entryPoints, ...mainsOf(outlines)].slice(0, maxEntryPoints),
     documents: markdown.slice(0, maxDocuments).map(documentOf),
     introduction: top && introductionOf(top),

@@ -16,13 +16,7 @@ export function groupModules(
   resolve: Resolve,
   pace: () => void = () => {},
 ): readonly CodeModule[] {
-  const groups = new Map<string, FileOutline[]>();
-  for (const file of files) {
-    const folder = moduleFolderOf(file.path);
-    const group = groups.get(folder);
-    if (group) group.push(file);
-    else groups.set(folder, [file]);
-  }
+  const groups = Map.groupBy(files, ({ path }) => moduleFolderOf(path));
   const readmeOf = new Map(readmes.map(readme => [posix.dirname(readme.path), readme]));
   const usedBy = new Map<string, Set<string>>();
   const linked = [];
@@ -101,7 +95,8 @@ function summaryOf(
     : undefined;
 }
 
-const stem = (path: string) => posix.basename(path).replace(/\.[^.]+$/, '');
+/** Returns the name of a file without its folder and extension. */
+export const stem = (path: string): string => posix.basename(path).replace(/\.[^.]+$/, '');
 
 const maxIntroduction = 400;
 /** Maximum length of a paragraph in characters. The rest is not read. */

@@ -15,13 +15,7 @@ const scripts = new Set(['JavaScript', 'TypeScript', 'Vue', 'Svelte']);
 
 /** Creates a function that resolves the imports of a file. `paths`: all source files. */
 export function createImportResolver(paths: ReadonlySet<string>, manifests: Manifests) {
-  const byName = new Map<string, string[]>();
-  for (const path of paths) {
-    const name = posix.basename(path);
-    const same = byName.get(name);
-    if (same) same.push(path);
-    else byName.set(name, [path]);
-  }
+  const byName = Map.groupBy(paths, path => posix.basename(path));
   const folders = new Set([...paths].map(path => posix.dirname(path)));
 
   const folderOf = (path: string): ResolvedImport => ({

@@ -1,7 +1,7 @@
 import type { ExistingNote } from '../notes/frontmatter.ts';
 
 /** A note of this run, without the texts of models. */
-type WantedNote = {
+export type WantedNote = {
   /** Name of the note, without `.md`. */
   readonly name: string;
   readonly sourceHash: string;
