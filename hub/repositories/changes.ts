@@ -93,6 +93,13 @@ async function withNewTexts(
   return text + diff.slice(at);
 }
 
+/** Returns the path in a line of a diff such as `+++ b/src/a.ts`. Git quotes names with special characters. */
+export function pathInDiff(line: string): string {
+  const name = line.slice('+++ '.length).replace(/\t.*$/, '');
+  const path = /^"(.*)"$/.exec(name)?.[1]?.replaceAll(/\\(["\\])/g, '$1') ?? name;
+  return path.replace(/^[ab]\//, '');
+}
+
 type Form = { readonly maxBytes: number; readonly more?: readonly string[] };
 
 function unifiedDiff(git: Git, [command, ...sides]: Sides, form: Form, signal: AbortSignal) {

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
-import { HubError } from '#core';
+import { HubError, setBounded } from '#core';
 import type { Driver } from './driver.ts';
 import { createDriverFolder } from './folder.ts';
 import { type ConfigKeys, gitEnvironment } from './git-switches.ts';
@@ -25,31 +25,16 @@ export function createConfigKeyReader(): ConfigKeyReader {
   /** Keys by the hash of the content, which is all that git reads for them. */
   const kept = new Map<string, ConfigKeys>();
 
-  async function keysOfContent(
-    content: Buffer,
-    file: string,
-    root: string,
-    driver: Driver,
-    signal: AbortSignal,
-  ): Promise<ConfigKeys> {
-    const key = hash('sha256', content);
-    const found = kept.get(key);
-    if (found) return found;
-    const keys = await listKeys(content, file, root, driver, signal);
-    if (content.length > maxKeptBytes) return keys;
-    kept.set(key, keys);
-    const [oldest] = kept.keys();
-    if (kept.size > maxKept && oldest !== undefined) kept.delete(oldest);
-    return keys;
-  }
-
   return async (root, driver, signal) => {
     const keys = new Set<string>();
     const addKeysOf = async (folder: string, name: string) => {
       const content = await createDriverFolder(driver, folder).read(name, maxConfigBytes, signal);
       if (content === undefined) return;
-      const file = `${folder}/${name}`;
-      for (const key of await keysOfContent(content, file, root, driver, signal)) keys.add(key);
+      const id = hash('sha256', content);
+      const found =
+        kept.get(id) ?? (await listKeys(content, `${folder}/${name}`, root, driver, signal));
+      if (content.length <= maxKeptBytes) setBounded(kept, id, found, maxKept);
+      for (const key of found) keys.add(key);
     };
     await addKeysOf('.git', 'config');
     await addKeysOf('.git', 'config.worktree');

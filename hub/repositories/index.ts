@@ -1,4 +1,5 @@
 export { acceptanceLimits } from './acceptance.ts';
+export { pathInDiff } from './changes.ts';
 export type { ReadFile } from './file-types.ts';
 export { checkChanges, checkPaths, pathFault } from './path-guard.ts';
 export { createRepositories } from './repositories.ts';

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { assignment, credential, introducedCredentials, isPlaceholder } from '#core';
+import { pathInDiff } from './changes.ts';
 import type { SecretFinding } from './repository-types.ts';
 
 const maxFindings = 100;
@@ -31,7 +32,7 @@ export async function findSecrets(diff: string): Promise<readonly SecretFinding[
     }
     const hunk = /^@@ -\d+(?:,\d+)? \+(\d+)/.exec(text);
     if (text.startsWith('diff --git ')) isHeader = true;
-    else if (isHeader && text.startsWith('+++ ')) path = pathOf(text.slice('+++ '.length));
+    else if (isHeader && text.startsWith('+++ ')) path = pathInDiff(text);
     else if (hunk) {
       isHeader = false;
       line = Number(hunk[1]);
@@ -42,13 +43,6 @@ export async function findSecrets(diff: string): Promise<readonly SecretFinding[
     } else if (!isHeader && text.startsWith(' ')) line++;
   }
   return findings;
-}
-
-/** Returns the path in a `+++` line of a diff. Git quotes names with special characters. */
-function pathOf(name: string): string {
-  const plain = name.replace(/\t$/, '');
-  const unquoted = /^"(.*)"$/.exec(plain)?.[1]?.replaceAll(/\\(["\\])/g, '$1') ?? plain;
-  return unquoted.replace(/^b\//, '');
 }
 
 /** Returns a description of the secret in a line, if any. */

@@ -5,7 +5,7 @@ import { createDriverFolder } from './folder.ts';
 import type { Git, GitPlaces } from './git.ts';
 import { requireCommitId } from './objects.ts';
 import type { CommitId, Worktree, Worktrees } from './repository-types.ts';
-import { branchOf, requireTaskId } from './task-branch.ts';
+import { branchOf, isTaskId, requireTaskId } from './task-branch.ts';
 import { createWorktree } from './worktree.ts';
 
 /**
@@ -138,18 +138,7 @@ export function createWorktrees(root: string, { driver, places, exclusive }: Nee
         ];
         const tasks = new Set(names.map(name => /^agenthub-(.+)$/.exec(name)?.[1] ?? ''));
         for (const taskId of tasks)
-          if (taskId !== '' && !complete.has(taskId) && isTaskId(taskId))
-            await discard(taskId, signal);
+          if (!complete.has(taskId) && isTaskId(taskId)) await discard(taskId, signal);
       }),
   };
-}
-
-function isTaskId(text: string): boolean {
-  try {
-    requireTaskId(text);
-    return true;
-  } catch (error) {
-    if (error instanceof HubError) return false;
-    throw error;
-  }
 }

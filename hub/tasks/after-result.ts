@@ -1,5 +1,5 @@
 import { nameOfPhase } from './describe-event.ts';
-import { phaseIn } from './phases.ts';
+import { attemptOf, modelOf, phaseIn } from './phases.ts';
 import { askPerson, ended, ending, newRound, resting } from './task-changes.ts';
 import type { CallUse, TaskResult } from './task-events.ts';
 import type {
@@ -124,7 +124,7 @@ function strike(
   },
 ): TaskState {
   const { phase, cause, detail, output, gate, at } = failed;
-  const attempt = phase === 'implementer' ? task.attempt : task.reviewAttempt;
+  const attempt = attemptOf(task, phase);
   const failure: FailedAttempt = {
     phase,
     attempt,
@@ -153,16 +153,14 @@ function afterCommit(
   task: TaskState,
   { commit, files, at }: Extract<TaskResult, { type: 'committed' }> & { readonly at: number },
 ): TaskState | undefined {
-  const { step, contract } = task;
-  const phase = phaseIn(step);
+  const { step } = task;
   if (step.kind !== 'committing' && step.kind !== 'recording') return undefined;
-  if (!phase) return undefined;
-  const isImplementer = step.kind === 'committing';
+  const phase = step.kind === 'committing' ? 'implementer' : 'local_review';
   const checkpoint: TaskCheckpoint = {
     phase,
-    attempt: isImplementer ? task.attempt : task.reviewAttempt,
+    attempt: attemptOf(task, phase),
     commit,
-    model: isImplementer ? contract.roles.implementer : contract.roles.local_reviewer,
+    model: modelOf(task, phase),
     tokens: task.phaseTokens,
     at,
   };

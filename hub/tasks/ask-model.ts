@@ -1,6 +1,7 @@
 import { type Clock, HubError, type JsonObject, type Log, durationText } from '#core';
 import type { ModelCalls, ModelRunResult } from './model-calls/model-calls-types.ts';
 import { endOf } from './after-result.ts';
+import { modelOf } from './phases.ts';
 import { repairPrompt } from './prompts.ts';
 import type { CallUse, TaskResult } from './task-events.ts';
 import type { StallCause, TaskState, TaskStep } from './task-state.ts';
@@ -45,8 +46,7 @@ export async function askModel(
   await models.check(signal);
   const { contract } = task;
   const { phase, repair } = step;
-  const model =
-    phase === 'implementer' ? contract.roles.implementer : contract.roles.local_reviewer;
+  const model = modelOf(task, phase);
   const whole = repair ? repairPrompt(prompt, repair) : prompt;
   const fields = { task: contract.task_id, phase, model };
   log.debug({ ...fields, prompt: redact(whole) }, 'request of the pipeline');

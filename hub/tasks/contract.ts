@@ -1,4 +1,4 @@
-import { HubError } from '#core';
+import { HubError, shown } from '#core';
 import { acceptanceLimits, pathFault } from '#repositories';
 import { z } from 'zod';
 
@@ -203,10 +203,3 @@ const article = (expected: string) =>
     : /^[aeo]/.test(expected)
       ? `an ${expected}`
       : `a ${expected}`;
-
-const maxShown = 60;
-
-function shown(value: unknown): string {
-  const json = JSON.stringify(value) ?? 'nothing';
-  return json.length > maxShown ? `${json.slice(0, maxShown)}...` : json;
-}

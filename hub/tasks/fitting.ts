@@ -5,45 +5,27 @@ import type { TaskState } from './task-state.ts';
 /** Members of a state that decide which commands are allowed, except the step. */
 type Fitting = Pick<TaskState, 'status' | 'verdict' | 'checkpoints' | 'base'>;
 
-type CommandName =
-  | 'setup'
-  | 'run'
-  | 'run-implementer'
-  | 'run-local-review'
-  | 'report-judge'
-  | 'finalize'
-  | 'rollback'
-  | 'cancel';
-
-const fits: Readonly<Record<CommandName, (task: Fitting) => boolean>> = {
+/** Commands of `agenthub task` in the order of the pipeline, with the states that allow them. */
+const fits = {
   setup: ({ status }) => status === 'proposal' || status === 'human_consultation',
   run: ({ status }) =>
     status === 'proposal' || status === 'pending_implementer' || status === 'pending_local_review',
   'run-implementer': ({ status }) => status === 'pending_implementer',
   'run-local-review': ({ status }) => status === 'pending_local_review',
-  'report-judge': ({ status }) => status === 'pending_judge_review',
+  // After a `pass` verdict, `finalize` is offered before another verdict.
   finalize: ({ status, verdict }) =>
     verdict === 'pass' && (status === 'pending_judge_review' || status === 'human_consultation'),
+  'report-judge': ({ status }) => status === 'pending_judge_review',
   rollback: ({ status, base }) =>
     base !== undefined && !['proposal', 'done', 'cancelled'].includes(status),
   cancel: ({ status }) => status !== 'done' && status !== 'cancelled',
-};
+} satisfies Readonly<Record<string, (task: Fitting) => boolean>>;
 
-const names: readonly CommandName[] = [
-  'setup',
-  'run',
-  'run-implementer',
-  'run-local-review',
-  // After a `pass` verdict, `finalize` is offered before another verdict.
-  'finalize',
-  'report-judge',
-  'rollback',
-  'cancel',
-];
+type CommandName = keyof typeof fits;
 
 /** Returns the commands of `agenthub task` that a state allows, in the order of the pipeline. */
 export const fittingCommands = (task: Fitting): readonly string[] =>
-  names.filter(name => fits[name](task));
+  Object.entries(fits).flatMap(([name, isFitting]) => (isFitting(task) ? [name] : []));
 
 const kinds = {
   run: 'run',

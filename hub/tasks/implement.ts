@@ -194,10 +194,7 @@ async function runGate(
     ...scanned,
     passed: report.passed,
     image: report.image,
-    commands: report.commands.map(({ exitCode, ...rest }) => ({
-      ...rest,
-      ...(exitCode !== undefined && { exitCode }),
-    })),
+    commands: [...report.commands],
   };
   return report.passed ? { type: 'checked', gate, use: use() } : stalled('gate_failed', gate);
 }

@@ -1,5 +1,13 @@
 import type { TaskPhase, TaskState, TaskStep } from './task-state.ts';
 
+/** Returns the model that the contract names for a phase. */
+export const modelOf = ({ contract: { roles } }: Pick<TaskState, 'contract'>, phase: TaskPhase) =>
+  phase === 'implementer' ? roles.implementer : roles.local_reviewer;
+
+/** Returns the number of the current attempt in a phase. */
+export const attemptOf = (task: TaskState, phase: TaskPhase): number =>
+  phase === 'implementer' ? task.attempt : task.reviewAttempt;
+
 /** Returns the phase that a task with this status has to run next. */
 export function phaseOf(status: TaskState['status']): TaskPhase | undefined {
   if (status === 'pending_implementer') return 'implementer';

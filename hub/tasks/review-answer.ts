@@ -1,4 +1,5 @@
 import { type JsonObject, isObject, tryParseJson } from '#core';
+import { pathInDiff } from '#repositories';
 import { z } from 'zod';
 import type { LocalReview, ReviewIssue } from './task-state.ts';
 
@@ -97,9 +98,9 @@ function linesByFile(diff: string): ReadonlyMap<string, readonly string[]> {
     if (line.startsWith('diff --git ')) {
       current = undefined;
       isHunk = false;
-    } else if (!isHunk && line.startsWith('--- ')) before = pathIn(line, 'a/');
+    } else if (!isHunk && line.startsWith('--- ')) before = pathInDiff(line);
     else if (!isHunk && line.startsWith('+++ ')) {
-      const after = pathIn(line, 'b/');
+      const after = pathInDiff(line);
       const path = after === '/dev/null' ? before : after;
       current = files.get(path) ?? [];
       files.set(path, current);
@@ -108,13 +109,6 @@ function linesByFile(diff: string): ReadonlyMap<string, readonly string[]> {
   }
   return files;
 }
-
-/** Parses the path in a line such as `+++ b/src/a.ts`, or as quoted by git: `+++ "b/src/\"a\".ts"`. */
-const pathIn = (line: string, prefix: string): string => {
-  const name = line.slice(4).replace(/\t.*$/, '');
-  const path = /^"(.*)"$/.exec(name)?.[1]?.replaceAll(/\\(["\\])/g, '$1') ?? name;
-  return path.startsWith(prefix) ? path.slice(prefix.length) : path;
-};
 
 /** Minimum length of a quote in characters. A shorter one matches anywhere. */
 const minQuote = 3;

@@ -1,5 +1,6 @@
 import type { Repositories, Repository, Worktree } from '#repositories';
 import { HubError } from '#core';
+import { modelOf } from './phases.ts';
 import type { TaskCheckpoint, TaskPhase, TaskState } from './task-state.ts';
 
 /** The repository in which a step of a task works. */
@@ -58,8 +59,7 @@ export async function requireUnmoved(
 export const trailersOf = (task: TaskState, phase: TaskPhase) => ({
   Task: task.contract.task_id,
   Phase: phase,
-  Model:
-    phase === 'implementer' ? task.contract.roles.implementer : task.contract.roles.local_reviewer,
+  Model: modelOf(task, phase),
   Tokens: String(task.phaseTokens),
   Checkpoint: checkpointNumber(task.checkpoints),
 });

@@ -15,7 +15,7 @@ import { writeHandoff } from './handoff.ts';
 import { type LeaseNeeds, type RepositoryLease, dropOldLease, takeLease } from './lease.ts';
 import { effectsOf, isCommand, next } from './next.ts';
 import { type PerformNeeds, performStep } from './perform.ts';
-import { phaseIn } from './phases.ts';
+import { attemptOf, modelOf, phaseIn } from './phases.ts';
 import type { TaskSlots } from './slots.ts';
 import type { TaskCommand, TaskResult, TaskTransition } from './task-events.ts';
 import type { TaskState } from './task-state.ts';
@@ -50,7 +50,7 @@ export interface TaskRunner {
 }
 
 /** Principal that opens repositories for steps. Whether the user may use a repository was checked by the command. */
-const pipeline: Principal = { kind: 'job', name: 'tasks', grants: { administer: true } };
+export const pipeline: Principal = { kind: 'job', name: 'tasks', grants: { administer: true } };
 
 export function createTaskRunner(stored: StoredTask, needs: RunnerNeeds): TaskRunner {
   const { repositories, slots, log } = needs;
@@ -274,9 +274,8 @@ export function createTaskRunner(stored: StoredTask, needs: RunnerNeeds): TaskRu
   };
 }
 
-function doingOf({ step, attempt, reviewAttempt, contract }: TaskState): string {
+function doingOf(task: TaskState): string {
+  const { step } = task;
   if (step.kind !== 'asking') return step.kind.replaceAll('_', ' ');
-  const isImplementer = step.phase === 'implementer';
-  const model = isImplementer ? contract.roles.implementer : contract.roles.local_reviewer;
-  return `asks ${model}, attempt ${isImplementer ? attempt : reviewAttempt}`;
+  return `asks ${modelOf(task, step.phase)}, attempt ${attemptOf(task, step.phase)}`;
 }

@@ -9,7 +9,7 @@ import { requireFitting } from './fitting.ts';
 import { hasContract, readContract, readJudgement, readReport, writeHandoff } from './handoff.ts';
 import { type SlotLimits, createSlots } from './slots.ts';
 import { createTaskList, hasEnded, unknownTask } from './task-list.ts';
-import { type RunnerNeeds, type TaskRunner, createTaskRunner } from './task-runner.ts';
+import { type RunnerNeeds, type TaskRunner, createTaskRunner, pipeline } from './task-runner.ts';
 import { type TaskStoreNeeds, createTaskStore } from './task-store.ts';
 import type { TaskEvent, TaskPipeline, TaskView } from './task-types.ts';
 import { viewOf } from './task-view.ts';
@@ -36,9 +36,6 @@ type TasksOptions = {
 /** Kind of the jobs of tasks. */
 const jobKind = 'task';
 const maxDiffBytes = 2 ** 20;
-/** Principal of the pipeline itself. Whether the user may use a repository was checked by the command. */
-const pipeline: Principal = { kind: 'job', name: 'tasks', grants: { administer: true } };
-
 /** Creates the task pipeline. Its service reads the stored tasks when it starts. */
 export function createTasks(options: TasksOptions, needs: TasksNeeds): TaskPipeline {
   const { clock, redact, repositories, jobs } = needs;
