@@ -28,37 +28,37 @@ type Needs = {
   readonly saveTask: () => Promise<void>;
 };
 
-/** What a container is told with a message, because it does not know it yet. */
+/** Settings and conversation that a container gets with a message, because it does not have them yet. */
 type Briefing = {
   readonly settings: AgentSettings;
   /** Members of the arguments of `chat`. */
   readonly members: object;
 };
 
-/** How long to wait for a place: not at all for a message of an agent, for which another agent waits. */
+/** `none` for a message of an agent: its sender waits and keeps its own place, so waiting for places could never end. */
 type Patience = Parameters<AgentPlaces['take']>[1];
 
-/** Time in ms in which an agent must answer with a result that it has. */
+/** Timeout in ms of a request for a result that the agent has. */
 const answerMs = 30_000;
-/** Time in ms in which an agent must end a cancelled turn before its container is stopped. */
+/** Time in ms for an agent to end a cancelled turn. Then its container is stopped. */
 const cancelMs = 10_000;
 /** Pauses in ms between the attempts to start a container. */
 const startPausesMs = [1_000, 3_000, 10_000] as const;
 
-/** The container of one agent: starts it, and hands it messages. */
+/** The container of one agent. Starts it, and sends it messages. */
 export type AgentContainer = ReturnType<typeof createAgentContainer>;
 
 export function createAgentContainer(id: string, needs: Needs) {
   const { clock, body, memory, places, log, saveTask } = needs;
   const changed = createEmitter<undefined>();
-  /** What the container knows: the conversation, and these settings. */
+  /** The container that has the conversation, and the settings that it has. */
   let told: { readonly container: string; readonly settings: AgentSettings } | undefined;
   /** The network of the container, which is fixed for its life, as JSON. */
   let network: string | undefined;
-  /** The agent works, or is about to. */
+  /** True while the agent works or is about to: the container keeps its place. */
   let isHeld = false;
   let stopping: Promise<void> | undefined;
-  /** The container that has run last. */
+  /** Id of the newest container. */
   let lastId: string | undefined;
   let idle: Timer | undefined;
 
@@ -84,12 +84,12 @@ export function createAgentContainer(id: string, needs: Needs) {
   }
 
   async function end(): Promise<void> {
-    // `tasks.json` must not call a container idle that has ended.
+    // Saved first: `tasks.json` must not list a container as idle after its end.
     if (body.existing !== undefined) await saveTask();
     await body.stop();
   }
 
-  /** Stops a container whose network is not that of the settings. */
+  /** Stops the container if its network differs from the settings. */
   async function retire({ grants }: AgentSettings): Promise<void> {
     if (body.containerId !== undefined && network !== JSON.stringify(grants.network)) await stop();
   }
@@ -106,24 +106,24 @@ export function createAgentContainer(id: string, needs: Needs) {
     get isStopping() {
       return stopping !== undefined;
     },
-    /** True for a container that has ended by itself or with the engine, until it is removed or another one is created. */
+    /** True if the container has ended by itself or with the engine, until it is removed or replaced. */
     get hasEnded() {
       return body.containerId === undefined && lastId !== undefined && body.existing === lastId;
     },
     /** Fires when `id`, `existing`, `isStopping` or `hasEnded` has changed. */
     changed: changed.event as Event<unknown>,
-    /** Adopts the container of an earlier run. What it knows is unknown. */
+    /** Adopts the container of an earlier run. It gets the conversation and the settings again. */
     async adopt({ grants }: AgentSettings): Promise<void> {
       if (!(await body.adopt())) return;
       network = JSON.stringify(grants.network);
       await places.take(id, 'waits', AbortSignal.abort()).catch(() => undefined); // Above the limit it stays until it is idle.
     },
-    /** Keeps the container, and its place, until `leave`. */
+    /** Keeps the container and its place until `leave`. */
     hold(): void {
       isHeld = true;
       idle?.[Symbol.dispose]();
     },
-    /** The agent works on nothing: its container is stopped after `idleMs`. */
+    /** Stops the container after `idleMs`, unless `hold` is called before. */
     leave(idleMs: number): void {
       isHeld = false;
       if (body.containerId === undefined) return places.release(id);
@@ -131,8 +131,9 @@ export function createAgentContainer(id: string, needs: Needs) {
       places.offer();
     },
     /**
-     * Resolves with the id of the running container. The message has not begun, so it waits for an engine that is
-     * restarted; `failed` is told why. Rejects with HubError, or with the reason of the signal.
+     * Starts the container if necessary, and resolves with its id. While the engine is unreachable, tries again a few
+     * times: no message has begun. `failed` gets the reason of each failed attempt. Rejects with HubError, or with the
+     * reason of the signal.
      */
     async ready(
       settings: AgentSettings,
@@ -156,7 +157,7 @@ export function createAgentContainer(id: string, needs: Needs) {
       }
       return await unlessAborted(body.ready(signal), signal);
     },
-    /** What the running container must be told with the next message; undefined if it knows all. */
+    /** Returns what the container needs with the next message; undefined if it has everything. */
     async brief(settings: AgentSettings): Promise<Briefing | undefined> {
       const isNew = told === undefined || told.container !== body.containerId;
       if (!isNew && told?.settings === settings) return undefined;
@@ -180,7 +181,7 @@ export function createAgentContainer(id: string, needs: Needs) {
         },
       };
     },
-    /** Lets the container work on a message, or joins the work on it. Resolves with the result as the container wrote it. */
+    /** Sends a message to the container, or joins its work on it. Resolves with the result, which is not parsed yet. */
     async chat(
       message: { readonly id: string; readonly text: string },
       briefing: Briefing | undefined,
@@ -188,12 +189,12 @@ export function createAgentContainer(id: string, needs: Needs) {
     ): Promise<JsonObject> {
       const container = body.containerId;
       const args = { message_id: message.id, message: message.text, ...briefing?.members };
-      // A turn that is ended late still has a result.
+      // Longer than the turn: a turn that is cancelled at its timeout still has a result.
       const result = await body.call('chat', args, turnMs + 2 * cancelMs);
       if (briefing && container !== undefined) told = { container, settings: briefing.settings };
       return result;
     },
-    /** Resolves when the container has ended its work on a message, whose `chat` is given. Stops the container if it does not. */
+    /** Cancels the work on a message, and resolves when its `chat` has ended. Stops the container if it does not end. */
     async endTurn(messageId: string, chat: Promise<object>): Promise<void> {
       body.call('cancel', { message_id: messageId }, cancelMs).catch(() => undefined); // It is stopped below then.
       const done = chat.then(
@@ -202,7 +203,7 @@ export function createAgentContainer(id: string, needs: Needs) {
       );
       if (!(await waitAtMost(cancelMs, done, clock))) await stop();
     },
-    /** The result of a message that has ended. */
+    /** Requests the result of a message that has ended. */
     resultOf: (messageId: string): Promise<JsonObject> =>
       body.call('chat', { message_id: messageId }, answerMs),
     retire,

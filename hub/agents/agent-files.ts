@@ -67,7 +67,7 @@ export function createAgentFiles(workspaceOf: (id: string) => string): AgentFile
 
 function contentOf(handle: Awaited<ReturnType<typeof open>>, bytes: number): AgentFileContent {
   async function* chunks(): AsyncGenerator<Uint8Array> {
-    // A file that grows while it is read is cut there: its length was announced.
+    // Bytes that are appended while the file is read are left out: the response has announced its length.
     for (let at = 0; at < bytes;) {
       const size = Math.min(chunkBytes, bytes - at);
       const { bytesRead, buffer } = await handle.read(Buffer.alloc(size), 0, size, at);
@@ -80,9 +80,8 @@ function contentOf(handle: Awaited<ReturnType<typeof open>>, bytes: number): Age
 }
 
 /**
- * Opens a folder whose path has no links. Undefined if it is gone, or the agent has locked it, put a link in its place,
- * or made its path too long for the system.
- * `path` leads to the opened folder, whatever the agent does meanwhile.
+ * Opens a folder whose path has no links. Undefined if it is missing, unreadable or a link, or if its path is too long for
+ * the system. `path` leads to the opened folder, even if the agent replaces the folder meanwhile.
  */
 async function openFolder(folder: string) {
   const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants;

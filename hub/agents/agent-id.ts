@@ -1,6 +1,6 @@
 import { HubError } from '#core';
 
-/** An id is part of paths, and of names of containers and networks. */
+/** Pattern of ids, which become parts of paths and of names of containers and networks. */
 export const agentIdPattern = /^[a-z0-9][a-z0-9-]{0,62}$/;
 const maxShown = 80;
 

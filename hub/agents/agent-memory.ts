@@ -35,7 +35,7 @@ const spentSchema = z.object({
   spent: z.array(z.object({ at: z.number(), tokens: z.number() })),
 });
 
-/** Another version of the hub, or a person, may have written members that this one does not know. */
+/** Rejects unknown members, which another version of the hub or a person may have written. */
 const settingsSchema = z.unknown().transform((written, context): AgentSettings => {
   try {
     return patchSettings(defaultSettings, written);
@@ -54,10 +54,10 @@ export type AgentTask = {
   readonly lastActivity: number;
 };
 
-/** Begins the name of the folder of an agent that is being removed. No id begins with a dot. */
+/** Prefix of folders whose agent is being removed. No id begins with a dot. */
 const removedPrefix = '.removed-';
 
-/** The files of agents: `tasks.json`, and of each agent its session, settings and workspace. */
+/** The files of agents: `tasks.json`, and the session, settings and workspace of each agent. */
 export type AgentMemory = ReturnType<typeof createAgentMemory>;
 
 /** Creates the memory in the data folder. All files are replaced as a whole, so that a crash leaves the old or the new one. */
@@ -82,7 +82,7 @@ export function createAgentMemory(
   }
 
   /**
-   * Parses a file. A damaged one is set aside, and then counts as missing. Rejects with HUB_AGENT_STORE_FAILED if it
+   * Parses a file. A damaged file is renamed, and counts as missing. Rejects with HUB_AGENT_STORE_FAILED if the file
    * cannot be read now.
    */
   async function read<T>(file: string, schema: z.ZodType<T>): Promise<T | undefined> {
@@ -117,7 +117,7 @@ export function createAgentMemory(
 
   return {
     workspaceOf: (id: string) => join(folderOf(id), 'workspace'),
-    /** Ids of the agents that have a folder. Removes what a kill has left of a removed agent. Rejects with HUB_AGENT_STORE_FAILED. */
+    /** Lists the agents that have a folder. Finishes removals that a kill interrupted. Rejects with HUB_AGENT_STORE_FAILED. */
     async ids(): Promise<readonly string[]> {
       const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => {
         if (errorCodeOf(error) !== 'ENOENT') throw unreadable(folder, error);
@@ -177,9 +177,9 @@ export function createAgentMemory(
         );
       }
     },
-    /** Renames the folder first, so that a crash leaves no half of an agent. */
+    /** Renames the folder before it removes the files, so that a crash leaves no agent with half of its files. */
     async remove(id: string): Promise<void> {
-      // A name of its own: files of an earlier agent of this name may be left.
+      // The time makes the name unique: the files of an earlier agent of this id may still be there.
       const doomed = join(folder, `${removedPrefix}${id}-${clock.now()}`);
       await rename(folderOf(id), doomed).catch(ignoreMissing);
       await removeRest(doomed);

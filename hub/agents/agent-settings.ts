@@ -3,7 +3,7 @@ import { HubError, shown, typeInWords } from '#core';
 import { agentIdPattern } from './agent-id.ts';
 import type { AgentSettings } from './agent-types.ts';
 
-/** The settings of an agent that a message created: it may use nothing. */
+/** The settings of an agent that was not configured. It has no grants. */
 export const defaultSettings: AgentSettings = {
   model: undefined,
   system: undefined,
@@ -48,8 +48,8 @@ const patchSchema = z.strictObject({
 });
 
 /**
- * Changes settings by a patch in the notation of the REST API, in which null means the default. Throws HUB_REQUEST_INVALID,
- * which names the member at fault.
+ * Applies a patch in the format of the REST API, in which null means the default. Throws HUB_REQUEST_INVALID, which names
+ * the invalid member.
  */
 export function patchSettings(settings: AgentSettings, patch: unknown): AgentSettings {
   const { data, error } = patchSchema.safeParse(patch, { reportInput: true });
@@ -95,7 +95,7 @@ function remedyFor(issue: z.core.$ZodIssue): string {
   return `write 1 to ${most} characters${first === 'grants' ? '' : ', or null for the default'}`;
 }
 
-/** Settings in the notation of the REST API, from which `patchSettings` restores them. */
+/** Returns settings in the format of the REST API, from which `patchSettings` restores them. */
 export const writtenSettings = ({ model, system, grants, budget }: AgentSettings) => ({
   model: model ?? null,
   system: system ?? null,

@@ -4,13 +4,13 @@ import type { AgentMessage, AgentUsage, MessageFailure, MessageOutcome } from '.
 /** `running`: works on a message. `idle`: its container runs. `stopped`: the next message starts it. */
 export type AgentStatus = 'running' | 'idle' | 'stopped';
 
-/** What an agent may use. An agent that a message created may use nothing. */
+/** What an agent may use. A new agent has no grants. */
 type AgentGrants = {
-  /** Patterns of names of tools on /mcp. */
+  /** Patterns of tool names on /mcp. */
   readonly tools: readonly string[];
-  /** Servers all of whose tools it may use. */
+  /** Servers: the agent may use all of their tools. */
   readonly servers: readonly string[];
-  /** Agents that it may ask by `use_agent`. */
+  /** Agents to which it may send messages with `use_agent`. */
   readonly agents: readonly string[];
   /** Whether it may load tools from its workspace. */
   readonly loadTool: boolean;
@@ -45,7 +45,7 @@ export type AgentView = {
   readonly containerId?: string;
   readonly usage: AgentUsage;
   readonly settings: AgentSettings;
-  /** The message it works on, since when (ms since the epoch), and at what. */
+  /** The message that the agent works on, since when (ms since the epoch), and the current activity in words. */
   readonly current?: {
     readonly messageId: string;
     readonly since: number;
@@ -72,11 +72,11 @@ export type AgentEvent =
   | { readonly type: 'view' };
 
 export type ConversationRequest = {
-  /** Maximum number of messages, the newest. */
+  /** Maximum number of messages. The newest are returned. */
   readonly count: number;
   /** Id of a message: only messages after it. */
   readonly since?: string;
-  /** How long to wait for a message that matches, in milliseconds. */
+  /** Time in ms to wait until the message `since`, or every message, has its outcome. */
   readonly waitMs?: number;
   /** Includes tool calls and their results. */
   readonly withTools?: boolean;
@@ -87,11 +87,11 @@ export type Conversation = {
   readonly agentId: string;
   readonly status: AgentStatus;
   readonly messages: readonly AgentMessage[];
-  /** Messages without an outcome, in the order in which the agent takes them: the one it works on first. */
+  /** Messages without an outcome in the order of the queue. The agent works on the first one. */
   readonly waiting: readonly AgentMessage[];
   /** Why some of `messages` have no answer, of the newest 100 that failed or were cancelled. */
   readonly failures: readonly MessageFailure[];
-  /** Why the message `since` has no answer, else why the newest has none, or why the conversation cannot be read. */
+  /** Why the message `since` has no answer; without `since`, why the newest message has none. */
   readonly error?: { readonly code: string; readonly message: string };
 };
 
@@ -107,7 +107,7 @@ export type AgentFile = {
 /** Reads the workspaces. Follows no symbolic link out of one. */
 export interface AgentFiles {
   list(id: string): Promise<readonly AgentFile[]>;
-  /** Rejects with HubError for what is not a regular file of the workspace. The caller disposes the result. */
+  /** Rejects with HubError if the path is not a regular file in the workspace. The caller disposes the result. */
   open(id: string, path: string): Promise<AgentFileContent>;
 }
 
@@ -118,11 +118,11 @@ export interface AgentFileContent extends AsyncDisposable {
 
 /** The agents of the hub. */
 export interface Agents {
-  /** Starts and stops the room. Not inherited: `stop` below stops one agent. */
+  /** Starts and stops all agents with the hub. `stop` below stops one agent. */
   readonly service: Service;
   /**
-   * Why the hub has no agents: without Docker, or if one of their files could not be read at its start. All methods but
-   * `list` then reject with it.
+   * Why the hub has no agents: there is no Docker, or a file of an agent could not be read at the start. All methods but
+   * `list` then reject with this error.
    */
   readonly refusal: HubError | undefined;
   list(): readonly AgentView[];
@@ -145,7 +145,7 @@ export interface Agents {
   stop(id: string): Promise<void>;
   /** Removes the agent with its conversation and its workspace. */
   remove(id: string): Promise<void>;
-  /** Pieces of text come from the hub's own model calls. */
+  /** Text events are pieces of a model's answer, as the model writes them. */
   readonly events: Event<{ readonly agent: string; readonly event: AgentEvent }>;
   readonly files: AgentFiles;
 }

@@ -11,7 +11,7 @@ import { type SessionSummary, createSessionRecord } from './session-record.ts';
 import { type MessageOutcome, noUsage } from './session-schema.ts';
 import { type TurnResult, failureOf, outcomeOf } from './turn-result.ts';
 
-/** What the hub knows of an agent at its start. */
+/** What is stored of an agent when the hub starts. */
 export type AgentRecord = {
   readonly id: string;
   readonly settings: AgentSettings;
@@ -36,16 +36,16 @@ type AgentNeeds = {
   readonly report: AgentReport;
 };
 
-/** What an agent reports to the room. */
+/** Callbacks of an agent. */
 type AgentReport = {
-  /** Reports what `view` shows. `isTask`: `tasks.json` changes. */
+  /** The view of the agent has changed. `isTask`: so has its entry in `tasks.json`. */
   readonly changed: (isTask: boolean) => void;
   /** Resolves when `task` is written to `tasks.json`. Never rejects. */
   readonly saveTask: () => Promise<void>;
   readonly fire: (event: AgentEvent) => void;
 };
 
-/** One agent: takes its messages in turn, and records what became of them. */
+/** One agent. Takes its messages one after another, and records their outcomes. */
 export type Agent = ReturnType<typeof createAgent>;
 
 export function createAgent(record: AgentRecord, needs: AgentNeeds) {
@@ -63,7 +63,7 @@ export function createAgent(record: AgentRecord, needs: AgentNeeds) {
     | undefined;
   let working: Promise<void> | undefined;
   let isOver = false;
-  /** The container of the last run may still run. */
+  /** True until the container of the last run is adopted, or known to be gone. */
   let isAdopting = record.containerId !== undefined;
   const ended = createEmitter<{ readonly id: string; readonly outcome: MessageOutcome }>();
   /** Ids of messages whose outcome is being written. They stay in the queue until it is on the disk. */
@@ -72,7 +72,7 @@ export function createAgent(record: AgentRecord, needs: AgentNeeds) {
 
   const statusOf = () => (current ? 'running' : container.id === undefined ? 'stopped' : 'idle');
 
-  /** The status in `tasks.json`. A container that is being stopped or has ended is named with `stopped` until it is removed. */
+  /** The status in `tasks.json`. It is `stopped` as soon as the container stops or has ended, before it is removed. */
   function taskStatus(): AgentStatus {
     if (container.isStopping || container.hasEnded) return 'stopped';
     if (!isAdopting) return statusOf();
@@ -89,7 +89,7 @@ export function createAgent(record: AgentRecord, needs: AgentNeeds) {
     changed(false);
   }
 
-  /** Handles the waiting messages one after the other. Does nothing while an earlier call of it is at work. */
+  /** Takes the waiting messages one after the other, unless an earlier call still does. */
   function work(): void {
     const [first] = open();
     if (working || isOver || !first) return;
@@ -105,7 +105,7 @@ export function createAgent(record: AgentRecord, needs: AgentNeeds) {
     } catch (error) {
       log.error({ error: messageOf(error) }, 'the agent cannot continue');
     } finally {
-      // At once: a message that is accepted later begins anew.
+      // Set before any await: a message that is accepted from now on calls `work` again.
       working = undefined;
       rest();
     }
@@ -154,8 +154,8 @@ export function createAgent(record: AgentRecord, needs: AgentNeeds) {
   }
 
   /**
-   * Writes an outcome into the conversation, then removes the message from the queue: the outcome survives a crash in
-   * between. Resolves with the messages that were added to the conversation.
+   * Writes an outcome into the conversation, and then removes the message from the queue, so that a crash in between does
+   * not lose the outcome. Resolves with the messages that were added to the conversation.
    */
   async function writeOutcome(
     message: PendingMessage,
@@ -186,7 +186,7 @@ export function createAgent(record: AgentRecord, needs: AgentNeeds) {
   return {
     id,
     ended: ended.event,
-    /** Adopts the container of the last run, and goes on with the messages. */
+    /** Adopts the container of the last run, and continues with the messages. */
     async begin(): Promise<void> {
       if (isAdopting) await container.adopt(settings);
       isAdopting = false;
@@ -210,7 +210,7 @@ export function createAgent(record: AgentRecord, needs: AgentNeeds) {
         ? { messageId: summary.lastMessageId, ...summary.lastOutcome }
         : undefined;
     },
-    /** Milliseconds since the epoch; undefined while it works or has no container. */
+    /** Milliseconds since the epoch; undefined while the agent works or has no container. */
     get idleSince(): number | undefined {
       return working || container.id === undefined ? undefined : lastActivity;
     },
@@ -238,7 +238,7 @@ export function createAgent(record: AgentRecord, needs: AgentNeeds) {
       };
     },
     work,
-    /** Whether a message waits or is worked on. */
+    /** True if a message has no outcome yet. */
     has: (messageId: string): boolean => queue.find(messageId)?.agent === id,
     /** Stops the container of an idle agent. The next message starts it again. */
     rest: container.stop,
@@ -259,7 +259,7 @@ export function createAgent(record: AgentRecord, needs: AgentNeeds) {
       if (!working) await container.retire(settings);
       changed(false);
     },
-    /** False if the message has its outcome. */
+    /** Resolves with false if the message has its outcome. */
     async cancel(messageId: string): Promise<boolean> {
       const message = open().find(one => one.id === messageId);
       if (!message) return false;
@@ -267,7 +267,7 @@ export function createAgent(record: AgentRecord, needs: AgentNeeds) {
       else await settle(message, { status: 'cancelled' });
       return true;
     },
-    /** Ends the container, the turn under way and the waiting messages. `reason`: the error of these messages. */
+    /** Ends the container, the current turn and the waiting messages. `reason`: the error of these messages. */
     async stop(reason: HubError): Promise<void> {
       for (const message of queue.of(id))
         if (message.id !== current?.message.id && !ending.has(message.id))

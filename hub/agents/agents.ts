@@ -41,7 +41,7 @@ const messageBytes = 256 * 1024;
 const totalBytes = 16 * 2 ** 20;
 
 /**
- * Creates the agents of the data folder. `refusal`: why this hub has none; their files stay as they are then.
+ * Creates the agents of the data folder. `refusal`: why this hub has no agents. Their files then stay unchanged.
  */
 export function createAgents(
   options: {
@@ -142,7 +142,7 @@ export function createAgents(
     );
   }
 
-  /** The agent, which is created when it is new. */
+  /** Returns an agent, and creates it if it is new. */
   async function provide(id: string): Promise<Agent> {
     require();
     requireAgentId(id);
@@ -162,7 +162,7 @@ export function createAgents(
       session: undefined,
     });
     const creating = memory.create(id);
-    void creating.catch(() => all.delete(id)); // Without its folder, it could keep nothing.
+    void creating.catch(() => all.delete(id)); // An agent without a folder could not store its conversation.
     busy.set(id, creating);
     try {
       await creating;
@@ -187,7 +187,7 @@ export function createAgents(
   }
 
   async function remove(id: string): Promise<void> {
-    await busy.get(id)?.catch(() => undefined); // Whoever creates it is told.
+    await busy.get(id)?.catch(() => undefined); // The caller that creates the agent gets the error.
     const agent = get(id);
     all.delete(id);
     spending.forget(id);
@@ -217,7 +217,7 @@ export function createAgents(
     const ids = new Set([...(await memory.ids()), ...queue.agents()]);
     for (const id of ids) {
       const session = await memory.readSession(id);
-      // The hub was killed after it wrote the conversation and before it wrote the outcome.
+      // A hub that was killed between two writes left the outcome in the conversation, and the message in the queue.
       const over = new Set(session?.messages.map(({ message_id: one }) => one));
       for (const message of queue.of(id))
         if (over.has(message.id)) await queue.end(message.id, 'answered');
@@ -250,7 +250,7 @@ export function createAgents(
           await load();
         } catch (error) {
           if (!(error instanceof HubError)) throw error;
-          // Agents without what is in the file would replace it.
+          // Without this file, agents would start empty and overwrite it.
           refuse(error);
           return;
         }

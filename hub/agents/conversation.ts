@@ -11,7 +11,7 @@ type Needs = {
   readonly queue: Pick<MessageQueue, 'of'>;
 };
 
-/** Reads a conversation, and waits for an answer if the request says so. */
+/** Reads a conversation. With `waitMs`, waits for an answer before. */
 export async function readConversation(
   agent: Agent,
   request: ConversationRequest,
@@ -28,7 +28,7 @@ export async function readConversation(
     .slice(-count);
   const shownIds = new Set(shown.map(({ message_id: id }) => id));
   const { status } = agent.view();
-  // The next message may be under way already, or have its outcome.
+  // Looked up by id: the agent may already work on the next message, or have its outcome.
   const failure = failures.find(({ message_id: id }) => id === since);
   const last = agent.lastOutcome;
   const isLast = since === undefined ? status !== 'running' : since === last?.messageId;
@@ -41,7 +41,7 @@ export async function readConversation(
     agentId: agent.id,
     status,
     messages: shown,
-    // One that was just answered may still be in the queue.
+    // A message that was just answered may still be in the queue.
     waiting: queue
       .of(agent.id)
       .filter(({ id }) => !messages.some(({ message_id: known }) => known === id))
@@ -83,7 +83,7 @@ function after(messages: readonly AgentMessage[], since: string | undefined) {
   return at === -1 ? [] : messages.slice(at + 1);
 }
 
-/** The text of a message of the user or the agent; nothing if it consists of tool calls. */
+/** Returns a message without its tool calls; none if nothing is left. */
 function withoutTools(message: AgentMessage): readonly AgentMessage[] {
   const content = message.content.filter(({ type }) => type === 'text');
   return message.role === 'tool' || content.length === 0 ? [] : [{ ...message, content }];

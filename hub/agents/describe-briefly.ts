@@ -1,6 +1,6 @@
 import type { AgentView } from './agent-types.ts';
 
-/** What every caller may read of an agent: nothing that a message or a tool contained. */
+/** Returns the members of an agent that every caller may read. None comes from a message or a tool. */
 export const describeBriefly = ({ id, status, model, queued, lastActivity }: AgentView) => ({
   agent_id: id,
   status,

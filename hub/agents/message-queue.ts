@@ -12,7 +12,7 @@ export type PendingMessage = {
   readonly text: string;
   /** Milliseconds since the epoch. */
   readonly at: number;
-  /** Messages are taken in the order of their rounds: of a sender, each round has one. */
+  /** Messages are taken by round. Each sender has one message per round, so that senders take turns. */
   readonly round: number;
   /** Id of the container that works on it. Undefined: it waits. */
   readonly startedIn?: string;
@@ -33,11 +33,11 @@ const saved = z.union([
 ]);
 
 type QueueLimits = {
-  /** Messages that wait for one agent. */
+  /** Maximum number of messages that wait for one agent. */
   readonly perAgent: number;
-  /** Bytes of one message. */
+  /** Maximum size of a message in bytes. */
   readonly messageBytes: number;
-  /** Bytes of all waiting messages. */
+  /** Maximum size of all waiting messages in bytes. */
   readonly totalBytes: number;
 };
 
@@ -58,15 +58,15 @@ export function createMessageQueue(
 ) {
   /** In the order of acceptance. */
   const pending = new Map<string, PendingMessage>();
-  /** Ids of messages that are being written: they have their room, and are not accepted yet. */
+  /** Ids of messages that are being written to the journal. They count in the limits, and are not accepted yet. */
   const accepting = new Set<string>();
-  /** The round of the message that an agent took last. */
+  /** Round of the newest message that an agent has begun, by agent. */
   const rounds = new Map<string, number>();
   let bytes = 0;
   const journal = createJournal(
     {
       file,
-      // A compacted file keeps at most half of this, and must hold every waiting message.
+      // A compacted journal has at most half of this size, and must have room for every waiting message.
       maxBytes: 4 * limits.totalBytes,
       snapshot: () => Array.from(pending.values()).flatMap(recordsOf),
     },
@@ -76,7 +76,7 @@ export function createMessageQueue(
   const allOf = (agent: string) =>
     Array.from(pending.values())
       .filter(message => message.agent === agent)
-      // The one that has begun first; otherwise by round. The sort keeps the order of acceptance within a round.
+      // The message that has begun is first, the others follow by round. Within a round, the order of acceptance stays.
       .toSorted((a, b) => orderOf(a) - orderOf(b));
 
   const ofAgent = (agent: string) => allOf(agent).filter(({ id }) => !accepting.has(id));
@@ -96,7 +96,7 @@ export function createMessageQueue(
   return {
     /** Reads the messages of the last run. Rejects with HUB_AGENT_STORE_FAILED if the file cannot be read. */
     async open(): Promise<void> {
-      // The journal counts such a file as empty, and replaces it.
+      // Read before: the journal would treat an unreadable file as empty, and replace it.
       await readText(file);
       for (const record of await journal.open()) {
         const { data } = saved.safeParse(record);
@@ -112,12 +112,12 @@ export function createMessageQueue(
     },
     /** The accepted messages of an agent in the order in which it takes them. */
     of: ofAgent,
-    /** Agents with messages. */
+    /** Returns the ids of agents with messages. */
     agents: (): ReadonlySet<string> => new Set(Array.from(pending.values(), ({ agent }) => agent)),
     next: (agent: string): PendingMessage | undefined => ofAgent(agent)[0],
     find: (id: string): PendingMessage | undefined => pending.get(id),
     /**
-     * Accepts a message; it is on the disk when this resolves. `position`: number of messages before it. Throws
+     * Accepts a message, and resolves when it is on the disk. `position`: number of messages before it. Rejects with
      * HUB_REQUEST_INVALID, HUB_BODY_TOO_LARGE, HUB_AGENT_QUEUE_FULL, and HUB_AGENT_STORE_FAILED if it cannot be written.
      */
     async accept(agent: string, text: string, from: string) {
@@ -179,7 +179,7 @@ export function createMessageQueue(
 
 const orderOf = ({ startedIn, round }: PendingMessage) => (startedIn === undefined ? round : 0);
 
-/** Bytes of a text in the journal. */
+/** Returns the size of a text in the journal, in bytes. */
 const sizeOf = (text: string): number => Buffer.byteLength(JSON.stringify(text));
 
 function acceptedOf(message: PendingMessage): object {

@@ -10,7 +10,7 @@ type Turn = {
   /** Read again once the container is ready. */
   readonly settings: () => AgentSettings;
   readonly turnMs: () => number;
-  /** Shows what the agent does. */
+  /** Sets the current activity of the agent, in words. */
   readonly doing: (what: string) => void;
   readonly signal: AbortSignal;
 };
@@ -19,8 +19,8 @@ type Turn = {
 export const cancelled = new HubError('HUB_CALL_CANCELLED', 'the message was cancelled');
 
 /**
- * Lets the container of an agent work on a message. Rejects if it has no result: a cancelled turn may have one that the
- * container had before it was told.
+ * Sends a message to the container of an agent, and resolves with the result. Rejects if there is none. A cancelled turn
+ * has a result if the container finished it first.
  */
 export async function performTurn(
   agentId: string,

@@ -10,7 +10,7 @@ type Idler = {
 /** Limits how many containers of agents run at the same time. */
 export type AgentPlaces = ReturnType<typeof createPlaces>;
 
-/** `idlers`: the agents with a container that works on nothing. */
+/** `idlers`: returns the agents whose container is idle. */
 export function createPlaces(most: () => number, idlers: () => readonly Idler[]) {
   const taken = new Set<string>();
   const waiting: { readonly id: string; readonly begin: () => void }[] = [];
@@ -32,8 +32,8 @@ export function createPlaces(most: () => number, idlers: () => readonly Idler[])
 
   return {
     /**
-     * Resolves when the agent may have a container. `patience` none: rejects with HUB_AGENTS_FULL instead of waiting for
-     * agents at work, because one of these waits for this agent.
+     * Resolves when the agent may have a container. With patience `none`, does not wait for agents at work, because one of
+     * them waits for this agent: rejects with HUB_AGENTS_FULL.
      */
     async take(id: string, patience: 'waits' | 'none', signal: AbortSignal): Promise<void> {
       if (taken.has(id)) return;
@@ -60,11 +60,11 @@ export function createPlaces(most: () => number, idlers: () => readonly Idler[])
         signal.removeEventListener('abort', leave);
       }
     },
-    /** The container of the agent has ended. */
+    /** Call this when the container of the agent has ended. */
     release(id: string): void {
       if (taken.delete(id)) admit();
     },
-    /** An agent has become idle: its place may be needed. */
+    /** Call this when an agent becomes idle: its container is stopped if another agent waits for a place. */
     offer: admit,
   };
 }

@@ -14,7 +14,7 @@ export async function readText(file: string): Promise<string | undefined> {
   }
 }
 
-/** The error for a file or a folder that cannot be read now. */
+/** Returns the error for a file or a folder that cannot be read now. */
 export const unreadable = (path: string, cause: unknown): HubError =>
   new HubError(
     'HUB_AGENT_STORE_FAILED',

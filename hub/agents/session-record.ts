@@ -9,7 +9,7 @@ import {
 } from './session-schema.ts';
 import type { TurnResult } from './turn-result.ts';
 
-/** What the hub keeps of a session between turns. */
+/** The members of a session that stay in memory between turns. */
 export type SessionSummary = Pick<
   AgentSession,
   'usage' | 'model' | 'lastOutcome' | 'lastMessageId'
@@ -18,7 +18,7 @@ export type SessionSummary = Pick<
 type Turn = {
   readonly message: PendingMessage;
   readonly outcome: MessageOutcome;
-  /** What the container handed over; undefined if it has no result. */
+  /** Result of the container; undefined if there is none. */
   readonly result: TurnResult | undefined;
 };
 
@@ -28,13 +28,13 @@ type Needs = {
   readonly memory: Pick<AgentMemory, 'readSession' | 'writeSession'>;
 };
 
-/** Number of messages without an answer whose reason is stored. */
+/** Maximum number of stored failures. */
 const maxFailures = 100;
-/** Reason of a message that was cancelled, so that its sender learns of it while the agent works on another message. */
+/** Stored as the failure of a cancelled message, so that its sender can read it after later messages. */
 const cancelledReason = { code: 'HUB_CALL_CANCELLED', message: 'the message was cancelled' };
 /**
- * Characters of the stored messages as JSON. The oldest of a longer conversation are dropped: each turn reads and writes
- * all of them, and the model gets a summary of them anyway.
+ * Maximum length of the stored messages as JSON, in characters. The oldest messages of a longer conversation are dropped:
+ * each turn reads and writes all of them, and the model gets only a summary of old ones.
  */
 const maxConversationLength = 16 * 2 ** 20;
 
@@ -55,7 +55,7 @@ export function createSessionRecord(
       turned = addTurn(session ?? newSession(id, now), turn, now);
       await memory.writeSession(turned.next);
     } catch (error) {
-      // The outcome counts all the same: the message must not be answered twice. A conversation that cannot be read stays as it is.
+      // The message has its outcome nevertheless, so that it is not answered twice. A file that cannot be read stays unchanged.
       log.error({ error: messageOf(error) }, 'the conversation could not be written');
     }
     const { usage, model, lastMessageId, lastOutcome } = turned.next;
@@ -71,7 +71,7 @@ export function createSessionRecord(
     /** Adds a turn, and resolves with its new messages. */
     add(turn: Turn): Promise<readonly AgentMessage[]> {
       const added = last.then(() => write(turn));
-      // Its caller gets the messages or the error: kept here, an agent that has stopped would hold its last turn.
+      // Without the value: a stopped agent would keep the messages of its last turn in memory.
       last = added.then(
         () => undefined,
         () => undefined,
@@ -81,7 +81,7 @@ export function createSessionRecord(
   };
 }
 
-/** The session after a turn, and the messages that the turn has added: that of the user once. */
+/** Returns the session after a turn, and the messages that the turn added. The user's message is added only once. */
 function addTurn(session: AgentSession, { message, outcome, result }: Turn, now: number) {
   const isKnown = session.messages.some(
     ({ role, message_id: known }) => role === 'user' && known === message.id,
@@ -119,7 +119,7 @@ function addTurn(session: AgentSession, { message, outcome, result }: Turn, now:
   return { next, added };
 }
 
-/** The newest messages within the limit, and the newest in any case. */
+/** Returns the newest messages within the limit, but at least one. */
 function newestOf<T>(messages: readonly T[]): T[] {
   let length = 0;
   const dropped = messages.findLastIndex(message => {

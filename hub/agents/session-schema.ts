@@ -16,7 +16,7 @@ const contentSchema = z.discriminatedUnion('type', [
   }),
 ]);
 
-/** A message as an agent hands it over and as `session.json` stores it. */
+/** A message as the container of an agent sends it and as `session.json` stores it. */
 export const messageSchema = z.object({
   message_id: z.string(),
   role: z.enum(['user', 'assistant', 'tool']),
@@ -50,7 +50,7 @@ export const sessionSchema = z.object({
   /** The newest message that has its outcome, and the outcome. */
   lastMessageId: z.string().nullable(),
   lastOutcome: outcomeSchema.nullable(),
-  /** Why messages have no answer, of the newest that failed. */
+  /** Why the newest failed or cancelled messages have no answer. */
   failures: z.array(failureSchema).optional(),
   /** The state of the agent's runtime. The hub only stores it. */
   snapshot: z.unknown(),
@@ -64,7 +64,7 @@ export type AgentMessage = z.output<typeof messageSchema>;
 
 export type AgentUsage = z.output<typeof usageSchema>;
 
-/** The only outcome of a message. */
+/** The outcome of a message. Each message has exactly one. */
 export type MessageOutcome = z.output<typeof outcomeSchema>;
 
 /** Why a message has no answer. */

@@ -8,7 +8,7 @@ type Needs = {
   readonly isKnown: (id: string) => boolean;
 };
 
-/** What agents have spent on models within the last hour, as it was saved last. */
+/** Stores the tokens that agents have spent on models within the last hour. */
 export function createSpending({ memory, log, isKnown }: Needs) {
   const spent = new Map<string, readonly SpentTokens[]>();
 
@@ -16,7 +16,7 @@ export function createSpending({ memory, log, isKnown }: Needs) {
     try {
       await memory.writeSpent(id, tokens);
     } catch (error) {
-      // This also happens if the agent was removed in the meantime.
+      // The agent may have been removed meanwhile.
       log.warn({ agent: id, error: messageOf(error) }, 'what the agent has spent was not written');
     }
   }

@@ -4,13 +4,13 @@ import type { AgentMemory, AgentTask } from './agent-memory.ts';
 type Needs = {
   readonly memory: Pick<AgentMemory, 'writeTasks'>;
   readonly log: Log;
-  /** Read when the write begins. */
+  /** Called when the write begins. */
   readonly tasks: () => readonly AgentTask[];
 };
 
-/** Writes `tasks.json`. All calls before a write begins share it. Never rejects. */
+/** Creates a function that writes `tasks.json`. Calls before a write begins share that write. Never rejects. */
 export function createTasksFile({ memory, log, tasks }: Needs): () => Promise<void> {
-  /** The write that has not begun. */
+  /** A write that has not begun yet. */
   let planned: Promise<void> | undefined;
 
   async function write(): Promise<void> {

@@ -14,10 +14,10 @@ const resultSchema = outcomeSchema.extend({
   snapshot: z.unknown(),
 });
 
-/** The result of a turn, as an agent hands it over. */
+/** The result of a turn, as the container of an agent sends it. */
 export type TurnResult = z.output<typeof resultSchema>;
 
-/** Reads the result of `chat`. Throws HUB_SERVER_PROTOCOL, because only another image than the hub's own sends others. */
+/** Parses the result of `chat`. Throws HUB_SERVER_PROTOCOL for another format, which the image of the hub never sends. */
 export function readTurnResult(id: string, content: JsonObject): TurnResult {
   const { data, error } = resultSchema.safeParse(content);
   if (data) return data;
@@ -31,7 +31,7 @@ export function readTurnResult(id: string, content: JsonObject): TurnResult {
 export const outcomeOf = ({ status, error }: TurnResult): MessageOutcome =>
   error ? { status, error } : { status };
 
-/** The outcome of a message that has no result. */
+/** Returns the outcome of a message that has no result. */
 export const failureOf = (error: unknown): MessageOutcome => ({
   status: 'failed',
   error:

@@ -18,12 +18,12 @@ type Needs = {
   readonly find: (id: string) => Agent | undefined;
 };
 
-/** Lets agents ask each other: `use_agent`. */
+/** Creates the function behind the tool `use_agent`, with which agents send messages to each other. */
 export function createUseAgent({ memory, send, find }: Needs) {
-  /** The agents that an agent waits for, one entry for each call. */
+  /** Ids of the agents that an agent waits for, by agent, with one entry per call. */
   const waits = new Map<string, string[]>();
 
-  /** Whether `from` waits for `to`, also through others. */
+  /** True if `from` waits for `to`, directly or through other agents. */
   function waitsFor(from: string, to: string, seen = new Set<string>()): boolean {
     if (from === to) return true;
     if (seen.has(from)) return false;
@@ -61,8 +61,8 @@ export function createUseAgent({ memory, send, find }: Needs) {
   }
 
   /**
-   * Sends a message of one agent to another, and waits for its answer. Refusals are results, so that the model can go on:
-   * of agents that are not granted, and of those that wait for the asking one, which would never end.
+   * Sends a message of one agent to another, and waits for its answer. Refuses agents that are not granted, and agents that
+   * wait for the sender, which would never end. Refusals are tool results, so that the model can continue.
    */
   return async (from: Agent, args: unknown, signal: AbortSignal): Promise<JsonObject> => {
     const { data } = argumentsSchema.safeParse(args);

@@ -7,20 +7,20 @@ import type { AgentBody } from './host-types.ts';
 type Needs = {
   readonly server: Server;
   readonly budget: Pick<ModelBudget, 'turn'>;
-  /** Begins to watch the workspace. */
+  /** Watches the size of the workspace until disposed. */
   readonly watch: (exceeded: (why: HubError) => void) => Disposable;
   readonly gateway: Disposable;
-  /** Resolves when the container outlives a kill of the hub. */
+  /** Resolves when the handle of the container is saved, by which the next run of the hub finds it. */
   readonly saved: () => Promise<unknown>;
-  /** The container from its creation on. The body forgets it when it is removed. */
+  /** Id of the container from its creation until its removal. The host sets it, and the body clears it. */
   readonly existing: { id: string | undefined };
-  /** Why the last launch failed, if another attempt would not help. */
+  /** The error of the last launch, if another attempt would fail as well. */
   readonly launchError: () => HubError | undefined;
   /** False while only the container of an earlier run may be used. */
   readonly mayLaunch: { value: boolean };
 };
 
-/** Codes of a call whose container has ended, alone or with the engine. */
+/** Error codes of a call whose container has ended, alone or with the engine. */
 const goneCodes: ReadonlySet<string> = new Set(['HUB_SERVER_DOWN', 'HUB_ENGINE_UNREACHABLE']);
 
 function idOf({ instance }: Running): string {
@@ -61,7 +61,7 @@ export function createAgentBody(id: string, needs: Needs): AgentBody {
     changed.fire(undefined);
   }
 
-  /** The error of a call that failed because the container ended. */
+  /** Returns the error of a call that failed because the container ended. */
   function died(cause: unknown): HubError {
     if (stopped) return stopped;
     const why = server.lastError?.message ?? 'the reason is unknown';
@@ -72,7 +72,7 @@ export function createAgentBody(id: string, needs: Needs): AgentBody {
     );
   }
 
-  /** The error of a container that has ended before it answered, without what to do with an entry of the config. */
+  /** Returns the error of a container that did not start, without advice about config entries, as agents have none. */
   function didNotStart(cause: HubError): HubError {
     const why = (server.lastError?.message ?? cause.message).replace(/; set "era" .*$/, '');
     return new HubError(

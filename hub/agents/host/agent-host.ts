@@ -11,11 +11,11 @@ import type { AgentBody, AgentDesk, AgentHost } from './host-types.ts';
 import { type LaunchOptions, launchSpecOf, prepareWorkspace, serverConfigOf } from './launch.ts';
 import { watchWorkspace } from './workspace-watch.ts';
 
-/** The containers of agents, on the engine. */
+/** Access to the containers of agents on the engine. */
 type AgentContainers = {
-  /** Containers that outlive the hub. Of agents only. */
+  /** Saved handles of agents' containers, by which the next run of the hub adopts them. */
   readonly handles: Handles;
-  /** Digest of what a spec launches. */
+  /** Returns a digest of everything that a spec launches. */
   readonly digestOf: (spec: LaunchSpec) => string;
   readonly launch: (
     spec: LaunchSpec,
@@ -44,10 +44,10 @@ type AgentHostNeeds = {
   readonly sampling: ModelSampling;
 };
 
-/** Time in ms to save by what a later run of the hub finds a container. Without it, a kill of the hub fails the message. */
+/** Maximum time in ms to wait for a saved handle. If the hub is killed before it is saved, the message fails. */
 const savedMs = 2_000;
 
-/** What the hub offers to its agents, and to nobody else. */
+/** Capabilities that the hub declares to agents only. */
 const capabilities = { sampling: { tools: {} }, experimental: { 'agenthub/tools': {} } };
 
 /** Runs agents in containers. */
@@ -62,9 +62,9 @@ export function createAgentHost(
     const mayLaunch = { value: true };
     /** The container from its creation on. */
     const existing: { id: string | undefined } = { id: undefined };
-    /** The error of a launch that another attempt would not mend; undefined if there was none. */
+    /** Error of the last launch, if another attempt would fail as well. */
     let launchError: HubError | undefined;
-    /** Resolves when a hub that is killed from now on would find the container again. */
+    /** Resolves when the handle of the container is saved. */
     let saved = Promise.withResolvers<unknown>();
     saved.resolve(undefined);
     const specOf = (): LaunchSpec => {
@@ -80,7 +80,7 @@ export function createAgentHost(
       eras: needs.eras,
       instances: { count: () => 0, isHeard: () => false },
       launches: {
-        // Two would write to the same workspace.
+        // Two containers would write to the same workspace.
         isExclusive: () => true,
         adoption: {
           handles: {

@@ -2,8 +2,8 @@ import { type JsonObject, createEmitter } from '#core';
 import type { AgentBody } from './host-types.ts';
 
 /**
- * A body that `make` creates with its first use, and that is discarded once its container was stopped: a stopped agent then
- * costs the hub next to no memory.
+ * Creates a body that `make` makes at its first use. It is discarded when its container has stopped, so that a stopped agent
+ * takes hardly any memory.
  */
 export function createBodyOnDemand(make: () => AgentBody): AgentBody {
   const changed = createEmitter<undefined>();
@@ -24,7 +24,7 @@ export function createBodyOnDemand(make: () => AgentBody): AgentBody {
     }
   }
 
-  /** Discards the body if it has no container, and nothing waits for one. */
+  /** Discards the body if it has no container and no call uses it. */
   async function release(): Promise<void> {
     if (!body || inUse > 0 || body.containerId !== undefined) return;
     const released = body;

@@ -27,12 +27,12 @@ type Needs = {
   readonly log: Log;
 };
 
-/** The name of the tool with which an agent asks another, among those of the hub. */
+/** Name of the tool that sends a message to another agent. The hub answers it itself. */
 const useAgentTool = 'use_agent';
 
 /**
- * Answers the requests of an agent to the hub: completions by the hub's models, and the tools that it is granted. Any other
- * request is an unknown method.
+ * Answers requests of an agent: completions by models of the hub, and lists and calls of granted tools. Rejects other
+ * methods.
  */
 export function createGateway(id: string, server: Server, needs: Needs): Disposable {
   const { clock, desk, sampling, budget, session, servers, log } = needs;
@@ -63,7 +63,7 @@ export function createGateway(id: string, server: Server, needs: Needs): Disposa
     return result;
   }
 
-  /** Shows in the conversation that a call waits for a person. */
+  /** Shows in the conversation that a call waits for a person's approval. */
   const waiting = (text: string): void => desk.heard(id, { type: 'text', text: `[${text}]\n` });
 
   const callTool = async (params: JsonObject, signal: AbortSignal): Promise<JsonObject> =>
@@ -117,7 +117,7 @@ export function createGateway(id: string, server: Server, needs: Needs): Disposa
     if (isObject(told)) pending.get(JSON.stringify(told['requestId']))?.abort(cancelled());
   }
 
-  /** The container has ended, so nobody waits for these requests. */
+  /** Aborts all requests: the container that sent them has ended. */
   function abortAll(): void {
     for (const controller of pending.values()) controller.abort(cancelled());
   }
@@ -143,7 +143,7 @@ export function createGateway(id: string, server: Server, needs: Needs): Disposa
 
 const blocksOf = (content: unknown) => (Array.isArray(content) ? content.filter(isObject) : []);
 
-/** The results of tools in the newest message, with the names from the calls before. */
+/** Yields the tool results in the newest message. The names of the tools are in the message before. */
 function* resultsIn({ messages }: JsonObject) {
   const all = blocksOf(messages);
   const calls = blocksOf(all.at(-2)?.['content']);

@@ -2,9 +2,9 @@ import type { Event, JsonObject } from '#core';
 import type { SpentTokens } from '#models';
 import type { AgentSettings } from '../agent-types.ts';
 
-/** The containers of agents. */
+/** Opens the containers of agents. */
 export interface AgentHost {
-  /** The body of an agent. Starts nothing. */
+  /** Returns the body of an agent, without a container yet. */
   open(id: string): AgentBody;
 }
 
@@ -21,8 +21,8 @@ export interface AgentBody {
   /** Adopts the container of an earlier run. Resolves with false if there is none. */
   adopt(): Promise<boolean>;
   /**
-   * Calls a tool of the agent and resolves with its structured content. Rejects with HubError: HUB_AGENT_DIED, or the
-   * reason for which the hub stopped it, when the container ends.
+   * Calls a tool of the agent, and resolves with its structured content. If the container ends, rejects with
+   * HUB_AGENT_DIED, or with the reason for which the hub stopped it.
    */
   call(tool: string, args: object, timeoutMs: number): Promise<JsonObject>;
   /** Ends the container, and with it the calls under way. */
@@ -31,23 +31,23 @@ export interface AgentBody {
   discard(): Promise<void>;
 }
 
-/** What the connections of agents need of the rest of the room. */
+/** The functions of `agents.ts` that the connections of agents use. */
 export type AgentDesk = {
   readonly settings: (id: string) => AgentSettings;
-  /** What agents have spent on models, which outlives their containers and the hub. `earlier` has what was saved last. */
+  /** Tokens that agents have spent on models, kept across containers and runs of the hub. `earlier`: as saved last. */
   readonly spending: {
     readonly earlier: (id: string) => readonly SpentTokens[];
     readonly save: (id: string, spent: readonly SpentTokens[]) => void;
   };
-  /** The container of the agent exists, and does not run before this resolves. Must not reject. */
+  /** Called when the container is created. It starts when this resolves. Must not reject. */
   created(id: string): Promise<void>;
   /** Sends a message to another agent, and resolves with the result of the tool. */
   useAgent(from: string, args: unknown, signal: AbortSignal): Promise<JsonObject>;
-  /** Pieces of text and tool calls of the message under way. */
+  /** Reports a piece of text or a tool call of the current message. */
   heard(id: string, event: HeardEvent): void;
 };
 
-/** An event without the id of its message, which the desk knows. */
+/** An event of the current message, without its id. */
 export type HeardEvent =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'tool'; readonly name: string; readonly input?: JsonObject }

@@ -3,31 +3,31 @@ import { type AgentsConfig, type ServerConfig, ownServerConfig } from '#config';
 import type { LaunchSpec } from '#runtimes';
 import type { AgentSettings } from '../agent-types.ts';
 
-/** How containers of agents are launched. */
+/** Options for the launch of agents' containers. */
 export type LaunchOptions = {
   readonly config: () => AgentsConfig;
   /** Port of the HTTP API inside the container. */
   readonly port: number;
-  /** Names of the networks of agents begin with it. */
+  /** Prefix of the names of agents' networks. */
   readonly network: string;
   readonly workspaceOf: (id: string) => string;
   /** The volume with the data of a hub in a container. Undefined: the engine mounts the folder of the hub. */
   readonly dataVolume: string | undefined;
 };
 
-/** The user of the image. A folder that the hub made as root is given to it. */
+/** The user of the image, who owns the workspaces if the hub runs as root. */
 const imageUser = 10_001;
 /** The workspace in the container. */
 const workspace = '/workspace';
 const mib = 2 ** 20;
 const minute = 60_000;
-/** A message has the whole conversation of a turn, with the results of its tools. */
+/** Large, because a result has all messages of a turn with the results of its tools. */
 const maxLineBytes = 64 * mib;
 
 /** The server name of an agent. Names of config entries cannot begin with a dot. */
 const serverNameOf = (id: string): string => `.agent-${id}`;
 
-/** The config of an agent's container as of a server. `launch` of it is not used: see `launchSpecOf`. */
+/** Returns the config of an agent's container as of a server. Its `launch` is not used: see `launchSpecOf`. */
 export const serverConfigOf = (id: string, turnMs: number, hubCapabilities: object): ServerConfig =>
   ownServerConfig(serverNameOf(id), {
     hubCapabilities,
@@ -46,7 +46,7 @@ export const serverConfigOf = (id: string, turnMs: number, hubCapabilities: obje
     launch: { runtime: 'docker', logs: 'bounded' },
   });
 
-/** The container of an agent. It has no secret, and no place to write but its workspace and tmpfs. Pure. */
+/** Returns the launch spec of an agent's container: without secrets, and writable only in the workspace and tmpfs. Pure. */
 export function launchSpecOf(
   id: string,
   { grants }: Pick<AgentSettings, 'grants'>,
@@ -88,14 +88,14 @@ export function launchSpecOf(
   };
 }
 
-/** A hub that is not root could neither give the workspace away nor remove what another user wrote there. */
+/** Returns the user of the container; undefined for that of the image. A hub that is not root can only use its own. */
 function ownUser(): string | undefined {
   const { getuid, getgid } = process;
   if (!getuid || !getgid || getuid() === 0) return undefined;
   return `${getuid()}:${getgid()}`;
 }
 
-/** Creates the workspace, so that only its agent may write to it. */
+/** Creates the workspace. Only the user of the container has access. */
 export async function prepareWorkspace(path: string): Promise<void> {
   await mkdir(path, { recursive: true, mode: 0o700 });
   if (process.getuid?.() === 0) await chown(path, imageUser, imageUser);

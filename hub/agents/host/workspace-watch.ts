@@ -2,12 +2,12 @@ import { lstat, opendir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Clock, HubError, errorCodeOf, ignoreMissing } from '#core';
 
-/** More files cannot be counted within an interval. */
+/** Maximum number of files in a workspace, as many as can be counted in an interval. */
 const maxFiles = 200_000;
 const intervalMs = 1_000;
-/** The pause is at least this many times as long as the look before it. */
+/** Minimum pause between two measurements, as a multiple of the duration of the first. */
 const idleTimes = 4;
-/** Characters of a path in a message. */
+/** Maximum length of a path in a message, in characters. */
 const maxShown = 300;
 
 type Watched = {
