@@ -40,6 +40,16 @@ export function createRepositories(
   const requireAllowed = (path: string, principal: Principal) =>
     requireAllowedPath(path, principal, options.folders() ?? [], options.inContainer);
 
+  /** Like `requireAllowed`, but also rejects folders of the system with HUB_PATH_REFUSED. */
+  async function requireMountable(path: string, principal: Principal): Promise<string> {
+    const root = await requireAllowed(path, principal);
+    if (!system.test(root)) return root;
+    throw new HubError(
+      'HUB_PATH_REFUSED',
+      `${root} is a folder of the system. Name the folder of a project`,
+    );
+  }
+
   /** Returns a driver for the folder that was checked. A driver whose folder was replaced is started again, once. */
   async function useDriver(root: string, signal: AbortSignal): Promise<DriverUse> {
     for (let attempt = 0; attempt < 2; attempt++) {
@@ -66,8 +76,7 @@ export function createRepositories(
     service,
     requireAllowed,
     async open(path, principal, signal): Promise<Repository> {
-      const root = await requireAllowed(path, principal);
-      requireMountable(root);
+      const root = await requireMountable(path, principal);
       await requireRepository(root);
       await using opened = new AsyncDisposableStack();
       const use = opened.use(await useDriver(root, signal));
@@ -76,8 +85,7 @@ export function createRepositories(
       return repository;
     },
     async openFolder(path, principal, signal): Promise<OpenFolder> {
-      const root = await requireAllowed(path, principal);
-      requireMountable(root);
+      const root = await requireMountable(path, principal);
       if (!(await lstat(root)).isDirectory())
         throw new HubError('HUB_REPOSITORY_UNKNOWN', `${root} is not a folder`);
       const use = await useDriver(root, signal);
@@ -95,11 +103,3 @@ export function createRepositories(
 /** Folders of the system: a container that can write there could take over the machine. */
 const system =
   /^(?:\/|\/(?:bin|boot|dev|etc|lib\w*|proc|root\/\.ssh|run(?!\/media\/)|sbin|sys|usr|var\/(?:lib|run))(?:\/.*)?|\/(?:home|root|tmp|var|opt|srv|mnt|media|Users))$/;
-
-function requireMountable(root: string): void {
-  if (!system.test(root)) return;
-  throw new HubError(
-    'HUB_PATH_REFUSED',
-    `${root} is a folder of the system. Name the folder of a project`,
-  );
-}

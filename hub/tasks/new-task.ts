@@ -1,4 +1,3 @@
-import type { TaskContract } from './contract.ts';
 import type { TaskState } from './task-state.ts';
 
 /** Returns the first state of a task, which has only a contract. */
@@ -7,10 +6,7 @@ export const newTask = ({
   repository,
   principal,
   at,
-}: {
-  readonly contract: TaskContract;
-  readonly repository: string;
-  readonly principal: string;
+}: Pick<TaskState, 'contract' | 'principal' | 'repository'> & {
   readonly at: number;
 }): TaskState => ({
   contract,

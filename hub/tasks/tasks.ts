@@ -11,6 +11,7 @@ import { type SlotLimits, createSlots } from './slots.ts';
 import { createTaskList, hasEnded, unknownTask } from './task-list.ts';
 import { type RunnerNeeds, type TaskRunner, createTaskRunner, pipeline } from './task-runner.ts';
 import { type TaskStoreNeeds, createTaskStore } from './task-store.ts';
+import type { TaskCommand } from './task-events.ts';
 import type { TaskEvent, TaskPipeline, TaskView } from './task-types.ts';
 import { viewOf } from './task-view.ts';
 
@@ -119,6 +120,13 @@ export function createTasks(options: TasksOptions, needs: TasksNeeds): TaskPipel
     return task;
   }
 
+  /** Applies a command, and resolves when its steps have ended. */
+  async function perform(task: TaskRunner, command: TaskCommand): Promise<TaskView> {
+    await task.dispatch(command);
+    await task.settled();
+    return view(task);
+  }
+
   const requireOwner = (principal: Principal, what: string) => {
     if (!principal.grants.administer)
       throw new HubError('HUB_OWNER_ONLY', `${what} needs the owner's key`);
@@ -175,9 +183,7 @@ export function createTasks(options: TasksOptions, needs: TasksNeeds): TaskPipel
             `task ${contract.task_id} is ${contract.status} by its contract, and this hub does not know it. Set "status" to "proposal" to begin it here`,
           );
         const task = await tasks.add(repository.root, contract, principal);
-        await task.dispatch({ type: 'setup', contract });
-        await task.settled();
-        return view(task);
+        return await perform(task, { type: 'setup', contract });
       });
     },
     async begin(id, kind, principal) {
@@ -207,16 +213,15 @@ export function createTasks(options: TasksOptions, needs: TasksNeeds): TaskPipel
         (await withRepository(task.state.repository, pipeline, repository =>
           readJudgement(repository, neverAborted),
         ));
-      await task.dispatch({ type: 'judge', verdict, ...(notes !== undefined && { notes }) });
-      await task.settled();
-      return view(task);
+      return await perform(task, {
+        type: 'judge',
+        verdict,
+        ...(notes !== undefined && { notes }),
+      });
     },
     async finalize(id, principal) {
       requireOwner(principal, 'finalize');
-      const task = tasks.get(id);
-      await task.dispatch({ type: 'finalize' });
-      await task.settled();
-      return view(task);
+      return await perform(tasks.get(id), { type: 'finalize' });
     },
     async cancel(id, principal) {
       const task = await requireTask(id, principal);
@@ -231,27 +236,20 @@ export function createTasks(options: TasksOptions, needs: TasksNeeds): TaskPipel
     async rollback(id, checkpoint, principal) {
       requireOwner(principal, 'rollback');
       const task = tasks.get(id);
-      await task.dispatch({ type: 'rollback', commit: checkpointOf(task.state, checkpoint) });
-      await task.settled();
-      return view(task);
+      const commit = checkpointOf(task.state, checkpoint);
+      return await perform(task, { type: 'rollback', commit });
     },
     async diff(id, signal) {
       const { base, branch, repository: path } = tasks.get(id).state;
       if (base === undefined || branch === undefined) return { text: '', isTruncated: false };
       await using repository = await repositories.open(path, pipeline, signal);
       const to = await repository.resolve(`refs/heads/${branch}`, signal);
-      const { text, isTruncated } = await repository.diff(
-        { from: base, to, maxBytes: maxDiffBytes },
-        signal,
-      );
-      return { text: redact(text), isTruncated };
+      const diff = await repository.diff({ from: base, to, maxBytes: maxDiffBytes }, signal);
+      return { ...diff, text: redact(diff.text) };
     },
     async report(id, name, signal) {
-      await using repository = await repositories.open(
-        tasks.get(id).state.repository,
-        pipeline,
-        signal,
-      );
+      const { repository: path } = tasks.get(id).state;
+      await using repository = await repositories.open(path, pipeline, signal);
       return await readReport(repository, name, signal);
     },
     events,

@@ -44,8 +44,7 @@ export function draftReadme(overview: Overview): DraftNote {
     section(
       'Where to begin reading',
       centralOf(modules).map(
-        ({ folder, usedBy }) =>
-          `${itemOf(folder, overview)} Used by ${counted(usedBy.length, 'module')}.`,
+        module => `${itemOf(module, overview)} Used by ${counted(module.usedBy.length, 'module')}.`,
       ),
     ),
     section('Documents in the repository', limited(documentItems(documents))),
@@ -63,17 +62,11 @@ export function draftIndex(overview: Overview): DraftNote {
   const tests = project.modules.filter(({ isTests }) => isTests);
   const groups = Map.groupBy(code, ({ folder }) => folder.split('/')[0] ?? '');
   const lists = [...groups].map(([top, of]) =>
-    section(
-      top === '.' ? 'Top folder' : plainText(top),
-      of.map(({ folder }) => itemOf(folder, overview)),
-    ),
+    section(top === '.' ? 'Top folder' : plainText(top), itemsOf(of, overview)),
   );
   return draft(overview, names.index, `${project.name}: index`, `All modules of ${project.name}.`, [
     ...lists,
-    section(
-      'Tests',
-      tests.map(({ folder }) => itemOf(folder, overview)),
-    ),
+    section('Tests', itemsOf(tests, overview)),
   ]);
 }
 
@@ -98,19 +91,19 @@ export function draftArchitecture(overview: Overview): DraftNote {
         : 'No module imports another one, as far as the imports can be followed.',
       section(
         'Where calls come in',
-        limited(roots.map(({ folder }) => itemOf(folder, overview))),
+        limited(itemsOf(roots, overview)),
         'Modules that no other module imports.',
       ),
       section(
         'Most used',
         centralOf(modules).map(
-          ({ folder, usedBy }) =>
-            `${itemOf(folder, overview)} Used by ${counted(users(usedBy), 'module')}.`,
+          module =>
+            `${itemOf(module, overview)} Used by ${counted(users(module.usedBy), 'module')}.`,
         ),
       ),
       section(
         'Foundations',
-        limited(base.map(({ folder }) => itemOf(folder, overview))),
+        limited(itemsOf(base, overview)),
         'Modules that import no other module, and are used by several.',
       ),
       section(
@@ -152,8 +145,11 @@ const section = (heading: string, items: readonly string[], about?: string) =>
     ? ''
     : `## ${heading}\n\n${about === undefined ? '' : `${about}\n\n`}${items.join('\n')}`;
 
-const itemOf = (folder: string, { names, descriptions }: Overview) =>
+const itemOf = ({ folder }: CodeModule, { names, descriptions }: Overview) =>
   `- ${linkTo(folder, names)}: ${plainText(descriptions.get(folder) ?? '')}`;
+
+const itemsOf = (modules: readonly CodeModule[], overview: Overview) =>
+  modules.map(module => itemOf(module, overview));
 
 const limited = (items: readonly string[]) =>
   items.length > maxListed
