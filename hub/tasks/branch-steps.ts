@@ -1,8 +1,24 @@
 import { HubError } from '#core';
-import type { MergeRequest } from '#repositories';
+import type { MergeRequest, Repository } from '#repositories';
 import type { TaskResult } from './task-events.ts';
 import { type TaskPlace, baseOf, requireUnmoved, worktreeOf } from './task-place.ts';
 import type { TaskState } from './task-state.ts';
+
+/** Rejects with HUB_TASK_STATE if no branch is checked out, or if there is no commit: a task has nothing to start from. */
+export async function requireCheckedOut(
+  repository: Repository,
+  signal: AbortSignal,
+): Promise<void> {
+  const { branch, head } = await repository.summary(signal);
+  if (branch === undefined || head === undefined)
+    throw nothingCheckedOut(repository, head, 'try again');
+}
+
+const nothingCheckedOut = ({ root }: Repository, head: string | undefined, next: string) =>
+  new HubError(
+    'HUB_TASK_STATE',
+    `${root}: ${head === undefined ? 'has no commit yet: make one' : 'no branch is checked out: switch to the branch that the task belongs to'}, then ${next}`,
+  );
 
 /** Creates the branch and worktree of a task from the checked-out commit, or finds the existing ones. */
 export async function prepareBranch(
@@ -14,10 +30,7 @@ export async function prepareBranch(
   const { branch: current, head } = await repository.summary(signal);
   const { baseBranch = current } = task;
   if (head === undefined || baseBranch === undefined)
-    throw new HubError(
-      'HUB_TASK_STATE',
-      `${repository.root}: ${head === undefined ? 'has no commit yet: make one' : 'no branch is checked out: switch to the branch that the task belongs to'}, then run "agenthub task setup" again`,
-    );
+    throw nothingCheckedOut(repository, head, 'run "agenthub task setup" again');
   const worktree = await repository.worktrees.add(id, task.base ?? head, signal);
   const { branch } = worktree;
   if (task.base !== undefined) return { type: 'prepared', branch, baseBranch, base: task.base };

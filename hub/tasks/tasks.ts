@@ -2,6 +2,7 @@ import { type Clock, type Log, HubError, createEmitter, messageOf, neverAborted 
 import type { Job, Jobs, OpenJob } from '#jobs';
 import { type Principal, policyNameOf } from '#policy';
 import type { Repositories, Repository } from '#repositories';
+import { requireCheckedOut } from './branch-steps.ts';
 import { checkpointOf } from './checkpoint-of.ts';
 import { parseContract } from './contract.ts';
 import { describeEvent } from './describe-event.ts';
@@ -164,7 +165,10 @@ export function createTasks(options: TasksOptions, needs: TasksNeeds): TaskPipel
       return await withRepository(path, principal, async repository => {
         tasks.requireFree(repository.root, contract.task_id);
         const active = tasks.activeIn(repository.root);
-        if (!active && (await hasContract(repository, neverAborted))) await refuseOther(repository);
+        if (!active) {
+          await requireCheckedOut(repository, neverAborted);
+          if (await hasContract(repository, neverAborted)) await refuseOther(repository);
+        }
         const task = await tasks.add(repository.root, contract, principal);
         await writeHandoff(task.state, repository, redact, neverAborted);
         return view(task);

@@ -706,6 +706,28 @@ test('wrong commands fail with the state and the allowed ones; tasks in wrong pl
   }
 });
 
+test.each([
+  [
+    'checkout',
+    '--detach',
+    'no branch is checked out: switch to the branch that the task belongs to',
+  ],
+  ['checkout', '--orphan=fresh', 'has no commit yet: make one'],
+])('a repository after git %s %s is refused before anything is written', async (...given) => {
+  const [command, option, why] = given;
+  const path = scene.create(files);
+  git(path, command, option, '--quiet');
+  const pipeline = createPipeline(scene.repositories, { script: [] });
+  await pipeline.start();
+  open.push({ [Symbol.asyncDispose]: () => pipeline.stop() });
+  await assert.rejects(pipeline.tasks.create(path, written, owner), {
+    code: 'HUB_TASK_STATE',
+    message: `${path}: ${why}, then try again`,
+  });
+  assert.deepEqual(pipeline.tasks.list(), []);
+  assert.equal(existsSync(join(path, '_handoff')), false);
+});
+
 const minimal = {
   task_id: 'x',
   specification: { requirements: ['x'], target_file: 'x' },
