@@ -11,7 +11,7 @@ import { type SessionSummary, createSessionRecord } from './session-record.ts';
 import { type MessageOutcome, noUsage } from './session-schema.ts';
 import { type TurnResult, failureOf, outcomeOf } from './turn-result.ts';
 
-/** What is stored of an agent when the hub starts. */
+/** Stored data of an agent, as the hub reads it at its start. */
 export type AgentRecord = {
   readonly id: string;
   readonly settings: AgentSettings;

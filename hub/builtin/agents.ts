@@ -15,7 +15,7 @@ export type AgentsServerNeeds = {
   readonly record?: (change: AuditedChange) => void;
 };
 
-/** Creates the server `agents`, by which clients send work to agents and read their answers. */
+/** Creates the server `agents`. Its clients send work to agents, and read their answers. */
 export function createAgentsServer(needs: AgentsServerNeeds): BuiltinServer {
   const { agents, isOn } = needs;
   const { event: changed, fire } = createEmitter<ListKind>();

@@ -7,7 +7,7 @@ const server = z.string().describe('The name of the server in the config of the 
 const defaultLines = 100;
 const maxLines = 1_000;
 
-/** Creates the tools by which clients with the administer grant manage servers (spec 5.5). */
+/** Creates the tools for managing servers, for clients with the administer grant (spec 5.5). */
 export function createManagementTools(
   servers: () => Pick<Servers, 'all' | 'get'>,
   record: Recorder = () => {},

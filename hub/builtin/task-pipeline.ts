@@ -32,7 +32,7 @@ const repository = z.string().describe('Absolute path of the top folder of the r
 const changes = { readOnlyHint: false, destructiveHint: false, openWorldHint: false };
 const destructive = { readOnlyHint: false, destructiveHint: true, openWorldHint: false };
 
-/** Creates the server `tasks`, by which clients submit contracts to the task pipeline and follow its work. */
+/** Creates the server `tasks`. Its clients submit contracts to the task pipeline, and follow the work on them. */
 export function createTasksServer(needs: TasksServerNeeds): BuiltinServer {
   const { isOn } = needs;
   const { event: changed, fire } = createEmitter<ListKind>();

@@ -9,7 +9,7 @@ const usualDiffBytes = mib;
 const maxDiffBytes = 16 * mib;
 const maxAddedBytes = 4 * mib;
 
-/** Options by which a diff is independent of the git config, and runs no program that the config names. */
+/** Options that make a diff independent of the git config, and keep it from running programs of the config. */
 const plain = [
   '--no-ext-diff',
   '--no-textconv',
@@ -65,11 +65,11 @@ export async function diffOf(
   return { text: isTruncated ? text.slice(0, text.lastIndexOf('\n') + 1) : text, isTruncated };
 }
 
-/** Matches a file of which git shows nothing, with the blob after the change. */
+/** Matches a file that git shows only as binary. Captures the new blob and the names before and after. */
 const unshown =
   /^index [0-9a-f]+\.\.([0-9a-f]+)(?: \d+)?\nBinary files (a\/.*|\/dev\/null) and (b\/.*) differ\n/gm;
 
-/** Adds the new texts of files of which the diff shows nothing, as their old content is binary. */
+/** Adds the new content of text files to a diff that shows them as binary, as their old content is. */
 async function withNewTexts(
   git: Git,
   diff: string,

@@ -12,9 +12,9 @@ import type { Instance } from '#runtimes';
 
 /** Maximum number of pending requests of a driver. Further requests are refused. */
 const maxPending = 256;
-/** Time in ms beyond the timeout of a request, in which the driver can report the timeout itself. */
+/** Extra time in ms after the timeout of a request, so that the driver can report the timeout itself. */
 const marginMs = 10_000;
-/** Time in ms to wait for the answer to a cancelled request, in which git removes its locks. */
+/** Time in ms to wait for the answer to a cancelled request: git removes its locks before. */
 const cancelMs = 4_000;
 
 type DriverRequest = {

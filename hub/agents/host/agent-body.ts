@@ -10,7 +10,7 @@ type Needs = {
   /** Watches the size of the workspace until disposed. */
   readonly watch: (exceeded: (why: HubError) => void) => Disposable;
   readonly gateway: Disposable;
-  /** Resolves when the handle of the container is saved, by which the next run of the hub finds it. */
+  /** Resolves when the handle of the container is saved, so that the next run of the hub finds it. */
   readonly saved: () => Promise<unknown>;
   /** Id of the container from its creation until its removal. The host sets it, and the body clears it. */
   readonly existing: { id: string | undefined };

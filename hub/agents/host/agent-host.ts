@@ -13,7 +13,7 @@ import { watchWorkspace } from './workspace-watch.ts';
 
 /** Access to the containers of agents on the engine. */
 type AgentContainers = {
-  /** Saved handles of agents' containers, by which the next run of the hub adopts them. */
+  /** Saved handles of agents' containers, for adoption by the next run of the hub. */
   readonly handles: Handles;
   /** Returns a digest of everything that a spec launches. */
   readonly digestOf: (spec: LaunchSpec) => string;

@@ -25,7 +25,7 @@ export interface ParserThread extends AsyncDisposable {
 
 type Needs = { readonly clock: CommitClock };
 
-/** Value of `workerData` by which this file recognizes that it runs as the parser thread. */
+/** `workerData` of the parser thread. With it, this file calls `serve`. */
 const role = 'agenthub-documentation-parser';
 /** Timeout of a batch in ms. A grammar that needs longer is assumed to be in an endless loop. */
 const batchMs = 60_000;

@@ -17,7 +17,7 @@ export type Answers = Readonly<
   Record<string, (params: unknown, signal: AbortSignal) => Promise<unknown>>
 >;
 
-/** Argument by which this file recognizes that it runs as the process of a run. */
+/** Argument of the process of a run. With it, this file calls `serve`. */
 const role = 'agenthub-documentation';
 const maxOldSpaceMb = 512;
 /**

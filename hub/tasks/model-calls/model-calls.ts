@@ -25,10 +25,10 @@ type ModelCallNeeds = {
 
 const listMs = 20_000;
 const second = 1_000;
-/** Time in ms by which the server ends a call before the hub's timeout, if the call has time for it. */
+/** Margin in ms: the server ends a call this long before the hub's timeout, unless the call is short. */
 const marginMs = 5_000;
 
-/** Creates the functions by which tasks call models through the router, as the principal of their job. */
+/** Creates the functions that call models for tasks: through the router, as the principal of the job. */
 export function createModelCalls({ config, servers, router, clock }: ModelCallNeeds): ModelCalls {
   /** Resolves with the server of the config when it runs. The start does not count towards the timeout of a call. */
   async function ready(signal: AbortSignal): Promise<Server> {
