@@ -16,7 +16,7 @@ import type { AgentSettings } from './agent-types.ts';
 import type { AgentBody } from './host/host-types.ts';
 import type { AgentPlaces } from './places.ts';
 
-type Needs = {
+export type ContainerNeeds = {
   readonly clock: Clock;
   readonly log: Log;
   readonly body: AgentBody;
@@ -48,7 +48,7 @@ const startPausesMs = [1_000, 3_000, 10_000] as const;
 /** The container of one agent. Starts it, and sends it messages. */
 export type AgentContainer = ReturnType<typeof createAgentContainer>;
 
-export function createAgentContainer(id: string, needs: Needs) {
+export function createAgentContainer(id: string, needs: ContainerNeeds) {
   const { clock, body, memory, places, log, saveTask } = needs;
   const changed = createEmitter<undefined>();
   /** The container that has the conversation, and the settings that it has. */

@@ -1,12 +1,11 @@
-import { type Clock, HubError, type Log, createAbortScope, createEmitter, messageOf } from '#core';
-import { createAgentContainer } from './agent-container.ts';
+import { HubError, createAbortScope, createEmitter, messageOf } from '#core';
+import { type ContainerNeeds, createAgentContainer } from './agent-container.ts';
 import { patchSettings } from './agent-settings.ts';
 import type { AgentMemory } from './agent-memory.ts';
 import type { AgentEvent, AgentSettings, AgentStatus, AgentView } from './agent-types.ts';
-import type { AgentBody, HeardEvent } from './host/host-types.ts';
+import type { HeardEvent } from './host/host-types.ts';
 import type { MessageQueue, PendingMessage } from './message-queue.ts';
 import { cancelled, performTurn } from './perform-turn.ts';
-import type { AgentPlaces } from './places.ts';
 import { type SessionSummary, createSessionRecord } from './session-record.ts';
 import { type MessageOutcome, noUsage } from './session-schema.ts';
 import { type TurnResult, failureOf, outcomeOf } from './turn-result.ts';
@@ -22,17 +21,11 @@ export type AgentRecord = {
   readonly session: SessionSummary | undefined;
 };
 
-type AgentNeeds = {
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly body: AgentBody;
+type AgentNeeds = Omit<ContainerNeeds, 'memory' | 'saveTask'> & {
   readonly memory: AgentMemory;
   readonly queue: MessageQueue;
-  readonly places: AgentPlaces;
   /** In milliseconds. Read for each turn. */
   readonly limits: () => { readonly turnMs: number; readonly idleMs: number };
-  /** Size of the context of a model in tokens; undefined if it is unknown. Loads the models. Never rejects. */
-  readonly contextTokens: (model: string | undefined) => Promise<number | undefined>;
   readonly report: AgentReport;
 };
 
