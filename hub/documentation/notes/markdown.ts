@@ -64,5 +64,13 @@ export function tagOf(text: string): string {
   return /^[\d/]*$/.test(plain) ? `n${plain}` : plain;
 }
 
+/** Joins the parts of a note, without empty ones. */
+export const joined = (parts: readonly (string | false | undefined)[]): string =>
+  parts.filter(Boolean).join('\n\n');
+
+/** Returns a section with a list; empty if there are no items. `about`: text before the list. */
+export const section = (heading: string, items: readonly string[], about = ''): string =>
+  items.length === 0 ? '' : joined([`## ${heading}`, about, items.join('\n')]);
+
 export const counted = (count: number, one: string, many = `${one}s`): string =>
   `${count.toLocaleString('en-US')} ${count === 1 ? one : many}`;

@@ -3,7 +3,7 @@ import type { ThreadPace } from '#core';
 import type { FileOutline, OutlineSymbol } from '../outline/outline-types.ts';
 import { stem } from '../project/modules.ts';
 import type { CodeModule } from '../project/project-types.ts';
-import { cite, code, counted, link, plainText, tagOf } from './markdown.ts';
+import { cite, code, counted, joined, link, plainText, section, tagOf } from './markdown.ts';
 import type { Description, DraftNote } from './note-types.ts';
 
 /** Names of a project's notes. `ofModule`: by folder. */
@@ -37,16 +37,14 @@ export function draftModuleNote(
     tags,
     description: describe(module),
     madeFrom: files.map(({ path, hash }) => `${path} ${hash}`).join('\n'),
-    body: [
+    body: joined([
       `# ${plainText(titleOf(folder))}`,
       navigation(names, tags),
       module.summary && `${plainText(module.summary.text)} ${cite(module.summary)}`,
       `${counted(files.length, 'file')}, ${counted(sum(files.map(({ lines }) => lines)), 'line')} of ${languages.join(', ')}.`,
       ...(isTests ? tested(module, names) : offered(module, pace)),
       ...(isTests ? [] : used(module, modules, names)),
-    ]
-      .filter(part => part !== undefined && part !== '')
-      .join('\n\n'),
+    ]),
   };
 }
 
@@ -55,9 +53,9 @@ export function withDescription(body: string, { claims, model }: Description): s
   const lines = claims.map(
     ({ text, citations }) => `- ${plainText(text)} ${citations.map(cite).join(', ')}`,
   );
-  const section = `## How it works\n\n${lines.join('\n')}\n\n*Written by ${plainText(model)}. Each line cites what it says.*`;
+  const added = `${section('How it works', lines)}\n\n*Written by ${plainText(model)}. Each line cites what it says.*`;
   const at = body.indexOf('\n## ');
-  return at < 0 ? `${body}\n\n${section}` : `${body.slice(0, at)}\n${section}\n${body.slice(at)}`;
+  return at < 0 ? `${body}\n\n${added}` : `${body.slice(0, at)}\n${added}\n${body.slice(at)}`;
 }
 
 const titleOf = (folder: string): string => (folder === '.' ? 'top folder' : folder);
@@ -116,7 +114,7 @@ function sectionOf(file: FileOutline, folder: string, pace: ThreadPace): string 
   const own = symbols.filter(({ kind }) => kind !== 're-export');
   const shown = own.slice(0, maxSymbolsShown);
   const more = own.length - shown.length + file.moreSymbols;
-  return [
+  return joined([
     `### ${code(relative(folder, path))}`,
     doc && `${plainText(doc.text)} ${cite({ path, line: doc.line })}`,
     [
@@ -129,9 +127,7 @@ function sectionOf(file: FileOutline, folder: string, pace: ThreadPace): string 
         : []),
     ].join('\n'),
     reexports.length > 0 && `Passes on ${reexportsOf(reexports)}.`,
-  ]
-    .filter(part => typeof part === 'string' && part !== '')
-    .join('\n\n');
+  ]);
 }
 
 function itemOf({ signature, name, line, doc, members = [] }: OutlineSymbol, path: string): string {
@@ -173,21 +169,21 @@ function used(
   const shown = (own.length > 0 ? own : tests).slice(0, maxTestsShown);
   const rest = tests.length - shown.length;
   return [
-    listOf(
+    section(
       'Uses',
       [...uses].map(([target, paths]) => `- ${linkTo(target, names)} in ${filesText(paths)}`),
     ),
     packages.length > 0
       ? `${uses.size > 0 ? 'Packages' : '## Uses\n\nPackages'}: ${packages.map(code).join(', ')}.`
       : '',
-    listOf(
+    section(
       'Used by',
       plain.map(
         user =>
           `- ${linkTo(user, names)} in ${filesText(modules.get(user)?.uses.get(folder) ?? [])}`,
       ),
     ),
-    listOf('Tests', [
+    section('Tests', [
       ...shown.map(path => `- ${code(path)}`),
       ...(rest > 0
         ? [
@@ -201,11 +197,11 @@ function used(
 const tested = ({ uses, files }: CodeModule, names: NoteNames): readonly string[] => {
   const folders = Map.groupBy(files, ({ path }) => posix.dirname(path));
   return [
-    listOf(
+    section(
       'Folders',
       [...folders].map(([name, of]) => `- ${code(name)}: ${counted(of.length, 'file')}`),
     ),
-    listOf(
+    section(
       'What it tests',
       [...uses].map(
         ([target, paths]) => `- ${linkTo(target, names)} in ${counted(paths.length, 'file')}`,
@@ -213,9 +209,6 @@ const tested = ({ uses, files }: CodeModule, names: NoteNames): readonly string[
     ),
   ];
 };
-
-const listOf = (heading: string, items: readonly string[]) =>
-  items.length === 0 ? '' : `## ${heading}\n\n${items.join('\n')}`;
 
 export const linkTo = (folder: string, { ofModule }: NoteNames): string =>
   link(ofModule.get(folder) ?? folder, titleOf(folder));

@@ -3,7 +3,7 @@ import type { Exclusion } from '../outline/outline-types.ts';
 import { findCycles } from '../project/cycles.ts';
 import { compareText } from '../project/modules.ts';
 import type { CodeModule, Project } from '../project/project-types.ts';
-import { cite, code, counted, link, plainText, tagOf } from './markdown.ts';
+import { cite, code, counted, joined, link, plainText, section, tagOf } from './markdown.ts';
 import { drawModules } from './mermaid.ts';
 import { type NoteNames, linkTo, navigation } from './module-note.ts';
 import type { DraftNote } from './note-types.ts';
@@ -129,21 +129,15 @@ function draft(
   parts: readonly (string | undefined)[],
 ): DraftNote {
   const tags = [tagOf(project.name), 'overview'];
-  const body = [`# ${plainText(title)}`, navigation(names, tags), ...parts];
   return {
     name,
     title,
     tags,
     description,
     madeFrom: '',
-    body: body.filter(part => part !== undefined && part !== '').join('\n\n'),
+    body: joined([`# ${plainText(title)}`, navigation(names, tags), ...parts]),
   };
 }
-
-const section = (heading: string, items: readonly string[], about?: string) =>
-  items.length === 0
-    ? ''
-    : `## ${heading}\n\n${about === undefined ? '' : `${about}\n\n`}${items.join('\n')}`;
 
 const itemOf = ({ folder }: CodeModule, { names, descriptions }: Overview) =>
   `- ${linkTo(folder, names)}: ${plainText(descriptions.get(folder) ?? '')}`;
