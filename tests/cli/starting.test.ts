@@ -91,6 +91,20 @@ test('failed servers are named if a tool is unknown', async () => {
   );
 });
 
+test('of many servers whose tools are not known, three are named', async () => {
+  const stopped = ['a', 'b', 'c', 'd', 'e'].map(letter => ({
+    name: letter,
+    file: 'calendar.mjs',
+    autoStart: false,
+  }));
+  await using hub = await begin(stopped);
+  const { err } = await hub.call(['nope']);
+  assert.equal(
+    err,
+    'no tool is called "nope". The tools of these servers are not known yet: a (stopped), b (stopped), c (stopped) and 2 more, as "agenthub list" shows. "agenthub list --tools" lists all tools',
+  );
+});
+
 test('a tool of a server that was never started fails with the commands that start it', async () => {
   await using hub = await begin([
     { name: 'calendar', autoStart: false },

@@ -1,3 +1,4 @@
+import { findClosest } from '#config';
 import { HubError, isObject, sleep } from '#core';
 import { type Command, type ExitCode, type Run, hubOptions, serverOption } from '../command.ts';
 import { type HubClient, listServers, openHub, withStartProgress } from '../hub-client.ts';
@@ -5,7 +6,7 @@ import { type Mcp, type Tool, openMcp } from '../mcp.ts';
 import { type Described, fieldsOf, objectsIn } from '../responses.ts';
 import type { Io } from '../terminal.ts';
 import { argumentsOf, arePairs, parseObject } from '../tool-arguments.ts';
-import { guess, textOf, textsOf, usageError, wordOf } from '../values.ts';
+import { textOf, textsOf, usageError, wordOf } from '../values.ts';
 
 /** `agenthub call`: calls a tool from the shell. */
 export const call: Command = {
@@ -161,22 +162,33 @@ function unknownTool(
       'HUB_NAME_UNKNOWN',
       `no tool is called ${JSON.stringify(name)} so far: the tools of ${meant} are listed after its first start. Start it with "agenthub start ${meant}", or write "agenthub call ${name.slice(meant.length + 1)} --server ${meant}"`,
     );
-  const others =
-    unlisted.length === 0
-      ? ''
-      : `. The tools of these servers are not known yet: ${unlisted.map(withState).join(', ')}`;
+  const named = unlisted.slice(0, maxNamed).map(withState).join(', ');
+  const left = unlisted.length - maxNamed;
+  const more = left > 0 ? ` and ${left} more, as "agenthub list" shows` : '';
+  const others = named && `. The tools of these servers are not known yet: ${named}${more}`;
   const message = `no tool is called ${JSON.stringify(name)}${others}`;
   return new HubError('HUB_NAME_UNKNOWN', withGuess(message, name, tools));
 }
 
+/** Maximum number of tools or servers that a message names. */
+const maxNamed = 3;
+
 const withState = ({ name, state, progress, why }: Described) =>
   `${String(name)} (${[state, progress ?? why ?? []].flat().map(String).join(': ')})`;
 
-/** Adds the most similar tool name to a message. */
+/** Adds the most similar tool names to a message, and those that contain `name`, as without the server's prefix. */
 function withGuess(message: string, name: string, tools: readonly Tool[]): string {
   const names = tools.map(tool => tool.name);
-  return `${message}.${guess(name, names) || ' "agenthub list --tools" lists all tools'}`;
+  const closest = findClosest(name, names) ?? [];
+  const longer = name.length < minPartLength ? [] : names.filter(one => one.includes(name));
+  const meant = [...new Set([closest, longer].flat())].slice(0, maxNamed);
+  if (meant.length === 0) return `${message}. "agenthub list --tools" lists all tools`;
+  const choice = new Intl.ListFormat('en-GB', { type: 'disjunction' });
+  return `${message}. Did you mean ${choice.format(meant.map(one => JSON.stringify(one)))}?`;
 }
+
+/** Minimum length of a part of a tool's name that a message completes. */
+const minPartLength = 3;
 
 /** Formats the result of a tool: text blocks as they are, and one line for each other block. */
 function textOfResult({ content, structuredContent }: Described): string {

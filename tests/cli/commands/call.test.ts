@@ -69,6 +69,16 @@ describe('call', () => {
     ],
     [['calendar_list_event', '{}'], 1, /Did you mean "calendar_list_events"\?$/],
     [
+      ['list_events'],
+      1,
+      /^no tool is called "list_events"\. Did you mean "calendar_list_events"\?$/,
+    ],
+    [
+      ['calendar'],
+      1,
+      /^no tool is called "calendar"\. Did you mean "calendar_\w+", "calendar_\w+" or "calendar_\w+"\?$/,
+    ],
+    [
       ['play', '{}', '--server', 'calendar'],
       1,
       /no such tool: play \(-32602\)\. "agenthub list --tools" lists/,
