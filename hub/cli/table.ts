@@ -85,6 +85,10 @@ export function durationOf(milliseconds: number): string {
   return parts.slice(0, 2).join(' ');
 }
 
+/** Formats a time in ISO 8601 as `2026-01-31 12:00:00Z`. */
+export const timeText = (time: unknown): string =>
+  String(time).replace('T', ' ').replace(/\..*/, 'Z');
+
 /** Formats rows as aligned columns, two spaces apart. */
 export function columns(rows: readonly (readonly string[])[]): readonly string[] {
   const widths: number[] = [];

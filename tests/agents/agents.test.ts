@@ -553,8 +553,11 @@ test('the error of a failed message stays readable after the next message was an
   const next = await agents.send('ada', 'next', 'cursor');
   expect(await answerTo(agents, 'ada', next.messageId)).toEqual({ texts: ['re: next'] });
   expect(await answerTo(agents, 'ada', fatal.messageId)).toMatchObject({ code: 'HUB_AGENT_DIED' });
-  const { error } = await agents.messages('ada', { count: 9 }, never);
+  const { error, failures } = await agents.messages('ada', { count: 9 }, never);
   expect(error).toBeUndefined();
+  expect(failures).toMatchObject([{ message_id: fatal.messageId, code: 'HUB_AGENT_DIED' }]);
+  const newest = await agents.messages('ada', { count: 1 }, never);
+  expect(newest.failures).toEqual([]);
   await using again = await harness.restarted('run');
   expect(await answerTo(again.agents, 'ada', fatal.messageId)).toMatchObject({
     code: 'HUB_AGENT_DIED',

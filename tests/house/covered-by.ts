@@ -174,7 +174,6 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'agents/host/gateway',
     'agents/host/launch',
     'app/wire-agents',
-    'cli/commands/agent',
     'cli/commands/agent-messages',
   ],
   'system/audit': ['app/wire-audit', 'http/routes/audit'],

@@ -2,7 +2,7 @@ import { HubError, isObject } from '#core';
 import { type Command, type ExitCode, type Run, hubOptions, takenBy } from '../command.ts';
 import { type HubClient, openHub } from '../hub-client.ts';
 import { type Described, fieldsOf, objectsIn } from '../responses.ts';
-import { type Cell, showTable } from '../table.ts';
+import { type Cell, showTable, timeText } from '../table.ts';
 import { numberOf, textOf, textsOf, usageError } from '../values.ts';
 import { chat } from './agent-chat.ts';
 import { configureOptions, settingsPatch } from './agent-configure.ts';
@@ -117,7 +117,7 @@ const rowOf = (agent: Described): readonly Cell[] => [
   String(agent['agent_id']),
   { text: String(agent['status']), style: styles[String(agent['status'])] ?? 'dim' },
   String(agent['queued']),
-  String(agent['last_activity']).replace('T', ' ').replace(/\..*/, 'Z'),
+  timeText(agent['last_activity']),
   typeof agent['model'] === 'string' ? agent['model'] : '',
 ];
 
@@ -156,10 +156,16 @@ async function logs(hub: HubClient, path: string, run: Run): Promise<ExitCode> {
   const query = `count=${count}${values['tools'] === true ? '&tools=true' : ''}`;
   const answer = fieldsOf(await hub.ask({ method: 'GET', path: `${path}/messages?${query}` }));
   if (isJson) return json(answer);
+  const failures = objectsIn(answer['failures']);
   for (const message of objectsIn(answer['messages'])) {
-    const time = String(message['at']).replace('T', ' ').replace(/\..*/, 'Z');
-    out(screen.paint('bold', `${time} ${String(message['role'])}`));
+    const { message_id: id, at, role } = message;
+    out(screen.paint('bold', `${timeText(at)} ${String(role)}`));
     out(screen.foreign(textIn(message)));
+    const failure = failures.find(one => one['message_id'] === id);
+    if (failure) {
+      const why = `${String(failure['message'])} (${String(failure['code'])})`;
+      out(screen.paint('red', `no answer: ${screen.foreign(why)}`));
+    }
   }
   return 0;
 }

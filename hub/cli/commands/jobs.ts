@@ -2,7 +2,7 @@ import { HubError, isObject, tryParseJson } from '#core';
 import { type Command, type ExitCode, type Run, hubOptions } from '../command.ts';
 import { type HubClient, listJobs, openHub } from '../hub-client.ts';
 import { type Described, fieldsOf } from '../responses.ts';
-import { type Cell, showTable } from '../table.ts';
+import { type Cell, showTable, timeText } from '../table.ts';
 import { textOf, usageError } from '../values.ts';
 
 /** Number of characters of an id in the table. Commands accept any unambiguous prefix of an id. */
@@ -143,7 +143,7 @@ function rowOf(job: Described): readonly Cell[] {
   return [
     String(job['id']).slice(0, shownIdLength),
     { text: state, style: styles[state] ?? 'dim' },
-    String(job['started_at']).replace('T', ' ').replace(/\..*/, 'Z'),
+    timeText(job['started_at']),
     String(job['title']),
     note,
   ];
