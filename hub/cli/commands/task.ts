@@ -74,7 +74,7 @@ export const task: Command = {
   },
   details: [
     '"new" writes _handoff/TASK_CONTRACT.json and asks for what is missing; "setup" makes the branch agenthub/<id>; "run" goes on until a person or a judge is needed. "setup-task" and "finalize-task" are other names of "setup" and "finalize".',
-    'Exits with 1 if a person is needed or the work was halted, such as by an Ollama that does not answer.',
+    'Exits with 1 if a person is needed or the work was halted, such as by an Ollama that does not answer; "run" also if the task is cancelled meanwhile.',
     '--json prints what the REST API answers (docs/tasks.md).',
   ],
   examples: [
@@ -177,7 +177,11 @@ async function begin(hub: HubClient, run: Run, phase: string): Promise<ExitCode>
   // The job ends after the files in _handoff are written. The task itself says how the run ended.
   if (typeof began['job'] === 'string')
     await followJob(hub, began['job'], { ...run, isJson: false, out() {}, err() {} });
-  return show(await hub.ask({ method: 'GET', path }), run);
+  const ended = fieldsOf(await hub.ask({ method: 'GET', path }));
+  const code = show(ended, run);
+  if (ended['status'] !== 'cancelled') return code;
+  run.err('The task was cancelled.');
+  return 1;
 }
 
 /** Follows a task until it is idle. */

@@ -49,9 +49,9 @@ test('run --watch on Ctrl-C exits without a message about the hub', async () => 
   assert.deepEqual(ended, { code: 1, out: 'implementing: asks the model', err: '' });
 });
 
-test('run exits when its job has ended, after the files in _handoff are written', async () => {
+/** Serves a task whose run ends in this state, and its job. */
+async function openEnded(task: object) {
   const followed: string[] = [];
-  const task = { id: 'sum', status: 'human_consultation', doing: 'idle', why: 'it is critical' };
   const server = createServer((request, response) => {
     const path = request.url ?? '';
     if (path.endsWith('/events')) {
@@ -68,8 +68,30 @@ test('run exits when its job has ended, after the files in _handoff are written'
   await once(server.listen(0, '127.0.0.1'), 'listening');
   const bound = server.address();
   const url = `http://127.0.0.1:${typeof bound === 'object' ? bound?.port : ''}`;
-  const findHub = async () => ({ url, token: undefined });
-  const ended = await run(['task', 'run', 'sum'], { findHub });
-  server.close();
-  assert.deepEqual([followed, ended.code], [['/tasks/sum/events', '/jobs/j1/events'], 1]);
+  return {
+    followed,
+    findHub: async () => ({ url, token: undefined }),
+    [Symbol.asyncDispose]: async () => void server.close(),
+  };
+}
+
+test('run exits when its job has ended, after the files in _handoff are written', async () => {
+  const task = { id: 'sum', status: 'human_consultation', doing: 'idle', why: 'it is critical' };
+  await using hub = await openEnded(task);
+  const ended = await run(['task', 'run', 'sum'], hub);
+  assert.deepEqual([hub.followed, ended.code], [['/tasks/sum/events', '/jobs/j1/events'], 1]);
+});
+
+test('run of a task that is cancelled meanwhile exits with 1, and says so', async () => {
+  await using hub = await openEnded({
+    id: 'sum',
+    status: 'cancelled',
+    doing: 'idle',
+    totals: { prompt_tokens: 2, completion_tokens: 1 },
+  });
+  const out = 'sum: cancelled, 3 tokens';
+  const ended = await run(['task', 'run', 'sum'], hub);
+  assert.deepEqual(ended, { code: 1, out, err: 'The task was cancelled.' });
+  assert.equal((await run(['task', 'run', 'sum', '--json'], hub)).code, 1);
+  assert.deepEqual(await run(['task', 'status', 'sum'], hub), { code: 0, out, err: '' });
 });
