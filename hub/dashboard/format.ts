@@ -2,6 +2,7 @@ import { type Html, html } from './html.ts';
 
 /** Formats a duration in a suitable unit: `0.4 ms`, `12 s`, `3 h 5 min`. */
 export function duration(milliseconds: number): string {
+  if (milliseconds < 0.005) return '0 ms';
   if (milliseconds < 1) return `${milliseconds.toFixed(2)} ms`;
   if (milliseconds < 10) return `${milliseconds.toFixed(1)} ms`;
   if (milliseconds < 1_000) return `${Math.round(milliseconds)} ms`;

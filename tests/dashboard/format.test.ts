@@ -7,6 +7,9 @@ const minute = 60 * second;
 const hour = 60 * minute;
 
 const rows: readonly (readonly [said: string, expected: string])[] = [
+  [duration(0), '0 ms'],
+  [duration(0.0049), '0 ms'],
+  [duration(0.005), '0.01 ms'],
   [duration(0.034), '0.03 ms'],
   [duration(4.25), '4.3 ms'],
   [duration(12.6), '13 ms'],
