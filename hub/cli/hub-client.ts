@@ -13,7 +13,7 @@ import {
   readWhole,
 } from './responses.ts';
 import type { Io } from './terminal.ts';
-import { guess, textOf } from './values.ts';
+import { guess, textOf, usageError } from './values.ts';
 
 type HubRequest = {
   readonly method: 'GET' | 'POST' | 'DELETE';
@@ -41,9 +41,30 @@ const isRefusal = ({ statusCode = 0 }: IncomingMessage) => statusCode >= 400;
 /** Connection timeout in ms. */
 const connectMs = 10_000;
 
-/** Creates a client for the hub that the command line names. Throws HubError for an invalid address. */
+/** Finds the hub that the command line names. Rejects with HubError for an address that is not that of a hub. */
+export async function findNamedHub({ values, needs }: Run): Promise<HubPlace> {
+  const url = textOf(values, 'url');
+  if (url !== undefined) refuseEndpoint(url);
+  return await needs.findHub(url);
+}
+
+/** Creates a client for the hub that the command line names. Rejects as `findNamedHub` does. */
 export const openHub = async (run: Run): Promise<HubClient> =>
-  createHubClient(await run.needs.findHub(textOf(run.values, 'url')), run);
+  createHubClient(await findNamedHub(run), run);
+
+/**
+ * Throws HUB_USAGE if the URL is that of one server or profile: other addresses of the hub are built by appending to its
+ * own. `takesOption` is true if the command has the options `--server` and `--profile`.
+ */
+export function refuseEndpoint(url: string, takesOption = false): void {
+  const [, base, isProfile, name] = /^(.+)\/(?:mcp|sse)\/(@|%40)?([^/?#]+)\/*$/.exec(url) ?? [];
+  if (name === undefined) return;
+  const what = isProfile ? 'profile' : 'server';
+  const option = takesOption ? ` --${what} ${name}` : '';
+  throw usageError(
+    `--url: ${JSON.stringify(url)} is the address of one ${what}: write --url ${base}${option}`,
+  );
+}
 
 /**
  * Client of a hub's HTTP API. All methods reject with HUB_CONNECT_FAILED if no hub answers or the hub does not admit

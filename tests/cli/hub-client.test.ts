@@ -36,6 +36,18 @@ describe('a command that needs a hub', () => {
     }
   });
 
+  test.for([
+    [['list'], 'http://h:1/mcp/notes', 'one server: write --url http://h:1'],
+    [['call', 'a'], 'https://h/base/sse/@work/', 'one profile: write --url https://h/base'],
+    [['token', 'list'], 'http://h:1/mcp/notes', 'one server: write --url http://h:1'],
+  ] as const)('%j refuses the address of an endpoint, %s', async ([args, url, remedy]) => {
+    assert.deepEqual(await cli([...args, '--url', url]), {
+      code: 2,
+      out: '',
+      err: `--url: ${JSON.stringify(url)} is the address of ${remedy}`,
+    });
+  });
+
   test('with an invalid address exits with 2', async () => {
     const { code, err } = await cli(['list', '--url', 'localhost:9090']);
     assert.equal(code, 2);

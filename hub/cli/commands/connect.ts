@@ -20,7 +20,7 @@ import { changeOptions } from '../confirm.ts';
 import { connectAll } from '../connect-all.ts';
 import { reportChange, showChange, writeChange } from '../connect-change.ts';
 import { noteAbsence, notesFor, refuseLogin } from '../connect-notes.ts';
-import { createHubClient } from '../hub-client.ts';
+import { createHubClient, refuseEndpoint } from '../hub-client.ts';
 import { type OwnToken, findOwnToken, revokeRemoved, warnOfReplaced } from '../own-token.ts';
 import { showObsidian } from '../obsidian.ts';
 import type { HubPlace } from '../needs.ts';
@@ -65,7 +65,7 @@ export const connect: Command = {
     const word = textOf(values, 'client');
     const chosen = placeOf(values);
     const place = await needs.findHub(textOf(values, 'url'));
-    refuseEndpoint(place.url);
+    refuseEndpoint(place.url, true);
     if (chosen !== undefined) await refuseUnknown(chosen, place, run);
     if (values['all'] === true) {
       const code = await connectAll(client => hubFor(client, place, run), run);
@@ -275,16 +275,6 @@ const words = {
   connected: 'connected',
   unreadable: 'cannot be read',
 } as const;
-
-/** Throws HUB_USAGE if the URL is that of one server or profile, since the client's URL is built by appending to it. */
-function refuseEndpoint(url: string): void {
-  const [, base, isProfile, name] = /^(.+)\/mcp\/(@|%40)?([^/?#]+)\/*$/.exec(url) ?? [];
-  if (name === undefined) return;
-  const [what, option] = isProfile ? ['profile', '--profile'] : ['server', '--server'];
-  throw usageError(
-    `--url: ${JSON.stringify(url)} is the address of one ${what}: write --url ${base} ${option} ${name}`,
-  );
-}
 
 /** Returns the URL at which a client can reach the hub. Throws HUB_USAGE if clients cannot know it. */
 function reachable(url: string): string {

@@ -2,7 +2,7 @@ import { type ServerConfig, mountWarnings } from '#config';
 import { DeadlineExceeded, HubError, messageOf, within } from '#core';
 import { type Command, type Run, configOption, hubOptions, jsonOption } from '../command.ts';
 import { type Answering, describeHoldings, findLiveHubs, problemsOf } from '../holdings.ts';
-import { createHubClient, isAbsent, listServers } from '../hub-client.ts';
+import { createHubClient, findNamedHub, isAbsent, listServers } from '../hub-client.ts';
 import type { HubObjects, Installation, OllamaReport } from '../needs.ts';
 import { findingsOf, ollamaIn, partsOfHub } from '../ollama-report.ts';
 import { pathCommand } from '../on-path.ts';
@@ -67,8 +67,9 @@ type HubStatus = {
 };
 
 /** Asks the hub for its status. Rejects with HubError if another program answers. */
-async function hubStatus({ needs, signal: ending, clock, values }: Run): Promise<HubStatus> {
-  const place = await needs.findHub(textOf(values, 'url'));
+async function hubStatus(run: Run): Promise<HubStatus> {
+  const { signal: ending, clock } = run;
+  const place = await findNamedHub(run);
   try {
     return await within(maxWaitMs, { clock, signal: ending }, async signal => {
       const client = createHubClient(place, { signal, clock });

@@ -1,6 +1,7 @@
 import { createToken } from '#access';
 import { type ClientTokens, openClientTokens } from '../client-tokens.ts';
 import { type Command, type ExitCode, type Run, hubOptions } from '../command.ts';
+import { findNamedHub } from '../hub-client.ts';
 import type { Described } from '../responses.ts';
 import { durationOf, showTable } from '../table.ts';
 import { textOf, usageError } from '../values.ts';
@@ -27,7 +28,7 @@ export const token: Command = {
     ['token revoke cursor', 'Lock the client out'],
   ],
   async run(run) {
-    const { values, needs } = run;
+    const { values } = run;
     const action = textOf(values, 'action');
     const name = textOf(values, 'client');
     const isKnown = actions.some(one => one === action);
@@ -35,7 +36,7 @@ export const token: Command = {
       throw usageError(
         'token: write "agenthub token create NAME", "agenthub token list" or "agenthub token revoke NAME"',
       );
-    const place = await needs.findHub(textOf(values, 'url'));
+    const place = await findNamedHub(run);
     await using tokens = await openClientTokens(place, run);
     if (name === undefined) return await list(tokens, run);
     return await (action === 'create' ? create : revoke)(tokens, name, run);
