@@ -15,7 +15,7 @@ import {
 import { dirname, join, resolve } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { HubError, errorCodeOf, ignoreMissing, isObject, messageOf, tryParseJson } from '#core';
-import { readOrMakeKey } from './key-file.ts';
+import { readKey, readOrMakeKey } from './key-file.ts';
 import { removeTempFiles, writeWhole } from './write-whole.ts';
 
 /** The data folder, which contains everything that the hub writes to disk. Only one hub at a time can open it. */
@@ -61,19 +61,21 @@ export async function openDataDir(path: string, newId: () => string, waitMs = 0)
 }
 
 /**
- * Checks that a hub could use this data folder, which another hub may be using. Creates and locks nothing. Rejects with
- * HUB_CONFIG_INVALID.
+ * Checks that a hub could use this data folder, which another hub may be using. Creates and locks nothing, and removes
+ * permissions of other users for the owner's key. Rejects with HUB_CONFIG_INVALID.
  */
 export async function checkDataDir(path: string): Promise<void> {
   const lockFile = join(path, 'hub.lock');
   try {
     const folder = await findExisting(resolve(path));
-    if (!(await stat(folder)).isDirectory()) throw new Error(`${folder} is not a folder`);
+    if (!(await stat(folder)).isDirectory())
+      throw Object.assign(new Error(`${folder} is not a folder`), { code: 'ENOTDIR' });
     await access(folder, constants.W_OK | constants.X_OK);
     const lock = await lstat(lockFile).catch(ignoreMissing);
-    if (lock) requireOwnLock(lock);
+    if (lock) requireLockFile(lockFile, lock);
     const id = await readFile(idFileOf(path), 'utf8').catch(ignoreMissing);
     if (id !== undefined) requireHubId(path, id);
+    await readKey(ownerKeyFile(path));
   } catch (error) {
     throw openFailure(path, lockFile, error);
   }
@@ -94,10 +96,12 @@ function openFailure(path: string, lockFile: string, cause: unknown): HubError {
       `DATA_DIR: another hub is running with ${JSON.stringify(path)}. Join it with "agenthub connect-stdio", stop it, or give this one a DATA_DIR and ROUTER_PORT of its own`,
       { cause },
     );
+  // The hub's own errors have no code, and contain the remedy.
+  const advice = errorCodeOf(cause) === undefined ? '' : '. Name a folder that this user may write';
   const problem =
     code === notADatabase
       ? `${JSON.stringify(lockFile)} is not the lock file of a hub (${messageOf(cause)}). Remove it if no hub is running there`
-      : `${JSON.stringify(path)} cannot be used (${messageOf(cause)}). Name a folder that this user may write`;
+      : `${JSON.stringify(path)} cannot be used (${messageOf(cause)})${advice}`;
   return new HubError('HUB_CONFIG_INVALID', `DATA_DIR: ${problem}`, { cause });
 }
 
@@ -147,6 +151,16 @@ function requireOwnLock(stats: Stats): void {
     throw new Error(
       `hub.lock belongs to user ${stats.uid}, and the hub runs as ${uid}: that user could keep it locked. Remove it when no hub of that user runs`,
     );
+}
+
+/** Throws if the lock file is not one that a hub could lock, or not a database. */
+function requireLockFile(file: string, stats: Stats): void {
+  requireOwnLock(stats);
+  try {
+    readLock(file);
+  } catch (error) {
+    if (sqliteCodeOf(error) !== busy) throw error;
+  }
 }
 
 /** True for 16 characters, the length of every id generated so far. A shorter text means that the file was cut off. */
@@ -249,10 +263,15 @@ function isOwnProcess(pid: number): boolean {
 /** True if a hub holds the lock: SQLite refuses readers during an exclusive transaction (sqlite.org/lockingv3.html). */
 export function isInUse(path: string): boolean {
   try {
-    using lock = new DatabaseSync(join(path, 'hub.lock'), { readOnly: true, timeout: 0 });
-    lock.exec('SELECT 1 FROM sqlite_master');
+    readLock(join(path, 'hub.lock'));
     return false;
   } catch (error) {
     return sqliteCodeOf(error) === busy;
   }
+}
+
+/** Reads the lock file. Throws the error of SQLite if a hub holds the lock, or if the file is not a database. */
+function readLock(file: string): void {
+  using lock = new DatabaseSync(file, { readOnly: true, timeout: 0 });
+  lock.exec('SELECT 1 FROM sqlite_master');
 }

@@ -117,6 +117,26 @@ describe('the data folder', () => {
     await assert.rejects(checkDataDir(path), { message: /hub-id holds "short"/ });
   });
 
+  test('is checked for a lock file that is no database, and for a damaged key of the owner', async () => {
+    await using folder = await temporary();
+    const lock = join(folder.path, 'hub.lock');
+    await writeFile(lock, '');
+    await checkDataDir(folder.path);
+    await writeFile(lock, 'this is no database, and never was one'.repeat(50));
+    const notLock = /hub\.lock" is not the lock file of a hub .*not a database.* Remove it/;
+    await assert.rejects(checkDataDir(folder.path), {
+      code: 'HUB_CONFIG_INVALID',
+      message: notLock,
+    });
+    await rm(lock);
+    const key = join(folder.path, 'owner-key');
+    await writeFile(key, 'short');
+    const message = `DATA_DIR: ${JSON.stringify(folder.path)} cannot be used (${key} does not hold a key. Delete it and restart the hub, which makes a new one)`;
+    for (const use of [checkDataDir(folder.path), openDataDir(folder.path, newId)])
+      await assert.rejects(use, { code: 'HUB_CONFIG_INVALID', message });
+    assert.equal(await readFile(key, 'utf8'), 'short');
+  });
+
   test.skipIf(process.getuid?.() === 0)('that is read-only does not pass the check', async () => {
     await using folder = await temporary();
     await chmod(folder.path, 0o500);
