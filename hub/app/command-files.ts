@@ -28,9 +28,9 @@ export function createCommandFiles(
       const { tls, dataDir } = await settingsWith({});
       const { checkDataDir } = await import('#store');
       await checkDataDir(dataDir);
-      if (!tls) return;
+      if (!tls) return [];
       const { checkTls } = await import('#http');
-      await checkTls(tls);
+      return await checkTls(tls, systemClock);
     },
     findConfigFile: async () => (await settingsWith({})).serversFile,
     async createConfig() {

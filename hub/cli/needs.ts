@@ -159,8 +159,11 @@ export type DescribedProgram = ServiceProgram & {
 type HubFiles = {
   /** Reads settings and config without starting anything. */
   readonly loadConfig: (configFile: string | undefined) => Promise<LoadedConfig>;
-  /** Checks the data folder and the files of TLS. Rejects with HubError if a hub would not start with them. */
-  readonly checkPlaces: () => Promise<void>;
+  /**
+   * Checks the data folder and the files of TLS. Resolves with warnings, such as of a certificate that expires soon.
+   * Rejects with HubError if a hub would not start with them.
+   */
+  readonly checkPlaces: () => Promise<readonly string[]>;
   /** Returns the path of the config file from the settings. The file may not exist. */
   readonly findConfigFile: () => Promise<string>;
   /**

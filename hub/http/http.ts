@@ -130,7 +130,10 @@ async function openListener(
   needs: Omit<ListenerNeeds, 'clock'> & RefusalLogNeeds & Pick<HttpSystem, 'clock'>,
 ) {
   const clients = options.tls?.clients && (await openCertificates(options.tls.clients, needs));
-  const tls = options.tls && { ...(await readTls(options.tls)), ...(clients && { clients }) };
+  const tls = options.tls && {
+    ...(await readTls(options.tls, needs)),
+    ...(clients && { clients }),
+  };
   const { networks = [] } = options;
   return await listenOn(
     options,
@@ -139,9 +142,16 @@ async function openListener(
   );
 }
 
-async function readTls(files: NonNullable<HttpOptions['tls']>) {
-  const { readTlsFiles } = await import('./tls-files.ts');
-  return await readTlsFiles(files);
+/** Reads the files of TLS, and logs a warning if the certificate ends soon. */
+async function readTls(
+  files: NonNullable<HttpOptions['tls']>,
+  { clock, log }: Pick<HttpSystem, 'clock' | 'log'>,
+) {
+  const { expiryWarning, readTlsFiles } = await import('./tls-files.ts');
+  const { expiresAt, ...tls } = await readTlsFiles(files);
+  const warning = expiryWarning(files, { expiresAt, now: clock.now() });
+  if (warning !== undefined) log.warn({}, warning);
+  return tls;
 }
 
 /** Opens the verification of the certificates of clients. Rejects with HUB_CONFIG_INVALID. */
@@ -160,10 +170,17 @@ async function openCertificates(
   };
 }
 
-/** Checks the files of TLS without listening. Rejects with HUB_CONFIG_INVALID if a hub could not use them. */
-export async function checkTls(files: NonNullable<HttpOptions['tls']>): Promise<void> {
-  const { checkTlsFiles } = await import('./tls-files.ts');
-  await checkTlsFiles(files);
+/**
+ * Checks the files of TLS without listening. Resolves with the warnings that a hub would log. Rejects with
+ * HUB_CONFIG_INVALID if it could not use the files.
+ */
+export async function checkTls(
+  files: NonNullable<HttpOptions['tls']>,
+  { now }: Pick<HttpSystem['clock'], 'now'>,
+): Promise<readonly string[]> {
+  const { checkTlsFiles, expiryWarning } = await import('./tls-files.ts');
+  const expiresAt = await checkTlsFiles(files);
+  return [expiryWarning(files, { expiresAt, now: now() }) ?? []].flat();
 }
 
 type Place = { readonly host: string; readonly port: number };

@@ -6,7 +6,10 @@ import { readAuthorities } from './client-certificates.ts';
 
 type TlsFiles = { readonly certFile: string; readonly keyFile: string };
 
-/** Reads the certificate of the hub and its key. Rejects with HUB_CONFIG_INVALID if TLS cannot use them. */
+/**
+ * Reads the certificate of the hub, its end in ms since the epoch, and its key. Rejects with HUB_CONFIG_INVALID if TLS
+ * cannot use them.
+ */
 export async function readTlsFiles({ certFile, keyFile }: TlsFiles) {
   const cert = await readPem('ROUTER_TLS_CERT', certFile);
   const key = await readPem('ROUTER_TLS_KEY', keyFile);
@@ -30,7 +33,21 @@ export async function readTlsFiles({ certFile, keyFile }: TlsFiles) {
     const why = `cannot be used for TLS (${messageOf(cause)}). Write the path of a certificate and its chain`;
     throw refusal('ROUTER_TLS_CERT', certFile, why, cause);
   }
-  return { cert, key };
+  return { cert, key, expiresAt: certificate.validToDate.getTime() };
+}
+
+/** Time before the end of a certificate from which on the hub warns, in ms. */
+const warningMs = 14 * 86_400_000;
+
+/** Returns a warning if the hub's certificate has expired, or does so within 14 days; undefined otherwise. */
+export function expiryWarning(
+  { certFile }: Pick<TlsFiles, 'certFile'>,
+  { expiresAt, now }: { readonly expiresAt: number; readonly now: number },
+): string | undefined {
+  if (expiresAt - now > warningMs) return undefined;
+  const day = new Date(expiresAt).toISOString().slice(0, 10);
+  const state = expiresAt > now ? `expires on ${day}` : `expired on ${day}: clients refuse it`;
+  return `ROUTER_TLS_CERT: the certificate in ${JSON.stringify(certFile)} ${state}. Renew it, and restart the hub`;
 }
 
 /** Reads the certificate authorities of clients. Rejects with HUB_CONFIG_INVALID if the file contains no certificate. */
@@ -44,13 +61,17 @@ export async function readAuthorityFile(caFile: string): Promise<readonly string
   }
 }
 
-/** Checks the files that a hub reads when it listens. Rejects with HUB_CONFIG_INVALID if it could not use them. */
+/**
+ * Checks the files that a hub reads when it listens. Resolves with the end of its certificate in ms since the epoch.
+ * Rejects with HUB_CONFIG_INVALID if the hub could not use the files.
+ */
 export async function checkTlsFiles({
   clients,
   ...files
-}: TlsFiles & { readonly clients?: { readonly caFile: string } }): Promise<void> {
-  await readTlsFiles(files);
+}: TlsFiles & { readonly clients?: { readonly caFile: string } }): Promise<number> {
+  const { expiresAt } = await readTlsFiles(files);
   if (clients) await readAuthorityFile(clients.caFile);
+  return expiresAt;
 }
 
 const certWanted =

@@ -73,6 +73,9 @@ describe('listening', () => {
         });
       assert.equal(await status('Bearer wrong'), 401);
       assert.equal(await status('Bearer secret'), 200);
+      const expiring = hub.logged.filter(({ message }) => message.startsWith('ROUTER_TLS_CERT'));
+      assert.equal(expiring.length, 1);
+      assert.match(expiring[0]?.message ?? '', /cert\.pem" expires on \d{4}-\d\d-\d\d\. Renew it/);
       const missing = { certFile: join(folder, 'none.pem'), keyFile };
       await assert.rejects(startHub([], { http: { tls: missing } }), {
         code: 'HUB_CONFIG_INVALID',

@@ -4,11 +4,12 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, test } from 'vitest';
 import { createCertificates } from '#helpers/certificates';
-import { checkTlsFiles, readTlsFiles } from '../../hub/http/tls-files.ts';
+import { checkTlsFiles, expiryWarning, readTlsFiles } from '../../hub/http/tls-files.ts';
 
 const certificates = createCertificates();
 afterAll(() => certificates[Symbol.dispose]());
 const authority = certificates.createAuthority('authority');
+const dayMs = 86_400_000;
 const hub = authority.sign({ commonName: 'hub' });
 const other = authority.sign({ commonName: 'other' });
 
@@ -53,6 +54,23 @@ test.for([
 ] as const)('the files are refused: %o', async ([files, message]) => {
   const refused = readTlsFiles({ ...hub, ...files });
   await assert.rejects(refused, { code: 'HUB_CONFIG_INVALID', message });
+});
+
+test.for([
+  [15 * dayMs, undefined],
+  [14 * dayMs, 'expires on 2040-02-03'],
+  [1, 'expires on 2040-02-03'],
+  [0, 'expired on 2040-02-03: clients refuse it'],
+  [-dayMs, 'expired on 2040-02-03: clients refuse it'],
+] as const)('%i ms before the end of a certificate, the warning is: %s', async ([left, said]) => {
+  const end = new Date('2040-02-03T04:05:06Z');
+  const ending = authority.sign({ commonName: 'hub', to: end });
+  const warning =
+    said &&
+    `ROUTER_TLS_CERT: the certificate in ${JSON.stringify(ending.certFile)} ${said}. Renew it, and restart the hub`;
+  const { expiresAt } = await readTlsFiles(ending);
+  assert.equal(expiryWarning(ending, { expiresAt, now: end.getTime() - left }), warning);
+  assert.equal(await checkTlsFiles(ending), expiresAt);
 });
 
 test('the authorities of clients are checked with them', async () => {

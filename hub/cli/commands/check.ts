@@ -25,8 +25,8 @@ export const check: Command = {
   async run(run) {
     const { values, isJson, needs, signal, out, json, remark, screen } = run;
     const { file, config, insteadOf } = await needs.files.loadConfig(textOf(values, 'config'));
-    await needs.files.checkPlaces();
-    const warnings = [...warningsOf(config), ...(await mountWarnings(config.servers))];
+    const ofPlaces = await needs.files.checkPlaces();
+    const warnings = [...warningsOf(config), ...(await mountWarnings(config.servers)), ...ofPlaces];
     const servers = config.servers.map(summaryOf);
     const ollama =
       values['live'] === true

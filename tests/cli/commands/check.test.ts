@@ -53,6 +53,14 @@ test('prints warnings on stderr, one per line, and exits with 0', async () => {
   assert.match(err, /^warning: memory: the package x has no version, [^\n]*$/m);
 });
 
+test('warns of what the data folder or a certificate needs soon', async () => {
+  const checkPlaces = async () => ['ROUTER_TLS_CERT: it expires'];
+  const { code, err } = await check([], { checkPlaces });
+  assert.deepEqual({ code, err }, { code: 0, err: 'warning: ROUTER_TLS_CERT: it expires' });
+  const { out } = await check(['--json'], { checkPlaces });
+  assert.deepEqual(JSON.parse(out).warnings, ['ROUTER_TLS_CERT: it expires']);
+});
+
 test.skipIf(process.platform !== 'linux')(
   'warns of a mount that the user of its server cannot use, with the remedy',
   async () => {
