@@ -9,7 +9,7 @@ import {
   isBuiltinName,
   warningsOf,
 } from '#config';
-import { HubError, type JsonObject } from '#core';
+import { HubError, type JsonObject, isObject } from '#core';
 import { type ClientEntry, readClientEntry } from './client/entry.ts';
 import { variablesOf } from './entry-variables.ts';
 import { type ImportGrants, type MachinePaths, fitEntry } from './fit-entry.ts';
@@ -152,7 +152,7 @@ type Importing = {
  */
 async function hubEntryOf(
   { found, clientEntry, name, earlier }: Importing,
-  { machine, grants, env }: ImportNeeds,
+  { machine, grants, env, hubUrl }: ImportNeeds,
 ) {
   const secrets = createSecretExtractor(
     name,
@@ -178,12 +178,21 @@ async function hubEntryOf(
   const used = new Set(variablesOf(entry));
   return {
     entry,
-    remarks,
+    remarks: [...remarks, ...loginRemarks(entry, hubUrl)],
     /** Variables that contain the secrets of the entry from now on. */
     variables: secrets.variables.filter(variable => used.has(variable.name)),
     /** Names of all variables with secrets from the client's file, including those that were already set. */
     secretNames: secrets.names,
   };
+}
+
+/** Returns what the user must do if an entry has an OAuth client, which was registered for the MCP client only. */
+function loginRemarks({ oauth }: JsonObject, hubUrl: string): readonly string[] {
+  if (!isObject(oauth) || oauth['client_id'] === undefined) return [];
+  const origin = hubUrl.replace(/^http:\/\/localhost(?=:|$)/, 'http://127.0.0.1');
+  return [
+    `its OAuth client must also allow the hub's redirect address, ${origin}/dashboard/oauth/callback: add it where the client is registered`,
+  ];
 }
 
 /** Returns the reason why a server cannot run in a container; undefined if it can, or if it is remote. */

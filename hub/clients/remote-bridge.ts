@@ -1,6 +1,6 @@
 import { findPackageLine } from '#config';
 import { type JsonObject, isObject, tryParseJson } from '#core';
-import { endsInSse } from './client/entry.ts';
+import { endsInSse, oauthOf } from './client/entry.ts';
 
 /** The remote server to which a command line of mcp-remote connects. Values are as the client wrote them. */
 export type RemoteBridge = {
@@ -53,6 +53,7 @@ export function readRemoteBridge(
   if (url === undefined) return { why: 'its mcp-remote line names no URL' };
   const last = (option: string) => found.get(option)?.at(-1);
   const way = last('--transport');
+  const login = objectIn(last('--static-oauth-client-info'));
   return {
     url,
     transport:
@@ -65,10 +66,11 @@ export function readRemoteBridge(
         return name === undefined || value === undefined ? [] : [[name.trim(), value]];
       }),
     ),
-    oauth: oauthOf(
-      objectIn(last('--static-oauth-client-info')),
-      objectIn(last('--static-oauth-client-metadata')),
-    ),
+    oauth: oauthOf({
+      id: login['client_id'],
+      secret: login['client_secret'],
+      scopes: objectIn(last('--static-oauth-client-metadata'))['scope'],
+    }),
     deniedTools: found.get('--ignore-tool') ?? [],
   };
 }
@@ -77,16 +79,4 @@ export function readRemoteBridge(
 function objectIn(text: string | undefined): Readonly<Record<string, unknown>> {
   const value = text === undefined ? undefined : tryParseJson(text);
   return isObject(value) ? value : {};
-}
-
-function oauthOf(
-  { client_id: id, client_secret: secret }: Readonly<Record<string, unknown>>,
-  { scope }: Readonly<Record<string, unknown>>,
-): JsonObject | undefined {
-  const oauth: JsonObject = {
-    ...(typeof id === 'string' && { client_id: id }),
-    ...(typeof secret === 'string' && { client_secret: secret }),
-    ...(typeof scope === 'string' && { scopes: scope.split(/\s+/).filter(Boolean) }),
-  };
-  return Object.keys(oauth).length > 0 ? oauth : undefined;
 }

@@ -90,9 +90,15 @@ export function translate(
     };
   } catch (error) {
     if (!(error instanceof UnknownVariable)) throw error;
-    return { why: `${error.message} is known to the client only: write the value there first` };
+    return { why: remedyFor(error.message) };
   }
 }
+
+/** Returns why a variable keeps a server from being imported, and what to do. Windsurf knows `${file:PATH}`. */
+const remedyFor = (variable: string) =>
+  variable.startsWith('${file:')
+    ? `${variable} is the content of a file, which an import does not read: write the content there first. A key in it becomes a secret`
+    : `${variable} is known to the client only: write the value there first`;
 
 /** Returns the value of `tools` for the tools that the user switched off in the client. */
 function toolRules(
@@ -109,7 +115,7 @@ function toolRules(
 
 function remoteEntry(
   url: string,
-  { headersFrom, tokenFrom, transport, headers: written }: ClientEntry,
+  { headersFrom, tokenFrom, transport, oauth, headers: written }: ClientEntry,
   { text, all }: Converter,
 ): JsonObject {
   const references = Object.entries(headersFrom).map(([name, from]) => [name, `\${${from}}`]);
@@ -122,6 +128,20 @@ function remoteEntry(
     url: text('url', url),
     ...(transport === 'sse' && { transport }),
     ...(Object.keys(headers).length > 0 && { headers }),
+    ...withLogin(oauth, text),
+  };
+}
+
+/** Returns the key `oauth` of a remote server, whose secret becomes a variable. */
+function withLogin(oauth: JsonObject | undefined, text: Converter['text']): JsonObject {
+  if (!oauth) return {};
+  const { client_id: id, client_secret: secret, ...others } = oauth;
+  return {
+    oauth: {
+      ...(typeof id === 'string' && { client_id: text('client_id', id) }),
+      ...others,
+      ...(typeof secret === 'string' && { client_secret: text('client_secret', secret) }),
+    },
   };
 }
 
@@ -136,17 +156,11 @@ function bridgedEntry(
     const value = written.replaceAll(/\$\{(\w+)\}/g, (all, of: string) => valueOf(of) ?? all);
     return [name, text(name, value, value === written ? 'claude-code' : undefined)] as const;
   });
-  const { client_secret: secret, ...login } = oauth ?? {};
   return {
     url: text('url', url),
     ...(transport === 'sse' && { transport }),
     ...(expanded.length > 0 && { headers: Object.fromEntries(expanded) }),
-    ...(oauth && {
-      oauth: {
-        ...login,
-        ...(typeof secret === 'string' && { client_secret: text('client_secret', secret) }),
-      },
-    }),
+    ...withLogin(oauth, text),
   };
 }
 

@@ -200,6 +200,37 @@ test.for(lines)('%s: %j becomes %j', async ([client, entry, expected]) => {
   assert.deepEqual(made, { ...expected, auto_start: true });
 });
 
+const logins: readonly (readonly [ClientName, object, object])[] = [
+  ['vscode', { oauth: { clientId: 'me' } }, { client_id: 'me' }],
+  [
+    'claude-code',
+    { oauth: { clientId: 'me', callbackPort: 8080, scopes: 'a b' } },
+    { client_id: 'me', scopes: ['a', 'b'] },
+  ],
+  [
+    'cursor',
+    { auth: { CLIENT_ID: '${env:B}', CLIENT_SECRET: 'x y', scopes: ['a'] } },
+    { client_id: '${B}', scopes: ['a'], client_secret: '${MCP_IT_CLIENT_SECRET}' },
+  ],
+  ['codex', { oauth: { client_id: 'me' }, scopes: ['a'] }, { client_id: 'me', scopes: ['a'] }],
+];
+
+test.for(logins)('%s: the OAuth client %j becomes %j', async ([client, login, oauth]) => {
+  const made = await imported(client, { url: 'https://x.example/mcp', ...login }, { B: 'b' });
+  const expected = { url: 'https://x.example/mcp', oauth, auto_start: true };
+  assert.deepEqual(made.entry, expected, made.why);
+  assert.match(
+    made.hints,
+    /redirect address, http:\/\/127\.0\.0\.1:9090\/dashboard\/oauth\/callback/,
+  );
+});
+
+test('an entry that only says that it logs in has no OAuth client', async () => {
+  const made = await imported('cursor', { url: 'https://x.example/mcp', auth: {} });
+  assert.deepEqual(made.entry, { url: 'https://x.example/mcp', auto_start: true }, made.why);
+  assert.equal(made.hints, '');
+});
+
 const variables: readonly (readonly [ClientName, string, string])[] = [
   ['claude-code', '${SET} ${UNSET:-x}', '${SET} ${UNSET:-x}'],
   ['claude-code', '$$ $SET ${1} ${env:SET}', '$$$ $SET $${1} $${env:SET}'],
@@ -207,6 +238,8 @@ const variables: readonly (readonly [ClientName, string, string])[] = [
   ['codex', '${SET}', '$${SET}'],
   ['cursor', '${env:SET}/${userHome}', '${SET}//home/me'],
   ['vscode', '${workspaceFolder}/x', '/home/me/work/x'],
+  ['vscode', '${workspaceFolderBasename}', 'work'],
+  ['cursor', 'a${/}b${pathSeparator}c', 'a/b/c'],
   ['windsurf', '${SET}', '${SET}'],
 ];
 
@@ -305,11 +338,15 @@ const refused: readonly (readonly [ClientName, object, RegExp])[] = [
     { url: 'http://localhost:9091/mcp/@work' },
     /^it is another hub\. .*agenthub add URL$/,
   ],
-  ['cursor', { url: 'https://x', auth: { CLIENT_ID: 'x' } }, /OAuth/],
   [
-    'vscode',
-    { url: 'https://x', oauth: { clientId: 'x' } },
-    /agenthub add URL.*agenthub login NAME/,
+    'claude-code',
+    { url: 'https://x', oauth: { clientId: 'x', authServerMetadataUrl: 'https://y' } },
+    /asks the server itself where to log in: remove "authServerMetadataUrl" there/,
+  ],
+  [
+    'windsurf',
+    { serverUrl: 'https://x', headers: { Authorization: 'Bearer ${file:~/token}' } },
+    /^\$\{file:~\/token\} is the content of a file, which an import does not read: write the content there first\. A key in it becomes a secret$/,
   ],
   ['claude-code', { type: 'ws', url: 'wss://x' }, /does not speak "ws"/],
   ['vscode', { command: 'npx', args: ['a'], envFile: '.env' }, /"envFile"/],

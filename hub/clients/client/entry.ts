@@ -1,23 +1,20 @@
-import { isObject } from '#core';
+import { basename, sep } from 'node:path';
+import { type JsonObject, isObject } from '#core';
 import type { ClientName } from './client.ts';
 
 /** A server entry of a client, in one form for all clients. Values are as the client wrote them. */
 export type ClientEntry = Exclude<ReturnType<typeof readClientEntry>, { readonly why: string }>;
 
-const login =
-  'it signs in with OAuth. Add its address with "agenthub add URL", then log in with "agenthub login NAME"';
-
-/** Keys of features that an import does not support, with the reason. */
-const unsupported: Readonly<Record<string, string>> = {
-  auth: login,
-  oauth: login,
-  headersHelper: 'a program of the client generates its headers',
-};
-
 /** Reads a server entry of a client. Returns `why` if the hub cannot import it. */
 export function readClientEntry(entry: unknown, client: ClientName) {
   if (!isObject(entry)) return { why: 'it is not an object' };
-  for (const [key, why] of Object.entries(unsupported)) if (isObject(entry[key])) return { why };
+  if (isObject(entry['headersHelper']))
+    return { why: 'a program of the client generates its headers' };
+  const login = [entry['oauth'], entry['auth']].find(isObject) ?? {};
+  if (login['authServerMetadataUrl'] !== undefined)
+    return {
+      why: 'the hub asks the server itself where to log in: remove "authServerMetadataUrl" there first',
+    };
   if (entry['envFile'] !== undefined)
     return { why: 'its variables are in a file ("envFile"): write them into "env" first' };
   const type = textOf(entry['type'] ?? entry['transport']);
@@ -45,12 +42,35 @@ export function readClientEntry(entry: unknown, client: ClientName) {
     headersFrom: isCodex ? textsOf(entry['env_http_headers']) : {},
     /** Name of the variable that contains the bearer token. */
     tokenFrom: isCodex ? textOf(entry['bearer_token_env_var']) : undefined,
+    /** The OAuth client in `oauth` of VS Code, Claude Code and Codex, and in `auth` of Cursor. */
+    oauth: oauthOf({
+      id: login['clientId'] ?? login['CLIENT_ID'] ?? login['client_id'],
+      secret: login['CLIENT_SECRET'],
+      scopes: login['scopes'] ?? (isCodex ? entry['scopes'] : undefined),
+    }),
     /** The only tools that the client uses; undefined if it uses all. */
     allowedTools: isCodex ? listOf(entry['enabled_tools']) : undefined,
     deniedTools: listOf(isCodex ? entry['disabled_tools'] : entry['disabledTools']) ?? [],
     timeoutSeconds: timeoutOf(entry, client),
     isDisabled: entry['disabled'] === true || entry['enabled'] === false,
   };
+}
+
+/** Returns the value of `oauth` in the hub's entry; undefined if there is nothing to write. */
+export function oauthOf({
+  id,
+  secret,
+  scopes,
+}: Readonly<Record<'id' | 'secret' | 'scopes', unknown>>): JsonObject | undefined {
+  const clientId = textOf(id);
+  const clientSecret = textOf(secret);
+  const list = typeof scopes === 'string' ? scopes.split(/\s+/).filter(Boolean) : listOf(scopes);
+  const oauth: JsonObject = {
+    ...(clientId !== undefined && { client_id: clientId }),
+    ...(clientSecret !== undefined && { client_secret: clientSecret }),
+    ...(list && { scopes: list }),
+  };
+  return Object.keys(oauth).length > 0 ? oauth : undefined;
 }
 
 /** True if the path of a URL ends in `/sse`, as endpoints of HTTP with SSE do by convention. */
@@ -145,7 +165,9 @@ function convertVariable(
   if (syntax === 'plain') return plainName.test(inside) ? `\${${inside}}` : undefined;
   const [, name] = /^env:([A-Za-z_][A-Za-z0-9_]*)$/.exec(inside) ?? [];
   if (name !== undefined || upperCaseName.test(inside)) return `\${${name ?? inside}}`;
+  if (inside === '/' || inside === 'pathSeparator') return sep;
   if (inside === 'userHome') return escapeDollars(places.home);
+  if (inside === 'workspaceFolderBasename') return escapeDollars(basename(places.folder));
   return /^workspace(?:Folder|Root)$/.test(inside) ? escapeDollars(places.folder) : undefined;
 }
 
