@@ -1,5 +1,5 @@
 import { entryKeys, userForMounts } from '#config';
-import type { JsonObject } from '#core';
+import { type JsonObject, stringsIn } from '#core';
 import { type FoundPath, mountFolders, objectOf } from './folder-mounts.ts';
 import { type KnownPackage, findKnownPackage } from './known-packages.ts';
 import { networkNeedOf } from './network-need.ts';
@@ -60,7 +60,7 @@ export async function fitEntry(
     const [, of] = /^\$\{(\w+)\}$/.exec(text) ?? [];
     return variables.find(variable => variable.name === of)?.value;
   };
-  const texts = textsIn(entry).map(text => valueOf(text) ?? text);
+  const texts = stringsIn([entry['args'], entry['env']]).map(text => valueOf(text) ?? text);
   const need = networkNeedOf(known, texts, hasKey);
   // A `docker run` command line has its own mounts, and its other paths are those of the container.
   const mounted =
@@ -124,12 +124,4 @@ function withSafeFolders(entry: JsonObject): JsonObject {
       GIT_CONFIG_VALUE_0: '*',
     },
   };
-}
-
-function textsIn({ args, env }: JsonObject): readonly string[] {
-  const all = [
-    ...(Array.isArray(args) ? args : []),
-    ...(typeof env === 'object' && env !== null ? Object.values(env) : []),
-  ];
-  return all.filter(text => typeof text === 'string');
 }

@@ -1,5 +1,6 @@
 import { posix, resolve, win32 } from 'node:path';
-import type { Json, JsonObject } from '#core';
+import { type Json, type JsonObject, isJsonObject } from '#core';
+import { escapeDollars } from './entry-variables.ts';
 
 /** Owner and mode of a file or folder of this machine. */
 export type FoundPath = {
@@ -66,7 +67,7 @@ export async function mountFolders(
     }
     const target = targetOf(source);
     mounts.push({ ...found, source, target, isWritable: needs.isWritable });
-    return option + escaped(target);
+    return option + escapeDollars(target);
   };
   const args = entry['args'];
   const newArgs = Array.isArray(args) ? await Array.fromAsync(args, replace) : undefined;
@@ -150,17 +151,11 @@ function mountText({
   target,
   isWritable,
 }: Pick<FolderMount, 'source' | 'target' | 'isWritable'>): Json {
-  const [from, to] = [escaped(source), escaped(target)];
+  const [from, to] = [escapeDollars(source), escapeDollars(target)];
   if (/^(?:[A-Za-z]:)?[^:]*$/.test(from) && !to.includes(':'))
     return `${from}:${to}${isWritable ? ':rw' : ''}`;
   return { source: from, target: to, ...(isWritable && { read_only: false }) };
 }
 
-/** Escapes dollar signs, so that the hub finds no variables in the text. */
-const escaped = (text: string) => text.replaceAll(/\$(?=[${])/g, () => '$$');
-
 /** Returns an object unchanged, and an empty object for any other value. */
-export const objectOf = (value: Json | undefined): JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? Object.fromEntries(Object.entries(value))
-    : {};
+export const objectOf = (value: Json | undefined): JsonObject => (isJsonObject(value) ? value : {});

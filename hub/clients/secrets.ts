@@ -1,6 +1,7 @@
 import { parseEnv } from 'node:util';
-import { type Json, type JsonObject, isSecretName } from '#core';
+import { type JsonObject, isSecretName } from '#core';
 import { redactText } from '#telemetry';
+import { changeVariables, escapeDollars } from './entry-variables.ts';
 
 /** A secret taken out of an entry, and the variable that contains it from now on. */
 export type Variable = { readonly name: string; readonly value: string };
@@ -113,18 +114,8 @@ function lineOf(name: string, value: string): string | undefined {
  */
 export function withValues(value: JsonObject, variables: readonly Variable[]): JsonObject {
   const values = new Map(variables.map(({ name, value: text }) => [name, text]));
-  const replaced = (one: Json): Json => {
-    if (typeof one === 'string')
-      return one.replaceAll(/\$\$|\$\{(?:secret:)?(\w+)\}/g, (text, name: string | undefined) => {
-        const known = name === undefined ? undefined : values.get(name);
-        return known === undefined ? text : known.replaceAll(/\$(?=[${])/g, () => '$$');
-      });
-    if (isList(one)) return one.map(replaced);
-    return typeof one === 'object' && one !== null ? ofObject(one) : one;
-  };
-  const ofObject = (object: JsonObject): JsonObject =>
-    Object.fromEntries(Object.entries(object).map(([key, one]) => [key, replaced(one)]));
-  return ofObject(value);
+  return changeVariables(value, (name, text) => {
+    const known = values.get(name.replace(/^secret:/, ''));
+    return known === undefined ? text : escapeDollars(known);
+  });
 }
-
-const isList = (value: Json): value is readonly Json[] => Array.isArray(value);

@@ -1,4 +1,5 @@
-import { HubError, type Json, type JsonObject } from '#core';
+import { HubError, type JsonObject } from '#core';
+import { changeVariables } from './entry-variables.ts';
 import type { ImportPlan } from './import-plan.ts';
 import type { Variable } from './secrets.ts';
 
@@ -22,25 +23,10 @@ export async function toSecrets(plan: ImportPlan, find: FindSecret): Promise<Imp
     if (stored === undefined) secrets.push(variable);
   }
   const names = new Set(plan.variables.map(({ name }) => name));
+  const entryOf = (entry: JsonObject) =>
+    changeVariables(entry, (name, text) => (names.has(name) ? `\${secret:${name}}` : text));
   const items = plan.items.map(item =>
-    item.action === 'add' ? { ...item, entry: entryOf(item.entry, names) } : item,
+    item.action === 'add' ? { ...item, entry: entryOf(item.entry) } : item,
   );
   return { items, variables: [], secrets };
-}
-
-const entryOf = (entry: JsonObject, names: ReadonlySet<string>): JsonObject =>
-  Object.fromEntries(
-    Object.entries(entry).map(([key, value]) => [key, referring(value, names)] as const),
-  );
-
-const isList = (value: Json): value is readonly Json[] => Array.isArray(value);
-
-/** Replaces references to variables by references to secrets. Skips `$$`, which is a literal dollar sign. */
-function referring(value: Json, names: ReadonlySet<string>): Json {
-  if (typeof value === 'string')
-    return value.replaceAll(/\$\$|\$\{(\w+)\}/g, (text, name: string | undefined) =>
-      name !== undefined && names.has(name) ? `\${secret:${name}}` : text,
-    );
-  if (isList(value)) return value.map(one => referring(one, names));
-  return typeof value === 'object' && value !== null ? entryOf(value, names) : value;
 }

@@ -1,5 +1,6 @@
 import { basename, sep } from 'node:path';
 import { type JsonObject, isObject } from '#core';
+import { escapeDollars } from '../entry-variables.ts';
 import type { ClientName } from './client.ts';
 
 /** A server entry of a client, in one form for all clients. Values are as the client wrote them. */
@@ -170,6 +171,3 @@ function convertVariable(
   if (inside === 'workspaceFolderBasename') return escapeDollars(basename(places.folder));
   return /^workspace(?:Folder|Root)$/.test(inside) ? escapeDollars(places.folder) : undefined;
 }
-
-/** Escapes dollar signs, so that the hub finds no variable in the text: `$$` is a literal dollar sign. */
-const escapeDollars = (text: string) => text.replaceAll(/\$(?=[${])/g, () => '$$');
