@@ -1,8 +1,7 @@
 import { hasKnownNeeds } from '#clients';
 import { type JsonObject, isObject } from '#core';
 import type { Run } from './command.ts';
-import { quoted } from './confirm.ts';
-import { textsOf } from './values.ts';
+import { shellWord, textsOf } from './values.ts';
 
 /** Parts of an install request that decide what a server may use. */
 type Fitting = {
@@ -134,7 +133,7 @@ function hostsOf(network: Parts['network']): string {
 function optionsFor({ mounts, network }: Parts): readonly string[] {
   return [
     ...mounts.map(
-      mount => `its container does not have ${sourceOf(mount)}: add --mount ${quoted(mount)}`,
+      mount => `its container does not have ${sourceOf(mount)}: add --mount ${shellWord(mount)}`,
     ),
     ...(network === undefined
       ? []

@@ -3,7 +3,7 @@ import { type Options, type Run, jsonOption } from './command.ts';
 import type { CliNeeds, LoadedConfig } from './needs.ts';
 import { objectsIn } from './responses.ts';
 import { emptyAtEnd } from './terminal.ts';
-import { textsOf, usageError } from './values.ts';
+import { shellWord, textsOf, usageError } from './values.ts';
 
 /** A setting beyond the default sandbox that the user has to confirm. */
 type Confirmation = { readonly name: string; readonly message: string };
@@ -108,7 +108,7 @@ const cannotAsk = (server: string, open: readonly Confirmation[]) =>
     [
       `${server} needs more than the default sandbox, and there is no terminal to ask on:`,
       ...open.map(({ name, message }) => `  ${name}: ${message}`),
-      `Nothing was written. To agree, add ${open.map(({ name }) => `--allow ${quoted(name)}`).join(' ')}`,
+      `Nothing was written. To agree, add ${open.map(({ name }) => `--allow ${shellWord(name)}`).join(' ')}`,
     ].join('\n'),
   );
 
@@ -125,6 +125,28 @@ export function confirmationsIn(error: unknown) {
   return { server, settings };
 }
 
-/** Quotes a word for the shell. */
-export const quoted = (name: string) =>
-  /^[\w:/.@=-]+$/.test(name) ? name : `'${name.replaceAll("'", "'\\''")}'`;
+/** Returns the run with further settings that `--allow` names. */
+export const alsoAllowing = (names: readonly string[], run: Run): Run => ({
+  ...run,
+  values: { ...run.values, allow: [...textsOf(run.values, 'allow'), ...names] },
+});
+
+/**
+ * Does work with the settings of `--allow`, and again with all that the user confirms if the hub asks for them.
+ * `isAgreed` is true for settings that the user has allowed already. Resolves with undefined if the user does not agree.
+ */
+export async function doConfirmed(
+  run: Run,
+  work: (confirm: readonly string[]) => Promise<unknown>,
+  isAgreed: (setting: string) => boolean = () => false,
+): Promise<unknown> {
+  try {
+    return await work(textsOf(run.values, 'allow'));
+  } catch (error) {
+    const needed = confirmationsIn(error);
+    if (!needed) throw error;
+    const agreed = needed.settings.map(({ name }) => name).filter(isAgreed);
+    const confirmed = await confirmEach(needed.server, needed.settings, alsoAllowing(agreed, run));
+    return confirmed && (await work(confirmed));
+  }
+}

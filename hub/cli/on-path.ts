@@ -1,6 +1,7 @@
 import { accessSync, constants, realpathSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import type { DescribedProgram } from './needs.ts';
+import { shellWord } from './values.ts';
 
 /**
  * Returns the command that puts `agenthub` on the PATH of this user; undefined if it is there already. It creates a
@@ -38,6 +39,3 @@ function isWritable(folder: string): boolean {
     return false; // The folder is absent, or belongs to another user.
   }
 }
-
-const shellWord = (text: string) =>
-  /^[\w./@+:-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;

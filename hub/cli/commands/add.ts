@@ -4,7 +4,7 @@ import { visible } from '#definitions';
 import { storeKeys } from '../add-keys.ts';
 import { type Fitted, fitRequest } from '../add-needs.ts';
 import { type Command, type ExitCode, type Run, hubOptions } from '../command.ts';
-import { allowOption, confirmEach, confirmationsIn, loadToAdd } from '../confirm.ts';
+import { allowOption, alsoAllowing, confirmEach, doConfirmed, loadToAdd } from '../confirm.ts';
 import { type HubClient, isAbsent, openHub } from '../hub-client.ts';
 import { type AddRequest, addRequestOf } from '../add-request.ts';
 import { followWork } from '../work-stream.ts';
@@ -114,15 +114,17 @@ export const add: Command = {
       'An image, with a secret that "agenthub secret set GITHUB_TOKEN" stored',
     ],
   ],
-  async run(run) {
-    const fitted = await requestOf(run);
+  async run(given) {
+    const fitted = await requestOf(given);
+    const allow = textsOf(given.values, 'allow').filter(name => name !== 'needed');
+    const run: Run = { ...given, values: { ...given.values, allow } };
     const { request, secrets } = await storeKeys(fitted.request, run);
     const isAgreed: IsAgreed = setting =>
       fitted.isAgreed(setting) || secrets.some(name => setting === `secret:${name}`);
     const hub = await openHub(run);
     try {
       const installed = await installOffering(request, run, tried =>
-        installConfirmed(hub, tried, isAgreed, run),
+        doConfirmed(run, confirm => install(hub, tried, confirm, run), isAgreed),
       );
       if (installed === undefined) return reportDeclined(run);
       if (run.isJson) return run.json(installed);
@@ -152,45 +154,7 @@ async function requestOf(run: Run): Promise<Fitted<AddRequest>> {
   );
 }
 
-/** Installs a server. Returns undefined if the user does not confirm the server's settings. */
-async function installConfirmed(
-  hub: HubClient,
-  request: AddRequest,
-  isAgreed: IsAgreed,
-  run: Run,
-): Promise<unknown> {
-  const named = textsOf(run.values, 'allow').filter(name => name !== 'needed');
-  try {
-    return await install(hub, request, named, run);
-  } catch (error) {
-    const needed = confirmationsIn(error);
-    if (!needed) throw error;
-    const confirmed = await confirmEach(
-      needed.server,
-      needed.settings,
-      withAgreed(needed.settings, isAgreed, run),
-    );
-    return confirmed && (await install(hub, request, confirmed, run));
-  }
-}
-
 type IsAgreed = Fitted<AddRequest>['isAgreed'];
-
-/** Returns the run with `--allow` extended by the settings that the user has already allowed. */
-const withAgreed = (
-  settings: readonly { readonly name: string }[],
-  isAgreed: IsAgreed,
-  run: Run,
-): Run => ({
-  ...run,
-  values: {
-    ...run.values,
-    allow: [
-      ...textsOf(run.values, 'allow').filter(name => name !== 'needed'),
-      ...settings.map(({ name }) => name).filter(isAgreed),
-    ],
-  },
-});
 
 function reportDeclined({ err }: Io): ExitCode {
   err('Nothing was installed.');
@@ -270,7 +234,8 @@ async function writeEntry(
   });
   const loosenings = findLoosenings(entry, previewed, config.servers);
   const open = loosenings.filter(({ needsConfirmation }) => needsConfirmation);
-  if (!(await confirmEach(name, open, withAgreed(open, isAgreed, run)))) return reportDeclined(run);
+  const agreed = open.map(one => one.name).filter(isAgreed);
+  if (!(await confirmEach(name, open, alsoAllowing(agreed, run)))) return reportDeclined(run);
   const edited = await editor.addServer(file, name, entry);
   const own = edited.servers.filter(server => server.name === name);
   const warnings = warningsOf({ ...edited, servers: own, profiles: [], policy: [], fanOut: [] });

@@ -2,7 +2,7 @@ import { visible } from '#definitions';
 import { HubError, type JsonObject, isObject } from '#core';
 import { mountsOf } from '../add-request.ts';
 import { type Command, type ExitCode, type Run, hubOptions } from '../command.ts';
-import { allowOption, confirmEach, confirmationsIn } from '../confirm.ts';
+import { allowOption, doConfirmed } from '../confirm.ts';
 import { type HubClient, openHub } from '../hub-client.ts';
 import { type entryOptions, inOptionsOf } from '../option-faults.ts';
 import { type Described, fieldsOf, objectsIn } from '../responses.ts';
@@ -85,7 +85,13 @@ async function installOne(hub: HubClient, server: string, run: Run): Promise<Exi
     ...(mounts.length > 0 && { mounts }),
     ...(network !== undefined && { network }),
   };
-  const installed = await installConfirmed(hub, body, run).catch(async (error: unknown) => {
+  const installed = await doConfirmed(run, confirm =>
+    followWork(hub, {
+      path: '/catalog/install',
+      body: { ...body, confirm },
+      progress: run.progress,
+    }),
+  ).catch(async (error: unknown) => {
     throw await inOptionsOf(error, name, hub, installOptions);
   });
   if (installed === undefined) {
@@ -196,21 +202,6 @@ async function askFor(field: Described, run: Run): Promise<string | undefined> {
     run.signal,
     ...(field['secret'] === true ? (['hidden'] as const) : []),
   );
-}
-
-/** Installs a server. Returns undefined if the user does not confirm the server's settings. */
-async function installConfirmed(hub: HubClient, body: JsonObject, run: Run): Promise<unknown> {
-  const { progress } = run;
-  const begin = async (confirm: readonly string[]) =>
-    await followWork(hub, { path: '/catalog/install', body: { ...body, confirm }, progress });
-  try {
-    return await begin(textsOf(run.values, 'allow'));
-  } catch (error) {
-    const needed = confirmationsIn(error);
-    if (!needed) throw error;
-    const confirmed = await confirmEach(needed.server, needed.settings, run);
-    return confirmed && (await begin(confirmed));
-  }
 }
 
 function tellInstalled(installed: Described, { out, remark, screen }: Run): void {
