@@ -1,9 +1,8 @@
 import { HubError } from '#core';
 import type { Run } from './command.ts';
-import { type HubClient, createHubClient, isAbsent } from './hub-client.ts';
+import { type HubClient, createHubClient, isWithoutHub } from './hub-client.ts';
 import type { HubPlace, StoredClients } from './needs.ts';
 import { type Described, fieldsOf, objectsIn } from './responses.ts';
-import { textOf } from './values.ts';
 
 /** Clients by name and their tokens, of a running hub or of the data folder of a stopped one. */
 export type ClientTokens = AsyncDisposable & {
@@ -28,7 +27,7 @@ export async function openClientTokens(place: HubPlace, run: Run): Promise<Clien
     await running.list();
     return running;
   } catch (error) {
-    if (!isAbsent(error) || textOf(run.values, 'url') !== undefined) throw error;
+    if (!isWithoutHub(error, run)) throw error;
     return ofFolder(await run.needs.files.openTokens(text => run.remark('warning', text)));
   }
 }

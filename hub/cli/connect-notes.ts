@@ -23,36 +23,35 @@ export function notesFor(
 ): readonly string[] {
   const { token, url, isTokenMade } = hub;
   const { title } = clients[client];
+  const notes: string[] = [];
   const where = token === undefined ? 'nowhere' : tokenIn(client, hub);
+  if (where === 'variable')
+    notes.push(
+      `${title} reads the token from ${tokenVariable} in its own environment: set it where ${title} is started.`,
+    );
+  if (where === 'value') notes.push(noteOnValue(client, hub, own));
+  if (token !== undefined && client === 'raycast')
+    notes.push(
+      isTokenMade === true
+        ? 'the hub requires a token for calls: add the header "Authorization", with "Bearer " and the text of the file call-token in DATA_DIR.'
+        : `the hub requires a token: add the header "Authorization", with "Bearer " and the value of ${tokenVariable}.`,
+    );
+  if (logsIn)
+    notes.push(`${title} logs in when it uses the hub: it opens your browser, where you allow it.`);
+  if (url.startsWith('https:')) notes.push(`${title} must trust the certificate of ${url}.`);
+  return notes;
+}
+
+/** Returns a note about a token that is written into the client's file. */
+function noteOnValue(client: ClientName, { isTokenMade }: HubAddress, own: OwnToken | undefined) {
+  const { title } = clients[client];
+  const secrecy = 'keep the file out of repositories, and do not let others read it.';
   const offered =
     client === 'claude-desktop' ? '' : ` With --login, ${title} gets one by your browser instead.`;
-  return [
-    ...(where === 'variable'
-      ? [
-          `${title} reads the token from ${tokenVariable} in its own environment: set it where ${title} is started.`,
-        ]
-      : []),
-    ...(where === 'value'
-      ? [
-          own
-            ? `the token of ${own.name} is in that file now: keep the file out of repositories, and do not let others read it.${offered}`
-            : isTokenMade === true
-              ? 'the hub requires a token for calls, which is in that file now: keep the file out of repositories, and do not let others read it.'
-              : `the token is in that file now, because ${title} reads no variables: do not let others read it.`,
-        ]
-      : []),
-    ...(token !== undefined && client === 'raycast'
-      ? [
-          isTokenMade === true
-            ? 'the hub requires a token for calls: add the header "Authorization", with "Bearer " and the text of the file call-token in DATA_DIR.'
-            : `the hub requires a token: add the header "Authorization", with "Bearer " and the value of ${tokenVariable}.`,
-        ]
-      : []),
-    ...(logsIn
-      ? [`${title} logs in when it uses the hub: it opens your browser, where you allow it.`]
-      : []),
-    ...(url.startsWith('https:') ? [`${title} must trust the certificate of ${url}.`] : []),
-  ];
+  if (own) return `the token of ${own.name} is in that file now: ${secrecy}${offered}`;
+  return isTokenMade === true
+    ? `the hub requires a token for calls, which is in that file now: ${secrecy}`
+    : `the token is in that file now, because ${title} reads no variables: do not let others read it.`;
 }
 
 /** Prints a note if no hub answers at the address: the client reaches none before it is started. */

@@ -267,6 +267,10 @@ export async function withStartProgress<Result>(
   }
 }
 
+/** True if no hub runs at the usual address, so that a command works with the files instead. False with `--url`. */
+export const isWithoutHub = (error: unknown, { values }: Pick<Run, 'values'>): boolean =>
+  isAbsent(error) && values['url'] === undefined;
+
 /** True if nothing listens at the address, so no hub is running. */
 export function isAbsent(error: unknown): boolean {
   if (!(error instanceof HubError) || error.code !== 'HUB_CONNECT_FAILED') return false;

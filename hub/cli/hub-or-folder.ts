@@ -1,8 +1,7 @@
 import { join } from 'node:path';
 import { HubError } from '#core';
 import type { Run } from './command.ts';
-import { type HubClient, isAbsent, openHub } from './hub-client.ts';
-import { textOf } from './values.ts';
+import { type HubClient, isWithoutHub, openHub } from './hub-client.ts';
 
 type Sources<T> = {
   /** Name of the folder in the data folder of a hub. */
@@ -22,7 +21,7 @@ export async function askHubOrFolder<T>(run: Run, sources: Sources<T>): Promise<
   try {
     return await sources.ask(await openHub(run));
   } catch (error) {
-    if (!isAbsent(error) || textOf(run.values, 'url') !== undefined) throw error;
+    if (!isWithoutHub(error, run)) throw error;
     const dataFolders = await run.needs.files.findDataFolders();
     const folders = dataFolders.map(folder => join(folder, sources.folder));
     for (const folder of folders)

@@ -40,9 +40,9 @@ export async function findOwnToken(
   run: Run,
 ): Promise<OwnToken | undefined> {
   const isWanted = run.values['token'] === true;
-  await using tokens = isWanted
-    ? await openClientTokens(place, run)
-    : ofHub(createHubClient(place, run));
+  const openTokens = async () =>
+    isWanted ? await openClientTokens(place, run) : ofHub(createHubClient(place, run));
+  await using tokens = await openTokens();
   const state = await listOf(tokens, isWanted, run);
   if (!state) return undefined;
   const { tokens: setting, callsNeedToken, clients } = state;
@@ -60,9 +60,7 @@ export async function findOwnToken(
     token,
     replaces: clients.some(one => one['name'] === name && one['token'] === 'made'),
     async register() {
-      await using open = isWanted
-        ? await openClientTokens(place, run)
-        : ofHub(createHubClient(place, run));
+      await using open = await openTokens();
       await open.create(name, digest);
     },
   };

@@ -5,13 +5,13 @@ import { storeKeys } from '../add-keys.ts';
 import { type Fitted, fitRequest } from '../add-needs.ts';
 import { type Command, type ExitCode, type Run, hubOptions } from '../command.ts';
 import { allowOption, alsoAllowing, confirmEach, doConfirmed, loadToAdd } from '../confirm.ts';
-import { type HubClient, isAbsent, openHub } from '../hub-client.ts';
+import { type HubClient, isWithoutHub, openHub } from '../hub-client.ts';
 import { type AddRequest, addRequestOf } from '../add-request.ts';
 import { followWork } from '../work-stream.ts';
 import { installOffering } from '../offer-packages.ts';
 import { entryOptions, inOptions, inOptionsOf } from '../option-faults.ts';
 import { recipeNames, requestOfRecipe } from '../recipes.ts';
-import { fieldsOf, objectsIn } from '../responses.ts';
+import { type Described, fieldsOf, objectsIn } from '../responses.ts';
 import type { Io } from '../terminal.ts';
 import { count, textOf, textsOf, usageError } from '../values.ts';
 
@@ -131,9 +131,8 @@ export const add: Command = {
       reportInstalled(installed, run);
       return 0;
     } catch (error) {
-      if (run.values['url'] !== undefined || !isAbsent(error))
-        throw await inOptionsOf(error, request.name, hub, entryOptions);
-      return await writeEntry(request, isAgreed, run);
+      if (isWithoutHub(error, run)) return await writeEntry(request, isAgreed, run);
+      throw await inOptionsOf(error, request.name, hub, entryOptions);
     }
   },
 };
@@ -196,7 +195,7 @@ const maxNamed = 20;
 /** Prints which definitions are pinned from now on, and which of them a person should check. */
 function reportPinned(
   server: string,
-  { pinning, tools, prompts, instructions, flags }: Readonly<Record<string, unknown>>,
+  { pinning, tools, prompts, instructions, flags }: Described,
   names: unknown,
   { out, screen }: Pick<Io, 'out' | 'screen'>,
 ): void {

@@ -74,15 +74,14 @@ export const agent: Command = {
         `agent: ${JSON.stringify(extra)} is one word too many: write "agenthub agent ${action} ID${action === 'cancel' ? ' MESSAGE' : ''}"`,
       );
     const hub = await openHub(run);
-    if (id === undefined) return await list(hub, run);
-    return await work[action](hub, `/agents/${encodeURIComponent(id)}`, run);
+    return await work[action](hub, `/agents/${encodeURIComponent(id ?? '')}`, run);
   },
 };
 
 type Work = (hub: HubClient, path: string, run: Run) => Promise<ExitCode>;
 
 const work: Readonly<Record<Action, Work>> = {
-  list: async (hub, _path, run) => await list(hub, run),
+  list,
   send,
   chat,
   logs,
@@ -98,7 +97,7 @@ const styles: Readonly<Record<string, 'green' | 'yellow' | 'dim'>> = {
   stopped: 'dim',
 };
 
-async function list(hub: HubClient, run: Run): Promise<ExitCode> {
+async function list(hub: HubClient, _path: string, run: Run): Promise<ExitCode> {
   const answer = await hub.ask({ method: 'GET', path: '/agents' });
   if (run.isJson) return run.json(answer);
   const { agents, unavailable } = fieldsOf(answer);

@@ -4,8 +4,7 @@ import { type Command, type ExitCode, type Run, hubOptions, takenBy } from '../c
 import { type HubClient, openHub } from '../hub-client.ts';
 import { askHubOrFolder } from '../hub-or-folder.ts';
 import { type Described, fieldsOf, objectsIn } from '../responses.ts';
-import type { Cell } from '../table.ts';
-import { onOneLine, tableOf } from '../table.ts';
+import { type Cell, onOneLine, tableOf } from '../table.ts';
 import { count, numberOf, textOf, usageError } from '../values.ts';
 
 const usualLines = 50;
@@ -66,11 +65,11 @@ export const audit: Command = {
 
 async function show(run: Run): Promise<ExitCode> {
   const limit = limitOf(run);
-  const lines = await fromHub(
-    run,
-    hub => readHub(hub, queryOf(run), limit),
-    folder => readFolder(folder, filterOf(run), limit),
-  );
+  const lines = await askHubOrFolder<readonly Described[]>(run, {
+    ...stored,
+    ask: hub => readHub(hub, queryOf(run), limit),
+    read: folder => readFolder(folder, filterOf(run), limit),
+  });
   if (run.isJson) return run.json({ lines });
   if (lines.length === 0) run.err('no line of the audit log matches');
   else run.out(tableOf(heads, lines.map(rowOf).toReversed(), run.screen).join('\n'));
@@ -133,11 +132,11 @@ const followedText = (line: Described, screen: Run['screen']): string =>
 
 async function verify(run: Run): Promise<ExitCode> {
   const { isJson, json, out, err, screen } = run;
-  const report = await fromHub(
-    run,
-    async hub => fieldsOf(await hub.ask({ method: 'GET', path: '/audit/verify' })),
-    async (folder): Promise<Described> => describeReport(await verifyAudit(folder)),
-  );
+  const report = await askHubOrFolder<Described>(run, {
+    ...stored,
+    ask: async hub => fieldsOf(await hub.ask({ method: 'GET', path: '/audit/verify' })),
+    read: async folder => describeReport(await verifyAudit(folder)),
+  });
   const problems = objectsIn(report['problems']);
   const exitCode = problems.length > 0 ? 1 : 0;
   if (isJson) {
@@ -162,19 +161,12 @@ const describeReport = ({ last, torn, ...report }: AuditReport): Described => ({
   torn: torn ?? null,
 });
 
-/** Asks the running hub. If none runs here, reads the folder of the audit log. */
-const fromHub = async <T>(
-  run: Run,
-  ask: (hub: HubClient) => Promise<T>,
-  read: (folder: string) => Promise<T>,
-): Promise<T> =>
-  await askHubOrFolder(run, {
-    folder: 'audit',
-    contents: 'audit log',
-    isEmpty: async folder => (await readPage(folder, {}, { limit: 1 })).lines.length === 0,
-    ask,
-    read,
-  });
+/** The audit log in a data folder, which is read if no hub runs. */
+const stored = {
+  folder: 'audit',
+  contents: 'audit log',
+  isEmpty: async (folder: string) => (await readPage(folder, {}, { limit: 1 })).lines.length === 0,
+};
 
 const limitOf = ({ values }: Run): number =>
   numberOf(values, 'lines', { least: 1, most: maxLines }) ?? usualLines;

@@ -14,7 +14,7 @@ import { clientOf, clientPositional } from '../client-change.ts';
 import type { Command, Run } from '../command.ts';
 import { allowOption, changeOptions, firstConfigNote, isAgreed } from '../confirm.ts';
 import { createHubClient } from '../hub-client.ts';
-import { type GivenGrants, collectGrants, mountGrants } from '../import/grants.ts';
+import { collectGrants, mountGrants } from '../import/grants.ts';
 import {
   type ImportOutcome,
   dotenv,
@@ -106,22 +106,21 @@ export const importServers: Command = {
     let plan = first;
     if (hasChange) {
       const given = await collectGrants(first, run);
-      const whole = await withWriting(first, given, () =>
-        all.planImport(found, files, place, {
-          ...grants,
-          mayWrite: server => grants.mayWrite(server) || given.writing.has(server),
-        }),
-      );
+      const mayWrite = (server: string) => grants.mayWrite(server) || given.writing.has(server);
+      const whole =
+        given.writing.size > 0
+          ? await all.planImport(found, files, place, { ...grants, mayWrite })
+          : first;
       plan = await all.tighten(whole, files, given.isAllowed);
       if (!isJson) showDropped(whole, plan, run);
     }
     if (keys === 'secrets' && plan.variables.length > 0) plan = await all.toSecrets(plan);
     if (hasChange && values['connect'] === true) await warnOfTokens(plan, place, all, run);
-    const mayWrite =
+    const isAgreedTo =
       hasChange &&
       hasChanges(plan, isRemoving) &&
       (await isAgreed(questionOf(plan, files, isRemoving), run));
-    const { plan: last, ...outcome } = mayWrite
+    const { plan: last, ...outcome } = isAgreedTo
       ? await carryOut(plan, { all, files, place, isRemoving }, run)
       : { plan, ...nothing };
     if (isJson) run.json(importDocument(last, files, outcome));
@@ -221,13 +220,6 @@ async function tokenFor(
   if (await all.hasHub(target, place)) return undefined;
   return await findOwnToken(target, place, all, run);
 }
-
-/** Returns the plan, made again if the user's answer allowed writing to mounts. */
-const withWriting = async (
-  plan: ImportPlan,
-  { writing }: GivenGrants,
-  planAgain: () => Promise<ImportPlan>,
-): Promise<ImportPlan> => (writing.size > 0 ? await planAgain() : plan);
 
 /** Options, and the argument `client`, that cannot be combined with `--undo`. */
 const importOnly = 'client all workspace remove connect allow write mount keys no-trial'.split(' ');

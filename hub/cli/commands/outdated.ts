@@ -1,6 +1,6 @@
 import { type Command, hubOptions } from '../command.ts';
 import { openHub } from '../hub-client.ts';
-import { fieldsOf, objectsIn } from '../responses.ts';
+import { type Described, fieldsOf, objectsIn } from '../responses.ts';
 import { type Cell, showTable } from '../table.ts';
 
 /** `agenthub outdated`: lists the servers whose packages have a newer version. */
@@ -34,7 +34,7 @@ export const outdated: Command = {
 };
 
 /** Returns the message for an answer of `GET /upgrades` in which no server is outdated. */
-export function noneOutdated(servers: readonly Readonly<Record<string, unknown>>[]): string {
+export function noneOutdated(servers: readonly Described[]): string {
   if (servers.length === 0) return 'No server of this hub is a package of npm or PyPI.';
   return servers.every(({ state }) => state === 'current')
     ? 'All packages are up to date.'
@@ -43,14 +43,7 @@ export function noneOutdated(servers: readonly Readonly<Record<string, unknown>>
 
 const notes = new Map([['unpinned', 'its entry names no exact version']]);
 
-function rowOf({
-  name,
-  state,
-  package: spec,
-  current,
-  newest,
-  why,
-}: Readonly<Record<string, unknown>>): readonly Cell[] {
+function rowOf({ name, state, package: spec, current, newest, why }: Described): readonly Cell[] {
   const isOld = state === 'outdated';
   const then = typeof newest === 'string' ? newest : '?';
   return [

@@ -2,7 +2,7 @@ import { HubError } from '#core';
 import { createPolicy, hintsOf } from '#policy';
 import type { Config } from '#config';
 import { type Command, type Run, configOption, hubOptions, takenBy } from '../command.ts';
-import { isAbsent, openHub } from '../hub-client.ts';
+import { isWithoutHub, openHub } from '../hub-client.ts';
 import { type Described, fieldsOf, objectsIn } from '../responses.ts';
 import { showTable } from '../table.ts';
 import { textOf, usageError } from '../values.ts';
@@ -105,7 +105,7 @@ async function ask(run: Run, question: Question): Promise<Described> {
   try {
     return fieldsOf(await hub.ask({ method: 'POST', path: '/policy/test', body: question }));
   } catch (error) {
-    if (!isAbsent(error) || textOf(run.values, 'url') !== undefined) throw error;
+    if (!isWithoutHub(error, run)) throw error;
   }
   const { config } = await run.needs.files.loadConfig(textOf(run.values, 'config'));
   return decideByConfig(question, config);

@@ -1,8 +1,8 @@
 import { HubError, messageOf } from '#core';
 import type { SecretStatus } from '#secrets';
 import { type Command, type ExitCode, type Run, hubOptions, takenBy } from '../command.ts';
-import { isAbsent, openHub } from '../hub-client.ts';
-import { fieldsOf, objectsIn } from '../responses.ts';
+import { isAbsent, isWithoutHub, openHub } from '../hub-client.ts';
+import { type Described, fieldsOf, objectsIn } from '../responses.ts';
 import { type Cell, showTable } from '../table.ts';
 import { choiceOf, textOf, textsOf, usageError, wordOf } from '../values.ts';
 
@@ -156,12 +156,12 @@ async function list(run: Run): Promise<ExitCode> {
 }
 
 /** Returns the secrets of the running hub, or of the files if no hub runs. */
-async function listFromHub(run: Run): Promise<readonly Readonly<Record<string, unknown>>[]> {
+async function listFromHub(run: Run): Promise<readonly Described[]> {
   const hub = await openHub(run);
   try {
     return objectsIn(fieldsOf(await hub.ask({ method: 'GET', path: '/secrets' }))['secrets']);
   } catch (error) {
-    if (run.values['url'] !== undefined || !isAbsent(error)) throw error;
+    if (!isWithoutHub(error, run)) throw error;
     return await listFromFiles(run);
   }
 }
@@ -183,7 +183,7 @@ function rowOf({
   source = '',
   reason = '',
   used_by: uses,
-}: Readonly<Record<string, unknown>>): readonly Cell[] {
+}: Described): readonly Cell[] {
   const style = state === 'readable' || state === 'missing' ? styles[state] : styles.unreadable;
   const places = objectsIn(uses).map(({ path }) => String(path));
   return [

@@ -1,7 +1,7 @@
 import { HubError } from '#core';
 import { type Command, hubOptions } from '../command.ts';
 import { loadForEdit } from '../confirm.ts';
-import { isAbsent, openHub, pathOfServer, withStartProgress } from '../hub-client.ts';
+import { isWithoutHub, openHub, pathOfServer, withStartProgress } from '../hub-client.ts';
 import { fieldsOf, objectsIn } from '../responses.ts';
 import type { Io } from '../terminal.ts';
 import { count, textsOf, wordOf } from '../values.ts';
@@ -66,7 +66,7 @@ export const remove: Command = {
   async run(run) {
     const { values, isJson, json, needs, out, progress } = run;
     const name = wordOf(values, 'server');
-    const { url, purge } = values;
+    const { purge } = values;
     const hub = await openHub(run);
     try {
       const path = `${pathOfServer(name)}${purge === true ? '?purge=true' : ''}`;
@@ -75,7 +75,7 @@ export const remove: Command = {
       if (isJson) return json(answer);
       showRemoved(answer, run);
     } catch (error) {
-      if (url !== undefined || !isAbsent(error)) throw error;
+      if (!isWithoutHub(error, run)) throw error;
       if (purge === true) throw needsHub(error);
       const { file } = await loadForEdit(needs.files);
       await (await needs.files.editConfig()).removeServer(file, name);

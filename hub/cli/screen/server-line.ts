@@ -1,4 +1,5 @@
 import type { Server } from '#servers';
+import { count } from '../values.ts';
 
 /** Kind of a server's state, which decides its sign and colour. */
 export type ServerMark = 'ok' | 'busy' | 'problem' | 'quiet';
@@ -17,8 +18,6 @@ export type WatchedServer = Pick<
   Server,
   'config' | 'status' | 'listing' | 'lastError' | 'restarts' | 'changed' | 'listed'
 >;
-
-const count = (number: number, noun: string) => `${number} ${noun}${number === 1 ? '' : 's'}`;
 
 /** Describes one server in words. `now` is in ms since the epoch; `phase` is the current phase of its start. Pure. */
 export function describeForScreen(
