@@ -1,8 +1,9 @@
 import { join } from 'node:path';
 import type { RulesSource, Settings } from '#config';
-import { type Clock, HubError, type Log } from '#core';
+import type { Clock, Log } from '#core';
 import { createJournal } from '#store';
 import type { ToolSearch } from '#toolsearch';
+import { createLazyPart } from './lazy-part.ts';
 import type { ModelAccess } from './wire-models.ts';
 
 type Needs = {
@@ -21,13 +22,10 @@ const maxBytes = 64 * 2 ** 20;
 export function wireFind(settings: Pick<Settings, 'ollama'>, dataFolder: string, needs: Needs) {
   const { clock } = needs;
   const log = needs.log.child({ part: 'find' });
-  let opening: ReturnType<typeof load> | undefined;
-  let isStopped = false;
-
-  async function load() {
+  const { open, stop } = createLazyPart(async () => {
     const room = await import('#toolsearch');
     if (settings.ollama.url === undefined)
-      return { search: room.createToolSearch({ clock }), stop: async () => {} };
+      return { search: room.createToolSearch({ clock }), async [Symbol.asyncDispose]() {} };
     const { models } = await needs.models.open();
     const preferred = () => needs.prompts.rules.current.embeddingModel;
     const file = join(dataFolder, vectorsFile);
@@ -39,32 +37,19 @@ export function wireFind(settings: Pick<Settings, 'ollama'>, dataFolder: string,
       clock,
       log,
     });
-    return { search: room.createToolSearch({ meanings, clock }), stop: () => meanings.stop() };
-  }
-
-  /** Loads the search at its first use. Rejects with HUB_SHUTTING_DOWN after `stop`: what it opens would stay open. */
-  async function opened() {
-    if (!opening && isStopped) throw new HubError('HUB_SHUTTING_DOWN', 'the hub is stopping');
-    return await (opening ??= load());
-  }
+    return {
+      search: room.createToolSearch({ meanings, clock }),
+      [Symbol.asyncDispose]: () => meanings.stop(),
+    };
+  });
 
   const search: ToolSearch = {
     prepare: tools =>
-      void opened().then(
+      void open().then(
         loaded => loaded.search.prepare(tools),
         () => undefined, // The search itself rejects with the reason.
       ),
-    find: async (...asked) => await (await opened()).search.find(...asked),
+    find: async (...asked) => await (await open()).search.find(...asked),
   };
-  return {
-    search,
-    service: {
-      start: async () => {},
-      async stop(): Promise<void> {
-        isStopped = true;
-        const loaded = await opening?.catch(() => undefined); // Its searches had the error.
-        await loaded?.stop();
-      },
-    },
-  };
+  return { search, service: { start: async () => {}, stop } };
 }

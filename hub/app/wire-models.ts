@@ -5,9 +5,9 @@ import {
   type Settings,
   readModels,
 } from '#config';
-import { HubError } from '#core';
 import type { ModelRuns, ModelSampling } from '#models';
 import { createBreaker } from '#resilience';
+import { createLazyPart } from './lazy-part.ts';
 import type { System } from './system.ts';
 
 type Needs = Omit<System, 'random'> & {
@@ -37,14 +37,10 @@ export function createModelAccess(settings: Settings, needs: Needs) {
       'an Ollama answers on this machine, and is used: OLLAMA_HOST=off in .env turns it off',
     );
   const defaultModel = () => modelsConfig().defaultModel ?? (url === undefined ? undefined : model);
-  let opening: ReturnType<typeof openModels> | undefined;
-  let isStopped = false;
-  /** Loads the models on first use. Rejects with HUB_SHUTTING_DOWN after `stop`. */
-  async function open() {
-    // Servers send sampling requests until they have stopped. After `stop`, the models would not be closed.
-    if (!opening && isStopped) throw new HubError('HUB_SHUTTING_DOWN', 'the hub is stopping');
-    return await (opening ??= openModels(settings, { ...needs, log, modelsConfig, defaultModel }));
-  }
+  // Servers send sampling requests until they have stopped.
+  const { open, opened, isUsable, stop } = createLazyPart(() =>
+    openModels(settings, { ...needs, log, modelsConfig, defaultModel }),
+  );
   const sampling: ModelSampling = {
     answer: async (...request) => await (await open()).sampling.answer(...request),
   };
@@ -55,7 +51,7 @@ export function createModelAccess(settings: Settings, needs: Needs) {
   return {
     open,
     /** Returns the models; undefined until they are loaded. */
-    opened: () => opening,
+    opened,
     /** Answers sampling requests of agents and servers. */
     sampling,
     /** Answers the model requests of the server `ollama-mcp`. */
@@ -68,14 +64,10 @@ export function createModelAccess(settings: Settings, needs: Needs) {
     contextTokens: async (model: string) => (await open()).chats.contextTokens(model),
     /** Returns the names of all known chat models. Never rejects. */
     async names(signal: AbortSignal): Promise<readonly string[]> {
-      if (!opening && isStopped) return [];
-      return await (await open()).chats.names(signal);
+      return isUsable() ? await (await open()).chats.names(signal) : [];
     },
     start: async () => {},
-    async stop(): Promise<void> {
-      isStopped = true;
-      await (await opening?.catch(() => undefined))?.[Symbol.asyncDispose](); // The caller of `open` got the error.
-    },
+    stop,
   };
 }
 

@@ -7,11 +7,12 @@ import {
   openRules,
   ruleOf,
 } from '#config';
-import { HubError, createEmitter, messageOf } from '#core';
+import { createEmitter, messageOf } from '#core';
 import type { ConfigControl, Prompts } from '#http';
 import type { NamedByRules, PromptSource } from '#routing';
+import { createLazyPart } from './lazy-part.ts';
 import type { ModelAccess } from './wire-models.ts';
-import type { EnhancementNeeds, EnhancementOptions, startEnhancement } from './wire-enhancement.ts';
+import type { EnhancementNeeds, EnhancementOptions } from './wire-enhancement.ts';
 
 /**
  * Reads the rules for improving prompts. With an Ollama, the enhancer is loaded when the hub starts, because Ollama
@@ -33,28 +34,22 @@ export async function createPrompts(
     { file: rulesFile, isRequired: rulesFile !== usualRulesFile },
     { clock, log, readText },
   );
-  let opening: ReturnType<typeof startEnhancement> | undefined;
-  let isStopped = false;
-
-  /** Loads the enhancer on first use. Rejects with HUB_SHUTTING_DOWN after `stop`. */
-  async function open() {
-    // HTTP requests arrive until the servers have stopped. After `stop`, the enhancer would not be closed.
-    if (!opening && isStopped) throw new HubError('HUB_SHUTTING_DOWN', 'the hub is stopping');
-    return await (opening ??= import('./wire-enhancement.ts').then(async loaded =>
-      loaded.startEnhancement(options, {
-        ...needs,
-        opened: await needs.models.open(),
-        rules,
-        log,
-      }),
-    ));
-  }
+  // HTTP requests arrive until the servers have stopped.
+  const { open, opened, stop } = createLazyPart(async () => {
+    const { startEnhancement } = await import('./wire-enhancement.ts');
+    return await startEnhancement(options, {
+      ...needs,
+      opened: await needs.models.open(),
+      rules,
+      log,
+    });
+  });
 
   return {
     rules,
     health: {
       rules: () => rules.status,
-      loaded: () => opening,
+      loaded: opened,
       models: () => needs.models.opened(),
     },
     /** The tools and prompts that the hub offers to clients, and the improvement of prompts within calls. */
@@ -68,9 +63,8 @@ export async function createPrompts(
       );
     },
     async stop(): Promise<void> {
-      isStopped = true;
       await rules.stop();
-      await (await opening?.catch(() => undefined))?.[Symbol.asyncDispose](); // A failed start was logged and left nothing open.
+      await stop();
     },
   };
 }

@@ -4,6 +4,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'activity/activity': ['activity/call-columns', 'activity/payload-ring'],
   'activity/call-store': ['activity/call-files', 'activity/call-line'],
   'app/hub-paths': ['app/config-files', 'app/setup'],
+  'app/wire-models': ['app/lazy-part'],
   'approvals/approvals': ['approvals/records'],
   'audit/audit': [
     'audit/body',
