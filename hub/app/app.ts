@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { createAuthorization } from '#access';
 import type { Audit } from '#audit';
 import { mountWarnings, warningsOf } from '#config';
 import { type Service, startAll, systemClock } from '#core';
@@ -9,7 +10,7 @@ import { breakerKeyOf } from '#servers';
 import { openDataDir } from '#store';
 import { createTokenCounter } from '#tokens';
 import { createToolSwitches } from '#tools';
-import { maxMessageBytes } from '#transports';
+import { maxMessageBytes, openStdio } from '#transports';
 import { collectGarbage, createIdleGc } from './idle-gc.ts';
 import { aboutHub, usersOfPeers } from './about-hub.ts';
 import type { AppOptions } from './app-options.ts';
@@ -17,7 +18,6 @@ import { listeningServices } from './listening.ts';
 import { wireApprovals } from './wire-approvals.ts';
 import { wireAudit } from './wire-audit.ts';
 import { wireCatalog } from './wire-catalog.ts';
-import { wireAuthorization } from './wire-authorization.ts';
 import { countCalls, findStdioClient, wireClients } from './wire-clients.ts';
 import { createConfiguration } from './wire-config.ts';
 import { openDefinitions, wireDefinitions } from './wire-definitions.ts';
@@ -32,12 +32,13 @@ import { wireOwnServers } from './wire-own-servers.ts';
 import { createPrompts, withRules } from './wire-prompts.ts';
 import { wireServers } from './wire-servers.ts';
 import { openSharing } from './wire-sharing.ts';
-import { serveStdio } from './wire-stdio.ts';
 import { wireTransports } from './wire-transports.ts';
 
 const probeMs = 3_000;
 /** Maximum time in ms that a client on stdin waits for starting servers, so that its first list is complete. */
 const firstListsMs = 10_000;
+/** `graceMs`: time for pending answers after the client closed stdin. Clients wait two seconds. */
+const stdioOptions = { maxMessageBytes, graceMs: 1_000 };
 
 /** Starts the hub: opens its data folder, connects to the engine, listens, and starts the servers. */
 export async function startApp(options: AppOptions, signal: AbortSignal) {
@@ -214,7 +215,11 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
       },
       access: {
         clients,
-        authorization: wireAuthorization({ ...system, dataDir, clients, audit }),
+        authorization: createAuthorization(dataDir, {
+          ...system,
+          clients,
+          audit: line => audit.recordChange({ principal: undefined, ...line, outcome: 'ok' }),
+        }),
         ...(callToken && { callToken: callToken.current }),
         // If ROUTER_TOKEN is set, the token decides, and users of any process may call.
         ...(settings.token === undefined && usersOfPeers()),
@@ -263,7 +268,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
   if (options.stdio) await servers.settled(firstListsMs, signal);
   const client =
     options.stdio &&
-    serveStdio(options.stdio, {
+    openStdio(options.stdio, 'all', stdioOptions, {
       connections: transports.connections,
       clock,
       principal: stdioClient,
