@@ -106,7 +106,7 @@ export function createSetup({ paths, root, clientFiles }: SetupNeeds) {
     const reading = await readConfig(serversFile, { ...(await readOptions()), ...shipped });
     if (reading.error) throw reading.error;
     const { config } = reading;
-    // Throws for settings in the file with which a hub does not start.
+    // Throws if the settings in the file would keep a hub from starting.
     await settingsWith(options, config);
     if (!(await shipped?.standsIn(serversFile))) return { file: serversFile, config };
     return { file: paths.shipped.configFile, config, insteadOf: serversFile };

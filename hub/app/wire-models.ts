@@ -22,7 +22,7 @@ export type OpenModels = Awaited<ReturnType<typeof openModels>>;
 
 export type ModelAccess = ReturnType<typeof createModelAccess>;
 
-/** Timeout in ms of the call with which an open breaker tries a model again. It may have to load the model first. */
+/** Timeout in ms of the trial call of an open breaker. Ollama may have to load the model first. */
 const trialMs = 60_000;
 const usual = readModels(undefined).models;
 

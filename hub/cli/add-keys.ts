@@ -9,7 +9,7 @@ type Keyed = {
   readonly headers: Readonly<Record<string, string>>;
 };
 
-/** An install request in which references to secrets replace keys, and the names of these secrets. */
+/** An install request with references to secrets instead of keys, and the names of these secrets. */
 type Stored<Request> = {
   readonly request: Request;
   readonly secrets: readonly string[];

@@ -17,7 +17,9 @@ export function createEnding(program: NodeJS.Process, clock: Clock): AbortContro
         since = clock.monotonic();
         ending.abort();
       } else if (clock.monotonic() - since > sameSignalMs) {
-        program.stderr.write('Ended at once. What still runs is removed by the next start.\n');
+        program.stderr.write(
+          'Ended at once. The next start removes the containers that still run.\n',
+        );
         program.exit(1);
       }
     });

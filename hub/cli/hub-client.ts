@@ -26,7 +26,7 @@ type HubRequest = {
   readonly signal?: AbortSignal;
 };
 
-/** Matches the paths of which a GET needs the owner's key. */
+/** Paths that only the owner may GET. */
 const ownersReads =
   /^\/(?:agents\/|jobs\/[^/]+$|servers\/[^/]+\/log|(?:approvals|audit|call-token|catalog|clients|logs|pins|policy|secrets|upgrades)\b)/;
 /** Part of the WWW-Authenticate header if a request needs the owner's key, not only a token for calls. */

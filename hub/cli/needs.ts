@@ -208,7 +208,7 @@ export type CliNeeds = {
   /** Opens a URL in the user's browser. Resolves with false if there is no browser. */
   readonly openBrowser: (url: string) => Promise<boolean>;
   readonly openClients: () => Promise<Clients>;
-  /** Returns the command with which a client starts `agenthub connect-stdio`. */
+  /** Returns the command that starts this program in a client, without `connect-stdio` and its options. */
   readonly findBridge: () => Promise<HubAddress['bridge']>;
   /** Asks the user a question; undefined if there is no terminal. */
   readonly ask: Ask | undefined;

@@ -39,8 +39,8 @@ export function inOptions(
 }
 
 /**
- * Does the same as `inOptions` for an entry that a hub refused. Without a name, the entry is the one whose name no
- * server has.
+ * Does the same as `inOptions` for an entry that a hub refused. Without a name, the entry is that of a server that the
+ * hub does not have yet.
  */
 export async function inOptionsOf(
   error: unknown,

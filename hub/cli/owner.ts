@@ -12,7 +12,7 @@ export type OwnerAccess = {
   readonly dial: ReturnType<typeof socketOf>;
 };
 
-/** The compose project in which a hub runs. */
+/** The compose project that runs a hub. */
 type Compose = {
   /** Path of the compose file of the hub's repository, never of one in the working folder. */
   readonly file: string;

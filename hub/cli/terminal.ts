@@ -136,9 +136,9 @@ export function cut(text: string, length: number): string {
 }
 
 /**
- * Asks a question and resolves with the next line of input. Rejects with HUB_CALL_CANCELLED if the input ends, as by
- * Ctrl-D: an empty line agrees to some questions, the end of the input to none. A hidden answer is not shown on the
- * terminal.
+ * Asks a question and resolves with the next line of input. Rejects with HUB_CALL_CANCELLED if the input ends, for
+ * example by Ctrl-D: an empty line may accept a default, but the end of the input must not. A hidden answer is not shown
+ * on the terminal.
  */
 export type Ask = (
   question: string,
@@ -152,8 +152,7 @@ const inputEnded = () =>
   new HubError('HUB_CALL_CANCELLED', 'cancelled, because the input ended before an answer');
 
 /**
- * Returns an empty answer if the input has ended, for questions to which an empty line does not agree. Throws other
- * errors.
+ * Converts the end of the input to an empty answer, for questions that an empty line declines. Throws other errors.
  */
 export function emptyAtEnd(error: unknown): string {
   if (error instanceof HubError && error.code === 'HUB_CALL_CANCELLED') return '';
@@ -232,13 +231,13 @@ function createHiddenReader() {
       if (key === '\r' || key === '\n') {
         if (Array.from(keys).slice(at).join('').trim() === '') return answer;
         throw usageError(
-          'the value has several lines, of which a prompt takes one. Nothing was changed. Write it into a file, and read that: agenthub secret set NAME < file',
+          'the value has several lines, but a prompt reads only one. Nothing was changed. Write it into a file, and read that: agenthub secret set NAME < file',
         );
       }
       if (erasers.includes(key)) answer = answer.replace(/.$/su, '');
       else if (key < ' ' && key !== '\t')
         throw usageError(
-          'what was typed contains a control character, such as that of an arrow key. Nothing was changed',
+          'the input contains a control character, such as that of an arrow key. Nothing was changed',
         );
       else answer += key;
     }

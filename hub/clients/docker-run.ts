@@ -23,7 +23,7 @@ const withoutEffect = new Set(
   ),
 );
 
-/** Options of which the last value counts. */
+/** Options whose last value counts. */
 const kept = new Set('--network --user --workdir --entrypoint --memory --cpus'.split(' '));
 
 /** Reads the arguments of `docker run`. Returns undefined if the hub's config cannot express them. */

@@ -57,7 +57,7 @@ export function hasKey({ env }: JsonObject): boolean {
 const looksSecret = (value: string) => redactText(value) !== value || isPersonal(value);
 
 /**
- * True if a URL has a user name, a query, or a random-looking path segment, by which some services identify their
+ * True if a URL has a user name, a query, or a random-looking path segment, which some services use to identify their
  * users.
  */
 function isPersonal(value: string): boolean {

@@ -130,9 +130,9 @@ function explain(url: string, code: string, why: string): string {
   if (isSecure && wrongCertificate.test(code))
     return `the certificate of the hub at ${url} is not valid for that address now (${why}). Name the hub with --url as its certificate does, or renew the certificate`;
   if (isSecure && notTls.test(code))
-    return `what answers at ${url} speaks no TLS (${why}). If the hub has no certificate, write http:// in --url`;
+    return `the program at ${url} speaks no TLS (${why}). If the hub has no certificate, write http:// in --url`;
   if (!isSecure && code === 'ECONNRESET')
-    return `what answers at ${url} ended the connection (${why}). If the hub has a certificate, write https:// in --url`;
+    return `the program at ${url} ended the connection (${why}). If the hub has a certificate, write https:// in --url`;
   return `no hub answers at ${url} (${why}). Start one with "agenthub serve", or name another with --url`;
 }
 

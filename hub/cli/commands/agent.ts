@@ -185,7 +185,7 @@ async function cancel(hub: HubClient, path: string, run: Run): Promise<ExitCode>
     out('cancelled');
     return 0;
   }
-  err('the message has ended already');
+  err('the message has its outcome already');
   return 1;
 }
 

@@ -117,7 +117,7 @@ function tellServer(found: Described, { out, screen, remark, errorScreen }: Run)
     `${screen.paint('bold', shown(found['name']))} ${shown(found['version'])}${title && `  ${title}`}`,
   );
   out(`  ${shown(found['description'])}`);
-  out(`  publisher: ${shown(found['publisher'])} (checked by nobody but the registry)`);
+  out(`  publisher: ${shown(found['publisher'])} (verified only by the registry)`);
   for (const [at, option] of objectsIn(found['options']).entries()) {
     const { kind, what, refusal, wants, fields } = option;
     out(`  option ${at}: ${shown(kind)} ${shown(what)}`);

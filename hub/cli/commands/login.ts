@@ -31,7 +31,10 @@ export const login: Command = {
     progress(`asking ${name} where to log in`);
     const { url } = fieldsOf(await hub.ask({ method: 'POST', path }));
     if (typeof url !== 'string' || !/^https?:/.test(url))
-      throw new HubError('HUB_CONNECT_FAILED', `what answers at ${hub.url} gives no login`);
+      throw new HubError(
+        'HUB_CONNECT_FAILED',
+        `the program at ${hub.url} returns no address for the login. Name the hub with --url`,
+      );
     const isOpened = values['print'] !== true && !isJson && (await needs.openBrowser(url));
     if (isJson) json({ url });
     else out(isOpened ? 'Your browser opens.' : url);

@@ -33,7 +33,7 @@ export const outdated: Command = {
   },
 };
 
-/** Returns the message for an answer of `GET /upgrades` in which no server is outdated. */
+/** Returns the message if no server in an answer of `GET /upgrades` is outdated. */
 export function noneOutdated(servers: readonly Described[]): string {
   if (servers.length === 0) return 'No server of this hub is a package of npm or PyPI.';
   return servers.every(({ state }) => state === 'current')

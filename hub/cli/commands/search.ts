@@ -18,7 +18,7 @@ export const search: Command = {
   },
   details: [
     'The hub asks the registry of "catalog.url" in the config, and keeps its answers: without a network it searches them and says how old they are.',
-    'Everything that the registry says was written by the publishers of the servers, and checked by nobody.',
+    'All texts in the registry are from the publishers of the servers, and are not verified.',
     '--json prints the response of GET /catalog: {"servers": [{"name", "title", "description", "version", "publisher", "kinds", "status", "popularity", ...}], "next", "source"}.',
   ],
   examples: [

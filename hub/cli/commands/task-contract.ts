@@ -4,7 +4,7 @@ import { textOf, textsOf, usageError } from '../values.ts';
 
 /** Options of `agenthub task new`. */
 export const contractOptions = {
-  goal: { value: 'text', help: 'new: what is to be achieved.' },
+  goal: { value: 'text', help: 'new: the goal.' },
   requirement: {
     value: 'text',
     multiple: true,

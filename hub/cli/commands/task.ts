@@ -61,7 +61,7 @@ export const task: Command = {
         completion: ['pass', 'fail'],
         help: 'report-judge: the verdict. Default: that of _handoff/JUDGE_REPORT.md.',
       },
-      notes: { value: 'text', help: 'report-judge: what is to be changed.' },
+      notes: { value: 'text', help: 'report-judge: the required changes.' },
     }),
     ...takenBy(['rollback'], {
       to: {
@@ -73,7 +73,7 @@ export const task: Command = {
     ...hubOptions,
   },
   details: [
-    '"new" writes _handoff/TASK_CONTRACT.json and asks for what is missing; "setup" makes the branch agenthub/<id>; "run" goes on until a person or a judge is needed. "setup-task" and "finalize-task" are other names of "setup" and "finalize".',
+    '"new" writes _handoff/TASK_CONTRACT.json and asks for what is missing; "setup" makes the branch agenthub/<id>; "run" continues until a person or a judge is needed. "setup-task" and "finalize-task" are other names of "setup" and "finalize".',
     'Exits with 1 if a person is needed or the work was halted, such as by an Ollama that does not answer; "run" also if the task is cancelled meanwhile.',
     '--json prints what the REST API answers (docs/tasks.md).',
   ],

@@ -18,7 +18,7 @@ export const token: Command = {
   ],
   options: hubOptions,
   details: [
-    '"create" prints the token once: the hub keeps only its SHA-256. A client that has a token gets a new one, and the old one works no longer. The client need not be in the config.',
+    '"create" prints the token once: the hub keeps only its SHA-256. A client that has a token gets a new one, and the old one stops working. The client need not be in the config.',
     '"revoke" ends the sessions and connections of the client at once. Without a running hub, the data folder is changed.',
     '--json prints {"name", "token", "replaced"} for "create", {"name"} for "revoke", and for "list" the response of GET /clients: {"tokens", "clients": [{"name", "administer", "token": "made" | "config" | null, "created_at", "expires_at" (of a login), "last_seen", "calls", "refused"}]}.',
   ],
@@ -53,7 +53,7 @@ async function create(tokens: ClientTokens, name: string, run: Run): Promise<Exi
     'note',
     `this token of ${name} is shown only now. Clients send it as "Authorization: Bearer TOKEN"; connect-stdio reads it from ROUTER_TOKEN.`,
   );
-  if (replaced) remark('note', `the token that ${name} had before works no longer.`);
+  if (replaced) remark('note', `the earlier token of ${name} does not work any more.`);
   return 0;
 }
 
