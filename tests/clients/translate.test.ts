@@ -204,6 +204,11 @@ const logins: readonly (readonly [ClientName, object, object])[] = [
   ['vscode', { oauth: { clientId: 'me' } }, { client_id: 'me' }],
   [
     'claude-code',
+    { oauth: { clientId: 'me', clientSecret: 'x y', scope: 'a' } },
+    { client_id: 'me', scopes: ['a'], client_secret: '${MCP_IT_CLIENT_SECRET}' },
+  ],
+  [
+    'claude-code',
     { oauth: { clientId: 'me', callbackPort: 8080, scopes: 'a b' } },
     { client_id: 'me', scopes: ['a', 'b'] },
   ],
@@ -347,6 +352,11 @@ const refused: readonly (readonly [ClientName, object, RegExp])[] = [
     'windsurf',
     { serverUrl: 'https://x', headers: { Authorization: 'Bearer ${file:~/token}' } },
     /^\$\{file:~\/token\} is the content of a file, which an import does not read: write the content there first\. A key in it becomes a secret$/,
+  ],
+  [
+    'claude-code',
+    { url: 'https://x', headersHelper: '/opt/headers.sh' },
+    /a program of the client generates its headers/,
   ],
   ['claude-code', { type: 'ws', url: 'wss://x' }, /does not speak "ws"/],
   ['vscode', { command: 'npx', args: ['a'], envFile: '.env' }, /"envFile"/],

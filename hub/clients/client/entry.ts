@@ -9,7 +9,7 @@ export type ClientEntry = Exclude<ReturnType<typeof readClientEntry>, { readonly
 /** Reads a server entry of a client. Returns `why` if the hub cannot import it. */
 export function readClientEntry(entry: unknown, client: ClientName) {
   if (!isObject(entry)) return { why: 'it is not an object' };
-  if (isObject(entry['headersHelper']))
+  if (entry['headersHelper'] !== undefined)
     return { why: 'a program of the client generates its headers' };
   const login = [entry['oauth'], entry['auth']].find(isObject) ?? {};
   if (login['authServerMetadataUrl'] !== undefined)
@@ -46,8 +46,8 @@ export function readClientEntry(entry: unknown, client: ClientName) {
     /** The OAuth client in `oauth` of VS Code, Claude Code and Codex, and in `auth` of Cursor. */
     oauth: oauthOf({
       id: login['clientId'] ?? login['CLIENT_ID'] ?? login['client_id'],
-      secret: login['CLIENT_SECRET'],
-      scopes: login['scopes'] ?? (isCodex ? entry['scopes'] : undefined),
+      secret: login['CLIENT_SECRET'] ?? login['clientSecret'],
+      scopes: login['scopes'] ?? login['scope'] ?? (isCodex ? entry['scopes'] : undefined),
     }),
     /** The only tools that the client uses; undefined if it uses all. */
     allowedTools: isCodex ? listOf(entry['enabled_tools']) : undefined,
