@@ -89,11 +89,16 @@ export async function findServers(
 
 /** Returns the files to read, each once. */
 function locationsOf({ names, scopes, paths }: ImportSelection, machine: ClientMachine) {
+  const own = allConfigFiles(machine);
   const named = paths.map(path => {
     const file = absolute(path, machine);
-    return { client: clientOfFile(file), scope: 'workspace' as const, file, isNamed: true };
+    const known = own.find(one => one.file === file);
+    return {
+      ...(known ?? { client: clientOfFile(file), scope: 'workspace' as const, file }),
+      isNamed: true,
+    };
   });
-  const usual = allConfigFiles(machine)
+  const usual = own
     .filter(({ client, scope }) => names.includes(client) && scopes.includes(scope))
     .map(place => ({ ...place, isNamed: false }));
   const all = [...named, ...usual];
@@ -152,10 +157,7 @@ async function groupsIn(
       ? [folder]
       : [],
   );
-  const sorted = [
-    ...folders.filter(one => one === current),
-    ...folders.filter(one => one !== current),
-  ];
+  const sorted = folders.toSorted((a, b) => Number(b === current) - Number(a === current));
   return [own, ...sorted.map(folder => ({ path: ['projects', folder, ...servers], folder }))];
 }
 

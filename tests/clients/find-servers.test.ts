@@ -67,6 +67,17 @@ test.for([
   );
 });
 
+test("a named file that is a client's own is read as such", async () => {
+  await using scratch = await openScratch();
+  await scratch.put('.config/Code/User/mcp.json', '{"servers": {"one": {}}}');
+  const paths = ['~/.config/Code/User/mcp.json'];
+  const { servers } = await scratch.clients.find({ names: [], scopes: [], paths });
+  assert.deepEqual(
+    servers.map(({ client, scope, name }) => [client, scope, name]),
+    [['vscode', 'user', 'one']],
+  );
+});
+
 test('only the files of the named clients are read', async () => {
   await using scratch = await openScratch();
   await scratch.put('.cursor/mcp.json', text);
