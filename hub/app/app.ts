@@ -18,7 +18,7 @@ import { listeningServices } from './listening.ts';
 import { wireApprovals } from './wire-approvals.ts';
 import { wireAudit } from './wire-audit.ts';
 import { wireCatalog } from './wire-catalog.ts';
-import { countCalls, findStdioClient, wireClients } from './wire-clients.ts';
+import { countCalls, findStdioClient, newHubId, wireClients } from './wire-clients.ts';
 import { createConfiguration } from './wire-config.ts';
 import { openDefinitions, wireDefinitions } from './wire-definitions.ts';
 import { wireFind } from './wire-find.ts';
@@ -52,9 +52,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
   const redact = (text: string) => redaction.text(text);
 
   await using opened = new AsyncDisposableStack();
-  const dataDir = opened.use(
-    await openDataDir(settings.dataDir, () => newId().replaceAll('-', '').slice(0, 16)),
-  );
+  const dataDir = opened.use(await openDataDir(settings.dataDir, newHubId));
   const logs = await wireLogs(dataDir.path, { ...system, redact, logged: options.logged, config });
   await options.noteHub?.();
   const sharing = await openSharing(settings, system);

@@ -25,11 +25,9 @@ export function createHubPlaces(
   find: Lookup = addressesOf,
 ): () => Promise<HubPlaces> {
   const backends = [redisUrl, qdrantUrl, ollama.url].flatMap(text => {
-    const url = text === undefined ? null : URL.parse(text);
-    const own = url ? Number(url.port) || defaultPorts[url.protocol] : undefined;
-    return url && own !== undefined
-      ? [{ host: url.hostname.replace(/^\[|\]$/g, ''), port: own }]
-      : [];
+    const url = URL.parse(text ?? '');
+    const own = url && (Number(url.port) || defaultPorts[url.protocol]);
+    return own ? [{ host: url.hostname.replace(/^\[|\]$/g, ''), port: own }] : [];
   });
   return async () => {
     const found = await Promise.all(

@@ -11,12 +11,12 @@ export function createLazyPart<Part extends AsyncDisposable>(load: () => Promise
     /** Returns the part; undefined before its first use. */
     opened: () => opening,
     /** Loads the part at its first use. Rejects with HUB_SHUTTING_DOWN after `stop`, which would leave it open. */
-    async open(): Promise<Part> {
+    open: async (): Promise<Part> => {
       if (!isUsable()) throw new HubError('HUB_SHUTTING_DOWN', 'the hub is stopping');
       return await (opening ??= load());
     },
     /** Closes the part if it was loaded. */
-    async stop(): Promise<void> {
+    stop: async (): Promise<void> => {
       isStopped = true;
       await (await opening?.catch(() => undefined))?.[Symbol.asyncDispose](); // The caller of `open` got the error.
     },

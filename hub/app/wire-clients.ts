@@ -29,7 +29,8 @@ export async function wireClients({ settings, dataDir, source, clock, log }: Nee
   return clients;
 }
 
-const newHubId = () => randomUUID().replaceAll('-', '').slice(0, 16);
+/** Creates the id of a hub, for a data folder that has none. */
+export const newHubId = () => randomUUID().replaceAll('-', '').slice(0, 16);
 
 /** Maximum time in ms that a command waits while another command locks the data folder. */
 const lockWaitMs = 5_000;

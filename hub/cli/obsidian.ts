@@ -2,7 +2,10 @@ import { type HubAddress, endpointOf } from '#clients';
 import type { ExitCode, Run } from './command.ts';
 
 /** Prints the hub's address for Obsidian plugins. Obsidian itself is not an MCP client and has no file to write to. */
-export function showObsidian(hub: HubAddress, { isJson, out, json }: Run): ExitCode {
+export function showObsidian(
+  hub: Omit<HubAddress, 'bridge'>,
+  { isJson, out, json }: Run,
+): ExitCode {
   const url = endpointOf(hub);
   if (isJson) return json({ client: 'obsidian', url, notes: [noClient] });
   out(noClient);

@@ -42,6 +42,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'dashboard/catalog': ['dashboard/catalog-form', 'dashboard/confirmation'],
   'cli/commands/doctor': ['cli/used-volumes'],
   'cli/commands/install': ['cli/commands/search'],
+  'cli/commands/pins': ['cli/definition-text'],
   'cli/commands/connect': ['cli/connect-all', 'cli/connect-change', 'cli/connect-notes'],
   'cli/commands/upgrade': ['cli/commands/outdated', 'cli/commands/prune'],
   'cli/main': ['main'],

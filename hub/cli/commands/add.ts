@@ -1,10 +1,10 @@
 import { findLoosenings, warningsOf } from '#config';
 import { isObject } from '#core';
-import { visible } from '#definitions';
 import { storeKeys } from '../add-keys.ts';
 import { type Fitted, fitRequest } from '../add-needs.ts';
 import { type Command, type ExitCode, type Run, hubOptions } from '../command.ts';
 import { allowOption, alsoAllowing, confirmEach, doConfirmed, loadToAdd } from '../confirm.ts';
+import { shown, tellFlags } from '../definition-text.ts';
 import { type HubClient, isWithoutHub, openHub } from '../hub-client.ts';
 import { type AddRequest, addRequestOf } from '../add-request.ts';
 import { followWork } from '../work-stream.ts';
@@ -203,13 +203,10 @@ function reportPinned(
   const more = instructions === true ? ', instructions' : '';
   out(`  pinned: ${String(tools)} tools, ${String(prompts)} prompts${more} (${String(pinning)})`);
   const all = Array.isArray(names) ? names : [];
-  const shown = all.slice(0, maxNamed).map(name => visible(String(name)));
-  if (all.length > maxNamed) shown.push('...');
-  if (all.length > 0) out(`  ${shown.join(', ')}`);
-  for (const { kind, name, text } of objectsIn(flags))
-    out(
-      `  ${screen.paint('yellow', 'look')} ${String(kind)} ${visible(String(name))} ${visible(String(text))}`,
-    );
+  const named = all.slice(0, maxNamed).map(shown);
+  if (all.length > maxNamed) named.push('...');
+  if (all.length > 0) out(`  ${named.join(', ')}`);
+  tellFlags(flags, { out, screen });
   if (objectsIn(flags).length > 0) out(`  "agenthub pins ${server}" shows this again`);
 }
 

@@ -124,6 +124,6 @@ const rowOf = (one: Described, { clock }: Run): readonly string[] => [
   String(one['state']),
   String(one['client']),
   String(one['tool']),
-  durationOf(Math.max(0, Date.parse(String(one['expires_at'])) - clock.now())),
+  durationOf(Date.parse(String(one['expires_at'])) - clock.now()),
   String(one['arguments']),
 ];

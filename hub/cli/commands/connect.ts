@@ -74,15 +74,7 @@ export const connect: Command = {
     }
     if (word === undefined) return await showAll(place, run);
     if (word === 'obsidian')
-      return showObsidian(
-        {
-          ...place,
-          url: reachable(place.url),
-          server: chosen,
-          bridge: await needs.findBridge(),
-        },
-        run,
-      );
+      return showObsidian({ ...place, url: reachable(place.url), server: chosen }, run);
     const client = clientOf(word);
     const { hub, own } = await hubFor(client, place, run);
     const code =

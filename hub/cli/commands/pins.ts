@@ -1,5 +1,5 @@
-import { visible } from '#definitions';
 import { type Command, type ExitCode, type Run, hubOptions, takenBy } from '../command.ts';
+import { shown, tellDiff, tellFlags } from '../definition-text.ts';
 import { type HubClient, openHub } from '../hub-client.ts';
 import { type Described, fieldsOf, objectsIn } from '../responses.ts';
 import { count, textsOf, usageError } from '../values.ts';
@@ -83,24 +83,16 @@ function tellReport(report: Described, run: Run): void {
   out(
     `${screen.paint('bold', String(report['server']))}  ${pinned} (${String(report['pinning'])})`,
   );
-  for (const { name, kind, text } of objectsIn(report['flags']))
-    out(`  ${screen.paint('yellow', 'look')} ${String(kind)} ${shown(name)} ${shown(text)}`);
+  tellFlags(report['flags'], run);
   for (const deviation of objectsIn(report['deviations'])) tellDeviation(deviation, run);
 }
 
-const styles = { '+': 'green', '-': 'red' } as const;
-
-function tellDeviation({ name, kind, state, hidden, diff }: Described, { out, screen }: Run): void {
+function tellDeviation({ name, kind, state, hidden, diff }: Described, run: Run): void {
+  const { out, screen } = run;
   const fate = hidden === true ? 'hidden' : 'offered';
   out(`  ${screen.paint('yellow', String(state))} ${String(kind)} ${shown(name)} (${fate})`);
-  for (const { sign, text } of objectsIn(diff)) {
-    const line = `    ${String(sign)} ${shown(text)}`;
-    out(sign === '+' || sign === '-' ? screen.paint(styles[sign], line) : line);
-  }
+  tellDiff(objectsIn(diff), '    ', run);
 }
-
-/** Makes invisible characters visible. The hub already does this, except in names; an older hub might not. */
-const shown = (value: unknown) => visible(String(value));
 
 async function decide(
   verdict: Verdict,

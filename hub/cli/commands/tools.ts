@@ -9,7 +9,7 @@ import {
 } from '../command.ts';
 import { type HubClient, openHub, pathOfServer } from '../hub-client.ts';
 import { type Described, fieldsOf, objectsIn, tokensOf } from '../responses.ts';
-import { tableOf } from '../table.ts';
+import { showTable } from '../table.ts';
 import { guess, textOf, textsOf, usageError } from '../values.ts';
 
 const switches = ['enable', 'disable'] as const;
@@ -62,25 +62,22 @@ export const tools: Command = {
 };
 
 async function show(server: string | undefined, run: Run): Promise<ExitCode> {
-  const { isJson, json, out, screen } = run;
+  const { isJson, json, out } = run;
   const hub = await openHub(run);
   const path = server === undefined ? '/tools' : `${pathOfServer(server)}/tools`;
   const answer = fieldsOf(await hub.ask({ method: 'GET', path }));
   if (isJson) return json(answer);
   const servers = server === undefined ? objectsIn(answer['servers']) : [answer];
   const rows = servers.flatMap(one => objectsIn(one['tools']).map(tool => [one, tool] as const));
-  if (rows.length === 0) {
-    out('There are no tools. A server that has never run has not told its tools yet.');
-    return 0;
-  }
   const lines = rows.map(([one, tool]) => [
     String(tool['public_name']),
     String(one['server']),
     stateOf(tool),
     tokensOf(tool),
   ]);
-  out(tableOf(['TOOL', 'SERVER', 'STATE', 'TOKENS'], lines, screen).join('\n'));
-  out(`Tools that are on: ${tokensOf(answer)} tokens`);
+  const none = 'There are no tools. A server that has never run has not told its tools yet.';
+  showTable(['TOOL', 'SERVER', 'STATE', 'TOKENS'], lines, none, run);
+  if (rows.length > 0) out(`Tools that are on: ${tokensOf(answer)} tokens`);
   return 0;
 }
 

@@ -1,7 +1,7 @@
-import { visible } from '#definitions';
 import { HubError } from '#core';
 import { type Command, type ExitCode, type Run, hubOptions } from '../command.ts';
 import { isAgreed } from '../confirm.ts';
+import { shown, tellDiff, tellFlags } from '../definition-text.ts';
 import { type HubClient, openHub, pathOfServer } from '../hub-client.ts';
 import { type Described, fieldsOf, objectsIn } from '../responses.ts';
 import { count, textOf, usageError, wordOf } from '../values.ts';
@@ -123,7 +123,6 @@ async function upgradeOne(
   return done;
 }
 
-const shown = (value: unknown) => visible(String(value));
 const signs = { added: '+', changed: '~', removed: '-' } as const;
 const colours = { added: 'green', changed: 'yellow', removed: 'red' } as const;
 
@@ -136,23 +135,19 @@ function tellPlan(plan: Described, run: Run): void {
   if (changes.length === 0) out('  the tools are the same');
   for (const change of changes) tellChange(change, run);
   tellPermissions(fieldsOf(plan['permissions']), run);
-  for (const { kind, name: item, text } of objectsIn(flags))
-    out(`  ${screen.paint('yellow', 'look')} ${String(kind)} ${shown(item)} ${shown(text)}`);
+  tellFlags(flags, run);
 }
 
 /** Maximum number of lines of one difference. The dashboard and `--json` show the whole difference. */
 const maxLines = 20;
 
-function tellChange({ kind, name, change, diff }: Described, { out, screen }: Run): void {
+function tellChange({ kind, name, change, diff }: Described, run: Run): void {
+  const { out, screen } = run;
   const word = change === 'added' || change === 'removed' ? change : 'changed';
   out(screen.paint(colours[word], `  ${signs[word]} ${String(kind)} ${shown(name)} (${word})`));
   if (word !== 'changed') return;
   const lines = objectsIn(diff);
-  for (const { sign, text } of lines.slice(0, maxLines)) {
-    const line = `      ${String(sign)} ${shown(text)}`;
-    if (sign === '+') out(screen.paint('green', line));
-    else out(sign === '-' ? screen.paint('red', line) : line);
-  }
+  tellDiff(lines.slice(0, maxLines), '      ', run);
   if (lines.length > maxLines) out(`      ... ${count(lines.length - maxLines, 'more line')}`);
 }
 

@@ -7,7 +7,7 @@ type Added = Extract<ImportItem, { readonly action: 'add' }>;
 type Loosening = Added['loosenings'][number];
 
 /** Settings that the user allows, by the servers' names in the hub. */
-export type GivenGrants = {
+type GivenGrants = {
   readonly isAllowed: (server: string, loosening: Pick<Loosening, 'name'>) => boolean;
   /** Servers that may write to the folders in their arguments, by the user's answer on the terminal. */
   readonly writing: ReadonlySet<string>;

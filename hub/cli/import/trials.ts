@@ -33,8 +33,8 @@ const maxAtOnce = 3;
  * time.
  */
 export async function tryServers(plan: ImportPlan, place: HubPlace, run: Run): Promise<Trials> {
-  const items = plan.items.filter(item => item.action === 'add' && item.server.enabled);
-  const waiting = items.filter(item => item.action === 'add');
+  const added = plan.items.filter(item => item.action === 'add');
+  const waiting = added.filter(({ server }) => server.enabled);
   if (waiting.length === 0) return { plan, tried: new Map(), failed: [] };
   const say = run.isJson ? run.err : run.out;
   say(`Starting ${count(waiting.length, 'server')} once, each in its sandbox:`);
