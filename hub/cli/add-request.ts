@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import type { JsonObject } from '#core';
+import { filled } from '#clients';
 import { type Values, choiceOf, textOf, textsOf, usageError } from './values.ts';
 
 /**
@@ -14,20 +14,14 @@ export type GivenAddRequest = ReturnType<typeof addRequestOf>;
 /** Converts the options of the command line to an install request. */
 export function addRequestOf(values: Values) {
   const args = textsOf(values, 'arg');
-  const mounts = mountsOf(values);
-  const volumes = volumesOf(textsOf(values, 'volume'));
-  const tags = textsOf(values, 'tag');
-  const systemPackages = textsOf(values, 'system-package');
-  const withPackages = textsOf(values, 'with');
-  const network = choiceOf(values, 'network', ['none', 'bridge']);
-  const rest: JsonObject = {
-    ...(mounts.length > 0 && { mounts }),
-    ...(volumes.length > 0 && { volumes: Object.fromEntries(volumes) }),
-    ...(systemPackages.length > 0 && { system_packages: systemPackages }),
-    ...(withPackages.length > 0 && { with: withPackages }),
-    ...(tags.length > 0 && { tags }),
-    ...(network !== undefined && { network }),
-  };
+  const rest = filled({
+    mounts: mountsOf(values),
+    volumes: Object.fromEntries(volumesOf(textsOf(values, 'volume'))),
+    system_packages: textsOf(values, 'system-package'),
+    with: textsOf(values, 'with'),
+    tags: textsOf(values, 'tag'),
+    network: choiceOf(values, 'network', ['none', 'bridge']),
+  });
   return {
     package: textOf(values, 'package'),
     name: textOf(values, 'name'),

@@ -1,4 +1,5 @@
-import { type JsonObject, isObject } from '#core';
+import { filled } from '#clients';
+import { isObject } from '#core';
 import type { Run } from './command.ts';
 import type { AddRequest, GivenAddRequest } from './add-request.ts';
 import { guess, usageError } from './values.ts';
@@ -32,7 +33,9 @@ export async function requestOfRecipe(
   const { package: spec, image, url, args, env, headers, mounts, ...others } = entry;
   const own = typeof image === 'string' ? `docker:${image}` : spec;
   const allArgs = [...textsIn(args), ...(given.args ?? [])];
-  const allMounts = mountsOf(textsIn(mounts), textsIn(given.rest['mounts']));
+  const allOf = (key: string) => [
+    ...new Set([others, given.rest].flatMap(settings => textsIn(settings[key]))),
+  ];
   return {
     package:
       url === undefined ? ownSource(name, own, given.package) : addressOf(name, given.package),
@@ -40,14 +43,14 @@ export async function requestOfRecipe(
     args: allArgs.length > 0 ? allArgs : undefined,
     env: { ...valuesIn(env), ...given.env },
     headers: { ...valuesIn(headers), ...given.headers },
-    rest: {
+    rest: filled({
       ...others,
       ...given.rest,
-      ...joined('volumes', others, given.rest),
-      ...listed('system_packages', others, given.rest),
-      ...listed('with', others, given.rest),
-      ...(allMounts.length > 0 && { mounts: allMounts }),
-    },
+      volumes: { ...valuesIn(others['volumes']), ...valuesIn(given.rest['volumes']) },
+      system_packages: allOf('system_packages'),
+      with: allOf('with'),
+      mounts: mountsOf(textsIn(mounts), textsIn(given.rest['mounts'])),
+    }),
   };
 }
 
@@ -76,16 +79,6 @@ const valuesIn = (value: unknown): Readonly<Record<string, string>> =>
   isObject(value)
     ? Object.fromEntries(Object.entries(value).map(([key, text]) => [key, String(text)]))
     : {};
-
-function joined(key: string, ...all: readonly JsonObject[]): JsonObject {
-  const values = all.flatMap(one => Object.entries(valuesIn(one[key])));
-  return values.length > 0 ? { [key]: Object.fromEntries(values) } : {};
-}
-
-function listed(key: string, ...all: readonly JsonObject[]): JsonObject {
-  const values = [...new Set(all.flatMap(one => textsIn(one[key])))];
-  return values.length > 0 ? { [key]: values } : {};
-}
 
 /** Returns the recipe's mounts and the given ones. A given mount replaces one of the recipe with the same target. */
 function mountsOf(own: readonly string[], given: readonly string[]): readonly string[] {

@@ -10,6 +10,7 @@ export {
 } from './client/client.ts';
 export { type Clients, type HubFiles, createClients } from './clients.ts';
 export type { ConnectPlan, ConnectTarget } from './connect-plan.ts';
+export { filled } from './filled.ts';
 export { type ImportGrants, hasKnownNeeds } from './fit-entry.ts';
 export type { FoundServers, ImportSelection } from './find-servers.ts';
 export {

@@ -1,5 +1,6 @@
 import { type PackageLine, findPackage, findPackageLine, nameOfPackage } from '#config';
 import type { JsonObject } from '#core';
+import { filled } from './filled.ts';
 
 /**
  * Returns the package that an entry runs, and its arguments; undefined if there is none. `why` is set if a launcher's
@@ -37,12 +38,7 @@ export function withPackageKey(entry: JsonObject): JsonObject {
     typeof command === 'string' ? packageLineOf({ command, args: args ?? [] }) : undefined;
   if (entry['package'] !== undefined || !line || 'why' in line) return entry;
   const { ecosystem, spec, with: extras, python } = line.package;
-  return {
-    package: ecosystem === 'npm' ? spec : `uvx:${spec}`,
-    ...(line.program !== undefined && { command: line.program }),
-    ...(line.args.length > 0 && { args: line.args }),
-    ...(extras && { with: extras }),
-    ...(python !== undefined && { python }),
-    ...rest,
-  };
+  const source = ecosystem === 'npm' ? spec : `uvx:${spec}`;
+  const own = { package: source, command: line.program, args: line.args, with: extras, python };
+  return { ...filled(own), ...rest };
 }

@@ -1,5 +1,6 @@
 import { type Loosening, findLoosenings, variablesIn } from '#config';
 import { HubError, type Json, type JsonObject } from '#core';
+import { filled } from './filled.ts';
 import { objectOf } from './folder-mounts.ts';
 import type { ImportItem, ImportNeeds, ImportPlan } from './import-plan.ts';
 import { settle } from './settle.ts';
@@ -80,7 +81,7 @@ function withoutLoosenings({ entry, server }: Added, refused: readonly Loosening
     ...(resources !== undefined && !kinds.has('resources') && { resources }),
     ...(allowSensitive !== undefined &&
       !kinds.has('sensitive') && { allow_sensitive: allowSensitive }),
-    ...Object.fromEntries(Object.entries(lists).filter(([, list]) => Object.keys(list).length > 0)),
+    ...filled(lists),
   };
 }
 

@@ -3,6 +3,7 @@ import { type JsonObject, isSecretName } from '#core';
 import type { ClientName } from './client/client.ts';
 import { type ClientEntry, type ClientFolders, hubText } from './client/entry.ts';
 import { type DockerRun, readDockerRun } from './docker-run.ts';
+import { filled } from './filled.ts';
 import { type RemoteBridge, readRemoteBridge } from './remote-bridge.ts';
 import type { SecretExtractor } from './secrets.ts';
 
@@ -83,7 +84,7 @@ export function translate(
       entry: {
         command: convert.text('command', plain.command),
         args: convert.line(plain.args),
-        ...withEnv(env),
+        ...filled({ env: usefulIn(env) }),
         ...(hasFolder && { cwd: convert.text('cwd', cwd) }),
         ...common,
       },
@@ -127,23 +128,18 @@ function remoteEntry(
   return {
     url: text('url', url),
     ...(transport === 'sse' && { transport }),
-    ...(Object.keys(headers).length > 0 && { headers }),
-    ...withLogin(oauth, text),
+    ...filled({ headers, oauth: oauth && loginOf(oauth, text) }),
   };
 }
 
-/** Returns the key `oauth` of a remote server, whose secret becomes a variable. */
-function withLogin(oauth: JsonObject | undefined, text: Converter['text']): JsonObject {
-  if (!oauth) return {};
-  const { client_id: id, client_secret: secret, ...others } = oauth;
-  return {
-    oauth: {
-      ...(typeof id === 'string' && { client_id: text('client_id', id) }),
-      ...others,
-      ...(typeof secret === 'string' && { client_secret: text('client_secret', secret) }),
-    },
-  };
-}
+/** Converts the OAuth client of a remote server. Its secret becomes a variable. */
+const loginOf = ({ scopes, ...client }: JsonObject, text: Converter['text']): JsonObject =>
+  filled({
+    ...Object.fromEntries(
+      Object.entries(client).map(([key, value]) => [key, text(key, String(value))]),
+    ),
+    scopes,
+  });
 
 /** Returns an entry for the server behind mcp-remote, which expands `${NAME}` in headers from its own environment. */
 function bridgedEntry(
@@ -159,30 +155,30 @@ function bridgedEntry(
   return {
     url: text('url', url),
     ...(transport === 'sse' && { transport }),
-    ...(expanded.length > 0 && { headers: Object.fromEntries(expanded) }),
-    ...withLogin(oauth, text),
+    ...filled({
+      headers: Object.fromEntries(expanded),
+      oauth: oauth && loginOf(oauth, text),
+    }),
   };
 }
 
-function imageEntry(docker: DockerRun, env: Texts, { all, line }: Converter): JsonObject {
+function imageEntry(docker: DockerRun, given: Texts, { all, line }: Converter): JsonObject {
   // Docker only passes on the variables that its command line names.
-  const passed = docker.passedThrough.map(name => [name, env[name] ?? `\${${name}:-}`] as const);
-  const { mounts, volumes, network, user, cwd, command, resources } = docker;
-  return {
+  const passed = docker.passedThrough.map(name => [name, given[name] ?? `\${${name}:-}`] as const);
+  return filled({
     image: docker.image,
-    ...(command !== undefined && { command }),
-    ...(docker.args.length > 0 && { args: line(docker.args) }),
-    ...withEnv({ ...all(docker.env), ...Object.fromEntries(passed) }),
-    ...(mounts.length > 0 && { mounts }),
-    ...(Object.keys(volumes).length > 0 && { volumes }),
-    ...(network !== undefined && { network }),
-    ...(user !== undefined && { user }),
-    ...(cwd !== undefined && { cwd }),
-    ...(resources && { resources }),
-  };
+    command: docker.command,
+    args: line(docker.args),
+    env: usefulIn({ ...all(docker.env), ...Object.fromEntries(passed) }),
+    mounts: docker.mounts,
+    volumes: docker.volumes,
+    network: docker.network,
+    user: docker.user,
+    cwd: docker.cwd,
+    resources: docker.resources,
+  });
 }
 
-function withEnv(env: Texts): JsonObject {
-  const kept = Object.entries(env).filter(([name]) => !machineVariables.test(name));
-  return kept.length > 0 ? { env: Object.fromEntries(kept) } : {};
-}
+/** Returns the variables of an entry without those of this machine. */
+const usefulIn = (env: Texts): Texts =>
+  Object.fromEntries(Object.entries(env).filter(([name]) => !machineVariables.test(name)));

@@ -20,7 +20,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   'clients/clients': ['clients/remove-servers', 'clients/settle'],
   'clients/fit-entry': ['clients/folder-mounts', 'clients/known-packages', 'clients/network-need'],
   'clients/import-plan': ['clients/entry-variables', 'clients/tighten'],
-  'clients/translate': ['clients/remote-bridge'],
+  'clients/translate': ['clients/filled', 'clients/remote-bridge'],
   'cli/commands/add': [
     'cli/add-keys',
     'cli/add-needs',

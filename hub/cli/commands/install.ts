@@ -1,3 +1,4 @@
+import { filled } from '#clients';
 import { visible } from '#definitions';
 import { HubError, type JsonObject, isObject } from '#core';
 import { mountsOf } from '../add-request.ts';
@@ -73,17 +74,13 @@ async function installOne(hub: HubClient, server: string, run: Run): Promise<Exi
   if (isDry) return 0;
   const { number, option } = chosenOf(found, run);
   const values = await valuesFor(option, run);
-  const mounts = mountsOf(run.values);
-  const network = textOf(run.values, 'network');
   const name = textOf(run.values, 'name');
   const body: JsonObject = {
     server,
     version: String(found['version']),
     option: number,
     ...values,
-    ...(name !== undefined && { name }),
-    ...(mounts.length > 0 && { mounts }),
-    ...(network !== undefined && { network }),
+    ...filled({ name, mounts: mountsOf(run.values), network: textOf(run.values, 'network') }),
   };
   const installed = await doConfirmed(run, confirm =>
     followWork(hub, {

@@ -1,6 +1,7 @@
 import { basename, sep } from 'node:path';
 import { type JsonObject, isObject } from '#core';
 import { escapeDollars } from '../entry-variables.ts';
+import { filled } from '../filled.ts';
 import type { ClientName } from './client.ts';
 
 /** A server entry of a client, in one form for all clients. Values are as the client wrote them. */
@@ -63,14 +64,8 @@ export function oauthOf({
   secret,
   scopes,
 }: Readonly<Record<'id' | 'secret' | 'scopes', unknown>>): JsonObject | undefined {
-  const clientId = textOf(id);
-  const clientSecret = textOf(secret);
   const list = typeof scopes === 'string' ? scopes.split(/\s+/).filter(Boolean) : listOf(scopes);
-  const oauth: JsonObject = {
-    ...(clientId !== undefined && { client_id: clientId }),
-    ...(clientSecret !== undefined && { client_secret: clientSecret }),
-    ...(list && { scopes: list }),
-  };
+  const oauth = filled({ client_id: textOf(id), client_secret: textOf(secret), scopes: list });
   return Object.keys(oauth).length > 0 ? oauth : undefined;
 }
 
