@@ -194,11 +194,15 @@ export function createConfiguration(files: ConfigFiles, needs: Needs) {
       return { loadedAt, error: fault || undefined };
     },
   };
-  /** Rejects if the settings in the file are invalid, because a change of the file would not be applied. */
-  const checkSettings = async () => void (await files.settings());
+  /** Changes the config file and applies it. Rejects if the settings in it are invalid: nothing would be applied. */
+  async function change(edit: () => Promise<unknown>): Promise<void> {
+    await files.settings();
+    await edit();
+    await reload();
+  }
   const configFile: InstallsNeeds['configFile'] & UpgradesNeeds['configFile'] & ToolFile = {
     async check(name, entry) {
-      await checkSettings();
+      await files.settings();
       const server = await editor.preview(files.file, name, entry);
       if (files.tags) requireTag(server, files.tags);
       return server;
@@ -209,21 +213,13 @@ export function createConfiguration(files: ConfigFiles, needs: Needs) {
       await editor.addServer(files.file, name, entry);
       await reload();
     },
-    async remove(name) {
-      await checkSettings();
-      await editor.removeServer(files.file, name);
-      await reload();
-    },
-    async changeTools(name, next) {
-      await checkSettings();
-      await editor.changeTools(files.file, name, next);
-      await reload();
-    },
+    remove: name => change(() => editor.removeServer(files.file, name)),
+    changeTools: (name, next) => change(() => editor.changeTools(files.file, name, next)),
     configs: files.servers,
     find: name => editor.findEntry(files.file, name),
     preview: (name, values) => editor.previewValues(files.file, name, values),
     async set(name, values) {
-      await checkSettings();
+      await files.settings();
       const entry = (await editor.findEntry(files.file, name)) ?? {};
       const before = Object.keys(values).flatMap(key => {
         const value = entry[key];

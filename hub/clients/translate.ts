@@ -133,13 +133,17 @@ function remoteEntry(
 }
 
 /** Converts the OAuth client of a remote server. Its secret becomes a variable. */
-const loginOf = ({ scopes, ...client }: JsonObject, text: Converter['text']): JsonObject =>
-  filled({
-    ...Object.fromEntries(
-      Object.entries(client).map(([key, value]) => [key, text(key, String(value))]),
-    ),
-    scopes,
+function loginOf(oauth: JsonObject, text: Converter['text']): JsonObject {
+  const converted = (key: string) => {
+    const value = oauth[key];
+    return typeof value === 'string' ? text(key, value) : undefined;
+  };
+  return filled({
+    client_id: converted('client_id'),
+    scopes: oauth['scopes'],
+    client_secret: converted('client_secret'),
   });
+}
 
 /** Returns an entry for the server behind mcp-remote, which expands `${NAME}` in headers from its own environment. */
 function bridgedEntry(
