@@ -18,10 +18,8 @@ export type AppOptions = ServersOptions & {
   readonly noteHub?: () => Promise<void>;
   /** False for a hub that only serves the client on stdin, and opens no port. */
   readonly listens: boolean;
-  /** The client on stdin and stdout, if any. */
   readonly stdio: StdioStreams | undefined;
   /** Shows the servers on a terminal. */
   readonly watchServers?: ((servers: WatchedServers) => void) | undefined;
-  /** The profile of the client on stdin. */
   readonly profile?: string | undefined;
 };

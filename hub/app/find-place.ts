@@ -7,7 +7,6 @@ import { createTable } from '#store';
 
 type Needs = {
   readonly docker: Pick<Runtime, 'probe'>;
-  /** The data folder of the hub. */
   readonly folder: string;
   readonly log: Log;
 };

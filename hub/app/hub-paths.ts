@@ -17,7 +17,6 @@ import { HubError, type Log, errorCodeOf, messageOf } from '#core';
 type HubPathsOptions = {
   readonly env: NodeJS.ProcessEnv;
   readonly platform: NodeJS.Platform;
-  /** The user's home folder. */
   readonly home: string;
   /** The working folder, absolute. */
   readonly folder: string;
@@ -89,9 +88,7 @@ export function createHubPaths(options: HubPathsOptions) {
   }
 
   return {
-    /** The hub's folders of this user. */
     user,
-    /** Default files that come with the hub. */
     shipped,
     layout,
     isInContainer: isContainer(env),

@@ -1,7 +1,6 @@
 import type { Settings } from '#config';
 import { type Clock, http, isObject, tryParseJson, within } from '#core';
 
-/** Default address of Ollama. */
 const usualUrl = 'http://127.0.0.1:11434';
 const maxWaitMs = 500;
 

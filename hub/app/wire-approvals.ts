@@ -15,7 +15,6 @@ type Needs = System & {
   readonly audit: Pick<Audit, 'recordChange'>;
 };
 
-/** File of the approvals, in the data folder. */
 const approvalsFile = 'approvals.jsonl';
 const maxBytes = 16 * 2 ** 20;
 /** Maximum length of the arguments as shown to people, in characters. */

@@ -87,7 +87,6 @@ export async function recordStored(
 /** Outcomes that count as refusals: the caller may not make the call, or has made too many. */
 const refusals: ReadonlySet<string> = new Set(['HUB_POLICY_DENIED', 'HUB_LIMIT_REACHED']);
 
-/** Counts the calls of clients by name. */
 export const countCalls =
   (clients: Pick<NamedClients, 'record'>): Observer =>
   ({ principal, outcome, at, tookMs }) => {

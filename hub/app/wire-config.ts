@@ -23,7 +23,6 @@ import type { Applied, Servers } from '#servers';
 import type { SecretStatus } from '#secrets';
 import { writeWhole } from '#store';
 
-/** Access to the config files. */
 export type ConfigFiles = {
   readonly file: string;
   /** The default file of the prompt rules, if no setting names one. It may be missing. */

@@ -14,7 +14,6 @@ type Needs = {
   readonly prompts: { readonly rules: Pick<RulesSource, 'current'> };
 };
 
-/** File in the data folder with the vectors of tools. */
 const vectorsFile = 'tool-vectors.jsonl';
 const maxBytes = 64 * 2 ** 20;
 

@@ -12,7 +12,6 @@ type Needs = {
   readonly servers: () => readonly string[];
   /** Reads the metrics for the exporter. */
   readonly families: OtlpNeeds['families'];
-  /** Counts calls by client. */
   readonly count: Observer;
   readonly redaction: Redaction;
   readonly source: { readonly current: Config; readonly changed: Event<ConfigChange> };
@@ -61,7 +60,6 @@ export async function wireObservers(
         version,
       },
     ));
-  /** Records an answered call. */
   const observe: Observer = call => {
     const principal = policyNameOf(call.principal);
     metrics.record(call, principal);

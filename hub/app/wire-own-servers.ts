@@ -40,7 +40,6 @@ type Needs = {
   readonly audit: Pick<ReturnType<typeof wireAudit>['audit'], 'recordChange'>;
 };
 
-/** File in the data folder with the jobs. */
 const jobsFile = 'jobs.jsonl';
 const maxJobsBytes = 4 * 2 ** 20;
 

@@ -26,9 +26,7 @@ type Needs = Omit<CallTokenNeeds, 'log'> & {
   readonly source: { readonly changed: Event<unknown> };
   readonly clients: Pick<NamedClients, 'digestOf' | 'ended' | 'regranted'>;
   readonly router: Router;
-  /** The servers of the config. */
   readonly servers: Servers;
-  /** Dependencies of saved sessions. */
   readonly saving: {
     readonly backlog: Backlog;
     /** Resolves when the first servers are running or have failed. Never rejects. */
@@ -45,7 +43,6 @@ const maxSessions = 10_000;
 const maxStreams = 1_000;
 /** Maximum number of WebSocket connections and SSE streams of one principal. */
 const maxStreamsPerPrincipal = 500;
-/** File in the data folder with the resumable sessions. */
 const sessionsFile = 'sessions.jsonl';
 const maxSessionsBytes = 8 * 2 ** 20;
 

@@ -9,7 +9,6 @@ export type ExitCode = 0 | 1 | 2;
 /** Shell completion of a word: names or ids that the hub knows, files, or fixed words. */
 export type CompletionSource = 'server' | 'job' | 'tool' | 'file' | readonly string[];
 
-/** Options of a command by name. */
 export type Options = Readonly<
   Record<
     string,
@@ -44,7 +43,6 @@ export type Positional = {
 /** One run of a command: its arguments, its input and output, and what it needs from the app. */
 export type Run = Io & {
   readonly values: Values;
-  /** True if the option `--json` is given. */
   readonly isJson: boolean;
   readonly needs: CliNeeds;
 };
@@ -111,7 +109,6 @@ export const hubOptions = {
   ...jsonOption,
 } as const satisfies Options;
 
-/** Option `--config`. */
 export const configOption = (purpose: string) =>
   ({
     config: {
@@ -121,7 +118,6 @@ export const configOption = (purpose: string) =>
     },
   }) as const satisfies Options;
 
-/** Option `--profile`, which names one of the profiles of the config. */
 export const profileOption = (help: string) =>
   ({ profile: { value: 'name', help } }) as const satisfies Options;
 

@@ -38,7 +38,6 @@ const administers = 'scope="administer"';
 const isUnauthorized = ({ statusCode, headers }: IncomingMessage) =>
   statusCode === 401 || (statusCode === 429 && headers['www-authenticate'] !== undefined);
 const isRefusal = ({ statusCode = 0 }: IncomingMessage) => statusCode >= 400;
-/** Connection timeout in ms. */
 const connectMs = 10_000;
 
 /** Finds the hub that the command line names. Rejects with HubError for an address that is not that of a hub. */
@@ -196,7 +195,6 @@ export function createHubClient(
     return `${message}${guess(server, names, '.')}`;
   }
 
-  /** Sends a request and returns the JSON of its response. */
   async function ask(hubRequest: HubRequest): Promise<unknown> {
     const answer = await send(hubRequest);
     const text = await readWhole(answer);

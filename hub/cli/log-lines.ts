@@ -28,7 +28,6 @@ function entryOf(line: Described): WrittenLine {
   };
 }
 
-/** Label in front of the hub's own lines. */
 export const hubLabel = 'hub';
 
 export type LineFormat = {

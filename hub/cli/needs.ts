@@ -25,7 +25,6 @@ export type ServeOptions = {
   readonly isTrial?: boolean;
 };
 
-/** A running hub. */
 export type StartedHub = {
   /** URL of the hub, such as `http://127.0.0.1:9090`; undefined if the hub does not listen. */
   readonly address: string | undefined;
@@ -40,7 +39,6 @@ export type StartedHub = {
   stop(): Promise<void>;
 };
 
-/** A loaded config and its file. */
 export type LoadedConfig = {
   readonly file: string;
   readonly config: Config;
@@ -150,7 +148,6 @@ export type StoredClients = AsyncDisposable &
 /** How and where this program runs. */
 export type DescribedProgram = ServiceProgram & {
   readonly platform: NodeJS.Platform;
-  /** Path of the home folder. */
   readonly home: string;
   readonly version: string;
 };
@@ -181,7 +178,6 @@ type HubFiles = {
   readonly editConfig: () => Promise<ConfigEditor>;
   /** Opens the tokens of clients in the data folder, used if no hub runs that could change them. Audits changes. */
   readonly openTokens: (warn: (text: string) => void) => Promise<StoredClients>;
-  /** Returns the data folders that a hub of this user may have. */
   readonly findDataFolders: () => Promise<readonly string[]>;
   /** Opens the secrets in the data folder of the settings. */
   readonly openSecrets: () => Promise<Secrets>;

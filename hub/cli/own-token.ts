@@ -8,7 +8,6 @@ import type { HubPlace } from './needs.ts';
 
 /** Token of one client, which `connect` writes to its file in place of a token that all clients share. */
 export type OwnToken = {
-  /** Name of the client in the hub. */
   readonly name: string;
   readonly token: string;
   /** True if the token replaces another one of the same name, which then stops working. */

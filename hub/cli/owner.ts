@@ -26,7 +26,6 @@ type OwnerAccessOptions = {
   readonly keyFile: string | undefined;
   /** True if the URL comes from the command line, not from a file in the working folder. */
   readonly isNamed: boolean;
-  /** Compose project; undefined if the installation has none. */
   readonly compose: Compose | undefined;
 };
 

@@ -15,7 +15,6 @@ export const objectsIn = (value: unknown): readonly Described[] =>
 export const tokensOf = (counted: Described | undefined): string =>
   typeof counted?.['tokens'] === 'number' ? String(counted['tokens']) : 'unknown';
 
-/** One server-sent event from a hub. */
 export type HubEvent = {
   /** Type of the event; `message` if the hub sends no type. */
   readonly type: string;

@@ -2,7 +2,6 @@
 export type ServiceProgram = {
   /** Absolute path of the Node executable that runs this command. */
   readonly node: string;
-  /** Absolute path of the script. */
   readonly script: string;
   /** Absolute path of the working folder, which may not exist yet. */
   readonly folder: string;

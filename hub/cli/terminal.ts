@@ -56,7 +56,6 @@ export function createIo(
       write(stdout, asJson(value));
       return 0;
     },
-    /** Prints a remark to stderr. */
     remark: (kind: 'note' | 'warning', text: string) =>
       write(stderr, `${errorScreen.paint('yellow', kind)}: ${text}`),
     /** Shows a status line that the next output replaces. Does nothing without a terminal. */
@@ -159,7 +158,6 @@ export function emptyAtEnd(error: unknown): string {
   throw error;
 }
 
-/** Creates a function that asks questions on a terminal. */
 export function createAsk(input: TerminalInput, output: NodeJS.WritableStream): Ask {
   return async (question, signal, mode = 'shown') => {
     // A stream that has already ended does not emit `end` again.

@@ -66,7 +66,6 @@ export function numberOf(
   );
 }
 
-/** Creates the error for wrong usage of the command line. */
 export const usageError = (message: string, cause?: unknown) =>
   new HubError('HUB_USAGE', message, { cause });
 

@@ -90,7 +90,6 @@ export function createImportRecords({ folder, writeWhole, now }: Needs) {
 
       await keep(stored);
       return {
-        /** Adds files that are about to be changed. */
         async add(more: readonly FileChange[]) {
           await keep({ ...stored, files: [...stored.files, ...more.map(recordOf)] });
         },

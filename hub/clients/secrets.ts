@@ -97,7 +97,6 @@ export function withVariables(text: string, variables: readonly Variable[]): str
   return [...names].every(name => read[name] === wanted[name]) ? after : undefined;
 }
 
-/** Maps variable names to values. */
 export const valuesOf = (variables: readonly Variable[]): Readonly<Record<string, string>> =>
   Object.fromEntries(variables.map(({ name, value }) => [name, value]));
 

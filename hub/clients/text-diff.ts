@@ -1,4 +1,3 @@
-/** A line of a unified diff. */
 type DiffLine = { readonly sign: '-' | '+' | ' ' | '@'; readonly text: string };
 
 /** Number of unchanged lines around a change. */

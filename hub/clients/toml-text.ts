@@ -164,7 +164,6 @@ function readKey(text: string, from: number) {
   }
 }
 
-/** Returns the offset of the line after a value. */
 function valueEnd(text: string, from: number): number {
   let depth = 0;
   for (let at = from; at < text.length;) {

@@ -9,7 +9,6 @@ type DialAddress = {
   readonly url: string;
   /** One server of the hub, or a profile after "@"; undefined for all servers. */
   readonly server: string | undefined;
-  /** The hub's bearer token, if the hub requires one. */
   readonly token: string | undefined;
   /** The certificate of this client. Absent: it presents none. */
   readonly certificate?: OwnCertificate | undefined;
@@ -22,7 +21,6 @@ export type LinkHandlers = {
   closed(reason: string): void;
 };
 
-/** A connection to a hub. */
 export type Link = BatchSink & {
   /** Closes the link. `closed` is not called then. */
   close(): void;

@@ -70,7 +70,6 @@ export function createSession() {
     get allowsBatches(): boolean {
       return allowsBatches(version ?? '');
     },
-    /** Records a client's notification. */
     recordNotification(notification: Notification): void {
       if (notification.method === 'notifications/initialized') initialized = notification;
     },

@@ -6,7 +6,6 @@ const booleans = ['on', 'off'] as const;
 const mostTokens = 999_999_999;
 const mostPerTurn = 10_000;
 
-/** Options of `agenthub agent configure`. */
 export const configureOptions = {
   model: { value: 'name', help: 'configure: the model; "" for the default of the hub.' },
   system: { value: 'text', help: 'configure: the system prompt; "" for the general one.' },

@@ -37,13 +37,11 @@ export const completion: Command = {
   },
 };
 
-/** Functions that load the commands. */
 type Loaders = {
   loadCommand(name: string): Promise<Command | undefined>;
   loadAllCommands(): Promise<readonly { readonly commands: readonly Command[] }[]>;
 };
 
-/** A completion candidate and its description. */
 type Candidate = readonly [word: string, meaning: unknown];
 type Candidates = readonly Candidate[] | typeof files;
 

@@ -45,7 +45,6 @@ export const service: Command = {
   },
 };
 
-/** Returns the service manager that is usual on a platform. */
 function usualOn(platform: NodeJS.Platform): string {
   if (platform === 'darwin') return 'launchd';
   return platform === 'win32' ? 'Windows' : 'systemd';

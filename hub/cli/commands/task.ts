@@ -25,7 +25,6 @@ type Action = (typeof actions)[number];
 /** Actions that start work of models. */
 const runs = ['run', 'run-implementer', 'run-local-review'] as const;
 
-/** Aliases of actions. */
 const aliases: ReadonlyMap<string, Action> = new Map([
   ['setup-task', 'setup'],
   ['finalize-task', 'finalize'],

@@ -94,7 +94,6 @@ async function outdatedNames(hub: HubClient, run: Run): Promise<readonly string[
   return outdated.map(({ name }) => String(name));
 }
 
-/** Upgrades a server, and returns the plan with `done`. */
 async function upgradeOne(
   hub: HubClient,
   name: string,

@@ -12,7 +12,6 @@ import { count } from '../values.ts';
 import type { NotRunning } from './running.ts';
 import type { TriedServer } from './trials.ts';
 
-/** Result of an import. */
 export type ImportOutcome = {
   readonly isWritten: boolean;
   readonly added: readonly string[];

@@ -8,7 +8,6 @@ const lastLinesMs = 1_000;
 
 export type OpenScreen = (isVerbose: boolean) => HubScreen;
 
-/** Opens the screen of a hub on a terminal. */
 export function openHubScreen(
   stream: TerminalStream,
   { version, screen, clock }: { version: string; screen: Screen; clock: Clock },

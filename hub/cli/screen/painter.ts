@@ -63,7 +63,6 @@ export function createPainter(terminal: Terminal, frameOf: () => readonly FrameL
   }
 
   return {
-    /** Paints the current frame. */
     repaint: (): void => void repaint(),
     /** Adds permanent lines above the frame. */
     print(...lines: readonly string[]): void {

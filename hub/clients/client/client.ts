@@ -64,9 +64,7 @@ export const clients: Readonly<Record<ClientName, ClientProfile>> = {
 
 /** Properties of a machine that decide where clients store their files. */
 export type ClientMachine = {
-  /** A value of `process.platform`. */
   readonly platform: string;
-  /** Absolute path of the user's home folder. */
   readonly home: string;
   /** Absolute path of the workspace folder. */
   readonly folder: string;
@@ -146,6 +144,5 @@ function claudeFolder(machine: ClientMachine): string {
   return join(packagesFolder({ home, env }), own, 'LocalCache', 'Roaming', 'Claude');
 }
 
-/** Returns the Windows folder with the data of store apps. */
 const packagesFolder = ({ home, env }: Pick<ClientMachine, 'home' | 'env'>): string =>
   win32.join(env['LOCALAPPDATA'] || win32.join(home, 'AppData', 'Local'), 'Packages');

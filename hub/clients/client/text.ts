@@ -2,7 +2,6 @@ import { isDeepStrictEqual } from 'node:util';
 import { type JsonText, loadJsonText } from '#config';
 import { HubError, type Json, type JsonObject, isObject } from '#core';
 
-/** Format of a client's file. */
 export type ClientFormat = 'json' | 'toml';
 
 /** A client's file and its text. */
