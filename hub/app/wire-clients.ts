@@ -2,18 +2,17 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { type NamedClients, clientTokensFile, openNamedClients } from '#access';
 import type { Config, Settings } from '#config';
-import { type Clock, type Event, HubError, type Log, silent } from '#core';
+import { type Clock, type Event, HubError, silent } from '#core';
 import type { Principal } from '#policy';
 import type { Observer } from '#routing';
 import { type DataDir, openDataDir } from '#store';
 import { createStoredAudit } from './stored-audit.ts';
+import type { System } from './system.ts';
 
-type Needs = {
+type Needs = Pick<System, 'clock' | 'log'> & {
   readonly settings: Pick<Settings, 'administration'>;
   readonly dataDir: Pick<DataDir, 'path'>;
   readonly source: { readonly current: Config; readonly changed: Event<unknown> };
-  readonly clock: Clock;
-  readonly log: Log;
 };
 
 /** Opens the clients by name, and updates them after config changes. */

@@ -16,12 +16,13 @@ import {
   settingsToRestartFor,
   warningsOf,
 } from '#config';
-import { type Clock, HubError, type JsonObject, type Log, type Service, messageOf } from '#core';
+import { HubError, type JsonObject, type Service, messageOf } from '#core';
 import type { ConfigControl } from '#http';
 import type { InstallsNeeds, UpgradesNeeds } from '#installs';
 import type { Applied, Servers } from '#servers';
 import type { SecretStatus } from '#secrets';
 import { writeWhole } from '#store';
+import type { System } from './system.ts';
 
 export type ConfigFiles = {
   readonly file: string;
@@ -45,11 +46,9 @@ export type ConfigFiles = {
   readonly tags?: readonly string[] | undefined;
 };
 
-type Needs = {
+type Needs = Pick<System, 'clock' | 'log'> & {
   readonly servers: Pick<Servers, 'all' | 'apply'>;
   readonly settings: Settings;
-  readonly clock: Clock;
-  readonly log: Log;
 };
 
 type ToolFile = {

@@ -1,15 +1,14 @@
 import { join } from 'node:path';
 import { type Config, readDocumentation } from '#config';
-import { type Clock, type Log, isObject } from '#core';
+import { isObject } from '#core';
 import { type Documentation, type DocumentationModels, createDocumentation } from '#documentation';
 import type { Jobs } from '#jobs';
 import type { Repositories } from '#repositories';
 import { type Backlog, createTable } from '#store';
+import type { System } from './system.ts';
 import type { ModelAccess } from './wire-models.ts';
 
-type Needs = {
-  readonly clock: Clock;
-  readonly log: Log;
+type Needs = Pick<System, 'clock' | 'log'> & {
   readonly redact: (text: string) => string;
   readonly backlog: Backlog;
   readonly jobs: Jobs;

@@ -1,14 +1,12 @@
 import { join } from 'node:path';
 import type { RulesSource, Settings } from '#config';
-import type { Clock, Log } from '#core';
 import { createJournal } from '#store';
 import type { ToolSearch } from '#toolsearch';
 import { createLazyPart } from './lazy-part.ts';
+import type { System } from './system.ts';
 import type { ModelAccess } from './wire-models.ts';
 
-type Needs = {
-  readonly clock: Clock;
-  readonly log: Log;
+type Needs = Pick<System, 'clock' | 'log'> & {
   readonly models: Pick<ModelAccess, 'open'>;
   /** Prompt rules. The embedding model that they name is preferred. */
   readonly prompts: { readonly rules: Pick<RulesSource, 'current'> };

@@ -1,12 +1,11 @@
 import type { Audit } from '#audit';
-import { type Clock, type Log, messageOf } from '#core';
+import { messageOf } from '#core';
 import { type LoginTarget, type ServerLogins, createLogins } from '#oauth';
 import type { Secrets } from '#secrets';
 import { type Servers, startNow } from '#servers';
+import type { System } from './system.ts';
 
-type Needs = {
-  readonly clock: Clock;
-  readonly log: Log;
+type Needs = Pick<System, 'clock' | 'log'> & {
   readonly openSecrets: () => Promise<Pick<Secrets, 'own'>>;
   readonly servers: () => Pick<Servers, 'all' | 'removed'>;
   readonly audit: () => Pick<Audit, 'recordChange'>;

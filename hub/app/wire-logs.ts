@@ -1,19 +1,10 @@
 import { join } from 'node:path';
 import type { Config } from '#config';
-import {
-  type Clock,
-  type Event,
-  type Log,
-  type Service,
-  isObject,
-  messageOf,
-  tryParseJson,
-} from '#core';
+import { type Event, type Service, isObject, messageOf, tryParseJson } from '#core';
 import { type Logs, createLogs } from '#logs';
+import type { System } from './system.ts';
 
-type Needs = {
-  readonly clock: Clock;
-  readonly log: Log;
+type Needs = Pick<System, 'clock' | 'log'> & {
   readonly redact: (text: string) => string;
   /** Fires with each line of the hub's log as JSON. Absent: the hub's log is not stored. */
   readonly logged: Event<string> | undefined;

@@ -2,12 +2,13 @@ import { randomFillSync } from 'node:crypto';
 import { join } from 'node:path';
 import { createActivity, createCallStore } from '#activity';
 import { type Config, type ConfigChange, type Settings, readActivity } from '#config';
-import { type Clock, type Event, type Log, messageOf } from '#core';
+import { type Event, messageOf } from '#core';
 import { policyNameOf } from '#policy';
 import type { Observer } from '#routing';
 import { type OtlpNeeds, type Redaction, createMetrics, loadOtlpExporter } from '#telemetry';
+import type { System } from './system.ts';
 
-type Needs = {
+type Needs = Pick<System, 'clock' | 'log'> & {
   /** Returns the names of all servers. */
   readonly servers: () => readonly string[];
   /** Reads the metrics for the exporter. */
@@ -15,8 +16,6 @@ type Needs = {
   readonly count: Observer;
   readonly redaction: Redaction;
   readonly source: { readonly current: Config; readonly changed: Event<ConfigChange> };
-  readonly clock: Clock;
-  readonly log: Log;
 };
 
 type Options = Pick<Settings, 'otlp'> & {

@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ServerConfig, type Settings, fixedNetwork } from '#config';
-import { type Clock, HubError, type Log, messageOf } from '#core';
+import { HubError, messageOf } from '#core';
 import {
   createFolderUpkeep,
   createPins,
@@ -37,6 +37,7 @@ import {
 import { type DataDir, createBacklog, createFolder, createTable } from '#store';
 import { findPlace } from './find-place.ts';
 import { createHubPlaces } from './hub-places.ts';
+import type { System } from './system.ts';
 
 export type ServersOptions = {
   readonly settings: Settings;
@@ -47,10 +48,8 @@ export type ServersOptions = {
   readonly environment: Readonly<Record<string, string | undefined>>;
 };
 
-type Needs = {
+type Needs = Pick<System, 'clock' | 'log'> & {
   readonly dataDir: Pick<DataDir, 'path' | 'hubId' | 'secret'>;
-  readonly clock: Clock;
-  readonly log: Log;
   /** Removes secrets from texts that servers send. */
   readonly redact: (text: string) => string;
   readonly logs: Logs;

@@ -3,7 +3,7 @@ import { HubError } from '#core';
 import { targetOf } from './client-change.ts';
 import type { ExitCode, Run } from './command.ts';
 import { isAgreed } from './confirm.ts';
-import { reportChange, showChange } from './connect-change.ts';
+import { reportChange, showChange, unchangedText } from './connect-change.ts';
 import { notesFor } from './connect-notes.ts';
 import { type OwnToken, warnOfReplaced } from './own-token.ts';
 import { usageError } from './values.ts';
@@ -58,13 +58,15 @@ export async function connectAll(
       const reach = await hubFor(client);
       const plan = await all.planConnect(targetOf(client, values), reach.hub);
       const { file } = plan;
-      if (plan.after !== plan.before) changes.push({ client, plan, ...reach });
-      else done.push({ client, file, state: 'unchanged' });
-      if (plan.after !== plan.before) warnOfReplaced(reach.own, run);
-      if (isJson) return;
-      if (plan.after === plan.before)
-        run.out(`${clients[client].title} already has the hub, as "${plan.name}" in ${file}`);
-      else showChange(plan, plan.before === undefined ? ' (new)' : '', client, reach.hub, run);
+      if (plan.after === plan.before) {
+        done.push({ client, file, state: 'unchanged' });
+        if (!isJson) run.out(unchangedText(plan, client));
+        return;
+      }
+      changes.push({ client, plan, ...reach });
+      warnOfReplaced(reach.own, run);
+      const change = plan.before === undefined ? ' (new)' : '';
+      if (!isJson) showChange(plan, change, client, reach.hub, run);
     });
   const files = changes.map(({ plan }) => plan.file).join(', ');
   const isWriting = changes.length > 0 && (await isAgreed(`Write ${files}?`, run));

@@ -34,6 +34,10 @@ export function showChange(
 
 const styles = { '-': 'red', '+': 'green', '@': 'dim', ' ': undefined } as const;
 
+/** Returns a sentence about a file that has the hub already. */
+export const unchangedText = ({ name, file }: ConnectPlan, client: ClientName): string =>
+  `${clients[client].title} already has the hub, as "${name}" in ${file}`;
+
 /** Carries out a plan if the user agrees. Registers the token with the hub before the client can read it. */
 export async function writeChange(plan: ConnectPlan, all: Clients, run: Run, own?: OwnToken) {
   const isWritten = await isAgreed(`Write ${plan.file}?`, run);

@@ -18,7 +18,7 @@ import {
 } from '../command.ts';
 import { changeOptions } from '../confirm.ts';
 import { connectAll } from '../connect-all.ts';
-import { reportChange, showChange, writeChange } from '../connect-change.ts';
+import { reportChange, showChange, unchangedText, writeChange } from '../connect-change.ts';
 import { noteAbsence, notesFor, refuseLogin } from '../connect-notes.ts';
 import { createHubClient, refuseEndpoint } from '../hub-client.ts';
 import { type OwnToken, findOwnToken, revokeRemoved, warnOfReplaced } from '../own-token.ts';
@@ -136,13 +136,13 @@ async function connectClient(
   run: Run,
 ): Promise<ExitCode> {
   const { isJson, json, out, remark } = run;
-  const { title, next } = clients[client];
+  const { next } = clients[client];
   const all = await run.needs.openClients();
   const plan = await all.planConnect(targetOf(client, run.values), hub);
   const { file, name } = plan;
   if (plan.after === plan.before) {
     if (isJson) return json({ client, file, name, state: 'unchanged', notes: [] });
-    out(`${title} already has the hub, as "${name}" in ${file}`);
+    out(unchangedText(plan, client));
     return 0;
   }
   const change = plan.before === undefined ? ' (new)' : '';

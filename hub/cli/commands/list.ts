@@ -44,9 +44,8 @@ async function listAll(run: Run): Promise<0> {
   if (isJson) return json(answer);
   const servers = objectsIn(fieldsOf(answer)['servers']);
   const rows = servers.map(server => {
-    const [name = '', state = '', tools = '', ...rest] = rowOf(server, clock.now());
     const cost = costs?.servers.find(one => one['server'] === server['name']);
-    return [name, state, tools, ...(costs ? [tokensOf(cost)] : []), ...rest];
+    return rowOf(server, costs ? [tokensOf(cost)] : [], clock.now());
   });
   const head = ['NAME', 'STATE', 'TOOLS', ...(costs ? ['TOKENS'] : [])];
   const none = `The hub at ${hub.url} has no servers. Add one with "agenthub add <package>".`;
@@ -67,13 +66,14 @@ const styles: Readonly<Record<string, 'green' | 'yellow' | 'red' | 'dim'>> = {
   failed: 'red',
 };
 
-function rowOf(server: Described, now: number): readonly Cell[] {
+function rowOf(server: Described, costs: readonly string[], now: number): readonly Cell[] {
   const state = String(server['state']);
   const since = Date.parse(String(server['started_at']));
   return [
     String(server['name']),
     { text: state, style: styles[state] ?? 'dim' },
     String(server['tools']),
+    ...costs,
     String(server['restart_count']),
     Number.isNaN(since) ? '' : durationOf(now - since),
     noteOf(server),

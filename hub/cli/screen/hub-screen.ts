@@ -54,12 +54,13 @@ export function createHubScreen(
   let servers: WatchedServers | undefined;
   let stage: 'starting' | 'ready' | 'stopping' = 'starting';
   let next = '';
+  const all = () => servers?.all ?? [];
 
   const painter = createPainter(terminal, () =>
     frameOf({
       columns: terminal.columns,
       rows: Math.max(2, terminal.rows - logRows),
-      servers: (servers?.all ?? []).map(server =>
+      servers: all().map(server =>
         describeForScreen(server, clock.now(), phases.get(server.config.name)),
       ),
       next: nextText(),
@@ -81,10 +82,10 @@ export function createHubScreen(
 
   const isBusy = () =>
     stage !== 'ready' ||
-    (servers?.all ?? []).some(({ status }) => ['starting', 'stopping'].includes(status.state));
+    all().some(({ status }) => ['starting', 'stopping'].includes(status.state));
 
   function nameColumns(): number {
-    const names = (servers?.all ?? []).map(({ config }) => textWidth(config.name));
+    const names = all().map(({ config }) => textWidth(config.name));
     return Math.min(maxNameColumns, Math.max(3, ...names));
   }
 
@@ -123,10 +124,10 @@ export function createHubScreen(
 
   /** Subscribes to servers that were added, and unsubscribes from those that were removed. */
   function follow(): void {
-    const all = servers?.all ?? [];
-    for (const server of all) if (!heard.has(server)) hear(server);
+    const current = all();
+    for (const server of current) if (!heard.has(server)) hear(server);
     for (const [server, listening] of heard)
-      if (!all.includes(server)) {
+      if (!current.includes(server)) {
         listening.dispose();
         heard.delete(server);
       }
