@@ -3,9 +3,8 @@
 import { execFile } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 
-const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
+const root = path.dirname(import.meta.dirname);
 
 /** Runs the program of a development dependency, and resolves with true if it succeeds. */
 function succeeds(program, ...args) {

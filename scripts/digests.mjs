@@ -4,9 +4,8 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 
-const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+const root = dirname(import.meta.dirname);
 const record = join(root, 'images', 'digests.json');
 const read = path => readFileSync(join(root, path), 'utf8');
 

@@ -1,3 +1,5 @@
+import { filled } from './filled.ts';
+
 /** The parts of a `docker run` command line that the hub's config can express. */
 export type DockerRun = NonNullable<ReturnType<typeof readDockerRun>>;
 
@@ -77,12 +79,11 @@ export function readDockerRun([verb, ...rest]: readonly string[]) {
 }
 
 function limitsOf(single: ReadonlyMap<string, string>) {
-  const memory = single.get('--memory');
   const cpus = Number(single.get('--cpus'));
-  const resources = {
-    ...(memory !== undefined && { memory }),
-    ...(Number.isFinite(cpus) && { cpus }),
-  };
+  const resources = filled({
+    memory: single.get('--memory'),
+    cpus: Number.isFinite(cpus) ? cpus : undefined,
+  });
   return Object.keys(resources).length > 0 ? { resources } : {};
 }
 

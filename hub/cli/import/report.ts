@@ -148,16 +148,17 @@ function givenTo({ launch }: ServerConfig): string {
   const { mounts, network, user } = launch.sandbox;
   const of = (readOnly: boolean) =>
     mounts.filter(mount => mount.readOnly === readOnly).map(({ source }) => source);
-  const words = [
-    ['reads', of(true)] as const,
-    ['writes', of(false)] as const,
-    [
-      'network',
-      typeof network === 'object' ? network.allow : network === 'none' ? [] : ['any'],
-    ] as const,
-    ['user', user === undefined ? [] : [user]] as const,
-  ].flatMap(([word, values]) => (values.length > 0 ? [`${word} ${values.join(', ')}`] : []));
-  return words.join('; ') || 'default sandbox';
+  const given = {
+    reads: of(true),
+    writes: of(false),
+    network: typeof network === 'object' ? network.allow : network === 'none' ? [] : ['any'],
+    user: user === undefined ? [] : [user],
+  };
+  return (
+    Object.entries(given)
+      .flatMap(([word, values]) => (values.length > 0 ? [`${word} ${values.join(', ')}`] : []))
+      .join('; ') || 'default sandbox'
+  );
 }
 
 const namesOf = (those: readonly { readonly name: string }[]) => those.map(({ name }) => name);
