@@ -41,12 +41,10 @@ type FromServersNeeds = {
 export type FromServers = ReturnType<typeof createFromServers>;
 
 type Recipient = { readonly owner: Owner; readonly responseStream: ResponseStream };
-
 type Unknown = 'none' | 'several' | 'gone';
 
 const paramOf = (name: string, { bytes, params }: Pick<Notification, 'bytes' | 'params'>) =>
   stringAt(bytes, membersOf(bytes, params)?.get(name));
-
 const taskIdIn = (message: Pick<Notification, 'bytes' | 'params'>) => paramOf('taskId', message);
 
 /**
