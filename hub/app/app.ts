@@ -7,7 +7,7 @@ import { createHttp } from '#http';
 import { createSharedBreaker } from '#resilience';
 import { createAccessSource, createRouter } from '#routing';
 import { breakerKeyOf } from '#servers';
-import { openDataDir } from '#store';
+import { createBacklog, openDataDir } from '#store';
 import { createTokenCounter } from '#tokens';
 import { createToolSwitches } from '#tools';
 import { maxMessageBytes, openStdio } from '#transports';
@@ -56,7 +56,9 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
   const logs = await wireLogs(dataDir.path, { ...system, redact, logged: options.logged, config });
   await options.noteHub?.();
   const sharing = await openSharing(settings, system);
-  const definitions = await openDefinitions(files.file, () => late.audit, system);
+  /** Files that could not be written. `/health` lists them, and they are written again later. */
+  const backlog = createBacklog();
+  const definitions = await openDefinitions(files.file, () => late.audit, { ...system, backlog });
   const late: { audit?: Audit } = {};
   const { logins, watch } = wireLogins({
     ...system,
@@ -71,13 +73,14 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
     redact,
     logs,
     definitions,
+    backlog,
     tokensOf: name => logins.tokensOf(name),
     hubUrl: () => (listens ? http.url : undefined),
     breakerOf: server =>
       createSharedBreaker(breakerKeyOf(server), settings.breaker, { clock, sharing }),
   });
   watch();
-  const { place, backlog } = wired;
+  const { place } = wired;
   options.watchServers?.(servers);
   const models = createModelAccess(settings, {
     ...system,
@@ -108,6 +111,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
       redaction,
       servers,
       wired,
+      backlog,
       router: { openSessionless: (...session) => router.openSessionless(...session) },
       source,
       models,

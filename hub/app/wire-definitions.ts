@@ -4,6 +4,7 @@ import { type ServerConfig, createFileWatch, snapshotOf } from '#config';
 import type { Clock, Log, Service } from '#core';
 import { type Definitions, createDefinitions, createPins, lockFileOf } from '#definitions';
 import type { Servers } from '#servers';
+import type { Backlog } from '#store';
 
 type Needs = { readonly clock: Clock; readonly log: Log };
 
@@ -11,7 +12,7 @@ type Needs = { readonly clock: Clock; readonly log: Log };
 export async function openDefinitions(
   configFile: string,
   audit: () => Pick<Audit, 'recordChange'> | undefined,
-  needs: Needs,
+  needs: Needs & { readonly backlog: Backlog },
 ): Promise<Definitions> {
   const definitions = createDefinitions(lockFileOf(resolve(configFile)), {
     ...needs,

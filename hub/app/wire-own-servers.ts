@@ -6,7 +6,7 @@ import { createJobs } from '#jobs';
 import { createRepositories } from '#repositories';
 import type { Router } from '#routing';
 import type { Servers } from '#servers';
-import { type DataDir, createJournal } from '#store';
+import { type Backlog, type DataDir, createJournal } from '#store';
 import type { Redaction } from '#telemetry';
 import type { System } from './system.ts';
 import { wireAgents } from './wire-agents.ts';
@@ -31,8 +31,9 @@ type Needs = {
   readonly servers: Servers;
   readonly wired: Pick<
     Awaited<ReturnType<typeof wireServers>>,
-    'backlog' | 'forAgents' | 'forRepositories' | 'place'
+    'forAgents' | 'forRepositories' | 'place'
   >;
+  readonly backlog: Backlog;
   readonly router: Pick<Router, 'openSessionless'>;
   readonly source: ReturnType<typeof createConfiguration>['source'];
   readonly models: ModelAccess;
@@ -49,9 +50,9 @@ const maxJobsBytes = 4 * 2 ** 20;
  */
 export function wireOwnServers(
   { settings, version, imagesDir, dataDir }: Options,
-  { system, redaction, servers, wired, router, source, models, prompts, audit }: Needs,
+  { system, redaction, servers, wired, backlog, router, source, models, prompts, audit }: Needs,
 ) {
-  const { backlog, place } = wired;
+  const { place } = wired;
   const runsIn = place.auto;
   const config = () => source.current;
   const redact = (text: string) => redaction.text(text);

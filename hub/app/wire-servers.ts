@@ -34,7 +34,7 @@ import {
   serverFolder,
   successorVariant,
 } from '#servers';
-import { type DataDir, createBacklog, createFolder, createTable } from '#store';
+import { type Backlog, type DataDir, createFolder, createTable } from '#store';
 import { findPlace } from './find-place.ts';
 import { createHubPlaces } from './hub-places.ts';
 import type { System } from './system.ts';
@@ -54,6 +54,8 @@ type Needs = Pick<System, 'clock' | 'log'> & {
   readonly redact: (text: string) => string;
   readonly logs: Logs;
   readonly definitions: Definitions;
+  /** Files that could not be written. */
+  readonly backlog: Backlog;
   readonly breakerOf: (config: ServerConfig) => SharedBreaker;
   readonly tokensOf: (server: string) => AccessTokens;
   /** Returns the address of the hub; undefined while it does not listen. */
@@ -70,10 +72,8 @@ export async function wireServers(
   needs: Needs,
 ) {
   const { settings, version, environment } = options;
-  const { dataDir, clock, log, redact, breakerOf, tokensOf, hubUrl } = needs;
+  const { dataDir, clock, log, redact, backlog, breakerOf, tokensOf, hubUrl } = needs;
   const pins = createPins(registriesOf(environment), { clock, fetch });
-  /** Files that could not be written. `/health` lists them, and they are written again later. */
-  const backlog = createBacklog();
   const writing = { log, backlog };
   const tableIn = (name: string, maxEntries: number) =>
     createTable({ file: join(dataDir.path, name), maxEntries }, writing);
@@ -203,7 +203,6 @@ export async function wireServers(
     docker,
     place,
     listings,
-    backlog,
     pins,
     /** Containers and volumes that running installs may create, for the cleanup after a kill of the hub. */
     unfinished: tableIn('installs.json', maxUnfinished),

@@ -22,7 +22,7 @@ export type { ToolSettings } from './policy.ts';
 export type { PackageSpec } from './package-spec.ts';
 export type { Sandbox } from './sandbox.ts';
 export { diffConfigs, settingsToRestartFor } from './diff.ts';
-export { type ConfigEditor, createConfigEditor, unwritable } from './edit/edit.ts';
+export { type ConfigEditor, createConfigEditor, unwritable, whyUnwritable } from './edit/edit.ts';
 export type { NextTools, ToolLists } from './edit/tools.ts';
 export { type Environment, mergeEnvironment, variablesIn } from './variables.ts';
 export { type Loosening, findLoosenings } from './loosenings.ts';

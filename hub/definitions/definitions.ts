@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { ServerConfig } from '#config';
-import { type Clock, type Log, HubError, createEmitter, messageOf } from '#core';
+import { type ServerConfig, whyUnwritable } from '#config';
+import { type Clock, HubError, createEmitter, messageOf } from '#core';
+import { type WriteFailureNeeds, createWriteFailures } from '#store';
 import {
   type Deviation,
   type Offer,
@@ -22,9 +23,8 @@ import { visible } from './visible.ts';
 /** The pinned definitions of all servers, and deviations from them. */
 export type Definitions = ReturnType<typeof createDefinitions>;
 
-type Needs = {
+type Needs = WriteFailureNeeds & {
   readonly clock: Pick<Clock, 'monotonic'>;
-  readonly log: Log;
   /** Called when a deviation is first seen, and when a server is pinned. */
   readonly record?: (event: DefinitionEvent) => void;
 };
@@ -35,7 +35,8 @@ const firstSightMs = 10_000;
 const maxTold = 10_000;
 
 /** Creates the comparison of servers' definitions with a lock file, which `load` must read first. */
-export function createDefinitions(file: string, { clock, log, record }: Needs) {
+export function createDefinitions(file: string, { clock, log, backlog, record }: Needs) {
+  const failures = createWriteFailures({ log, backlog });
   const changed = createEmitter<readonly string[]>();
   let lock: Lock = new Map();
   /** Why the lock file is not used. `isKnown`: true if its content was read before. */
@@ -76,18 +77,22 @@ export function createDefinitions(file: string, { clock, log, record }: Needs) {
     return done;
   }
 
+  /** Uses the content of the file, with the changes that it lacks. */
+  function useFile(inFile: Lock): void {
+    fault = undefined;
+    isKnown = true;
+    use(withChanges(inFile, pending));
+  }
+
   /** Writes pending changes. Rejects like `changeLock`, and the changes then stay pending. */
   const write = (): Promise<void> =>
     inTurn(async () => {
       const changes = pending;
       if (changes.length === 0) return;
-      const written = await changeLock(file, now =>
-        changes.reduce((one, change) => change(one), now),
-      );
+      const written = await changeLock(file, now => withChanges(now, changes));
       pending = pending.slice(changes.length);
-      fault = undefined;
-      isKnown = true;
-      use(pending.reduce((one, change) => change(one), written));
+      failures.clear(file);
+      useFile(written);
     });
 
   /** Reads and applies the file. Rejects with HUB_LOCK_INVALID. */
@@ -95,9 +100,7 @@ export function createDefinitions(file: string, { clock, log, record }: Needs) {
     inTurn(async () => {
       const now = await readLock(file);
       if (fault) log.info({ file }, 'the lock file is valid again');
-      fault = undefined;
-      isKnown = true;
-      use(pending.reduce((one, change) => change(one), now));
+      useFile(now);
     });
 
   function apply(change: LockChange): Promise<void> {
@@ -106,15 +109,15 @@ export function createDefinitions(file: string, { clock, log, record }: Needs) {
     return write();
   }
 
-  function writeSoon(change: LockChange): void {
-    apply(change).catch((error: unknown) => {
-      if (error instanceof HubError && error.code === 'HUB_LOCK_INVALID') failed(error);
-      else
-        log.warn(
-          { error: messageOf(error) },
-          'the lock file is not written: definitions are pinned in memory only',
-        );
-    });
+  const writeSoon = (change: LockChange): void => void apply(change).catch(unwritten);
+
+  /** Reports why pending changes are not in the file. The next change or the backlog writes them again. */
+  function unwritten(error: unknown): void {
+    if (error instanceof HubError && error.code === 'HUB_LOCK_INVALID') return failed(error);
+    const isUnwritable = error instanceof HubError && error.code === 'HUB_CONFIG_UNWRITABLE';
+    const why = isUnwritable ? whyUnwritable(error.cause) : messageOf(error);
+    const reason = `${why}. Until then, definitions are pinned in memory only`;
+    failures.record(file, reason, () => write().catch(unwritten));
   }
 
   /** Pins the definitions of a server, unless another hub has pinned them meanwhile. */
@@ -195,15 +198,11 @@ export function createDefinitions(file: string, { clock, log, record }: Needs) {
     /** Stores pins that a person accepted. Resolves when they are in the file, and rejects like `decide`. */
     set: (name: string, pins: ServerPins): Promise<void> =>
       applyNow(now => new Map(now).set(name, pins)),
-    /** Reads the file again. Never rejects: if the file is invalid, the previous pins stay active. */
-    async load(): Promise<void> {
-      try {
-        await read();
-      } catch (error) {
-        if (!(error instanceof HubError)) throw error;
-        failed(error);
-      }
-    },
+    /**
+     * Reads the file again, and writes pins that it lacks. Never rejects: if the file is invalid, the previous pins stay
+     * active.
+     */
+    load: (): Promise<void> => read().then(write).catch(unwritten),
     /** Pins a server that is seen for the first time, or whose config entry has changed. */
     seen(config: ServerConfig, offer: Offer): void {
       if (pinningOf(config) === 'off' || (fault && !isKnown)) return;
@@ -238,10 +237,8 @@ export function createDefinitions(file: string, { clock, log, record }: Needs) {
     mayHold: (config: ServerConfig): boolean => {
       const mode = pinningOf(config);
       if (mode !== 'warn') return mode === 'hide';
-      const pins = pinsFor(config)?.pins;
-      return (
-        pins !== undefined &&
-        Object.values(pins).some(group => [...group.values()].some(({ rejected }) => rejected))
+      return Object.values(pinsFor(config)?.pins ?? {}).some(group =>
+        group.values().some(({ rejected }) => rejected !== undefined),
       );
     },
     deviations: compare,
@@ -274,13 +271,12 @@ export function createDefinitions(file: string, { clock, log, record }: Needs) {
         );
       const entry = entryDigestFor(config);
       if (fault) throw fault;
-      const change: LockChange = now => {
+      await applyNow(now => {
         const pins = now.get(config.name);
         return pins?.entry === entry
           ? new Map(now).set(config.name, decide(pins, verdict, chosen))
           : now;
-      };
-      await applyNow(change);
+      });
       return chosen;
     },
     /** Resolves when all writes have succeeded or failed. */
@@ -298,3 +294,6 @@ export function createDefinitions(file: string, { clock, log, record }: Needs) {
     }
   }
 }
+
+const withChanges = (lock: Lock, changes: readonly LockChange[]): Lock =>
+  changes.reduce((changed, change) => change(changed), lock);

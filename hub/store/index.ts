@@ -14,5 +14,11 @@ export { type Journal, type JournalDisk, type JournalNeeds, createJournal } from
 export { callTokenFile, readKey, readOrMakeKey } from './key-file.ts';
 export { readPrivate } from './private-file.ts';
 export { type Table, createTable } from './table.ts';
-export { type Backlog, type WriteFailure, createBacklog } from './write-failures.ts';
+export {
+  type Backlog,
+  type WriteFailure,
+  type WriteFailureNeeds,
+  createBacklog,
+  createWriteFailures,
+} from './write-failures.ts';
 export { syncFolder, writeWhole } from './write-whole.ts';

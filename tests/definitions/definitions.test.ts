@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'vitest';
@@ -7,6 +7,7 @@ import { type ServerConfig, loadConfig } from '#config';
 import { HubError } from '#core';
 import { createManualClock } from '#helpers/clock';
 import { createRecordingLog } from '#helpers/recording-log';
+import { createBacklog } from '#store';
 import { createDefinitions } from '../../hub/definitions/definitions.ts';
 
 let folder = '';
@@ -33,14 +34,16 @@ async function open() {
   const clock = createManualClock();
   const { log, logged } = createRecordingLog();
   const events: string[] = [];
+  const backlog = createBacklog();
   const definitions = createDefinitions(join(folder, 'hub.lock.json'), {
     clock,
     log,
+    backlog,
     record: ({ action }) => void events.push(action),
   });
   opened.push(definitions);
   await definitions.load();
-  return { definitions, clock, logged, events };
+  return { definitions, clock, logged, events, backlog };
 }
 
 const tools = (said: Readonly<Record<string, string>>, instructions?: string) => ({
@@ -182,6 +185,40 @@ test('with a lock file that is damaged at the start, the changes of every server
   await writeFile(join(folder, 'hub.lock.json'), '{"version": 1, "servers": {}}');
   await definitions.load();
   assert.deepEqual(definitions.heldIn(config, now), []);
+});
+
+test('pins that cannot be written are reported with their remedy, and written once that is possible', async () => {
+  const absent = join(folder, 'absent');
+  await symlink(join(absent, 'hub.lock.json'), join(folder, 'hub.lock.json'));
+  const { definitions, backlog, logged } = await open();
+  definitions.seen(config, tools({ add: 'Adds.' }));
+  await definitions.written();
+  const [failure, ...others] = await backlog.retry();
+  assert.equal(failure?.file, definitions.file);
+  assert.match(
+    String(failure?.reason),
+    /^ENOENT.*\. Fix that, or name another file\. Until then, definitions are pinned in memory only$/,
+  );
+  assert.deepEqual(others, []);
+  assert.equal(logged.filter(({ level }) => level === 'warn').length, 1);
+  await mkdir(absent);
+  assert.deepEqual(await backlog.retry(), []);
+  assert.match(await readFile(definitions.file, 'utf8'), /"calc"/);
+});
+
+test('pins made while the lock file was damaged are written when it is repaired', async () => {
+  const { definitions } = await open();
+  definitions.seen(config, tools({ add: 'Adds.' }));
+  await definitions.written();
+  const text = await readFile(definitions.file, 'utf8');
+  await writeFile(definitions.file, text.slice(0, -20));
+  const other = { ...config, name: 'other' };
+  definitions.seen(other, tools({ sub: 'Subtracts.' }));
+  await definitions.written();
+  await writeFile(definitions.file, text);
+  await definitions.load();
+  assert.deepEqual(definitions.names(), ['calc', 'other']);
+  assert.match(await readFile(definitions.file, 'utf8'), /"other"/);
 });
 
 test('a file that is read during a write does not restore its earlier content', async () => {

@@ -63,6 +63,8 @@ type HubStatus = {
   readonly ollama?: OllamaReport;
   /** Notes on entries of the hub's servers that may be wrong. */
   readonly notes?: readonly string[];
+  /** Files that the hub cannot write, with the remedy. */
+  readonly problems?: readonly string[];
   readonly answering?: Answering;
 };
 
@@ -80,8 +82,10 @@ async function hubStatus(run: Run): Promise<HubStatus> {
       const notes = servers.flatMap(server => noteOnTools(server) ?? []);
       // Report a hub that started without an engine, even if doctor finds one.
       if (backend === 'process') notes.push(String(detail));
+      const { state, detail: unwritten } = fieldsOf(parts['data']);
+      const problems = state === 'degraded' ? [String(unwritten)] : [];
       const answering = { url: place.url, servers };
-      return { text, ollama: ollamaIn(parts), notes, answering };
+      return { text, ollama: ollamaIn(parts), notes, problems, answering };
     });
   } catch (error) {
     if (isAbsent(error))
@@ -144,7 +148,7 @@ async function report(installation: Installation, run: Run): Promise<0 | 1> {
     const status = await hubStatus(run);
     ({ ollama, answering } = status);
     notes.push(...(status.notes ?? []));
-    problems.push(...problemsOf(answering?.servers ?? []));
+    problems.push(...(status.problems ?? []), ...problemsOf(answering?.servers ?? []));
     return status.text;
   });
   const models = await attempt(async () => {

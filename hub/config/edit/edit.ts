@@ -218,12 +218,13 @@ const remedies = new Map([
   ['EXDEV', 'it is a mounted file. Mount its folder instead of the file'],
 ]);
 
-/** Returns the error for a file that could not be replaced, with a remedy. */
+/** Returns why a file could not be replaced, with a remedy. */
+export const whyUnwritable = (error: unknown): string =>
+  remedies.get(String(errorCodeOf(error))) ?? `${messageOf(error)}. Fix that, or name another file`;
+
+/** Returns the error for a file that could not be replaced. */
 export function unwritable(file: string, error: unknown): HubError {
   if (error instanceof HubError) return error;
-  const remedy =
-    remedies.get(String(errorCodeOf(error))) ??
-    `${messageOf(error)}. Fix that, or name another file`;
-  const message = `${file} cannot be written and is unchanged: ${remedy}`;
+  const message = `${file} cannot be written and is unchanged: ${whyUnwritable(error)}`;
   return new HubError('HUB_CONFIG_UNWRITABLE', message, { cause: error });
 }

@@ -161,15 +161,14 @@ test('unknown tool names in the filters of a server are notes, not problems', as
   assert.doesNotMatch(err, /calendar/);
 });
 
-test('a hub that runs its servers without a sandbox gets a note with its warning', async () => {
-  const detail = 'Docker Engine 28 was not there when the hub started: servers are not isolated';
+/** Runs the command while a hub answers `/health` with these parts. */
+async function doctorWith(parts: object) {
   const server = createServer((request, response) => {
-    const parts = { engine: { state: 'up', backend: 'process', detail }, ollama: { state: 'off' } };
     response.end(JSON.stringify(request.url === '/health' ? { parts } : { servers: [] }));
   });
   const port = await freePort();
   await new Promise<void>(resolve => server.listen(port, '127.0.0.1', resolve));
-  const { code, out, err } = await run(['doctor'], {
+  const result = await run(['doctor'], {
     loadConfig: async () => ({
       file: 'hub.json',
       config: { servers: [], naming: { separator: '_', maxLength: 46 } as const },
@@ -178,8 +177,22 @@ test('a hub that runs its servers without a sandbox gets a note with its warning
     findHub: async () => ({ url: `http://127.0.0.1:${port}`, token: undefined }),
   });
   server.close();
+  return result;
+}
+
+test('a hub that runs its servers without a sandbox gets a note with its warning', async () => {
+  const detail = 'Docker Engine 28 was not there when the hub started: servers are not isolated';
+  const engine = { state: 'up', backend: 'process', detail };
+  const { code, out, err } = await doctorWith({ engine, ollama: { state: 'off' } });
   assert.deepEqual([code, err], [0, `note: ${detail}`]);
   assert.match(out, /config +hub\.json: fine, 0 servers\n/);
+});
+
+test('files that a running hub cannot write are a problem, with the path and the remedy', async () => {
+  const detail = '/c/hub.lock.json cannot be written: the disk is full. Make room on it';
+  const data = { state: 'degraded', detail };
+  const { code, err } = await doctorWith({ data, ollama: { state: 'off' } });
+  assert.deepEqual([code, err], [1, detail]);
 });
 
 test('volumes that the config names are in use, whatever HUB_NAME the hub has', async () => {
