@@ -8,6 +8,7 @@ import {
   type ServerConfig,
   type Settings,
   type ShippedFiles,
+  changedKeysOf,
   createBuildWatch,
   createConfigEditor,
   createConfigSource,
@@ -102,12 +103,12 @@ export function createConfiguration(files: ConfigFiles, needs: Needs) {
   let applied: Promise<Applied | undefined> = Promise.resolve(undefined);
   let over = applied;
 
-  /** Applies a config to the servers. Never rejects. */
-  async function applyTo(config: Config): Promise<Applied | undefined> {
+  /** Applies a config to the servers. `keys`: changed keys besides those of servers. Never rejects. */
+  async function applyTo(config: Config, keys: readonly string[]): Promise<Applied | undefined> {
     try {
       const done = await servers.apply(config);
       const { failed, unchanged: _, ...names } = done;
-      log.info(names, 'the config was changed');
+      log.info({ ...names, keys }, 'the config was changed');
       const stays = 'the server did not start with the new entry, and stays as it was';
       for (const { server, error } of failed) log.error({ server, error: error.message }, stays);
       return done;
@@ -117,21 +118,21 @@ export function createConfiguration(files: ConfigFiles, needs: Needs) {
     }
   }
 
-  function apply(config: Config): void {
-    const own = applyTo(config);
+  function apply(config: Config, keys: readonly string[] = []): void {
+    const own = applyTo(config, keys);
     applied = own;
     void own.then(() => {
       over = own;
     });
   }
 
-  source.changed(({ before, after }) => {
+  source.changed(({ before, after, difference }) => {
     const known = heldIn(before).map(one => one.message);
     for (const { message, ...about } of heldIn(after))
       if (!known.includes(message)) log.warn(about, message);
     const earlier = warningsOf(before);
     for (const warning of warningsOf(after)) if (!earlier.includes(warning)) log.warn({}, warning);
-    apply(after);
+    apply(after, changedKeysOf(difference));
     builds.follow(after);
   });
   /** Returns a message for each server whose new entry failed to start, so that the previous one is still running. */

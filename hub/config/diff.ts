@@ -72,6 +72,13 @@ const hubKeys: readonly (keyof Config)[] = [
   'documentation',
 ];
 
+/** Keys of the config file that have another name in `Config`. */
+const fileKeys: { readonly [key in keyof Config]?: string } = {
+  managementTools: 'management_tools',
+  perSession: 'limits',
+  fanOut: 'fan_out',
+};
+
 type Change = {
   readonly before: ServerConfig;
   readonly after: ServerConfig;
@@ -110,6 +117,12 @@ export function diffConfigs(before: Config, after: Config) {
     reordered: pairs.some((pair, index) => pair.after.name !== common[index]?.name),
   };
 }
+
+/** Returns the changed keys of the config file besides those of its servers. */
+export const changedKeysOf = ({ naming, hub }: Difference): readonly string[] => [
+  ...(naming ? ['naming'] : []),
+  ...hub.map(key => fileKeys[key] ?? key),
+];
 
 export function isSameConfig(difference: Difference): boolean {
   const { added, removed, changed, hub, naming, reordered } = difference;

@@ -21,7 +21,7 @@ export { ownServerConfig } from './own-server-config.ts';
 export type { ToolSettings } from './policy.ts';
 export type { PackageSpec } from './package-spec.ts';
 export type { Sandbox } from './sandbox.ts';
-export { diffConfigs, settingsToRestartFor } from './diff.ts';
+export { changedKeysOf, diffConfigs, settingsToRestartFor } from './diff.ts';
 export { type ConfigEditor, createConfigEditor, unwritable, whyUnwritable } from './edit/edit.ts';
 export type { NextTools, ToolLists } from './edit/tools.ts';
 export { type Environment, mergeEnvironment, variablesIn } from './variables.ts';

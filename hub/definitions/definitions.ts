@@ -238,7 +238,7 @@ export function createDefinitions(file: string, { clock, log, backlog, record }:
       const mode = pinningOf(config);
       if (mode !== 'warn') return mode === 'hide';
       return Object.values(pinsFor(config)?.pins ?? {}).some(group =>
-        group.values().some(({ rejected }) => rejected !== undefined),
+        [...group.values()].some(({ rejected }) => rejected),
       );
     },
     deviations: compare,

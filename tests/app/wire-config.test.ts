@@ -90,6 +90,32 @@ test('a reload warns of what the config before did not have', async () => {
   );
 });
 
+test('the log names the changed keys of the hub, without their values', async () => {
+  await using folder = await temporary();
+  const file = join(folder.path, 'hub.json');
+  const servers = { one: { image: 'one:1' } };
+  await writeFile(file, JSON.stringify({ servers }));
+  const { log, logged } = createRecordingLog();
+  const none = { added: [], removed: [], changed: [], failed: [], unchanged: 1 };
+  const { control } = await configured(file, folder.path, async () => none, [], log);
+  const policy = [{ tools: 'one_private', action: 'deny' }];
+  const limits = { per_session: { max_concurrent_calls: 5 } };
+  const changed = { servers, naming: { separator: '__' }, management_tools: true, policy, limits };
+  await writeFile(file, JSON.stringify(changed));
+  await control.reload();
+  assert.deepEqual(
+    logged.filter(({ message }) => message === 'the config was changed').map(one => one.fields),
+    [
+      {
+        added: [],
+        removed: [],
+        changed: [],
+        keys: ['naming', 'management_tools', 'limits', 'policy'],
+      },
+    ],
+  );
+});
+
 test('values of an entry with which its server does not start are taken back', async () => {
   await using folder = await temporary();
   const file = join(folder.path, 'hub.json');

@@ -13,7 +13,7 @@ type ShownLog = {
 };
 
 const levels = ['debug', 'info', 'warn', 'error'] as const;
-const changes = ['added', 'removed', 'changed'] as const;
+const changes = { added: 'added', removed: 'removed', changed: 'changed', keys: 'changed keys' };
 
 /** Parses a JSON line of the log; returns undefined if it is not JSON. */
 export function readLogLine(line: string): ShownLog | undefined {
@@ -35,9 +35,9 @@ export function readLogLine(line: string): ShownLog | undefined {
 const textOf = (value: unknown) => (typeof value === 'string' ? value : JSON.stringify(value));
 
 function changesIn(fields: { readonly [name: string]: unknown }): string {
-  const parts = changes.flatMap(kind => {
-    const names = fields[kind];
-    return Array.isArray(names) && names.length > 0 ? [`${kind} ${names.join(', ')}`] : [];
+  const parts = Object.entries(changes).flatMap(([field, shown]) => {
+    const names = fields[field];
+    return Array.isArray(names) && names.length > 0 ? [`${shown} ${names.join(', ')}`] : [];
   });
   return `the config was applied${parts.length > 0 ? `: ${parts.join('; ')}` : ''}`;
 }

@@ -197,6 +197,7 @@ ${onScreen('  On PATH    by ln -sf /srv/agenthub/bin/agenthub.mjs /usr/local/bin
         msg: 'the config was changed',
         added: ['a', 'b'],
         removed: [],
+        keys: ['naming', 'policy'],
       }),
     );
     screen.log('no json');
@@ -204,7 +205,7 @@ ${onScreen('  On PATH    by ln -sf /srv/agenthub/bin/agenthub.mjs /usr/local/bin
     assert.doesNotMatch(shown, /listens|json$/m);
     assert.match(
       shown,
-      /hub \| careful \(file: a\.json\)\nhub \| the config was applied: added a, b\n/,
+      /hub \| careful \(file: a\.json\)\nhub \| the config was applied: added a, b; changed keys naming, policy\n/,
     );
   });
 
