@@ -4,11 +4,11 @@ import {
   type Environment,
   type HubLayout,
   type Settings,
+  encodingFault,
   findLayout,
   findUserFolders,
   isContainer,
   mergeEnvironment,
-  utf16Fault,
   withLayout,
   writeFirstConfig,
 } from '#config';
@@ -163,15 +163,15 @@ const passedOverBy = (file: string, used: string) =>
   `${file} is not used, because ${used} comes first. Remove one of them, or start the hub with --config ${file}`;
 
 async function readText(file: string, shown: string): Promise<string> {
-  const text = await readFile(file, 'utf8').catch((error: unknown) => {
-    if (errorCodeOf(error) === 'ENOENT') return '';
+  const bytes = await readFile(file).catch((error: unknown) => {
+    if (errorCodeOf(error) === 'ENOENT') return Buffer.alloc(0);
     throw new HubError(
       'HUB_CONFIG_INVALID',
       `${shown}: the file cannot be read (${messageOf(error)}). Let this user read it, or remove it`,
       { cause: error },
     );
   });
-  const fault = utf16Fault(text);
+  const fault = encodingFault(bytes);
   if (fault !== undefined) throw new HubError('HUB_CONFIG_INVALID', `${shown}: ${fault}`);
-  return text;
+  return bytes.toString();
 }

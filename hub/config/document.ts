@@ -1,6 +1,8 @@
+import { readFile } from 'node:fs/promises';
 import {
   type Format,
   type ReadText,
+  encodingFault,
   extensionRule,
   formatOf,
   misnamed,
@@ -46,11 +48,19 @@ export async function readParsed(
     return { snapshot: unreadableSnapshot(path, cause), root: undefined, problems: [], failure };
   }
   const source = { file: name, text: text.replace(/^\uFEFF/, '') };
-  return {
-    snapshot: snapshotOf(path, text),
-    ...(await parseText(source, format, options.example)),
-  };
+  const snapshot = snapshotOf(path, text);
+  // Bytes that are not UTF-8 were decoded as U+FFFD, which a text may also contain.
+  const offset = source.text.indexOf('\uFFFD');
+  const fault = offset < 0 ? undefined : await readEncodingFault(path);
+  if (fault === undefined)
+    return { snapshot, ...(await parseText(source, format, options.example)) };
+  const problem = { location: { source, offset, path: [] }, text: fault };
+  return { snapshot, root: undefined, problems: [problem] };
 }
+
+/** Reads a file again for its encoding. Undefined for a missing file, for which a shipped one was read. */
+const readEncodingFault = async (path: string) =>
+  await readFile(path).then(encodingFault, () => undefined);
 
 /** Loads the YAML parser on demand: it takes 8 MB of memory, and few hubs have a YAML file. */
 const loadYaml = async () => await import('./yaml.ts');

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { extname, resolve } from 'node:path';
@@ -44,6 +45,13 @@ export const utf16Fault = (text: string): string | undefined =>
   /^(?:\uFFFD\uFFFD)?(?:[^\0]\0[^\0]|\0[^\0]\0)/.test(text)
     ? 'it is in UTF-16, as "Unicode" in Notepad and ">" in Windows PowerShell write it. Save it as UTF-8'
     : undefined;
+
+const notUtf8 =
+  'it is not UTF-8, but Latin-1, Windows-1252 ("ANSI" in Notepad) or another encoding. Save it as UTF-8';
+
+/** Returns a sentence with the remedy if the bytes of a text file are not UTF-8. */
+export const encodingFault = (bytes: Buffer): string | undefined =>
+  utf16Fault(bytes.toString()) ?? (isUtf8(bytes) ? undefined : notUtf8);
 
 /** Returns the format of a file by its extension; undefined for an unknown extension. */
 export function formatOf(file: string): Format | undefined {

@@ -31,10 +31,10 @@ export { findPackage, nameOfPackage, pathsOfKnownPackage } from './package-spec.
 export {
   type ShippedFiles,
   createShippedFiles,
+  encodingFault,
   readSecretFiles,
   readValueOrFile,
   snapshotOf,
-  utf16Fault,
 } from './files.ts';
 export { type PackageLine, findPackageLine, plainLine } from './package-line.ts';
 export { createFileWatch } from './file-watch.ts';

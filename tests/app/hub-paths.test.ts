@@ -41,7 +41,7 @@ async function machine(env: Readonly<Record<string, string>> = {}) {
   };
 }
 
-test('a .env with a byte order mark is read whole, and one in UTF-16 is refused', async () => {
+test('a .env with a byte order mark is read whole, and one in UTF-16 or Latin-1 is refused', async () => {
   await using at = await machine();
   const { folder, data } = await at.runIn('marked');
   await data[Symbol.asyncDispose]();
@@ -53,6 +53,11 @@ test('a .env with a byte order mark is read whole, and one in UTF-16 is refused'
   await assert.rejects(async () => await (await at.pathsIn('marked', 'own')).readEnvironment(), {
     code: 'HUB_CONFIG_INVALID',
     message: /^\.env: it is in UTF-16, .* Save it as UTF-8$/,
+  });
+  await writeFile(file, 'ROUTER_TOKEN=a-t\u00f6ken\n', 'latin1');
+  await assert.rejects(async () => await (await at.pathsIn('marked', 'own')).readEnvironment(), {
+    code: 'HUB_CONFIG_INVALID',
+    message: /^\.env: it is not UTF-8, but Latin-1.* Save it as UTF-8$/,
   });
 });
 

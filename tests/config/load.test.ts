@@ -102,6 +102,17 @@ describe('files that cannot be read', () => {
   });
 
   test.for([
+    ['latin.json', '{"servers": {}}\n// Schl\u00fcssel', '2:8'],
+    ['latin.yaml', '# Gr\u00f6\u00dfe\nservers: {}\n', '1:5'],
+  ] as const)('%s in Latin-1 is refused at its first other character', async ([file, text, at]) => {
+    await writeFile(join(scratch, file), text, 'latin1');
+    const message = `${at}: it is not UTF-8, but Latin-1, Windows-1252 ("ANSI" in Notepad) or another encoding. Save it as UTF-8`;
+    assert.equal(await outcomeOf(file), `HUB_CONFIG_INVALID\n<folder>/${file}:${message}\n`);
+    await writeFile(join(scratch, file), text.replace('\u00fc', '\uFFFD'));
+    assert.match(await outcomeOf(file), /"servers": \[\]/, 'a replacement character is allowed');
+  });
+
+  test.for([
     ['hello', '1:1: not valid JSON: a word or character that is not JSON'],
     ['  // kept\n@@@', '2:1: not valid JSON: a word or character that is not JSON'],
     ['}', '1:1: not valid JSON: a value is missing here'],

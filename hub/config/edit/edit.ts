@@ -4,7 +4,14 @@ import type { Config } from '../config.ts';
 import { diffConfigs } from '../diff.ts';
 import { parseText } from '../document.ts';
 import { inheritedServer } from '../extends.ts';
-import { type ReadBytes, formatOf, misnamed, thisUser, unreadable } from '../files.ts';
+import {
+  type ReadBytes,
+  encodingFault,
+  formatOf,
+  misnamed,
+  thisUser,
+  unreadable,
+} from '../files.ts';
 import { readConfig } from '../load.ts';
 import { forms, withoutInheritance } from '../merge.ts';
 import type { LoadOptions } from '../mount-guard.ts';
@@ -194,9 +201,9 @@ async function readExactly(
   const bytes = await readBytes(file).catch((error: unknown) => {
     throw unreadable(file, error);
   });
-  const text = bytes.toString('utf8');
-  if (Buffer.from(text).equals(bytes)) return text;
-  throw new HubError('HUB_CONFIG_INVALID', `${file}: it is not UTF-8. Save it as UTF-8`);
+  const fault = encodingFault(bytes);
+  if (fault !== undefined) throw new HubError('HUB_CONFIG_INVALID', `${file}: ${fault}`);
+  return bytes.toString();
 }
 
 function nameTaken(file: string, name: string, below: string | undefined): HubError {
