@@ -21,6 +21,8 @@ export function* policyWarnings(config: Config, builtins: readonly string[]): Ge
       if (!clientNames.includes(name) && !name.includes(':'))
         yield `policy[${index}].clients: ${JSON.stringify(name)} is not in "clients"${hint(name, clientNames)}. The rule only matches if a token of \`agenthub token create\` or a certificate has that name`;
     yield* toolWarnings(`policy[${index}].tools`, rule.tools, config, serverNames);
+    if (!rule.servers)
+      yield* overlapWarnings(`policy[${index}].tools`, rule.tools, config, serverNames);
   }
   yield* profileWarnings(config, serverNames);
   for (const { name, tools } of fanOut)
@@ -71,6 +73,22 @@ function* toolWarnings(
       serverNames.some(server => start.startsWith(`${server}_`) || start.startsWith(`${server}.`));
     if (isMistake && !isOfServer && !fanOut.some(one => one.name === name))
       yield `${path}: ${JSON.stringify(name)} is a tool of no server. On /mcp tools are called "<server>${separator}<tool>"`;
+  }
+}
+
+/** Returns warnings about patterns such as `files_*` that match the tools of a server such as `files_old` too. */
+function* overlapWarnings(
+  path: string,
+  tools: PolicyRule['tools'] = [],
+  { naming: { separator } }: Config,
+  serverNames: readonly string[],
+): Generator<string> {
+  for (const pattern of tools) {
+    const own = serverNames.find(name => pattern === `${name}${separator}*`);
+    if (own === undefined) continue;
+    const others = serverNames.filter(name => name.startsWith(`${own}${separator}`));
+    if (others.length > 0)
+      yield `${path}: ${JSON.stringify(pattern)} matches the tools of ${others.join(', ')} too. Add "servers": ${JSON.stringify(own)} to the rule, or name all servers that it is for`;
   }
 }
 

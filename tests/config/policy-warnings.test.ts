@@ -53,6 +53,30 @@ test('rules after one that matches everything cause a warning', () => {
   assert.deepEqual(rest, []);
 });
 
+test('a pattern for the tools of one server that matches those of another is warned of', () => {
+  const config = {
+    servers: ['files', 'files_old', 'files2'].map(name => configOf({ name })),
+    naming: { separator: '_', maxLength: 46 },
+    policy: [
+      { tools: ['files_*', 'files2_*', 'files_r*', 'files*'], action: 'allow' },
+      { tools: ['files_*'], servers: ['files'], action: 'allow' },
+      { tools: ['*'], action: 'deny' },
+    ],
+  } as const;
+  assert.deepEqual(
+    [...policyWarnings(config, ['agenthub'])],
+    [
+      'policy[0].tools: "files_*" matches the tools of files_old too. Add "servers": "files" to the rule, or name all servers that it is for',
+    ],
+  );
+  assert.deepEqual(
+    [...policyWarnings({ ...config, naming: { separator: '__', maxLength: 46 } }, [])].filter(one =>
+      one.includes(' too. '),
+    ),
+    [],
+  );
+});
+
 test('unknown servers, tags and tools of profiles cause a warning', () => {
   const profile = { name: 'work', hiddenTools: [] };
   const warningsFor = (lists: object) => [
