@@ -1,4 +1,5 @@
 import { stat } from 'node:fs/promises';
+import { shellWord } from '#core';
 import type { LocalLaunch, ServerConfig } from './normalize.ts';
 
 /** Owner and mode of a mounted file or folder of this machine. */
@@ -81,7 +82,7 @@ function problemOf({ source, isWritable, uid, gid, isFolder }: MountAccess, user
   const act = isWritable ? 'write to' : 'read';
   const bits = `${isWritable ? 'rw' : 'r'}${isFolder ? 'X' : ''}`;
   const { uid: own } = user;
-  return `it runs as user ${own}, who cannot ${act} ${source}, which belongs to ${uid}:${gid}. Allow it with "setfacl -R -m u:${own}:${bits} ${quoted(source)}", or add "user": "${uid}:${gid}" to its entry`;
+  return `it runs as user ${own}, who cannot ${act} ${source}, which belongs to ${uid}:${gid}. Allow it with "setfacl -R -m u:${own}:${bits} ${shellWord(source)}", or add "user": "${uid}:${gid}" to its entry`;
 }
 
 /** True if the user has the access that the mount needs. */
@@ -90,6 +91,3 @@ function mayUse({ uid, gid, mode, isFolder, isWritable }: MountAccess, user: Use
   const wanted = 4 + (isWritable ? 2 : 0) + (isFolder ? 1 : 0);
   return user.uid === 0 || ((mode >> shift) & wanted) === wanted;
 }
-
-const quoted = (path: string) =>
-  /^[\w/.@-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;

@@ -60,6 +60,6 @@ export { setBounded } from './set-bounded.ts';
 export { createSharedMap } from './shared-map.ts';
 export { shown, typeInWords } from './shown.ts';
 export { createSingleFlight } from './single-flight.ts';
-export { decodeText } from './text.ts';
+export { decodeText, shellWord } from './text.ts';
 export { type BatchSink, createWriteBatch } from './write-batch.ts';
 export { type KeyedSlotMap, createKeyedSlotMap, createSlotMap } from './slot-map.ts';

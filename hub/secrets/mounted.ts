@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { errorCodeOf, messageOf } from '#core';
@@ -18,7 +19,9 @@ export function createMountedSecrets(
 ) {
   async function read(file: string): Promise<MountedSecret | undefined> {
     try {
-      const value = (await readFile(file, 'utf8')).replace(/\r?\n$/, '');
+      const bytes = await readFile(file);
+      if (!isUtf8(bytes)) return { file, why: `${file} is not UTF-8. Save it as UTF-8` };
+      const value = bytes.toString().replace(/\r?\n$/, '');
       return value === '' ? { file, why: `${file} is empty` } : { file, value };
     } catch (error) {
       return isAbsent(error)

@@ -71,10 +71,13 @@ export function createSecrets(
     fault: `secret ${name} cannot be read: ${why}`,
   });
 
-  async function findStored(name: string, content: VaultContent) {
+  async function findStored(name: string, content: VaultContent, get = keychain.get) {
     if (content.keychain.includes(name)) {
-      const access = await keychain.get(serviceOf(content), name);
-      if (access.state !== 'usable') return failed(name, 'keychain', access.why);
+      const access = await get(serviceOf(content), name);
+      if (access.state !== 'usable') {
+        const next = access.state === 'locked' ? ', and run agenthub reload' : '';
+        return failed(name, 'keychain', access.why + next);
+      }
       if (access.result !== null) return { source: 'keychain' as const, value: access.result };
       const gone = `the keychain no longer contains it. Run agenthub secret set ${name}`;
       if (!Object.hasOwn(content.secrets, name)) return failed(name, 'keychain', gone);
@@ -90,6 +93,13 @@ export function createSecrets(
   /** Reads secrets by name; undefined for each that is not set. */
   async function findAll(names: readonly string[]) {
     let content: ReturnType<typeof vault.read> | undefined;
+    let locked: Awaited<ReturnType<typeof keychain.get>> | undefined;
+    /** Reads the keychain until it is locked: each later access would ask its user, or take 30 s, again. */
+    const get: typeof keychain.get = async (service, name) => {
+      const access = locked ?? (await keychain.get(service, name));
+      if (access.state === 'locked') locked = access;
+      return access;
+    };
     const find = async (name: string): Promise<Found | undefined> => {
       const own = await mounted.find(name);
       if (own)
@@ -97,13 +107,13 @@ export function createSecrets(
           ? { source: 'mounted', value: own.value }
           : failed(name, 'mounted', own.why);
       try {
-        return await findStored(name, await (content ??= vault.read()));
+        return await findStored(name, await (content ??= vault.read()), get);
       } catch (error) {
         return failed(name, 'file', messageOf(error));
       }
     };
     const found = new Map<string, Found | undefined>();
-    // Sequentially, so that a locked keychain asks its user only once.
+    // Sequentially, so that a keychain asks its user once to unlock it.
     for (const name of names) found.set(name, await find(name));
     remember([...found.values()]);
     return found;
@@ -130,9 +140,15 @@ export function createSecrets(
     },
     /** Returns all values that were read, for redaction. A new array after each change. */
     known: (): readonly string[] => (shown ??= [...new Set([...ofHub.values()].flat(2)), ...known]),
-    /** Lists all secrets that are set or used. An unreadable secret does not make it reject. */
+    /**
+     * Lists all secrets that are set or used. An unreadable secret does not make it reject. Rejects with
+     * HUB_CONFIG_INVALID for a damaged file if no use could report that.
+     */
     async list(uses: readonly SecretUse[]): Promise<readonly SecretStatus[]> {
-      const content = await vault.read().catch(() => undefined); // The error is reported for each secret that is used.
+      const content = await vault.read().catch((error: unknown) => {
+        if (uses.length === 0) throw error;
+        return undefined; // The error is reported for each secret that is used.
+      });
       const stored = content ? [...content.keychain, ...Object.keys(content.secrets)] : [];
       const used = uses.map(({ secret }) => secret);
       const names = new Set([...used, ...(await mounted.names()), ...stored].filter(isName));

@@ -1,7 +1,7 @@
 import { type BinaryLike, createHash, randomBytes, scrypt } from 'node:crypto';
 import { lstat, readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import { HubError, errorCodeOf } from '#core';
+import { HubError, errorCodeOf, shellWord } from '#core';
 
 /** Parameters of scrypt, which are part of the file format. They require 32 MB of memory. */
 const scryptCost = { N: 32_768, r: 8, p: 3 } as const;
@@ -16,7 +16,8 @@ export type VaultKeyNeeds = {
   readonly keyFile: string;
   /** Resolves with the passphrase. Undefined: the key is in `keyFile`. */
   readonly readPassphrase: () => Promise<string | undefined>;
-  readonly writeWhole: (file: string, text: string) => Promise<void>;
+  /** Replaces a file. Awaits `check` right before, and leaves the file as it was if `check` rejects. */
+  readonly writeWhole: (file: string, text: string, check?: () => Promise<void>) => Promise<void>;
 };
 
 const keyBytes = 32;
@@ -98,6 +99,6 @@ async function checkPermissions(file: string): Promise<void> {
     );
   if ((stats.mode & 0o077) !== 0)
     throw invalid(
-      `other users can read ${file} (mode ${(stats.mode & 0o777).toString(8)}). Run: chmod 600 ${file}`,
+      `other users can read ${file} (mode ${(stats.mode & 0o777).toString(8)}). Run: chmod 600 ${shellWord(file)}`,
     );
 }

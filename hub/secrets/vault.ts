@@ -55,11 +55,13 @@ export function createVault(needs: VaultNeeds) {
   const vaultKey = createVaultKey(needs);
   let last: Promise<unknown> = Promise.resolve();
 
-  async function read(): Promise<VaultContent> {
-    const text = await readFile(file, 'utf8').catch((cause: unknown) => {
+  const readText = async (): Promise<string | undefined> =>
+    await readFile(file, 'utf8').catch((cause: unknown) => {
       if (errorCodeOf(cause) === 'ENOENT') return undefined;
       throw invalid(`${file} cannot be read (${messageOf(cause)})`, cause);
     });
+
+  function parse(text: string | undefined): VaultContent {
     if (text === undefined)
       return { version: 1, scope: randomBytes(8).toString('hex'), keychain: [], secrets: {} };
     const value = tryParseJson(text);
@@ -77,9 +79,15 @@ export function createVault(needs: VaultNeeds) {
   async function underLock<T>(change: Change<T>): Promise<T> {
     await mkdir(dirname(file), { recursive: true, mode: 0o700 });
     using _lock = await lockFile(`${file}.lock`);
-    const before = await read();
-    const save = async (content: VaultContent) =>
-      await writeWhole(file, `${JSON.stringify(content, undefined, 2)}\n`);
+    let text = await readText();
+    const before = parse(text);
+    const save = async (content: VaultContent) => {
+      const next = `${JSON.stringify(content, undefined, 2)}\n`;
+      await writeWhole(file, next, async () => {
+        if ((await readText()) !== text) throw replaced(file);
+      });
+      text = next;
+    };
     const { content, result } = await change(before, save);
     if (content !== before) await save(content);
     return result;
@@ -87,7 +95,7 @@ export function createVault(needs: VaultNeeds) {
 
   return {
     /** Reads the file. Rejects with HUB_CONFIG_INVALID if the file is damaged. */
-    read,
+    read: async () => parse(await readText()),
     /** Decrypts a secret. Rejects with HUB_CONFIG_INVALID if the key is unavailable, or the secret was modified. */
     async open({ key, secrets }: VaultContent, name: string): Promise<string> {
       const entry = secrets[name];
@@ -110,7 +118,7 @@ export function createVault(needs: VaultNeeds) {
       const [known] = Object.entries(content.secrets).filter(([other]) => other !== name);
       if (known && !isDecryptable(bytes, ...known))
         throw invalid(
-          `${file} was written with another ${key.kind === 'file' ? 'key file' : 'passphrase'}: nothing was changed`,
+          `${file} was written with another ${key.kind === 'file' ? 'key file' : 'passphrase'}: nothing was changed. Use that one, or first give up what it protects: agenthub secret remove ${known[0]}`,
         );
       const secrets = { ...content.secrets, [name]: encrypt(bytes, name, value) };
       return { ...content, key, secrets };
@@ -138,6 +146,13 @@ async function lockFile(file: string): Promise<DatabaseSync> {
   undo.move();
   return lock;
 }
+
+/** A program that does not use the lock, such as one that restores a backup, has written the file during a change. */
+const replaced = (file: string) =>
+  new HubError(
+    'HUB_CONFIG_CONFLICT',
+    `${file}: another program has replaced it meanwhile, so it was not changed. Try again`,
+  );
 
 const aad = (name: string) => Buffer.from(`agenthub secret v1 ${name}`);
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { decodeText } from '#core';
+import { decodeText, shellWord } from '#core';
 
 test.each([
   ['', ''],
@@ -12,3 +12,10 @@ test.each([
 ])('%o is decoded to the text %o', (content, text) => {
   assert.equal(decodeText(typeof content === 'string' ? Buffer.from(content) : content), text);
 });
+
+test.each([
+  ['/data/secrets.key', '/data/secrets.key'],
+  ['/a b/$HOME', "'/a b/$HOME'"],
+  ["it's", "'it'\\''s'"],
+  ['', "''"],
+])('%j is the word %s of a shell', (text, word) => assert.equal(shellWord(text), word));

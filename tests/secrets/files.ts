@@ -10,6 +10,7 @@ type Needs = Parameters<typeof createSecrets>[1];
 type Wanted = {
   readonly env?: Readonly<Record<string, string>>;
   readonly passphrase?: string;
+  readonly keyFile?: string;
   readonly load?: Needs['load'];
   readonly write?: Needs['writeWhole'];
 };
@@ -19,10 +20,16 @@ export async function secretsFolder() {
   const folder = await mkdtempDisposable(join(tmpdir(), 'agenthub-secrets-'));
   const { path } = folder;
   const file = join(path, 'data', 'secrets.json');
-  const keyFile = join(path, 'data', 'secrets.key');
+  const usualKeyFile = join(path, 'data', 'secrets.key');
   const mounted = join(path, 'mounted');
   const noKeychain = () => Promise.reject(new Error('there is no module'));
-  const open = ({ env = {}, passphrase, load = noKeychain, write = writeWhole }: Wanted = {}) =>
+  const open = ({
+    env = {},
+    passphrase,
+    keyFile = usualKeyFile,
+    load = noKeychain,
+    write = writeWhole,
+  }: Wanted = {}) =>
     createSecrets(
       { mountedFolder: mounted, readEnvironment: async () => env },
       {
@@ -34,5 +41,12 @@ export async function secretsFolder() {
         load,
       },
     );
-  return { path, file, keyFile, mounted, open, [Symbol.asyncDispose]: () => folder.remove() };
+  return {
+    path,
+    file,
+    keyFile: usualKeyFile,
+    mounted,
+    open,
+    [Symbol.asyncDispose]: () => folder.remove(),
+  };
 }

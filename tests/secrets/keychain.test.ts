@@ -59,7 +59,7 @@ const suite = () => {
     const { read, list } = await inSession(folder.path, locked, 'read');
     assert.match(
       read.fault,
-      /^secret KEY cannot be read: the keychain is locked \(.*\): unlock it$/,
+      /^secret KEY cannot be read: the keychain is locked \(.*\): unlock it, and run agenthub reload$/,
     );
     assert.deepEqual(list, ['KEY unreadable']);
     // The keychain's daemon exits with 0 even if the password is wrong.

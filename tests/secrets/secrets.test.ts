@@ -8,7 +8,7 @@ import { secretsFolder } from './files.ts';
 /** Creates a keychain in memory, which can be locked. */
 function memoryKeychain() {
   const entries = new Map<string, string>();
-  const state = { isLocked: false, loads: 0 };
+  const state = { isLocked: false, loads: 0, reads: 0 };
   const access = <T>(use: () => T): Promise<T> =>
     state.isLocked
       ? Promise.reject(new Error('unlock prompt was dismissed'))
@@ -18,7 +18,10 @@ function memoryKeychain() {
     constructor(service: string, name: string) {
       this.key = `${service}/${name}`;
     }
-    getPassword = () => access(() => entries.get(this.key) ?? null);
+    getPassword = () => {
+      state.reads++;
+      return access(() => entries.get(this.key) ?? null);
+    };
     setPassword = (value: string) => access(() => void entries.set(this.key, value));
     deleteCredential = () => access(() => entries.delete(this.key));
   }
@@ -152,7 +155,7 @@ test('a list has every secret, and unreadable ones with the reason', async () =>
       state: 'unreadable',
       source: 'keychain',
       reason:
-        'secret IN_CHAIN cannot be read: the keychain is locked (unlock prompt was dismissed): unlock it',
+        'secret IN_CHAIN cannot be read: the keychain is locked (unlock prompt was dismissed): unlock it, and run agenthub reload',
       used_by: [],
     },
     {
@@ -174,6 +177,39 @@ test('a list has every secret, and unreadable ones with the reason', async () =>
       used_by: [{ path: 'servers.one.env.B' }],
     },
   ]);
+});
+
+test('a keychain that was locked meanwhile asks its user once for all secrets', async () => {
+  await using folder = await secretsFolder();
+  const { load, state } = memoryKeychain();
+  const secrets = folder.open({ load });
+  const names = ['A', 'B', 'C'];
+  for (const name of names) await secrets.set(name, `value of ${name}`);
+  Object.assign(state, { isLocked: true, reads: 0 });
+  const found = await secrets.read(names);
+  assert.equal(state.reads, 1);
+  for (const name of names) {
+    const reading = found.get(name);
+    assert.ok(reading && 'fault' in reading);
+    assert.match(
+      reading.fault,
+      new RegExp(`^secret ${name} cannot be read: the keychain is locked`),
+    );
+  }
+  state.isLocked = false;
+  assert.deepEqual(
+    [...(await secrets.read(names)).values()].map(one => 'value' in one),
+    [true, true, true],
+  );
+});
+
+test('a mounted file that is not UTF-8 is unreadable, as its value would be wrong', async () => {
+  await using folder = await secretsFolder();
+  await mkdir(folder.mounted);
+  const file = join(folder.mounted, 'KEY');
+  await writeFile(file, 'schl\u00fcssel', 'latin1');
+  const fault = `secret KEY cannot be read: ${file} is not UTF-8. Save it as UTF-8`;
+  assert.deepEqual(await read(folder.open()), { source: 'mounted', fault });
 });
 
 test('a secret named like a member of Object.prototype is like any other', async () => {

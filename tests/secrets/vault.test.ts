@@ -6,6 +6,7 @@ import { chmod, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, test } from 'vitest';
+import { writeWhole } from '#store';
 import { secretsFolder } from './files.ts';
 
 const run = promisify(execFile);
@@ -76,6 +77,15 @@ describe('the key', () => {
     assert.equal(await read(folder.open()), 'value');
   });
 
+  test('is named in a form that a shell reads', async () => {
+    await using folder = await secretsFolder();
+    const keyFile = join(folder.path, 'data', 'a key');
+    const secrets = folder.open({ keyFile });
+    await secrets.set('KEY', 'value');
+    await chmod(keyFile, 0o640);
+    assert.match(await read(secrets), / \(mode 640\)\. Run: chmod 600 '\/.*\/a key'$/);
+  });
+
   test('that is missing is not created again, and nothing is written', async () => {
     await using folder = await secretsFolder();
     await folder.open().set('KEY', 'value');
@@ -91,7 +101,10 @@ describe('the key', () => {
     await folder.open({ passphrase: 'right' }).set('KEY', 'value');
     const wrong = folder.open({ passphrase: 'wrong' });
     assert.match(await read(wrong), /was changed, or the passphrase is not the one it was/);
-    await assert.rejects(wrong.set('B', 'value'), /with another passphrase: nothing was changed/);
+    await assert.rejects(
+      wrong.set('B', 'value'),
+      /with another passphrase: nothing was changed\. Use that one, or first give up what it protects: agenthub secret remove KEY$/,
+    );
     assert.match(await read(folder.open()), /Set AGENTHUB_PASSPHRASE, or AGENTHUB_PASSPHRASE_FILE/);
     assert.equal(await read(folder.open({ passphrase: 'right' })), 'value');
   });
@@ -115,6 +128,7 @@ describe('a changed file', () => {
     assert.equal(listed?.state, 'unreadable');
     await assert.rejects(secrets.set('NEW', 'value'), message);
     await assert.rejects(secrets.remove('KEY'), message);
+    await assert.rejects(secrets.list([]), message);
     assert.equal(await readFile(folder.file, 'utf8'), text);
   });
 
@@ -149,6 +163,24 @@ describe('a changed file', () => {
 });
 
 describe('concurrent writers', () => {
+  test('that do not use the lock, as a restored backup, are not overwritten', async () => {
+    await using folder = await secretsFolder();
+    await folder.open().set('KEY', 'value');
+    const backup = await readFile(folder.file, 'utf8');
+    await folder.open().set('KEY', 'newer');
+    const late = folder.open({
+      async write(file, text, check) {
+        await writeFile(folder.file, backup);
+        await writeWhole(file, text, check);
+      },
+    });
+    await assert.rejects(late.set('OTHER', 'value'), {
+      code: 'HUB_CONFIG_CONFLICT',
+      message: `${folder.file}: another program has replaced it meanwhile, so it was not changed. Try again`,
+    });
+    assert.equal(await readFile(folder.file, 'utf8'), backup);
+  });
+
   test('lose nothing, in one process', async () => {
     await using folder = await secretsFolder();
     const secrets = folder.open();
