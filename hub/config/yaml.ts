@@ -27,6 +27,7 @@ import {
 import {
   type Splice,
   indentAt,
+  indentUnitOf,
   isFirstOfLine,
   lineBreakOf,
   lineStart,
@@ -106,8 +107,6 @@ const rangeOf = (node: unknown) => (isNode(node) ? (node.range ?? undefined) : u
 
 const keyName = (key: unknown): string =>
   isScalar(key) ? String(key.value) : JSON.stringify(key ?? null);
-
-const defaultIndent = 2;
 
 /** Adds an entry after the last line of a YAML block mapping, and after the comments that end it. */
 export function insertInBlock(object: SourceMap, entry: NewEntry): readonly Splice[] {
@@ -204,15 +203,15 @@ function format(text: string, entry: NewEntry, column: number, indent: number): 
 
 const columnOf = ({ source, offset }: SourceLocation) => offset - lineStart(source.text, offset);
 
-/** Indentation step of nested objects, in columns. */
-function indentOf({ entries }: SourceMap): number {
+/** Indentation step of nested objects, in columns. Without nested objects, that of the text. */
+function indentOf({ source, entries }: SourceMap): number {
   for (const entry of entries) {
     const object = mapIn(entry);
     const inside = object?.style === 'block' ? object.entries[0] : undefined;
     const by = inside ? columnOf(inside) - columnOf(entry) : 0;
     if (by > 0) return by;
   }
-  return defaultIndent;
+  return indentUnitOf(source.text).length;
 }
 
 /**

@@ -109,6 +109,7 @@ describe('an entry put into a block', () => {
   test.for([
     ['s:\n  a: 1\n', 's:\n  a: 1\n  new:\n    x: 1\n'],
     ['s:\n   a:\n      b: 1\n', 's:\n   a:\n      b: 1\n   new:\n      x: 1\n'],
+    ['s:\n    a: 1\n', 's:\n    a: 1\n    new:\n        x: 1\n'],
     ['s:\n  a: 1', 's:\n  a: 1\n  new:\n    x: 1'],
     ['s:\r\n  a: 1\r\n', 's:\r\n  a: 1\r\n  new:\r\n    x: 1\r\n'],
     [

@@ -181,7 +181,7 @@ async function prepare(
     name,
     entry && inherited ? withoutInheritance(entry, inherited) : (entry ?? (inherited && null)),
   );
-  if (edited === undefined) throw uneditable(file);
+  if (edited === undefined) throw before.error ?? uneditable(file);
   const parsed = await parseText({ file, text: edited.replace(/^\uFEFF/, '') }, format);
   // The edit may have removed the anchor of an alias. The parser's error would name a line of the unwritten text.
   if (!parsed.root) throw uneditable(file);

@@ -166,6 +166,12 @@ describe('an edit is refused, and the file stays as it was,', () => {
     [one, 'add', 'sägewerk', /^HUB_REQUEST_INVALID/],
     [one, 'add', 'a"b', /^HUB_REQUEST_INVALID name: "a\\"b"/],
     [{ 'hub.json': '{"servers": {' }, 'add', 'two', /^HUB_CONFIG_INVALID hub\.json:1:14/],
+    [
+      { 'hub.yaml': 'servers: # none yet\n' },
+      'add',
+      'two',
+      /^HUB_CONFIG_INVALID hub\.yaml:1:1: servers: null is not allowed: write an object/,
+    ],
     [{ 'hub.toml': 'x = 1' }, 'add', 'two', /^HUB_CONFIG_INVALID hub\.toml: the name/],
   ] as const)('%#: %s %s', async ([files, kind, name, expected]) => {
     assert.match(await refused(files, kind, name), expected);
