@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { describeKeys } from './server-schema.ts';
-import { interpreted } from './schema-parts.ts';
+import { describeKeys, interpreted } from './schema-parts.ts';
 
 const dayMs = 86_400_000;
 
@@ -25,18 +24,11 @@ export const activitySchema = describeKeys(
 );
 
 /** Options of `activity` in the config. */
-export type ActivityConfig = {
-  readonly store: boolean;
-  readonly maxBytes: number;
-  readonly maxAgeMs: number;
-};
+export type ActivityConfig = Readonly<ReturnType<typeof readActivity>>;
 
 /** Converts the options as written. Returns the defaults if there are none. */
-export function readActivity(written: z.output<typeof activitySchema> | undefined): ActivityConfig {
-  const {
-    store,
-    max_bytes: maxBytes,
-    max_age_days: maxAgeDays,
-  } = written ?? activitySchema.parse({}, interpreted);
-  return { store, maxBytes, maxAgeMs: maxAgeDays * dayMs };
-}
+export const readActivity = (written = activitySchema.parse({}, interpreted)) => ({
+  store: written.store,
+  maxBytes: written.max_bytes,
+  maxAgeMs: written.max_age_days * dayMs,
+});

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { bytesOf, describeKeys, size } from './server-schema.ts';
-import { interpreted } from './schema-parts.ts';
+import { bytesOf, describeKeys, interpreted, size } from './schema-parts.ts';
 
 const minute = 60_000;
 const whole = (least: number, most: number) => z.int().min(least).max(most);
@@ -31,29 +30,16 @@ export const agentsSchema = describeKeys(
 );
 
 /** Options of `agents` in the config. A change applies to containers that are started afterwards. */
-export type AgentsConfig = {
-  readonly max: number;
-  readonly maxRunning: number;
-  readonly queue: number;
-  readonly turnMs: number;
-  readonly memoryBytes: number;
-  readonly cpus: number;
-  readonly pids: number;
-  readonly workspaceBytes: number;
-};
+export type AgentsConfig = Readonly<ReturnType<typeof readAgents>>;
 
 /** Converts the options as written. Returns the defaults if there are none. */
-export function readAgents(written: z.output<typeof agentsSchema> | undefined): AgentsConfig {
-  const { max, max_running, queue, turn_minutes, memory, cpus, pids, workspace } =
-    written ?? agentsSchema.parse({}, interpreted);
-  return {
-    max,
-    maxRunning: max_running,
-    queue,
-    turnMs: turn_minutes * minute,
-    memoryBytes: bytesOf(memory),
-    cpus,
-    pids,
-    workspaceBytes: bytesOf(workspace),
-  };
-}
+export const readAgents = (written = agentsSchema.parse({}, interpreted)) => ({
+  max: written.max,
+  maxRunning: written.max_running,
+  queue: written.queue,
+  turnMs: written.turn_minutes * minute,
+  memoryBytes: bytesOf(written.memory),
+  cpus: written.cpus,
+  pids: written.pids,
+  workspaceBytes: bytesOf(written.workspace),
+});

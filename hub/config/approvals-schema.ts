@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { describeKeys } from './server-schema.ts';
-import { interpreted } from './schema-parts.ts';
+import { describeKeys, interpreted } from './schema-parts.ts';
 
 const seconds = z.number().min(1).max(86_400);
 const waiting = z.int().min(1).max(10_000);
@@ -23,31 +22,16 @@ export const approvalsSchema = describeKeys(
 );
 
 /** Options of `approvals` in the config. */
-export type ApprovalsConfig = {
-  /** Time limit for a person's decision, and another one for the client to repeat its call afterwards, in ms each. */
-  readonly lifetimeMs: number;
-  /** Maximum number of approvals that wait for a decision or for the client to repeat its call. */
-  readonly maxWaiting: number;
-  /** Maximum number of waiting approvals of one principal. */
-  readonly maxWaitingPerClient: number;
-  /** Time that a call of an agent waits for a person's decision, in ms. */
-  readonly agentWaitMs: number;
-};
+export type ApprovalsConfig = Readonly<ReturnType<typeof readApprovals>>;
 
 /** Converts the options as written. Returns the defaults if there are none. */
-export function readApprovals(
-  written: z.output<typeof approvalsSchema> | undefined,
-): ApprovalsConfig {
-  const {
-    lifetime,
-    max_waiting: maxWaiting,
-    max_waiting_per_client: maxWaitingPerClient,
-    agent_wait: agentWait,
-  } = written ?? approvalsSchema.parse({}, interpreted);
-  return {
-    lifetimeMs: lifetime * 1_000,
-    maxWaiting,
-    maxWaitingPerClient,
-    agentWaitMs: agentWait * 1_000,
-  };
-}
+export const readApprovals = (written = approvalsSchema.parse({}, interpreted)) => ({
+  /** Time limit for a person's decision, and another one for the client to repeat its call afterwards, in ms each. */
+  lifetimeMs: written.lifetime * 1_000,
+  /** Maximum number of approvals that wait for a decision or for the client to repeat its call. */
+  maxWaiting: written.max_waiting,
+  /** Maximum number of waiting approvals of one principal. */
+  maxWaitingPerClient: written.max_waiting_per_client,
+  /** Time that a call of an agent waits for a person's decision, in ms. */
+  agentWaitMs: written.agent_wait * 1_000,
+});

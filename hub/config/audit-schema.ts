@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { describeKeys } from './server-schema.ts';
-import { interpreted } from './schema-parts.ts';
+import { describeKeys, interpreted } from './schema-parts.ts';
 
 const dayMs = 86_400_000;
 
@@ -29,22 +28,13 @@ export const auditSchema = describeKeys(
 );
 
 /** Options of `audit` in the config. */
-export type AuditConfig = {
-  readonly enabled: boolean;
-  readonly maxBytes: number;
-  readonly maxAgeMs: number;
-  readonly keep: number;
-  readonly onFailure: 'refuse' | 'continue';
-};
+export type AuditConfig = Readonly<ReturnType<typeof readAudit>>;
 
 /** Converts the options as written. Returns the defaults if there are none. */
-export function readAudit(written: z.output<typeof auditSchema> | undefined): AuditConfig {
-  const {
-    enabled,
-    max_bytes: maxBytes,
-    max_age_days: maxAgeDays,
-    keep,
-    on_failure: onFailure,
-  } = written ?? auditSchema.parse({}, interpreted);
-  return { enabled, maxBytes, maxAgeMs: maxAgeDays * dayMs, keep, onFailure };
-}
+export const readAudit = (written = auditSchema.parse({}, interpreted)) => ({
+  enabled: written.enabled,
+  maxBytes: written.max_bytes,
+  maxAgeMs: written.max_age_days * dayMs,
+  keep: written.keep,
+  onFailure: written.on_failure,
+});

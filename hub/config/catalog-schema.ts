@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { describeKeys } from './server-schema.ts';
-import { interpreted } from './schema-parts.ts';
+import { describeKeys, interpreted } from './schema-parts.ts';
 
 /** URL of the official MCP Registry. */
 const officialRegistry = 'https://registry.modelcontextprotocol.io';
@@ -28,14 +27,11 @@ export const catalogSchema = describeKeys(
 );
 
 /** Options of `catalog` in the config. `url` does not end with a slash. */
-export type CatalogConfig = {
-  readonly enabled: boolean;
-  readonly url: string;
-  readonly maxAgeMs: number;
-};
+export type CatalogConfig = Readonly<ReturnType<typeof readCatalog>>;
 
 /** Converts the options as written. Returns the defaults if there are none. */
-export function readCatalog(written: z.output<typeof catalogSchema> | undefined): CatalogConfig {
-  const { enabled, url, max_age: maxAge } = written ?? catalogSchema.parse({}, interpreted);
-  return { enabled, url: url.replace(/\/+$/, ''), maxAgeMs: maxAge * 1_000 };
-}
+export const readCatalog = (written = catalogSchema.parse({}, interpreted)) => ({
+  enabled: written.enabled,
+  url: written.url.replace(/\/+$/, ''),
+  maxAgeMs: written.max_age * 1_000,
+});

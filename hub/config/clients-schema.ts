@@ -1,22 +1,15 @@
 import { z } from 'zod';
 import { profileName } from './profiles-schema.ts';
-import { secondsBetween } from './schema-parts.ts';
-import { describeKeys, text } from './server-schema.ts';
+import { describeKeys, secondsBetween, shortName, text } from './schema-parts.ts';
 
 /** Reserved names of principals, which no configured client may have. */
 export const reservedClientNames: readonly string[] = ['local', 'owner', 'token', 'stdio'];
 
-const namePattern = /^[a-zA-Z0-9][a-zA-Z0-9_-]{0,31}$/;
-const nameRule =
-  'the name of a client has 1 to 32 letters, digits, "_" and "-", and starts with a letter or digit';
 const isReserved = (name: string) => reservedClientNames.includes(name.toLowerCase());
 
-export const clientName = z
-  .string()
-  .regex(namePattern, nameRule)
-  .refine(name => !isReserved(name), {
-    error: ({ input }) => `${JSON.stringify(input)} is reserved by the hub: choose another name`,
-  });
+export const clientName = shortName('the name of a client').refine(name => !isReserved(name), {
+  error: ({ input }) => `${JSON.stringify(input)} is reserved by the hub: choose another name`,
+});
 
 /** Returns the reason why a name is not allowed for a client; undefined if it is allowed. */
 export const whyNoClientName = (name: string): string | undefined =>

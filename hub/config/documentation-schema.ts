@@ -1,12 +1,10 @@
 import { z } from 'zod';
-import { describeKeys, text } from './server-schema.ts';
+import { describeKeys, matching, text } from './schema-parts.ts';
 
-const fingerprint = z
-  .string()
-  .regex(
-    /^(?:[0-9a-f]{2}:?){31}[0-9a-f]{2}$/i,
-    'write the SHA-256 fingerprint of the certificate: 64 hex digits, with or without colons',
-  );
+const fingerprint = matching(
+  /^(?:[0-9a-f]{2}:?){31}[0-9a-f]{2}$/i,
+  'write the SHA-256 fingerprint of the certificate: 64 hex digits, with or without colons',
+);
 
 export const obsidianSchema = describeKeys(
   z.strictObject({

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { maxConcurrentCalls, rate } from './clients-schema.ts';
-import { describeKeys } from './server-schema.ts';
+import { describeKeys } from './schema-parts.ts';
 
 export const perSession = describeKeys(
   z.strictObject({

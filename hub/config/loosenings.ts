@@ -3,7 +3,8 @@ import type { LocalLaunch, RemoteLaunch, ServerConfig } from './normalize.ts';
 import type { Sandbox } from './sandbox.ts';
 import { expandedKeys, usesIn, variablesIn } from './variables.ts';
 import { volumesOfPackage } from './package-spec.ts';
-import { bytesOf, resourceDefaults } from './server-schema.ts';
+import { bytesOf } from './schema-parts.ts';
+import { resourceDefaults } from './server-schema.ts';
 
 type LooseningKind =
   | 'build'

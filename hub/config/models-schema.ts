@@ -1,9 +1,10 @@
 import { z } from 'zod';
-import { describeKeys, text } from './server-schema.ts';
+import { describeKeys, matching, text } from './schema-parts.ts';
 
-const providerName = z
-  .string()
-  .regex(/^[a-z0-9][a-z0-9_-]{0,62}$/i, 'write letters, digits, "_" and "-", at most 63');
+const providerName = matching(
+  /^[a-z0-9][a-z0-9_-]{0,62}$/i,
+  'write letters, digits, "_" and "-", at most 63',
+);
 
 // Creates a schema for each key, because a schema has only one description.
 const price = () => z.number().min(0).max(1_000_000);

@@ -4,7 +4,8 @@ import { keptResultsOf } from './kept-results.ts';
 import { toolSettings } from './policy.ts';
 import { resolveInside } from './paths.ts';
 import { type EntryDraft, type Sandbox, sandboxOf } from './sandbox.ts';
-import { type ServerEntry, bytesOf } from './server-schema.ts';
+import { bytesOf } from './schema-parts.ts';
+import type { ServerEntry } from './server-schema.ts';
 
 const kib = 1024;
 const longestLineBytes = 512 * kib * kib;

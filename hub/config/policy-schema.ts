@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { describeKeys, text } from './server-schema.ts';
+import { describeKeys, namesRule, text } from './schema-parts.ts';
 
-const namesRule = 'write a name or a pattern such as "files_*", or a list of them';
 const names = z.union(
   [
     text.min(1),

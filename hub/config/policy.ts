@@ -1,6 +1,7 @@
 import type { PolicyRule, WrittenRule } from './policy-schema.ts';
 import type { Problem } from './problem.ts';
 import type { EntryDraft } from './sandbox.ts';
+import { listOf } from './schema-parts.ts';
 
 /** Which tools a server offers, and their names and descriptions. All keys are the server's own tool names. */
 export type ToolSettings = {
@@ -47,8 +48,6 @@ const onlyTools =
 
 const emptyAnnotations =
   'is empty, which says nothing: write a hint such as {"readOnlyHint": false}, or remove the key';
-
-const listOf = (names: string | readonly string[]) => (typeof names === 'string' ? [names] : names);
 
 function ruleOf({ annotations, action, reason, ...lists }: WrittenRule): PolicyRule {
   const named = Object.entries(lists).map(([key, names]) => [key, listOf(names)] as const);

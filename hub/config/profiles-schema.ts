@@ -1,13 +1,8 @@
 import { z } from 'zod';
-import { tag } from './schema-parts.ts';
-import { describeKeys, text } from './server-schema.ts';
+import { describeKeys, listOf, namesRule, shortName, tag, text } from './schema-parts.ts';
 
-const nameRule =
-  'the name of a profile has 1 to 32 letters, digits, "_" and "-", and starts with a letter or digit';
+export const profileName = shortName('the name of a profile');
 
-export const profileName = z.string().regex(/^[a-zA-Z0-9][a-zA-Z0-9_-]{0,31}$/, nameRule);
-
-const namesRule = 'write a name or a pattern such as "files_*", or a list of them';
 const names = z.union([text.min(1), z.array(text.min(1))], namesRule);
 const tags = z.union([tag, z.array(tag)], namesRule);
 
@@ -67,6 +62,3 @@ export const readProfiles = (written: WrittenProfiles): readonly ProfileConfig[]
       ...(find !== false && { find: { pinned: find === true ? [] : listOf(find.pinned) } }),
     };
   });
-
-const listOf = (names: string | readonly string[] = []): readonly string[] =>
-  typeof names === 'string' ? [names] : names;

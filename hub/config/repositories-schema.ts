@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path';
 import { z } from 'zod';
-import { text } from './server-schema.ts';
+import { text } from './schema-parts.ts';
 
 const folder = text
   .max(1_000)

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { secondsBetween } from './schema-parts.ts';
-import { describeKeys, jsonSchemaText, text } from './server-schema.ts';
+import { describeKeys, jsonSchemaText, matching, secondsBetween, text } from './schema-parts.ts';
 
 export const clientNamePattern = /^[a-z0-9](?:[\w .@/+-]{0,62}[\w.@/+-])?$/i;
 export const clientNameRule =
@@ -14,10 +13,8 @@ const maxSeconds = 600;
 /** Maximum lifetime of a cached result, in seconds: 30 days. */
 const maxTtlSeconds = 2_592_000;
 
-const clientName = z.string().regex(clientNamePattern, clientNameRule);
-const model = z
-  .string()
-  .regex(/^\w[\w.:/-]{0,199}$/, 'write the name of a model such as "llama3.2:3b"');
+const clientName = matching(clientNamePattern, clientNameRule);
+const model = matching(/^\w[\w.:/-]{0,199}$/, 'write the name of a model such as "llama3.2:3b"');
 const seconds = secondsBetween(0.1, maxSeconds);
 
 const options = describeKeys(

@@ -1,7 +1,8 @@
 import type { MountGuard } from './mount-guard.ts';
 import { type Network, findNetworkTarget } from './network.ts';
 import { type Resolved, findTarget, resolveInside } from './paths.ts';
-import { type ServerEntry, bytesOf } from './server-schema.ts';
+import { bytesOf } from './schema-parts.ts';
+import type { ServerEntry } from './server-schema.ts';
 import type { Path } from './source-map.ts';
 
 /** A server entry, with everything that is needed to normalize it. */

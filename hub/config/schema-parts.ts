@@ -44,6 +44,20 @@ export function bytesOf(size: string | number): number {
 /** Schema of a string that matches the pattern. `rule` is the message for other strings. */
 export const matching = (pattern: RegExp, rule: string) => z.string().regex(pattern, rule);
 
+/** Schema of a name that is a part of other names and of URLs. `subject` begins the message for other strings. */
+export const shortName = (subject: string) =>
+  matching(
+    /^[a-zA-Z0-9][a-zA-Z0-9_-]{0,31}$/,
+    `${subject} has 1 to 32 letters, digits, "_" and "-", and starts with a letter or digit`,
+  );
+
+/** Rule of lists of names of servers, tools and others. */
+export const namesRule = 'write a name or a pattern such as "files_*", or a list of them';
+
+/** Returns a list of names as written: one name, or several. */
+export const listOf = (names: string | readonly string[] = []): readonly string[] =>
+  typeof names === 'string' ? [names] : names;
+
 /** Schema of a string that can be passed to the system, without NUL characters. */
 export const text = z
   .string()

@@ -14,14 +14,8 @@ import { modelsSchema } from './models-schema.ts';
 import { repositoriesSchema } from './repositories-schema.ts';
 import { tasksSchema } from './tasks-schema.ts';
 import { limits } from './limits-schema.ts';
-import {
-  describeKeys,
-  jsonSchemaText,
-  pinningMode,
-  serverName,
-  serverSchema,
-  text,
-} from './server-schema.ts';
+import { describeKeys, jsonSchemaText, text } from './schema-parts.ts';
+import { pinningMode, serverName, serverSchema } from './server-schema.ts';
 
 const naming = describeKeys(
   z.strictObject({

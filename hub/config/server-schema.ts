@@ -2,9 +2,15 @@ import { z } from 'zod';
 import { keptResults } from './kept-results-schema.ts';
 import { needsDescriptions, needsShape } from './needs-schema.ts';
 import { mountInAnyForm, volumesInAnyForm } from './mounts-schema.ts';
-import { describeKeys, matching, secondsBetween, size, tag, text } from './schema-parts.ts';
-
-export { bytesOf, describeKeys, jsonSchemaText, size, sizePattern, text } from './schema-parts.ts';
+import {
+  describeKeys,
+  matching,
+  secondsBetween,
+  shortName,
+  size,
+  tag,
+  text,
+} from './schema-parts.ts';
 
 /** Defaults for an entry with `"instance": "session"`. Other entries do not use these values. */
 export const instanceDefaults = { maxInstances: 20, idleSeconds: 1800 } as const;
@@ -12,10 +18,7 @@ export const instanceDefaults = { maxInstances: 20, idleSeconds: 1800 } as const
 /** Number of seconds up to one day, because Node's timers overflow after 24.8 days. */
 const seconds = secondsBetween(1, 86_400);
 /** Name of a server, which becomes part of container names, tool names and URLs. */
-export const serverName = matching(
-  /^[a-zA-Z0-9][a-zA-Z0-9_-]{0,31}$/,
-  'a server name has 1 to 32 letters, digits, "_" and "-", and starts with a letter or digit',
-);
+export const serverName = shortName('a server name');
 const envName = matching(/^[^=\0]+$/, 'the name of a variable is not empty and holds no "="');
 const headerName = matching(
   /^[!#$%&'*+.^_`|~\w-]+$/,

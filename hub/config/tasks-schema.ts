@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { describeKeys, serverName, text } from './server-schema.ts';
-import { interpreted } from './schema-parts.ts';
+import { describeKeys, interpreted, text } from './schema-parts.ts';
+import { serverName } from './server-schema.ts';
 
 export const tasksSchema = describeKeys(
   z.strictObject({
@@ -29,30 +29,17 @@ export const tasksSchema = describeKeys(
 );
 
 /** Options of `tasks` in the config. */
-export type TasksConfig = {
-  readonly server: string;
-  readonly runTool: string;
-  readonly listTool: string;
-  readonly timeoutMs: number;
-  /** Models that tasks may use; undefined for all models. */
-  readonly models: readonly string[] | undefined;
-  readonly maxRunning: number;
-  readonly queue: number;
-  readonly merge: 'fast_forward' | 'merge_commit';
-};
+export type TasksConfig = Readonly<ReturnType<typeof readTasks>>;
 
 /** Converts the options as written. Returns the defaults if there are none. */
-export function readTasks(written: z.output<typeof tasksSchema> | undefined): TasksConfig {
-  const { server, run_tool, list_tool, timeout_seconds, models, max_running, queue, merge } =
-    written ?? tasksSchema.parse({}, interpreted);
-  return {
-    server,
-    runTool: run_tool,
-    listTool: list_tool,
-    timeoutMs: timeout_seconds * 1_000,
-    models,
-    maxRunning: max_running,
-    queue,
-    merge,
-  };
-}
+export const readTasks = (written = tasksSchema.parse({}, interpreted)) => ({
+  server: written.server,
+  runTool: written.run_tool,
+  listTool: written.list_tool,
+  timeoutMs: written.timeout_seconds * 1_000,
+  /** Models that tasks may use; undefined for all models. */
+  models: written.models,
+  maxRunning: written.max_running,
+  queue: written.queue,
+  merge: written.merge,
+});
