@@ -65,6 +65,13 @@ export const extensionRule = 'the name of a config file must end in .json, .json
 export const misnamed = (file: string) =>
   new HubError('HUB_CONFIG_INVALID', `${file}: ${extensionRule}. Rename it`);
 
+/** Returns the format of a file. Throws HUB_CONFIG_INVALID for an unknown extension. */
+export function requireFormat(file: string): Format {
+  const format = formatOf(file);
+  if (format) return format;
+  throw misnamed(file);
+}
+
 const missingConfigRemedy =
   'Write one with "agenthub init", or name another with --config or MCP_SERVERS_CONFIG';
 

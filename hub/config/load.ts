@@ -39,21 +39,20 @@ import { interpreted } from './schema-parts.ts';
 /** A config, and all files that it depends on: the config file first, then the files that it extends. */
 export type ConfigReading = FileReading<{ readonly config: Config }>;
 
+type ReadOptions = LoadOptions & { readonly readText?: ReadText };
+
 /**
  * Reads a config file and the files that it extends. Throws HUB_CONFIG_MISSING if the file does not exist, and
  * HUB_CONFIG_INVALID with all problems: file, line, path, value and remedy.
  */
-export async function loadConfig(file: string, options: LoadOptions): Promise<Config> {
+export async function loadConfig(file: string, options: ReadOptions): Promise<Config> {
   const reading = await readConfig(file, options);
   if (reading.error) throw reading.error;
   return reading.config;
 }
 
 /** Like `loadConfig`, but also returns the files that were read, and returns errors instead of throwing them. */
-export async function readConfig(
-  file: string,
-  options: LoadOptions & { readonly readText?: ReadText },
-): Promise<ConfigReading> {
+export async function readConfig(file: string, options: ReadOptions): Promise<ConfigReading> {
   const gathered = await gatherFiles(file, { readText, ...options });
   const { root, complete, problems: found, files, error } = gathered;
   if (error) return { files, error };

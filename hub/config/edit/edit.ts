@@ -4,18 +4,12 @@ import type { Config } from '../config.ts';
 import { diffConfigs } from '../diff.ts';
 import { parseText } from '../document.ts';
 import { inheritedServer } from '../extends.ts';
-import {
-  type ReadBytes,
-  encodingFault,
-  formatOf,
-  misnamed,
-  thisUser,
-  unreadable,
-} from '../files.ts';
+import { type ReadBytes, encodingFault, requireFormat, thisUser, unreadable } from '../files.ts';
 import { readConfig } from '../load.ts';
 import { forms, withoutInheritance } from '../merge.ts';
-import type { LoadOptions } from '../mount-guard.ts';
+import type { ServerConfig } from '../normalize.ts';
 import {
+  type EditNeeds,
   type Edited,
   affectsOnly,
   refusedEdit,
@@ -27,9 +21,7 @@ import type { NextTools } from './tools.ts';
 import { serverName } from '../server-schema.ts';
 import { isNull, valueOf } from '../source-map.ts';
 
-type Needs = {
-  /** Reads the current environment, with which the edited config is validated. */
-  readonly readOptions: () => Promise<LoadOptions>;
+type Needs = EditNeeds & {
   readonly readBytes?: ReadBytes | undefined;
   /** Replaces a file atomically, or rejects and leaves it unchanged. Awaits `check` right before the rename. */
   readonly writeWhole: (file: string, text: string, check: () => Promise<void>) => Promise<void>;
@@ -98,10 +90,7 @@ export function createConfigEditor(needs: Needs) {
     previewValues: async (file: string, name: string, values: JsonObject) => {
       const { prepareValues } = await import('./values.ts');
       const text = await readExactly(file, needs);
-      const { config } = await prepareValues({ file, text, name, values }, needs);
-      const found = config.servers.find(server => server.name === name);
-      if (!found) throw uneditable(file);
-      return found;
+      return serverOf(await prepareValues({ file, text, name, values }, needs), name, file);
     },
     /**
      * Returns the entry of a server in the file itself, with its variables unexpanded; undefined if the file has none.
@@ -113,12 +102,15 @@ export function createConfigEditor(needs: Needs) {
     /** Returns the server that `addServer` would add, without writing. Rejects with the errors of `addServer`. */
     preview: async (file: string, name: string, entry: JsonObject) => {
       const text = await readExactly(file, needs);
-      const { config } = await prepare(file, text, { name, entry }, needs);
-      const found = config.servers.find(server => server.name === name);
-      if (!found) throw uneditable(file);
-      return found;
+      return serverOf(await prepare(file, text, { name, entry }, needs), name, file);
     },
   };
+}
+
+function serverOf({ config }: Edited, name: string, file: string): ServerConfig {
+  const found = config.servers.find(server => server.name === name);
+  if (!found) throw uneditable(file);
+  return found;
 }
 
 /** Thrown right before a write if the file has changed since it was read. */
@@ -153,8 +145,7 @@ async function prepare(
   { name, entry }: Change,
   needs: Needs,
 ): Promise<Edited> {
-  const format = formatOf(file);
-  if (!format) throw misnamed(file);
+  const format = requireFormat(file);
   const named = serverName.safeParse(name);
   if (entry && named.error)
     throw new HubError(

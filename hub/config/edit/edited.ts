@@ -3,6 +3,7 @@ import { HubError, isObject } from '#core';
 import type { Config } from '../config.ts';
 import type { Difference } from '../diff.ts';
 import { type ReadText, readText } from '../files.ts';
+import type { LoadOptions } from '../mount-guard.ts';
 import { forms } from '../merge.ts';
 import { pathText } from '../problem.ts';
 
@@ -17,6 +18,14 @@ export function affectsOnly(
   const names = [...added, ...removed, ...changed.map(({ after }) => after)];
   return !naming && hub.length === 0 && names.every(server => server.name === name);
 }
+
+/** An edit of the entry of a server, and the text of the file. */
+export type EntryEdit = { readonly file: string; readonly text: string; readonly name: string };
+
+export type EditNeeds = {
+  /** Reads the current environment, with which the edited config is validated. */
+  readonly readOptions: () => Promise<LoadOptions>;
+};
 
 export const withText =
   (file: string, text: string): ReadText =>

@@ -1,11 +1,18 @@
 import { inheritedServer } from '../extends.ts';
 import { diffConfigs } from '../diff.ts';
-import { formatOf, misnamed } from '../files.ts';
-import { readConfig } from '../load.ts';
-import type { LoadOptions } from '../mount-guard.ts';
+import { requireFormat } from '../files.ts';
+import { loadConfig } from '../load.ts';
 import type { ToolSettings } from '../policy.ts';
 import { valueOf } from '../source-map.ts';
-import { type Edited, affectsOnly, serverUnknown, uneditable, withText } from './edited.ts';
+import {
+  type EditNeeds,
+  type Edited,
+  type EntryEdit,
+  affectsOnly,
+  serverUnknown,
+  uneditable,
+  withText,
+} from './edited.ts';
 import { withNameList } from './name-list.ts';
 
 /** The lists under `tools` that decide which tools a server offers. */
@@ -17,29 +24,18 @@ export type ToolLists = {
 /** Returns the new lists for the current ones. A list that is absent in the result stays unchanged. */
 export type NextTools = (current: ToolSettings | undefined) => ToolLists;
 
-type ToolChange = {
-  readonly file: string;
-  readonly text: string;
-  readonly name: string;
-  readonly next: NextTools;
-};
-
 /** Computes the text with new lists under `tools` of a server, and the config that results from it. */
 export async function prepareTools(
-  { file, text, name, next }: ToolChange,
-  needs: { readonly readOptions: () => Promise<LoadOptions> },
+  { file, text, name, next }: EntryEdit & { readonly next: NextTools },
+  needs: EditNeeds,
 ): Promise<Edited> {
-  const format = formatOf(file);
-  if (!format) throw misnamed(file);
+  const format = requireFormat(file);
   const options = await needs.readOptions();
-  const before = await readConfig(file, { ...options, readText: withText(file, text) });
-  if (before.error) throw before.error;
-  const server = before.config.servers.find(one => one.name === name);
+  const current = { ...options, readText: withText(file, text) };
+  const before = await loadConfig(file, current);
+  const server = before.servers.find(one => one.name === name);
   if (!server) throw serverUnknown(file, name);
-  const inherited = await inheritedServer(file, name, {
-    ...options,
-    readText: withText(file, text),
-  });
+  const inherited = await inheritedServer(file, name, current);
   const wanted = next(server.tools);
   let edited = text;
   for (const key of ['allow', 'deny'] as const) {
@@ -50,15 +46,13 @@ export async function prepareTools(
     if (written === undefined) throw uneditable(file);
     edited = written;
   }
-  const after = await readConfig(file, { ...options, readText: withText(file, edited) });
-  if (after.error) throw after.error;
-  const tools = after.config.servers.find(one => one.name === name)?.tools;
+  const config = await loadConfig(file, { ...options, readText: withText(file, edited) });
+  const tools = config.servers.find(one => one.name === name)?.tools;
   const isAsWanted = (['allow', 'deny'] as const).every(key =>
     sameNames(tools?.[key] ?? [], wanted[key] ?? server.tools?.[key] ?? []),
   );
-  if (!isAsWanted || !affectsOnly(diffConfigs(before.config, after.config), name))
-    throw uneditable(file);
-  return { text: edited, config: after.config };
+  if (!isAsWanted || !affectsOnly(diffConfigs(before, config), name)) throw uneditable(file);
+  return { text: edited, config };
 }
 
 const sameNames = (some: readonly string[], others: readonly string[]) =>

@@ -1,32 +1,30 @@
 import { HubError, type Json, type JsonObject, isObject } from '#core';
 import { diffConfigs } from '../diff.ts';
 import { inheritedServer } from '../extends.ts';
-import { type Format, formatOf, misnamed } from '../files.ts';
-import { readConfig } from '../load.ts';
-import type { LoadOptions } from '../mount-guard.ts';
+import { type Format, requireFormat } from '../files.ts';
+import { loadConfig } from '../load.ts';
 import { type SourceNode, mapIn } from '../source-map.ts';
 import type { Splice } from '../splice.ts';
-import { type Edited, affectsOnly, serverUnknown, uneditable, withText } from './edited.ts';
+import {
+  type EditNeeds,
+  type Edited,
+  type EntryEdit,
+  affectsOnly,
+  serverUnknown,
+  uneditable,
+  withText,
+} from './edited.ts';
 import { changeInBraces, inOneLine, openText } from './text.ts';
-
-type ValueChange = {
-  readonly file: string;
-  readonly text: string;
-  readonly name: string;
-  readonly values: JsonObject;
-};
 
 /** Computes the text with new values for existing keys of a server's entry, and the config that results from it. */
 export async function prepareValues(
-  { file, text, name, values }: ValueChange,
-  needs: { readonly readOptions: () => Promise<LoadOptions> },
+  { file, text, name, values }: EntryEdit & { readonly values: JsonObject },
+  needs: EditNeeds,
 ): Promise<Edited> {
-  const format = formatOf(file);
-  if (!format) throw misnamed(file);
+  const format = requireFormat(file);
   const options = await needs.readOptions();
   const current = { ...options, readText: withText(file, text) };
-  const before = await readConfig(file, current);
-  if (before.error) throw before.error;
+  const before = await loadConfig(file, current);
   const own = await entryIn(text, format, name);
   if (!own) {
     const below = (await inheritedServer(file, name, current))?.source.file;
@@ -34,10 +32,9 @@ export async function prepareValues(
   }
   const edited = own.with(values);
   if (edited === undefined) throw uneditable(file);
-  const after = await readConfig(file, { ...options, readText: withText(file, edited) });
-  if (after.error) throw after.error;
-  if (!affectsOnly(diffConfigs(before.config, after.config), name)) throw uneditable(file);
-  return { text: edited, config: after.config };
+  const config = await loadConfig(file, { ...options, readText: withText(file, edited) });
+  if (!affectsOnly(diffConfigs(before, config), name)) throw uneditable(file);
+  return { text: edited, config };
 }
 
 /** Returns the entry of a server in the text of a file, with its variables unexpanded; undefined if there is none. */
@@ -46,9 +43,7 @@ export async function findEntry(
   text: string,
   name: string,
 ): Promise<JsonObject | undefined> {
-  const format = formatOf(file);
-  if (!format) throw misnamed(file);
-  const own = await entryIn(text, format, name);
+  const own = await entryIn(text, requireFormat(file), name);
   const value = own && jsonOf(own.object);
   return isObject(value) ? value : undefined;
 }
