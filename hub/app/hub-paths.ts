@@ -53,7 +53,7 @@ export function createHubPaths(options: HubPathsOptions) {
   async function find(): Promise<HubLayout> {
     const dotenv = whose === 'trusted' ? '' : await readText(join(folder, '.env'), '.env');
     const isInstallation = folder === root;
-    const layout = await findLayout({ env, dotenv, folder, isInstallation, user });
+    const layout = findLayout({ env, dotenv, folder, isInstallation, user });
     return whose === 'own' ? layout : await adopt(layout);
   }
 

@@ -63,7 +63,7 @@ export function readBackends({ text, secret, address, number, flag }: Variables)
     /** URL of Qdrant, undefined to store vectors in the data folder. */
     qdrantUrl: address(
       'QDRANT_URL',
-      isQdrantUrl,
+      isBaseUrl,
       'an address such as http://localhost:6333, without user and password',
     ),
     cache: {
@@ -108,11 +108,12 @@ function isRedisUrl(value: string): boolean {
   return known && url.hostname !== '' && /^\/?\d*$/.test(url.pathname);
 }
 
-/** True for an HTTP URL without user and password, which fetch rejects. */
-function isQdrantUrl(value: string): boolean {
+/** True for an HTTP URL without user and password, which fetch rejects, and without query and fragment. */
+export function isBaseUrl(value: string): boolean {
   const url = URL.parse(value);
-  const known = url !== null && ['http:', 'https:'].includes(url.protocol);
-  return known && url.username + url.password + url.search + url.hash === '';
+  return (
+    isHttp(value) && url !== null && url.username + url.password + url.search + url.hash === ''
+  );
 }
 
 const roots = ['always_on', 'always_off', 'traceidratio'] as const;

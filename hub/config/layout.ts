@@ -1,4 +1,4 @@
-import { access } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { defaultRulesFile } from './backends.ts';
 import { defaultDataDir, defaultServersFile } from './settings.ts';
@@ -46,9 +46,9 @@ const hubIdFile = 'hub-id';
  * of a hub has a hub of its own; all other folders use the hub of the user. MCP_SERVERS_CONFIG and DATA_DIR take
  * precedence.
  */
-export async function findLayout(options: LayoutOptions): Promise<HubLayout> {
+export function findLayout(options: LayoutOptions): HubLayout {
   const { env, dotenv, folder, isInstallation, user } = options;
-  const [here, ...others] = await findExisting(folder, [defaultServersFile, ...yamlFiles]);
+  const [here, ...others] = findExisting(folder, [defaultServersFile, ...yamlFiles]);
   const merged = mergeEnvironment(env, dotenv);
   const given = merged['MCP_SERVERS_CONFIG']?.trim() || undefined;
   // A `.env` may still contain the default path of earlier versions.
@@ -60,12 +60,10 @@ export async function findLayout(options: LayoutOptions): Promise<HubLayout> {
     (here !== undefined ||
       given === defaultServersFile ||
       isContainer(env) ||
-      (await findExisting(folder, [join(defaultDataDir, hubIdFile)])).length > 0);
+      findExisting(folder, [join(defaultDataDir, hubIdFile)]).length > 0);
   const usesDotenv = isOwn || named !== undefined || dataDir !== undefined;
   const dotenvFile = usesDotenv || (isInstallation && dotenv !== '') ? '.env' : undefined;
-  const usual = isOwn
-    ? inFolder(given === defaultServersFile ? given : here)
-    : await inUserFolders(user);
+  const usual = isOwn ? inFolder(given === defaultServersFile ? given : here) : inUserFolders(user);
   const passedOver = isOwn && named === undefined ? others[0] : undefined;
   return {
     ...usual,
@@ -87,10 +85,10 @@ const inFolder = (configFile = defaultServersFile) =>
     dotenvFile: '.env',
   }) as const;
 
-async function inUserFolders({ config, data }: UserFolders) {
-  const [yaml] = await findExisting(config, yamlFiles);
+function inUserFolders({ config, data }: UserFolders) {
+  const [yaml] = findExisting(config, yamlFiles);
   const usual = 'mcp-servers.json';
-  const [json] = await findExisting(config, [usual]);
+  const [json] = findExisting(config, [usual]);
   return {
     kind: 'user',
     configFile: join(config, json ?? yaml ?? usual),
@@ -116,14 +114,5 @@ export const isContainer = (env: Environment): boolean =>
   ['1', 'true'].includes(env['AGENTHUB_IN_CONTAINER']?.trim().toLowerCase() ?? '');
 
 /** Returns the given files that exist in a folder, in the same order. */
-async function findExisting(folder: string, files: readonly string[]): Promise<readonly string[]> {
-  const found = await Promise.all(
-    files.map(file =>
-      access(join(folder, file)).then(
-        () => true,
-        () => false,
-      ),
-    ),
-  );
-  return files.filter((_, index) => found[index]);
-}
+const findExisting = (folder: string, files: readonly string[]) =>
+  files.filter(file => existsSync(join(folder, file)));

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { modelsSchema } from './models-schema.ts';
+import { isBaseUrl } from './backends.ts';
 import type { Problem } from './problem.ts';
 import { type Environment, type SecretValues, expandStrings } from './variables.ts';
 import { interpreted } from './schema-parts.ts';
@@ -83,15 +84,6 @@ export function readModels(
 
 const wrongUrl =
   'is not a base URL: write one with http:// or https://, without user, password, "?" and "#"';
-
-function isBaseUrl(text: string): boolean {
-  const url = URL.parse(text);
-  return (
-    url !== null &&
-    /^https?:$/.test(url.protocol) &&
-    url.username + url.password + url.search + url.hash === ''
-  );
-}
 
 /**
  * Returns the cost of tokens at the prices of the model's provider; 0 for models of Ollama and models without a price.

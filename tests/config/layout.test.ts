@@ -32,7 +32,7 @@ async function layoutOf({
     await mkdir(dirname(file), { recursive: true });
     await writeFile(file, '{}');
   }
-  const layout = await findLayout({ env, dotenv, folder, isInstallation, user });
+  const layout = findLayout({ env, dotenv, folder, isInstallation, user });
   const short = (path: string) => path.replace(user.config, 'MINE');
   return {
     ...layout,
