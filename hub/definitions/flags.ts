@@ -34,24 +34,14 @@ export function flagsOf(
     const named = [...new Set(texts.slice(1).flatMap(text => toolsIn(text, others)))].filter(
       tool => !own.has(tool),
     );
-    const invisible = `contains invisible or bidirectional characters: ${codes.slice(0, maxNamed).join(', ')}`;
-    const tools = named
-      .slice(0, maxNamed)
-      .map(tool => `${JSON.stringify(visible(tool))} of ${others.get(tool)}`);
+    const tools = named.map(tool => `${JSON.stringify(visible(tool))} of ${others.get(tool)}`);
+    const found = (flag: DefinitionFlag['flag'], what: string, list: readonly string[]) =>
+      list.length === 0
+        ? []
+        : [{ kind, name, flag, text: `${what}: ${list.slice(0, maxNamed).join(', ')}` }];
     return [
-      ...(codes.length > 0
-        ? [{ kind, name, flag: 'invisible_characters', text: invisible } as const]
-        : []),
-      ...(named.length > 0
-        ? [
-            {
-              kind,
-              name,
-              flag: 'names_other_tool',
-              text: `names tools of other servers: ${tools.join(', ')}`,
-            } as const,
-          ]
-        : []),
+      ...found('invisible_characters', 'contains invisible or bidirectional characters', codes),
+      ...found('names_other_tool', 'names tools of other servers', tools),
     ];
   });
 }

@@ -101,15 +101,16 @@ function readServerPins(value: unknown, at: string, file: string): ServerPins {
       ]),
     );
   };
-  const text = instructions === undefined ? [] : [['', instructions] as const];
+  const text =
+    instructions === undefined
+      ? []
+      : [['', readPin(instructions, `${at}.instructions`, file)] as const];
   return {
     entry,
     pins: {
       tool: group('tools'),
       prompt: group('prompts'),
-      instructions: new Map(
-        text.map(([name, pin]) => [name, readPin(pin, `${at}.instructions`, file)]),
-      ),
+      instructions: new Map(text),
     },
   };
 }

@@ -1,14 +1,12 @@
 import type { ServerConfig } from '#config';
 
-/** How deviating definitions are treated: reported only, hidden, or with `off` not even compared. */
-type PinningMode = 'warn' | 'hide' | 'off';
-
 /**
- * Returns the mode of a server. Default: `hide` for remote servers and packages without an exact version, whose
+ * Returns how deviating definitions of a server are treated: `warn` reports them, `hide` hides them, and `off` does not
+ * compare. Default: `hide` for remote servers and packages without an exact version, whose
  * programs can change without a change of the config; otherwise `warn`. The hub's own servers are `off`, as they change
  * with the hub.
  */
-export function pinningOf({ pinning, launch }: ServerConfig): PinningMode {
+export function pinningOf({ pinning, launch }: ServerConfig) {
   if (launch.kind === 'remote') return pinning ?? 'hide';
   if (launch.own !== undefined) return 'off';
   if (pinning) return pinning;

@@ -92,13 +92,10 @@ export function createPins({ definitions, servers, configured, clock, log, redac
   function find(name: string): PinnedServer {
     const server = pinned().find(({ config }) => config.name === name);
     if (server) return server;
+    const names = pinned().map(({ config }) => config.name);
     throw new HubError(
       'HUB_SERVER_UNKNOWN',
-      `no server is called ${JSON.stringify(name)}. The config has: ${
-        pinned()
-          .map(({ config }) => config.name)
-          .join(', ') || 'none'
-      }`,
+      `no server is called ${JSON.stringify(name)}. The config has: ${names.join(', ') || 'none'}`,
       { data: { server: name } },
     );
   }
