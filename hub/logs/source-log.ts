@@ -198,11 +198,7 @@ function redactedApart(
 }
 
 /** Returns a line with another text, and without its event. */
-const withText = ({ at, run, isHubs, instance, level }: LogLine, text: string): LogLine => ({
-  at,
-  run,
-  text,
-  ...(isHubs !== undefined && { isHubs }),
-  ...(instance !== undefined && { instance }),
-  ...(level !== undefined && { level }),
-});
+function withText(line: LogLine, text: string): LogLine {
+  const { event: _, ...others } = line;
+  return { ...others, text };
+}

@@ -227,9 +227,7 @@ export async function announceRunning(path: string, hub: RunningHub): Promise<vo
 }
 
 /** Removes the record written by `announceRunning`. Call it only while holding the lock of the folder. */
-async function withdrawRunning(path: string): Promise<void> {
-  await rm(runningFileOf(path), { force: true });
-}
+const withdrawRunning = (path: string) => rm(runningFileOf(path), { force: true });
 
 /**
  * Finds the hub that is running with a data folder. Its record is trusted only while its process holds the lock, and so
