@@ -1,4 +1,4 @@
-import { messageOf } from '#core';
+import { createTicker, messageOf } from '#core';
 import { type RedisNeeds, type RedisOptions, createDeadlines, createRedisLink } from '#redis';
 import {
   type CallAdmission,
@@ -52,7 +52,6 @@ export function createRedisCallLimiter(
   let status: SharingStatus = { kind: 'degraded', since: clock.now(), reason: 'not connected yet' };
   let logged: SharingStatus['kind'] | undefined;
   let opened: Promise<void> | undefined;
-  let beat: Disposable | undefined;
   /** Number of requests with a late answer. While there are any, this hub decides alone, without waiting. */
   let late = 0;
   /** True if the latest request failed or had no answer in time. */
@@ -109,15 +108,13 @@ export function createRedisCallLimiter(
     }
   }
 
-  function scheduleBeat(): void {
-    beat = clock.after(leaseMs / renewals, () => {
-      void renew();
-      // Not right after an answer in time: for an occasionally slow Redis, that would log two lines each time.
-      if (link.isUp && !isUnanswered && status.kind === 'degraded')
-        become({ kind: 'shared', since: clock.now() });
-      scheduleBeat();
-    });
-  }
+  const beat = createTicker(clock, leaseMs / renewals, () => {
+    void renew();
+    // Not right after an answer in time: for an occasionally slow Redis, that would log two lines each time.
+    if (link.isUp && !isUnanswered && status.kind === 'degraded')
+      become({ kind: 'shared', since: clock.now() });
+    return true;
+  });
 
   /** Returns the limit that the call exceeds at all hubs together; undefined if none, or if Redis does not answer. */
   async function ask(id: string, key: string, { maxConcurrentCalls = 0, rate }: CallLimits) {
@@ -188,7 +185,7 @@ export function createRedisCallLimiter(
     start() {
       opened ??= (async () => {
         const deadline = clock.after(startMs, started.resolve);
-        scheduleBeat();
+        beat.start();
         await link.open().catch((error: unknown) => degrade(messageOf(error)));
         await started.promise;
         deadline[Symbol.dispose]();
@@ -196,7 +193,7 @@ export function createRedisCallLimiter(
       return opened;
     },
     async stop() {
-      beat?.[Symbol.dispose]();
+      beat[Symbol.dispose]();
       deadlines[Symbol.dispose]();
       await link.close();
     },

@@ -1,4 +1,4 @@
-import { createEmitter, messageOf, tryParseJson } from '#core';
+import { createEmitter, createTicker, messageOf, tryParseJson } from '#core';
 import { type RedisNeeds, type RedisOptions, createRedisLink } from '#redis';
 import { type TrialHold, meetScript, parseDecision, reportText } from './redis-scripts.ts';
 import type {
@@ -63,7 +63,6 @@ export function createRedisSharing(options: RedisSharingOptions, needs: RedisNee
   let status: SharingStatus = { kind: 'degraded', since: clock.now(), reason: 'not connected yet' };
   let logged: SharingStatus['kind'] | undefined;
   let meeting: Promise<void> | undefined;
-  let beat: Disposable | undefined;
 
   const link = createRedisLink(
     { ...options, channel },
@@ -194,12 +193,10 @@ export function createRedisSharing(options: RedisSharingOptions, needs: RedisNee
     };
   }
 
-  function scheduleBeat(): void {
-    beat = clock.after(syncMs, () => {
-      meetAll();
-      scheduleBeat();
-    });
-  }
+  const beat = createTicker(clock, syncMs, () => {
+    meetAll();
+    return true;
+  });
 
   return {
     get status() {
@@ -209,7 +206,7 @@ export function createRedisSharing(options: RedisSharingOptions, needs: RedisNee
     join,
     async start() {
       const deadline = clock.after(startMs, started.resolve);
-      scheduleBeat();
+      beat.start();
       try {
         await link.open();
       } catch (error) {
@@ -219,7 +216,7 @@ export function createRedisSharing(options: RedisSharingOptions, needs: RedisNee
       deadline[Symbol.dispose]();
     },
     async stop() {
-      beat?.[Symbol.dispose]();
+      beat[Symbol.dispose]();
       await meeting;
       // Reported now, because other hubs would otherwise wait for the last decisions and the ends of trials.
       if (link.isUp && [...members].some(member => member.isDue)) await meet();
