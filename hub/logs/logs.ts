@@ -1,5 +1,5 @@
-import { type Clock, type Event, type Service, createEmitter, createTicker } from '#core';
-import { type LogBounds, type LogRun, usualBounds } from './log-types.ts';
+import { type Clock, createEmitter, createTicker } from '#core';
+import { type LogBounds, usualBounds } from './log-types.ts';
 import { type SourceLog, createSourceLog } from './source-log.ts';
 import {
   type RunLogQuery,
@@ -10,26 +10,7 @@ import {
 } from './stored-logs.ts';
 
 /** The logs of all servers and of the hub by run, stored on disk within limits. */
-export type Logs = Omit<Service, 'start'> & {
-  /** Finds the stored runs, and removes logs of servers that left the config a week ago. Call this first. */
-  open(servers: readonly string[]): Promise<void>;
-  server(name: string): SourceLog;
-  readonly hub: SourceLog;
-  /** Fires with each added line, unredacted. */
-  readonly added: Event<SourceLine>;
-  /**
-   * Reads redacted lines of several sources, merged by time, the oldest first. Rejects if a file cannot be read. `cut`
-   * is called for each source: lines added after it are not included.
-   */
-  read(
-    query: RunLogQuery,
-    cut?: (server: string | undefined) => void,
-  ): Promise<readonly SourceLine[]>;
-  /** Returns the stored runs of a server, or of the hub, the newest first. */
-  runs(server: string | undefined): Promise<readonly LogRun[]>;
-  /** Deletes the stored log of a server. Never rejects. */
-  forget(server: string): Promise<void>;
-};
+export type Logs = ReturnType<typeof createLogs>;
 
 type Needs = {
   readonly clock: Pick<Clock, 'now' | 'after'>;
@@ -41,7 +22,7 @@ type Needs = {
 const goneMs = 7 * 24 * 3_600_000;
 
 /** Creates the logs in `folder`, which the first line creates. Only one hub may use the folder. */
-export function createLogs(folder: string, needs: Needs, bounds: LogBounds = usualBounds): Logs {
+export function createLogs(folder: string, needs: Needs, bounds: LogBounds = usualBounds) {
   const { clock } = needs;
   const filesOf = (server: string | undefined) => runFilesOf(folder, server, bounds);
   const added = createEmitter<SourceLine>();
@@ -98,7 +79,8 @@ export function createLogs(folder: string, needs: Needs, bounds: LogBounds = usu
   }
 
   return {
-    async open(servers) {
+    /** Finds the stored runs, and removes logs of servers that left the config a week ago. Call this first. */
+    async open(servers: readonly string[]): Promise<void> {
       try {
         const names = await storedServers(folder);
         // Including servers that are no longer in the config: they may return while the hub runs.
@@ -108,22 +90,32 @@ export function createLogs(folder: string, needs: Needs, bounds: LogBounds = usu
         needs.warn(error);
       }
     },
-    server: sourceOf,
-    get hub() {
+    server: (name: string): SourceLog => sourceOf(name),
+    get hub(): SourceLog {
       return sourceOf(undefined);
     },
+    /** Fires with each added line, unredacted. */
     added: added.event,
-    read: async (query, cut = () => {}) =>
+    /**
+     * Reads redacted lines of several sources, merged by time, the oldest first. Rejects if a file cannot be read.
+     * `cut` is called for each source: lines added after it are not included.
+     */
+    read: async (
+      query: RunLogQuery,
+      cut: (server: string | undefined) => void = () => {},
+    ): Promise<readonly SourceLine[]> =>
       await readSources(query, server => sourceOf(server).read(query.back, () => cut(server))),
-    runs: async server => await sourceOf(server).runs(),
-    async forget(server) {
+    /** Returns the stored runs of a server, or of the hub, the newest first. */
+    runs: async (server: string | undefined) => await sourceOf(server).runs(),
+    /** Deletes the stored log of a server. Never rejects. */
+    async forget(server: string): Promise<void> {
       const source = sourceOf(server);
       sources.delete(server);
       stored.delete(server);
       unwritten.delete(source);
       await source.remove().catch(needs.warn);
     },
-    async stop() {
+    async stop(): Promise<void> {
       due[Symbol.dispose]();
       sources.get(undefined)?.end('the hub was stopped');
       // Writes all sources, as one whose write has started is no longer in `unwritten`.

@@ -36,17 +36,7 @@ type ToolChange = {
 };
 
 /** Lists the tools of servers with their token costs, and enables and disables tools. */
-export interface ToolSwitches {
-  list(): Promise<readonly ToolStates[]>;
-  /** Returns the tools of a server. Rejects with HUB_SERVER_UNKNOWN. */
-  of(server: string): Promise<ToolStates>;
-  /**
-   * Writes `tools.deny` of a server into the config file. Resolves when the change is active. Rejects with
-   * HUB_SERVER_UNKNOWN, HUB_NAME_UNKNOWN for a tool that the server does not have, HUB_REQUEST_INVALID for a built-in
-   * server, HUB_CONFIG_CONFLICT if a pattern hides a tool to enable, or like other edits of the config file.
-   */
-  change(server: string, change: ToolChange): Promise<ToolStates>;
-}
+export type ToolSwitches = ReturnType<typeof createToolSwitches>;
 
 type Needs = {
   readonly servers: { readonly all: readonly Server[]; get(name: string): Server };
@@ -56,8 +46,7 @@ type Needs = {
   readonly changeTools: (server: string, next: NextTools) => Promise<void>;
 };
 
-/** Creates the functions that list, enable and disable tools. */
-export function createToolSwitches(needs: Needs): ToolSwitches {
+export function createToolSwitches(needs: Needs) {
   const { servers, shownTools, counter, changeTools } = needs;
 
   async function describe(wanted: readonly Server[]): Promise<readonly ToolStates[]> {
@@ -82,8 +71,14 @@ export function createToolSwitches(needs: Needs): ToolSwitches {
 
   return {
     list: () => describe(servers.all),
+    /** Returns the tools of a server. Rejects with HUB_SERVER_UNKNOWN. */
     of,
-    async change(name, { enable, disable }) {
+    /**
+     * Writes `tools.deny` of a server into the config file. Resolves when the change is active. Rejects with
+     * HUB_SERVER_UNKNOWN, HUB_NAME_UNKNOWN for a tool that the server does not have, HUB_REQUEST_INVALID for a built-in
+     * server, HUB_CONFIG_CONFLICT if a pattern hides a tool to enable, or like other edits of the config file.
+     */
+    async change(name: string, { enable, disable }: ToolChange): Promise<ToolStates> {
       const server = servers.get(name);
       if (server.isBuiltin)
         throw new HubError(
