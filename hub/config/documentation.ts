@@ -5,26 +5,9 @@ import { type Environment, type SecretValues, expandStrings } from './variables.
 import { interpreted } from './schema-parts.ts';
 
 /** Options of `documentation` in the config. */
-export type DocumentationConfig = {
-  readonly vault: string | undefined;
-  readonly obsidian: ObsidianConfig | undefined;
-  readonly maxFiles: number;
-  readonly maxBytes: number;
-  /** Maximum duration of a run in ms. */
-  readonly maxMs: number;
-};
+export type DocumentationConfig = Readonly<ReturnType<typeof readDocumentation>['documentation']>;
 
-export type ObsidianConfig = {
-  /** URL of Obsidian's REST API, as `https://host:port`. */
-  readonly url: string;
-  /** API key (secret). */
-  readonly key: string | undefined;
-  /** Why the key cannot be read: a sentence with the remedy. */
-  readonly keyFault: string | undefined;
-  /** Path of a PEM file with the certificate. */
-  readonly certificate: string | undefined;
-  readonly fingerprint: string | undefined;
-};
+export type ObsidianConfig = Readonly<NonNullable<DocumentationConfig['obsidian']>>;
 
 const megabyte = 1_000_000;
 const hourMs = 3_600_000;
@@ -34,12 +17,13 @@ const hourMs = 3_600_000;
  * cannot be read does not make the config invalid: only runs that need the secret fail.
  */
 export function readDocumentation(
-  written: z.output<typeof documentationSchema> | undefined,
+  { vault, obsidian, max_files, max_megabytes, max_hours } = documentationSchema.parse(
+    {},
+    interpreted,
+  ),
   env: Environment = {},
   secrets: SecretValues = new Map(),
-): { readonly documentation: DocumentationConfig; readonly problems: readonly Problem[] } {
-  const { vault, obsidian, max_files, max_megabytes, max_hours } =
-    written ?? documentationSchema.parse({}, interpreted);
+) {
   const problems: Problem[] = [];
   return {
     problems,
@@ -57,7 +41,7 @@ export function readDocumentation(
     key,
     certificate,
     fingerprint: print,
-  }: z.output<typeof obsidianSchema>): ObsidianConfig {
+  }: z.output<typeof obsidianSchema>) {
     const path = ['documentation', 'obsidian'];
     const secret = expandStrings(key, [...path, 'key'], env, secrets);
     problems.push(...secret.problems);
@@ -79,9 +63,13 @@ export function readDocumentation(
       });
     const [fault] = secret.secretFaults;
     return {
+      /** URL of Obsidian's REST API, as `https://host:port`. */
       url: address?.origin ?? url,
+      /** API key (secret). */
       key: fault ? undefined : String(secret.value),
+      /** Why the key cannot be read: a sentence with the remedy. */
       keyFault: fault?.text,
+      /** Path of a PEM file with the certificate. */
       certificate,
       fingerprint: print,
     };

@@ -17,28 +17,15 @@ export type FanOutConfig = {
 type WrittenFanOut = Readonly<Record<string, z.output<typeof fanOutSchema>>>;
 
 /** Converts the fan-out tools of a config file, and reports those that would call another fan-out tool. */
-export function readFanOut(written: WrittenFanOut): {
-  readonly fanOut: readonly FanOutConfig[];
-  readonly problems: readonly Problem[];
-} {
-  const fanOut = Object.entries(written).map(([name, { tools, timeout, ...rest }]) => ({
-    ...rest,
-    name,
-    tools: [...new Set(tools)],
-    timeoutMs: timeout * 1000,
-  }));
-  const problems = Object.entries(written).flatMap(([name, { tools }]) =>
-    tools.flatMap((tool, index) =>
-      Object.hasOwn(written, tool)
-        ? [
-            {
-              path: ['fan_out', name, 'tools', index],
-              text: 'is a fan-out tool itself: write tools of servers',
-              showsValue: true,
-            },
-          ]
-        : [],
-    ),
-  );
+export function readFanOut(written: WrittenFanOut) {
+  const problems: Problem[] = [];
+  const fanOut = Object.entries(written).map(([name, fields]): FanOutConfig => {
+    const { tools, timeout, ...rest } = fields;
+    const text = 'is a fan-out tool itself: write tools of servers';
+    for (const [index, tool] of tools.entries())
+      if (Object.hasOwn(written, tool))
+        problems.push({ path: ['fan_out', name, 'tools', index], text, showsValue: true });
+    return { ...rest, name, tools: [...new Set(tools)], timeoutMs: timeout * 1000 };
+  });
   return { fanOut, problems };
 }

@@ -1,4 +1,3 @@
-import type { z } from 'zod';
 import { modelsSchema } from './models-schema.ts';
 import { isBaseUrl } from './backends.ts';
 import type { Problem } from './problem.ts';
@@ -7,46 +6,21 @@ import { interpreted } from './schema-parts.ts';
 
 const seconds = 1_000;
 
-type ProviderConfig = {
-  /** URL of the provider's API, without a slash at the end. */
-  readonly url: string;
-  /** API key (secret). */
-  readonly key: string | undefined;
-  /** Why the key cannot be read: a sentence with the remedy. */
-  readonly keyFault: string | undefined;
-  readonly contextTokens: number | undefined;
-  readonly parallel: number;
-  /** Prices per million tokens by model; `*` stands for all other models. */
-  readonly prices?: { readonly [model: string]: ModelPrice };
-};
-
 type ModelPrice = { readonly prompt: number; readonly completion: number };
 
 /** Options of `models` in the config. */
-export type ModelsConfig = {
-  readonly defaultModel: string | undefined;
-  readonly contextTokens: number;
-  readonly timeoutMs: number;
-  readonly providers: { readonly [name: string]: ProviderConfig };
-};
-
-type Written = z.output<typeof modelsSchema>;
+export type ModelsConfig = Readonly<ReturnType<typeof readModels>['models']>;
 
 /**
  * Converts the options as written, with the variables of providers expanded. Returns the defaults if there are none. A
  * secret that cannot be read does not make the config invalid: only calls to its provider fail.
  */
 export function readModels(
-  written: Written | undefined,
+  written = modelsSchema.parse({}, interpreted),
   env: Environment = {},
   secrets: SecretValues = new Map(),
-): { readonly models: ModelsConfig; readonly problems: readonly Problem[] } {
-  const {
-    default: defaultModel,
-    context: contextTokens,
-    timeout_seconds: timeout,
-    providers = {},
-  } = written ?? modelsSchema.parse({}, interpreted);
+) {
+  const { default: defaultModel, providers = {} } = written;
   const problems: Problem[] = [];
   const read = Object.entries(providers).map(([name, { url, key, context, parallel, prices }]) => {
     const path = ['models', 'providers', name];
@@ -58,11 +32,15 @@ export function readModels(
       problems.push({ path: [...path, 'url'], text: wrongUrl });
     const [fault] = secret.secretFaults;
     const provider = {
+      /** URL of the provider's API, without a slash at the end. */
       url: base,
+      /** API key (secret). */
       key: fault || key === undefined ? undefined : String(secret.value),
+      /** Why the key cannot be read: a sentence with the remedy. */
       keyFault: fault?.text,
       contextTokens: context,
       parallel,
+      /** Prices per million tokens by model; `*` stands for all other models. */
       ...(prices && { prices }),
     };
     return [name, provider] as const;
@@ -75,8 +53,8 @@ export function readModels(
     });
   const models = {
     defaultModel,
-    contextTokens,
-    timeoutMs: timeout * seconds,
+    contextTokens: written.context,
+    timeoutMs: written.timeout_seconds * seconds,
     providers: Object.fromEntries(read),
   };
   return { models, problems };

@@ -15,12 +15,9 @@ export type ToolSettings = {
 };
 
 /** Normalizes the rules of a file, and reports a policy that denies everything to everyone as a problem. */
-export function readPolicy(written: readonly WrittenRule[]): {
-  readonly policy: readonly PolicyRule[];
-  readonly problems: readonly Problem[];
-} {
+export function readPolicy(written: readonly WrittenRule[]) {
   const policy = written.map(ruleOf);
-  const problems = policy.flatMap(problemsOfRule);
+  const problems: readonly Problem[] = policy.flatMap(problemsOfRule);
   const last = policy.findIndex(matchesEverything);
   const before = policy.slice(0, last);
   if (policy[last]?.action !== 'deny' || before.some(({ action }) => action !== 'deny'))

@@ -19,9 +19,10 @@ type NameList = {
   readonly isInherited: boolean;
 };
 
-/** Position of an entry: the object around it, its index there and the entry itself. */
+/** Position of an entry: the object around it, the entry that has this object, and its index there. */
 type Place = {
   readonly around: SourceMap;
+  readonly parent: SourceEntry | undefined;
   readonly index: number;
   readonly entry: SourceEntry;
 };
@@ -68,7 +69,7 @@ function nextStep(
   let around = root;
   let at: Place | undefined;
   for (const [depth, step] of path.entries()) {
-    const place = placeIn(around, step);
+    const place = placeIn(around, step, at?.entry);
     if (!place) {
       const isEmptied = step === key && around.entries.length === 0;
       if (!isKept) return isEmptied && at ? changeMember(opened, at, undefined, format) : 'done';
@@ -83,10 +84,10 @@ function nextStep(
   return undefined;
 }
 
-function placeIn(around: SourceMap, key: string): Place | undefined {
+function placeIn(around: SourceMap, key: string, parent?: SourceEntry): Place | undefined {
   const index = around.entries.findIndex(entry => entry.key === key);
   const entry = around.entries[index];
-  return entry && { around, index, entry };
+  return entry && { around, parent, index, entry };
 }
 
 const nested = (path: readonly string[], names: readonly string[]): Json =>
@@ -122,23 +123,11 @@ function changeList(
 
 /** Replaces the value of an entry, or removes the entry if `value` is undefined. */
 function changeMember(
-  { yaml, root }: OpenText,
-  { around, index }: Place,
+  { yaml }: OpenText,
+  { around, parent, index }: Place,
   value: Json | undefined,
   format: Format,
 ): readonly Splice[] | undefined {
   if (around.style !== 'block' || !yaml) return changeInBraces(around, index, value, format);
-  const group = root && entryOf(root, around);
-  return group && yaml.changeInBlock(group, around, index, value);
-}
-
-/** Returns the entry whose value is the given object. */
-function entryOf(within: SourceMap, wanted: SourceMap): SourceEntry | undefined {
-  for (const entry of within.entries) {
-    const object = mapIn(entry);
-    if (object === wanted) return entry;
-    const inside = object && entryOf(object, wanted);
-    if (inside) return inside;
-  }
-  return undefined;
+  return parent && yaml.changeInBlock(parent, around, index, value);
 }
