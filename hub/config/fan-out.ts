@@ -19,13 +19,14 @@ type WrittenFanOut = Readonly<Record<string, z.output<typeof fanOutSchema>>>;
 /** Converts the fan-out tools of a config file, and reports those that would call another fan-out tool. */
 export function readFanOut(written: WrittenFanOut) {
   const problems: Problem[] = [];
-  const fanOut = Object.entries(written).map(([name, fields]): FanOutConfig => {
-    const { tools, timeout, ...rest } = fields;
-    const text = 'is a fan-out tool itself: write tools of servers';
-    for (const [index, tool] of tools.entries())
-      if (Object.hasOwn(written, tool))
-        problems.push({ path: ['fan_out', name, 'tools', index], text, showsValue: true });
-    return { ...rest, name, tools: [...new Set(tools)], timeoutMs: timeout * 1000 };
-  });
+  const fanOut = Object.entries(written).map(
+    ([name, { tools, timeout, ...rest }]): FanOutConfig => {
+      const text = 'is a fan-out tool itself: write tools of servers';
+      for (const [index, tool] of tools.entries())
+        if (Object.hasOwn(written, tool))
+          problems.push({ path: ['fan_out', name, 'tools', index], text, showsValue: true });
+      return { ...rest, name, tools: [...new Set(tools)], timeoutMs: timeout * 1000 };
+    },
+  );
   return { fanOut, problems };
 }

@@ -159,7 +159,10 @@ async function configOf(
       ...own.problems,
       ...own.secretFaults,
       ...ofClients,
-      ...unknownProfiles(clients, profiles),
+      ...unknownProfiles(
+        clients,
+        profiles.map(({ name }) => name),
+      ),
       ...ofModels,
       ...ofDocumentation,
       ...ofPolicy,
@@ -171,25 +174,14 @@ async function configOf(
 /**
  * Finds clients with unknown profiles. They are errors, because a client with a misspelt profile would see everything.
  */
-const unknownProfiles = (
-  clients: readonly ClientConfig[],
-  profiles: readonly { readonly name: string }[],
-): readonly Problem[] =>
-  clients.flatMap(({ name, profile }) => {
-    if (profile === undefined || profiles.some(one => one.name === profile)) return [];
-    const closest = findClosest(
-      profile,
-      profiles.map(one => one.name),
-    );
+const unknownProfiles = (clients: readonly ClientConfig[], profiles: readonly string[]) =>
+  clients.flatMap(({ name, profile }): readonly Problem[] => {
+    if (profile === undefined || profiles.includes(profile)) return [];
+    const closest = findClosest(profile, profiles);
     const hint =
       closest === undefined ? 'add it to "profiles"' : `write ${JSON.stringify(closest)}`;
-    return [
-      {
-        path: ['clients', name, 'profile'],
-        text: `is not a profile of the config: ${hint}`,
-        showsValue: true,
-      },
-    ];
+    const text = `is not a profile of the config: ${hint}`;
+    return [{ path: ['clients', name, 'profile'], text, showsValue: true }];
   });
 
 function secretUsesOf(value: unknown): readonly SecretUse[] {

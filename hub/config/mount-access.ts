@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { shellWord } from '#core';
 import type { LocalLaunch, ServerConfig } from './normalize.ts';
+import type { Sandbox } from './sandbox.ts';
 
 /** Owner and mode of a mounted file or folder of this machine. */
 type MountAccess = {
@@ -68,10 +69,7 @@ function userOf({ runtime, package: spec, sandbox }: LocalLaunch): User | undefi
 async function accessOf({
   source,
   readOnly,
-}: {
-  readonly source: string;
-  readonly readOnly: boolean;
-}): Promise<MountAccess | undefined> {
+}: Sandbox['mounts'][number]): Promise<MountAccess | undefined> {
   const found = await stat(source).catch(() => undefined); // A hub in a container does not see all paths.
   if (!found) return undefined;
   const { uid, gid, mode } = found;

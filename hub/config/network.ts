@@ -27,37 +27,35 @@ const numbers = /(?:^|\.)(?:\d+|0x[0-9a-f]*)$/;
 export function findNetworkTarget(written: string): NetworkTarget | { readonly problem: string } {
   const target = written.toLowerCase();
   const [, scheme] = /^([a-z][a-z0-9+.-]*):\/\//.exec(target) ?? [];
-  if (scheme !== undefined)
-    return { problem: `write the name of the host, without "${scheme}://"` };
+  if (scheme !== undefined) return refusal(`write the name of the host, without "${scheme}://"`);
   const [host = '', rest] = target.split('/', 2);
   if (rest !== undefined)
-    return {
-      problem: isAddress(host)
+    return refusal(
+      isAddress(host)
         ? 'write names instead of a range of addresses, such as "api.example.com"'
         : 'write the name of the host, without a path',
-    };
+    );
   if (isAddress(target) || isAddress(host.replace(/:\d+$/, '')))
-    return { problem: 'write a name instead of an address, such as "api.example.com"' };
+    return refusal('write a name instead of an address, such as "api.example.com"');
   const [, name = host, digits] = /^(.*):(.*)$/.exec(host) ?? [];
   if (!names.test(name) || name.length > 253)
-    return {
-      problem:
-        'write a name such as "api.example.com", or "*.example.com" for all names below it, and a port if it needs another than 80 and 443: "db.internal:5432"',
-    };
+    return refusal(
+      'write a name such as "api.example.com", or "*.example.com" for all names below it, and a port if it needs another than 80 and 443: "db.internal:5432"',
+    );
   if (name === 'localhost' || name.endsWith('.localhost'))
-    return {
-      problem: 'remove it: this is the container of the server itself, which it always reaches',
-    };
+    return refusal(
+      'remove it: this is the container of the server itself, which it always reaches',
+    );
   if (digits === undefined) return { name, ports: defaultPorts, isExact: false };
   const port = /^\d{1,5}$/.test(digits) ? Number(digits) : 0;
-  if (port < 1 || port > 65_535) return { problem: 'write a port from 1 to 65535' };
+  if (port < 1 || port > 65_535) return refusal('write a port from 1 to 65535');
   const isExact = !name.startsWith('*');
   if (isExact && port === proxyPort)
-    return {
-      problem: `use another port than ${proxyPort}, which is that of the server's proxy`,
-    };
+    return refusal(`use another port than ${proxyPort}, which is that of the server's proxy`);
   return { name, ports: [port], isExact };
 }
+
+const refusal = (problem: string) => ({ problem });
 
 const isAddress = (host: string) =>
   isIP(host.replace(/^\[|\]$/g, '')) !== 0 || numbers.test(host) || /^\[.*\]/.test(host);
@@ -69,14 +67,8 @@ export const targetsOf = (network: Network): readonly NetworkTarget[] =>
     : network.allow.map(findNetworkTarget).filter(target => 'name' in target);
 
 /** Returns the part of the network that requires a new container when it changes: its kind, and the exact targets. */
-export const fixedNetwork = (network: Network): Network =>
-  typeof network === 'string'
-    ? network
-    : {
-        allow: network.allow
-          .filter(target => {
-            const found = findNetworkTarget(target);
-            return 'name' in found && found.isExact;
-          })
-          .toSorted(),
-      };
+export function fixedNetwork(network: Network): Network {
+  if (typeof network === 'string') return network;
+  const isExact = (target: string) => targetsOf({ allow: [target] }).some(found => found.isExact);
+  return { allow: network.allow.filter(isExact).toSorted() };
+}
