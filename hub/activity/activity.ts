@@ -73,17 +73,12 @@ export function createActivity(
     if (earlier.lastId === 0) return;
     const calls = await earlier.read(maxCalls);
     if (calls.length > 0) columns.allocate();
-    for (const call of calls)
+    for (const call of calls) {
+      const { id, requestBytes, replyBytes } = call;
       // Calls of this run may already occupy the slots of the oldest stored calls.
-      if (call.id < firstId && call.id > lastId - maxCalls)
-        columns.write(
-          slotOf(call.id),
-          call.id,
-          call,
-          call.requestBytes,
-          call.replyBytes,
-          noPayload,
-        );
+      if (id < firstId && id > lastId - maxCalls)
+        columns.write(slotOf(id), id, call, requestBytes, replyBytes, noPayload);
+    }
   }
 
   return {
@@ -99,14 +94,8 @@ export function createActivity(
     record(call: CallRecord): void {
       lastId++;
       const { request, reply } = call;
-      columns.write(
-        slotOf(lastId),
-        lastId,
-        call,
-        lengthOf(request),
-        lengthOf(reply),
-        payloads.write(request, reply),
-      );
+      const range = payloads.write(request, reply);
+      columns.write(slotOf(lastId), lastId, call, lengthOf(request), lengthOf(reply), range);
       fire(undefined);
     },
     /** Returns the newest calls that match a filter, the newest first, at most `limit`. */

@@ -9,12 +9,8 @@ export function createCallColumns(count: number) {
   const numbers = () => new Float64Array(count);
   const lengths = () => new Uint32Array(count);
   const [ids, at, took, atServer, from] = [numbers(), numbers(), numbers(), numbers(), numbers()];
-  const [requests, replies, keptRequests, keptReplies] = [
-    lengths(),
-    lengths(),
-    lengths(),
-    lengths(),
-  ];
+  const [requests, replies] = [lengths(), lengths()];
+  const [keptRequests, keptReplies] = [lengths(), lengths()];
   // These arrays grow to `count` entries as calls are written.
   const methods: string[] = [];
   const names: (string | undefined)[] = [];

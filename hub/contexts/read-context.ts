@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
-import { type Dirent } from 'node:fs';
+import { type Dirent, constants } from 'node:fs';
 import { lstat, open, readdir, readlink, realpath } from 'node:fs/promises';
-import { constants } from 'node:fs';
 import { dirname, isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { ignoreMissing, messageOf } from '#core';
 import { type ContextKind, kindOfFolder } from './context-kind.ts';
