@@ -15,7 +15,7 @@ export const keptResults = describeKeys(
   }),
   {
     tools:
-      'Names of tools, of the server\'s own. Tools that do not declare what "hints" says are not kept, and named in the log and in GET /servers.',
+      'Tools of the server, by its own names. Results of tools that do not declare the hints that "hints" requires are not kept; the log and GET /servers name these tools.',
     ttl: 'Seconds for which a result is kept, at most 86400.',
     per: '"client": a result is given only to the client that called. "all": to everybody who may use the tool.',
     hints:

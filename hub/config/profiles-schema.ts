@@ -28,7 +28,7 @@ export const profileSchema = describeKeys(
     servers:
       'Shows these servers, and everything that they offer. Names, or patterns with "*". The hub\'s own servers are shown only if they are named.',
     tools:
-      'Shows these tools too, by their names on /mcp, such as "files_read_file", or patterns. Names after "!" are hidden, also those of shown servers. If nothing else is said than what is hidden, all the rest is shown.',
+      'Shows these tools too, by their names on /mcp, such as "files_read_file", or patterns. Names after "!" are hidden, also those of shown servers. A profile that only hides tools shows all others.',
     find: 'Find mode: the client lists find_tools, call_tool and the tools in "pinned" only, and finds the others. true, or {"pinned": ["files_read_file", "git_*"]} with names or patterns. Default: all tools are listed.',
   },
 );

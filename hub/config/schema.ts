@@ -114,7 +114,7 @@ const fileOf = <T extends z.ZodType, C extends z.ZodType>(entry: T, name: z.ZodS
         'Tools of the hub, by their names on /mcp. Each calls several tools of servers with the same arguments, as the client that called it.',
       approvals: 'Calls that a rule with "action": "confirm" lets a person approve.',
       catalog:
-        'The registry of MCP servers behind `agenthub search` and the catalog of the dashboard. It is asked only then.',
+        'The registry of MCP servers that `agenthub search` and the catalog of the dashboard ask.',
       pinning: 'What happens to tools that change, for servers without their own "pinning".',
       limits: 'Limits on the calls of callers that are not clients by name.',
       models:
