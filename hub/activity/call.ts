@@ -15,7 +15,7 @@ export type CallSummary = {
   readonly client: string | undefined;
   /** Time from the arrival of the request to its answer, in milliseconds, with fractions. */
   readonly tookMs: number;
-  /** Part of `tookMs` in which the server had the request. */
+  /** Part of `tookMs` that the server took, in milliseconds. */
   readonly serverMs: number;
   /** `ok`, `tool_error`, `error`, or a HubError code. */
   readonly outcome: string;

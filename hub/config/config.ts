@@ -50,7 +50,7 @@ export type Config = {
    * absent.
    */
   readonly repositories?: readonly string[];
-  /** Rules of the policy, of which the first match decides. If absent, everything is allowed. */
+  /** Rules of the policy. The first rule that matches decides. If absent, everything is allowed. */
   readonly policy?: readonly PolicyRule[];
   readonly profiles?: readonly ProfileConfig[];
   readonly fanOut?: readonly FanOutConfig[];

@@ -58,7 +58,7 @@ export async function readParsed(
   return { snapshot, root: undefined, problems: [problem] };
 }
 
-/** Reads a file again for its encoding. Undefined for a missing file, for which a shipped one was read. */
+/** Reads a file again for its encoding. Undefined for a missing file: its text is that of a shipped file. */
 const readEncodingFault = async (path: string) =>
   await readFile(path).then(encodingFault, () => undefined);
 

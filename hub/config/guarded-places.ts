@@ -3,7 +3,7 @@ import type { Environment } from './variables.ts';
 
 /** A file or folder that mounts must not expose. */
 export type GuardedPlace = {
-  /** Absolute path, in which symbolic links are not resolved. */
+  /** Absolute path. Its symbolic links are not resolved. */
   readonly path: string;
   /** Description for messages, such as "the hub's data folder". */
   readonly what: string;

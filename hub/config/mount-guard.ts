@@ -168,7 +168,7 @@ const defaultSockets = [
 ];
 
 /**
- * Folders in which the kernel and the engine expose the machine. The broker, which protects the engine, refuses more.
+ * Folders of the kernel and the engine that expose the machine. The broker, which protects the engine, refuses more.
  */
 const exposingFolders = ['/proc', '/sys', '/dev', '/var/lib/docker', '/var/lib/containerd'];
 

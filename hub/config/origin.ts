@@ -23,7 +23,7 @@ export function originOf(entry: unknown): string | undefined {
   return createHash('sha256').update(JSON.stringify(said)).digest('hex').slice(0, 32);
 }
 
-/** Adds the digest of the files that an image is built from, as they are a part of what is launched. */
+/** Adds the digest of the files that an image is built from, because the server runs them. */
 export function withFiles(
   origin: string | undefined,
   { launch }: ServerConfig,

@@ -215,7 +215,7 @@ function withoutVerbs(args: readonly string[], verbs: readonly string[]) {
   }, args);
 }
 
-/** Adds `-y` to the arguments of npx. Without it, npx asks before it installs a package, and nobody can answer. */
+/** Adds `-y` to the arguments of npx. Without `-y`, npx waits for an answer before it installs a package. */
 function toNpxArgs(args: readonly string[]): readonly string[] {
   const end = args.findIndex(arg => arg === '--' || !arg.startsWith('-'));
   const plain = args[end] === '--' ? args.toSpliced(end, 1) : args;

@@ -103,6 +103,6 @@ export function pathsOfKnownPackage(
       };
 }
 
-/** Returns the volumes in which a package keeps the data of a server. */
+/** Returns the volumes for the data of a package; none for an unknown package. */
 export const volumesOfPackage = (source: PackageSpec | undefined, server: string) =>
   source ? pathsOfKnownPackage(source, { kind: 'docker', server }).volumes : [];

@@ -134,7 +134,7 @@ function unionProblems(
   return meant ? problemsOf(meant, path, keys) : [{ path, text: issue.message, showsValue: true }];
 }
 
-/** Maximum number of allowed keys of which a message names all. Of more keys, it names the nearest three. */
+/** A message names all allowed keys up to this number, and otherwise the nearest three. */
 const maxKeysNamed = 8;
 
 /** Maximum number of objects that a message suggests as the right place of a key. */

@@ -174,7 +174,7 @@ function findKeys(isInEntry: boolean, parts: readonly (string | number)[]): read
   parsed ??= JSON.parse(schemaJson());
   const file = parsed;
   const definitions = isObject(file) ? file['definitions'] : undefined;
-  // The schema of an entry is a definition, to which both sections of servers refer.
+  // Both sections of servers refer to one definition, the schema of an entry.
   const start = isInEntry && isObject(definitions) ? definitions['server'] : file;
   return parts
     .reduce<readonly unknown[]>(

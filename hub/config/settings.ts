@@ -78,13 +78,13 @@ export function readSettings(env: Environment, dotenv = '', manifest: FileSettin
      * hub listens on `host`.
      */
     networks: list('ROUTER_NETWORKS', isHost, 'comma-separated host names of this container'),
-    /** Host names, besides localhost, under which clients may reach the hub. */
+    /** Host names of the hub in requests of clients, besides localhost. */
     allowedHosts: list(
       'ROUTER_ALLOWED_HOSTS',
       isHost,
       'comma-separated host names, without scheme, port and path',
     ).map(withBrackets),
-    /** Origins, besides the hub's own, from which browsers may call the hub. */
+    /** Origins of web pages that may call the hub, besides the hub's own origin. */
     allowedOrigins: list(
       'ROUTER_ALLOWED_ORIGINS',
       /^[a-z][a-z0-9+.-]*:\/\/[^\s/?#@,]+$/i,
@@ -177,7 +177,7 @@ function withFileSettings(
 /** Returns the data folder as written, for callers that need no other setting. */
 export const dataDirOf = (env: Environment): string => env['DATA_DIR']?.trim() || defaultDataDir;
 
-/** Returns the folder in which the machine mounts secrets, as Docker does. */
+/** Returns the folder of mounted secrets; by default that of Docker. */
 export const secretsFolderOf = (env: Environment): string =>
   env['AGENTHUB_SECRETS_DIR']?.trim() || '/run/secrets';
 

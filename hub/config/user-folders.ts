@@ -1,7 +1,7 @@
 import { isAbsolute, join, win32 } from 'node:path';
 import type { Environment } from './variables.ts';
 
-/** Absolute paths of the folders of one user in which a hub keeps its files. The folders may not exist yet. */
+/** Absolute paths of the folders of one user for the files of a hub. The folders may not exist yet. */
 export type UserFolders = {
   /** Folder of the config file, the rules file and `.env`. */
   readonly config: string;

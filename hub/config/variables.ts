@@ -26,8 +26,8 @@ const readReference = (inside: string | undefined) => reference.exec(inside ?? '
 
 /**
  * Expands `${NAME}`, `${NAME:-default}` and `${secret:NAME}` in all strings of a value; `$$` is a literal dollar sign.
- * As with the shell's `:-`, an empty variable counts as unset. `unresolved` has the paths of strings in which a
- * variable or secret is missing, `secretFaults` a problem for each missing secret.
+ * As with the shell's `:-`, an empty variable counts as unset. `unresolved` has the paths of strings that miss a
+ * variable or secret, `secretFaults` a problem for each missing secret.
  */
 export function expandStrings(given: unknown, path: Path, env: Environment, secrets: SecretValues) {
   const problems: Problem[] = [];

@@ -29,7 +29,7 @@ type Needs = WriteFailureNeeds & {
   readonly record?: (event: DefinitionEvent) => void;
 };
 
-/** Time in ms after a server is first pinned in which new items are pinned too: some servers add tools one by one. */
+/** New items are pinned too during this time in ms after a server's first pins: some servers add tools one by one. */
 const firstSightMs = 10_000;
 /** Maximum number of deviations that are remembered as reported. */
 const maxTold = 10_000;

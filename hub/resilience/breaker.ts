@@ -4,7 +4,7 @@ type BreakerState = 'closed' | 'open' | 'half_open';
 
 export type BreakerOptions = {
   readonly failureThreshold: number;
-  /** Time in ms for which the breaker stays open before the first trial call. */
+  /** Time in ms from the opening of the breaker to the first trial call. */
   readonly recoveryMs: number;
   /** Timeout of a trial in ms, after which another call may be the trial; none by default. */
   readonly trialMs?: number;

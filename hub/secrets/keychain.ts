@@ -27,7 +27,7 @@ export type KeychainNeeds = {
   readonly load: () => Promise<Keyring>;
 };
 
-/** Rejects on platforms for which the library has no binary, as it is not installed there. */
+/** Rejects on platforms without a binary of the library, because the library is not installed there. */
 export const loadKeyring = async (): Promise<Keyring> => await import('@napi-rs/keyring');
 
 /** Timeout of an access in ms. The system may ask its user to unlock the keychain meanwhile. */

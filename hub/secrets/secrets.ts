@@ -6,7 +6,7 @@ import { type VaultContent, type VaultNeeds, createVault } from './vault.ts';
 /** The value of a secret, or a message that names the secret, the reason why it is unreadable, and the remedy. */
 type SecretReading = { readonly value: string } | { readonly fault: string };
 
-/** Stores to which secrets can be written. */
+/** Stores that accept secrets. */
 type SecretStore = 'keychain' | 'file';
 
 type Found = { readonly source: SecretSource } & SecretReading;

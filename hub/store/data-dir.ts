@@ -248,7 +248,7 @@ function parseRunning(text: string): (RunningHub & { readonly pid: number }) | u
   return { url, pid, sockets: sockets.filter(socket => typeof socket === 'string') };
 }
 
-/** True for a process of this user, the only ones for which signal 0 succeeds. */
+/** True for a running process of this user: signal 0 fails for all others. */
 function isOwnProcess(pid: number): boolean {
   if (!Number.isSafeInteger(pid) || pid <= 0) return false;
   try {

@@ -12,7 +12,7 @@ type LaunchConfig = {
 
 /** Sources of secrets that are fixed while the hub runs. */
 type HubSecrets = {
-  /** Environment variables to which config files may refer. Variables with a secret-sounding name count as secrets. */
+  /** Environment variables that config files may use. Variables with a secret-sounding name count as secrets. */
   readonly variables: Readonly<Record<string, string | undefined>>;
   /** Secret settings of the hub: tokens, and URLs that may contain a password. */
   readonly settings: readonly (string | undefined)[];

@@ -23,7 +23,7 @@ export function affectsOnly(
 export type EntryEdit = { readonly file: string; readonly text: string; readonly name: string };
 
 export type EditNeeds = {
-  /** Reads the current environment, with which the edited config is validated. */
+  /** Reads the current environment, to validate the edited config. */
   readonly readOptions: () => Promise<LoadOptions>;
 };
 
