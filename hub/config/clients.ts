@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { z } from 'zod';
-import { isObject } from '#core';
 import type { WrittenClients } from './clients-schema.ts';
 import type { perSession } from './limits-schema.ts';
 import type { Problem } from './problem.ts';
-import { type Environment, type SecretValues, expandServer, variablesIn } from './variables.ts';
+import { type Environment, type SecretValues, expandStrings, variablesIn } from './variables.ts';
 
 /** A client with an entry in the config. */
 export type ClientConfig = {
@@ -71,15 +70,15 @@ function readToken(
   secrets: SecretValues,
 ) {
   if (written === undefined) return { problems: [] };
-  const expanded = expandServer({ token: written }, ['clients', name], env, secrets);
-  const { value } = expanded;
+  const path = ['clients', name, 'token'];
+  const expanded = expandStrings(written, path, env, secrets);
   const problems = [...expanded.problems, ...expanded.secretFaults];
   if (problems.length > 0) return { problems };
-  const token = isObject(value) && typeof value['token'] === 'string' ? value['token'] : '';
+  const token = String(expanded.value);
   const [, digest] = digestPattern.exec(token) ?? [];
   if (digest !== undefined) return { problems, digest: digest.toLowerCase() };
   if (!tokenPattern.test(token) || /^sha256:/i.test(token))
-    return { problems: [{ path: ['clients', name, 'token'], text: tokenRule }] };
+    return { problems: [{ path, text: tokenRule }] };
   const isPlain = variablesIn(written).length === 0;
   return { problems, digest: createHash('sha256').update(token).digest('hex'), isPlain };
 }

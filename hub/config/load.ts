@@ -15,6 +15,7 @@ import { type Document, documentOf } from './document.ts';
 import {
   type SecretValues,
   expandServer,
+  expandStrings,
   expandedKeys,
   secretUsesIn,
   secretsIn,
@@ -115,9 +116,8 @@ async function configOf(
     context.env,
     context.secrets,
   );
-  const own = expandServer({ token: data.token }, [], context.env, context.secrets);
+  const own = expandStrings(data.token, ['token'], context.env, context.secrets);
   const uses = secretUsesOf(document.value);
-  const { token } = isObject(own.value) ? own.value : {};
   const { models, problems: ofModels } = readModels(data.models, context.env, context.secrets);
   const { documentation, problems: ofDocumentation } = readDocumentation(
     data.documentation,
@@ -133,7 +133,7 @@ async function configOf(
       servers: read.flatMap(({ server }) => (server ? [{ ...pinning, ...server }] : [])),
       naming: { separator: naming.separator, maxLength: naming.max_length },
       ...(listen && { listen }),
-      ...(typeof token === 'string' && { token }),
+      ...(typeof own.value === 'string' && { token: own.value }),
       ...(administration && { administration }),
       ...(data.logLevel && { logLevel: data.logLevel }),
       ...(uses.length > 0 && { secretUses: uses }),

@@ -40,26 +40,20 @@ export function findUserFolders({ platform, env, home }: Machine): UserFolders {
   const whole = folderIn('AGENTHUB_HOME');
   if (whole !== undefined)
     return { config: whole, data: path.join(whole, 'data'), state: path.join(whole, 'hubs') };
-  if (isWindows) {
-    const roaming = folderIn('APPDATA') ?? path.join(home, 'AppData', 'Roaming');
-    const local = folderIn('LOCALAPPDATA') ?? path.join(home, 'AppData', 'Local');
-    return {
-      config: path.join(roaming, name),
-      data: path.join(local, name, 'data'),
-      state: path.join(local, name, 'hubs'),
-    };
-  }
   if (platform === 'darwin') {
     const own = path.join(home, 'Library', 'Application Support', name);
     return { config: own, data: path.join(own, 'data'), state: path.join(own, 'hubs') };
   }
+  const ownIn = (variable: string, ...usual: readonly string[]) =>
+    path.join(folderIn(variable) ?? path.join(home, ...usual), name);
+  if (isWindows) {
+    const local = ownIn('LOCALAPPDATA', 'AppData', 'Local');
+    const config = ownIn('APPDATA', 'AppData', 'Roaming');
+    return { config, data: path.join(local, 'data'), state: path.join(local, 'hubs') };
+  }
   return {
-    config: path.join(folderIn('XDG_CONFIG_HOME') ?? path.join(home, '.config'), name),
-    data: path.join(folderIn('XDG_DATA_HOME') ?? path.join(home, '.local', 'share'), name),
-    state: path.join(
-      folderIn('XDG_STATE_HOME') ?? path.join(home, '.local', 'state'),
-      name,
-      'hubs',
-    ),
+    config: ownIn('XDG_CONFIG_HOME', '.config'),
+    data: ownIn('XDG_DATA_HOME', '.local', 'share'),
+    state: path.join(ownIn('XDG_STATE_HOME', '.local', 'state'), 'hubs'),
   };
 }

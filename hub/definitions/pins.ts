@@ -1,7 +1,7 @@
 import type { ServerConfig } from '#config';
 import { type Clock, type Event, type JsonObject, type Log, HubError } from '#core';
 import { type Deviation, type Offer, definitionsIn, entryDigestFor } from './compare.ts';
-import { diffDefinitions } from './definition-diff.ts';
+import { type DefinitionLine, diffDefinitions } from './definition-diff.ts';
 import type { DefinitionChoice } from './definitions-types.ts';
 import type { Definitions } from './definitions.ts';
 import type { ServerPins } from './lock.ts';
@@ -114,6 +114,9 @@ export function createPins({ definitions, servers, configured, clock, log, redac
     return flagsOf(own, others);
   }
 
+  const redacted = (lines: readonly DefinitionLine[]) =>
+    lines.map(({ sign, text }) => ({ sign, text: redact(text) }));
+
   const shownFlag = ({ kind, name, flag, text }: DefinitionFlag) => ({
     kind,
     name: visible(kind === 'instructions' ? kind : name),
@@ -129,10 +132,7 @@ export function createPins({ definitions, servers, configured, clock, log, redac
       state,
       isHidden: pinningOf(config) === 'hide' || state === 'rejected',
       hash: definition.hash,
-      diff: diffDefinitions(before?.value, definition.value).map(({ sign, text }) => ({
-        sign,
-        text: redact(text),
-      })),
+      diff: redacted(diffDefinitions(before?.value, definition.value)),
     };
   }
 
@@ -224,7 +224,7 @@ export function createPins({ definitions, servers, configured, clock, log, redac
         changes: changesBetween(known, offered).map(change => ({
           ...change,
           name: visible(change.name),
-          diff: change.diff.map(({ sign, text }) => ({ sign, text: redact(text) })),
+          diff: redacted(change.diff),
         })),
         hashes: offered.map(({ kind, name, definition }) => `${kind} ${name} ${definition.hash}`),
         flags: flagsIn(after.name, offer).map(shownFlag),
