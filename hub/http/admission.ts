@@ -67,8 +67,9 @@ export function createRouteAdmission(options: Options, needs: Needs) {
     return `Bearer${error} resource_metadata="${originOf(request)}${authorizationPaths.resource}${path}"`;
   }
 
-  /** Logs and audits a refused request. */
+  /** Logs and audits a refused request. Does not audit that of a client which left before the hub found its user. */
   function recordRefusal({ ip, method, url }: FastifyRequest, refusal: GuardRefusal): void {
+    if (refusal.isPeerGone) return system.log.debug({ address: ip }, refusal.message);
     // The query may contain the secret of a login link.
     logRefusal({ address: ip, method, url: url.split('?')[0] ?? '', refusal });
   }

@@ -121,9 +121,9 @@ export function createGuard(
       return refused(401, whyUnauthorized(made));
     }
     if (peer.kind === 'refused')
-      return refused(
-        403,
-        `${peer.why}, and without ROUTER_TOKEN only the hub's own user may call it. Set ROUTER_TOKEN, and send it as bearer token`,
+      return refusedPeer(
+        peer,
+        "without ROUTER_TOKEN only the hub's own user may call it. Set ROUTER_TOKEN, and send it as bearer token",
       );
     // Clients also send the generated token when calls need none, and keep the sessions that they opened with it.
     if (isSame(credentials, madeDigest)) return tokenHolder;
@@ -145,7 +145,7 @@ export function createGuard(
     if (isLoggedIn(headers)) {
       if (peer.kind !== 'refused') return owner;
       // Browsers send cookies to all ports of a host, so a server of another user on this host gets them too.
-      return refused(403, `${peer.why}, and a login is for browsers of the hub's own user`);
+      return refusedPeer(peer, "a login is for browsers of the hub's own user");
     }
     if (peer.certificate !== undefined) {
       const decision = decideCertified(peer.certificate, request);
@@ -227,6 +227,14 @@ const unlistedClient = (name: string): Principal => ({
 const refused = (status: GuardRefusal['status'], message: string): GuardDecision => ({
   principal: undefined,
   refusal: { status, message },
+});
+
+const refusedPeer = (
+  { why, isGone = false }: Extract<Peer, { kind: 'refused' }>,
+  rule: string,
+): GuardDecision => ({
+  principal: undefined,
+  refusal: { status: 403, message: `${why}, and ${rule}`, ...(isGone && { isPeerGone: true }) },
 });
 
 const revoked = (name: string) =>

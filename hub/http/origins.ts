@@ -16,7 +16,12 @@ export type RequestOrigin = {
   readonly takesForms: false | 'own' | 'allowed';
 };
 
-export type GuardRefusal = { readonly status: 400 | 401 | 403 | 415; readonly message: string };
+export type GuardRefusal = {
+  readonly status: 400 | 401 | 403 | 415;
+  readonly message: string;
+  /** True if the connection ended before the hub found its user: nobody reads this refusal. */
+  readonly isPeerGone?: boolean;
+};
 
 /** Host names of the hub, and origins that may call it. */
 export type OriginOptions = {

@@ -13,7 +13,12 @@ type PeerProcess =
   | { readonly kind: 'same-user' }
   /** A remote connection, or an operating system that does not provide the owner. */
   | { readonly kind: 'unchecked' }
-  | { readonly kind: 'refused'; readonly why: string };
+  | {
+      readonly kind: 'refused';
+      readonly why: string;
+      /** True if the connection ended before the hub found its user. */
+      readonly isGone?: boolean;
+    };
 
 export type Peers = ReturnType<typeof createPeers>;
 
@@ -84,7 +89,11 @@ export function createPeers({ tables, uid }: PeersNeeds) {
 }
 
 const refused = (why: string): PeerProcess => ({ kind: 'refused', why });
-const gone = refused('the process that opened this connection is gone');
+const gone: PeerProcess = {
+  kind: 'refused',
+  why: 'the process that opened this connection is gone',
+  isGone: true,
+};
 
 type TableName = 'tcp' | 'tcp6';
 

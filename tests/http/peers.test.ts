@@ -1,10 +1,13 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
+import { mkdtempDisposable, readFile } from 'node:fs/promises';
 import { type Socket, connect } from 'node:net';
+import { tmpdir } from 'node:os';
 import { text } from 'node:stream/consumers';
 import { describe, test } from 'vitest';
+import { type AuditOptions, createAudit } from '#audit';
+import { silent, systemClock } from '#core';
 import { startHub, until } from '#helpers/hub';
 import { createSocketTables } from '../../hub/http/peers.ts';
 import { openSession, send } from '../transports/raw.ts';
@@ -191,6 +194,44 @@ describe.skipIf(!isLinux)('on loopback', () => {
       assert.equal(await hub.health(), 200);
       hub.socket.destroy();
     });
+
+  test('a client that closed its connection before the look-up is refused without a line in the audit log', async () => {
+    const told = Promise.withResolvers<void>();
+    let looked = 0;
+    const late = createSocketTables(async function* (table) {
+      looked++;
+      await told.promise;
+      yield await readFile(`/proc/net/${table}`, 'latin1');
+    });
+    const refusals: unknown[] = [];
+    const off: AuditOptions = {
+      enabled: false,
+      maxBytes: 2 ** 20,
+      maxAgeMs: 86_400_000,
+      keep: 1,
+      onFailure: 'continue',
+    };
+    await using folder = await mkdtempDisposable(`${tmpdir()}/agenthub-peers-`);
+    const audit = createAudit(folder.path, () => off, {
+      clock: systemClock,
+      log: silent,
+      hubVersion: '1.2.3',
+      syncFolder: async () => {},
+      redaction: { text: text => text, json: value => value },
+    });
+    await using hub = await startHub([], {
+      peers: { tables: late, uid },
+      audit: { ...audit, recordRefusal: refusal => void refusals.push(refusal) },
+    });
+    const { hostname, port } = new URL(hub.url);
+    const socket = connect({ host: hostname, port: Number(port) });
+    socket.write('GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n');
+    await until(() => looked > 0);
+    await once(socket.destroy(), 'close');
+    told.resolve();
+    await until(() => hub.logged.some(({ message }) => message.includes('is gone')));
+    assert.deepEqual(refusals, []);
+  });
 
   test('connections that wait for the look-up are closed when the hub stops', async () => {
     let looked = 0;
