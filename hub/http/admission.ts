@@ -85,6 +85,13 @@ export function createRouteAdmission(options: Options, needs: Needs) {
       return true;
     },
     refusalOf: (request: FastifyRequest) => check(request, scopeOf(request)).refusal,
+    /** Decides again about a request whose answer is still being sent. True if the guard admits it now. */
+    admitAgain(request: FastifyRequest): boolean {
+      const { principal } = check(request, scopeOf(request));
+      // The grants of its principal may have changed.
+      if (principal) principals.set(request.raw, principal);
+      return principal !== undefined;
+    },
     /**
      * Returns the principal of a request that `refuse` admitted to its route. Throws TypeError for any other request.
      */

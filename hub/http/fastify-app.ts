@@ -16,7 +16,7 @@ import { catalogRoutes } from './routes/catalog.ts';
 import { clientRoutes } from './routes/clients.ts';
 import { activityRoutes } from './routes/activity.ts';
 import { dashboardRoutes } from './routes/dashboard.ts';
-import { createFollowing } from './routes/events.ts';
+import { type Follow, createFollowing } from './routes/events.ts';
 import { healthRoutes } from './routes/health.ts';
 import { hubRoutes } from './routes/hub.ts';
 import { documentationRoutes } from './routes/documentation.ts';
@@ -64,7 +64,12 @@ const followed = {
 export async function createFastifyApp(options: Options, needs: HttpNeeds, parts: Parts) {
   const { admission } = parts;
   const sendError = createErrorSender(needs.system);
-  const requireTool = createToolPolicy(needs, admission);
+  const tools = createToolPolicy(needs, admission);
+  const follow = createFollowing(
+    needs.system.clock,
+    followed,
+    ({ request }: FastifyReply) => admission.admitAgain(request) && tools.allows(request),
+  );
   // Loading Fastify takes as long as starting a server, and calls do not need it.
   const { LogController, fastify } = await import('fastify');
   const app = fastify({
@@ -89,13 +94,13 @@ export async function createFastifyApp(options: Options, needs: HttpNeeds, parts
   // The body may have taken minutes to arrive, in which a token can be revoked.
   app.addHook('preHandler', async (request, reply) => {
     if (request.body !== undefined && admission.refuse(request, reply)) return reply;
-    requireTool(request);
+    tools.require(request);
     refuseUnknownQuery(request);
   });
   app.setErrorHandler(sendError);
   acceptEmptyJson(app);
   refuseUnknown(app);
-  registerRoutes(app, options, needs, parts);
+  registerRoutes(app, options, needs, { ...parts, follow });
   await app.ready();
   return app;
 }
@@ -143,8 +148,9 @@ function registerRoutes(
   app: FastifyInstance,
   options: Options,
   needs: HttpNeeds,
-  { admission, paths, login, usages, needsToken, offersLogins }: Parts,
+  parts: Parts & { readonly follow: Follow },
 ): void {
+  const { admission, follow, paths, login, usages, needsToken, offersLogins } = parts;
   const { installs, ...others } = needs;
   const { hub, jobs, prompts, system, telemetry } = others;
   if (telemetry.audit) auditChanges(app, telemetry.audit, admission);
@@ -160,7 +166,6 @@ function registerRoutes(
   if (hub.approvals) approvalRoutes(app, { approvals: hub.approvals, admission });
   if (hub.pins) pinRoutes(app, hub.pins);
   if (hub.tools) toolRoutes(app, hub.tools);
-  const follow = createFollowing(system.clock, followed);
   activityRoutes(app, telemetry.activity, follow);
   if (telemetry.audit) auditRoutes(app, telemetry.audit, follow);
   logRoutes(app, { ...needs, follow });

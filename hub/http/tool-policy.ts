@@ -25,10 +25,7 @@ export const sameAs = (server: string, tool: string, action?: string) =>
     },
   }) as const;
 
-/**
- * Creates a function that throws HUB_POLICY_DENIED or HUB_APPROVAL_NEEDED for a request to a route whose tool its
- * caller may not call, or not without an approval. Callers who administer the hub may use every route.
- */
+/** Creates the check of routes that do what a tool does. Callers who administer the hub may use every route. */
 export function createToolPolicy(
   { router, servers }: Pick<HttpNeeds, 'router' | 'servers'>,
   { principalOf, recordRefusal }: Pick<RouteAdmission, 'principalOf' | 'recordRefusal'>,
@@ -42,7 +39,10 @@ export function createToolPolicy(
   const isByHints = (rule: string | undefined) =>
     router.policy.rules().some(one => one.path === rule && 'annotations' in one.rule);
 
-  function denialOf(request: FastifyRequest, { server, tool }: BuiltinTool): HubError | undefined {
+  function denialOf(request: FastifyRequest): HubError | undefined {
+    const { sameAs: same } = request.routeOptions.config;
+    if (!same) return undefined;
+    const { server, tool } = same;
     const principal = principalOf(request);
     if (principal.grants.administer) return undefined;
     const client = policyNameOf(principal);
@@ -69,11 +69,18 @@ export function createToolPolicy(
     return new HubError('HUB_APPROVAL_NEEDED', message, { data });
   }
 
-  return (request: FastifyRequest): void => {
-    const { sameAs: tool } = request.routeOptions.config;
-    const denial = tool && denialOf(request, tool);
-    if (!denial) return;
-    recordRefusal(request, { status: 403, message: denial.message });
-    throw denial;
+  return {
+    /**
+     * Throws HUB_POLICY_DENIED or HUB_APPROVAL_NEEDED for a request to a route whose tool its caller may not call, or
+     * not without an approval.
+     */
+    require(request: FastifyRequest): void {
+      const denial = denialOf(request);
+      if (!denial) return;
+      recordRefusal(request, { status: 403, message: denial.message });
+      throw denial;
+    },
+    /** True if `require` admits the request now. A reload can change that while the request is answered. */
+    allows: (request: FastifyRequest): boolean => denialOf(request) === undefined,
   };
 }

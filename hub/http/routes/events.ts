@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Clock, HubError, createTicker } from '#core';
 
 /** The members of Fastify's reply that a stream uses. */
@@ -17,13 +17,13 @@ export interface EventAnswer extends Disposable {
 type Followed = {
   /** Subscribes to changes, which may come at any rate. */
   readonly listen: (changed: () => void) => Disposable;
-  /** Sends the changes since the last call. May dispose the answer to end the stream. */
-  readonly tell: (events: EventAnswer) => void;
+  /** Sends the changes since the last call. May dispose the answer to end the stream. Never rejects. */
+  readonly tell: (events: EventAnswer) => void | Promise<void>;
   /** Subscribes to the end of the source. Absent: the source does not end, or `tell` ends the stream. */
   readonly until?: (over: () => void) => Disposable;
 };
 
-export type Follow = ReturnType<typeof createFollowing>;
+export type Follow = ReturnType<typeof createFollowing<FastifyReply>>;
 
 /** Interval of keep-alive comments in ms, less than the timeout of proxies. */
 const aliveMs = 15_000;
@@ -37,11 +37,23 @@ export const wantsEvents = ({ headers }: Pick<FastifyRequest, 'headers'>): boole
   headers.accept?.includes(eventStream) === true &&
   headers.accept.split(',').some(type => type.trim().startsWith(eventStream));
 
-/** Answers 200 and opens an event stream. Disposing the result ends the stream. */
-export function openEvents(reply: EventReply, clock: Pick<Clock, 'after'>): EventAnswer {
+/**
+ * Answers 200 and opens an event stream. Disposing the result ends the stream. `mayGoOn` is asked before each write:
+ * false ends the stream.
+ */
+export function openEvents(
+  reply: EventReply,
+  clock: Pick<Clock, 'after'>,
+  mayGoOn = () => true,
+): EventAnswer {
   const { raw } = reply;
+  const write = (text: string): void => {
+    if (raw.destroyed) return;
+    if (mayGoOn()) raw.write(text);
+    else raw.destroy();
+  };
   const alive = createTicker(clock, aliveMs, () => {
-    if (!raw.destroyed) raw.write(': alive\n\n');
+    write(': alive\n\n');
     return true;
   });
   reply.hijack();
@@ -55,8 +67,8 @@ export function openEvents(reply: EventReply, clock: Pick<Clock, 'after'>): Even
   alive.start();
   return {
     send(event, data, isLast = false) {
-      if (raw.destroyed || (!isLast && raw.writableLength > maxWaitingBytes)) return;
-      raw.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
+      if (!isLast && raw.writableLength > maxWaitingBytes) return;
+      write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
     },
     [Symbol.dispose]() {
       alive[Symbol.dispose]();
@@ -67,14 +79,16 @@ export function openEvents(reply: EventReply, clock: Pick<Clock, 'after'>): Even
 
 /**
  * Creates a function that opens event streams. A stream ends when the client or the source does, and sends at most
- * once in `intervalMs`. Throws HUB_SUBSCRIPTIONS_FULL with the message `full` above `maxStreams`.
+ * once in `intervalMs`. It also ends before its next event, within 15 seconds, if `mayFollow` no longer admits its
+ * request. Throws HUB_SUBSCRIPTIONS_FULL with the message `full` above `maxStreams`.
  */
-export function createFollowing(
+export function createFollowing<Reply extends EventReply>(
   clock: Pick<Clock, 'after'>,
   limits: { readonly intervalMs: number; readonly maxStreams: number; readonly full: string },
+  mayFollow: (reply: Reply) => boolean = () => true,
 ) {
   let streams = 0;
-  return <Reply extends EventReply>(reply: Reply, { listen, tell, until }: Followed): Reply => {
+  return (reply: Reply, { listen, tell, until }: Followed): Reply => {
     if (reply.raw.destroyed) {
       // The client has disconnected and no close event follows, so the subscription to the source is released now.
       listen(() => {})[Symbol.dispose]();
@@ -83,9 +97,9 @@ export function createFollowing(
     }
     if (streams >= limits.maxStreams) throw new HubError('HUB_SUBSCRIPTIONS_FULL', limits.full);
     streams++;
-    const events = openEvents(reply, clock);
+    const events = openEvents(reply, clock, () => mayFollow(reply));
     const due = createTicker(clock, limits.intervalMs, () => {
-      tell(events);
+      void tell(events);
       return false;
     });
     const heard = listen(due.start);
@@ -97,7 +111,7 @@ export function createFollowing(
       due[Symbol.dispose]();
       events[Symbol.dispose]();
     });
-    tell(events);
+    void tell(events);
     return reply;
   };
 }

@@ -1,6 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { HubError, isObject, shown } from '#core';
-import type { Principal } from '#policy';
 import {
   type TaskJudgement,
   type TaskPipeline,
@@ -33,12 +32,9 @@ const phases: readonly TaskRunKind[] = ['run', 'implementer', 'local_review'];
 export function taskRoutes(app: FastifyInstance, { tasks, admission, follow }: Needs): void {
   const of = (request: FastifyRequest) => admission.principalOf(request);
 
-  /** Returns the task in a path, if the caller may use its repository. */
-  async function visible(id: string, principal: Principal): Promise<TaskView> {
-    const found = (await tasks.visibleTo(principal)).find(task => task.id === id);
-    if (found) return found;
-    throw new HubError('HUB_TASK_UNKNOWN', `there is no task ${shown(id)} that you may use`);
-  }
+  /** Returns the task in the path of a request. Rejects with HUB_TASK_UNKNOWN if the caller may not use its repository. */
+  const visible = async (request: FastifyRequest<Identified>): Promise<TaskView> =>
+    await tasks.requireVisible(request.params.id, of(request));
 
   app.get('/tasks', sameAs('tasks', 'status'), async request => {
     const { repository } = readQuery(request, ['repository']);
@@ -60,7 +56,7 @@ export function taskRoutes(app: FastifyInstance, { tasks, admission, follow }: N
   });
 
   app.get<Identified>('/tasks/:id', sameAs('tasks', 'status'), async request =>
-    snakeCased(await visible(request.params.id, of(request))),
+    snakeCased(await visible(request)),
   );
 
   app.post<Identified>(
@@ -108,7 +104,7 @@ export function taskRoutes(app: FastifyInstance, { tasks, admission, follow }: N
   );
 
   app.get<Identified>('/tasks/:id/diff', sameAs('tasks', 'report'), async (request, reply) => {
-    const { id } = await visible(request.params.id, of(request));
+    const { id } = await visible(request);
     const { text, isTruncated } = await tasks.diff(id, hangUpOf(reply));
     return { diff: text, is_truncated: isTruncated };
   });
@@ -117,7 +113,7 @@ export function taskRoutes(app: FastifyInstance, { tasks, admission, follow }: N
     '/tasks/:id/reports/:name',
     sameAs('tasks', 'report'),
     async (request, reply) => {
-      const { id } = await visible(request.params.id, of(request));
+      const { id } = await visible(request);
       const { name } = request.params;
       const known = taskReports.find(one => one === name);
       if (!known)
@@ -133,8 +129,8 @@ export function taskRoutes(app: FastifyInstance, { tasks, admission, follow }: N
   );
 
   app.get<Identified>('/tasks/:id/events', sameAs('tasks', 'status'), async (request, reply) => {
-    const { id } = await visible(request.params.id, of(request));
-    const task = tasks.get(id);
+    const task = await visible(request);
+    const { id } = task;
     const waiting: object[] = [snakeCased({ task, text: task.history.at(-1)?.text ?? 'created' })];
     return follow(reply, {
       listen(changed) {
@@ -146,7 +142,10 @@ export function taskRoutes(app: FastifyInstance, { tasks, admission, follow }: N
           changed();
         });
       },
-      tell(events) {
+      async tell(events) {
+        // A reload can take the repository from the caller.
+        const found = await visible(request).catch(() => undefined); // The stream ends.
+        if (!found) return events[Symbol.dispose]();
         for (const event of waiting.splice(0)) events.send('task', event);
       },
     });

@@ -180,6 +180,20 @@ test('the streams of a client that follow calls end with its token', async () =>
   other?.cut();
 });
 
+test('a stream of administration ends when a reload takes the administration from its client', async () => {
+  const admin = plainClient('admin', { tokenDigest: hex('admin-token'), administer: true });
+  await using opened = await open({ clients: [admin] });
+  const { ask, clients, hub, scratch } = opened;
+  const stream = await send(`${hub.url}/logs?server=echo&follow=true`, {
+    headers: bearer('admin-token'),
+  });
+  assert.equal(stream.status, 200);
+  scratch.set({ clients: [{ ...admin, administer: false }] });
+  await clients.refresh();
+  await ask('POST', '/servers/echo/restart');
+  assert.doesNotMatch(await stream.body(), /"event":"began"[^]*"event":"began"/);
+});
+
 test('a call without a session ends when its token is revoked', async () => {
   await using opened = await open();
   const { ask, hub } = opened;

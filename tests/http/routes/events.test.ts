@@ -175,6 +175,25 @@ describe('a stream of changes', () => {
     assert.deepEqual([reply.raw.destroyed, clock.waiting], [true, 0]);
   });
 
+  test.each([
+    ['the next event', 250],
+    ['the next comment', 15_000],
+  ])('ends before %s if its client may no longer follow', async (_what, waitMs) => {
+    const clock = createManualClock();
+    const changed = createEmitter<void>();
+    let isAllowed = true;
+    const limits = { intervalMs: 250, maxStreams: 1, full: 'too many' };
+    const follow = createFollowing(clock, limits, () => isAllowed);
+    const reply = createReply();
+    follow(reply, { listen: changed.event, tell: events => events.send('told', {}) });
+    assert.deepEqual(reply.events(), ['told {}']);
+    isAllowed = false;
+    if (waitMs === 250) changed.fire();
+    clock.advance(waitMs);
+    await once(reply.raw, 'close');
+    assert.deepEqual([reply.events(), clock.waiting], [['told {}'], 0]);
+  });
+
   test('is refused above the maximum, until a client disconnects', async () => {
     const { follow } = start({ maxStreams: 2 });
     const first = follow();
