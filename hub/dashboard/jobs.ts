@@ -116,19 +116,26 @@ function outcome(job: Job): Html {
   return html`${notice('good', done)}${Array.isArray(warnings) && warnings.map(text => notice('bad', String(text)))}`;
 }
 
+/** The steps of an install before the last one, by the default runtime of servers. */
+const stepsWith = {
+  docker: 'The hub builds an image for the server, starts it once to read its tools, and',
+  process:
+    'No container engine answered when the hub started: the server runs as a process on this machine, with your permissions and without a sandbox. The hub starts it once to read its tools, and',
+} as const;
+
 type InstallForm = ReturnType<typeof installFormOf>;
 
 /** Why a form is returned to the visitor: a problem, or settings beyond the default sandbox to confirm. */
 type SentBack = { readonly problem?: string; readonly asked?: readonly AskedSetting[] };
 
 /** Creates the page with the install form. Installs continue if the page is closed. */
-export function installPages({ installs, jobs, telemetry: { redact } }: PageNeeds) {
+export function installPages({ hub, installs, jobs, telemetry: { redact } }: PageNeeds) {
   const pageOf = (form: InstallForm, sentBack: SentBack = {}) => ({
     title: 'Install',
     at: 'install' as const,
     events: paths.events,
     main: html`${heading('Install a server')}
-<p class="lead">The hub builds an image for the server, starts it once to read its tools, and adds it to the config file. If a step fails, everything is undone.</p>
+<p class="lead">${stepsWith[hub.backend]} adds it to the config file. If a step fails, everything is undone.</p>
 ${formWith(form, sentBack)}
 <section aria-labelledby="jobs"><h2 id="jobs">Jobs</h2>
 ${jobList(jobs.list(), 'owner')}</section>`,

@@ -43,6 +43,17 @@ function createInstalls() {
   };
 }
 
+test('without a container engine, the form says that the server runs as a process, without a sandbox', async () => {
+  const { installs } = createInstalls();
+  await using hub = await startHub([], { installs });
+  const { text } = await owner(hub).get('/dashboard/install');
+  assert.match(
+    text,
+    /runs as a process on this machine, with your permissions and without a sandbox/,
+  );
+  assert.doesNotMatch(text, /builds an image/);
+});
+
 test('an install is started by a form, updates itself, and shows each step and the outcome', async () => {
   const { begun, installs } = createInstalls();
   await using hub = await startHub([], { installs });
