@@ -112,7 +112,7 @@ export function createMetrics({ clock, servers }: Needs) {
       cell.count++;
       const bucket = addTime(duration, tookMs);
       addTime(overhead, Math.max(0, tookMs - serverMs));
-      if (server === undefined) return;
+      if (server === undefined || isList(method)) return;
       recent.record(at + tookMs, bucket, isError(outcome));
       today.record(at + tookMs, bucket, isError(outcome));
     },
@@ -156,6 +156,8 @@ export function createMetrics({ clock, servers }: Needs) {
   };
 }
 
+/** True for requests of lists. Snapshots leave these out: clients repeat them while a server is down. */
+const isList = (method: string) => method.endsWith('/list');
 const isError = (outcome: string) => outcome !== 'ok' && outcome !== 'tool_error';
 
 function cellOf({ counts }: Series, method: string, outcome: string): Cell {
@@ -167,15 +169,17 @@ function cellOf({ counts }: Series, method: string, outcome: string): Cell {
   return cell;
 }
 
-/** Returns the totals of one server since it was configured or the hub started. */
+/** Returns the totals of one server since it was configured or the hub started, without requests of lists. */
 function totals({ counts, duration, overhead }: Series) {
   let [calls, errors, toolErrors] = [0, 0, 0];
-  for (const outcomes of counts.values())
+  for (const [method, outcomes] of counts) {
+    if (isList(method)) continue;
     for (const [outcome, { count }] of outcomes) {
       calls += count;
       if (isError(outcome)) errors += count;
       if (outcome === 'tool_error') toolErrors += count;
     }
+  }
   return {
     calls,
     /** Number of calls that ended with an error. Errors in the result of a tool are in `toolErrors`. */

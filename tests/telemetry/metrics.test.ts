@@ -150,6 +150,18 @@ test('a snapshot has the failures and the durations of each server', () => {
   assert.ok((notes?.overheadP50Ms ?? 1) <= 0.1);
 });
 
+test('a snapshot leaves lists out, which clients ask for again while a server is down', () => {
+  const { metrics } = open();
+  metrics.record(call, 'cursor');
+  for (const method of ['tools/list', 'resources/templates/list'])
+    metrics.record({ ...call, method, outcome: 'HUB_SERVER_FAILED' }, 'cursor');
+  const { servers, recent, day } = metrics.snapshot();
+  const notes = servers.get('notes');
+  assert.deepEqual([notes?.calls, notes?.errors], [1, 0]);
+  for (const slices of [recent, day])
+    assert.deepEqual([slices.at(-1)?.calls, slices.at(-1)?.errors], [1, 0]);
+});
+
 test('the last half hour is returned in steps of ten seconds, including empty ones', () => {
   const { metrics } = open();
   const now = clock.now();
