@@ -16,7 +16,7 @@ type Request = ReturnType<NonNullable<PageNeeds['hub']['authorization']>['pendin
  * dashboard as the owner. The form is only accepted from the hub's own pages, and its id works once.
  */
 export function authorizePages({ hub: { authorization }, router }: Needs) {
-  /** Returns the question to the owner, with an error if the chosen name is not allowed. */
+  /** Returns the question to the owner, with the reason why it is asked again. */
   function question(id: string, request: Request, name: string, why?: string): DashboardAnswer {
     const { client, redirect } = request;
     const program = client.name === '' ? 'A program without a name' : client.name;
@@ -62,7 +62,8 @@ ${why !== undefined && alert(why)}
       // jacking).
       if (isLedHere(request)) return interlude(request.url);
       const id = authorization.ask(read.request);
-      return question(id, read.request, authorization.suggestName(read.request));
+      const why = authorization.isAnswered(read.request) ? answeredAlready : undefined;
+      return question(id, read.request, authorization.suggestName(read.request), why);
     },
     async decideOnProgram({ form, principal }) {
       if (authorization?.isOffered() !== true) return notOffered;
@@ -102,6 +103,9 @@ function back(title: string, to: string, text: string | Html): DashboardAnswer {
 <p>${text} <a id="back" href="${to}">Back to the program</a></p>`;
   return { page: { title, main, leadsTo: to } };
 }
+
+const answeredAlready =
+  'You have answered this request already. If the program still waits, log in again in the program.';
 
 const notOffered = failed(
   404,

@@ -94,7 +94,7 @@ type DashboardHub = {
 /** Logins of programs to the hub. `isOffered` is true if they can log in now. */
 type ProgramLogins = Pick<
   HubAuthorization,
-  'read' | 'ask' | 'pending' | 'suggestName' | 'whyNot' | 'allow' | 'deny'
+  'read' | 'isAnswered' | 'ask' | 'pending' | 'suggestName' | 'whyNot' | 'allow' | 'deny'
 > & { readonly isOffered: () => boolean };
 
 /** Fields of the answer of `/health` that the overview shows. */

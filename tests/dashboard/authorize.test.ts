@@ -128,6 +128,21 @@ describe('the answer of the owner', () => {
     await assert.rejects(pages.decideOnProgram(requestOf({ form })), /answered already/);
   });
 
+  test.each(['allow', 'deny'])(
+    'is remembered: %s, and then Back shows what to do',
+    async decision => {
+      const { pages, urlOf } = open();
+      const url = urlOf('Claude Code');
+      const id = idIn(mainOf(await pages.askForProgram(requestOf({ url }))));
+      await pages.decideOnProgram(requestOf({ form: { id, name: 'claude-code', decision } }));
+      const back = await pages.askForProgram(requestOf({ url }));
+      assert.equal(back.status, 409);
+      assert.match(mainOf(back), /answered this request already.*log in again in the program/);
+      const next = urlOf('Claude Code', { state: 'another' });
+      assert.equal((await pages.askForProgram(requestOf({ url: next }))).status, 200);
+    },
+  );
+
   test('with a name that is in use asks again, and offers another one first', async () => {
     const { pages, urlOf } = open({ taken: ['claude-code'] });
     const url = urlOf('Claude Code');

@@ -13,6 +13,8 @@ const codeMs = 60_000;
 const decisionMs = 10 * 60_000;
 /** Maximum number of pending login requests. The oldest is dropped. Only requests in the owner's browser are stored. */
 const maxRequests = 20;
+/** Maximum number of answered login requests that are recognized. */
+const maxAnswered = 100;
 /** Maximum number of stored authorization codes. The oldest is dropped. Only a decision of the owner creates a code. */
 const maxCodes = 100;
 
@@ -59,6 +61,8 @@ export function createAuthorization({ secret }: { readonly secret: Buffer }, nee
   const { clients, clock, log, audit } = needs;
   const ids = createClientIds(secret);
   const requests = new Map<string, { readonly request: LoginRequest; readonly until: number }>();
+  /** Digests of the requests that the owner has answered. A browser may show one again, in another tab or after Back. */
+  const answered = new Map<string, true>();
   /** Authorization codes by their digests, so that the time of a look-up reveals nothing about a code. */
   const codes = new Map<string, Code>();
 
@@ -68,8 +72,13 @@ export function createAuthorization({ secret }: { readonly secret: Buffer }, nee
     requests.delete(id);
     throw new HubError(
       'HUB_REQUEST_INVALID',
-      'This request was answered already, or is older than ten minutes. Log in again in the program.',
+      'This request was answered already, is older than ten minutes, or was shown before the hub was restarted. Log in again in the program.',
     );
+  }
+
+  function setAnswered(id: string, request: LoginRequest): void {
+    requests.delete(id);
+    setBounded(answered, digestText(JSON.stringify(request)), true, maxAnswered);
   }
 
   function createCode(request: LoginRequest, name: string): string {
@@ -114,6 +123,8 @@ export function createAuthorization({ secret }: { readonly secret: Buffer }, nee
       setBounded(requests, id, { request, until: clock.monotonic() + decisionMs }, maxRequests);
       return id;
     },
+    /** True if the owner has allowed or denied this login request. */
+    isAnswered: (request: LoginRequest) => answered.has(digestText(JSON.stringify(request))),
     /** Returns a pending login request by its id. Throws HUB_REQUEST_INVALID for an unknown or expired one. */
     pending,
     /** Returns a client name that the program can have; empty if none of the tried names is free. */
@@ -134,14 +145,14 @@ export function createAuthorization({ secret }: { readonly secret: Buffer }, nee
       const request = pending(id);
       const why = clients.whyNotByLogin(name, digestText(request.clientId));
       if (why !== undefined) throw new HubError('HUB_CONFIG_CONFLICT', `name: ${why}`);
-      requests.delete(id);
+      setAnswered(id, request);
       audit({ action: 'client_login_allowed', principal, target: name, details: claims(request) });
       return answerAddress(request, { code: createCode(request, name) });
     },
     /** Denies the login. Returns the redirect address with the error. Throws HubError. */
     deny(id: string, principal: string): string {
       const request = pending(id);
-      requests.delete(id);
+      setAnswered(id, request);
       const target = nameFrom(request.client.name);
       audit({ action: 'client_login_denied', principal, target, details: claims(request) });
       return answerAddress(request, {
