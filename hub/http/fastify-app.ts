@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { HubError } from '#core';
+import { HubError, isObject, messageOf } from '#core';
 import type { ContainerUsages } from '#dashboard';
 import { createInstallJobs, readInstallBody } from '#installs';
-import { errorAnswer } from '#jsonrpc';
+import { errorAnswer, membersOf } from '#jsonrpc';
 import { idOf, retryAfterSeconds } from '#transports';
 import { type RouteAdmission, isMcp, refusalBody } from './admission.ts';
 import { type HttpSystem, problemOf, reportOf, retryAfter, statusOf } from './errors.ts';
@@ -98,7 +98,7 @@ export async function createFastifyApp(options: Options, needs: HttpNeeds, parts
     refuseUnknownQuery(request);
   });
   app.setErrorHandler(sendError);
-  acceptEmptyJson(app);
+  acceptJson(app);
   refuseUnknown(app);
   registerRoutes(app, options, needs, { ...parts, follow });
   await app.ready();
@@ -109,15 +109,42 @@ const noCompiler = () => () => {
   throw new Error('routes of the hub have no schema');
 };
 
-/** Parses JSON like Fastify, and an empty body as null: HTTP clients often send this content type with each POST. */
-function acceptEmptyJson(app: FastifyInstance): void {
+/**
+ * Parses JSON like Fastify, and an empty body as null: HTTP clients often send this content type with each POST. Refuses
+ * members that stand twice, of which parsers take different ones.
+ */
+function acceptJson(app: FastifyInstance): void {
   const type = 'application/json';
   const parse = app.getDefaultJsonParser('error', 'error');
   app.removeContentTypeParser(type);
-  app.addContentTypeParser(type, { parseAs: 'string' }, (request, body, done) =>
-    body === '' ? done(null, null) : parse(request, String(body), done),
-  );
+  app.addContentTypeParser(type, { parseAs: 'string' }, (request, written, done) => {
+    const text = String(written);
+    if (text === '') return done(null, null);
+    return parse(request, text, (error, body) => {
+      const why = error ? whyNotParsed(text) : isObject(body) && whyTwice(text);
+      done(why ? unreadable(why) : null, body);
+    });
+  });
 }
+
+function whyNotParsed(text: string): string {
+  try {
+    JSON.parse(text);
+    return 'a member of the body is called "__proto__" or "constructor". Remove it';
+  } catch (error) {
+    return `the body is not JSON: ${messageOf(error)}`;
+  }
+}
+
+/** Returns why an object is refused; undefined if each of its members stands once. */
+function whyTwice(text: string): string | undefined {
+  const bytes = Buffer.from(text);
+  const members = membersOf(bytes, { start: bytes.indexOf('{'), end: bytes.length });
+  return members ? undefined : 'a member of the body stands twice. Write it once';
+}
+
+const unreadable = (why: string, cause?: unknown) =>
+  new HubError('HUB_REQUEST_INVALID', `the request cannot be read: ${why}`, { cause });
 
 /**
  * Answers 405 for a path with other methods, and 404 for other paths. Includes routes that are added after this call.
@@ -243,5 +270,5 @@ function fromFastify(cause: unknown, request: FastifyRequest): HubError | undefi
     cause.statusCode === 415
       ? `its Content-Type is ${JSON.stringify(headers['content-type'] ?? '')}: send JSON, with "Content-Type: application/json"`
       : cause.message;
-  return new HubError('HUB_REQUEST_INVALID', `the request cannot be read: ${why}`, { cause });
+  return unreadable(why, cause);
 }

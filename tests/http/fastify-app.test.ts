@@ -78,6 +78,19 @@ describe('a request to any route', () => {
     assert.equal(hub.server('echo').status.state, 'running');
   });
 
+  test.each([
+    ['{"allow":[}', /cannot be read: the body is not JSON: Unexpected token/],
+    ['{"__proto__":{}}', /cannot be read: a member of the body is called \\"__proto__\\" or/],
+    ['{"allow":["echo"],"allow":[]}', /cannot be read: a member of the body stands twice/],
+    ['\ufeff {"allow":[]}', undefined],
+  ])('with the body %j is refused with the reason: %s', async (body, reason) => {
+    await using hub = await startHub(echo);
+    const answer = await post(`${hub.url}/servers/echo/stop`, body);
+    assert.equal(answer.status, 400);
+    assert.match(await answer.body(), reason ?? /takes no body; it had allow/);
+    assert.equal(hub.server('echo').status.state, 'running');
+  });
+
   test('may have the content type of JSON without a body', async () => {
     await using hub = await startHub(echo);
     const started = await post(`${hub.url}/servers/echo/start`, '');

@@ -27,8 +27,12 @@ async function installing() {
         headers: { ...hub.ownerHeaders, ...headers },
         body,
       }),
-    remove: (path: string) =>
-      send(`${hub.url}/servers/${path}`, { method: 'DELETE', headers: hub.ownerHeaders }),
+    remove: (path: string, body?: string) =>
+      send(`${hub.url}/servers/${path}`, {
+        method: 'DELETE',
+        headers: { ...hub.ownerHeaders, ...(body !== undefined && json) },
+        ...(body !== undefined && { body }),
+      }),
     async [Symbol.asyncDispose]() {
       await hub[Symbol.asyncDispose]();
       await config[Symbol.asyncDispose]();
@@ -256,6 +260,16 @@ describe('DELETE /servers/{name}', () => {
     );
     assert.deepEqual(left, []);
     assert.equal((await hub.remove('echo')).status, 404);
+  });
+
+  test('refuses a body, which would otherwise be ignored', async () => {
+    await using hub = await installing();
+    await (await hub.post({ package: 'echo@1.0.0' })).body();
+    for (const body of ['[]', '{"dry_run":true}']) {
+      const answer = await hub.remove('echo', body);
+      assert.equal(answer.status, 400, await answer.body());
+    }
+    assert.equal((await hub.remove('echo')).status, 200);
   });
 
   test('accepts the parameter "purge" only', async () => {

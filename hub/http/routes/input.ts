@@ -14,7 +14,7 @@ export function readQuery<K extends string>(
     const known = names.find(one => one === name);
     if (known === undefined)
       throw invalid(
-        `${name}: is not a parameter of ${routeOptions.url}, which takes ${names.join(' and ') || 'none'}`,
+        `${inShort(name)}: is not a parameter of ${routeOptions.url}, which takes ${names.join(' and ') || 'none'}`,
       );
     if (typeof value !== 'string') throw invalid(`${name}: stands twice: write it once`);
     found[known] = value;
@@ -59,11 +59,34 @@ export function membersOf(body: unknown): { readonly [name: string]: unknown } {
   throw invalid(`the body is not a JSON object, but ${shown(body)}: write its members in { }`);
 }
 
+/** Returns the members of a body that has no others. Throws HUB_REQUEST_INVALID. */
+export function readMembers<K extends string>(
+  body: unknown,
+  names: readonly K[],
+): { readonly [name in K]?: unknown } {
+  const found: { [name in K]?: unknown } = {};
+  for (const [name, value] of Object.entries(membersOf(body))) {
+    const known = names.find(one => one === name);
+    if (known === undefined)
+      throw invalid(
+        `${inShort(name)}: is not a member of this body, which takes ${names.join(', ')}`,
+      );
+    found[known] = value;
+  }
+  return found;
+}
+
+const maxShown = 60;
+
+/** Shortens a name that the client chose, which may be as long as a body. */
+const inShort = (name: string) =>
+  name.length > maxShown ? `${name.slice(0, maxShown).toWellFormed()}...` : name;
+
 /** Throws HUB_REQUEST_INVALID if a request has a body that its route does not accept. */
 export function refuseBody(body: unknown, route: string): void {
   const members = Object.keys(membersOf(body));
   if (members.length === 0) return;
-  throw invalid(`${route} takes no body; it had ${members.join(', ')}`);
+  throw invalid(`${route} takes no body; it had ${inShort(members.join(', '))}`);
 }
 
 /** Converts the keys of a value to those of the REST API: `tookMs` becomes `took_ms`. */

@@ -3,7 +3,7 @@ import { shown } from '#core';
 import type { PinReport, DefinitionPins } from '#definitions';
 import { administered } from '../guard.ts';
 import { changing } from './audit.ts';
-import { invalid, membersOf, type Named } from './input.ts';
+import { invalid, type Named, readMembers } from './input.ts';
 
 /** Adds `/pins`: the pinned definitions of servers, their deviations, and decisions about them. */
 export function pinRoutes(app: FastifyInstance, pins: DefinitionPins): void {
@@ -35,10 +35,7 @@ const described = ({ pinned, deviations, ...report }: PinReport) => ({
 
 /** Reads the names and hashes in a body. Throws HUB_REQUEST_INVALID. */
 function readChoice(body: unknown) {
-  const { name, hashes, ...others } = membersOf(body);
-  const [other] = Object.keys(others);
-  if (other !== undefined)
-    throw invalid(`${other}: is not a member of this body, which takes name and hashes`);
+  const { name, hashes } = readMembers(body, ['name', 'hashes']);
   if (name !== undefined && typeof name !== 'string')
     throw invalid(`name: ${shown(name)} is not allowed: write a string`);
   if (hashes === undefined) return { name };

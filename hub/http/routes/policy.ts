@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { shown } from '#core';
 import type { HttpNeeds } from '../http-needs.ts';
 import { administered } from '../guard.ts';
-import { invalid, membersOf } from './input.ts';
+import { invalid, readMembers } from './input.ts';
 
 const members = ['client', 'method', 'server', 'tool', 'resource', 'prompt'] as const;
 const kinds = ['tool', 'resource', 'prompt'] as const;
@@ -55,14 +55,14 @@ export function policyRoutes(
 const asking = { config: { ...administered.config, change: 'none' } } as const;
 
 function readQuestion(body: unknown) {
+  const asked = readMembers(body, members);
   const found: { [member in (typeof members)[number]]?: string } = {};
-  for (const [name, value] of Object.entries(membersOf(body))) {
-    const known = members.find(one => one === name);
-    if (known === undefined)
-      throw invalid(`${name}: is not a member of this body, which takes ${members.join(', ')}`);
+  for (const name of members) {
+    const value = asked[name];
+    if (value === undefined) continue;
     if (typeof value !== 'string' || value === '')
       throw invalid(`${name}: ${shown(value)} is not allowed: write a string`);
-    found[known] = value;
+    found[name] = value;
   }
   return found;
 }

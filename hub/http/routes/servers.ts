@@ -131,6 +131,7 @@ export function installRoutes(app: FastifyInstance, needs: InstallNeeds): void {
 
   app.delete<Named>('/servers/:name', changing('server_remove', ['purge']), async request => {
     const { purge } = readQuery(request, ['purge']);
+    refuseBody(request.body, 'DELETE /servers/{name}');
     return await needs.installs.remove(request.params.name, { purge: readFlag('purge', purge) });
   });
 }

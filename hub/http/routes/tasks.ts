@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { HubError, isObject, shown } from '#core';
+import { HubError, shown } from '#core';
 import {
   type TaskJudgement,
   type TaskPipeline,
@@ -11,7 +11,15 @@ import type { RouteAdmission } from '../admission.ts';
 import { sameAs } from '../tool-policy.ts';
 import { changing } from './audit.ts';
 import { type Follow, hangUpOf } from './events.ts';
-import { type Identified, invalid, misfit, readQuery, refuseBody, snakeCased } from './input.ts';
+import {
+  type Identified,
+  invalid,
+  misfit,
+  readMembers,
+  readQuery,
+  refuseBody,
+  snakeCased,
+} from './input.ts';
 
 type OfReport = { readonly Params: { readonly id: string; readonly name: string } };
 
@@ -45,13 +53,13 @@ export function taskRoutes(app: FastifyInstance, { tasks, admission, follow }: N
   });
 
   app.post('/tasks', sameAs('tasks', 'create', 'task_create'), async (request, reply) => {
-    const { repository, contract } = readBody(request, ['repository', 'contract']);
+    const { repository, contract } = readMembers(request.body, ['repository', 'contract']);
     const task = await tasks.create(readText('repository', repository), contract, of(request));
     return await reply.code(201).send(snakeCased(task));
   });
 
   app.post('/tasks/setup', sameAs('tasks', 'setup', 'task_setup'), async request => {
-    const { repository } = readBody(request, ['repository']);
+    const { repository } = readMembers(request.body, ['repository']);
     return snakeCased(await tasks.setup(readText('repository', repository), of(request)));
   });
 
@@ -63,7 +71,7 @@ export function taskRoutes(app: FastifyInstance, { tasks, admission, follow }: N
     '/tasks/:id/run',
     sameAs('tasks', 'run', 'task_run'),
     async (request, reply) => {
-      const { phase = 'run' } = readBody(request, ['phase']);
+      const { phase = 'run' } = readMembers(request.body, ['phase']);
       const kind = phases.find(one => one === phase);
       if (!kind) throw invalid(`phase: ${shown(phase)} is not allowed: write ${phases.join(', ')}`);
       return await reply.code(202).send(await tasks.begin(request.params.id, kind, of(request)));
@@ -97,7 +105,7 @@ export function taskRoutes(app: FastifyInstance, { tasks, admission, follow }: N
     '/tasks/:id/rollback',
     changing('task_rollback', ['checkpoint']),
     async request => {
-      const { checkpoint } = readBody(request, ['checkpoint']);
+      const { checkpoint } = readMembers(request.body, ['checkpoint']);
       const commit = checkpoint === undefined ? undefined : readText('checkpoint', checkpoint);
       return snakeCased(await tasks.rollback(request.params.id, commit, of(request)));
     },
@@ -152,23 +160,6 @@ export function taskRoutes(app: FastifyInstance, { tasks, admission, follow }: N
   });
 }
 
-/** Reads the members of a body. Throws HUB_REQUEST_INVALID for unknown members. */
-function readBody<K extends string>(
-  { body, routeOptions }: FastifyRequest,
-  names: readonly K[],
-): { readonly [name in K]?: unknown } {
-  if (body === undefined || body === null) return {};
-  if (!isObject(body)) throw invalid(`the body of ${routeOptions.url} is a JSON object`);
-  const found: { [name in K]?: unknown } = {};
-  for (const [key, value] of Object.entries(body)) {
-    const known = names.find(name => name === key);
-    if (known === undefined)
-      throw invalid(`${key}: is not a member of the body, which takes ${names.join(' and ')}`);
-    found[known] = value;
-  }
-  return found;
-}
-
 function readText(name: string, value: unknown): string {
   if (typeof value === 'string' && value !== '') return value;
   throw invalid(`${name}: ${misfit(value)}: write a string`);
@@ -176,7 +167,7 @@ function readText(name: string, value: unknown): string {
 
 /** Reads the judgement in a body; undefined if it is in JUDGE_REPORT.md instead. */
 function readJudgement(request: FastifyRequest): TaskJudgement | undefined {
-  const { verdict, notes } = readBody(request, ['verdict', 'notes']);
+  const { verdict, notes } = readMembers(request.body, ['verdict', 'notes']);
   if (verdict === undefined && notes === undefined) return undefined;
   if (verdict !== 'pass' && verdict !== 'fail')
     throw invalid(`verdict: ${misfit(verdict)}: write "pass" or "fail"`);

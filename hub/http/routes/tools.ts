@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import { shown } from '#core';
 import type { ToolStates, ToolSwitches } from '#tools';
 import { changing } from './audit.ts';
-import { invalid, membersOf, type Named } from './input.ts';
+import { invalid, type Named, readMembers } from './input.ts';
 
 /** Adds `/tools` and `/servers/{name}/tools`: the tools of servers, whether they are enabled, and their token cost. */
 export function toolRoutes(app: FastifyInstance, tools: ToolSwitches): void {
@@ -42,10 +42,7 @@ const described = ({ server, tokens, tools }: ToolStates) => ({
 
 /** Reads the tool names in a body. Throws HUB_REQUEST_INVALID. */
 function readChange(body: unknown) {
-  const { enable, disable, ...others } = membersOf(body);
-  const [other] = Object.keys(others);
-  if (other !== undefined)
-    throw invalid(`${other}: is not a member of this body, which takes enable and disable`);
+  const { enable, disable } = readMembers(body, ['enable', 'disable']);
   const change = { enable: readNames('enable', enable), disable: readNames('disable', disable) };
   if (change.enable.length + change.disable.length === 0)
     throw invalid('enable: is missing: write names of tools in "enable" or "disable"');
@@ -54,12 +51,17 @@ function readChange(body: unknown) {
 
 /** Maximum number of names in one request. Each name is one edit of the config file. */
 const maxNames = 200;
+/** Maximum length of a name in characters, more than any server uses. The names are written to the config file. */
+const maxNameChars = 1_000;
 
 function readNames(member: string, value: unknown = []): readonly string[] {
-  const names = Array.isArray(value) ? value.filter(name => typeof name === 'string') : [];
+  const names = Array.isArray(value) ? value.filter(isName) : [];
   if (!Array.isArray(value) || names.length !== value.length || names.length > maxNames)
     throw invalid(
       `${member}: ${shown(value)} is not allowed: write a list of at most ${maxNames} names of tools`,
     );
   return [...new Set(names)];
 }
+
+const isName = (name: unknown): name is string =>
+  typeof name === 'string' && name.length <= maxNameChars;

@@ -6,7 +6,7 @@ import { administered } from '../guard.ts';
 import type { HttpNeeds } from '../http-needs.ts';
 import { changing } from './audit.ts';
 import { hangUpOf, wantsEvents } from './events.ts';
-import { invalid, membersOf, type Named, refuseBody } from './input.ts';
+import { invalid, type Named, readMembers, refuseBody } from './input.ts';
 import { streamProgress } from './progress.ts';
 
 type Needs = {
@@ -53,27 +53,19 @@ export function upgradeRoutes(app: FastifyInstance, { upgrades, system }: Needs)
   );
 
   app.post('/prune', changing('images_pruned', ['dry_run']), async request => {
-    const { dry_run: dry, ...others } = membersOf(request.body);
-    refuseOthers(others, 'dry_run');
+    const { dry_run: dry } = readMembers(request.body, ['dry_run']);
     return await upgrades.prune({ isDry: readBoolean('dry_run', dry) });
   });
 }
 
 /** Reads the members of a body. Throws HUB_REQUEST_INVALID. */
 function readUpgrade(body: unknown) {
-  const { version, accept, dry_run: dry, ...others } = membersOf(body);
-  refuseOthers(others, 'version, accept and dry_run');
+  const { version, accept, dry_run: dry } = readMembers(body, ['version', 'accept', 'dry_run']);
   return {
     version: readText('version', version),
     accept: readText('accept', accept),
     isDry: readBoolean('dry_run', dry),
   };
-}
-
-function refuseOthers(others: object, known: string): void {
-  const [other] = Object.keys(others);
-  if (other !== undefined)
-    throw invalid(`${other}: is not a member of this body, which takes ${known}`);
 }
 
 /** Maximum length in characters, above that of any version or digest. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { shown } from '#core';
-import { membersOf, readWhole } from '../../../hub/http/routes/input.ts';
+import { membersOf, readMembers, readWhole, refuseBody } from '../../../hub/http/routes/input.ts';
 
 test.each([
   [undefined, undefined],
@@ -30,4 +30,19 @@ test.each([[[]], ['text'], [5], [[{ dry_run: true }]]])('the body %j is refused'
     code: 'HUB_REQUEST_INVALID',
     message: /not a JSON object/,
   });
+});
+
+test('other members of a body are refused by name', () => {
+  assert.deepEqual(readMembers({ a: 1 }, ['a', 'b']), { a: 1 });
+  assert.throws(() => readMembers({ a: 1, c: 2 }, ['a', 'b']), {
+    code: 'HUB_REQUEST_INVALID',
+    message: 'c: is not a member of this body, which takes a, b',
+  });
+});
+
+test('a name as long as a body is shortened in the error', () => {
+  const body = { ['x'.repeat(2 ** 20)]: 1 };
+  const short = { message: new RegExp(`^.{0,60}${'x'.repeat(60)}\\.\\.\\..{0,100}$`) };
+  assert.throws(() => readMembers(body, ['a']), short);
+  assert.throws(() => refuseBody(body, 'POST /prune'), short);
 });

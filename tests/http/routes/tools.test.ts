@@ -64,3 +64,10 @@ test.for([
   assert.equal(refused.status, status);
   assert.match(JSON.stringify(refused.body), new RegExp(expected.source.replaceAll('"', '\\\\*"')));
 });
+
+test('a name that no tool has is not written to the config', async () => {
+  const body = { disable: ['x'.repeat(1_001)] };
+  const refused = await ask('POST', '/servers/files/tools', body, hub.ownerHeaders);
+  assert.equal(refused.status, 400);
+  assert.match(JSON.stringify(refused.body), /x{50,60}\.\.\. is not allowed/);
+});
