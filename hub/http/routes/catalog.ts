@@ -1,14 +1,14 @@
 import type { FastifyInstance } from 'fastify';
 import type { ServerCatalog, CatalogCard, CatalogSource } from '#catalog';
 import type { JsonObject } from '#core';
-import type { InstallJobs, InstallOption, InstallProgress } from '#installs';
+import type { InstallJobs, InstallOption } from '#installs';
 import type { RouteAdmission } from '../admission.ts';
 import type { HttpSystem } from '../errors.ts';
 import { administered } from '../guard.ts';
 import { changing } from './audit.ts';
-import { hangUpOf, wantsEvents } from './events.ts';
+import { hangUpOf } from './events.ts';
 import { invalid, readQuery } from './input.ts';
-import { streamProgress } from './progress.ts';
+import { answerWork, created } from './progress.ts';
 
 type Needs = {
   readonly catalog: ServerCatalog;
@@ -55,13 +55,15 @@ export function catalogRoutes(
       using found = await catalog.requestFor(request.body, signal);
       const { request: wanted, stored } = found;
       const { name: principal } = admission.principalOf(request);
-      const install = async (tell: (progress: InstallProgress) => void) => ({
-        ...(await installJobs.install(wanted, principal, tell, signal)),
-        secrets: stored,
-      });
-      if (wantsEvents(request)) return await streamProgress(reply, install, system);
-      const installed = await install(() => {});
-      return await reply.code(201).header('location', `/servers/${installed.name}`).send(installed);
+      return await answerWork(
+        reply,
+        system,
+        async tell => ({
+          ...(await installJobs.install(wanted, principal, tell, signal)),
+          secrets: stored,
+        }),
+        created(reply),
+      );
     },
   );
 }

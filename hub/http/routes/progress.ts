@@ -1,17 +1,24 @@
 import type { FastifyReply } from 'fastify';
 import type { InstallProgress } from '#installs';
 import { type HttpSystem, reportOf } from '../errors.ts';
-import { type EventAnswer, openEvents } from './events.ts';
+import { type EventAnswer, openEvents, wantsEvents } from './events.ts';
 
 /**
- * Streams the lines of long work, and then the body of the plain answer, or its error. Throws if the first step of the
- * work fails, so that the answer gets the status of the error.
+ * Answers with the result of long work. `mark` sets the status and headers of the answer. If the client accepts events,
+ * streams the lines of the work and then its result or error. Rejects if the first step of the work fails, so that the
+ * answer gets the status of the error.
  */
-export async function streamProgress(
+export async function answerWork<Result extends object>(
   reply: FastifyReply,
-  work: (tell: (progress: InstallProgress) => void) => Promise<object>,
   system: HttpSystem,
+  work: (tell: (progress: InstallProgress) => void) => Promise<Result>,
+  mark: (result: Result) => void = () => {},
 ): Promise<FastifyReply> {
+  if (!wantsEvents(reply.request)) {
+    const result = await work(() => {});
+    mark(result);
+    return await reply.send(result);
+  }
   const first: InstallProgress[] = [];
   let events: EventAnswer | undefined;
   const open = () => {
@@ -33,3 +40,9 @@ export async function streamProgress(
   }
   return reply;
 }
+
+/** Sets the status and the header of the answer to a request that has installed a server. */
+export const created =
+  (reply: FastifyReply) =>
+  ({ name }: { readonly name: string }): void =>
+    void reply.code(201).header('location', `/servers/${name}`);

@@ -1,11 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import {
-  type InstallJobs,
-  type InstallProgress,
-  type Installs,
-  readInstallBody,
-  readTrialBody,
-} from '#installs';
+import { type InstallJobs, type Installs, readInstallBody, readTrialBody } from '#installs';
 import { type Server, describeListing, describeServer, restartNow, startNow } from '#servers';
 import type { RouteAdmission } from '../admission.ts';
 import type { HttpSystem } from '../errors.ts';
@@ -14,7 +8,7 @@ import type { HttpNeeds } from '../http-needs.ts';
 import { changing } from './audit.ts';
 import { type Follow, hangUpOf, wantsEvents } from './events.ts';
 import { type Named, readFlag, readQuery, refuseBody, snakeCased } from './input.ts';
-import { streamProgress } from './progress.ts';
+import { answerWork, created } from './progress.ts';
 
 /** Adds `/servers`: the servers with their states, and start, stop and restart. */
 export function serverRoutes(
@@ -110,11 +104,12 @@ export function installRoutes(app: FastifyInstance, needs: InstallNeeds): void {
       const wanted = await readInstallBody(request.body);
       const signal = hangUpOf(reply);
       const { name: principal } = needs.admission.principalOf(request);
-      const install = (tell: (progress: InstallProgress) => void) =>
-        needs.installJobs.install(wanted, principal, tell, signal);
-      if (wantsEvents(request)) return await streamProgress(reply, install, needs.system);
-      const installed = await install(() => {});
-      return await reply.code(201).header('location', `/servers/${installed.name}`).send(installed);
+      return await answerWork(
+        reply,
+        needs.system,
+        tell => needs.installJobs.install(wanted, principal, tell, signal),
+        created(reply),
+      );
     },
   );
 
@@ -122,11 +117,9 @@ export function installRoutes(app: FastifyInstance, needs: InstallNeeds): void {
   app.post('/servers/try', changing('server_try', ['name']), async (request, reply) => {
     const wanted = await readTrialBody(request.body);
     const signal = hangUpOf(reply);
-    const work = (tell: (progress: InstallProgress) => void) =>
-      needs.installs.trial(wanted, tell, signal);
-    return wantsEvents(request)
-      ? await streamProgress(reply, work, needs.system)
-      : await reply.send(await work(() => {}));
+    return await answerWork(reply, needs.system, tell =>
+      needs.installs.trial(wanted, tell, signal),
+    );
   });
 
   app.delete<Named>('/servers/:name', changing('server_remove', ['purge']), async request => {

@@ -1,13 +1,12 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { shown } from '#core';
-import type { InstallProgress } from '#installs';
 import type { HttpSystem } from '../errors.ts';
 import { administered } from '../guard.ts';
 import type { HttpNeeds } from '../http-needs.ts';
 import { changing } from './audit.ts';
-import { hangUpOf, wantsEvents } from './events.ts';
+import { hangUpOf } from './events.ts';
 import { invalid, type Named, readMembers, refuseBody } from './input.ts';
-import { streamProgress } from './progress.ts';
+import { answerWork } from './progress.ts';
 
 type Needs = {
   readonly upgrades: NonNullable<HttpNeeds['hub']['upgrades']>;
@@ -16,16 +15,6 @@ type Needs = {
 
 /** Adds `/upgrades`: other versions of the packages of servers; and the removal of unused images. */
 export function upgradeRoutes(app: FastifyInstance, { upgrades, system }: Needs): void {
-  /** Answers with the result, or with events if the client accepts them. */
-  async function answer(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    work: (tell: (progress: InstallProgress) => void) => Promise<object>,
-  ): Promise<FastifyReply> {
-    if (wantsEvents(request)) return await streamProgress(reply, work, system);
-    return await reply.send(await work(() => {}));
-  }
-
   // Restricted, because the hub contacts the package registries.
   app.get('/upgrades', administered, async (_request, reply) => ({
     servers: await upgrades.outdated(hangUpOf(reply)),
@@ -37,7 +26,7 @@ export function upgradeRoutes(app: FastifyInstance, { upgrades, system }: Needs)
     async (request, reply) => {
       const wanted = { name: request.params.name, ...readUpgrade(request.body) };
       const signal = hangUpOf(reply);
-      return await answer(request, reply, tell => upgrades.upgrade(wanted, tell, signal));
+      return await answerWork(reply, system, tell => upgrades.upgrade(wanted, tell, signal));
     },
   );
 
@@ -48,7 +37,7 @@ export function upgradeRoutes(app: FastifyInstance, { upgrades, system }: Needs)
       refuseBody(request.body, 'POST /servers/{name}/rollback');
       const { name } = request.params;
       const signal = hangUpOf(reply);
-      return await answer(request, reply, tell => upgrades.rollback(name, tell, signal));
+      return await answerWork(reply, system, tell => upgrades.rollback(name, tell, signal));
     },
   );
 
