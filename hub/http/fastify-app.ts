@@ -187,8 +187,7 @@ function registerRoutes(
   if (authorization) authorizationRoutes(app, { authorization, offersLogins, system });
   const health = healthRoutes(app, needs);
   serverRoutes(app, needs);
-  const { logins } = hub;
-  if (logins) loginRoutes(app, { ...needs, logins });
+  if (hub.logins) loginRoutes(app, { ...needs, logins: hub.logins });
   policyRoutes(app, needs);
   if (hub.approvals) approvalRoutes(app, { approvals: hub.approvals, admission });
   if (hub.pins) pinRoutes(app, hub.pins);
@@ -212,7 +211,7 @@ function registerRoutes(
     admission,
     login,
     hub: {
-      version: hub.version,
+      ...hub,
       backend: hub.engine.backend,
       health,
       usages,
@@ -222,15 +221,7 @@ function registerRoutes(
         secrets: () => hub.config.secrets(),
         revoke: async name => await clients?.revoke(name),
       },
-      ...(hub.approvals && { approvals: hub.approvals }),
-      ...(hub.pins && { pins: hub.pins }),
-      ...(logins && { logins }),
       ...(authorization && { authorization: { ...authorization, isOffered: offersLogins } }),
-      ...(hub.agents && { agents: hub.agents }),
-      ...(hub.tasks && { tasks: hub.tasks }),
-      ...(hub.catalog && { catalog: hub.catalog }),
-      ...(hub.upgrades && { upgrades: hub.upgrades }),
-      ...(hub.tools && { tools: hub.tools }),
     },
     ...(installJobs && {
       installs: { ...installs, ...installJobs, read: readInstallBody },

@@ -4,7 +4,7 @@ import type { Models } from '#models';
 import type { Server, Servers } from '#servers';
 import type { MetricFamily, Metrics, Sample } from '#telemetry';
 import type { HttpNeeds } from './http-needs.ts';
-import { breakerNumbers, modelFamilies } from './model-metrics.ts';
+import { breakerNumbers, counter, gauge, modelFamilies } from './model-metrics.ts';
 
 /** Statistics of the prompt caches that are exported as metrics. */
 export type CacheCounts = {
@@ -122,14 +122,6 @@ export async function readMetricFamilies(
 
 const seconds = (milliseconds: number | undefined) =>
   milliseconds === undefined ? undefined : milliseconds / 1000;
-
-function gauge(name: string, help: string, samples: readonly Sample[]): MetricFamily {
-  return { name, help, type: 'gauge', samples };
-}
-
-function counter(name: string, help: string, samples: readonly Sample[]): MetricFamily {
-  return { name, help, type: 'counter', samples };
-}
 
 /** Reads the metrics of the models and of the prompt caches; none until they are loaded. */
 async function promptFamilies(

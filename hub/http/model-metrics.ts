@@ -46,30 +46,26 @@ export function modelFamilies(metrics: ModelsMetrics): readonly MetricFamily[] {
       }));
   const state = breakerNumbers.get(breaker);
   return [
-    {
-      name: 'agenthub_model_calls_total',
-      help: 'Completions and embeddings by model; the outcome is ok or the kind of the failure.',
-      type: 'counter',
-      samples: models.flatMap(calls),
-    },
-    {
-      name: 'agenthub_model_answers_total',
-      help: 'Successful calls by model and by who asked: prompts of clients, agents, servers, or the hub.',
-      type: 'counter',
-      samples: models.flatMap(answers),
-    },
-    {
-      name: 'agenthub_model_queue_waiting',
-      help: 'Calls that wait in the hub until the server of the model can work on them.',
-      type: 'gauge',
-      samples: queued('waiting'),
-    },
-    {
-      name: 'agenthub_model_calls_in_flight',
-      help: 'Calls that the server of the model works on.',
-      type: 'gauge',
-      samples: queued('active'),
-    },
+    counter(
+      'agenthub_model_calls_total',
+      'Completions and embeddings by model; the outcome is ok or the kind of the failure.',
+      models.flatMap(calls),
+    ),
+    counter(
+      'agenthub_model_answers_total',
+      'Successful calls by model and by who asked: prompts of clients, agents, servers, or the hub.',
+      models.flatMap(answers),
+    ),
+    gauge(
+      'agenthub_model_queue_waiting',
+      'Calls that wait in the hub until the server of the model can work on them.',
+      queued('waiting'),
+    ),
+    gauge(
+      'agenthub_model_calls_in_flight',
+      'Calls that the server of the model works on.',
+      queued('active'),
+    ),
     {
       name: 'agenthub_model_queue_wait_seconds',
       help: 'Time that calls waited in the hub for their turn.',
@@ -82,17 +78,21 @@ export function modelFamilies(metrics: ModelsMetrics): readonly MetricFamily[] {
       type: 'histogram',
       series: durations('firstTokens'),
     },
-    {
-      name: 'agenthub_model_tokens_total',
-      help: 'Tokens of prompts and of output by who asked. Estimated in conversations if they are not reported.',
-      type: 'counter',
-      samples: models.flatMap(tokens),
-    },
-    {
-      name: 'agenthub_model_breaker_state',
-      help: 'Whether calls are let through to Ollama: 0 closed, they are; 1 half open, one on trial is; 2 open, none is.',
-      type: 'gauge',
-      samples: state === undefined ? [] : [{ labels: {}, value: state }],
-    },
+    counter(
+      'agenthub_model_tokens_total',
+      'Tokens of prompts and of output by who asked. Estimated in conversations if they are not reported.',
+      models.flatMap(tokens),
+    ),
+    gauge(
+      'agenthub_model_breaker_state',
+      'Whether calls are let through to Ollama: 0 closed, they are; 1 half open, one on trial is; 2 open, none is.',
+      state === undefined ? [] : [{ labels: {}, value: state }],
+    ),
   ];
 }
+
+export const gauge = (name: string, help: string, samples: readonly Sample[]) =>
+  ({ name, help, type: 'gauge', samples }) as const;
+
+export const counter = (name: string, help: string, samples: readonly Sample[]) =>
+  ({ name, help, type: 'counter', samples }) as const;
