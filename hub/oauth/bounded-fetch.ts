@@ -61,6 +61,14 @@ export function createAddressCheck(
     );
   }
 
+  async function addressOf(host: string): Promise<string> {
+    try {
+      return (await resolve(host)).address;
+    } catch (cause) {
+      throw failed(`its login leads to ${host}, which has no address: ${messageOf(cause)}`, cause);
+    }
+  }
+
   return async url => {
     const isPlain = url.protocol === 'http:' && isLoopbackName(url.hostname);
     if (url.protocol !== 'https:' && !isPlain)
@@ -68,24 +76,10 @@ export function createAddressCheck(
     if (url.username !== '' || url.password !== '')
       throw failed('its login leads to an address with a user or password');
     const host = url.hostname.replace(/^\[|\]$/g, '');
-    const found = isIP(host) > 0 ? host : await addressOfHost(host, { resolve, failed });
-    await requireAddress(host, found);
-    return found;
+    const address = isIP(host) > 0 ? host : await addressOf(host);
+    await requireAddress(host, address);
+    return address;
   };
-}
-
-async function addressOfHost(
-  host: string,
-  {
-    resolve,
-    failed,
-  }: { readonly resolve: Resolve; readonly failed: (message: string, cause?: unknown) => HubError },
-): Promise<string> {
-  try {
-    return (await resolve(host)).address;
-  } catch (cause) {
-    throw failed(`its login leads to ${host}, which has no address: ${messageOf(cause)}`, cause);
-  }
 }
 
 /** Sends a request to the checked IP address: the host name may resolve to another address a moment later. */

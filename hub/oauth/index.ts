@@ -1,8 +1,2 @@
-export {
-  type AccessTokens,
-  type Challenge,
-  type LoginStatus,
-  type LoginTarget,
-  type ServerLogins,
-} from './login-types.ts';
-export { createLogins } from './logins.ts';
+export type { AccessTokens, Challenge, LoginStatus, LoginTarget } from './login-types.ts';
+export { type ServerLogins, createLogins } from './logins.ts';

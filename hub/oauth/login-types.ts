@@ -1,4 +1,4 @@
-import type { Clock, Event, HubError, Log } from '#core';
+import type { Clock, HubError, Log } from '#core';
 
 /** The section `oauth` of a server's config entry. */
 export type OAuthSettings = {
@@ -52,37 +52,6 @@ export type LoginStatus = {
   /** Scopes that a request lacked. The next login requests them. */
   readonly missingScope?: string;
 };
-
-/** A started login, which waits for the browser. */
-type BegunLogin = {
-  /** URL of the authorization server for the user's browser. */
-  readonly url: string;
-  readonly expiresInMs: number;
-};
-
-/** The logins to remote servers (MCP 2026-07-28, authorization). */
-export interface ServerLogins {
-  tokensOf(server: string): AccessTokens;
-  /** Fires with the name of a server after a login to it. */
-  readonly loggedIn: Event<string>;
-  /** Fires with the name of a server when the status of its login changes. */
-  readonly changed: Event<string>;
-  /**
-   * Starts a login: finds the authorization server and registers the hub there. Rejects with HUB_LOGIN_FAILED, or with
-   * HUB_REQUEST_INVALID for a server without a URL.
-   */
-  begin(server: string): Promise<BegunLogin>;
-  /** Resolves when the latest login to a server is done. Rejects with HUB_LOGIN_FAILED, or when `signal` aborts. */
-  done(server: string, signal: AbortSignal): Promise<void>;
-  /** Finishes a login with the query of the redirect. Resolves with the server. Rejects with HUB_LOGIN_FAILED. */
-  finish(answer: URLSearchParams): Promise<string>;
-  /**
-   * Deletes and revokes the tokens, and ends logins in progress. `isRevoked`: false if the revocation failed. Rejects
-   * with HUB_REQUEST_INVALID for a server without a URL.
-   */
-  logout(server: string): Promise<{ readonly wasLoggedIn: boolean; readonly isRevoked: boolean }>;
-  status(server: string): Promise<LoginStatus>;
-}
 
 export type LoginNeeds = {
   readonly clock: Clock;

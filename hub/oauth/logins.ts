@@ -7,7 +7,7 @@ import {
   revokeTokens,
 } from './authorization.ts';
 import { createAddressCheck, createBoundedFetch } from './bounded-fetch.ts';
-import type { LoginNeeds, LoginTarget, ServerLogins } from './login-types.ts';
+import type { AccessTokens, LoginNeeds, LoginStatus, LoginTarget } from './login-types.ts';
 import { type ServerLogin, createServerLogin, shortened } from './server-login.ts';
 
 /** Path of the dashboard's page that finishes logins. */
@@ -23,8 +23,11 @@ type Pending = {
   readonly timer: Disposable;
 };
 
+/** The logins to remote servers (MCP 2026-07-28, authorization). */
+export type ServerLogins = ReturnType<typeof createLogins>;
+
 /** Creates the logins of a hub. Each server has at most one waiting login; a new one replaces it. */
-export function createLogins(needs: LoginNeeds): ServerLogins {
+export function createLogins(needs: LoginNeeds) {
   const { clock, log, audit } = needs;
   const loggedIn = createEmitter<string>();
   const changed = createEmitter<string>();
@@ -94,10 +97,16 @@ export function createLogins(needs: LoginNeeds): ServerLogins {
   }
 
   return {
+    /** Fires with the name of a server after a login to it. */
     loggedIn: loggedIn.event,
+    /** Fires with the name of a server when the status of its login changes. */
     changed: changed.event,
-    tokensOf: server => loginOf(server).tokens,
-    async begin(server) {
+    tokensOf: (server: string): AccessTokens => loginOf(server).tokens,
+    /**
+     * Starts a login: finds the authorization server and registers the hub there. Resolves with its URL for the user's
+     * browser. Rejects with HUB_LOGIN_FAILED, or with HUB_REQUEST_INVALID for a server without a URL.
+     */
+    async begin(server: string) {
       const state = randomBytes(32).toString('base64url');
       const authorization = await prepare(server, state);
       const before = pending.get(server);
@@ -112,13 +121,15 @@ export function createLogins(needs: LoginNeeds): ServerLogins {
       changed.fire(server);
       return { url: authorization.url, expiresInMs: waitMs };
     },
-    async done(server, signal) {
+    /** Resolves when the latest login to a server is done. Rejects with HUB_LOGIN_FAILED, or when `signal` aborts. */
+    async done(server: string, signal: AbortSignal): Promise<void> {
       const one = pending.get(server) ?? finishingOf(server).at(-1);
       if (one) return await unlessAborted(one.outcome.promise, signal);
       const login = await loginOf(server).current();
       if (!login?.tokens) throw failed(server, 'no login waits');
     },
-    async finish(answer) {
+    /** Finishes a login with the query of the redirect. Resolves with the server. Rejects with HUB_LOGIN_FAILED. */
+    async finish(answer: URLSearchParams): Promise<string> {
       const state = answer.get('state') ?? '';
       const one = [...pending.values()].find(({ state: own }) => own === state);
       if (!one)
@@ -151,7 +162,11 @@ export function createLogins(needs: LoginNeeds): ServerLogins {
       loggedIn.fire(server);
       return server;
     },
-    async logout(server) {
+    /**
+     * Deletes and revokes the tokens, and ends logins in progress. `isRevoked`: false if the revocation failed. Rejects
+     * with HUB_REQUEST_INVALID for a server without a URL.
+     */
+    async logout(server: string) {
       const target = targetOf(server);
       const waiting = pending.get(server);
       for (const one of [...(waiting ? [waiting] : []), ...finishingOf(server)])
@@ -163,7 +178,7 @@ export function createLogins(needs: LoginNeeds): ServerLogins {
       const isRevoked = await revoked(stored, target);
       return { wasLoggedIn: stored?.tokens !== undefined, isRevoked };
     },
-    async status(server) {
+    async status(server: string): Promise<LoginStatus> {
       const login = loginOf(server);
       const stored = await login.current();
       const isPending = pending.has(server) || finishingOf(server).length > 0;
