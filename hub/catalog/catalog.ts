@@ -63,10 +63,7 @@ export function createCatalog(needs: CatalogNeeds) {
   function settings(): CatalogConfig {
     const config = needs.config() ?? readCatalog(undefined);
     if (config.enabled) return config;
-    throw new HubError(
-      'HUB_REQUEST_INVALID',
-      'the catalog is off: "catalog.enabled" is false in the config',
-    );
+    throw invalid('the catalog is off: "catalog.enabled" is false in the config');
   }
 
   /** Searches stored responses. Rejects with the given error if there are none. */
@@ -155,15 +152,9 @@ export function createCatalog(needs: CatalogNeeds) {
     async requestFor(body: unknown, signal: AbortSignal): Promise<CatalogRequest> {
       const { server, version, option: wanted, ...rest } = isObject(body) ? body : {};
       if (typeof server !== 'string' || server === '')
-        throw new HubError(
-          'HUB_REQUEST_INVALID',
-          'server: write the name of a server in the catalog',
-        );
+        throw invalid('server: write the name of a server in the catalog');
       if (version !== undefined && typeof version !== 'string')
-        throw new HubError(
-          'HUB_REQUEST_INVALID',
-          `version: ${shown(version)} is not allowed: write a string, such as "1.2.3"`,
-        );
+        throw invalid(`version: ${shown(version)} is not allowed: write a string, such as "1.2.3"`);
       const found = await get(server, version, signal);
       const option = chosenOf(found, wanted);
       using undo = new DisposableStack();
@@ -218,15 +209,15 @@ function chosenOf({ card, options }: CatalogServer, wanted: unknown): InstallOpt
   if (wanted !== undefined) {
     const chosen = typeof wanted === 'number' ? options[wanted] : undefined;
     if (chosen) return chosen;
-    throw new HubError(
-      'HUB_REQUEST_INVALID',
+    throw invalid(
       `option: ${card.name} has ${options.length} options: write a number from 0 to ${options.length - 1}`,
     );
   }
   const first = options.find(({ refusal }) => refusal === undefined) ?? options[0];
   if (first) return first;
-  throw new HubError(
-    'HUB_REQUEST_INVALID',
+  throw invalid(
     `${card.name} names neither a package nor an address, so there is nothing to install`,
   );
 }
+
+const invalid = (message: string) => new HubError('HUB_REQUEST_INVALID', message);

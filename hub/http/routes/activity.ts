@@ -3,7 +3,7 @@ import type { Activity, CallSummary } from '#activity';
 import { HubError, type JsonObject } from '#core';
 import { administered } from '../guard.ts';
 import type { Follow } from './events.ts';
-import { type Identified, readQuery, readWhole, snakeCased } from './input.ts';
+import { type Identified, readQuery, readWhole, snakeCased, timeOf } from './input.ts';
 
 const maxLimit = 500;
 const defaultLimit = 100;
@@ -61,7 +61,7 @@ function describeCall(call: CallSummary): JsonObject {
   const { id, at, method, name, server, session, client, tookMs, serverMs, outcome } = call;
   return {
     id,
-    at: new Date(at).toISOString(),
+    at: timeOf(at),
     method,
     name: name ?? null,
     server: server ?? null,

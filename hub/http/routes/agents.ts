@@ -22,6 +22,7 @@ import {
   readWhole,
   refuseBody,
   snakeCased,
+  timeOf,
 } from './input.ts';
 
 type OfMessage = { readonly Params: { readonly id: string; readonly message: string } };
@@ -118,7 +119,7 @@ export function agentRoutes(app: FastifyInstance, { agents, admission, follow }:
     files: (await agents.files.list(params.id)).map(({ path, bytes, changedAt }) => ({
       path,
       bytes,
-      changed_at: new Date(changedAt).toISOString(),
+      changed_at: timeOf(changedAt),
     })),
   }));
 
@@ -207,7 +208,7 @@ function describeAgent(view: AgentView) {
     current: current
       ? {
           message_id: current.messageId,
-          since: new Date(current.since).toISOString(),
+          since: timeOf(current.since),
           doing: current.doing,
         }
       : null,

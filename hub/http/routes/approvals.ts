@@ -4,7 +4,7 @@ import { shown } from '#core';
 import { policyNameOf } from '#policy';
 import type { RouteAdmission } from '../admission.ts';
 import { administered } from '../guard.ts';
-import { type Identified, invalid, membersOf, refuseBody } from './input.ts';
+import { type Identified, invalid, membersOf, refuseBody, timeOf } from './input.ts';
 
 type Needs = {
   readonly approvals: Approvals;
@@ -50,8 +50,6 @@ function readAlways(body: unknown): boolean {
   if (always === undefined || typeof always === 'boolean') return always === true;
   throw invalid(`always: ${shown(always)} is not allowed: write true or false`);
 }
-
-const timeOf = (ms: number) => new Date(ms).toISOString();
 
 const describeApproval = ({ id, client, server, tool, state, ...approval }: Approval) => ({
   id,

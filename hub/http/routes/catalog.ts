@@ -7,7 +7,7 @@ import type { HttpSystem } from '../errors.ts';
 import { administered } from '../guard.ts';
 import { changing } from './audit.ts';
 import { hangUpOf } from './events.ts';
-import { invalid, readQuery } from './input.ts';
+import { invalid, readQuery, timeOf } from './input.ts';
 import { answerWork, created } from './progress.ts';
 
 type Needs = {
@@ -95,7 +95,7 @@ const describeSource = (
 ): JsonObject => ({
   url,
   from,
-  fetched_at: new Date(at).toISOString(),
+  fetched_at: timeOf(at),
   age_seconds: Math.max(0, Math.round((clock.now() - at) / 1_000)),
   problem: problem ?? null,
 });

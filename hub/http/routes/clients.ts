@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { NamedClient, NamedClients } from '#access';
 import { administered } from '../guard.ts';
 import { changing } from './audit.ts';
-import { invalid, membersOf, type Named, readQuery, refuseBody } from './input.ts';
+import { invalid, membersOf, type Named, readQuery, refuseBody, timeOf } from './input.ts';
 
 type Needs = {
   readonly clients: Pick<NamedClients, 'list' | 'find' | 'create' | 'revoke' | 'isRequired'>;
@@ -56,8 +56,6 @@ function readDigest(value: unknown): Buffer {
   if (typeof value === 'string' && digestPattern.test(value)) return Buffer.from(value, 'hex');
   throw invalid('sha256: write the SHA-256 of the token, as 64 hex digits in lower case');
 }
-
-const timeOf = (ms: number) => new Date(ms).toISOString();
 
 const shownClient = ({
   name,

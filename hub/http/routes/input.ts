@@ -89,6 +89,9 @@ export function refuseBody(body: unknown, route: string): void {
   throw invalid(`${route} takes no body; it had ${inShort(members.join(', '))}`);
 }
 
+/** Formats a time in milliseconds since the epoch for the REST API. */
+export const timeOf = (ms: number): string => new Date(ms).toISOString();
+
 /** Converts the keys of a value to those of the REST API: `tookMs` becomes `took_ms`. */
 export function snakeCased(value: object): object {
   const change = (inside: unknown): unknown =>

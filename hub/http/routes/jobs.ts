@@ -4,7 +4,7 @@ import type { Job, Jobs } from '#jobs';
 import { administered } from '../guard.ts';
 import { changing } from './audit.ts';
 import type { Follow } from './events.ts';
-import { type Identified, refuseBody } from './input.ts';
+import { type Identified, refuseBody, timeOf } from './input.ts';
 
 /** Maximum number of events that one write sends. Above it, the oldest are dropped. */
 const maxWaiting = 50;
@@ -64,8 +64,8 @@ function describeJob(job: Job): JsonObject {
     title: job.title,
     state: job.state,
     progress: job.progress ?? null,
-    started_at: new Date(job.startedAt).toISOString(),
-    ended_at: endedAt === undefined ? null : new Date(endedAt).toISOString(),
+    started_at: timeOf(job.startedAt),
+    ended_at: endedAt === undefined ? null : timeOf(endedAt),
     principal: job.principal,
     error: 'error' in job ? { code: job.error.code } : null,
   };

@@ -6,7 +6,7 @@ import { administered } from '../guard.ts';
 import type { HttpNeeds } from '../http-needs.ts';
 import { changing } from './audit.ts';
 import { hangUpOf } from './events.ts';
-import { type Named, refuseBody } from './input.ts';
+import { type Named, refuseBody, timeOf } from './input.ts';
 
 type Needs = Pick<HttpNeeds, 'servers' | 'system'> & { readonly logins: ServerLogins };
 
@@ -54,6 +54,6 @@ const describeLogin = (status: LoginStatus) => ({
   ...(status.issuer !== undefined && { issuer: status.issuer }),
   ...(status.scope !== undefined && { scope: status.scope }),
   ...(status.missingScope !== undefined && { missing_scope: status.missingScope }),
-  ...(status.expiresAt !== undefined && { expires_at: new Date(status.expiresAt).toISOString() }),
+  ...(status.expiresAt !== undefined && { expires_at: timeOf(status.expiresAt) }),
   ...(status.isRefreshable !== undefined && { refreshable: status.isRefreshable }),
 });

@@ -5,7 +5,7 @@ import type { Servers } from '#servers';
 import { administered } from '../guard.ts';
 import type { HttpNeeds } from '../http-needs.ts';
 import { type Follow, wantsEvents } from './events.ts';
-import { invalid, readFlag, readQuery, readWhole } from './input.ts';
+import { invalid, readFlag, readQuery, readWhole, timeOf } from './input.ts';
 
 type Needs = Pick<HttpNeeds, 'telemetry'> & {
   readonly servers: Pick<Servers, 'all' | 'get' | 'removed'>;
@@ -31,15 +31,10 @@ export function allLogRoutes(app: FastifyInstance, needs: Needs): void {
       const lines = await logs.read(query);
       return { lines: lines.map(describeLine), ...(await runsOf(query, logs)) };
     }
-    const stream = await openStream(query, needs);
-    // The client may have disconnected while the files were read.
-    if (reply.raw.destroyed) return stream[Symbol.dispose]();
-    try {
-      return needs.follow(reply, stream);
-    } catch (error) {
-      stream[Symbol.dispose]();
-      throw error;
-    }
+    using stack = new DisposableStack();
+    const followed = needs.follow(reply, stack.use(await openStream(query, needs)));
+    stack.move();
+    return followed;
   });
 }
 
@@ -135,8 +130,6 @@ async function openStream(query: RunLogQuery, { logs, telemetry, servers }: Need
     },
   };
 }
-
-const timeOf = (ms: number) => new Date(ms).toISOString();
 
 const describeLine = ({ at, run, text, server, isHubs, instance, level, event }: SourceLine) => ({
   at: timeOf(at),
