@@ -2,13 +2,22 @@ import type { NamedClient } from '#access';
 import { HubError } from '#core';
 import type { SecretStatus } from '#secrets';
 import { answerOf, noticeOf } from './actions.ts';
-import type { DashboardAccess, ShownRule } from './access-types.ts';
-import type { DashboardRequest, Handlers } from './dashboard-types.ts';
+import type { DashboardAccess, DashboardRequest, Handlers } from './dashboard-types.ts';
 import { ago, count, counted, duration } from './format.ts';
 import { type Content, type Html, html } from './html.ts';
 import { type LoginsShown, loginsPart } from './oauth.ts';
 import { paths } from './paths.ts';
 import { badge, empty, fragment, heading, serverLink, table } from './pieces.ts';
+
+/** A rule of the active policy, as the dashboard shows it. */
+export type ShownRule = {
+  readonly path: string;
+  readonly rule: { readonly action: 'allow' | 'deny' | 'confirm' };
+  /** Number of calls that the rule has decided. */
+  readonly calls: number;
+  /** Tool names in the rule that no server has. */
+  readonly unknownTools: readonly string[];
+};
 
 type Needs = Pick<LoginsShown, 'servers'> &
   Partial<Pick<LoginsShown, 'logins'>> & {

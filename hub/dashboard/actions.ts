@@ -14,6 +14,13 @@ export const answerOf = (
 ): DashboardAnswer =>
   isHtmx ? { part: sentence(done, about) } : { redirect: withQuery(page, { done, about }) };
 
+/** Returns a function that makes handlers of a part of the hub. Without that part, they answer `absent`. */
+export const having =
+  <Part>(part: Part | undefined, absent: DashboardAnswer) =>
+  (answer: (part: Part, request: DashboardRequest) => Promise<DashboardAnswer>) =>
+  async (request: DashboardRequest): Promise<DashboardAnswer> =>
+    part === undefined ? absent : await answer(part, request);
+
 /** Creates the handlers of actions on servers, caches and jobs. */
 export function actions({ servers, installs, prompts, jobs, changes, system }: PageNeeds) {
   /** Starts an action without waiting for its end: the state of the server shows the progress. */

@@ -2,7 +2,7 @@ import { basename } from 'node:path';
 import type { AgentFile, AgentView, Agents } from '#agents';
 import { HubError } from '#core';
 import { policyNameOf } from '#policy';
-import { answerOf, noticeOf } from './actions.ts';
+import { answerOf, having, noticeOf } from './actions.ts';
 import { conversationPart } from './agent-conversation.ts';
 import { createLiveTurns } from './agent-turns.ts';
 import type { DashboardAnswer, DashboardRequest, Handlers, PageNeeds } from './dashboard-types.ts';
@@ -40,10 +40,7 @@ const frame = { at: 'agents', events: paths.events } as const;
 export function agentPages({ hub: { agents }, system: { clock } }: Needs) {
   const turns = createLiveTurns(agents?.events);
 
-  const withAgents =
-    (answer: (all: Agents, request: DashboardRequest) => Promise<DashboardAnswer>) =>
-    async (request: DashboardRequest) =>
-      agents ? await answer(agents, request) : noAgents;
+  const withAgents = having(agents, noAgents);
 
   const list = ({ rights }: { readonly rights: Rights }) =>
     fragment('agents', `${paths.agents}-partial`, agentList(agents, rights, clock.now()), 'agent');

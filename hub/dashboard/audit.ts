@@ -1,8 +1,7 @@
 import type { AuditLine } from '#audit';
 import { isObject } from '#core';
-import type { DashboardAudit } from './access-types.ts';
 import { outcomeBadge } from './activity.ts';
-import type { DashboardRequest, Handlers } from './dashboard-types.ts';
+import type { DashboardAudit, DashboardRequest, Handlers } from './dashboard-types.ts';
 import { duration, moment } from './format.ts';
 import { type Content, type Html, html } from './html.ts';
 import { paths, withQuery } from './paths.ts';

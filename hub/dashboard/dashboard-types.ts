@@ -1,8 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { HubAuthorization } from '#access';
+import type { HubAuthorization, NamedClient } from '#access';
 import type { Activity } from '#activity';
 import type { Agents } from '#agents';
 import type { Approvals } from '#approvals';
+import type { Audit } from '#audit';
 import type { ServerCatalog } from '#catalog';
 import type { Clock, Log } from '#core';
 import type { DefinitionPins } from '#definitions';
@@ -13,11 +14,11 @@ import type { Logs } from '#logs';
 import type { ServerLogins } from '#oauth';
 import type { Principal } from '#policy';
 import type { Router } from '#routing';
+import type { SecretStatus } from '#secrets';
 import type { Servers } from '#servers';
 import type { TaskPipeline } from '#tasks';
 import type { ToolSwitches } from '#tools';
 import type { Metrics, Redaction } from '#telemetry';
-import type { DashboardAccess, DashboardAudit } from './access-types.ts';
 import type { createChanges } from './changes.ts';
 import type { Html } from './html.ts';
 import type { Page, Visitor } from './layout.ts';
@@ -61,6 +62,18 @@ type DashboardPrompts = {
   readonly health?: {
     readonly loaded: () => Promise<{ readonly enhancer: Enhancer }> | undefined;
   };
+};
+
+/** Part of the audit log that the dashboard uses. */
+export type DashboardAudit = Pick<Audit, 'list' | 'status'>;
+
+/** Clients, secrets and tokens, for the access pages of the dashboard. */
+export type DashboardAccess = {
+  readonly needsToken: () => boolean;
+  readonly clients: () => readonly NamedClient[];
+  readonly secrets: () => Promise<readonly SecretStatus[]>;
+  /** Revokes the token of a client. Rejects with HubError. */
+  readonly revoke: (name: string) => Promise<void>;
 };
 
 export type DashboardUpgrades = Pick<Upgrades, 'outdated' | 'upgrade' | 'rollback' | 'earlier'>;

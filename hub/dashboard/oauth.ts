@@ -96,12 +96,10 @@ export type LoginsShown = {
   readonly logins: Pick<ServerLogins, 'status'>;
 };
 
-type Row = { readonly name: string; readonly login: LoginStatus; readonly state: string };
-
 /** Shows all logins to servers on the access page. */
 export async function loginsPart({ servers, logins }: LoginsShown, now: number): Promise<Html> {
   const remote = servers.all.filter(({ config }) => config.launch.kind === 'remote');
-  const rows: readonly Row[] = await Promise.all(
+  const rows = await Promise.all(
     remote.map(async ({ config: { name }, status: { state } }) => ({
       name,
       state,

@@ -1,7 +1,7 @@
 import { HubError } from '#core';
 import type { TaskPipeline, TaskView } from '#tasks';
-import { answerOf, noticeOf } from './actions.ts';
-import type { DashboardAnswer, DashboardRequest, Handlers, PageNeeds } from './dashboard-types.ts';
+import { answerOf, having, noticeOf } from './actions.ts';
+import type { DashboardRequest, Handlers, PageNeeds } from './dashboard-types.ts';
 import { ago, brief, count } from './format.ts';
 import { type Html, html } from './html.ts';
 import { paths } from './paths.ts';
@@ -39,10 +39,7 @@ const frame = { at: 'tasks', events: paths.events } as const;
 export function taskPages({ hub: { tasks }, system: { clock } }: Needs) {
   const files = tasks && createTaskFiles(tasks);
 
-  const withTasks =
-    (answer: (all: TaskPipeline, request: DashboardRequest) => Promise<DashboardAnswer>) =>
-    async (request: DashboardRequest) =>
-      tasks ? await answer(tasks, request) : noTasks;
+  const withTasks = having(tasks, noTasks);
 
   const list = ({ rights }: { readonly rights: Rights }) =>
     fragment('tasks', `${paths.tasks}-partial`, taskList(tasks, rights, clock.now()), 'task');

@@ -1,13 +1,7 @@
 import { HubError, isObject } from '#core';
 import { visible } from '#definitions';
-import { answerOf } from './actions.ts';
-import type {
-  DashboardAnswer,
-  DashboardRequest,
-  DashboardUpgrades,
-  Handlers,
-  PageNeeds,
-} from './dashboard-types.ts';
+import { answerOf, having } from './actions.ts';
+import type { DashboardUpgrades, Handlers, PageNeeds } from './dashboard-types.ts';
 import { type Content, type Html, html } from './html.ts';
 import { paths } from './paths.ts';
 import { type Tone, badge, empty, failed, heading, serverLink, table } from './pieces.ts';
@@ -22,49 +16,46 @@ type Plan = Awaited<ReturnType<DashboardUpgrades['upgrade']>>;
 
 /** Creates the pages of servers' versions: changes in a newer version, upgrade and rollback. */
 export function upgradePages({ hub: { upgrades }, changes, system: { log } }: PageNeeds) {
-  async function versionPage(request: DashboardRequest): Promise<DashboardAnswer> {
-    if (!upgrades) return noUpgrades;
-    const rows = await Promise.all(
-      (await upgrades.outdated(request.signal)).map(async state => {
-        return { state, earlier: await upgrades.earlier(state.name) };
-      }),
-    );
-    const main = html`${heading('Versions')}
-<p class="lead">Servers that are npm or PyPI packages. The registries were asked just now. Trying a version installs it beside the running one, which may take minutes, and shows what it changes before anything does.</p>
-${versionTable(rows)}`;
-    return { page: { title: 'Versions', at: 'overview', main } };
-  }
+  const withUpgrades = having(upgrades, noUpgrades);
 
   return {
-    versions: versionPage,
+    versions: withUpgrades(async ({ outdated, earlier }, { signal }) => {
+      const rows = await Promise.all(
+        (await outdated(signal)).map(async state => ({
+          state,
+          earlier: await earlier(state.name),
+        })),
+      );
+      const main = html`${heading('Versions')}
+<p class="lead">Servers that are npm or PyPI packages. The registries were asked just now. Trying a version installs it beside the running one, which may take minutes, and shows what it changes before anything does.</p>
+${versionTable(rows)}`;
+      return { page: { title: 'Versions', at: 'overview', main } };
+    }),
     /** Tries a version out and shows what it would change, without changing anything. */
-    async tryUpgrade({ param, form, signal }) {
-      if (!upgrades) return noUpgrades;
+    tryUpgrade: withUpgrades(async (all, { param, form, signal }) => {
       const name = param('name');
       const version = versionIn(form);
-      const plan = await upgrades.upgrade({ name, version, isDry: true }, tellNobody, signal);
+      const plan = await all.upgrade({ name, version, isDry: true }, tellNobody, signal);
       const main = html`<p class="crumbs"><a href="${paths.versions}">Versions</a></p>
 ${heading(`Upgrade ${name}?`)}
 ${planPart(plan, version)}`;
       return { page: { title: `Upgrade ${name}`, at: 'overview', main } };
-    },
-    async upgrade(request) {
-      if (!upgrades) return noUpgrades;
+    }),
+    upgrade: withUpgrades(async (all, request) => {
       const name = request.param('name');
       const accept = request.form.get('accept') ?? undefined;
       const wanted = { name, version: versionIn(request.form), accept, isDry: false };
-      const { to } = await upgrades.upgrade(wanted, tellNobody, request.signal);
+      const { to } = await all.upgrade(wanted, tellNobody, request.signal);
       log.info({ server: name, to }, 'upgraded on the dashboard');
       changes.note('server');
       return answerOf(request, { done: 'upgrade', about: name, page: paths.server(name) });
-    },
-    async rollback(request) {
-      if (!upgrades) return noUpgrades;
+    }),
+    rollback: withUpgrades(async (all, request) => {
       const name = request.param('name');
-      await upgrades.rollback(name, tellNobody, request.signal);
+      await all.rollback(name, tellNobody, request.signal);
       changes.note('server');
       return answerOf(request, { done: 'rollback', about: name, page: paths.server(name) });
-    },
+    }),
   } satisfies Handlers;
 }
 

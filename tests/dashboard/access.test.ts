@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { textOf } from '#dashboard';
 import type { LoginStatus } from '#oauth';
-import { accessPages } from '../../hub/dashboard/access.ts';
-import type { DashboardAccess, ShownRule } from '../../hub/dashboard/access-types.ts';
+import { type ShownRule, accessPages } from '../../hub/dashboard/access.ts';
+import type { DashboardAccess } from '../../hub/dashboard/dashboard-types.ts';
 import { requestOf } from './request.ts';
 
 const nothing: DashboardAccess = {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { textOf } from '#dashboard';
 import { auditPages } from '../../hub/dashboard/audit.ts';
-import type { DashboardAudit } from '../../hub/dashboard/access-types.ts';
+import type { DashboardAudit } from '../../hub/dashboard/dashboard-types.ts';
 import { requestOf } from './request.ts';
 
 type Asked = Parameters<DashboardAudit['list']>;
