@@ -199,6 +199,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
         config: withRules(control, prompts.rules),
         sharing,
         limits: limits.status,
+        countRequest: limits.forRequests,
         approvals,
         pins,
         logins,

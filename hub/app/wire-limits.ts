@@ -1,7 +1,7 @@
 import type { Config, Settings } from '#config';
 import type { Event } from '#core';
 import { createMemoryCallLimiter, loadRedisCallLimiter } from '#resilience';
-import type { LimitRules } from '#routing';
+import { type LimitRules, createRequestLimits } from '#routing';
 import type { System } from './system.ts';
 
 type Needs = System & {
@@ -36,8 +36,11 @@ export async function wireLimits(
     rules = limitsIn(after);
     void start();
   });
+  const forCalls = { rules: () => rules, clients, sessions: createMemoryCallLimiter(clock) };
   return {
-    forCalls: { rules: () => rules, clients, sessions: createMemoryCallLimiter(clock) },
+    forCalls,
+    /** Counts requests of the HTTP API that do what calls do. */
+    forRequests: createRequestLimits(forCalls),
     /** Returns the state of the sharing of client limits with other hubs; undefined if no client has limits. */
     status: () => (isShared() ? clients.status : undefined),
     service: { start, stop: () => clients.stop() },

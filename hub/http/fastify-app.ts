@@ -96,6 +96,7 @@ export async function createFastifyApp(options: Options, needs: HttpNeeds, parts
     if (request.body !== undefined && admission.refuse(request, reply)) return reply;
     tools.require(request);
     refuseUnknownQuery(request);
+    await tools.count(request, reply);
   });
   app.setErrorHandler(sendError);
   acceptJson(app);

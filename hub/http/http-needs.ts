@@ -15,6 +15,7 @@ import type { Logs } from '#logs';
 import type { Fetching, MissingModels, Models } from '#models';
 import type { ServerLogins } from '#oauth';
 import type { Sharing, SharingStatus } from '#resilience';
+import type { Principal } from '#policy';
 import type { Router } from '#routing';
 import type { SecretStatus } from '#secrets';
 import type { Servers } from '#servers';
@@ -84,6 +85,11 @@ type HubParts = {
   readonly sharing: Pick<Sharing, 'status'>;
   /** State of the sharing of client limits with other hubs; undefined if no client has limits. */
   readonly limits?: () => SharingStatus | undefined;
+  /**
+   * Counts a request that does what a call does against the limits of its caller. Resolves with the function to call
+   * when the request ends. Rejects with HUB_LIMIT_REACHED. Absent: such requests have no limits.
+   */
+  readonly countRequest?: (principal: Principal) => Promise<() => void>;
   /** Calls that a person has to approve. Absent: the hub keeps no approvals. */
   readonly approvals?: Approvals;
   /** Pinned definitions. Absent: definitions are not pinned. */

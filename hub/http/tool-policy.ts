@@ -1,4 +1,4 @@
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { builtinNameOf } from '#config';
 import { HubError } from '#core';
 import { policyNameOf } from '#policy';
@@ -25,9 +25,12 @@ export const sameAs = (server: string, tool: string, action?: string) =>
     },
   }) as const;
 
-/** Creates the check of routes that do what a tool does. Callers who administer the hub may use every route. */
+/**
+ * Creates the check of routes that do what a tool does. Callers who administer the hub may use every route, and have no
+ * limits there.
+ */
 export function createToolPolicy(
-  { router, servers }: Pick<HttpNeeds, 'router' | 'servers'>,
+  { router, servers, hub }: Pick<HttpNeeds, 'router' | 'servers' | 'hub'>,
   { principalOf, recordRefusal }: Pick<RouteAdmission, 'principalOf' | 'recordRefusal'>,
 ) {
   const isOfConfig = (name: string) => {
@@ -79,6 +82,19 @@ export function createToolPolicy(
       if (!denial) return;
       recordRefusal(request, { status: 403, message: denial.message });
       throw denial;
+    },
+    /**
+     * Counts a request to such a route as a call of its caller, until the answer has ended. Rejects with
+     * HUB_LIMIT_REACHED.
+     */
+    async count(request: FastifyRequest, { raw }: FastifyReply): Promise<void> {
+      if (!request.routeOptions.config.sameAs) return;
+      const principal = principalOf(request);
+      if (principal.grants.administer) return;
+      const leave = await hub.countRequest?.(principal);
+      if (!leave) return;
+      if (raw.destroyed) leave();
+      else raw.once('close', leave);
     },
     /** True if `require` admits the request now. A reload can change that while the request is answered. */
     allows: (request: FastifyRequest): boolean => denialOf(request) === undefined,

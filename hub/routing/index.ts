@@ -12,7 +12,7 @@ export {
   clientIn,
 } from './session.ts';
 export type { ShownTool } from './shown-tools.ts';
-export type { LimitNeeds, LimitRules } from './steps/limits.ts';
+export { type LimitNeeds, type LimitRules, createRequestLimits } from './steps/limits.ts';
 export type { ImprovedPrompt, NamedByRules, PromptSource, PromptStep } from './steps/improve.ts';
 export type { ModelAnswerer } from './events/hub-models.ts';
 export type { SamplingAnswerer } from './events/hub-sampling.ts';

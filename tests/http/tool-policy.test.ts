@@ -97,6 +97,33 @@ test('each change by such a route has a line in the audit log, by whoever sent i
   ]);
 });
 
+test('requests to such routes count against the limits of a client, as the calls of their tools do', async () => {
+  await using hub = await startHub({
+    config: {
+      servers: {},
+      repositories: ['/somewhere'],
+      clients: { cursor: { rate: { calls: 2, per: 60 } } },
+    },
+    env: { OLLAMA_HOST: 'off', DOCKER_HOST: 'unix:///nowhere/docker.sock' },
+  });
+  const made = await fetch(`${hub.url}/clients/cursor/token`, {
+    method: 'POST',
+    headers: hub.ownerHeaders,
+  });
+  const { token } = z.object({ token: z.string() }).parse(await made.json());
+  const headers = { authorization: `Bearer ${token}` };
+  const statuses: number[] = [];
+  for (const route of ['GET /tasks', 'POST /tasks/setup', 'GET /health'])
+    statuses.push((await ask(hub, route, headers)).status);
+  expect(statuses).toEqual([200, 404, 200]);
+  expect(await ask(hub, 'GET /tasks/sum', headers)).toMatchObject({
+    status: 503,
+    code: 'HUB_LIMIT_REACHED',
+    limit: 'clients.cursor.rate',
+  });
+  expect((await ask(hub, 'GET /tasks')).status).toBe(200);
+});
+
 test('a rule about hints does not decide about a tool that is not offered, whose hints are unknown', async () => {
   await using hub = await open([{ annotations: { destructiveHint: true }, action: 'confirm' }]);
   expect(await ask(hub, 'POST /ollama/enhance')).toEqual({ status: 200 });

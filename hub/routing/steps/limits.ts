@@ -4,7 +4,7 @@ import type { CallAdmission, CallLimiter, CallLimits } from '#resilience';
 import { whenEnded } from '../answering.ts';
 import type { ResolvedCall, Step } from '../call.ts';
 import { isOfOneRequest } from '../client-identity.ts';
-import { throwIfCancelled } from '../session.ts';
+import { type SessionState, throwIfCancelled } from '../session.ts';
 
 /** Call limits of callers, from the config. */
 export type LimitRules = {
@@ -44,7 +44,8 @@ export function createLimitStep(needs: LimitNeeds | undefined): Step | undefined
     const rules = needs.rules();
     if (!rules || !resolved.server || !counted.has(resolved.call.request.method))
       return next(resolved);
-    const limited = limitsOf(resolved, rules, needs);
+    const { principal, session } = resolved.call;
+    const limited = limitsOf(principal, session, rules, needs);
     if (!limited) return next(resolved);
     const { limiter, key, limits } = limited;
     const entered = limiter.enter(key, limits);
@@ -54,8 +55,24 @@ export function createLimitStep(needs: LimitNeeds | undefined): Step | undefined
   };
 }
 
+/**
+ * Creates a function that counts a request which does what a call does, such as one of the HTTP API. It resolves with
+ * the function to call when the request ends. It rejects with HUB_LIMIT_REACHED.
+ */
+export const createRequestLimits =
+  (needs: LimitNeeds) =>
+  async (principal: Principal): Promise<() => void> => {
+    const rules = needs.rules();
+    const limited = rules && limitsOf(principal, undefined, rules, needs);
+    if (!limited) return () => {};
+    const admission = await limited.limiter.enter(limited.key, limited.limits);
+    if (admission.kind === 'refused') throw refusal(principal, admission, limited);
+    return () => admission.leave();
+  };
+
 function limitsOf(
-  { call: { principal, session } }: ResolvedCall,
+  principal: Principal,
+  session: SessionState | undefined,
   rules: LimitRules,
   { clients, sessions }: LimitNeeds,
 ): Limited | undefined {
@@ -67,7 +84,7 @@ function limitsOf(
   const limits = rules.perSession;
   if (!limits) return undefined;
   // Requests without a session count as one session of their caller.
-  const key = isOfOneRequest(session) ? policyNameOf(principal) : `:${session.key}`;
+  const key = !session || isOfOneRequest(session) ? policyNameOf(principal) : `:${session.key}`;
   return { limiter: sessions, key, limits, place: 'limits.per_session' };
 }
 
