@@ -45,7 +45,7 @@ export type ServerCatalog = ReturnType<typeof createCatalog>;
 export function createCatalog(needs: CatalogNeeds) {
   const answers = createStoredAnswers({ ...needs, maxAnswers });
   const registry = createRegistry({ ...needs, answers });
-  /** Secrets of requests that are not disposed yet: the number of these requests by secret name. */
+  /** Number of requests that are not disposed yet, by the name of a secret that they reserve. */
   const reserved = new Map<string, number>();
 
   function reserve(name: string): Disposable {

@@ -70,10 +70,10 @@ export function actions({ servers, installs, prompts, jobs, changes, system }: P
 export const whyDisabled = (name: string): string =>
   `${name} is disabled in the config. Remove "disabled": true or "enabled": false from its entry to use it.`;
 
-type Done = keyof typeof said;
+type Done = keyof typeof notices;
 
 /** Notices about completed actions. Each takes the name of the object that changed. */
-const said = {
+const notices = {
   start: name => `Starting ${name}.`,
   stop: name => `Stopping ${name}. Calls do not start it again.`,
   restart: name => `Restarting ${name}.`,
@@ -101,11 +101,11 @@ const said = {
   'token-revoke': name => `Revoked the token of ${name}.`,
 } satisfies Readonly<Record<string, (about: string) => string>>;
 
-const isDone = (text: string): text is Done => Object.hasOwn(said, text);
+const isDone = (text: string): text is Done => Object.hasOwn(notices, text);
 /** Names that a notice in a URL may contain, so that a link cannot choose its text. */
 const aboutPattern = /^[\w-]{1,63}$|^\d+ results?$|^the job$/;
 
-const sentence = (done: Done, about: string): Html => notice('good', said[done](about));
+const sentence = (done: Done, about: string): Html => notice('good', notices[done](about));
 
 /** Returns the notice for a page that follows a submitted form. */
 export function noticeOf({ query }: DashboardRequest): Html | undefined {

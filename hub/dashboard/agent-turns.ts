@@ -9,11 +9,9 @@ export type LiveStep =
       readonly state: 'running' | 'done' | 'failed';
     };
 
-/**
- * Maximum length of a stored text in characters, of which the end is kept. `maxSteps` limits the stored steps of a
- * turn.
- */
+/** Maximum length of a stored text in characters. Above it, the beginning is dropped. */
 const maxText = 64 * 1024;
+/** Maximum number of stored steps of a turn. */
 const maxSteps = 200;
 
 /**

@@ -90,7 +90,7 @@ export function createChanges({ servers, activity, jobs, agents, tasks, approval
   }
 
   return {
-    /** Reports a change for which there is no event. */
+    /** Reports a change that has no event. */
     note: (part: Part) => tell([part]),
     /** Calls `changed` for each change. With a server's `name`, leaves out changes of other servers. */
     listen(name: string | undefined, changed: (part: Part) => void): Disposable {

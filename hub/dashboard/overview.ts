@@ -39,9 +39,9 @@ export function overviewPages(needs: PageNeeds, recentCalls: (request: Dashboard
       name: partNames[key] ?? key,
       detail: part.detail && telemetry.redact(part.detail),
     }));
-    const ill = parts.filter(({ state }) => state === 'degraded' || state === 'down');
+    const degraded = parts.filter(({ state }) => state === 'degraded' || state === 'down');
     const { servers: traffic } = telemetry.metrics.snapshot();
-    const content = html`${summary(view)}${problemList(rows, ill)}
+    const content = html`${summary(view)}${problemList(rows, degraded)}
 <section aria-labelledby="servers"><div class="heading"><h2 id="servers">Servers</h2><div class="actions">${visitor.rights === 'owner' && hub.upgrades && html`<a id="versions" href="${paths.versions}">Versions</a>`}<a id="install" href="${paths.install}">Install a server</a></div></div>
 ${serverTable(rows, { traffic, costs: await views.costs.get() }, view.now)}</section>
 <section aria-labelledby="parts"><h2 id="parts">Hub</h2>
@@ -65,17 +65,18 @@ ${recentCalls(request)}</section>`;
   } satisfies Handlers;
 }
 
-const says: Readonly<Record<HealthReport['status'], readonly [tone: Tone, text: string]>> = {
-  ok: ['good', 'Healthy'],
-  degraded: ['warn', 'Degraded'],
-  down: ['bad', 'Down'],
-};
+const statusBadges: Readonly<Record<HealthReport['status'], readonly [tone: Tone, text: string]>> =
+  {
+    ok: ['good', 'Healthy'],
+    degraded: ['warn', 'Degraded'],
+    down: ['bad', 'Down'],
+  };
 
 function summary(view: HealthView): Html {
   const { rows, status, sessions, uptime_seconds: upSeconds } = view;
   const running = rows.filter(({ state }) => state === 'running').length;
   const inFlight = rows.reduce((sum, server) => sum + server.inFlight, 0);
-  const [tone, text] = says[status];
+  const [tone, text] = statusBadges[status];
   return html`<ul class="tiles">
 <li><span class="label">Hub</span><span class="unknown">${badge('idle', 'Unknown')}</span><span class="known">${badge(tone, text)}</span></li>
 <li><span class="label">Servers</span><strong>${running} of ${rows.length}</strong> running</li>

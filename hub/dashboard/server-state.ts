@@ -46,8 +46,8 @@ export const placeOf = ({ runsOn }: ServerRow): string => places[runsOn];
 export const uptime = ({ runsSince }: ServerRow, now: number): string | undefined =>
   runsSince === undefined ? undefined : duration(Math.max(1000, now - runsSince));
 
-const words = { start: 'Start', stop: 'Stop', restart: 'Restart' } as const;
-type ServerAction = keyof typeof words;
+const actionLabels = { start: 'Start', stop: 'Stop', restart: 'Restart' } as const;
+type ServerAction = keyof typeof actionLabels;
 
 const isPossible = ({ state }: ServerRow, action: ServerAction) =>
   ['stopped', 'failed', 'needs_login'].includes(state) === (action === 'start');
@@ -66,7 +66,7 @@ export function serverActions(row: ServerRow): Html {
     return html`<div class="actions">${loginLink(rights, 'Log in to change it', `log-in-${name}`)}</div>`;
   const buttons = all.map(action =>
     actionButton({
-      label: words[action],
+      label: actionLabels[action],
       about: name,
       path: paths.action(action, name),
       id: `${action}-${name}`,
@@ -85,7 +85,7 @@ export function rowActions(row: ServerRow): Content {
     const sent = isPossible(row, action)
       ? html`formaction="${path}" hx-post="${path}" hx-target="#notice" hx-sync="this:drop"`
       : html`disabled`;
-    return html`<button class="icon ${action}" id="${action}-${name}" title="${words[action]}" aria-label="${words[action]} ${name}" ${sent}></button>`;
+    return html`<button class="icon ${action}" id="${action}-${name}" title="${actionLabels[action]}" aria-label="${actionLabels[action]} ${name}" ${sent}></button>`;
   };
   return html`<form class="actions" method="post">${all.map(button)}</form>`;
 }

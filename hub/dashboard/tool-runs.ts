@@ -68,7 +68,7 @@ export function createToolRuns({ router, clock, newId, version }: Needs) {
   type Kept = {
     run: ToolRun;
     readonly end: (reason: string) => void;
-    /** Unanswered questions, of which the page shows the first one. */
+    /** Unanswered questions. The page shows the first one. */
     asked: readonly Asked[];
     readonly reply: (asked: Asked, result: object) => void;
   };

@@ -174,7 +174,7 @@ const formsOf = (url: string) =>
 export const isMcp = (url: string): boolean => /^\/(mcp|sse|messages)(\/|\?|$)/.test(url);
 
 /**
- * Returns the origin by which a client reaches the hub. The guard has checked the host. A proxy that terminates TLS
+ * Returns the origin of the hub as the client addresses it. The guard has checked the host. A proxy that terminates TLS
  * sets X-Forwarded-Proto; a client that sets a wrong value misleads only itself.
  */
 export function originOf({ protocol, headers }: FastifyRequest): string {

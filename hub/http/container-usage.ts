@@ -8,7 +8,7 @@ type Measured = {
   readonly running: { readonly instance: Pick<Running['instance'], 'usage'> } | undefined;
 };
 
-/** Time in ms for which a result is reused: the engine takes long for each container. */
+/** Lifetime of a result in ms. The engine takes long for each container. */
 const freshMs = 5_000;
 const maxWaitMs = 2_000;
 

@@ -91,7 +91,7 @@ export async function createFastifyApp(options: Options, needs: HttpNeeds, parts
     admission.mark(request, reply);
     if (admission.refuse(request, reply) || admission.answerPreflight(request, reply)) return reply;
   });
-  // The body may have taken minutes to arrive, in which a token can be revoked.
+  // A token can be revoked while the body arrives, which may take minutes.
   app.addHook('preHandler', async (request, reply) => {
     if (request.body !== undefined && admission.refuse(request, reply)) return reply;
     tools.require(request);
@@ -112,7 +112,7 @@ const noCompiler = () => () => {
 
 /**
  * Parses JSON like Fastify, and an empty body as null: HTTP clients often send this content type with each POST. Refuses
- * members that stand twice, of which parsers take different ones.
+ * members that stand twice: parsers disagree about them.
  */
 function acceptJson(app: FastifyInstance): void {
   const type = 'application/json';

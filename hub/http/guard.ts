@@ -12,8 +12,8 @@ import type { Peer } from './peers.ts';
 
 /**
  * Scope of a route. `call`: MCP and read-only views. `administer`: everything that changes the hub or its servers, or
- * shows what they were sent; such a route has `config: { scope: 'administer' }`. `public`: requests of a program that
- * has no credentials yet and wants some (`routes/authorization.ts`).
+ * shows what they were sent; such a route has `config: { scope: 'administer' }`. `public`: the login of a program, which
+ * has no credentials yet (`routes/authorization.ts`).
  */
 export type Scope = 'call' | 'administer' | 'public';
 

@@ -92,7 +92,7 @@ export function createListener(
     if (endpoint === undefined || !principal) needs.fallback(request, response);
     else
       readBody(request, length, body => {
-        // The body may have taken minutes to arrive, in which a token can be revoked.
+        // A token can be revoked while the body arrives, which may take minutes.
         const now = admit(request);
         if (now) {
           const viewer = paths.viewer(now, request.url ?? '');
@@ -114,7 +114,7 @@ export function createListener(
     return principal && endpoint !== undefined ? { path, endpoint } : undefined;
   }
   const { patience = defaultPatience, maxConnections = defaultMaxConnections } = options;
-  const how = {
+  const serverOptions = {
     // Node calls this before it emits `upgrade`, where the decision is made again.
     shouldUpgradeCallback: (request: IncomingMessage) => upgradeOf(request) !== undefined,
     // The guard refuses a request without Host.
@@ -126,8 +126,8 @@ export function createListener(
     keepAliveTimeout: keepAliveMs,
   };
   const server = options.tls
-    ? https.createServer({ ...tlsOptions(options.tls), ...how }, listener)
-    : http.createServer(how, listener);
+    ? https.createServer({ ...tlsOptions(options.tls), ...serverOptions }, listener)
+    : http.createServer(serverOptions, listener);
   server.on('clientError', refuseUnreadable);
   server.on('upgrade', (request, socket, head) => {
     const upgrade = upgradeOf(request);

@@ -78,7 +78,7 @@ export async function readMetricFamilies(
     ),
     gauge(
       'agenthub_breaker_state',
-      'Whether calls are let through to the server: 0 closed, they are; 1 half open, one on trial is; 2 open, none is.',
+      'State of the circuit breaker of the server: 0 closed; 1 half open, one call is tried; 2 open, calls are refused.',
       each(({ admission }) => breakerNumbers.get(admission.snapshot().breaker?.['state'])),
     ),
     gauge(
@@ -148,7 +148,7 @@ function cacheFamilies({ exact, semantic }: CacheCounts): readonly MetricFamily[
   return [
     counter(
       'agenthub_cache_requests_total',
-      'What became of questions to the caches of prompts: l1 is of equal prompts, l2 of those that mean the same.',
+      'Look-ups in the caches of prompts by their result: l1 has equal prompts, l2 prompts of the same meaning.',
       Object.entries(requests).flatMap(([tier, results]) =>
         Object.entries(results ?? {}).map(([result, value]) => ({
           labels: { tier, result },

@@ -85,7 +85,7 @@ export function modelFamilies(metrics: ModelsMetrics): readonly MetricFamily[] {
     ),
     gauge(
       'agenthub_model_breaker_state',
-      'Whether calls are let through to Ollama: 0 closed, they are; 1 half open, one on trial is; 2 open, none is.',
+      'State of the circuit breaker of Ollama: 0 closed; 1 half open, one call is tried; 2 open, calls are refused.',
       state === undefined ? [] : [{ labels: {}, value: state }],
     ),
   ];

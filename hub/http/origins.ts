@@ -19,7 +19,7 @@ export type RequestOrigin = {
 export type GuardRefusal = {
   readonly status: 400 | 401 | 403 | 415;
   readonly message: string;
-  /** True if the connection ended before the hub found its user: nobody reads this refusal. */
+  /** True if the connection ended before the hub found its user. Such a refusal is not audited. */
   readonly isPeerGone?: boolean;
 };
 
@@ -27,7 +27,7 @@ export type GuardRefusal = {
 export type OriginOptions = {
   /** The name or IP address on which the hub listens, IPv6 without brackets. */
   readonly host: string;
-  /** Host names by which clients may reach the hub, in addition to loopback names. */
+  /** Host names that clients may use for the hub, in addition to loopback names. */
   readonly allowedHosts: readonly string[];
   /** Origins whose pages may call the hub, in addition to its own. */
   readonly allowedOrigins: readonly string[];

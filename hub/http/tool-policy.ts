@@ -38,7 +38,7 @@ export function createToolPolicy(
     return found !== undefined && found.isBuiltin !== true;
   };
 
-  /** True for a rule about hints, which are unknown of a tool that is not offered. Its route offers nothing then. */
+  /** True for a rule about hints. A tool that is not offered has none, and its route then offers nothing. */
   const isByHints = (rule: string | undefined) =>
     router.policy.rules().some(one => one.path === rule && 'annotations' in one.rule);
 

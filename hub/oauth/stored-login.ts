@@ -4,7 +4,7 @@ import { tryParseJson } from '#core';
 /** Version 1 of the format of a stored login. */
 const format = z.object({
   version: z.literal(1),
-  /** URL of the server for which the tokens are valid. */
+  /** URL of the server. The tokens are valid only there. */
   url: z.string(),
   redirectUrl: z.string(),
   /** URL at which the metadata of the authorization server is found. */

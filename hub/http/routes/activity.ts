@@ -8,7 +8,7 @@ import { type Identified, readQuery, readWhole, snakeCased, timeOf } from './inp
 const maxLimit = 500;
 const defaultLimit = 100;
 /** Maximum number of calls in an event. The newest are sent. */
-const maxTold = 200;
+const maxSent = 200;
 
 const filters = ['server', 'tool', 'client', 'session', 'outcome', 'text'] as const;
 
@@ -42,13 +42,13 @@ export function activityRoutes(app: FastifyInstance, activity: Activity, follow:
 
   app.get('/activity/events', async (request, reply) => {
     const filter = readQuery(request, filters);
-    let told = activity.lastId;
+    let lastSent = activity.lastId;
     return follow(reply, {
       listen: activity.changed,
       tell(events) {
-        if (activity.lastId === told) return;
-        const calls = activity.list({ ...filter, after: told }, maxTold);
-        told = activity.lastId;
+        if (activity.lastId === lastSent) return;
+        const calls = activity.list({ ...filter, after: lastSent }, maxSent);
+        lastSent = activity.lastId;
         if (calls.length > 0) events.send('calls', { calls: calls.map(describeCall) });
       },
     });

@@ -61,7 +61,7 @@ export function hubRoutes(app: FastifyInstance, needs: Needs): void {
   });
 }
 
-/** Body members with which `agenthub secret` names the secret that it changed, for the audit log. */
+/** Body members of `agenthub secret`, for the audit log: the name of the secret that it changed. */
 const secretChanges: readonly string[] = ['secret_set', 'secret_removed'];
 
 function namesOf(allow: unknown): readonly string[] {
