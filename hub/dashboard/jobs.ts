@@ -106,7 +106,7 @@ function jobPartial(job: Job, lines: ReturnType<Jobs['linesOf']>): Html {
 function outcome(job: Job): Html {
   if (job.state === 'running') return html`<p>${jobBadge(job)}</p>${cancelButton(job)}`;
   if (job.state !== 'done')
-    return html`${notice('bad', job.error.message)}<p><a class="button" href="${paths.install}">Try again</a></p>`;
+    return html`${notice('bad', job.error.message)}${job.kind === installKind && html`<p><a class="button" href="${paths.install}">Try again</a></p>`}`;
   const name = installedBy(job);
   const { warnings } = job.result;
   const done =

@@ -53,6 +53,20 @@ test('the page of jobs lists all kinds; only the owner may open or cancel one', 
   assert.match((await owner(hub).get('/dashboard/jobs')).text, /Index the notes[^]*cancelled/);
 });
 
+test('only a failed install can be tried again on its page', async () => {
+  await using hub = await startHub([], { installs });
+  for (const [kind, isTried] of [
+    ['install', true],
+    ['documentation', false],
+  ] as const) {
+    const job = hub.jobs.begin({ kind, title: 'One', principal: 'owner', cancel: () => {} });
+    job.failed(new HubError('HUB_CALL_CANCELLED', 'it was cancelled'));
+    const { text } = await owner(hub).get(`/dashboard/install/${job.id}`);
+    assert.match(text, /it was cancelled/);
+    assert.equal(text.includes('Try again'), isTried, kind);
+  }
+});
+
 test('a job of an earlier run shows why it ended, without its steps', async () => {
   await using hub = await startHub([], { installs });
   const job = hub.jobs.begin({

@@ -7,7 +7,7 @@ import type {
   DashboardRequest,
   Part,
 } from '#dashboard';
-import type { RouteAdmission } from '../admission.ts';
+import { type RouteAdmission, originOf } from '../admission.ts';
 import { type HttpSystem, reportOf, statusOf } from '../errors.ts';
 import { type Login, cookieName, loginSeconds } from '../login.ts';
 import { dashboardChanges, dashboardTable } from './dashboard-table.ts';
@@ -53,14 +53,14 @@ export function dashboardRoutes(app: FastifyInstance, options: Options, needs: N
     ));
 
   function requestOf(request: FastifyRequest, reply: FastifyReply): DashboardRequest {
-    const { method, url, headers, ip, protocol, params, query, body } = request;
+    const { method, url, headers, ip, params, query, body } = request;
     const rights = admission.mayAdminister(request) ? 'owner' : 'viewer';
     return {
       method,
       url,
       headers,
       address: ip,
-      endpoint: `${protocol}://${headers.host ?? 'localhost'}/mcp`,
+      endpoint: `${originOf(request)}/mcp`,
       isHtmx: headers['hx-request'] === 'true',
       param: name => textAt(params, name),
       query: name => textAt(query, name),
@@ -153,10 +153,10 @@ function textAt(value: unknown, name: string): string {
 }
 
 /** Returns the header that sets a login cookie; an empty value removes the cookie. */
-function setCookie({ headers, protocol }: FastifyRequest, value: string): string {
+function setCookie(request: FastifyRequest, value: string): string {
   const maxAge = value === '' ? 0 : loginSeconds;
-  const secure = protocol === 'https' ? '; Secure' : '';
-  return `${cookieName(headers)}=${value}; Max-Age=${maxAge}; Path=/dashboard; HttpOnly; SameSite=Strict${secure}`;
+  const secure = originOf(request).startsWith('https:') ? '; Secure' : '';
+  return `${cookieName(request.headers)}=${value}; Max-Age=${maxAge}; Path=/dashboard; HttpOnly; SameSite=Strict${secure}`;
 }
 
 const titles: Readonly<Record<ErrorKind, string>> = {

@@ -260,6 +260,16 @@ describe('the owner', () => {
     assert.match(text, /id="stop-echo"/);
   });
 
+  test('behind a proxy with TLS gets addresses with https and a cookie that is never sent in clear', async () => {
+    await using hub = await startHub([]);
+    const behind = visitor(hub, { ...hub.ownerHeaders, 'x-forwarded-proto': 'https' });
+    const { host } = new URL(hub.url);
+    const { text } = await behind.get('/dashboard/connect');
+    assert.ok(text.includes(`https://${host}/mcp`) && !text.includes(`http://${host}/mcp`));
+    assert.match(cookieOf(await behind.get(linkOf(hub))), /; Secure$/);
+    assert.doesNotMatch(cookieOf(await visitor(hub).get(linkOf(hub))), /Secure/);
+  });
+
   test('cannot be used by pages of other origins, cookie or not', async () => {
     const cookie = pairOf(await visitor(hub).get(linkOf(hub)));
     const { status } = await visitor(hub, { cookie }).post(
