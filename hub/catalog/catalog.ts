@@ -39,7 +39,6 @@ type CatalogServer = {
   readonly source: CatalogSource;
 };
 
-/** The catalog of MCP servers. */
 export type ServerCatalog = ReturnType<typeof createCatalog>;
 
 export function createCatalog(needs: CatalogNeeds) {

@@ -42,7 +42,6 @@ export type MetricFamiliesNeeds = {
   readonly usages: ContainerUsages;
 };
 
-/** Reads the current metrics. */
 export async function readMetricFamilies(
   needs: MetricFamiliesNeeds,
 ): Promise<readonly MetricFamily[]> {

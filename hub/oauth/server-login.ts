@@ -18,7 +18,6 @@ type Needs = Pick<LoginNeeds, 'clock' | 'log' | 'store' | 'audit'> & {
   readonly changed: () => void;
 };
 
-/** The login to one server. */
 export type ServerLogin = ReturnType<typeof createServerLogin>;
 
 export function createServerLogin(server: string, needs: Needs) {

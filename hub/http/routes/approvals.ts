@@ -1,10 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import type { Approval, Approvals, StandingApproval } from '#approvals';
-import { shown } from '#core';
 import { policyNameOf } from '#policy';
 import type { RouteAdmission } from '../admission.ts';
 import { administered } from '../guard.ts';
-import { type Identified, invalid, membersOf, refuseBody, timeOf } from './input.ts';
+import { type Identified, membersOf, readBoolean, refuseBody, timeOf } from './input.ts';
 
 type Needs = {
   readonly approvals: Approvals;
@@ -47,8 +46,7 @@ export function approvalRoutes(
 function readAlways(body: unknown): boolean {
   const { always, ...others } = membersOf(body);
   refuseBody(others, 'POST /approvals/{id}/approve, but for "always",');
-  if (always === undefined || typeof always === 'boolean') return always === true;
-  throw invalid(`always: ${shown(always)} is not allowed: write true or false`);
+  return readBoolean('always', always);
 }
 
 const describeApproval = ({ id, client, server, tool, state, ...approval }: Approval) => ({

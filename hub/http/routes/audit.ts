@@ -100,15 +100,11 @@ function readTime(text: string | undefined): number | undefined {
   throw invalid(`since: ${shown(text)} is not allowed: write a time such as 2026-01-31T12:00:00Z`);
 }
 
-function describeReport({
-  files,
-  lines,
-  last,
-  problems,
-  torn,
-}: Awaited<ReturnType<Audit['verify']>>) {
-  return { files, lines, last: last ?? null, problems, torn: torn ?? null };
-}
+const describeReport = ({ last, torn, ...report }: Awaited<ReturnType<Audit['verify']>>) => ({
+  ...report,
+  last: last ?? null,
+  torn: torn ?? null,
+});
 
 /**
  * Audits each request that is not a GET to a route of administration, or to one that does what a tool does, before its

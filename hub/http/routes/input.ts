@@ -76,6 +76,12 @@ export function readMembers<K extends string>(
   return found;
 }
 
+/** Reads an optional member of a body; false if it is absent. Throws HUB_REQUEST_INVALID. */
+export function readBoolean(name: string, value: unknown = false): boolean {
+  if (typeof value === 'boolean') return value;
+  throw invalid(`${name}: ${shown(value)} is not allowed: write true or false`);
+}
+
 const maxShown = 60;
 
 /** Shortens a name that the client chose, which may be as long as a body. */

@@ -47,13 +47,13 @@ export function loginRoutes(app: FastifyInstance, { servers, logins, system }: N
   });
 }
 
-/** Formats the state of a login for the REST API. */
+/** Formats the state of a login for the REST API. JSON omits undefined values. */
 const describeLogin = (status: LoginStatus) => ({
   login: status.state,
   pending: status.isPending,
-  ...(status.issuer !== undefined && { issuer: status.issuer }),
-  ...(status.scope !== undefined && { scope: status.scope }),
-  ...(status.missingScope !== undefined && { missing_scope: status.missingScope }),
-  ...(status.expiresAt !== undefined && { expires_at: timeOf(status.expiresAt) }),
-  ...(status.isRefreshable !== undefined && { refreshable: status.isRefreshable }),
+  issuer: status.issuer,
+  scope: status.scope,
+  missing_scope: status.missingScope,
+  expires_at: status.expiresAt === undefined ? undefined : timeOf(status.expiresAt),
+  refreshable: status.isRefreshable,
 });

@@ -131,14 +131,15 @@ async function openStream(query: RunLogQuery, { logs, telemetry, servers }: Need
   };
 }
 
+/** Formats a line for the REST API. JSON omits undefined values. */
 const describeLine = ({ at, run, text, server, isHubs, instance, level, event }: SourceLine) => ({
   at: timeOf(at),
-  ...(server !== undefined && { server }),
+  server,
   run,
   by: isHubs === true || server === undefined ? 'hub' : 'server',
-  ...(instance !== undefined && { instance }),
-  ...(level !== undefined && { level }),
-  ...(event && { event }),
+  instance,
+  level,
+  event,
   text,
 });
 

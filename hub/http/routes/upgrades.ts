@@ -5,7 +5,7 @@ import { administered } from '../guard.ts';
 import type { HttpNeeds } from '../http-needs.ts';
 import { changing } from './audit.ts';
 import { hangUpOf } from './events.ts';
-import { invalid, type Named, readMembers, refuseBody } from './input.ts';
+import { invalid, type Named, readBoolean, readMembers, refuseBody } from './input.ts';
 import { answerWork } from './progress.ts';
 
 type Needs = {
@@ -63,9 +63,4 @@ const maxText = 200;
 function readText(name: string, value: unknown): string | undefined {
   if (value === undefined || (typeof value === 'string' && value.length <= maxText)) return value;
   throw invalid(`${name}: ${shown(value)} is not allowed: write a string`);
-}
-
-function readBoolean(name: string, value: unknown): boolean {
-  if (value === undefined || typeof value === 'boolean') return value ?? false;
-  throw invalid(`${name}: ${shown(value)} is not allowed: write true or false`);
 }
