@@ -1,3 +1,4 @@
+import { HubError, shown } from '#core';
 import type { DashboardAnswer, DashboardRequest, Handlers, PageNeeds } from './dashboard-types.ts';
 import { ago, bytes, count, counted, duration, percent } from './format.ts';
 import { answerOf, noticeOf, whyDisabled } from './actions.ts';
@@ -106,7 +107,7 @@ ${tabList(view, tab)}
     async switchTool(request): Promise<DashboardAnswer> {
       const { name } = servers.get(request.param('name')).config;
       if (!switches) return noSwitches;
-      const tool = request.form.get('tool') ?? '';
+      const tool = toolIn(request.form);
       const isOn = request.form.get('enable') === 'yes';
       await switches.change(name, { enable: isOn ? [tool] : [], disable: isOn ? [] : [tool] });
       views.costs.forget();
@@ -119,6 +120,16 @@ ${tabList(view, tab)}
       return { page: { title: `Remove ${name}`, at: 'overview', main: remove(name) } };
     },
   } satisfies Handlers;
+}
+
+/** Maximum length of a name in characters. Names of tools are written to the config file. */
+const maxToolName = 1_000;
+
+function toolIn(form: URLSearchParams): string {
+  const tool = form.get('tool') ?? '';
+  if (tool !== '' && tool.length <= maxToolName) return tool;
+  const problem = `tool: ${shown(tool)} is not allowed: write the name of a tool`;
+  throw new HubError('HUB_REQUEST_INVALID', problem);
 }
 
 const noSwitches = failed(

@@ -43,3 +43,16 @@ test('a hub that cannot change its config says so in place of the switches', asy
   assert.equal(status, 409);
   assert.match(text, /does not change its config file/);
 });
+
+test('a switch without the name of a tool changes nothing, also where the tools are not known', async () => {
+  const changed: string[] = [];
+  await using other = await startHub([{ name: 'echo', autoStart: false }], {
+    changeTools: async server => void changed.push(server),
+  });
+  for (const tool of ['', 'x'.repeat(1_001)]) {
+    const form = { tool, enable: 'no' };
+    const { status, text } = await owner(other).post('/dashboard/actions/tool-switch/echo', form);
+    assert.deepEqual([status, changed], [400, []]);
+    assert.match(text, /tool: &quot;x*.* is not allowed: write the name of a tool/);
+  }
+});

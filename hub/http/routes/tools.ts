@@ -64,4 +64,4 @@ function readNames(member: string, value: unknown = []): readonly string[] {
 }
 
 const isName = (name: unknown): name is string =>
-  typeof name === 'string' && name.length <= maxNameChars;
+  typeof name === 'string' && name !== '' && name.length <= maxNameChars;

@@ -66,8 +66,13 @@ test.for([
 });
 
 test('a name that no tool has is not written to the config', async () => {
-  const body = { disable: ['x'.repeat(1_001)] };
-  const refused = await ask('POST', '/servers/files/tools', body, hub.ownerHeaders);
-  assert.equal(refused.status, 400);
-  assert.match(JSON.stringify(refused.body), /x{50,60}\.\.\. is not allowed/);
+  for (const [name, shown] of [
+    ['x'.repeat(1_001), /x{50,60}\.\.\. is not allowed/],
+    ['', /is not allowed: write a list/],
+  ] as const) {
+    const body = { disable: [name] };
+    const refused = await ask('POST', '/servers/files/tools', body, hub.ownerHeaders);
+    assert.equal(refused.status, 400);
+    assert.match(JSON.stringify(refused.body), shown);
+  }
 });
