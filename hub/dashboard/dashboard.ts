@@ -119,9 +119,11 @@ export async function createDashboard(options: LoginOptions, needs: DashboardNee
   return {
     securityHeaders,
     render,
-    /** Returns the login page, in place of a page that the visitor may not see. */
+    /** Returns the login page, in place of a page that the visitor may not see, or of an action. */
     askToLogIn: ({ method, url }: DashboardRequest, status: number) =>
-      entering.askToLogIn(method === 'GET' ? url : paths.overview, status),
+      method === 'GET'
+        ? entering.askToLogIn(url, status)
+        : entering.askToLogIn(paths.overview, status, 'form'),
     changes,
     handlers: {
       ...overviewPages(given, activity.recentCalls),

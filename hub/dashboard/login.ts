@@ -9,7 +9,7 @@ export type LoginOptions = {
   readonly administration: 'on' | 'off';
 };
 
-type Failed = 'token' | 'link' | 'blocked';
+type Failed = 'token' | 'link' | 'blocked' | 'form';
 
 /** Creates the login page, and the handlers that log visitors in and out. */
 export function loginPages(options: LoginOptions, login: Logins) {
@@ -20,6 +20,7 @@ export function loginPages(options: LoginOptions, login: Logins) {
   function askToLogIn(to: string, status: number, failed?: Failed): DashboardAnswer {
     const main = html`<div class="login">${heading('Log in')}
 ${failed === 'link' && notice('bad', 'This link was already used, or is older than ten minutes. Get a new one:')}
+${failed === 'form' && notice('bad', 'Your form was not accepted, because you are not logged in. Log in, and start again where you were.')}
 ${failed === 'blocked' && notice('bad', 'Too many failed logins from this address. Wait a minute, or use a link:')}
 ${to.startsWith(paths.authorize) && html`<p>A program wants to be let in to this hub. Only its owner can decide. <a id="go-on" href="${to}">Go on when you are logged in</a></p>`}
 ${options.administration === 'on' ? byLink : html`<p>The administration of this hub is off, so its owner cannot log in.</p>`}

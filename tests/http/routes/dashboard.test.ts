@@ -103,7 +103,11 @@ describe('with a token', () => {
       assert.match(text, /<h1>Log in<\/h1>[\s\S]*type="password"/);
       assert.ok(!text.includes('echo</a>'), path);
     }
-    for (const path of actions) assert.equal((await visitor(hub).post(path)).status, 401, path);
+    for (const path of [...actions, '/dashboard/authorize']) {
+      const { status, text } = await visitor(hub).post(path);
+      assert.equal(status, 401, path);
+      assert.match(text, /Your form was not accepted, because you are not logged in/, path);
+    }
     assert.equal(hub.server('echo').status.state, 'running');
     assert.equal((await visitor(hub).get('/health')).status, 401);
   });
