@@ -143,16 +143,18 @@ const mayEnd = ({ kind, name }: Principal): boolean =>
   kind === 'client' || (kind === 'local' && name === 'local');
 
 /**
- * Tracks the answers that are being sent to principals of `mayEnd`. When the access of a principal ends, so do its
- * streams.
+ * Tracks the answers to principals of `mayEnd`. When the access of a principal ends, so do its streams and the requests
+ * that wait for something to read.
  */
 function createClientAnswers(clients: Needs['clients']) {
   const open = new Map<ServerResponse, Principal>();
   clients?.ended(({ principal }) => {
     const ended = Array.from(open).filter(([, other]) => isSamePrincipal(other, principal));
-    // The transports send their last messages in this turn. An answer without headers yet ends by itself.
+    // The transports send their last messages in this turn. The answer to a change ends by itself, even if the change
+    // was the revocation.
     setImmediate(() => {
-      for (const [response] of ended) if (response.headersSent) response.destroy();
+      for (const [response] of ended)
+        if (response.headersSent || response.req.method === 'GET') response.destroy();
     });
   });
   return {

@@ -4,6 +4,7 @@ import { test } from 'vitest';
 import { digestOf } from '#access';
 import { startHub, until } from '#helpers/hub';
 import { openScratchClients, plainClient } from '../../access/scratch.ts';
+import { createUpgradesStub } from '../../installs/upgrades/stub.ts';
 import { openSession, send } from '../../transports/raw.ts';
 
 const json = { 'content-type': 'application/json' };
@@ -178,6 +179,32 @@ test('the streams of a client that follow calls end with its token', async () =>
   await own?.body();
   assert.equal(other?.ended(), false);
   other?.cut();
+});
+
+test('a request that waits gets no answer after its token is revoked', async () => {
+  await using scratch = await openScratchClients({
+    clients: [plainClient('admin', { administer: true })],
+  });
+  const clients = await scratch.open();
+  const asked = Promise.withResolvers<void>();
+  const answered = Promise.withResolvers<readonly []>();
+  const { upgrades } = createUpgradesStub();
+  await using hub = await startHub([], {
+    guard: { clients },
+    upgrades: {
+      ...upgrades,
+      async outdated() {
+        asked.resolve();
+        return await answered.promise;
+      },
+    },
+  });
+  const { token = '' } = await clients.create('admin');
+  const waiting = assert.rejects(send(`${hub.url}/upgrades`, { headers: bearer(token) }));
+  await asked.promise;
+  await clients.revoke('admin');
+  await waiting;
+  answered.resolve([]);
 });
 
 test('a stream of administration ends when a reload takes the administration from its client', async () => {
