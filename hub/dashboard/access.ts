@@ -19,21 +19,15 @@ export type ShownRule = {
   readonly unknownTools: readonly string[];
 };
 
-type Needs = Pick<LoginsShown, 'servers'> &
-  Partial<Pick<LoginsShown, 'logins'>> & {
-    readonly hub: { readonly access: DashboardAccess } & Partial<Pick<LoginsShown, 'logins'>>;
-    readonly router: { readonly policy: { readonly rules: () => readonly ShownRule[] } };
-    readonly system: { readonly clock: { readonly now: () => number } };
-  };
+type Needs = Pick<LoginsShown, 'servers'> & {
+  readonly hub: { readonly access: DashboardAccess } & Partial<Pick<LoginsShown, 'logins'>>;
+  readonly router: { readonly policy: { readonly rules: () => readonly ShownRule[] } };
+  readonly system: { readonly clock: { readonly now: () => number } };
+};
 
 /** Creates the pages of clients, rules of the policy, and secrets. */
-export function accessPages(needs: Needs) {
-  const {
-    servers,
-    hub: { access, logins },
-    router,
-    system: { clock },
-  } = needs;
+export function accessPages({ servers, hub, router, system: { clock } }: Needs) {
+  const { access, logins } = hub;
 
   async function parts({ endpoint }: DashboardRequest): Promise<Html> {
     const content = html`<section aria-labelledby="clients"><h2 id="clients">Clients</h2>
@@ -55,15 +49,8 @@ ${await loginsPart({ servers, logins }, clock.now())}</section>`
       const main = html`${heading('Access')}
 <p class="lead">Who may call what. The config file says so; changes apply at once.</p>
 ${await parts(request)}`;
-      return {
-        page: {
-          title: 'Access',
-          at: 'access',
-          main,
-          events: paths.events,
-          notice: noticeOf(request),
-        },
-      };
+      const notice = noticeOf(request);
+      return { page: { title: 'Access', at: 'access', main, events: paths.events, notice } };
     },
     accessPartial: async request => ({ part: await parts(request) }),
     async confirmRevoke({ param }) {

@@ -50,10 +50,10 @@ function filterOf({ query }: DashboardRequest) {
   };
 }
 
-const textIn = (line: AuditLine, member: string): string | undefined => {
+function textIn(line: AuditLine, member: string): string | undefined {
   const value = line[member];
   return typeof value === 'string' ? value : undefined;
-};
+}
 
 const columns: Parameters<typeof table<AuditLine>>[2] = [
   ['What', whatOf],

@@ -72,10 +72,9 @@ ${historyOf(view)}</section>`;
 
   async function page(all: TaskPipeline, request: DashboardRequest, notice?: Html) {
     const view = all.get(request.param('id'));
-    const { specification } = view.contract;
     const main = html`<p class="crumbs"><a href="${paths.tasks}">Tasks</a></p>
 ${heading(view.id)}
-<p class="lead">${specification.goal ?? specification.requirements[0]}</p>
+<p class="lead">${goalOf(view)}</p>
 ${state(view)}
 ${await work(view, request.signal)}`;
     return { ...frame, title: view.id, main, notice };
@@ -148,18 +147,16 @@ function taskList(tasks: TaskPipeline | undefined, rights: Rights, now: number):
   return table('Tasks', all, [
     ['Task', ({ id }) => html`<a id="task-${id}" href="${paths.task(id)}">${id}</a>`],
     ['State', statusOf],
-    [
-      'Goal',
-      ({
-        contract: {
-          specification: { goal, requirements },
-        },
-      }) => brief(goal ?? requirements[0] ?? ''),
-    ],
+    ['Goal', view => brief(goalOf(view))],
     ['Repository', ({ repository }) => html`<code>${repository}</code>`],
     ['Tokens', ({ totals }) => count(totals.promptTokens + totals.completionTokens), 'number'],
     ['Updated', ({ updatedAt }) => ago(updatedAt, now)],
   ]);
+}
+
+function goalOf({ contract }: TaskView): string {
+  const { goal, requirements } = contract.specification;
+  return goal ?? requirements[0] ?? '';
 }
 
 function stateOf(view: TaskView, now: number): Html {
