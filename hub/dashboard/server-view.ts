@@ -66,12 +66,9 @@ export function createServerViews(needs: Needs, usageChanged: () => void) {
     };
   }
 
-  function runsOn({
-    isBuiltin,
-    config: { launch },
-  }: Server): 'docker' | 'process' | 'remote' | 'hub' {
+  function runsOn({ isBuiltin, config }: Server): 'docker' | 'process' | 'remote' | 'hub' {
     if (isBuiltin) return 'hub';
-    return launch.kind === 'remote' ? 'remote' : runtimeOf(launch, backend);
+    return config.launch.kind === 'remote' ? 'remote' : runtimeOf(config.launch, backend);
   }
 
   function detailOf({ status }: Server): string | undefined {

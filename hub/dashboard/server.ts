@@ -236,13 +236,8 @@ function problems(view: ServerView): Content {
 }
 
 /** Shows why the server does not run, the last line of its output, and a link to its log. */
-function causeOf({
-  name,
-  detail = 'It does not run.',
-  lastLine,
-  runsOn,
-  rights,
-}: ServerView): Html {
+function causeOf(view: ServerView): Html {
+  const { name, detail = 'It does not run.', lastLine, runsOn, rights } = view;
   const isNew = lastLine !== undefined && !detail.includes(lastLine);
   const hasLog = rights === 'owner' && runsOn !== 'remote';
   return html`${detail}${isNew && html` <code class="last-line">${lastLine}</code>`}${hasLog && html` <a id="cause-log" href="${withQuery(paths.server(name), { tab: 'log' })}">Show log</a>`}`;

@@ -134,16 +134,12 @@ ${
 ${dropped > 0 && html`<p class="note">${counted(dropped, 'issue')} of the reviewer quoted what the diff does not have, and was left out.</p>`}`;
 }
 
-const failureOf = ({
-  phase,
-  attempt,
-  cause,
-  detail,
-  output,
-  at,
-}: TaskView['failures'][number]): Html => html`<details id="failure-${at}" hx-preserve="true"><summary>${badge('bad', cause)} ${phase === 'implementer' ? 'Implementer' : 'Local review'}, attempt ${attempt}, ${moment(at)}</summary>
+function failureOf(failure: TaskView['failures'][number]): Html {
+  const { phase, attempt, cause, detail, output, at } = failure;
+  return html`<details id="failure-${at}" hx-preserve="true"><summary>${badge('bad', cause)} ${phase === 'implementer' ? 'Implementer' : 'Local review'}, attempt ${attempt}, ${moment(at)}</summary>
 <p>${detail}</p>
 ${output !== '' && payload(output, `Answer of attempt ${attempt}`)}</details>`;
+}
 
 /** Shows a diff with added and removed lines marked. */
 export function diffOf({ text, isTruncated }: TaskFiles['diff'], branch: string | undefined): Html {
@@ -154,16 +150,16 @@ export function diffOf({ text, isTruncated }: TaskFiles['diff'], branch: string 
 ${isCut && html`<p class="note">The diff is longer: <code>git diff ${branch ?? 'the branch'}</code> shows all of it.</p>`}`;
 }
 
+/** Classes of the lines of a diff by how a line begins. The first that matches counts. */
+const lineKinds = [
+  [/^(?:\+\+\+|---|diff |index )/, 'head'],
+  [/^\+/, 'added'],
+  [/^-/, 'removed'],
+  [/^@@/, 'hunk'],
+] as const;
+
 function lineOf(line: string): Html {
-  const kind = /^(?:\+\+\+|---|diff |index )/.test(line)
-    ? 'head'
-    : line.startsWith('+')
-      ? 'added'
-      : line.startsWith('-')
-        ? 'removed'
-        : line.startsWith('@@')
-          ? 'hunk'
-          : undefined;
+  const kind = lineKinds.find(([start]) => start.test(line))?.[1];
   const shown: Content = kind === undefined ? line : html`<span class="${kind}">${line}</span>`;
   return html`${shown}\n`;
 }
@@ -176,16 +172,12 @@ const idOf = (name: string, text: string): string =>
   `report-${name.replace('.md', '')}-${createHash('sha256').update(text).digest('hex').slice(0, 8)}`;
 
 /** Shows the reports, each in a box that opens. */
-export function reportsOf(reports: TaskFiles['reports']): Html {
-  if (reports.length === 0) return empty('No reports yet.');
-  return html`${reports.map(
-    ({
-      name,
-      text,
-    }) => html`<details id="${idOf(name, text)}" hx-preserve="true"><summary><code>${name}</code></summary>
-${payload(text, name)}</details>`,
-  )}`;
-}
+export const reportsOf = (reports: TaskFiles['reports']): Content =>
+  reports.length === 0 ? empty('No reports yet.') : reports.map(reportOf);
+
+const reportOf = ({ name, text }: TaskFiles['reports'][number]): Html =>
+  html`<details id="${idOf(name, text)}" hx-preserve="true"><summary><code>${name}</code></summary>
+${payload(text, name)}</details>`;
 
 export const historyOf = ({ history }: Pick<TaskView, 'history'>): Html =>
   history.length === 0

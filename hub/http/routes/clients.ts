@@ -57,24 +57,18 @@ function readDigest(value: unknown): Buffer {
   throw invalid('sha256: write the SHA-256 of the token, as 64 hex digits in lower case');
 }
 
-const shownClient = ({
-  name,
-  administer,
-  source,
-  createdAt,
-  expiresAt,
-  seenAt,
-  calls,
-  refused,
-}: NamedClient) => ({
-  name,
-  administer,
-  /** Source of the client's token. */
-  token: source ?? null,
-  created_at: createdAt === undefined ? null : timeOf(createdAt),
-  /** Only tokens of logins expire. */
-  ...(expiresAt !== undefined && { expires_at: timeOf(expiresAt) }),
-  last_seen: seenAt === undefined ? null : timeOf(seenAt),
-  calls,
-  refused,
-});
+function shownClient(client: NamedClient) {
+  const { name, administer, source, createdAt, expiresAt, seenAt, calls, refused } = client;
+  return {
+    name,
+    administer,
+    /** Source of the client's token. */
+    token: source ?? null,
+    created_at: createdAt === undefined ? null : timeOf(createdAt),
+    /** Only tokens of logins expire. */
+    ...(expiresAt !== undefined && { expires_at: timeOf(expiresAt) }),
+    last_seen: seenAt === undefined ? null : timeOf(seenAt),
+    calls,
+    refused,
+  };
+}
