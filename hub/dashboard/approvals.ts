@@ -6,7 +6,6 @@ import { ago, counted } from './format.ts';
 import { type Content, type Html, html } from './html.ts';
 import { paths } from './paths.ts';
 import {
-  type Rights,
   actionButton,
   badge,
   breakable,
@@ -53,12 +52,10 @@ ${standingPart(approvals?.standing() ?? [], now)}</section>`;
       return answerOf(request, { done, about: id, page: paths.approvals });
     };
 
-  const badgeOf = (rights: Rights): Content =>
-    approvals && rights === 'owner' && waitingBadge(approvals.waiting);
-
   return {
     /** Returns the badge of the navigation; nothing for visitors who may not decide. */
-    badgeFor: ({ visitor }: DashboardRequest): Content => badgeOf(visitor.rights),
+    badgeFor: ({ visitor }: DashboardRequest): Content =>
+      approvals && visitor.rights === 'owner' && waitingBadge(approvals.waiting),
     handlers: {
       async approvals(request) {
         const main = html`${heading('Approvals')}
@@ -82,12 +79,7 @@ ${parts()}`;
 const isWaiting = ({ state }: Approval): boolean => state.kind === 'pending';
 
 const waitingBadge = (waiting: number): Html =>
-  countBadge({
-    id: 'approvals-badge',
-    path: paths.approvalsBadge,
-    event: 'approvals',
-    waiting,
-  });
+  countBadge({ id: 'approvals-badge', path: paths.approvalsBadge, event: 'approvals', waiting });
 
 function waitingPart(waiting: readonly Approval[], now: number): Html {
   if (waiting.length === 0)

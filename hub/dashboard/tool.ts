@@ -45,12 +45,7 @@ export function toolPages({ servers, router, hub, changes, telemetry, views, sys
   const runs = createToolRuns({ router, version: hub.version, ...system });
   runs.changed(() => changes.note('run'));
   const shownRun = (run: ToolRun, { endpoint }: DashboardRequest) =>
-    runPart(run, {
-      redact,
-      endpoint,
-      needsToken: hub.access.needsToken(),
-      now: clock.now(),
-    });
+    runPart(run, { redact, endpoint, needsToken: hub.access.needsToken(), now: clock.now() });
 
   async function pageOf(view: ToolView, request: DashboardRequest, run?: ToolRun) {
     const states = (await views.costs.get()).get(view.server);

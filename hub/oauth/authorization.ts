@@ -36,11 +36,7 @@ export async function beginAuthorization(options: AuthorizationOptions): Promise
   const { target, fetch, checkAddress, scope, resourceMetadataUrl } = options;
   const { auth } = await loadClient();
   const memory = createMemory(options);
-  const request = {
-    serverUrl: target.url,
-    fetchFn: fetch,
-    ...(scope !== undefined && { scope }),
-  };
+  const request = { serverUrl: target.url, fetchFn: fetch, ...(scope !== undefined && { scope }) };
   const metadataUrl = resourceMetadataUrl === undefined ? null : URL.parse(resourceMetadataUrl);
   await auth(memory.provider, {
     ...request,

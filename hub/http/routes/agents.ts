@@ -206,11 +206,7 @@ function describeAgent(view: AgentView) {
     usage,
     settings: { model: null, system: null, ...snakeCased(settings) },
     current: current
-      ? {
-          message_id: current.messageId,
-          since: timeOf(current.since),
-          doing: current.doing,
-        }
+      ? { message_id: current.messageId, since: timeOf(current.since), doing: current.doing }
       : null,
   };
 }

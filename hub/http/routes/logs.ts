@@ -119,10 +119,7 @@ async function openStream(query: RunLogQuery, { logs, telemetry, servers }: Need
       const told = [...first, ...lines];
       // The first event is sent even without lines: later events have only new lines.
       if (isFirst || told.length > 0)
-        events.send('lines', {
-          lines: told.map(describeLine),
-          ...(dropped > 0 && { dropped }),
-        });
+        events.send('lines', { lines: told.map(describeLine), ...(dropped > 0 && { dropped }) });
       isFirst = false;
       first = [];
       lines = [];
