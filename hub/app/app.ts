@@ -80,7 +80,6 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
       createSharedBreaker(breakerKeyOf(server), settings.breaker, { clock, sharing }),
   });
   watch();
-  const { place } = wired;
   options.watchServers?.(servers);
   const models = createModelAccess(settings, {
     ...system,
@@ -171,7 +170,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
     router,
     servers,
     source,
-    place,
+    place: wired.place,
     exposure: docker.exposure,
     saving: {
       backlog,
@@ -195,7 +194,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
       transports,
       hub: {
         version,
-        engine: { backend: place.auto, probe },
+        engine: { backend: wired.place.auto, probe },
         config: withRules(control, prompts.rules),
         sharing,
         limits: limits.status,
@@ -290,7 +289,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
     loginLink:
       listens && settings.administration === 'on' ? () => http.createLoginLink() : undefined,
     inContainer: settings.inContainer,
-    about: await aboutHub(files, place),
+    about: await aboutHub(files, wired.place),
     /** Resolves when the client on stdin and stdout has disconnected. Absent without such a client. */
     ...(client && { clientGone: client.over }),
     async stop(): Promise<void> {
