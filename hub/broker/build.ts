@@ -12,7 +12,10 @@ export type Build = {
   readonly base: 'npm' | 'python' | 'system' | OwnImage;
   /** Name of the network for the build steps. The caller checks that this hub owns it. */
   readonly network: string;
-  /** Image with system packages to build on. The caller checks that a hub built it: the engine would pull it. */
+  /**
+   * Image with system packages to build on. The caller checks that a hub built it: the engine would pull a missing
+   * image.
+   */
   readonly systemImage?: string;
   readonly query: URLSearchParams;
 };
@@ -43,8 +46,9 @@ const allowedParameters =
 const allowedLabels = [baseLabel, managedLabel, packageLabel];
 
 /**
- * Rebuilds the parameters of a build from checked values. The broker sends its own files instead of the client's
- * context, so a client chooses only the package, the base and a tag of that base. Throws HUB_BROKER_REFUSED.
+ * Rebuilds the parameters of a build from checked values. The client's context is discarded: the broker sends
+ * its own files, so a client chooses only the package, the base and a tag in the namespace of that base. Throws
+ * HUB_BROKER_REFUSED.
  */
 export function rebuildBuild(given: ReadonlyMap<string, string>): Build {
   requireOnly(given.keys(), allowedParameters, name => `the parameter ${name} of a build`);

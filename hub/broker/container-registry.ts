@@ -15,7 +15,10 @@ export const maxContainers = 256;
 
 type Engine = Pick<EngineSocket, 'getJson'>;
 
-/** Creates a registry of the engine's containers and their mounts, which it lists anew for each admission. */
+/**
+ * Creates a registry of the engine's containers and the folders they mount. They are listed on each call, as containers
+ * outlive the broker.
+ */
 export function createContainerRegistry(
   engine: Engine,
   { hubId, hubName }: Pick<HubIdentity, 'hubId' | 'hubName'>,
@@ -62,8 +65,9 @@ export function createContainerRegistry(
 const worktrees = '.git/agenthub/worktrees';
 
 /**
- * True if one container runs acceptance commands in a worktree of the repository that the other mounts for git. Their
- * names must begin as `checkRepositoryContainer` requires: any other name could be that of a server.
+ * True if one container runs acceptance commands in a worktree of the repository that the other mounts for git, which
+ * makes the worktrees. The names must begin as `checkRepositoryContainer` requires: any other name could be that of a
+ * server.
  */
 function isGateOf(gate: BoundContainer, git: BoundContainer, hubName: string): boolean {
   const [outer] = git.binds;
@@ -90,7 +94,10 @@ function refuseNested(inner: BoundContainer, outer: BoundContainer): void {
 const of = ({ name }: BoundContainer) =>
   name === undefined ? ' in a container of another hub' : ` in ${name}`;
 
-/** True if a path is below a folder, whatever case and Unicode form: file systems may ignore both. */
+/**
+ * True if a path is below a folder. Case and Unicode form are ignored, because file systems outside Linux may ignore
+ * both.
+ */
 function isBelow(path: string, folder: string): boolean {
   const [inner, outer] = [foldPath(path), foldPath(folder)];
   return inner !== outer && isIn(inner, outer);
@@ -130,7 +137,10 @@ const hostSchema = z.object({
   Mounts: z.array(mountSchema).nullish(),
 });
 
-/** Returns the bind mounts of a container as named at its creation: Docker Desktop reports other paths elsewhere. */
+/**
+ * Returns the bind mounts of a container, as named at its creation, because Docker Desktop reports other paths
+ * elsewhere.
+ */
 export async function bindsOf(engine: Engine, id: string): Promise<readonly Bind[]> {
   const { status, body } = await engine.getJson(`/containers/${id}/json`);
   if (status === 404) return [];

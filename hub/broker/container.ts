@@ -30,7 +30,10 @@ export function rebuildContainer(body: string, owner: HubIdentity): CheckedConta
   return rebuildBody(body, containerSchema(owner), 'a container');
 }
 
-/** True if a container of this hub may have this name. The engine creates those with names of builds. */
+/**
+ * True if a container of this hub may have this name. Names of builds are excluded: the engine creates their
+ * containers.
+ */
 export function containerName(name: string | undefined, owner: HubIdentity): boolean {
   return ownName(owner).safeParse(name).success && name !== undefined && !isBuildName(name, owner);
 }

@@ -4,7 +4,10 @@ import { type Clock, HubError, http, messageOf, tryParseJson, within } from '#co
 
 /** Maximum size in bytes of an engine response that the broker itself reads. */
 const maxAnswerBytes = 16 * 1024 * 1024;
-/** Timeout in ms of calls that the broker reads, above that of the hub (30 s), which reports its own first. */
+/**
+ * Timeout of a call whose response the broker reads, in ms. Above that of most calls of the hub (30 s), so that the hub
+ * reports its own first.
+ */
 const answerMs = 60_000;
 
 /** An HTTP request to the engine. */
@@ -40,7 +43,10 @@ export function createEngineSocket(socketPath: string, clock: Pick<Clock, 'after
   return {
     open,
     unreachable,
-    /** Sends a GET. `body`: undefined if it is not JSON. Rejects with HUB_ENGINE_UNREACHABLE, within a minute. */
+    /**
+     * Sends a GET and parses the response. `body` is undefined if it is not JSON. Rejects with HUB_ENGINE_UNREACHABLE,
+     * after a minute at the latest.
+     */
     async getJson(path: string) {
       const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
       const request = open({ method: 'GET', path });
@@ -61,7 +67,10 @@ export function createEngineSocket(socketPath: string, clock: Pick<Clock, 'after
   };
 }
 
-/** Reads a message as text. Above `maxBytes`, it rejects with RangeError but drains the rest, for a response. */
+/**
+ * Reads a message as text. Above `maxBytes`, it rejects with RangeError but drains the rest, so that a response can be
+ * sent.
+ */
 export function readAll(message: IncomingMessage, maxBytes: number): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   let chunks: Buffer[] = [];

@@ -49,7 +49,10 @@ type BrokerRequest = {
   readonly readBody: (maxBytes?: number) => Promise<string>;
 };
 
-/** Packs and reads build contexts, as the hub's own Docker runtime does, so that a package gives one image. */
+/**
+ * Packs and reads build contexts. The hub's own Docker runtime uses the same functions, so that a package always gives
+ * the same image.
+ */
 export type BuildContexts = {
   /** Packs a folder and an optional package lock into a tar archive. */
   readonly readBuildContext: (folder: string, lock?: string) => Promise<Buffer>;
@@ -195,7 +198,10 @@ export function createGate(
     return { ...rest, HostConfig: { ...HostConfig, NetworkMode } };
   }
 
-  /** Checks volumes, mounts and the network by the engine and the file system. Resolves links and names. */
+  /**
+   * Checks volumes, mounts and the network of a container with the engine and the file system, and resolves links and
+   * names.
+   */
   async function resolveHostConfig(
     name: string,
     container: CheckedContainer,

@@ -63,7 +63,9 @@ export function rebuildConnection(body: string, owner: HubIdentity) {
   return rebuildBody(body, schema, 'a connection to a network');
 }
 
-/** Rebuilds the body that disconnects the forwarder from a server's network. Throws HUB_BROKER_REFUSED. */
+/**
+ * Rebuilds the body of a call that disconnects the forwarder from the network of a server. Throws HUB_BROKER_REFUSED.
+ */
 export function rebuildDisconnection(body: string, owner: HubIdentity) {
   const schema = z.strictObject({
     Container: z.literal(forwarderName(owner)),

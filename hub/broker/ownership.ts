@@ -38,7 +38,10 @@ export async function findOwned(
   throw unknownObject(kind, name);
 }
 
-/** Returns the id of a server's network like `findOwned`, or rejects with HUB_BROKER_REFUSED if it is not isolated. */
+/**
+ * Returns the id of a server's network, as `findOwned` does. Rejects with HUB_BROKER_REFUSED if the network is not
+ * isolated.
+ */
 export async function findIsolated(engine: Engine, name: string, hubId: string): Promise<string> {
   const id = await findOwned(engine, 'network', name, hubId);
   const { body } = await engine.getJson(objectKinds.network.path(id));
@@ -83,7 +86,9 @@ export async function checkVolume(engine: Engine, name: string, hub: HubIdentity
     throw refuse(`has options of its driver (${show(options)}), which no hub gives it`);
 }
 
-/** First major version of the engine that can mount a folder of a volume. Older ones mount the whole volume. */
+/**
+ * The first major version of the engine that can mount a folder of a volume. Older ones would mount the whole volume.
+ */
 const firstWithSubpaths = 26;
 
 /** Rejects with HUB_BROKER_REFUSED if the engine cannot mount a folder of a volume. */

@@ -7,7 +7,10 @@ const npmRegistry = 'https://registry.npmjs.org/';
 const requirement =
   /^[a-zA-Z0-9][a-zA-Z0-9._-]{0,200}==[a-zA-Z0-9][a-zA-Z0-9.!+_-]{0,100}( --hash=sha256:[0-9a-f]{64})+$/;
 
-/** Returns the lock. Throws HUB_BROKER_REFUSED unless all packages are of the registry, by version and digest only. */
+/**
+ * Returns the lock. Throws HUB_BROKER_REFUSED unless every package comes from the registry, with a version and a digest
+ * and no other option.
+ */
 export function checkLock(base: 'npm' | 'python', lock: string | undefined): string | undefined {
   if (lock === undefined) return undefined;
   if (base === 'npm') checkNpm(lock);
@@ -53,8 +56,9 @@ const isNpmPath = (path: string) =>
   npmPath.test(path) && !path.split('/').some(part => part === '.' || part === '..');
 
 /**
- * True if an entry of a lock is a package of the npm registry. Without an address, npm installs it by name and version,
- * and either can name another host. The digest of the package around it covers a bundled package.
+ * True if an entry of a lock is a package of the npm registry. npm installs an entry without an address by its name and
+ * version, and either can name another host. A bundled package is part of the package around it and covered by that
+ * package's digest.
  */
 const isNpmPackage = (path: string, entry: Entry) => {
   const { link, name, version, resolved, integrity, inBundle } = entry;
@@ -69,7 +73,10 @@ const isNpmPackage = (path: string, entry: Entry) => {
   );
 };
 
-/** True if all dependencies are from the registry. npm installs others without the digest in the lock. */
+/**
+ * True if all dependencies are from the registry. npm fetches others too, and installs them without the digest in the
+ * lock.
+ */
 const needsOnlyNpm = (path: string, entry: Entry, packages: Entry) =>
   ['dependencies', 'optionalDependencies', 'peerDependencies'].every(kind => {
     const ranges = entry[kind] ?? {};
@@ -86,6 +93,9 @@ const needsOnlyNpm = (path: string, entry: Entry, packages: Entry) =>
 
 const isRange = (range: unknown) => typeof range === 'string' && !/[:/]/.test(range);
 
-/** True if a package bundles a dependency, so that npm does not fetch it. `found`: its entry in the package. */
+/**
+ * True if a package bundles a dependency, so that npm does not fetch it. `found`: the entry of the dependency in the
+ * package.
+ */
 const bundles = ({ bundleDependencies: names }: Entry, name: string, found: unknown) =>
   Array.isArray(names) && names.includes(name) && isObject(found) && found['inBundle'] === true;

@@ -10,7 +10,10 @@ export function show(value: unknown): string {
   return text.length > 120 ? `${text.slice(0, 120)}...` : text;
 }
 
-/** Creates the engine's error for a missing object, which also hides objects of other owners. */
+/**
+ * Creates the engine's error for a missing object, which is also returned for objects of other owners, to hide their
+ * existence.
+ */
 export const unknownObject = (kind: string, name: string) =>
   new HubError('HUB_BROKER_UNKNOWN', `no such ${kind}: ${name}`);
 

@@ -1,6 +1,8 @@
 import { refusal, show } from './refusal.ts';
 
-/** Names of images that hubs build. To the engine, they are also names of images on docker.io. */
+/**
+ * Names of images that hubs build. The engine does not distinguish them from images in the same namespace on docker.io.
+ */
 const builtByHubs =
   /^(?:(?:index\.)?docker\.io\/)?agenthub\/(?:(?:npm|python|system|build)-|(?:egress|agent|git|ollama-mcp)(?::|$))/;
 

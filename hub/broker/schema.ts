@@ -62,7 +62,10 @@ export const ownNetworkName = (owner: HubIdentity) =>
       .startsWith(`${owner.agentNetwork ?? owner.hubName}-`),
   ]);
 
-/** Returns the name of the only network for a container of this hub. An agent's network has the agent's name. */
+/**
+ * Returns the name of the only network that a container of this hub may be in. The network of an agent has the agent's
+ * name.
+ */
 export function networkOf(container: string, { hubName, agentNetwork }: HubIdentity): string {
   const prefix = `${hubName}-.agent-`;
   return agentNetwork !== undefined && container.startsWith(prefix)
@@ -107,8 +110,9 @@ export const volumeLabels = (owner: HubIdentity) =>
 export const words = z.array(text).max(4096);
 
 /**
- * Rebuilds a JSON body from the fields of the schema; `what` names it in messages. Throws HUB_BROKER_REFUSED at the first
- * bad value or unknown field. Unknown fields are not dropped, because the engine ignores the case of keys.
+ * Rebuilds a JSON body from the fields of the schema. Throws HUB_BROKER_REFUSED at the first unknown field or
+ * bad value. Unknown keys are refused rather than dropped, because the engine ignores the case of keys. `what`
+ * names the object in messages.
  */
 export function rebuildBody<T>(body: string, schema: z.ZodType<T>, what: string): T {
   const value = tryParseJson(body);

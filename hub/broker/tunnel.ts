@@ -6,8 +6,9 @@ import type { AdmittedCall } from './gate.ts';
 const maxRefusalBytes = 64 * 1024;
 
 /**
- * Connects a client to a raw stream of the engine, without a timeout. Either side may close its sending half and still
- * receive. When one disconnects, the other gets the remaining data. `early`: data behind the client's head.
+ * Connects a client to a raw stream of the engine. Never times out. Either side may close its sending half and still
+ * receive; when one side disconnects, the other gets the remaining data and is closed. `early` is data of the client
+ * that followed its request head.
  */
 export function openTunnel(
   engine: EngineSocket,

@@ -18,8 +18,9 @@ export type FilledInputs = {
 const placeholder = /\{([A-Za-z_][\w.-]*)\}/g;
 
 /**
- * Computes the values of an entry from the publisher's inputs and the caller's `variables`. Each `$` of the publisher
- * is escaped: a `${NAME}` would give the server the hub's secrets. The caller's values may contain `${NAME}`.
+ * Computes the values of an entry from the publisher's inputs and the caller's `variables`. The publisher's text is
+ * literal, so each `$` in it is escaped: a `${NAME}` would give the server the hub's secrets. The caller's values may
+ * contain `${NAME}`.
  */
 export function createFilling(variables: Readonly<Record<string, string>>) {
   const missing: Missing[] = [];

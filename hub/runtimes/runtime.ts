@@ -37,7 +37,9 @@ export type BuildSource = {
   readonly python?: string;
 };
 
-/** Source of an image: its reference, the package or folder to build it from, or a folder of the hub's own images. */
+/**
+ * Source of an image: its reference, the package or the folder to build it from, or a folder of the hub's own images.
+ */
 export type ImageSource = (
   | { readonly reference: string }
   | { readonly package: PackageSpec }
@@ -112,7 +114,9 @@ export type LaunchSpec = {
   readonly server: string;
   /** Name of an instance of its own, for example for a session. Absent: the instance that all clients share. */
   readonly instance?: string;
-  /** Keyed digest of the launch, which a later run verifies on adoption. Absent: the server is not adopted. */
+  /**
+   * Keyed digest of the launch, which a later run of the hub verifies on adoption. Absent: the server is not adopted.
+   */
   readonly digest?: string;
   readonly target: Target;
   /** Environment variables. Values are secrets: never log, label or display them. */
@@ -168,7 +172,10 @@ export interface Instance {
   readonly about: JsonObject;
   /** Identity of the program, such as the image id. Absent: unknown. */
   readonly identity?: string;
-  /** How the values of `secretEnv` reached the server. `docker inspect` shows an environment. Absent: no secrets. */
+  /**
+   * How the values of `secretEnv` reached the server. `docker inspect` shows the environment of a container. Absent: no
+   * secrets.
+   */
   readonly secrets?: 'stdin' | 'environment' | undefined;
   readonly channel: Channel;
   /** Time when the process started, in milliseconds since the epoch. Absent: it started with the launch. */
@@ -236,7 +243,9 @@ type Pruned = {
 
 /** Removes images of this hub that no server needs any more. */
 export interface ImagePruning {
-  /** Removes all images except the needed ones, or only lists them. Images that containers of this hub use stay. */
+  /**
+   * Removes all images except the needed ones, or only lists them. An image that a container of this hub uses stays.
+   */
   prune(
     needed: readonly DockerTarget['image'][],
     options: { readonly isDry: boolean },

@@ -7,7 +7,10 @@ import { isHalted } from './failures.ts';
 export type CallPermit = {
   /** How long the call waited for its permit, in milliseconds. */
   readonly waitedMs: number;
-  /** Returns the permit, once per call. `error`: that of the call. `wasSent`: the server had received the call. */
+  /**
+   * Returns the permit, once per call. `error` is the error of the call; `wasSent` is true if the server had received
+   * the call.
+   */
   over(error: unknown, wasSent: boolean): void;
 };
 
@@ -164,7 +167,10 @@ const limitsOf = ({ maxConcurrentCalls, maxQueuedCalls }: Bounds) => ({
 export const breakerKeyOf = ({ name, origin }: BreakerOf): string =>
   origin === undefined ? name : `${name}:${origin}`;
 
-/** True for timeouts and broken connections, but not for error responses, unsent calls and stops by the hub. */
+/**
+ * True for timeouts and broken connections. Error responses, unsent calls and stops by the hub do not count as
+ * failures.
+ */
 function isFailure(error: unknown, wasSent: boolean): error is HubError {
   if (!(error instanceof HubError)) return false;
   const { code } = error;

@@ -6,7 +6,9 @@ import type { Server } from './server-types.ts';
 
 const timeOf = (ms: number) => new Date(ms).toISOString();
 
-/** Returns a server as JSON for the API and `hub://servers`, without values of its environment and headers. */
+/**
+ * Returns a server as JSON, for the API and the resource `hub://servers`, without values of its environment or headers.
+ */
 export function describeServer(server: Server): JsonObject {
   const { config, status, running, health, listing, lastError, refusedEntry, egress } = server;
   const { breaker, queued } = server.admission.snapshot();
@@ -106,7 +108,10 @@ export function describeListing(server: Server): JsonObject {
   };
 }
 
-/** Returns tools in `tools` and `cache` of the config that the server does not list; [] while its list is unknown. */
+/**
+ * Returns the tools named in `tools` and `cache` of the config that the server does not list; [] while its list is
+ * unknown.
+ */
 export function unknownToolsOf({ config, listing }: Pick<Server, 'config' | 'listing'>) {
   const { allow = [], deny = [], rename = {}, describe = {} } = config.tools ?? {};
   const kept = config.cache?.tools ?? [];

@@ -8,7 +8,9 @@ export type AwayCode =
   | 'HUB_REGISTRY_UNREACHABLE'
   | 'HUB_REMOTE_UNREACHABLE';
 
-/** Returns the code of the outage that caused an error, if any. An HTTP error response is not an outage. */
+/**
+ * Returns the code of the outage that caused an error, if any. An HTTP response with an error status is not an outage.
+ */
 export function awayCodeOf(error: unknown): AwayCode | undefined {
   if (!(error instanceof HubError)) return undefined;
   const { code, cause, data } = error;
@@ -34,7 +36,10 @@ export function withoutName(server: string, message: string): string {
   return message.startsWith(`${server} `) ? `it ${message.slice(server.length + 1)}` : message;
 }
 
-/** True if a start fails until the operator acts. Not for a 404: a host may answer it during an update. */
+/**
+ * True if a start keeps failing until the operator acts. Not for a 404: a host may answer it while its server is
+ * replaced.
+ */
 export function isLasting(error: unknown): boolean {
   const kind = kindOf(error);
   if (kind === 'invalid' || kind === 'conflict') return true;
@@ -95,7 +100,10 @@ function strayIn(stderr: string, why: string): string {
   return `. Its stdout must contain only MCP messages, but it wrote: ${stray}`;
 }
 
-/** Creates the error of a failed start, with the end of its stderr. Returns errors that explain enough unchanged. */
+/**
+ * Creates the error of a failed start, with the end of the server's stderr. Returns errors that explain enough as they
+ * are.
+ */
 export function startFailure(server: string, error: unknown, stderr: string): unknown {
   const login = loginErrorOf(error);
   if (login) return login;

@@ -8,7 +8,9 @@ import type { Launches, Own } from './server-types.ts';
 
 export type PersistedState = ReturnType<typeof createPersistedState>;
 
-/** Saves the listing and handle of a server for the next run. Instances of sessions and eras (`own`) have none. */
+/**
+ * Saves the listing and the handle of a server for the next run. Instances of sessions and eras (`own`) have neither.
+ */
 export function createPersistedState(
   config: () => ServerConfig,
   { adoption, keptListings, ...launches }: Launches,
@@ -31,7 +33,9 @@ export function createPersistedState(
     }
   }
 
-  /** Saves the handle of an instance, unless it was replaced before the handle was known. Never rejects. */
+  /**
+   * Saves the handle of an instance, unless another instance is current by the time the handle is known. Never rejects.
+   */
   async function saveHandle({ running, variant }: Started): Promise<void> {
     if (!adoption) return;
     const { instance, serverInfo } = running;
@@ -61,7 +65,10 @@ export function createPersistedState(
       const known = digest();
       return known === undefined ? undefined : await keptListings?.find(name, known);
     },
-    /** True if the listing is of another program, such as an earlier build. False if unknown. Never rejects. */
+    /**
+     * True if the listing was read from another program, such as an earlier build of the image. False if unknown. Never
+     * rejects.
+     */
     async isOutdated({ identity }: Kept): Promise<boolean> {
       if (identity === undefined) return false;
       try {

@@ -25,7 +25,10 @@ export type Placement = {
 /** Maximum number of bytes that wait for a server to read them; further calls are refused. */
 const maxWaitingBytes = 64 * 1024 * 1024;
 
-/** Returns a launch spec. `instance`: absent for the shared instance. Pure. Throws HUB_LAUNCH_INVALID. */
+/**
+ * Returns the launch spec of a config. `instance` distinguishes it from the shared instance. Pure. Throws
+ * HUB_LAUNCH_INVALID.
+ */
 export function planLaunch(config: ServerConfig, place: Placement, instance?: string): LaunchSpec {
   const { launch, secretFaults } = config;
   if (secretFaults)
@@ -80,7 +83,10 @@ export function volumesOf(config: ServerConfig): DockerTarget['volumes'] {
   }
 }
 
-/** Returns the runtime of a launch. Images run in containers only, even while the engine is away. Pure. */
+/**
+ * Returns the runtime of a launch. An image, also one built of a folder, always runs in a container, even while the
+ * engine is unreachable. Pure.
+ */
 export function runtimeOf(launch: LocalLaunch, auto: Placement['auto']): 'docker' | 'process' {
   if (launch.runtime !== 'auto') return launch.runtime;
   return launch.image === undefined && !launch.build ? auto : 'docker';
@@ -129,7 +135,10 @@ function dockerTarget(
   };
 }
 
-/** Returns the image's source; undefined for a bare command. Throws HUB_LAUNCH_INVALID for an unusable folder. */
+/**
+ * Returns the source of the image; undefined for a command without an image. Throws HUB_LAUNCH_INVALID for a folder
+ * that cannot be built.
+ */
 function imageSourceOf(server: string, launch: LocalLaunch): ImageSource | undefined {
   const { own, image: reference, package: source, build } = launch;
   if (reference !== undefined) return { reference };
@@ -197,5 +206,7 @@ function launcherLine(
   return { command: 'npx', args: ['-y', ...packages, program ?? own, ...args] };
 }
 
-/** Returns the name of a Python distribution, also its command: `mcp-server-time` for `mcp-server-time==1.0`. */
+/**
+ * Returns the name of a Python distribution, which is also its command: `mcp-server-time` for `mcp-server-time==1.0`.
+ */
 const nameOf = (spec: string) => /^[A-Za-z0-9._-]+/.exec(spec)?.[0] ?? spec;

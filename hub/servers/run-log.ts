@@ -3,7 +3,10 @@ import type { Instance } from '#runtimes';
 import type { LaunchKind } from './handshake/launch-in-era.ts';
 import type { ServerStatus } from './server-types.ts';
 
-/** Logs what a server and the hub say about its runs. `own`: an instance of a session, logged in the newest run. */
+/**
+ * Logs what a server and the hub say about the server's runs. `own` names an instance of a session, whose lines belong
+ * to the newest run of the server.
+ */
 export function createRunLog(log: SourceLog | undefined, own: string | undefined) {
   const instance = own === undefined ? {} : { instance: own };
   /** The last reason of a failure, so that retries do not log it again. */

@@ -23,7 +23,10 @@ export type ServerStatus = Readonly<
   | { state: 'running'; since: number }
   /** Restarts at `until`, in milliseconds since the epoch; `due` is the same on the monotonic clock. */
   | { state: 'backing_off'; until: number; due: number; why: string }
-  /** `hasEnded`: it ended or was idle, so calls may wait for the next instance. `byHand`: calls do not start it. */
+  /**
+   * `hasEnded`: the server ended by itself or was idle, and calls may wait for the next instance. `byHand`: calls do not
+   * start it again.
+   */
   | { state: 'stopping'; since: number; hasEnded: boolean; byHand?: true }
   | { state: 'failed'; since: number; why: string }
   /** A remote server that a person must log in to. */
@@ -74,7 +77,10 @@ export interface Server {
   readonly restarts: number;
   readonly admission: ServerAdmission;
   readonly instances: number;
-  /** Hosts that the server has reached through the forwarder, and refused ones. Undefined if it tried none. */
+  /**
+   * Hosts that the server has reached through the forwarder, and hosts that were refused. Undefined if it has tried
+   * none.
+   */
   readonly egress?: EgressReport | undefined;
   /** Advice to the operator on the entry of the server, as sentences. */
   readonly advice: readonly string[];
@@ -88,7 +94,10 @@ export interface Server {
         readonly stderr: string;
       }
     | undefined;
-  /** Why the current entry is not applied, and since when: then `config` is the old entry. Undefined if it is. */
+  /**
+   * Why the current entry is not applied, and since when; undefined if it is applied. If not, `config` is the old
+   * entry.
+   */
   readonly refusedEntry: { readonly at: number; readonly error: HubError } | undefined;
   /** Returns the end of the server's stderr. */
   stderr(): string;
@@ -96,7 +105,9 @@ export interface Server {
   readonly wrote: Event<string>;
   /** Adds advice and logs it, unless it was given before. */
   advise(text: string): void;
-  /** Sets all resources and tasks that clients listen to. No effect on servers with sessions: clients subscribe. */
+  /**
+   * Sets all resources and tasks that clients listen to. No effect on a server with sessions: its clients subscribe.
+   */
   watch(interest: Interest): void;
   /** Time when the cached list expires, on the monotonic clock in milliseconds; 0 if the server set no TTL. */
   freshUntil(kind: ListKind): number;
@@ -118,8 +129,9 @@ export interface Server {
   /** Stops the server and resolves when it has ended. `byHand`: calls do not start it again. */
   stop(byHand: boolean): Promise<void>;
   /**
-   * Applies another config. `isReplaced`: the launch differs, so a new instance replaces the running one, which first
-   * answers its calls. Rejects with HubError if the new instance does not start, and keeps the old config.
+   * Applies another config. `isReplaced`: the launch differs, so that a new instance replaces the running one, which
+   * ends once its calls are answered. Rejects with HubError if the new instance does not start; then the old config
+   * stays applied.
    */
   reconfigure(config: ServerConfig, isReplaced: boolean): Promise<void>;
   /** Ends the server for good. Calls are refused with HUB_SHUTTING_DOWN, or HUB_SERVER_UNKNOWN if it was `removed`. */
@@ -160,13 +172,19 @@ export type Launches = {
   /** Id of this hub, which marks its own items in the lists of other hubs. Absent: they are not recognized. */
   readonly hubId?: string;
   readonly adoption?: Adoption;
-  /** Returns true if two instances must not run at once, as they would write to the same place. Throws HubError. */
+  /**
+   * Returns true if two instances must not run at the same time, as they would write to the same place. Throws
+   * HubError.
+   */
   readonly isExclusive?: (config: ServerConfig) => boolean;
   /** Prepares a launch, for example its image, while another instance still runs. Rejects with HubError. */
   readonly prepare?: (config: ServerConfig, signal: AbortSignal) => Promise<void>;
   /** Returns the digest of what the config launches, for its saved listing. Throws HubError. */
   readonly digestOf?: (config: ServerConfig) => string;
-  /** Returns the identity of the program of a launch now, if known. Rejects with HubError without an engine. */
+  /**
+   * Returns the identity of the program that would be launched now, if known. Rejects with HubError if the engine is
+   * unreachable.
+   */
   readonly identityOf?: (config: ServerConfig) => Promise<string | undefined>;
   readonly keptListings?: KeptListings;
   /** Stores the output of servers by runs. Absent: only the newest lines are kept, in memory. */

@@ -47,7 +47,10 @@ function replaced(arg: string, from: PackageSpec, to: PackageSpec): string {
   return `${option}${name}${mark ?? separators[from.ecosystem][0]}${version}`;
 }
 
-/** Throws HUB_CONFIG_CONFLICT if more than the package changes, as with a version in a variable. */
+/**
+ * Throws HUB_CONFIG_CONFLICT if the changed entry differs in more than the package. For example, a version in a
+ * variable cannot be changed this way.
+ */
 export function requireOnlyPackage(before: ServerConfig, after: ServerConfig, to: PackageSpec) {
   const { launch } = after;
   const isMeant = launch.kind === 'local' && launch.package?.spec === to.spec;

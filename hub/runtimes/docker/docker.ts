@@ -50,7 +50,10 @@ export function createDockerRuntime(
     return version;
   }
 
-  /** Determines whether containers reach the host's loopback, before a container or build runs code of the server. */
+  /**
+   * Determines whether containers can reach the host's loopback, before any code of the server runs in a container or a
+   * build.
+   */
   async function expose(spec: LaunchSpec, signal: AbortSignal): Promise<void> {
     if (!exposure.isKnown) await probeVersion(signal);
     exposure.launching(spec);

@@ -24,7 +24,10 @@ export function createExposure(address: Address, platform: string) {
     get isKnown() {
       return isKnown;
     },
-    /** Product that forwards connections of containers to the hub's loopback interface, if known. */
+    /**
+     * Product that forwards connections of containers to the hub's loopback interface. Undefined if none does, or
+     * before the engine has answered.
+     */
     get forwarder() {
       return forwarder;
     },

@@ -51,7 +51,9 @@ export function createGroup(
   };
 }
 
-/** Creates the process tree of a server on Windows, which has no groups and no SIGTERM: taskkill ends the tree. */
+/**
+ * Creates the process tree of a server on Windows, which has no process groups and no SIGTERM: taskkill ends the tree.
+ */
 function createTree(leader: number): Group {
   const kill = () => {
     const taskkill = spawn('taskkill', ['/pid', String(leader), '/T', '/F'], { stdio: 'ignore' });
@@ -69,7 +71,10 @@ type Processes = {
   ) => { readonly group: string; readonly isZombie: boolean } | undefined;
 };
 
-/** Returns a function that checks if a group has only zombies. It lists all processes once all known ones ended. */
+/**
+ * Returns a function that checks if a group contains only zombies. It lists all processes, which is slow, only if all
+ * known ones have ended.
+ */
 export function createZombieCheck(group: number, { list, find }: Processes): () => boolean {
   let alive: readonly string[] = [];
   const isAlive = (pid: string) => {

@@ -14,7 +14,9 @@ import type { Watcher } from './watcher.ts';
 
 type ProcessSpec = LaunchSpec & { readonly command: string; readonly platform: NodeJS.Platform };
 
-/** Delay in ms before a broken pipe is reported: usually the process exits as well, which is a better reason. */
+/**
+ * Delay in ms after a broken pipe, before it is reported: usually the process exits as well, which is a better reason.
+ */
 const exitNoticeMs = 200;
 /** Grace period in ms for the children of a process that exited by itself. */
 const strayGraceMs = 500;
@@ -23,7 +25,10 @@ const drainMs = 1000;
 
 export type InstanceNeeds = {
   readonly clock: Clock;
-  /** Ends process groups after the hub was killed, on POSIX. Absent: servers only see the end of their input. */
+  /**
+   * Ends process groups after the hub was killed. Without a watcher, servers only see the end of their input. For
+   * POSIX.
+   */
   readonly watcher?: Watcher | undefined;
 };
 

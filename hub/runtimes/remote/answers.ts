@@ -16,8 +16,9 @@ export function isSuccess({ statusCode = 0 }: IncomingMessage): boolean {
 }
 
 /**
- * Reads the body of a response. `body`: undefined if it exceeds `maxBytes`; `bytes`: how many were read. Rejects with
- * HUB_REMOTE_UNREACHABLE if the connection breaks: any other error would count as an answer.
+ * Reads the body of a response. `body` is undefined if it exceeds `maxBytes`; `bytes` is the number of bytes that were
+ * read. Rejects with HUB_REMOTE_UNREACHABLE if the connection breaks: any other error would count as an answer of the
+ * server.
  */
 export async function readBody(
   { server }: Pick<RemoteEndpoint, 'server'>,
@@ -57,7 +58,10 @@ export async function requestEvents(
   throw refusalOf(endpoint, url, response, body);
 }
 
-/** Creates the error for an unusable response, with advice. Redacted: a server may echo the credentials. */
+/**
+ * Creates the error for an unusable response, with advice. Redacted: clients see it, and a server may echo the
+ * credentials.
+ */
 export function refusalOf(
   { server, redact }: Pick<RemoteEndpoint, 'server' | 'redact'>,
   url: URL,

@@ -35,7 +35,9 @@ const noiseBytes = 2000;
 
 export type HttpChannel = ReturnType<typeof createHttpChannel>;
 
-/** Creates an open channel that sends by POST, for both HTTP transports. Answers undeliverable requests itself. */
+/**
+ * Creates an open channel that sends by POST, for both HTTP transports. Answers undeliverable requests with an error.
+ */
 export function createHttpChannel(
   spec: Pick<LaunchSpec, 'server' | 'maxLineBytes' | 'maxWaitingBytes'>,
   { clock, log, post, received = answer => answer, tellsWhose }: Needs,
@@ -106,7 +108,9 @@ export function createHttpChannel(
     if (id !== undefined) outbox.answered(id);
   }
 
-  /** Receives a message or a batch. `about`: id of the request, as JSON text, on whose response it arrived. */
+  /**
+   * Receives a message or a batch. `about`: id of the request, as JSON text, on whose response it arrived, if known.
+   */
   function receive(bytes: Buffer, about?: string): void {
     for (const message of readMessages(bytes).messages)
       if (message.kind === 'malformed') hand(to => to.noise(bytes.toString('utf8', 0, noiseBytes)));

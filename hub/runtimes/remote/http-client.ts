@@ -49,7 +49,9 @@ const idleMs = 4000;
 /** Maximum number of idle connections per host. Equals the maximum number of requests in flight per server. */
 const maxIdle = 64;
 
-/** HTTP agents with idle connections, which all servers on a host share. They do not keep the process alive. */
+/**
+ * HTTP agents with pools of idle connections, which all servers on a host share. They do not keep the process alive.
+ */
 type HttpAgents = ReturnType<typeof createAgents>;
 
 export function createAgents() {
@@ -60,13 +62,19 @@ export function createAgents() {
 
 export type HttpClient = ReturnType<typeof createHttpClient>;
 
-/** Creates an HTTP client on node:http. fetch always aborts a response after five minutes of silence. */
+/**
+ * Creates an HTTP client on node:http: fetch aborts a response after five minutes of silence, and has no option for
+ * that.
+ */
 export function createHttpClient(
   options: { readonly server: string; readonly connectTimeoutMs: number },
   { clock, agents }: { readonly clock: Clock; readonly agents: HttpAgents },
 ) {
   return {
-    /** Resolves with any response. Follows no redirects: headers may be secret. Rejects with HUB_REMOTE_UNREACHABLE. */
+    /**
+     * Sends a request and resolves with any response. Follows no redirects: headers may be secret. Rejects with
+     * HUB_REMOTE_UNREACHABLE.
+     */
     request(asked: RemoteRequest): Promise<IncomingMessage> {
       const { method, url: target, headers, body, signal, sent } = asked;
       const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();

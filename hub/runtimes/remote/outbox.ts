@@ -9,7 +9,10 @@ export type Outgoing = {
   /** Id of a request, as JSON text. */
   readonly id?: string;
   readonly request?: Request;
-  /** Revision in the metadata of a message (since 2026-07-28). Aborting the exchange of such a request cancels it. */
+  /**
+   * Revision in the metadata of a message (since 2026-07-28). A request with it has no session: aborting its HTTP
+   * exchange cancels it.
+   */
   readonly claimed?: string | undefined;
   /** Id of the cancelled request, as JSON text. */
   readonly cancels?: string | undefined;
@@ -37,8 +40,9 @@ type InFlight = { readonly message: Outgoing; release(): void; endWithin(delayMs
 
 /**
  * Schedules messages, because HTTP exchanges can overtake each other. No message is sent before the response to
- * `initialize` and the acceptance of `notifications/initialized`. Notifications are sent one at a time. Responses do
- * not wait for requests, which may wait for them. Subscriptions do not end, and have their own slots.
+ * `initialize`, or before `notifications/initialized` was accepted. Notifications are sent one at a time. Responses do
+ * not wait for requests, as these may be waiting for them. Subscriptions, which do not end by themselves, have their
+ * own slots.
  */
 export function createOutbox(
   options: { readonly server: string; readonly maxWaitingBytes: number },

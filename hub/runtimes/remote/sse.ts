@@ -8,8 +8,9 @@ import type { Outgoing } from './outbox.ts';
 import type { RemoteEndpoint, Transport, TransportNeeds } from './http-client.ts';
 
 /**
- * Connects by HTTP with SSE (MCP 2024-11-05): one stream has all messages of the server, and its first event the URL
- * for messages to it. Resolves after that event. The stream is the session: its end closes the channel.
+ * Connects by HTTP with SSE (MCP 2024-11-05): one stream contains all messages of the server, and its first event the
+ * URL for messages to the server. Resolves after that event. The stream is the session: the channel closes when the
+ * stream ends.
  */
 export async function openSse(
   endpoint: RemoteEndpoint,

@@ -192,7 +192,10 @@ export function createStreamable(endpoint: RemoteEndpoint, needs: TransportNeeds
     }
   }
 
-  /** Sends a GET without a session. Returns false if the server refuses it, as those of 2026-07-28 do with 405. */
+  /**
+   * Sends a GET without a session, which has no effect. Returns false if the server refuses it, as those of 2026-07-28
+   * do with 405.
+   */
   async function mayKeepSessions(signal: AbortSignal): Promise<boolean> {
     using late = createAbortScope([signal], { clock: needs.clock, limitMs: sessionsProbeMs });
     try {

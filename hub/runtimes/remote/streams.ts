@@ -14,7 +14,10 @@ type Begun = { readonly stream: IncomingMessage; readonly about: string | undefi
 
 /** Time in ms after which the end of a stream is not a failure: proxies close idle streams. */
 const stableMs = 10_000;
-/** Minimum pause in ms before a stream is resumed. A lower `retry` of the server could keep the hub busy. */
+/**
+ * Minimum pause in ms before a stream is resumed, even if the server's `retry` is lower, so that it cannot keep the hub
+ * busy.
+ */
 const minRetryMs = 100;
 
 /** Reads streams of one server, and resumes broken ones (MCP 2025-11-25, transports, "Resumability and Redelivery"). */

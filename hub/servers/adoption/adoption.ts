@@ -18,7 +18,9 @@ import {
 /** Dependencies of adoption: connecting again to servers that outlived the hub, or whose connection was lost. */
 export type Adoption = {
   readonly handles: Handles;
-  /** Returns the digest of the launch; undefined if the server does not outlive the hub. Throws HubError. */
+  /**
+   * Returns the digest of what the config launches; undefined if the server does not outlive the hub. Throws HubError.
+   */
   readonly digestOf: (config: ServerConfig) => string | undefined;
   /** Adopts an instance by its handle, in the runtime that launched it. Undefined if it cannot be adopted. */
   readonly adopt: (
@@ -30,7 +32,10 @@ export type Adoption = {
   ) => Promise<Instance | undefined>;
 };
 
-/** Number of request ids per run of the hub, so that no response to an earlier run matches. */
+/**
+ * Number of request ids per run of the hub. Each run has a range of its own, so that no response to an earlier run
+ * matches.
+ */
 const idsOfGeneration = 2 ** 32;
 /** Number of generations with consecutive numbers. Request ids stay safe integers up to twice this number. */
 const countedGenerations = 2 ** 20;
@@ -38,8 +43,9 @@ const countedGenerations = 2 ** 20;
 const aliveMs = 10_000;
 
 /**
- * Adopts the instance of an earlier run, or one whose connection was lost. The ids of its requests are above `firstId`.
- * Undefined if there is none, or it cannot be adopted. Throws HubError if the runtime cannot tell.
+ * Adopts the instance of an earlier run, or one that the hub lost the connection to. The ids of its requests are above
+ * `firstId`. Undefined if there is no instance, or it cannot be adopted. Throws HubError if the runtime cannot tell
+ * now.
  */
 export async function adoptInstance(
   config: ServerConfig,
@@ -94,7 +100,10 @@ const savedHandle = z
     digest: z.string(),
     /** Identifies the instance to its runtime. */
     instance: z.string(),
-    /** The server's response to `initialize`; undefined for a stateless server. Earlier hubs read this name. */
+    /**
+     * The response to `initialize` as the server wrote it; undefined for a stateless server. Earlier hubs read this
+     * name.
+     */
     introduction: z.string().optional(),
     /** Number of earlier runs of the hub that used the instance. Each run has its own range of request ids. */
     generation: z.int(),

@@ -39,12 +39,18 @@ export function createEras({ kept, secret, log }: ErasNeeds) {
   return {
     keyOf: (config: Pick<ServerConfig, 'launch'>, identity: string | undefined): string =>
       eraKeyOf(config, identity, secret),
-    /** Removes the entries of older hubs, whose digests had no key. Their programs are probed again. */
+    /**
+     * Removes the entries of older versions of the hub, which stored digests without a key. Their programs are probed
+     * again.
+     */
     async removeUnkeyed(): Promise<void> {
       for (const [key] of await kept.entries()) if (!key.startsWith(keyed)) await kept.remove(key);
     },
     recall,
-    /** Returns the era of a program. An unknown era is probed, once at a time per key. Rejects as `probe` does. */
+    /**
+     * Returns the era of a program; if unknown, `probe` determines it, one at a time per key. Rejects as the probe
+     * does.
+     */
     async find(key: string, probe: () => Promise<Era>): Promise<Era> {
       for (;;) {
         const known = await recall(key);
@@ -118,7 +124,9 @@ export function eraToldBy(error: unknown): Era | undefined {
   return isForeign ? 'legacy' : 'modern';
 }
 
-/** Key of the entry that is `modern` if a program speaks nothing before 2026-07-28. Lasts for one run of the hub. */
+/**
+ * Key of the entry that is `modern` if the program does not speak 2025-11-25 or older. Lasts for one run of the hub.
+ */
 export const olderKeyOf = (key: string): string => `${key}.older`;
 
 /** True if a program may speak 2025-11-25, possibly besides 2026-07-28. */
@@ -150,7 +158,10 @@ export const maySpeakBoth = ({
   launch.transport === 'http' &&
   isStateless(running?.serverInfo);
 
-/** Records for this run that a program speaks 2026-07-28 only. Returns false if it speaks older revisions. */
+/**
+ * Records, for this run of the hub, that a program speaks 2026-07-28 only. Returns false if it is known to speak older
+ * revisions.
+ */
 export async function takeForNewer(
   key: string,
   eras: Pick<Eras, 'recall' | 'confirm'>,

@@ -131,13 +131,18 @@ export async function discover(
   return { era: 'modern', answer, protocolVersion: modernVersion, ...introduced(answer, info) };
 }
 
-/** Returns how to speak to a server of this era. `isStateless`: notifications arrive on a subscription only. */
+/**
+ * Returns how the hub speaks to a server of this era. `isStateless`: notifications arrive on a subscription stream
+ * only.
+ */
 export const speechOf = (era: Era, upstream: Asking, hubVersion: string) =>
   era === 'modern'
     ? { asking: asModern(upstream, hubVersion), isStateless: true }
     : { asking: upstream, isStateless: false };
 
-/** Returns the response from which the next run resumes the session; undefined for a server without sessions. */
+/**
+ * Returns the response from which the next run of the hub resumes the session; undefined for a server without sessions.
+ */
 export const resumableAnswer = ({ era, answer }: ServerInfo): string | undefined =>
   era === 'legacy' ? answer.bytes.toString() : undefined;
 

@@ -78,7 +78,9 @@ function launchOwn({ attempt, hub, events, own, launching }: LaunchNeeds, how: L
 async function findEra(needs: LaunchNeeds, instance: Instance, key: string) {
   const { hub, attempt } = needs;
   const { config, signal } = attempt;
-  /** True if the first instance is probed: it may install the program, and a second would interfere. */
+  /**
+   * True if the first instance itself is probed: a first start may install the program, and a second would interfere.
+   */
   const isAlone = instance.identity === undefined;
   let isSpent = false;
   const probe = async () => {
@@ -127,12 +129,15 @@ export const handshakeOptionsOf = ({
   client: own?.client,
 });
 
-/** Silence in ms after which the probe tries the other era too: some servers ignore unknown requests. */
+/**
+ * Time without an answer after which the probe tries the other era too, in ms: some servers ignore unknown requests.
+ */
 const silenceMs = 2_000;
 
 /**
- * Finds out which era a server speaks. The probed instance is not used again: servers settle for the era of the first
- * request, or exit at an unknown one. Rejects with HUB_SERVER_START_FAILED after `timeoutMs` without an answer.
+ * Finds out which era a server speaks. The probed instance is not used afterwards: servers settle for the era of the
+ * first request, and some exit at an unknown one. Rejects with HUB_SERVER_START_FAILED if nothing is answered within
+ * `timeoutMs`.
  */
 async function probeEra(instance: Instance, needs: LaunchNeeds, isAlone: boolean): Promise<Era> {
   const { log } = needs;
@@ -172,7 +177,10 @@ async function probeEra(instance: Instance, needs: LaunchNeeds, isAlone: boolean
   }
 }
 
-/** Awaits `work` of a start. Rejects with HUB_SERVER_STOPPED if cancelled, HUB_SERVER_START_FAILED after `limitMs`. */
+/**
+ * Waits for work of a start. Rejects with HUB_SERVER_STOPPED once the start is cancelled, and with
+ * HUB_SERVER_START_FAILED after `limitMs`.
+ */
 export async function duringStart<T>(
   work: Promise<T>,
   { attempt, hub }: LaunchNeeds,

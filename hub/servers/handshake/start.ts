@@ -54,7 +54,10 @@ export type StartNeeds = LaunchNeeds & {
 export const startServer = async (needs: StartNeeds): Promise<Started> =>
   (await adopt(needs)) ?? (await launchServer(needs));
 
-/** Launches the server without adopting an instance. If its era was wrong, it is determined again, once. */
+/**
+ * Launches the server without adopting an instance. If its era turns out to be wrong, the era is determined again,
+ * once.
+ */
 export async function launchServer(needs: StartNeeds): Promise<Started> {
   const first = await startOnce(needs);
   if (!('wrongEra' in first)) return first;
@@ -64,7 +67,10 @@ export async function launchServer(needs: StartNeeds): Promise<Started> {
   return second;
 }
 
-/** Adopts an instance; undefined if none responds. `isAgain`: the connection to it was just lost. */
+/**
+ * Adopts an instance. Undefined if there is none, or it does not respond. `isAgain`: the connection to it was just
+ * lost.
+ */
 async function adopt(needs: StartNeeds, isAgain = false): Promise<Started | undefined> {
   const { log, hub, attempt } = needs;
   const { config, signal } = attempt;

@@ -191,7 +191,10 @@ export function createInstances({ clock, create }: InstancesNeeds) {
       const own = { client: told, era: told ? 'legacy' : 'modern', isShared: false } as const;
       return use(known ?? open(base, session, own));
     },
-    /** Returns the instance that clients up to 2025-11-25 share, for a session's `holder`. Throws as `of` does. */
+    /**
+     * Returns the instance shared by all clients of 2025-11-25 and older. `holder` stands for the session. Throws as
+     * `of` does.
+     */
     forOlderClients(base: Server, holder: object): Server {
       needOpen(base);
       const known = sessions.get(holder)?.get(base);
@@ -199,7 +202,9 @@ export function createInstances({ clock, create }: InstancesNeeds) {
       return use(known ?? open(base, holder, own));
     },
     release,
-    /** Applies the server's config to its instances. If `isReplaced`, the instance of older clients is replaced. */
+    /**
+     * Applies the server's config to its instances. If `isReplaced`, the instance that older clients share is replaced.
+     */
     async configure(server: Server, isReplaced = false): Promise<void> {
       await Promise.all(
         entriesOf(server).map(({ server: instance, isShared }) =>

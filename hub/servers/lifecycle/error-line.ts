@@ -2,7 +2,9 @@
 const report =
   /error|exception|fatal|panic|fail(?:ed|ure)|cannot|can't|could not|couldn't|unable to|not found|no such|denied|refused|missing|required|\bmust (?:be|have|set|provide)\b|invalid|unknown|unexpected|unrecognized|not set\b|unauthori[sz]ed|forbidden|\bE[A-Z]{4,}\b/i;
 
-/** Lines that do not state an error: stack frames, fields of error objects, and notices of installers. */
+/**
+ * Lines that belong to an error but do not state it: stack frames, fields of error objects, and notices of installers.
+ */
 const around =
   /^\s+at |^\s*File "|^\s*\^+\s*$|^Node\.js v\d|^\s*\w+: '?[\w./:-]*'?,?$|^\s*[[\]{}(),]*$|^\s*throw |^npm (?:notice|warn)|A complete log of this run|Log files were not written|^npm (?:error|ERR!) (?:code|errno|syscall|path|dest) |\b(?:0|no) errors?\b|^Traceback /i;
 

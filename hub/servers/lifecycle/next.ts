@@ -171,7 +171,10 @@ function settled(state: LifecycleState, facts: Facts): Transition {
   return stay(launched, [{ type: 'launch_beside', config, variant }]);
 }
 
-/** Variant of an instance that replaces one without. Variants alternate, so that both instances can run at once. */
+/**
+ * Variant of an instance that replaces one without a variant. Variants alternate, so that both instances can run at
+ * once.
+ */
 export const successorVariant = 'next';
 
 /** Applies another config: at once, by a restart, or by a successor that starts beside the running instance. */

@@ -6,7 +6,10 @@ import type { ServerStatus } from '../server-types.ts';
 const refusal = (server: string, code: Code, message: string, data: ErrorData = {}) =>
   new HubError(code, message, { data: { server, ...data } });
 
-/** Returns the error for calls in this state; undefined if the server runs or may start. `now` is monotonic, in ms. */
+/**
+ * Returns the error for calls in this state; undefined if the server runs or may be started. `now` is monotonic, in ms.
+ * Pure.
+ */
 export function refusalOf(
   {
     name,

@@ -9,7 +9,9 @@ import {
 
 export type InstanceId = number;
 
-/** A replacement, launched beside the running instance. `isLaunched` is false while earlier instances end. */
+/**
+ * A replacement that is launched beside the running instance. `isLaunched` is false while earlier instances are ending.
+ */
 type Successor = { readonly config: ServerConfig; readonly isLaunched: boolean };
 
 /** A config change that restarts the server: the replacement, or the rollback if the new config does not start. */
@@ -55,7 +57,10 @@ export type LifecycleEvent = Readonly<
   | { type: 'close' }
   /** The running instance had no work for `idle_stop`. */
   | { type: 'idle' }
-  /** `isReplaced`: the running instance must be replaced. `isExclusive`: old and new must not run at once. */
+  /**
+   * `isReplaced`: the launch differs, so a running instance must be replaced. `isExclusive`: the old and the new
+   * instance must not run at the same time.
+   */
   | { type: 'reconfigure'; config: ServerConfig; isReplaced: boolean; isExclusive: boolean }
   | { type: 'progress'; text: string }
   /** The server has started. `startedAt`: it was adopted, and has run since this time. */
@@ -63,7 +68,10 @@ export type LifecycleEvent = Readonly<
   | { type: 'start_failed'; failure: ServerFailure }
   /** The instance exited, closed its channel or stopped responding. */
   | { type: 'ended'; instance: InstanceId }
-  /** An ended instance was cleaned up. `isLost`: only its connection ended, and it may be adopted. */
+  /**
+   * An ended instance was cleaned up. `isLost`: only the connection is lost; the instance may still run and can be
+   * adopted.
+   */
   | { type: 'reaped'; failure: ServerFailure; ranMs: number; isLost: boolean }
   | { type: 'delay_over' }
   /** No launch, stop or cleanup is running. */
@@ -95,7 +103,9 @@ export type Effect = Readonly<
   | { type: 'hurry_draining' }
   /** Cleans up after an instance that ended. The event `reaped` follows. */
   | { type: 'reap'; instance: InstanceId }
-  /** Drops the saved handle, so that no start adopts the instance. `afterEnd`: once all instances have ended. */
+  /**
+   * Drops the saved handle, so that no later start adopts the instance. `afterEnd`: only once all instances have ended.
+   */
   | { type: 'forget_handle'; afterEnd: boolean }
   /** Waits before a restart. The event `delay_over` follows. */
   | { type: 'delay'; delayMs: number }

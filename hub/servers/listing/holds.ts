@@ -12,7 +12,10 @@ export const heldKey = (kind: 'tool' | 'prompt' | 'instructions', name: string):
 const isPinned = (kind: ListKind): kind is 'tool' | 'prompt' =>
   kind === 'tool' || kind === 'prompt';
 
-/** Compares definitions with the pinned ones when lists are read, not at calls. Without `guard`, nothing is held. */
+/**
+ * Compares definitions with the pinned ones when lists are read, so that calls only look up a name. Without `guard`,
+ * nothing is held.
+ */
 export function createHolds(config: () => ServerConfig, guard: DefinitionGuard | undefined) {
   const byList = new Map<'tool' | 'prompt' | 'instructions', ReadonlySet<string>>();
   let all: ReadonlySet<string> | undefined;
@@ -59,7 +62,9 @@ export function createHolds(config: () => ServerConfig, guard: DefinitionGuard |
     get mayHold(): boolean {
       return guard?.mayHold(config()) ?? false;
     },
-    /** True if an item in a relayed list is held. `known`: the item of this name in the list that was read. */
+    /**
+     * True if an item in a relayed list is held. `known`: the item with this name in the list that the hub has read.
+     */
     holds(kind: 'tool' | 'prompt', name: string, bytes: Buffer, known: Item | undefined): boolean {
       if (known?.bytes.equals(bytes)) return known.isHeld === true;
       return heldOf(kind, [{ key: name, bytes }]).length > 0;

@@ -117,7 +117,10 @@ const between =
 const from = (since: string, shape: Shape) => between(since, modernVersion, shape);
 const legacy = (shape: Shape) => between(first, lastLegacy, shape);
 
-/** Schema of an input schema. Until 2025-11-25, its members are checked one level deep, then not at all. */
+/**
+ * Schema of an input schema. Until 2025-11-25, its members are checked one level deep; since then, it is any JSON
+ * Schema.
+ */
 const objectSchema = object(
   {
     $schema: from('2025-11-25', text),
@@ -128,7 +131,10 @@ const objectSchema = object(
   ['type'],
 );
 
-/** Schema of `outputSchema`. Since 2026-07-28, any type: `isWrapped` if the hub wraps it for older clients. */
+/**
+ * Schema of `outputSchema`. Since 2026-07-28 its type may be other than "object"; the hub wraps such a schema for older
+ * clients (`isWrapped`).
+ */
 const outputSchema =
   (isWrapped: boolean): Shape =>
   (value, at, found) => {

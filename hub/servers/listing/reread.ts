@@ -20,7 +20,9 @@ export const isListChange = (method: string): boolean => kindsOf.has(method);
 export type RereadsNeeds = {
   /** False once the instance has ended: no list is read or replaced after that. */
   readonly isCurrent: () => boolean;
-  /** Replaces a list. `isAnnounced`: the server sent `list_changed`, which clients get even for an equal list. */
+  /**
+   * Replaces a list. `isAnnounced`: the server sent `list_changed`, which is forwarded even if the list is the same.
+   */
   readonly replace: (kind: ListKind, reading: Reading, isAnnounced: boolean) => void;
   /** Called when the server sent `list_changed` and the list could not be read. */
   readonly announce: (kind: ListKind) => void;
@@ -29,7 +31,10 @@ export type RereadsNeeds = {
 /** Minimum interval between two readings, in ms: some servers send `list_changed` whenever a list is read. */
 const spacingMs = 1_000;
 
-/** Rereads the lists of a session: at once after a change, and once for all changes during a reading. */
+/**
+ * Rereads the lists of a session after changes: at once for the first change, and once for all changes during a
+ * reading.
+ */
 export function createRereads(
   capabilities: { readonly [name: string]: unknown },
   reader: ListReader & { readonly clock: Pick<Clock, 'after'> },

@@ -42,8 +42,9 @@ const backoff = { firstMs: 500, maxMs: 30_000, jitter: 0.5 };
 const acknowledgedMs = 10_000;
 
 /**
- * Creates the `subscriptions/listen` that the hub keeps open with a stateless server, for all clients (MCP 2026-07-28).
- * Subscribes at once. When the clients' interest changes, an acknowledged second subscription replaces the first.
+ * Creates the `subscriptions/listen` that the hub keeps open with a server of the stateless revision, for all clients
+ * (MCP 2026-07-28). Subscribes at once. When the clients' interest changes, a second subscription replaces the first
+ * once acknowledged.
  */
 export function createSubscription(
   { capabilities, interest }: SubscriptionOptions,
@@ -140,7 +141,10 @@ export function createSubscription(
       wanted = changed;
       update();
     },
-    /** Removes the subscription id of a notification. Undefined if it is about a subscription, or of a replaced one. */
+    /**
+     * Removes the subscription id from a notification. Undefined for notifications about the subscription itself, or of
+     * a replaced one.
+     */
     unwrap(notification: Notification): Notification | undefined {
       const { bytes, method, params } = notification;
       const members = membersOf(bytes, params);

@@ -31,7 +31,10 @@ export function isKept(server: Configured, name: string): boolean {
   return tools.includes(name) && readOnlyHint && (idempotentHint || hints === 'read_only');
 }
 
-/** Tools in `cache` of the config that are not cached, as they do not declare the required hints. */
+/**
+ * Tools in `cache` of the config whose results are not cached, because they do not declare the hints that caching
+ * requires.
+ */
 export const unkeptToolsOf = (server: Configured): readonly string[] =>
   (server.config.cache?.tools ?? []).filter(
     name => !isKept(server, name) && server.listing.tool.some(({ key }) => key === name),

@@ -91,7 +91,10 @@ export function createInstance(
         });
 
   const findStart = async () => (await engine.findContainer(id))?.state.startedAt;
-  /** Start time, queried while the server boots. Undefined if the engine did not tell it. */
+  /**
+   * Start time, queried while the server boots, so that its handle is known once it answers. Undefined if the engine
+   * did not tell it.
+   */
   const startedAt =
     spec.digest === undefined ? undefined : created.then(findStart).catch(() => undefined); // `handle` asks again.
 
@@ -103,7 +106,10 @@ export function createInstance(
     report.progress(`out of memory (limit ${limit}): the kernel killed a process in it`);
   }
 
-  /** Checks if the container still runs, as events may be missing. If the engine is away, the stream ends. */
+  /**
+   * Checks if the container still runs, after events may have been missed. If the engine does not answer, the attached
+   * stream ends.
+   */
   async function recheck(): Promise<void> {
     const found = await engine.findContainer(id).catch(() => 'unknown' as const);
     if (found === undefined || (found !== 'unknown' && !found.state.isRunning)) suspected.resolve();
@@ -121,7 +127,9 @@ export function createInstance(
     return exit;
   }
 
-  /** Removes all that was created for the container, later if it may be adopted or the engine is away. */
+  /**
+   * Removes everything that was created for the container, later if it may be adopted or if the engine does not answer.
+   */
   async function release(): Promise<void> {
     const made = await created;
     instances.delete(instance);

@@ -66,7 +66,9 @@ export const composeLabelsOf = (owner: ContainerOwner, { server, instance }: Lau
   'com.docker.compose.project.config_files': '',
 });
 
-/** Returns the container number of an instance: for sessions from 2, after the shared instance, otherwise 0. */
+/**
+ * Returns the container number of an instance. Instances of sessions, numbered from 1, come after the shared instance.
+ */
 const numberOf = (instance: string) => (/^\d{1,6}$/.test(instance) ? Number(instance) + 1 : 0);
 
 /** Shortens a container's id, as `docker ps` does. */

@@ -23,7 +23,10 @@ export function targetOf(spec: LaunchSpec): DockerTarget {
   throw new HubError('HUB_INTERNAL', `${spec.server} is not a server for the Docker runtime`);
 }
 
-/** Creates and starts a container, or leaves nothing. `signal` also aborts if the engine takes too long. */
+/**
+ * Creates and starts a container; if that fails, removes all objects it created. `signal` also aborts if the engine
+ * takes too long.
+ */
 export async function launch(
   spec: LaunchSpec,
   image: Image,
@@ -87,7 +90,9 @@ export async function launch(
   return instance;
 }
 
-/** First major version of the engine that can mount a folder of a volume. Older ones mount the whole volume. */
+/**
+ * The first major version of the engine that can mount a folder of a volume. Older ones would mount the whole volume.
+ */
 const firstWithFolders = 26;
 
 async function requireFolders({ server }: LaunchSpec, { engine }: DockerParts): Promise<void> {

@@ -8,7 +8,10 @@ type Needs = {
 
 export type Names = ReturnType<typeof createNames>;
 
-/** Names of containers that start or run, and of their networks, which must not be removed as leftovers. */
+/**
+ * Tracks names of containers that are starting or running, and of their networks, which must not be removed as
+ * leftovers.
+ */
 export function createNames({ log, owe }: Needs) {
   const names = new Set<string>();
   return {

@@ -53,7 +53,10 @@ export const volumeName = (
   { name }: DockerTarget['volumes'][number],
 ): string => `${owner.hubName}-${name}`;
 
-/** Returns the body of `POST /containers/create`, as strict as the spec allows. `scratch`: more tmpfs folders. */
+/**
+ * Returns the body of `POST /containers/create`, as strict as the spec allows. `scratch`: further folders that get a
+ * tmpfs.
+ */
 export function createOptions(
   owner: ContainerOwner,
   spec: LaunchSpec,
@@ -112,7 +115,10 @@ function hostConfig(
   };
 }
 
-/** Returns the folders that every server may write to, except those with a mount: two on one path are refused. */
+/**
+ * Returns the folders that every server may write to. Paths with a mount are skipped: the engine refuses two mounts on
+ * one path.
+ */
 function tmpfs(
   target: DockerTarget,
   image: Image,

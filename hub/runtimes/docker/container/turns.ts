@@ -1,14 +1,18 @@
 import { type Clock, createAbortScope, unlessAborted } from '#core';
 
-/** Runs tasks by name. A task that times out continues, and the next task of its name waits for it. */
+/**
+ * Runs tasks under names. A task that times out continues in the background, and the next task of its name waits for
+ * it.
+ */
 export function createTurns({ clock }: { readonly clock: Clock }) {
   /** Tasks that have timed out and have not ended, by name. */
   const leftAlone = new Map<string, Promise<void>>();
 
   return {
     /**
-     * Runs `work` under a name. After `timeoutMs` (undefined: never) it rejects with DeadlineExceeded and aborts the
-     * signal of `work`, which must then clean up, however late the engine answers; its result is dropped.
+     * Runs `work` under a name. After `timeoutMs` it rejects with DeadlineExceeded and aborts the signal of `work`,
+     * which must then clean up after itself, however late the engine answers; its result is dropped. Undefined: no
+     * timeout.
      */
     async take<T>(
       name: string,

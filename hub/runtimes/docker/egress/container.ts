@@ -16,7 +16,10 @@ type Options = {
   readonly buildLimits: BuildLimits;
 };
 
-/** Name of the forwarder's container, and of its network to the outside. Names of servers have no dot. */
+/**
+ * Name of the forwarder's container, and of its network to the outside. No server has this name, as server names have
+ * no dot.
+ */
 export const forwarderName = ({ hubName }: Pick<ContainerOwner, 'hubName'>) => `${hubName}-.egress`;
 
 const memoryBytes = 256 * 2 ** 20;

@@ -100,7 +100,9 @@ export function createEgress(options: Options, needs: Needs) {
       adopting++;
       return { [Symbol.dispose]: () => void adopting-- };
     },
-    /** Creates the isolated network of a server. Throws HUB_LAUNCH_INVALID if the engine is too old. */
+    /**
+     * Creates the network of a server, isolated from the outside. Throws HUB_LAUNCH_INVALID if the engine is too old.
+     */
     async createNetwork(spec: LaunchSpec, network: Network): Promise<Member> {
       await requireIsolation(spec, engine);
       for (let attempt = 1; ; attempt++) {
@@ -166,7 +168,10 @@ export function createEgress(options: Options, needs: Needs) {
   };
 }
 
-/** Refuses older engines, whose networks give servers access to services of the engine's machine. */
+/**
+ * Refuses older engines: they give the engine's machine an address in every network, from which its services can be
+ * reached.
+ */
 async function requireIsolation({ server }: LaunchSpec, engine: Engine): Promise<void> {
   const { version } = await engine.version();
   if (Number.parseInt(version, 10) >= firstVersion) return;

@@ -137,7 +137,9 @@ export function createForwarder(needs: Needs) {
     );
 
   return {
-    /** Adds the forwarder to the network of a server that is in `members`. Starts it if necessary. */
+    /**
+     * Adds the forwarder to the network of a server, which is in `members` already. Starts the forwarder if necessary.
+     */
     async join(network: string, member: Member): Promise<void> {
       for (let attempt = 1; ; attempt++) {
         const opened = open();

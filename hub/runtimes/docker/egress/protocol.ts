@@ -51,7 +51,9 @@ function entriesOf(network: Network) {
   return targetsOf(network).map(({ name, ports, isExact }) => ({ name, ports, internal: isExact }));
 }
 
-/** Splits the forwarder's output into reports. Ignores other output, such as the rest of an earlier run's line. */
+/**
+ * Splits the forwarder's output into reports. Ignores all other output, such as the rest of a line for an earlier run.
+ */
 export function createReportReader(heard: (report: Report) => void) {
   let rest = '';
   return {

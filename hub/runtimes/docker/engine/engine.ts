@@ -66,7 +66,10 @@ const volumeCalls = ({ call, find, list }: EngineCalls) => ({
       const { Volumes: found } = await docker.listVolumes(options);
       return (found ?? []).map(one => ({ name: one.Name, labels: one.Labels ?? {} }));
     }),
-  /** Returns sizes in bytes by volume name; by the broker, only of this hub. Slow: all volumes are measured. */
+  /**
+   * Returns sizes in bytes by volume name. The broker answers only for volumes of this hub. Slow: the engine measures
+   * all volumes.
+   */
   volumeSizes: () =>
     call('tell the sizes of volumes', async (docker, abortSignal) => {
       // dockerode's own function also requests images and containers.

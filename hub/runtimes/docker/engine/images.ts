@@ -60,7 +60,9 @@ export const imageCalls = ({ call, find, list }: EngineCalls) => ({
     call<void>(`tag the image ${reference}`, (docker, abortSignal) =>
       docker.getImage(reference).tag({ repo, tag, abortSignal }),
     ),
-  /** Removes a name of an image, and with its last name the image. Refused with 409 while a container uses it. */
+  /**
+   * Removes a name of an image, and the image with its last name. Refused with 409 while a container uses the image.
+   */
   removeImage: (reference: string) =>
     call<void>(`remove the image ${reference}`, (docker, signal) =>
       docker.getImage(reference).remove(wire(signal)),

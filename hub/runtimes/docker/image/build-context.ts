@@ -33,7 +33,9 @@ export async function readTemplateFiles(folder: string): Promise<readonly TarFil
   }
 }
 
-/** Returns a text that changes with the files of a build context. Rejects with HUB_INTERNAL. */
+/**
+ * Returns a text that changes when a file of a build context is written, added or removed. Rejects with HUB_INTERNAL.
+ */
 export async function stateOfFolder(folder: string): Promise<string> {
   try {
     const names = await readdir(folder);

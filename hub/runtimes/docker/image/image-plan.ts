@@ -53,7 +53,9 @@ export function createImagePlans({ imagesDir, engine }: Needs) {
   /** Tags of the hub's own images, with the state of the files from which they were computed. */
   const ownTags = new Map<string, { readonly state: string; readonly image: BuildOptions }>();
 
-  /** Returns an image of the hub's own. Its files are read again only after a change, as that takes milliseconds. */
+  /**
+   * Returns an image of the hub's own. Its files are read again only if they have changed, as this takes milliseconds.
+   */
   async function ownImage(name: string): Promise<BuildOptions> {
     const state = await stateOfFolder(join(imagesDir, name));
     const known = ownTags.get(name);
@@ -192,7 +194,10 @@ const reasons = {
   special: 'it is neither a file nor a folder',
 } as const;
 
-/** Returns the files of a folder, unless they have changed since the config was read. Reports omitted files. */
+/**
+ * Returns the files of a folder, unless they have changed since the config was read. Reports the files that it leaves
+ * out.
+ */
 async function filesOf({ folder, digest }: BuildSource, tell: (text: string) => void) {
   const context = await readContext(folder).catch((cause: unknown) => {
     const why = cause instanceof Error ? cause.message : String(cause);

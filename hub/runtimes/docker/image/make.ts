@@ -93,7 +93,10 @@ const scriptRemedy =
 const npm =
   /npm error .*\b(ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ECONNABORTED|ETIMEDOUT|ESOCKETTIMEDOUT|ERR_SOCKET_TIMEOUT|EIDLETIMEOUT|ENETUNREACH|EHOSTUNREACH|E429|E5\d\d)\b|npm error network /;
 
-/** Output of pip if its index does not answer. Without a match of `pipEnds`, a retry succeeded. */
+/**
+ * Output of pip if its index does not answer. It means failure only together with `pipEnds`; otherwise a retry
+ * succeeded.
+ */
 const pipRetries =
   /after connection broken by|Temporary failure in name resolution|Max retries exceeded/;
 const pipEnds =

@@ -52,7 +52,9 @@ export function imageOf(source: PackageSpec, context: Buffer, systemBase?: strin
   };
 }
 
-/** Returns an image of the hub's own. Its tag depends only on the files in its folder of `images/`. */
+/**
+ * Returns an image of the hub's own, made of the files in a folder of `images/`. Its tag depends only on these files.
+ */
 export const ownImageOf = (name: string, context: Buffer): BuildOptions => ({
   tag: `agenthub/${name}:${createHash('sha256').update(context).digest('hex').slice(0, 12)}`,
   labels: { [managedLabel]: 'true', [baseLabel]: name },

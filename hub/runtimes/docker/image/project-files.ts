@@ -14,8 +14,9 @@ const manifestNames: Readonly<Record<ProjectKind, readonly string[]>> = {
 const basenameOf = (path: string) => path.slice(path.lastIndexOf('/') + 1);
 
 /**
- * Returns the build context of a project: the template, its files in `project/`, and its manifests again in
- * `manifest/`. The step that installs packages depends on these only, and the engine repeats it only if they change.
+ * Returns the build context of a project: the template, the files in `project/`, and copies of the manifests in
+ * `manifest/`. A build step that installs packages depends on the manifests only, and the engine repeats it only if
+ * they change.
  */
 export function layProject(
   kind: ProjectKind,
@@ -37,7 +38,10 @@ export function layProject(
   ];
 }
 
-/** Returns the name of a project's lock, which depends on the manifests only and so outlives changes of the code. */
+/**
+ * Returns the name under which a project's lock is stored. It depends on the manifests only, so the lock outlives
+ * changes of the code.
+ */
 export function projectLockName(
   { folder, kind }: Pick<BuildSource, 'folder' | 'kind'>,
   files: readonly TarFile[],

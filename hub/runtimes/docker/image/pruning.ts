@@ -14,7 +14,10 @@ type Needs = {
 
 /** Creates functions that list and remove images which this hub marked as used. */
 export function createImagePruning({ engine, images, users, hubId }: Needs): ImagePruning {
-  /** Returns the images that this hub uses and that are not in `needed`. Rejects with HubError. */
+  /**
+   * Returns the images that this hub marked as used and that are not in `needed`. Rejects with HubError if the engine
+   * does not list them.
+   */
   async function findUnneeded(needed: readonly DockerTarget['image'][]) {
     const kept = new Set(await Promise.all(needed.map(images.referenceOf)));
     const found = await engine.listImages(`${managedLabel}=true`);

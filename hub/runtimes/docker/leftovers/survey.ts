@@ -5,8 +5,9 @@ import { isRefusal } from '../engine/errors.ts';
 import { hubLabel, managedLabel, nameLabel, serverLabel } from '../container/labels.ts';
 
 /**
- * Lists and removes the objects of all hubs on an engine, running or not. `dockerHost`: as DOCKER_HOST; undefined: the
- * default of the platform. Throws HUB_LAUNCH_INVALID. All functions reject with HUB_ENGINE_UNREACHABLE.
+ * Lists and removes the objects of all hubs on an engine, whether the hubs are running or not. `dockerHost`: in the
+ * format of DOCKER_HOST; undefined: the default of the platform. Throws HUB_LAUNCH_INVALID. All functions reject with
+ * HUB_ENGINE_UNREACHABLE.
  */
 export function createSurveyor(dockerHost: string | undefined, needs: { readonly clock: Clock }) {
   const engine = createEngine(parseAddress(dockerHost), needs.clock);

@@ -22,9 +22,14 @@ type Leftover = { readonly id: string; readonly name: string };
 export type Tidied = 'clear' | 'left' | 'unheard';
 
 const firstRetryMs = 500;
-/** Maximum retry interval in ms, by the last result. Leftovers that are refused or may be adopted are not urgent. */
+/**
+ * Maximum retry interval in ms, by the last result. Leftovers that the engine refuses to remove, or that may be
+ * adopted, are not urgent.
+ */
 const lastRetryMs = { unheard: 5_000, clear: 5_000, left: 30_000 };
-/** Clear results in a row after which the cleanup stops: a slow engine may still execute an earlier call. */
+/**
+ * Number of consecutive clear results after which the cleanup stops: a slow engine may still execute an earlier call.
+ */
 const looksWhenClear = 2;
 
 export type Tidying = ReturnType<typeof createTidying>;
@@ -61,7 +66,10 @@ export function createTidying(label: string, needs: Needs) {
     return last;
   }
 
-  /** Removes leftovers. Resolves with true if this run uses all that remains. Rejects if the engine does not answer. */
+  /**
+   * Removes leftovers. Resolves with true if all remaining objects are in use by this run. Rejects if the engine does
+   * not answer.
+   */
   async function reap(): Promise<boolean> {
     const found = await engine.listContainers(label);
     const servers = found.filter(({ id, name }) => isHeld(name) || isAwaited(id));

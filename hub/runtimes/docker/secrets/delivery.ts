@@ -104,7 +104,9 @@ export function createSecretDelivery(needs: Needs) {
   };
 }
 
-/** Returns how a running container received its secrets, by its command line. Undefined without secrets. */
+/**
+ * Returns how a running container received its secrets, judging by its command line. Undefined if it has no secrets.
+ */
 export function deliveryOf(
   { secretEnv }: LaunchSpec,
   command: readonly string[],

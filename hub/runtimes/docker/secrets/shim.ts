@@ -22,7 +22,9 @@ const shimName = 'agenthub-secrets';
 
 /** Maximum size of `NAME=value` with a final NUL, in bytes. Limit of Linux (MAX_ARG_STRLEN). */
 const maxVariableBytes = 131_072;
-/** Maximum size of all variables with secrets, in bytes. Linux allows about 2 MiB for arguments and environment. */
+/**
+ * Maximum size of all variables with secrets, in bytes. Linux allows about 2 MiB for the arguments and the environment.
+ */
 const maxTotalBytes = 2 ** 20;
 
 /** Variable names that a shell can export. */
@@ -36,7 +38,10 @@ const shellVariable =
 
 type ImageLine = Pick<Image, 'entrypoint' | 'command' | 'env'>;
 
-/** Returns the variables with secrets. Throws HUB_LAUNCH_INVALID for values that no process can receive. */
+/**
+ * Returns the variables of a launch spec that contain secrets. Throws HUB_LAUNCH_INVALID for values that no process can
+ * receive.
+ */
 export function secretsOf(spec: LaunchSpec): Readonly<Record<string, string>> {
   const { env, secretEnv = [] } = spec;
   const found: Record<string, string> = {};
@@ -70,8 +75,9 @@ export function secretsOf(spec: LaunchSpec): Readonly<Record<string, string>> {
 }
 
 /**
- * Puts the shim before a container's command, and takes the secrets from its environment into `line`, which the shim
- * reads. Throws HUB_LAUNCH_INVALID for variables that no shell can set. Undefined without a command.
+ * Puts the shim before the command of a container, and removes the secrets from its environment. The shim reads
+ * `line`. Throws HUB_LAUNCH_INVALID for variables that no shell can set. Undefined if neither the spec nor the image
+ * names a command.
  */
 export function throughShim(spec: LaunchSpec, target: DockerTarget, image: ImageLine) {
   const secrets = secretsOf(spec);

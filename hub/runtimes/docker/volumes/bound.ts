@@ -18,7 +18,10 @@ type Needs = {
   readonly log: Log;
 };
 
-/** Minimum pause between measurements, as a multiple of the last one's duration: the engine reads all volumes. */
+/**
+ * Minimum pause between measurements, as a multiple of the last one's duration: the engine reads all volumes to measure
+ * them.
+ */
 const idleTimes = 20;
 
 /** Measures volumes while at least one container is watched. All containers share a measurement. */

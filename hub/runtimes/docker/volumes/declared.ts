@@ -19,7 +19,9 @@ type Volume = DockerTarget['volumes'][number];
 type Places = {
   /** Folders that are empty in the image. Each is replaced by a tmpfs. */
   readonly scratch: readonly string[];
-  /** Folders with content in the image. A named volume, with a copy of the content, replaces each. */
+  /**
+   * Folders with content in the image. Each is replaced by a named volume, into which the engine copies the content.
+   */
   readonly volumes: readonly Volume[];
 };
 
@@ -39,7 +41,10 @@ const lookInstance = 'volumes';
  */
 export function createImageVolumes(needs: Needs) {
   const { engine, owner } = needs;
-  /** Results by image and volumes, shared by concurrent launches: a server's temporary containers have one name. */
+  /**
+   * Results by image and volumes. Concurrent launches share them, as the temporary containers of a server have the same
+   * name.
+   */
   const known = new Map<string, Promise<Places>>();
   /** Names of the temporary containers of this run. */
   const looking = new Set<string>();
@@ -88,13 +93,18 @@ export function createImageVolumes(needs: Needs) {
     /** True for the labels of a temporary container. */
     isLook: ({ labels }: { readonly labels: Readonly<Record<string, string>> }): boolean =>
       labels[instanceLabel] === lookInstance,
-    /** Removes the temporary container of a killed run, and those of its volumes that are empty. */
+    /**
+     * Removes the temporary container of a killed run, and those of its volumes that are empty, as no server gets them.
+     */
     async discardLook({ id, volumes = [] }: Look): Promise<void> {
       await engine.removeContainer(id);
       const sizes = await engine.volumeSizes();
       for (const name of volumes) if (sizes.get(name) === 0) await engine.removeVolume(name);
     },
-    /** Decides which declared folders without a mount get a tmpfs and which a volume. Rejects with HubError. */
+    /**
+     * Decides which declared folders get a tmpfs and which a volume, except those that the config entry mounts. Rejects
+     * with HubError.
+     */
     async placesOf(spec: LaunchSpec, target: DockerTarget, image: Image): Promise<Places> {
       const volumes = declaredVolumes(spec, target, image);
       if (volumes.length === 0) return { scratch: [], volumes: [] };
