@@ -17,7 +17,7 @@ const texts = wordSet(
 );
 const isText = (spot: Spot | undefined): boolean =>
   spot !== undefined && texts.has(spot.stem) && spot.form !== 'ing';
-/** One more preposition may differ for each so many words. */
+/** Number of words for which one more preposition may differ. */
 const wordsPerPreposition = 25;
 
 /** Returns a word that has another preposition or conjunction before it than its counterpart. */

@@ -36,7 +36,7 @@ export async function readTlsFiles({ certFile, keyFile }: TlsFiles) {
   return { cert, key, expiresAt: certificate.validToDate.getTime() };
 }
 
-/** Time before the end of a certificate from which on the hub warns, in ms. */
+/** The hub warns if its certificate expires within this time in ms. */
 const warningMs = 14 * 86_400_000;
 
 /** Returns a warning if the hub's certificate has expired, or does so within 14 days; undefined otherwise. */
