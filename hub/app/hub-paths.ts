@@ -9,6 +9,7 @@ import {
   findUserFolders,
   isContainer,
   mergeEnvironment,
+  utf16Fault,
   withLayout,
   writeFirstConfig,
 } from '#config';
@@ -51,9 +52,13 @@ export function createHubPaths(options: HubPathsOptions) {
   let found: Promise<HubLayout> | undefined;
 
   async function find(): Promise<HubLayout> {
-    const dotenv = whose === 'trusted' ? '' : await readText(join(folder, '.env'), '.env');
+    const bytes = whose === 'trusted' ? empty : await readBytes(join(folder, '.env'), '.env');
+    const dotenv = bytes.toString();
     const isInstallation = folder === root;
     const layout = findLayout({ env, dotenv, folder, isInstallation, user });
+    // A `.env` of another program may have any encoding. One in UTF-16 cannot be read, so it may be the hub's.
+    const fault = layout.dotenvFile === '.env' ? encodingFault(bytes) : utf16Fault(dotenv);
+    if (fault !== undefined) throw wrongEncoding('.env', fault);
     return whose === 'own' ? layout : await adopt(layout);
   }
 
@@ -162,16 +167,26 @@ export function createHubPaths(options: HubPathsOptions) {
 const passedOverBy = (file: string, used: string) =>
   `${file} is not used, because ${used} comes first. Remove one of them, or start the hub with --config ${file}`;
 
-async function readText(file: string, shown: string): Promise<string> {
-  const bytes = await readFile(file).catch((error: unknown) => {
-    if (errorCodeOf(error) === 'ENOENT') return Buffer.alloc(0);
+const empty = Buffer.alloc(0);
+
+/** Reads a file; no bytes if it does not exist. */
+async function readBytes(file: string, shown: string): Promise<Buffer> {
+  return await readFile(file).catch((error: unknown) => {
+    if (errorCodeOf(error) === 'ENOENT') return empty;
     throw new HubError(
       'HUB_CONFIG_INVALID',
       `${shown}: the file cannot be read (${messageOf(error)}). Let this user read it, or remove it`,
       { cause: error },
     );
   });
+}
+
+async function readText(file: string, shown: string): Promise<string> {
+  const bytes = await readBytes(file, shown);
   const fault = encodingFault(bytes);
-  if (fault !== undefined) throw new HubError('HUB_CONFIG_INVALID', `${shown}: ${fault}`);
+  if (fault !== undefined) throw wrongEncoding(shown, fault);
   return bytes.toString();
 }
+
+const wrongEncoding = (shown: string, fault: string) =>
+  new HubError('HUB_CONFIG_INVALID', `${shown}: ${fault}`);

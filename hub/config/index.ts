@@ -35,6 +35,7 @@ export {
   readSecretFiles,
   readValueOrFile,
   snapshotOf,
+  utf16Fault,
 } from './files.ts';
 export { type PackageLine, findPackageLine, plainLine } from './package-line.ts';
 export { createFileWatch } from './file-watch.ts';

@@ -61,6 +61,20 @@ test('a .env with a byte order mark is read whole, and one in UTF-16 or Latin-1 
   });
 });
 
+test('a .env of another program may be in Latin-1, unlike one that names files of the hub', async () => {
+  await using at = await machine();
+  const paths = await at.pathsIn('project', 'own');
+  const file = join(at.home, '..', 'project', '.env');
+  await writeFile(file, '# Schl\u00fcssel\nAPI_URL=https://x.example\n', 'latin1');
+  assert.equal((await paths.layout()).kind, 'user');
+  assert.equal((await paths.readEnvironment())['API_URL'], undefined);
+  await writeFile(file, 'DATA_DIR=./d\u00e4ten\n', 'latin1');
+  await assert.rejects(async () => await (await at.pathsIn('project', 'own')).layout(), {
+    code: 'HUB_CONFIG_INVALID',
+    message: /^\.env: it is not UTF-8/,
+  });
+});
+
 describe('a command in another folder', () => {
   test('uses the files of the only running hub, unlike a hub that starts', async () => {
     await using at = await machine();
