@@ -76,7 +76,10 @@ function* toolWarnings(
   }
 }
 
-/** Returns warnings about patterns such as `files_*` that match the tools of a server such as `files_old` too. */
+/**
+ * Returns warnings about patterns such as `files_*` that match the tools of a server such as `files_old` too, unless the
+ * rule has a pattern for that one as well.
+ */
 function* overlapWarnings(
   path: string,
   tools: PolicyRule['tools'] = [],
@@ -86,7 +89,9 @@ function* overlapWarnings(
   for (const pattern of tools) {
     const own = serverNames.find(name => pattern === `${name}${separator}*`);
     if (own === undefined) continue;
-    const others = serverNames.filter(name => name.startsWith(`${own}${separator}`));
+    const others = serverNames.filter(
+      name => name.startsWith(`${own}${separator}`) && !tools.includes(`${name}${separator}*`),
+    );
     if (others.length > 0)
       yield `${path}: ${JSON.stringify(pattern)} matches the tools of ${others.join(', ')} too. Add "servers": ${JSON.stringify(own)} to the rule, or name all servers that it is for`;
   }

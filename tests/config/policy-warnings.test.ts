@@ -60,6 +60,7 @@ test('a pattern for the tools of one server that matches those of another is war
     policy: [
       { tools: ['files_*', 'files2_*', 'files_r*', 'files*'], action: 'allow' },
       { tools: ['files_*'], servers: ['files'], action: 'allow' },
+      { tools: ['files_*', 'files_old_*'], action: 'allow' },
       { tools: ['*'], action: 'deny' },
     ],
   } as const;
