@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { reservedClientNames } from './clients-schema.ts';
 import { type Config, nameHashLength } from './config.ts';
 import type { PolicyRule } from './policy-schema.ts';
@@ -21,8 +22,8 @@ export function* policyWarnings(config: Config, builtins: readonly string[]): Ge
       if (!clientNames.includes(name) && !name.includes(':'))
         yield `policy[${index}].clients: ${JSON.stringify(name)} is not in "clients"${hint(name, clientNames)}. The rule only matches if a token of \`agenthub token create\` or a certificate has that name`;
     yield* toolWarnings(`policy[${index}].tools`, rule.tools, config, serverNames);
-    if (!rule.servers)
-      yield* overlapWarnings(`policy[${index}].tools`, rule.tools, config, serverNames);
+    const earlier = policy.slice(0, index);
+    yield* overlapWarnings(`policy[${index}].tools`, rule, earlier, config, serverNames);
   }
   yield* profileWarnings(config, serverNames);
   for (const { name, tools } of fanOut)
@@ -77,24 +78,38 @@ function* toolWarnings(
 }
 
 /**
- * Returns warnings about patterns such as `files_*` that match the tools of a server such as `files_old` too, unless the
- * rule has a pattern for that one as well.
+ * Returns warnings about patterns such as `files_*` in a rule without `servers` that match the tools of a server such as
+ * `files_old` too, unless the rule has a pattern for that one as well, or an earlier rule decides about it.
  */
 function* overlapWarnings(
   path: string,
-  tools: PolicyRule['tools'] = [],
+  rule: PolicyRule,
+  earlier: readonly PolicyRule[],
   { naming: { separator } }: Config,
   serverNames: readonly string[],
 ): Generator<string> {
-  for (const pattern of tools) {
-    const own = serverNames.find(name => pattern === `${name}${separator}*`);
+  const { servers, tools = [] } = rule;
+  const patternOf = (name: string) => `${name}${separator}*`;
+  const isMeant = (name: string) =>
+    tools.includes(patternOf(name)) ||
+    earlier.some(one => decidesBefore(one, rule, name, patternOf(name)));
+  for (const pattern of servers ? [] : tools) {
+    const own = serverNames.find(name => pattern === patternOf(name));
     if (own === undefined) continue;
     const others = serverNames.filter(
-      name => name.startsWith(`${own}${separator}`) && !tools.includes(`${name}${separator}*`),
+      name => name.startsWith(`${own}${separator}`) && !isMeant(name),
     );
     if (others.length > 0)
       yield `${path}: ${JSON.stringify(pattern)} matches the tools of ${others.join(', ')} too. Add "servers": ${JSON.stringify(own)} to the rule, or name all servers that it is for`;
   }
+}
+
+/** True if a rule decides about all tools of a server, for all clients of a later rule. */
+function decidesBefore(rule: PolicyRule, later: PolicyRule, server: string, pattern: string) {
+  const { clients, servers, tools, resources, prompts, methods, annotations } = rule;
+  const isForClients = !clients || isDeepStrictEqual(clients, later.clients);
+  if (!isForClients || methods || annotations || servers?.includes(server) === false) return false;
+  return tools ? tools.includes(pattern) : servers !== undefined && !resources && !prompts;
 }
 
 const endsInHash = new RegExp(`_[0-9a-f]{${nameHashLength}}$`);

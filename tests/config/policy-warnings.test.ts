@@ -78,6 +78,30 @@ test('a pattern for the tools of one server that matches those of another is war
   );
 });
 
+test('a pattern for the tools of one server is not warned of if an earlier rule decides about those of another', () => {
+  const overlaps = (earlier: Partial<PolicyRule>, clients: readonly string[]) => {
+    const config = {
+      servers: ['files', 'files_old'].map(name => configOf({ name })),
+      naming: { separator: '_', maxLength: 46 },
+      policy: [
+        { ...earlier, action: 'deny' },
+        { tools: ['files_*'], clients, action: 'allow' },
+      ],
+    } as const;
+    return [...policyWarnings(config, [])].filter(one => one.includes(' too. ')).length > 0;
+  };
+  const clients = ['local'];
+  assert.equal(overlaps({ tools: ['files_old_*'] }, clients), false);
+  assert.equal(overlaps({ servers: ['files_old'] }, clients), false);
+  assert.equal(overlaps({ tools: ['files_old_*'], clients }, clients), false);
+  assert.equal(overlaps({ tools: ['files_old_*'], clients }, ['owner']), true);
+  assert.equal(overlaps({ tools: ['files_old_x'] }, clients), true);
+  assert.equal(overlaps({ servers: ['files_old'], resources: ['*'] }, clients), true);
+  assert.equal(overlaps({ servers: ['files'], tools: ['files_old_*'] }, clients), true);
+  const annotations = { readOnlyHint: true };
+  assert.equal(overlaps({ tools: ['files_old_*'], annotations }, clients), true);
+});
+
 test('unknown servers, tags and tools of profiles cause a warning', () => {
   const profile = { name: 'work', hiddenTools: [] };
   const warningsFor = (lists: object) => [
