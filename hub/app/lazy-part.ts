@@ -6,11 +6,11 @@ export function createLazyPart<Part extends AsyncDisposable>(load: () => Promise
   let isStopped = false;
   const isUsable = () => opening !== undefined || !isStopped;
   return {
-    /** False if the part was not loaded before `stop`. */
+    /** False after `stop` if the part was not loaded before. */
     isUsable,
     /** Returns the part; undefined before its first use. */
     opened: () => opening,
-    /** Loads the part at its first use. Rejects with HUB_SHUTTING_DOWN after `stop`, which would leave it open. */
+    /** Loads the part at its first use. Rejects with HUB_SHUTTING_DOWN after `stop`: the part would never be closed. */
     open: async (): Promise<Part> => {
       if (!isUsable()) throw new HubError('HUB_SHUTTING_DOWN', 'the hub is stopping');
       return await (opening ??= load());
