@@ -218,6 +218,11 @@ const logins: readonly (readonly [ClientName, object, object])[] = [
     { client_id: '${B}', scopes: ['a'], client_secret: '${MCP_IT_CLIENT_SECRET}' },
   ],
   ['codex', { oauth: { client_id: 'me' }, scopes: ['a'] }, { client_id: 'me', scopes: ['a'] }],
+  [
+    'codex',
+    { oauth: { client_id: 'me', client_secret: 'x y' } },
+    { client_id: 'me', client_secret: '${MCP_IT_CLIENT_SECRET}' },
+  ],
 ];
 
 test.for(logins)('%s: the OAuth client %j becomes %j', async ([client, login, oauth]) => {

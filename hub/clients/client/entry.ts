@@ -47,7 +47,7 @@ export function readClientEntry(entry: unknown, client: ClientName) {
     /** The OAuth client in `oauth` of VS Code, Claude Code and Codex, and in `auth` of Cursor. */
     oauth: oauthOf({
       id: login['clientId'] ?? login['CLIENT_ID'] ?? login['client_id'],
-      secret: login['CLIENT_SECRET'] ?? login['clientSecret'],
+      secret: login['clientSecret'] ?? login['CLIENT_SECRET'] ?? login['client_secret'],
       scopes: login['scopes'] ?? login['scope'] ?? (isCodex ? entry['scopes'] : undefined),
     }),
     /** The only tools that the client uses; undefined if it uses all. */
