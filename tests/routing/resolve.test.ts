@@ -204,6 +204,7 @@ describe('a call that may create a task is recorded', () => {
       undefined,
     ],
     ['at the endpoint of one server', legacy('any/thing', { task }, one), 'task'],
+    ['also of a completion there', legacy('completion/complete', { task }, one), 'task'],
   ])('%s', (_, call, kind) => {
     assert.equal(sentTo(call).remembered?.kind, kind);
   });

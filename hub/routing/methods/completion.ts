@@ -10,8 +10,8 @@ import {
   stringAt,
 } from '#jsonrpc';
 import { type Call, callTo, invalidRequest, requireString } from '../call.ts';
-import { type Method, type MethodNeeds, serverOf } from './method.ts';
-import { unknownName } from './one-server.ts';
+import type { Method, MethodNeeds } from './method.ts';
+import { pass, unknownName } from './one-server.ts';
 
 /** Completes an argument of a prompt or of a resource template, at the server that lists it. */
 export const completeAtAny: Method = (call, needs) => {
@@ -42,7 +42,7 @@ export const completeAtOne: Method = (call, needs) => {
   const { bytes } = call.request;
   const template = stringAt(bytes, membersOf(bytes, call.params.get('ref'))?.get('uri'));
   const restored = template === undefined ? undefined : permitted(call, template, needs);
-  return callTo(serverOf(call), call, { restored });
+  return { ...pass(call, needs), restored };
 };
 
 /** Returns the function that removes values which the client may not see; undefined if it may see every value. */
