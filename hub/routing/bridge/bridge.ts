@@ -68,8 +68,16 @@ export async function workerFor(
  */
 export const createResumeStep =
   (suspendedCalls: Pick<SuspendedCalls, 'resume'>): Step =>
-  (resolved, next) =>
-    suspendedCalls.resume(resolved.call) ?? next(resolved);
+  (resolved, next) => {
+    const resumed = suspendedCalls.resume(resolved.call);
+    return resumed ? restore(resolved, resumed) : next(resolved);
+  };
+
+/** Puts the client's names into the reply of a server. */
+const restore = ({ restored }: ResolvedCall, reply: Promise<Reply>): Promise<Reply> =>
+  restored
+    ? reply.then(answered => ({ ...answered, bytes: restored(whole(answered.bytes)) }))
+    : reply;
 
 /**
  * Sends an admitted call to its server and starts the server if needed. If client and server are of the same era, the
@@ -109,11 +117,9 @@ export function createBridge(
   }
 
   return resolved => {
-    const { server, instance = server, restored } = resolved;
+    const { server, instance = server } = resolved;
     if (!instance) throw new TypeError('a call of a server was expected');
-    const reply = begin(resolved, instance);
-    if (!restored) return reply;
-    return reply.then(answered => ({ ...answered, bytes: restored(whole(answered.bytes)) }));
+    return restore(resolved, begin(resolved, instance));
   };
 }
 

@@ -3,7 +3,11 @@ import { describe, test } from 'vitest';
 import { HubError, silent } from '#core';
 import { admitted } from '#helpers/calls';
 import { createFixtureServers } from '#helpers/hub';
-import { admit, createAdmissionStep } from '../../../hub/routing/bridge/bridge.ts';
+import {
+  admit,
+  createAdmissionStep,
+  createResumeStep,
+} from '../../../hub/routing/bridge/bridge.ts';
 import { FailedCall, callTo, hubReply } from '../../../hub/routing/call.ts';
 import { cancelCall } from '../../../hub/routing/session.ts';
 import { callOf } from '../steps/scripted-call.ts';
@@ -83,4 +87,14 @@ describe('a call', () => {
     leave.over(undefined, true);
     assert.equal(one.active(), 0);
   });
+});
+
+test('the answer to a continued call has the names of its client, as that of any other', async () => {
+  const reply = { bytes: Buffer.from('one://a'), outcome: 'ok' as const, serverMs: 1 };
+  const step = createResumeStep({ resume: async () => reply });
+  const restored = (bytes: Buffer) => Buffer.concat([Buffer.from('one+'), bytes]);
+  const resumed = await step(callTo(undefined, callOf('resources/read'), { restored }), () =>
+    assert.fail('it is not sent again'),
+  );
+  assert.deepEqual(resumed, { ...reply, bytes: Buffer.from('one+one://a') });
 });
