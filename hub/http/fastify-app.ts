@@ -137,11 +137,13 @@ function whyNotParsed(text: string): string {
   }
 }
 
-/** Returns why an object is refused; undefined if each of its members stands once. */
+/** Returns why an object is refused; undefined if each of its members stands once, and `membersOf` can read it. */
 function whyTwice(text: string): string | undefined {
   const bytes = Buffer.from(text);
   const members = membersOf(bytes, { start: bytes.indexOf('{'), end: bytes.length });
-  return members ? undefined : 'a member of the body stands twice. Write it once';
+  return members
+    ? undefined
+    : 'a member of the body stands twice, or is nested in more than 512 levels. Write each member once';
 }
 
 const unreadable = (why: string, cause?: unknown) =>

@@ -91,6 +91,14 @@ describe('a request to any route', () => {
     assert.equal(hub.server('echo').status.state, 'running');
   });
 
+  test('with a body that is nested too deep is refused with that reason', async () => {
+    await using hub = await startHub(echo);
+    const deep = `{"allow":${'['.repeat(600)}${']'.repeat(600)}}`;
+    const answer = await post(`${hub.url}/servers/echo/stop`, deep);
+    assert.equal(answer.status, 400);
+    assert.match(await answer.body(), /or is nested in more than 512 levels/);
+  });
+
   test('may have the content type of JSON without a body', async () => {
     await using hub = await startHub(echo);
     const started = await post(`${hub.url}/servers/echo/start`, '');
