@@ -58,7 +58,7 @@ function readNames(member: string, value: unknown = []): readonly string[] {
   const names = Array.isArray(value) ? value.filter(isName) : [];
   if (!Array.isArray(value) || names.length !== value.length || names.length > maxNames)
     throw invalid(
-      `${member}: ${shown(value)} is not allowed: write a list of at most ${maxNames} names of tools`,
+      `${member}: ${shown(value)} is not allowed: write a list of at most ${maxNames} names of tools of 1 to ${maxNameChars} characters`,
     );
   return [...new Set(names)];
 }
