@@ -18,6 +18,7 @@ import {
   invalid,
   misfit,
   readFlag,
+  readMembers,
   readQuery,
   readWhole,
   refuseBody,
@@ -157,10 +158,7 @@ export function agentRoutes(app: FastifyInstance, { agents, admission, follow }:
 }
 
 function readMessage({ body }: FastifyRequest): string {
-  const { message, ...others } = isObject(body) ? body : {};
-  const [other] = Object.keys(others);
-  if (other !== undefined)
-    throw invalid(`${other}: is not a member of this body; "message" is the only one`);
+  const { message } = readMembers(isObject(body) ? body : {}, ['message']);
   if (typeof message !== 'string')
     throw invalid(`message: ${misfit(message)}: send {"message": "text"}`);
   return message;

@@ -8,7 +8,7 @@ import type { HttpNeeds } from '../http-needs.ts';
 import { sameAs } from '../tool-policy.ts';
 import { changing } from './audit.ts';
 import { hangUpOf, openEvents, wantsEvents } from './events.ts';
-import { type Named, invalid, readQuery, refuseBody, snakeCased } from './input.ts';
+import { type Named, invalid, readMembers, readQuery, refuseBody, snakeCased } from './input.ts';
 
 type Needs = {
   readonly prompts: Pick<NonNullable<HttpNeeds['prompts']>, 'open'>;
@@ -91,10 +91,7 @@ const modelName = /^\w[\w.:/-]{0,199}$/;
 function readPrompt(body: unknown): string {
   if (!isObject(body))
     throw invalid('the body: write an object: {"prompt": "..."}, as application/json');
-  const [other] = Object.keys(body).filter(key => key !== 'prompt');
-  if (other !== undefined)
-    throw invalid(`${other}: is not a field of POST /ollama/enhance; "prompt" is the only one`);
-  const { prompt } = body;
+  const { prompt } = readMembers(body, ['prompt']);
   if (prompt === undefined) throw invalid('prompt: is missing: write a string');
   if (typeof prompt !== 'string')
     throw invalid(`prompt: ${shown(prompt)} is not allowed: write a string`);

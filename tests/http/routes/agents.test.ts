@@ -74,7 +74,11 @@ test.for([
   [{}, 'message: is missing: send {"message": "text"}'],
   [['text'], 'message: is missing: send {"message": "text"}'],
   [{ message: 5 }, 'message: 5 is not allowed: send {"message": "text"}'],
-  [{ text: 'x' }, 'text: is not a member of this body; "message" is the only one'],
+  [{ text: 'x' }, 'text: is not a member of this body, which takes message'],
+  [
+    { ['x'.repeat(100)]: 'x' },
+    `${'x'.repeat(60)}...: is not a member of this body, which takes message`,
+  ],
 ] as const)('the message %j is refused with a remedy', async ([body, message]) => {
   await using served = await serve(Promise.resolve(), () => {});
   const answer = await fetch(`${served.url}/agents/ada/messages`, {

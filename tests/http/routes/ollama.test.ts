@@ -166,7 +166,8 @@ describe('POST /ollama/enhance', () => {
     [{}, /prompt: is missing: write a string/],
     [{ prompt: 3 }, /prompt: 3 is not allowed: write a string/],
     [{ prompt: ' ' }, /prompt: must not be empty/],
-    [{ prompt: 'p', promt: 'q' }, /promt: is not a field of POST \/ollama\/enhance/],
+    [{ prompt: 'p', promt: 'q' }, /"promt: is not a member of this body, which takes prompt"/],
+    [{ prompt: 'p', ['x'.repeat(100)]: 'q' }, /"x{60}\.\.\.: is not a member of this body/],
   ] as const)('refuses %j with 400, whatever its Accept header', async (body, message) => {
     await using hub = await openRoutes();
     for (const headers of [{}, events]) {
