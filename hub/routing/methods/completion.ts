@@ -54,6 +54,8 @@ const permitted = (call: Call, template: string, { access }: Pick<MethodNeeds, '
 const isLikeCompletion = createLookalikes(['completion']);
 const isLikeValues = createLookalikes(['values']);
 const total: ReadonlySet<string> = new Set(['total']);
+/** Maximum number of values that the policy decides about. MCP allows a server 100; further ones are left out. */
+const maxValues = 1_000;
 
 /**
  * Removes the values from a completion for a resource template that name resources which the client may not read, and
@@ -80,8 +82,10 @@ export function permittedValues(
       'HUB_SERVER_PROTOCOL',
       'the server completed an argument without "completion.values", or with a member that stands twice',
     );
-  const values = elementsOf(bytes, span);
-  const kept = values.filter(value => mayRead(expand(stringAt(bytes, value) ?? '')));
+  const values = elementsOf(bytes, span, maxValues + 1);
+  const kept = values
+    .slice(0, maxValues)
+    .filter(value => mayRead(expand(stringAt(bytes, value) ?? '')));
   if (kept.length === values.length) return bytes;
   const texts = kept.map(value => rawText(bytes, value));
   return splice(bytes, [

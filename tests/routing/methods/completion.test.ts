@@ -41,6 +41,11 @@ describe('values of a completion for a resource template', () => {
     assert.deepEqual(permitted(template, ['b'], 'x://b'), { values: ['b'], uris: [] });
   });
 
+  test('after the first 1,000 are left out', () => {
+    const { values, uris } = permitted('x://{a}', Array(1_002).fill('b'), '');
+    assert.deepEqual([values, uris.length], [Array(1_000).fill('b'), 1_000]);
+  });
+
   test('may contain half of a surrogate pair', () => {
     const { values, uris } = permitted('x://{a}', ['\ud800'], '');
     assert.deepEqual([values, uris], [['\ud800'], ['x://%EF%BF%BD']]);
