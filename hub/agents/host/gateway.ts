@@ -76,7 +76,7 @@ export function createGateway(id: string, server: Server, needs: Needs): Disposa
       case 'sampling/createMessage':
         return await createMessage(params, signal);
       case 'tools/list':
-        await startGranted(desk.settings(id).grants, servers.all, clock);
+        await startGranted(desk.settings(id).grants, servers.all, clock, signal);
         return await session.request('tools/list', params, signal);
       case 'tools/call':
         return await callTool(params, signal);

@@ -1,4 +1,4 @@
-import { type Clock, waitAtMost } from '#core';
+import { type Clock, unlessAborted, waitAtMost } from '#core';
 import { type Server, listKinds } from '#servers';
 import type { AgentSettings } from '../agent-types.ts';
 
@@ -9,24 +9,32 @@ const startMs = 30_000;
 
 /**
  * Starts the servers that grants name and that never ran: `/mcp`, where agents find their tools, lists a server only
- * after its first start. Resolves when these servers run or have failed, or after 30 s. Never rejects.
+ * after its first start. Resolves when these servers run or have failed, or after 30 s. Rejects only with the reason of
+ * the signal; the servers start nevertheless.
  */
 export async function startGranted(
   { tools, servers: names }: Pick<AgentSettings['grants'], 'servers' | 'tools'>,
   servers: readonly GrantedServer[],
   clock: Pick<Clock, 'after'>,
+  signal: AbortSignal,
 ): Promise<void> {
-  const isNamed = (name: string) =>
-    names.includes(name) || tools.some(pattern => isToolOf(name, pattern));
+  const known = servers.map(({ config }) => config.name);
+  const granted = new Set([...names, ...tools.map(pattern => serverOf(pattern, known))]);
   const unlisted = servers.filter(
     ({ config, listing, running }) =>
-      !running && listKinds.every(kind => listing[kind].length === 0) && isNamed(config.name),
+      !running && listKinds.every(kind => listing[kind].length === 0) && granted.has(config.name),
   );
   if (unlisted.length === 0) return;
   // A server that does not start has no tools, and its state and log say why.
-  await waitAtMost(startMs, Promise.allSettled(unlisted.map(server => server.ready())), clock);
+  const started = Promise.allSettled(unlisted.map(server => server.ready()));
+  await unlessAborted(waitAtMost(startMs, started, clock), signal);
 }
 
-/** True if a pattern such as `memory_*` begins with the name of a server, which tools on `/mcp` begin with. */
-const isToolOf = (server: string, pattern: string): boolean =>
-  pattern.startsWith(server) && /^[^A-Za-z0-9*]/.test(pattern.slice(server.length));
+/**
+ * Returns the server of a pattern such as `memory_*`, which begins with the name of the server and a separator. Of two
+ * servers such as `files` and `files_old`, the one with the longer name has the tools `files_old_*` (`decisions/0009`).
+ */
+const serverOf = (pattern: string, names: readonly string[]): string | undefined =>
+  names
+    .filter(name => pattern.startsWith(name) && /^[_.]/.test(pattern.slice(name.length)))
+    .toSorted((a, b) => b.length - a.length)[0];

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { ownServerConfig } from '#config';
-import { HubError } from '#core';
+import { HubError, neverAborted } from '#core';
 import type { Listing, Running } from '#servers';
 import { startGranted } from '../../../hub/agents/host/granted-servers.ts';
 import { createManualClock } from '../../helpers/clock.ts';
@@ -33,14 +33,17 @@ test.each([
   { servers: [], tools: ['memory.create'], expected: ['memory'] },
   { servers: [], tools: ['*', 'mem*', 'memory*', 'memory2_*'], expected: [] },
   { servers: ['known'], tools: ['known_*'], expected: [] },
+  { servers: [], tools: ['other_old_read', 'other-new_*'], expected: ['other_old'] },
+  { servers: [], tools: ['other_o*'], expected: ['other'] },
 ])('grants of $servers and $tools start $expected', async ({ servers, tools, expected }) => {
   const started: string[] = [];
   const all = [
     serverOf('memory', started),
     serverOf('known', started, { listing: listed }),
     serverOf('other', started),
+    serverOf('other_old', started),
   ];
-  await startGranted({ servers, tools }, all, createManualClock());
+  await startGranted({ servers, tools }, all, createManualClock(), neverAborted);
   expect(started).toEqual(expected);
 });
 
@@ -48,8 +51,17 @@ test('a server that does not answer delays the list of tools by 30 s at most', a
   const started: string[] = [];
   const clock = createManualClock();
   const slow = serverOf('slow', started, { start: new Promise(() => {}) });
-  const begun = startGranted({ servers: ['slow'], tools: [] }, [slow], clock);
+  const begun = startGranted({ servers: ['slow'], tools: [] }, [slow], clock, neverAborted);
   clock.advance(30_000);
   await begun;
   expect(started).toEqual(['slow']);
+});
+
+test('a list of tools that is no longer wanted waits for no server', async () => {
+  const slow = serverOf('slow', [], { start: new Promise(() => {}) });
+  const turn = new AbortController();
+  const grants = { servers: ['slow'], tools: [] };
+  const begun = startGranted(grants, [slow], createManualClock(), turn.signal);
+  turn.abort(new Error('the turn is over'));
+  await expect(begun).rejects.toThrow('the turn is over');
 });
