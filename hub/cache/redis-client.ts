@@ -135,6 +135,12 @@ export function createRedisClient(options: RedisCacheSettings, needs: Needs) {
     return { atLast, inTime: () => (isLate ? nothing : withinReach(atLast)) };
   }
 
+  /** Runs a script that may not be sent again. Resolves with its answer, or with undefined if it failed. */
+  function tellOnce(script: string, values: readonly string[]) {
+    if (!link.isUp) return nothing;
+    return answerTo(link.evaluate(script, [prefix], values).then(wordsOf), undefined);
+  }
+
   function withinReach<T>(answer: Promise<T | undefined>): Promise<T | undefined> {
     const { promise, resolve } = Promise.withResolvers<T | undefined>();
     const waiting = deadlines.begin(() => {
@@ -158,7 +164,7 @@ export function createRedisClient(options: RedisCacheSettings, needs: Needs) {
   /** Probes Redis repeatedly until it answers in time. A new connection also ends this. */
   async function probe(): Promise<void> {
     if (!isLate) return;
-    await tell(probeScript, []).atLast;
+    await tellOnce(probeScript, []);
     if (link.isUp && isLate) probeLater();
   }
 
@@ -176,11 +182,7 @@ export function createRedisClient(options: RedisCacheSettings, needs: Needs) {
       isLate ? unanswered : tell(script, values),
     /** Runs a script even while answers are late: for changes that other hubs must see. */
     tell,
-    /** Runs a script once. Resolves with its answer, or with undefined if it failed. */
-    tellOnce: (script: string, values: readonly string[]) =>
-      link.isUp
-        ? answerTo(link.evaluate(script, [prefix], values).then(wordsOf), undefined)
-        : nothing,
+    tellOnce,
     /** Resolves with the value of a key; undefined if there is none or no answer within `reachMs`. Never rejects. */
     read: (key: string): Promise<string | undefined> =>
       isLate || !link.isUp ? nothing : withinReach(answerTo(link.read(key), 'GET')),

@@ -478,6 +478,26 @@ describeWithEngine('an exact cache in a Redis of its own', () => {
     assert.deepEqual(hub.log.slice(1), [refused, accepted, refused, accepted]);
   });
 
+  test('that is busy with a script has no error afterwards', async () => {
+    await using redis = await startRedis('--busy-reply-threshold', '1000');
+    await using hub = await startHub({ url: redis.url, reachMs });
+    await becomes('up', hub);
+    const endless = redis.cli('eval', 'while true do end', '0');
+    const deadline = performance.now() + 15_000;
+    for (let call = 0; !(await errorOf(hub.cache)).includes('BUSY'); call++) {
+      assert.ok(performance.now() < deadline, 'Redis is not busy');
+      await missMs(hub.cache, `busy ${call}`);
+      await delay(busyMs);
+    }
+    // The cache probes Redis meanwhile, and each probe is refused.
+    await delay(2 * busyMs);
+    await redis.cli('script', 'kill');
+    await endless;
+    while (!(await isThere(hub.cache, 'a'))) await keep(hub.cache, 'a', 'one');
+    await isFound(hub.cache, 'a');
+    assert.equal(hub.log.at(-1), 'info Redis accepts the commands of the exact cache again {}');
+  });
+
   test('that becomes writable after the start has no error, without a write in between', async () => {
     await using redis = await startRedis();
     const place = { url: redis.url, prefix: newPrefix() };
