@@ -74,7 +74,9 @@ export function failureInChunk(
   const error = errorIn(JSON.stringify({ error: given }));
   const status = Number(error.code);
   const [, named] = namedErrors.find(([words]) => words.test(wordsAbout(error))) ?? [];
-  const kind = status > 0 ? kindOf(status, error) : (named ?? kindOf(0, error));
+  // Other codes are the provider's own, such as 1113.
+  const isStatus = status >= 400 && status < 600;
+  const kind = isStatus ? kindOf(status, error) : (named ?? kindOf(0, error));
   return failureOf('stopped with an error', error, kind, call);
 }
 

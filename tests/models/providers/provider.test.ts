@@ -392,6 +392,13 @@ describe('an error of a provider', () => {
     ],
     [{ events: [json({ message: 'Slow down', code: '429' })] }, 'busy', /overloaded/],
     [{ events: [json({ message: 'Wrong', code: 'invalid_api_key' })] }, 'unauthorized', /Check/],
+    // A code of the provider itself is no status.
+    [{ events: [json({ message: 'No credit', code: '1113' })] }, 'refused', /account/],
+    [
+      { events: [json({ message: 'Slow', code: 1302, type: 'rate_limit_error' })] },
+      'busy',
+      /overloaded/,
+    ],
     [{ events: [json({ message: 'No x', code: 'model_not_found' })] }, 'missing', /Check the name/],
     [
       {
