@@ -28,7 +28,8 @@ export const documentationSchema = describeKeys(
     obsidian: obsidianSchema.exactOptional(),
     max_files: z.int().min(1).max(50_000).default(10_000),
     max_megabytes: z.int().min(1).max(1_024).default(64),
-    max_hours: z.number().positive().max(720).default(24),
+    // Timers run for 24.8 days at most.
+    max_hours: z.number().positive().max(500).default(24),
   }),
   {
     vault: 'Absolute path of the Obsidian vault for requests that name none.',

@@ -86,5 +86,5 @@ export async function runDocumentation(
 const tooLong = (project: string, maxMs: number) =>
   new HubError(
     'HUB_REPOSITORY_LIMIT',
-    `the documentation of ${project} took more than ${Number((maxMs / hourMs).toPrecision(2))} hours: begin it again, which keeps the notes that are written, or raise documentation.max_hours`,
+    `the documentation of ${project} took longer than documentation.max_hours (${Number((maxMs / hourMs).toPrecision(6))}): begin it again, which keeps the notes that are written, or raise the limit`,
   );

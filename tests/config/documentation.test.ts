@@ -53,9 +53,11 @@ test.each([
   );
 });
 
-test.each([{ obsidian: { key: 'k', fingerprint: 'ab' } }, { max_files: 0 }, { other: 1 }])(
-  '%j is refused by the schema',
-  written => {
-    assert.equal(documentationSchema.safeParse(written).success, false);
-  },
-);
+test.each([
+  { obsidian: { key: 'k', fingerprint: 'ab' } },
+  { max_files: 0 },
+  { max_hours: 501 },
+  { other: 1 },
+])('%j is refused by the schema', written => {
+  assert.equal(documentationSchema.safeParse(written).success, false);
+});

@@ -160,7 +160,7 @@ test('a run that takes too long ends with the reason', async () => {
   assert.deepEqual(job.state === 'failed' && job.error, {
     code: 'HUB_REPOSITORY_LIMIT',
     message:
-      'the documentation of slow took more than 0.0002 hours: begin it again, which keeps the notes that are written, or raise documentation.max_hours',
+      'the documentation of slow took longer than documentation.max_hours (0.0002): begin it again, which keeps the notes that are written, or raise the limit',
   });
 });
 
