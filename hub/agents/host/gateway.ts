@@ -10,9 +10,9 @@ import {
 import { RpcError, encodeResult, errorAnswer, rawText, rpcCodes, valueOf } from '#jsonrpc';
 import type { ModelBudget, ModelSampling } from '#models';
 import type { PrincipalRequests } from '#routing';
-import type { Server, Servers } from '#servers';
+import type { Server } from '#servers';
 import type { ServerNotification, ServerRequest } from '#upstream';
-import { startGranted } from './granted-servers.ts';
+import { type GrantedServer, startGranted } from './granted-servers.ts';
 import type { AgentDesk } from './host-types.ts';
 
 type Needs = {
@@ -23,7 +23,7 @@ type Needs = {
   /** Calls the tools of the hub that the agent is granted. */
   readonly session: PrincipalRequests;
   /** The servers of the config. */
-  readonly servers: Pick<Servers, 'all'>;
+  readonly servers: { readonly all: readonly GrantedServer[] };
   readonly log: Log;
 };
 
@@ -34,7 +34,11 @@ const useAgentTool = 'use_agent';
  * Answers requests of an agent: completions by models of the hub, and lists and calls of granted tools. Rejects other
  * methods.
  */
-export function createGateway(id: string, server: Server, needs: Needs): Disposable {
+export function createGateway(
+  id: string,
+  server: Pick<Server, 'changed' | 'notified' | 'running' | 'serverRequest'>,
+  needs: Needs,
+): Disposable {
   const { clock, desk, sampling, budget, session, servers, log } = needs;
   const caller = { client: `agent:${id}`, kind: 'agent' } as const;
   /** Requests under way by their id as JSON text. */
@@ -76,7 +80,8 @@ export function createGateway(id: string, server: Server, needs: Needs): Disposa
       case 'sampling/createMessage':
         return await createMessage(params, signal);
       case 'tools/list':
-        await startGranted(desk.settings(id).grants, servers.all, clock, signal);
+        if (params['cursor'] === undefined)
+          await startGranted(desk.settings(id).grants, servers.all, clock, signal);
         return await session.request('tools/list', params, signal);
       case 'tools/call':
         return await callTool(params, signal);

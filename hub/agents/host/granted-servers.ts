@@ -2,7 +2,7 @@ import { type Clock, unlessAborted, waitAtMost } from '#core';
 import { type Server, listKinds } from '#servers';
 import type { AgentSettings } from '../agent-types.ts';
 
-type GrantedServer = Pick<Server, 'config' | 'listing' | 'ready' | 'running'>;
+export type GrantedServer = Pick<Server, 'config' | 'listing' | 'ready' | 'running'>;
 
 /** Maximum time in ms that a list of tools waits for the servers that start. */
 const startMs = 30_000;
