@@ -18,6 +18,7 @@ export function createCompletion(progress: ((text: string) => void) | undefined)
   const byIndex = new Map<unknown, CallPieces>();
   let finishReason: string | undefined;
   let isEmpty = true;
+  let hasMessage = false;
   let hasReasoning = false;
   let usage: { readonly [key: string]: unknown } = {};
   let length = 0;
@@ -75,6 +76,7 @@ export function createCompletion(progress: ((text: string) => void) | undefined)
       addContent(delta['content']);
       // A `message` contains complete calls, a `delta` pieces of them.
       const isWhole = isObject(choice['message']);
+      hasMessage ||= isWhole;
       if (Array.isArray(delta['tool_calls']))
         for (const [at, piece] of delta['tool_calls'].entries())
           addCall(isWhole && isObject(piece) ? { ...piece, index: at } : piece);
@@ -87,6 +89,10 @@ export function createCompletion(progress: ((text: string) => void) | undefined)
     /** True if no chunk had a part of the completion. */
     get isEmpty() {
       return isEmpty;
+    },
+    /** True if a chunk had a message, and not only a piece of one. */
+    get hasMessage() {
+      return hasMessage;
     },
     /** True if the model has sent its finish reason: the completion is complete. */
     get isWhole() {

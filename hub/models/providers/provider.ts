@@ -119,8 +119,8 @@ export function createProvider(provider: string, settings: ProviderSettings, nee
       }
     }
     if (completion.isEmpty) throw malformed(call, 'no completion');
-    // A response of one value is complete, also without a finish reason.
-    if (isJson || completion.isWhole) return completion.end();
+    // A message that is not streamed is complete, also without a finish reason.
+    if (completion.isWhole || (isJson && completion.hasMessage)) return completion.end();
     const message = `the answer of ${provider} ended before it was complete`;
     throw new ModelFailure('cut', message, { model: call.model });
   }

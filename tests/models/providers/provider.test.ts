@@ -432,6 +432,7 @@ describe('an error of a provider', () => {
       /thoughts only/,
     ],
     [{ events: [text] }, 'cut', /ended before it was complete/],
+    [{ status: 200, raw: text }, 'cut', /ended before it was complete/],
     [{ events: [text], isReset: true }, 'cut', /was lost in the middle/],
     [{ events: ['nothing'] }, 'malformed', /not a JSON object.*work\.url is the base/],
     [{ events: [`"${'x'.repeat(1_100_000)}"`] }, 'malformed', /too long/],
