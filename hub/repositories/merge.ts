@@ -191,7 +191,8 @@ async function updateFiles(
 ): Promise<readonly string[]> {
   const changes = await changedFiles(git, ['diff-tree', from, to], signal);
   const paths = changes.map(({ path }) => path);
-  for (const [path, filter] of await filtersOf(git, paths, signal))
+  const stored = changes.filter(({ status }) => status !== 'deleted').map(({ path }) => path);
+  for (const [path, filter] of await filtersOf(git, stored, signal))
     throw new HubError(
       'HUB_REPOSITORY_REFUSED',
       `${path} has the filter ${filter}, which does not run here. Merge the branch yourself, with git merge`,

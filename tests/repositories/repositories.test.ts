@@ -310,6 +310,19 @@ describe.each(runners)('repositories in a %s', runner => {
     });
   });
 
+  test('merge the deletion of a file with a filter, and no change of one', async () => {
+    const files = { '.gitattributes': '*.bin filter=lfs\n', 'a.bin': 'a\n', 'b.bin': 'b\n' };
+    const own = scene.create(files);
+    await using opened = await scene.open(own);
+    await workOn(opened, 'one', { 'a.bin': undefined });
+    expect(await mergeInto(opened, { from: 'agenthub/one' })).toMatchObject({ kind: 'merged' });
+    expect(filesOf(own)).toEqual(['.gitattributes', 'b.bin']);
+    await workOn(opened, 'two', { 'b.bin': 'two\n' });
+    await expect(mergeInto(opened, { from: 'agenthub/two' })).rejects.toThrow(
+      'b.bin has the filter lfs',
+    );
+  });
+
   test('refuse a folder that is no repository, and a bare repository', async () => {
     const plain = mkdtempSync(join(scene.home, 'plain-'));
     await expect(scene.open(plain)).rejects.toThrow(
