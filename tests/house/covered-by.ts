@@ -173,7 +173,6 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'agents/describe-briefly',
     'agents/host/agent-body',
     'agents/host/agent-host',
-    'agents/host/gateway',
     'agents/host/launch',
     'app/wire-agents',
     'cli/commands/agent-messages',
