@@ -1,7 +1,7 @@
 import { hasKnownNeeds } from '#clients';
-import { type JsonObject, isObject } from '#core';
+import { type JsonObject, isObject, shellWord } from '#core';
 import type { Run } from './command.ts';
-import { shellWord, textsOf } from './values.ts';
+import { textsOf } from './values.ts';
 
 /** Parts of an install request that decide what a server may use. */
 type Fitting = {

@@ -1,9 +1,9 @@
-import { HubError } from '#core';
+import { HubError, shellWord } from '#core';
 import { type Options, type Run, jsonOption } from './command.ts';
 import type { CliNeeds, LoadedConfig } from './needs.ts';
 import { objectsIn } from './responses.ts';
 import { emptyAtEnd } from './terminal.ts';
-import { shellWord, textsOf, usageError } from './values.ts';
+import { textsOf, usageError } from './values.ts';
 
 /** A setting beyond the default sandbox that the user has to confirm. */
 type Confirmation = { readonly name: string; readonly message: string };

@@ -1,7 +1,7 @@
 import { accessSync, constants, realpathSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import type { DescribedProgram } from './needs.ts';
-import { shellWord } from './values.ts';
+import { shellWord } from '#core';
 
 /**
  * Returns the command that puts `agenthub` on the PATH of this user; undefined if it is there already. It creates a

@@ -82,9 +82,5 @@ export function guess(word: string, names: readonly string[], stop = ''): string
 export const count = (number: number, noun: string) =>
   `${number} ${noun}${number === 1 ? '' : 's'}`;
 
-/** Quotes a word for the shell where needed. */
-export const shellWord = (text: string): string =>
-  /^[\w./@:+=-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`;
-
 /** Formats the output of `--json`. */
 export const asJson = (value: unknown) => JSON.stringify(value, null, 2);

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 
 /** Returns a text as one word of a command for a POSIX shell. */
 export const shellWord = (text: string): string =>
-  /^[\w/.@-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+  /^[\w./@:+=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 
 /** Decodes the UTF-8 text of a file. Returns undefined for a binary file. */
 export function decodeText(content: Uint8Array): string | undefined {
