@@ -21,13 +21,16 @@ import { removeTempFiles, writeWhole } from './write-whole.ts';
 /** The data folder, which contains everything that the hub writes to disk. Only one hub at a time can open it. */
 export type DataDir = Awaited<ReturnType<typeof openDataDir>>;
 
+/** Maximum time in ms for which a command such as `agenthub check` reads the lock file, which no hub can lock then. */
+const checkedMs = 200;
+
 /**
  * Opens the data folder, creating it if needed, and locks it until disposed. Also removes temporary files that a killed
  * hub left behind. The lock is a SQLite transaction: the system releases it however the process ends. Throws
  * HUB_DATA_LOCKED while another hub holds the lock, because two hubs with one id would remove each other's containers,
  * and HUB_CONFIG_INVALID if the folder cannot be used. `waitMs`: how long this thread waits for the lock.
  */
-export async function openDataDir(path: string, newId: () => string, waitMs = 0) {
+export async function openDataDir(path: string, newId: () => string, waitMs = checkedMs) {
   const lockFile = join(path, 'hub.lock');
   using undo = new DisposableStack();
   try {

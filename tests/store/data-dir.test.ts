@@ -82,6 +82,24 @@ describe('the data folder', () => {
     await using _ = await openDataDir(folder.path, newId);
   });
 
+  test('is locked although a command reads the lock file at that moment', async () => {
+    await using folder = await temporary();
+    await (await openDataDir(folder.path, newId))[Symbol.asyncDispose]();
+    const program = join(folder.path, 'read.mjs');
+    await writeFile(
+      program,
+      `import { DatabaseSync } from 'node:sqlite';
+       const lock = new DatabaseSync(process.argv[2], { readOnly: true });
+       lock.exec('BEGIN');
+       lock.exec('SELECT 1 FROM sqlite_master');
+       process.send('read');
+       setTimeout(() => { lock.close(); process.disconnect(); }, 50);`,
+    );
+    const reader = fork(program, [join(folder.path, 'hub.lock')]);
+    await once(reader, 'message');
+    await using _ = await openDataDir(folder.path, newId);
+  });
+
   test('that cannot be used is reported with the reason, and not as locked', async () => {
     await using folder = await temporary();
     const file = join(folder.path, 'file');
