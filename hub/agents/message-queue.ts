@@ -141,7 +141,7 @@ export function createMessageQueue(
       if (bytes + size > limits.totalBytes)
         throw retryable(
           'HUB_AGENT_QUEUE_FULL',
-          `the messages that wait for all agents have ${bytes} bytes, and may have ${limits.totalBytes}. Send this one later`,
+          `the waiting messages of all agents have ${bytes} bytes together, and this one ${size}: the most is ${limits.totalBytes}. Send it later`,
         );
       const own = before.filter(message => message.from === from).map(({ round }) => round);
       const round = Math.max(rounds.get(agent) ?? 0, ...own) + 1;

@@ -60,7 +60,7 @@ export async function runDocumentation(
   await using repository = await repositories.open(request.repo_path, principal, signal);
   const commit = given ?? (await repository.resolve('HEAD', signal));
   await onCommit(commit);
-  // A model of a provider must be named by the request, because it gets the code.
+  // Only a request can choose the model of a provider, because a provider gets the code.
   const model =
     request.model === 'none' ? undefined : (request.model ?? (await models.defaultModel(signal)));
   return await runInProcess(

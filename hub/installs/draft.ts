@@ -17,7 +17,7 @@ export function draftOf(request: InstallRequest): Draft {
   }
   const parsed = parseSource(source.package);
   if (Object.keys(variables).length > 0)
-    throw invalid('variables: goes with "server" only, whose placeholders it fills in: remove it');
+    throw invalid('variables: goes with "server" only, and fills in its placeholders. Remove it');
   const entry: InstallEntry = {
     ...(parsed.kind === 'url' ? { url: parsed.url } : { package: parsed.package }),
     ...(transport !== undefined && { transport }),

@@ -26,7 +26,7 @@ export type FormField = {
 /** One way to run a server of a registry: a package, or a remote address. */
 export type InstallOption = {
   readonly kind: 'npm' | 'pypi' | 'oci' | 'remote' | 'other';
-  /** The package in the notation of config entries, or the address. */
+  /** The package, as `package` in a config entry names it, or the URL of a remote server. */
   readonly what: string;
   /** Reason why this option cannot be installed; undefined if it can. */
   readonly refusal: string | undefined;

@@ -44,7 +44,7 @@ export function readLoginRequest(
   const redirect = query.get('redirect_uri') ?? '';
   if (!isRegistered(redirect, client.redirects))
     return invalid(
-      `The program wants the answer at ${JSON.stringify(redirect.slice(0, 300))}, which it did not register.`,
+      `The program did not register the redirect address ${JSON.stringify(redirect.slice(0, 300))}.`,
     );
   const state = query.get('state') ?? undefined;
   const request = { clientId, client, redirect, state, challenge: '' };

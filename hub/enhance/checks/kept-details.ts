@@ -118,7 +118,7 @@ function prepared(text: string, language: string | undefined): string {
 
 /** Returns a function that checks whether a text contains a detail of another text. */
 function holder(text: string) {
-  // Details in quotes and code count, too.
+  // A detail also counts if it stands in quotes or backticks.
   const bare = detailsOf(text.replaceAll(/[`"]/g, ' '));
   const textsOf = (kind: Detail['kind']) =>
     bare.filter(detail => detail.kind === kind).map(detail => detail.text);
