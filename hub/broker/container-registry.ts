@@ -65,9 +65,8 @@ export function createContainerRegistry(
 const worktrees = '.git/agenthub/worktrees';
 
 /**
- * True if one container runs acceptance commands in a worktree of the repository that the other mounts for git, which
- * makes the worktrees. The names must begin as `checkRepositoryContainer` requires: any other name could be that of a
- * server.
+ * True if `gate` runs acceptance commands in a worktree, and `git` mounts the repository of that worktree. The names of
+ * both must begin as `checkRepositoryContainer` requires: any other name could be that of a server.
  */
 function isGateOf(gate: BoundContainer, git: BoundContainer, hubName: string): boolean {
   const [outer] = git.binds;

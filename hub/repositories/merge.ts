@@ -212,7 +212,7 @@ async function updateFiles(
     const untracked = changes.filter(({ status }) => status === 'added').map(({ path }) => path);
     return (untracked.length > 0 ? untracked : paths).slice(0, shownPaths);
   }
-  // Not cancelled: git would leave half of the files updated.
+  // The signal of the caller must not cancel this command: git would leave half of the files updated.
   await git(['read-tree', ...update], { timeoutMs: 300_000 }, neverAborted);
   return [];
 }

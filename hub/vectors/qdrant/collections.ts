@@ -35,8 +35,8 @@ const maxKnown = 1_000;
 /**
  * Creates the collections of a deployment. Other programs may have collections with the same prefix, so a collection
  * belongs to the deployment only if it has its marker: an index on the field `agenthub.{deployment}`, which no point
- * has (`decisions/0020`). All versions of Qdrant list indexes, and a collection that somebody deletes and creates again
- * has none.
+ * has (`decisions/0020`). The marker is an index, because all versions of Qdrant list the indexes of a collection. A
+ * collection that somebody has deleted and created again has no marker.
  */
 export function createCollections(
   deployment: string,
