@@ -29,6 +29,18 @@ const config = {
   ),
 };
 
+/** Returns the memory of a process in MB: resident now, the part of it that is not mapped from files, and the peak. */
+function memoryOf(pid: number) {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  const megabytes = (name: string) =>
+    (Number(new RegExp(`${name}:\\s+(\\d+) kB`).exec(status)?.[1]) * 1024) / 1e6;
+  return {
+    resident: megabytes('VmRSS'),
+    anonymous: megabytes('RssAnon'),
+    peak: megabytes('VmHWM'),
+  };
+}
+
 describeWithEngine('the memory of an idle hub', () => {
   test(
     `is at most ${mostMB} MB with twenty containers`,
@@ -38,19 +50,21 @@ describeWithEngine('the memory of an idle hub', () => {
       const first = await startHub({ config: { servers: {} } });
       await first[Symbol.asyncDispose]();
       await using hub = await startHub({ config, env: { HUB_NAME: `idle-${process.pid}` } });
-      const found = await settled(hub, 90_000);
-      assert.deepEqual(new Set(Object.values(found)), new Set(['running']), hub.log());
+      const states = await settled(hub, 90_000);
+      assert.deepEqual(new Set(Object.values(states)), new Set(['running']), hub.log());
       await using client = await connect(`${hub.url}/mcp`);
       assert.ok((await client.toolNames()).length > 300);
       // On a busy machine the garbage collection of idle times comes later.
-      let residentMB = Number.POSITIVE_INFINITY;
-      for (let look = 0; look < maxLooks && residentMB > mostMB; look++) {
+      let memory: ReturnType<typeof memoryOf>;
+      let looks = 0;
+      do {
         await delay(settleMs);
-        const status = readFileSync(`/proc/${hub.pid}/status`, 'utf8');
-        residentMB = (Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1024) / 1e6;
-      }
-      await annotate(`${residentMB.toFixed(1)} MB resident`);
-      assert.ok(residentMB <= mostMB, `${residentMB.toFixed(1)} MB resident`);
+        memory = memoryOf(hub.pid);
+        looks += 1;
+      } while (memory.resident > mostMB && looks < maxLooks);
+      const found = `${memory.resident.toFixed(1)} MB resident, ${memory.anonymous.toFixed(1)} MB of them anonymous, at most ${memory.peak.toFixed(1)} MB before`;
+      await annotate(found);
+      assert.ok(memory.resident <= mostMB, found);
     },
   );
 });
