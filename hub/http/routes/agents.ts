@@ -31,7 +31,7 @@ type OfFile = { readonly Params: { readonly id: string; readonly '*': string } }
 
 type Needs = {
   readonly agents: Agents;
-  readonly admission: Pick<RouteAdmission, 'principalOf'>;
+  readonly admission: Pick<RouteAdmission, 'principalOf' | 'refuse'>;
   readonly follow: Follow;
 };
 
@@ -68,6 +68,8 @@ export function agentRoutes(app: FastifyInstance, { agents, admission, follow }:
       },
       hangUpOf(reply),
     );
+    // The client may have lost its right to administer the hub during the wait.
+    if (admission.refuse(request, reply)) return reply;
     const { agentId, status, messages, failures, error } = conversation;
     return {
       agent_id: agentId,

@@ -1,12 +1,21 @@
 import { request } from 'node:http';
-import fastify from 'fastify';
+import fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
 import { expect, test } from 'vitest';
 import type { Agents } from '#agents';
 import { openCaller } from '#policy';
 import { agentRoutes } from '../../../hub/http/routes/agents.ts';
 
+type Guarded = {
+  readonly messages?: Agents['messages'];
+  readonly refuse?: (request: FastifyRequest, reply: FastifyReply) => boolean;
+};
+
 /** Serves the routes of agents with one file, which opens when `opened` resolves. */
-async function serve(opened: Promise<void>, asked: () => void) {
+async function serve(
+  opened: Promise<void>,
+  asked: () => void,
+  { messages, refuse = () => false }: Guarded = {},
+) {
   const closed = Promise.withResolvers<void>();
   const open: Agents['files']['open'] = async () => {
     asked();
@@ -32,7 +41,7 @@ async function serve(opened: Promise<void>, asked: () => void) {
     list: absent,
     get: absent,
     send: absent,
-    messages: absent,
+    messages: messages ?? absent,
     cancel: absent,
     configure: absent,
     stop: absent,
@@ -40,7 +49,8 @@ async function serve(opened: Promise<void>, asked: () => void) {
     events: absent,
     files: { list: absent, open },
   };
-  agentRoutes(app, { agents, admission: { principalOf: () => openCaller }, follow: absent });
+  const admission = { principalOf: () => openCaller, refuse };
+  agentRoutes(app, { agents, admission, follow: absent });
   const url = await app.listen({ host: '127.0.0.1', port: 0 });
   return {
     url,
@@ -68,6 +78,22 @@ test('a file is closed if its client disconnected before it was open', async () 
   await served.left;
   opened.resolve();
   await served.closed;
+});
+
+test('a client that may no longer administer the hub gets no conversation that it waited for', async () => {
+  let mayAdminister = true;
+  const refuse = (_request: FastifyRequest, reply: FastifyReply) => {
+    if (mayAdminister) return false;
+    reply.code(403).send({ error: 'only the owner' });
+    return true;
+  };
+  const messages: Agents['messages'] = async () => {
+    mayAdminister = false;
+    return { agentId: 'ada', status: 'idle', messages: [], waiting: [], failures: [] };
+  };
+  await using served = await serve(Promise.resolve(), () => {}, { messages, refuse });
+  const answer = await fetch(`${served.url}/agents/ada/messages?wait_seconds=300`);
+  expect([answer.status, await answer.json()]).toEqual([403, { error: 'only the owner' }]);
 });
 
 test.for([
