@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { builtinNameOf } from '#config';
 import { HubError } from '#core';
-import { policyNameOf } from '#policy';
+import { type Principal, policyNameOf } from '#policy';
 import type { RouteAdmission } from './admission.ts';
 import type { HttpNeeds } from './http-needs.ts';
 
@@ -30,7 +30,13 @@ export const sameAs = (server: string, tool: string, action?: string) =>
  * limits there.
  */
 export function createToolPolicy(
-  { router, servers, hub }: Pick<HttpNeeds, 'router' | 'servers' | 'hub'>,
+  {
+    router,
+    servers,
+    hub,
+    access,
+    system,
+  }: Pick<HttpNeeds, 'router' | 'servers' | 'hub' | 'access' | 'system'>,
   { principalOf, recordRefusal }: Pick<RouteAdmission, 'principalOf' | 'recordRefusal'>,
 ) {
   const isOfConfig = (name: string) => {
@@ -72,6 +78,10 @@ export function createToolPolicy(
     return new HubError('HUB_APPROVAL_NEEDED', message, { data });
   }
 
+  /** Counts a request for the list of clients, as a call. */
+  const record = (principal: Principal, isRefused: boolean): void =>
+    access?.clients?.record(principal, isRefused, system.clock.now());
+
   return {
     /**
      * Throws HUB_POLICY_DENIED or HUB_APPROVAL_NEEDED for a request to a route whose tool its caller may not call, or
@@ -81,6 +91,7 @@ export function createToolPolicy(
       const denial = denialOf(request);
       if (!denial) return;
       recordRefusal(request, { status: 403, message: denial.message });
+      record(principalOf(request), true);
       throw denial;
     },
     /**
@@ -91,7 +102,14 @@ export function createToolPolicy(
       if (!request.routeOptions.config.sameAs) return;
       const principal = principalOf(request);
       if (principal.grants.administer) return;
-      const leave = await hub.countRequest?.(principal);
+      let leave: (() => void) | undefined;
+      try {
+        leave = await hub.countRequest?.(principal);
+      } catch (error) {
+        record(principal, true);
+        throw error;
+      }
+      record(principal, false);
       if (!leave) return;
       if (raw.destroyed) leave();
       else raw.once('close', leave);

@@ -97,6 +97,16 @@ test('each change by such a route has a line in the audit log, by whoever sent i
   ]);
 });
 
+/** Creates a token for the client `cursor`, and returns the headers of its requests. */
+async function headersOfCursor(hub: HubProcess) {
+  const made = await fetch(`${hub.url}/clients/cursor/token`, {
+    method: 'POST',
+    headers: hub.ownerHeaders,
+  });
+  const { token } = z.object({ token: z.string() }).parse(await made.json());
+  return { authorization: `Bearer ${token}` };
+}
+
 test('requests to such routes count against the limits of a client, as the calls of their tools do', async () => {
   await using hub = await startHub({
     config: {
@@ -106,12 +116,7 @@ test('requests to such routes count against the limits of a client, as the calls
     },
     env: { OLLAMA_HOST: 'off', DOCKER_HOST: 'unix:///nowhere/docker.sock' },
   });
-  const made = await fetch(`${hub.url}/clients/cursor/token`, {
-    method: 'POST',
-    headers: hub.ownerHeaders,
-  });
-  const { token } = z.object({ token: z.string() }).parse(await made.json());
-  const headers = { authorization: `Bearer ${token}` };
+  const headers = await headersOfCursor(hub);
   const statuses: number[] = [];
   for (const route of ['GET /tasks', 'POST /tasks/setup', 'GET /health'])
     statuses.push((await ask(hub, route, headers)).status);
@@ -122,6 +127,27 @@ test('requests to such routes count against the limits of a client, as the calls
     limit: 'clients.cursor.rate',
   });
   expect((await ask(hub, 'GET /tasks')).status).toBe(200);
+});
+
+test('the list of clients counts requests to such routes, and those that a limit or the policy refused', async () => {
+  await using hub = await startHub({
+    config: {
+      servers: {},
+      repositories: ['/somewhere'],
+      clients: { cursor: { rate: { calls: 2, per: 60 } } },
+      policy: [{ tools: 'tasks_run', action: 'deny' }],
+    },
+    env: { OLLAMA_HOST: 'off', DOCKER_HOST: 'unix:///nowhere/docker.sock' },
+  });
+  const headers = await headersOfCursor(hub);
+  const statuses: number[] = [];
+  for (const route of ['POST /tasks/sum/run', 'GET /tasks', 'GET /tasks', 'GET /tasks'])
+    statuses.push((await ask(hub, route, headers)).status);
+  expect(statuses).toEqual([403, 200, 200, 503]);
+  const answer = await fetch(`${hub.url}/clients`, { headers: hub.ownerHeaders });
+  expect(await answer.json()).toMatchObject({
+    clients: [{ name: 'cursor', calls: 2, refused: 2 }],
+  });
 });
 
 test('a rule about hints does not decide about a tool that is not offered, whose hints are unknown', async () => {
