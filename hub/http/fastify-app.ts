@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { HubError, isObject, messageOf } from '#core';
+import { HubError, messageOf } from '#core';
 import type { ContainerUsages } from '#dashboard';
 import { createInstallJobs, readInstallBody } from '#installs';
-import { errorAnswer, membersOf } from '#jsonrpc';
+import { errorAnswer } from '#jsonrpc';
 import { idOf, retryAfterSeconds } from '#transports';
 import { type RouteAdmission, isMcp, refusalBody } from './admission.ts';
 import { type HttpSystem, problemOf, reportOf, retryAfter, statusOf } from './errors.ts';
@@ -32,6 +32,7 @@ import { allLogRoutes } from './routes/logs.ts';
 import { installRoutes, logRoutes, serverRoutes } from './routes/servers.ts';
 import { taskRoutes } from './routes/tasks.ts';
 import { toolRoutes } from './routes/tools.ts';
+import { hasUnclearMembers } from './unclear-members.ts';
 import { refuseUnknownQuery } from './unknown-queries.ts';
 import { upgradeRoutes } from './routes/upgrades.ts';
 
@@ -112,7 +113,7 @@ const noCompiler = () => () => {
 
 /**
  * Parses JSON like Fastify, and an empty body as null: HTTP clients often send this content type with each POST. Refuses
- * members that stand twice: parsers disagree about them.
+ * members that stand twice in one object: parsers disagree about them.
  */
 function acceptJson(app: FastifyInstance): void {
   const type = 'application/json';
@@ -122,11 +123,14 @@ function acceptJson(app: FastifyInstance): void {
     const text = String(written);
     if (text === '') return done(null, null);
     return parse(request, text, (error, body) => {
-      const why = error ? whyNotParsed(text) : isObject(body) && whyTwice(text);
+      const why = error ? whyNotParsed(text) : hasUnclearMembers(text) && unclear;
       done(why ? unreadable(why) : null, body);
     });
   });
 }
+
+const unclear =
+  'a member of the body stands twice, or is nested in more than 512 levels. Write each member once';
 
 function whyNotParsed(text: string): string {
   try {
@@ -135,15 +139,6 @@ function whyNotParsed(text: string): string {
   } catch (error) {
     return `the body is not JSON: ${messageOf(error)}`;
   }
-}
-
-/** Returns why an object is refused; undefined if each of its members stands once, and `membersOf` can read it. */
-function whyTwice(text: string): string | undefined {
-  const bytes = Buffer.from(text);
-  const members = membersOf(bytes, { start: bytes.indexOf('{'), end: bytes.length });
-  return members
-    ? undefined
-    : 'a member of the body stands twice, or is nested in more than 512 levels. Write each member once';
 }
 
 const unreadable = (why: string, cause?: unknown) =>

@@ -82,6 +82,7 @@ describe('a request to any route', () => {
     ['{"allow":[}', /cannot be read: the body is not JSON: Unexpected token/],
     ['{"__proto__":{}}', /cannot be read: a member of the body is called \\"__proto__\\" or/],
     ['{"allow":["echo"],"allow":[]}', /cannot be read: a member of the body stands twice/],
+    ['{"allow":[{"a":1,"a":2}]}', /cannot be read: a member of the body stands twice/],
     ['\ufeff {"allow":[]}', undefined],
   ])('with the body %j is refused with the reason: %s', async (body, reason) => {
     await using hub = await startHub(echo);
