@@ -32,7 +32,7 @@ type AddBuiltinsNeeds = {
   /** Absent: the hub has no agents. */
   readonly agents?: Pick<AgentsServerNeeds, 'agents' | 'isOn' | 'changed'>;
   /** Absent: the hub cannot document repositories. */
-  readonly documentation?: DocumentationServerNeeds;
+  readonly documentation?: Omit<DocumentationServerNeeds, 'clock'>;
   /** Absent: the hub has no task pipeline. */
   readonly tasks?: Pick<TasksServerNeeds, 'tasks' | 'jobs' | 'isOn' | 'changed'>;
   /** Absent: the hub has no fan-out tools. */
@@ -47,13 +47,13 @@ export function addBuiltins(
   servers: Servers,
   needs: AddBuiltinsNeeds,
 ): { readonly all: Servers; readonly shown: Servers } {
-  const { management, agents, documentation, tasks, fanOut } = needs;
+  const { clock, management, agents, documentation, tasks, fanOut } = needs;
   const record = management?.record && { record: management.record };
   const isTaken = (name: string) => servers.find(name) !== undefined;
   const builtins = [
     createAgentHub(servers, () => shown, needs),
     agents && createAgentsServer({ ...agents, ...record }),
-    documentation && createDocumentationServer(documentation),
+    documentation && createDocumentationServer({ ...documentation, clock }),
     tasks && createTasksServer({ ...tasks, ...record }),
     fanOut,
   ].flatMap(builtin =>

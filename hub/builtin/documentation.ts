@@ -1,4 +1,4 @@
-import { type Event, HubError, createEmitter } from '#core';
+import { type Clock, type Event, HubError, createEmitter, waitAtMost } from '#core';
 import {
   type Documentation,
   documentationRequest,
@@ -18,14 +18,18 @@ import { whenTurned } from './when-turned.ts';
 export type DocumentationServerNeeds = {
   readonly documentation: Documentation;
   readonly jobs: Pick<Jobs, 'changed' | 'get' | 'cancel'>;
+  readonly clock: Pick<Clock, 'after'>;
   /** True if the config names repositories or vaults. Otherwise the tool is not listed. */
   readonly isOn: () => boolean;
   readonly changed: Event<unknown>;
 };
 
+/** Maximum time in ms that a call waits for its job. Less than the timeout of calls of built-in servers. */
+const waitMs = 9 * 60_000;
+
 /** Creates the server `documentation`, which documents repositories as Obsidian notes. */
 export function createDocumentationServer(needs: DocumentationServerNeeds): BuiltinServer {
-  const { documentation, jobs, isOn } = needs;
+  const { documentation, isOn } = needs;
   const { event: changed, fire } = createEmitter<ListKind>();
   whenTurned(needs, () => fire('tool'));
   const tool = defineTool({
@@ -39,7 +43,7 @@ export function createDocumentationServer(needs: DocumentationServerNeeds): Buil
     async handler(args, { principal = openCaller, signal, progress }) {
       const request = parseDocumentationRequest(args);
       const id = await documentation.begin(request, principal);
-      return resultOf(await follow(id, jobs, progress, signal));
+      return resultOf(await follow(id, needs, progress, signal));
     },
   });
   return {
@@ -52,16 +56,17 @@ export function createDocumentationServer(needs: DocumentationServerNeeds): Buil
   };
 }
 
-type EndedJob = Exclude<Job, { readonly state: 'running' }>;
-
-/** Waits until a job ends. If the call is cancelled, the job is cancelled. */
+/**
+ * Waits until a job ends, but at most nine minutes. Returns the job. If the call is cancelled meanwhile, the job is
+ * cancelled.
+ */
 async function follow(
   id: string,
-  jobs: DocumentationServerNeeds['jobs'],
+  { jobs, clock }: Pick<DocumentationServerNeeds, 'jobs' | 'clock'>,
   progress: (message: string) => void,
   signal: AbortSignal,
-): Promise<EndedJob> {
-  const { promise, resolve } = Promise.withResolvers<EndedJob>();
+): Promise<Job> {
+  const { promise, resolve } = Promise.withResolvers<Job>();
   let last: string | undefined;
   const look = () => {
     const job = jobs.get(id);
@@ -78,13 +83,22 @@ async function follow(
   if (signal.aborted) cancel();
   try {
     look();
-    return await promise;
+    return (await waitAtMost(waitMs, promise, clock)) ?? jobs.get(id);
   } finally {
     signal.removeEventListener('abort', cancel);
   }
 }
 
-function resultOf(job: EndedJob): ToolResult {
+function resultOf(job: Job): ToolResult {
+  if (job.state === 'running') return stillRunning(job);
   if (job.state !== 'done') throw new HubError(job.error.code, job.error.message);
   return structuredResult({ job_id: job.id, ...job.result });
+}
+
+function stillRunning({ id, progress }: Job): ToolResult {
+  const doing = progress?.text;
+  return {
+    text: `The repository is still being documented${doing === undefined ? '' : ` (${doing})`}. This can take hours. The job ${id} goes on after this answer. Follow it with \`agenthub jobs follow ${id}\`, \`GET /jobs/${id}/events\` or in the dashboard. Do not call this tool again for this project before the job has ended.`,
+    structured: { job_id: id, state: 'running', ...(doing !== undefined && { doing }) },
+  };
 }
