@@ -12,7 +12,7 @@ import type { ModelBudget, ModelSampling } from '#models';
 import type { PrincipalRequests } from '#routing';
 import type { Server } from '#servers';
 import type { ServerNotification, ServerRequest } from '#upstream';
-import { type GrantedServer, startGranted } from './granted-servers.ts';
+import { type GrantedServer, createGrantedStart } from './granted-servers.ts';
 import type { AgentDesk } from './host-types.ts';
 
 type Needs = {
@@ -41,6 +41,7 @@ export function createGateway(
 ): Disposable {
   const { clock, desk, sampling, budget, session, servers, log } = needs;
   const caller = { client: `agent:${id}`, kind: 'agent' } as const;
+  const startGranted = createGrantedStart(clock);
   /** Requests under way by their id as JSON text. */
   const pending = new Map<string, AbortController>();
 
@@ -81,7 +82,7 @@ export function createGateway(
         return await createMessage(params, signal);
       case 'tools/list':
         if (params['cursor'] === undefined)
-          await startGranted(desk.settings(id).grants, servers.all, clock, signal);
+          await startGranted(desk.settings(id).grants, servers.all, signal);
         return await session.request('tools/list', params, signal);
       case 'tools/call':
         return await callTool(params, signal);

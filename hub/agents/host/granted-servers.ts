@@ -8,26 +8,38 @@ export type GrantedServer = Pick<Server, 'config' | 'listing' | 'ready' | 'runni
 const startMs = 30_000;
 
 /**
- * Starts the servers that grants name and that never ran: `/mcp`, where agents find their tools, lists a server only
- * after its first start. Resolves when these servers run or have failed, or after 30 s. Rejects only with the reason of
- * the signal; the servers start nevertheless.
+ * Creates the function that starts the servers that grants name and that never ran: `/mcp`, where agents find their
+ * tools, lists a server only after its first start. It resolves when these servers run or have failed, or after 30 s. It
+ * does not wait again for a server that took longer: an image that is built for minutes would delay each turn of an
+ * agent. Rejects only with the reason of the signal; the servers start nevertheless.
  */
-export async function startGranted(
-  { tools, servers: names }: Pick<AgentSettings['grants'], 'servers' | 'tools'>,
-  servers: readonly GrantedServer[],
-  clock: Pick<Clock, 'after'>,
-  signal: AbortSignal,
-): Promise<void> {
-  const known = servers.map(({ config }) => config.name);
-  const granted = new Set([...names, ...tools.map(pattern => serverOf(pattern, known))]);
-  const unlisted = servers.filter(
-    ({ config, listing, running }) =>
-      !running && listKinds.every(kind => listing[kind].length === 0) && granted.has(config.name),
-  );
-  if (unlisted.length === 0) return;
-  // A server that does not start has no tools, and its state and log say why.
-  const started = Promise.allSettled(unlisted.map(server => server.ready()));
-  await unlessAborted(waitAtMost(startMs, started, clock), signal);
+export function createGrantedStart(clock: Pick<Clock, 'after'>) {
+  /** Servers that took longer than 30 s. */
+  const slow = new WeakSet<GrantedServer>();
+  return async (
+    { tools, servers: names }: Pick<AgentSettings['grants'], 'servers' | 'tools'>,
+    servers: readonly GrantedServer[],
+    signal: AbortSignal,
+  ): Promise<void> => {
+    const known = servers.map(({ config }) => config.name);
+    const granted = new Set([...names, ...tools.map(pattern => serverOf(pattern, known))]);
+    const unlisted = servers.filter(
+      ({ config, listing, running }) =>
+        !running && listKinds.every(kind => listing[kind].length === 0) && granted.has(config.name),
+    );
+    const starting = new Set(unlisted);
+    const start = async (server: GrantedServer): Promise<void> => {
+      await server.ready().catch(() => undefined); // It then has no tools, and its state and log say why.
+      starting.delete(server);
+    };
+    const awaited = unlisted.flatMap(server => {
+      const started = start(server);
+      return slow.has(server) ? [] : started;
+    });
+    if (awaited.length === 0) return;
+    await unlessAborted(waitAtMost(startMs, Promise.all(awaited), clock), signal);
+    for (const server of starting) slow.add(server);
+  };
 }
 
 /**

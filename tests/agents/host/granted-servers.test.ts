@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { ownServerConfig } from '#config';
 import { HubError, neverAborted } from '#core';
 import type { Listing, Running } from '#servers';
-import { startGranted } from '../../../hub/agents/host/granted-servers.ts';
+import { createGrantedStart } from '../../../hub/agents/host/granted-servers.ts';
 import { createManualClock } from '../../helpers/clock.ts';
 
 const empty: Listing = { tool: [], prompt: [], resource: [], template: [] };
@@ -43,7 +43,8 @@ test.each([
     serverOf('other', started),
     serverOf('other_old', started),
   ];
-  await startGranted({ servers, tools }, all, createManualClock(), neverAborted);
+  const startGranted = createGrantedStart(createManualClock());
+  await startGranted({ servers, tools }, all, neverAborted);
   expect(started).toEqual(expected);
 });
 
@@ -51,17 +52,39 @@ test('a server that does not answer delays the list of tools by 30 s at most', a
   const started: string[] = [];
   const clock = createManualClock();
   const slow = serverOf('slow', started, { start: new Promise(() => {}) });
-  const begun = startGranted({ servers: ['slow'], tools: [] }, [slow], clock, neverAborted);
+  const startGranted = createGrantedStart(clock);
+  const begun = startGranted({ servers: ['slow'], tools: [] }, [slow], neverAborted);
   clock.advance(30_000);
   await begun;
   expect(started).toEqual(['slow']);
+});
+
+test('only the first list of tools waits for a server that takes longer than 30 s to start', async () => {
+  const started: string[] = [];
+  const clock = createManualClock();
+  const startGranted = createGrantedStart(clock);
+  const grants = { servers: ['slow', 'other'], tools: [] };
+  const slow = serverOf('slow', started, { start: new Promise(() => {}) });
+  const begun = startGranted(grants, [slow], neverAborted);
+  clock.advance(30_000);
+  await begun;
+  await startGranted(grants, [slow], neverAborted);
+  expect(started).toEqual(['slow', 'slow']);
+
+  const start = Promise.withResolvers<void>();
+  const other = serverOf('other', started, { start: start.promise });
+  const waiting = startGranted(grants, [slow, other], neverAborted);
+  expect(clock.waiting).toBe(1);
+  start.resolve();
+  await waiting;
 });
 
 test('a list of tools that is no longer wanted waits for no server', async () => {
   const slow = serverOf('slow', [], { start: new Promise(() => {}) });
   const turn = new AbortController();
   const grants = { servers: ['slow'], tools: [] };
-  const begun = startGranted(grants, [slow], createManualClock(), turn.signal);
+  const startGranted = createGrantedStart(createManualClock());
+  const begun = startGranted(grants, [slow], turn.signal);
   turn.abort(new Error('the turn is over'));
   await expect(begun).rejects.toThrow('the turn is over');
 });
