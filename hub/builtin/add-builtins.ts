@@ -54,7 +54,7 @@ export function addBuiltins(
     createAgentHub(servers, () => shown, needs),
     agents && createAgentsServer({ ...agents, ...record }),
     documentation && createDocumentationServer({ ...documentation, clock }),
-    tasks && createTasksServer({ ...tasks, ...record }),
+    tasks && createTasksServer({ ...tasks, ...record, clock }),
     fanOut,
   ].flatMap(builtin =>
     builtin ? createBuiltin(builtin, () => builtinNameOf(builtin.name, isTaken), needs) : [],

@@ -4,6 +4,9 @@ import type { ListKind } from '#servers';
 import type { ElicitationAnswer, ElicitationQuestion } from '#upstream';
 import { z } from 'zod';
 
+/** Maximum time in ms that a call waits for work that goes on without it. Less than the timeout of calls (`server.ts`). */
+export const maxWaitMs = 9 * 60_000;
+
 /** An MCP server in the hub's process. It is listed, called, limited, observed and shown like any other. */
 export interface BuiltinServer {
   readonly name: string;

@@ -11,6 +11,7 @@ import {
   type BuiltinServer,
   type ToolResult,
   defineTool,
+  maxWaitMs,
   structuredResult,
 } from './builtin-server.ts';
 import { whenTurned } from './when-turned.ts';
@@ -23,9 +24,6 @@ export type DocumentationServerNeeds = {
   readonly isOn: () => boolean;
   readonly changed: Event<unknown>;
 };
-
-/** Maximum time in ms that a call waits for its job. Less than the timeout of calls of built-in servers. */
-const waitMs = 9 * 60_000;
 
 /** Creates the server `documentation`, which documents repositories as Obsidian notes. */
 export function createDocumentationServer(needs: DocumentationServerNeeds): BuiltinServer {
@@ -83,7 +81,7 @@ async function follow(
   if (signal.aborted) cancel();
   try {
     look();
-    return (await waitAtMost(waitMs, promise, clock)) ?? jobs.get(id);
+    return (await waitAtMost(maxWaitMs, promise, clock)) ?? jobs.get(id);
   } finally {
     signal.removeEventListener('abort', cancel);
   }

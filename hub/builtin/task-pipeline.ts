@@ -1,5 +1,5 @@
 import type { AuditedChange } from '#audit';
-import { type Event, createEmitter, unlessAborted } from '#core';
+import { type Clock, type Event, createEmitter, unlessAborted, waitAtMost } from '#core';
 import type { Jobs } from '#jobs';
 import { openCaller } from '#policy';
 import type { ListKind } from '#servers';
@@ -11,6 +11,7 @@ import {
   type BuiltinTool,
   type ToolResult,
   defineTool,
+  maxWaitMs,
   readOnly,
   structuredResult,
 } from './builtin-server.ts';
@@ -21,6 +22,7 @@ import { whenTurned } from './when-turned.ts';
 export type TasksServerNeeds = {
   readonly tasks: TaskPipeline;
   readonly jobs: Pick<Jobs, 'cancel' | 'changed' | 'get'>;
+  readonly clock: Pick<Clock, 'after'>;
   /** True if the tools are listed. */
   readonly isOn: () => boolean;
   readonly changed: Event<unknown>;
@@ -75,9 +77,9 @@ const briefly = ({
   ...(task.job !== undefined && { job: task.job }),
 });
 
-/** Starts a phase. With `wait`, waits for its end and reports progress. */
+/** Starts a phase. With `wait`, waits for its end, at most nine minutes, and reports progress. */
 async function work(
-  tasks: TaskPipeline,
+  { tasks, clock }: Pick<TasksServerNeeds, 'tasks' | 'clock'>,
   {
     task_id: name,
     phase,
@@ -91,12 +93,12 @@ async function work(
     if (task.id === name) progress(`${task.status}: ${text}`);
   });
   const settled = tasks.settled(name).catch(() => undefined); // The response contains the fault.
-  await unlessAborted(settled, signal);
+  await unlessAborted(waitAtMost(maxWaitMs, settled, clock), signal);
   return structuredResult({ ...briefly(tasks.get(name)), job });
 }
 
 /** Creates the tools for every client that may make calls. */
-function callerTools({ tasks, jobs }: TasksServerNeeds): readonly BuiltinTool[] {
+function callerTools({ tasks, jobs, clock }: TasksServerNeeds): readonly BuiltinTool[] {
   return [
     defineTool({
       name: 'create',
@@ -138,10 +140,13 @@ function callerTools({ tasks, jobs }: TasksServerNeeds): readonly BuiltinTool[] 
       args: z.strictObject({
         task_id: id,
         phase: z.enum(['run', 'implementer', 'local_review']).default('run'),
-        wait: z.boolean().default(false).describe('true: return when the work has ended.'),
+        wait: z
+          .boolean()
+          .default(false)
+          .describe('true: return when the work has ended, or after 9 minutes, while it goes on.'),
       }),
       annotations: changes,
-      handler: async (wanted, context) => await work(tasks, wanted, context),
+      handler: async (wanted, context) => await work({ tasks, clock }, wanted, context),
       begin: async ({ task_id: name, phase }, { principal = openCaller }) =>
         await beginTaskRun(
           { tasks, jobs, resultOf: (task, job) => structuredResult({ ...briefly(task), job }) },

@@ -1,10 +1,11 @@
 import { createEmitter } from '#core';
+import { createManualClock } from '#helpers/clock';
 import { caller } from '#helpers/principal';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTasksServer } from '../../hub/builtin/task-pipeline.ts';
 import { type Scene, createScene } from '../repositories/harness.ts';
 import { written } from '../tasks/contracts.ts';
-import { createPipeline, owner } from '../tasks/pipeline.ts';
+import { createPipeline, goodAnswer, owner, says } from '../tasks/pipeline.ts';
 
 let scene: Scene;
 beforeAll(() => {
@@ -22,6 +23,7 @@ test('the tools report a task of a repository that the client may not use as unk
   scene.allow([mine]);
   const server = createTasksServer({
     ...pipeline,
+    clock: createManualClock(),
     isOn: () => true,
     changed: createEmitter<undefined>().event,
   });
@@ -62,4 +64,53 @@ test('the tools report a task of a repository that the client may not use as unk
     scene.allow([scene.home]);
     await pipeline.stop();
   }
+});
+
+test('a call that waits for work of more than nine minutes is answered with the state, and the work goes on', async () => {
+  const called = Promise.withResolvers<void>();
+  const pipeline = createPipeline(scene.repositories, {
+    script: [
+      says(goodAnswer),
+      async (_run, signal) => {
+        called.resolve();
+        const { promise, reject } = Promise.withResolvers<never>();
+        signal.addEventListener('abort', () => reject(signal.reason));
+        return await promise;
+      },
+    ],
+  });
+  await pipeline.start();
+  await pipeline.setUp(scene.create());
+  const timer = Promise.withResolvers<{ readonly ms: number; readonly expire: () => void }>();
+  const clock = {
+    after(ms: number, expire: () => void) {
+      timer.resolve({ ms, expire });
+      return { refresh() {}, [Symbol.dispose]() {} };
+    },
+  };
+  const server = createTasksServer({
+    ...pipeline,
+    clock,
+    isOn: () => true,
+    changed: createEmitter<undefined>().event,
+  });
+  const run = server.tools().find(({ name }) => name === 'run');
+  const result = run?.call(
+    { task_id: 'ADD-SUM', phase: 'run', wait: true },
+    {
+      principal: owner,
+      client: undefined,
+      signal: new AbortController().signal,
+      progress() {},
+      elicit: async () => undefined,
+    },
+  );
+  await called.promise;
+  const { ms, expire } = await timer.promise;
+  expect(ms).toBe(9 * 60_000);
+  expire();
+  const { job } = pipeline.tasks.get('ADD-SUM');
+  expect(await result).toMatchObject({ structured: { status: 'pending_local_review', job } });
+  expect(pipeline.jobs.get(job ?? '').state).toBe('running');
+  await pipeline.stop();
 });
