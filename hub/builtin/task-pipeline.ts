@@ -89,8 +89,10 @@ async function work(
 ): Promise<ToolResult> {
   const { job } = await tasks.begin(name, phase, principal);
   if (!wait) return structuredResult({ ...briefly(tasks.get(name)), job });
+  // The client may write the id in other case.
+  const { id: known } = tasks.get(name);
   using _heard = tasks.events(({ task, text }) => {
-    if (task.id === name) progress(`${task.status}: ${text}`);
+    if (task.id === known) progress(`${task.status}: ${text}`);
   });
   const settled = tasks.settled(name).catch(() => undefined); // The response contains the fault.
   await unlessAborted(waitAtMost(maxWaitMs, settled, clock), signal);

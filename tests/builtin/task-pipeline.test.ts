@@ -95,13 +95,14 @@ test('a call that waits for work of more than nine minutes is answered with the 
     changed: createEmitter<undefined>().event,
   });
   const run = server.tools().find(({ name }) => name === 'run');
+  const told: string[] = [];
   const result = run?.call(
     { task_id: 'ADD-SUM', phase: 'run', wait: true },
     {
       principal: owner,
       client: undefined,
       signal: new AbortController().signal,
-      progress() {},
+      progress: message => void told.push(message),
       elicit: async () => undefined,
     },
   );
@@ -112,5 +113,6 @@ test('a call that waits for work of more than nine minutes is answered with the 
   const { job } = pipeline.tasks.get('ADD-SUM');
   expect(await result).toMatchObject({ structured: { status: 'pending_local_review', job } });
   expect(pipeline.jobs.get(job ?? '').state).toBe('running');
+  expect(told).not.toEqual([]);
   await pipeline.stop();
 });
