@@ -1,7 +1,7 @@
 import { HubError, isSecretName } from '#core';
 import type { Run } from './command.ts';
 import { reloadSecrets } from './commands/secret.ts';
-import { choiceOf } from './values.ts';
+import { type Values, choiceOf, usageError } from './values.ts';
 
 /** Parts of an install request that may contain keys. */
 type Keyed = {
@@ -15,16 +15,31 @@ type Stored<Request> = {
   readonly secrets: readonly string[];
 };
 
+type KeysPlace = 'secrets' | 'config';
+
+/**
+ * Returns the value of `--keys`. Throws HUB_USAGE for an unknown value, and for `secrets` with `--url`: this command can
+ * store secrets on this machine only, where the hub at that address does not read them.
+ */
+export function keysPlaceOf(values: Values): KeysPlace | undefined {
+  const place = choiceOf(values, 'keys', ['secrets', 'config']);
+  if (place === 'secrets' && values['url'] !== undefined)
+    throw usageError(
+      `--keys: "secrets" stores keys on this machine, not at the hub of --url. Run "agenthub secret set NAME" where that hub runs, and write '\${secret:NAME}' instead of each key. For the hub of this machine, leave out --url`,
+    );
+  return place;
+}
+
 /**
  * Stores keys in the variables and headers of a request as secrets of the hub, with `--keys secrets` or if the user
  * agrees on a terminal, as `import` does. The returned request refers to the secrets by name. Rejects with
- * HUB_CONFIG_CONFLICT if a secret has another value, and with HUB_USAGE.
+ * HUB_CONFIG_CONFLICT if a secret has another value.
  */
 export async function storeKeys<Request extends Keyed>(
   request: Request,
+  keys: KeysPlace | undefined,
   run: Run,
 ): Promise<Stored<Request>> {
-  const keys = choiceOf(run.values, 'keys', ['secrets', 'config']);
   const found = [...Object.entries(request.env), ...Object.entries(request.headers)]
     .filter(([name, text]) => isKey(name, text))
     // Store `$$` as `$`: it stands for a dollar sign in the config, where a secret is not expanded.

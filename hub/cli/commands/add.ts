@@ -1,6 +1,6 @@
 import { findLoosenings, warningsOf } from '#config';
 import { isObject } from '#core';
-import { storeKeys } from '../add-keys.ts';
+import { keysPlaceOf, storeKeys } from '../add-keys.ts';
 import { type Fitted, fitRequest } from '../add-needs.ts';
 import { type Command, type ExitCode, type Run, hubOptions } from '../command.ts';
 import { allowOption, alsoAllowing, confirmEach, doConfirmed, loadToAdd } from '../confirm.ts';
@@ -115,10 +115,11 @@ export const add: Command = {
     ],
   ],
   async run(given) {
+    const keys = keysPlaceOf(given.values);
     const fitted = await requestOf(given);
     const allow = textsOf(given.values, 'allow').filter(name => name !== 'needed');
     const run: Run = { ...given, values: { ...given.values, allow } };
-    const { request, secrets } = await storeKeys(fitted.request, run);
+    const { request, secrets } = await storeKeys(fitted.request, keys, run);
     const isAgreed: IsAgreed = setting =>
       fitted.isAgreed(setting) || secrets.some(name => setting === `secret:${name}`);
     const hub = await openHub(run);

@@ -315,6 +315,23 @@ describe('what a server needs', () => {
       }
     });
 
+    test('is not stored on this machine for the hub of --url', async () => {
+      const key = ['-e', 'API_KEY=b', '--url', at.hub.url];
+      // The argument would cause a question about a mount.
+      const refused = await withKey([...key, '--keys', 'secrets', '--arg', '/srv/notes'], []);
+      assert.equal(refused.code, 2);
+      assert.match(
+        refused.err,
+        /^--keys: "secrets" stores keys on this machine, not at the hub of/,
+      );
+      assert.match(refused.err, /Run "agenthub secret set NAME" where that hub runs/);
+      assert.equal(refused.entry, undefined);
+      assert.equal(refused.valueOf('API_KEY'), undefined);
+      const inConfig = await withKey([...key, '--keys', 'config'], []);
+      assert.equal(inConfig.code, 0, inConfig.err);
+      assert.deepEqual(Object(inConfig.entry).env, { API_KEY: 'b' });
+    });
+
     test('is not stored in place of a secret with another value, nor for an unknown place', async () => {
       const taken = await withKey(['-e', 'TAKEN_API_KEY=b', '--keys', 'secrets']);
       assert.equal(taken.code, 1);
