@@ -55,13 +55,13 @@ export const firstConfigNote = (file: string) =>
 export async function isAgreed(
   question: string,
   { values, isJson, needs, signal }: Run,
+  /** What to do without a terminal, for commands without `--dry-run`. */
+  remedy = 'Add --yes to write, or --dry-run to see what would be written',
 ): Promise<boolean> {
   if (values['dry-run'] === true) return false;
   if (values['yes'] === true) return true;
   if (!needs.ask || isJson)
-    throw usageError(
-      'nothing was written: there is no terminal to ask on. Add --yes to write, or --dry-run to see what would be written',
-    );
+    throw usageError(`nothing was written: there is no terminal to ask on. ${remedy}`);
   return isYes(await needs.ask(`${question} [y/N] `, signal).catch(emptyAtEnd));
 }
 

@@ -3,6 +3,7 @@ import { type Command, type ExitCode, type Run, hubOptions, takenBy } from '../c
 import { type HubClient, openHub } from '../hub-client.ts';
 import { type Described, fieldsOf, objectsIn } from '../responses.ts';
 import { type Cell, showTable, timeText } from '../table.ts';
+import { emptyAtEnd } from '../terminal.ts';
 import { numberOf, textOf, textsOf, usageError } from '../values.ts';
 import { chat } from './agent-chat.ts';
 import { configureOptions, settingsPatch } from './agent-configure.ts';
@@ -197,7 +198,7 @@ async function stop(hub: HubClient, path: string, { isJson, json, out }: Run): P
 }
 
 async function remove(hub: HubClient, path: string, run: Run): Promise<ExitCode> {
-  const { values, isJson, json, out, needs, signal } = run;
+  const { values, isJson, json, out, err, needs, signal } = run;
   const id = textOf(values, 'id') ?? '';
   if (values['yes'] !== true) {
     if (!needs.ask)
@@ -205,11 +206,12 @@ async function remove(hub: HubClient, path: string, run: Run): Promise<ExitCode>
         'HUB_CONFIRMATION_NEEDED',
         `removing ${id} deletes its conversation and its files. Add --yes to confirm`,
       );
-    const answer = await needs.ask(
-      `Remove ${id} with its conversation and its files? [y/N] `,
-      signal,
-    );
-    if (!/^y(es)?$/i.test(answer.trim())) return 1;
+    const question = `Remove ${id} with its conversation and its files? [y/N] `;
+    const answer = await needs.ask(question, signal).catch(emptyAtEnd);
+    if (!/^y(es)?$/i.test(answer.trim())) {
+      err('Nothing was removed.');
+      return 1;
+    }
   }
   const answer = await hub.ask({ method: 'DELETE', path });
   if (isJson) return json(answer);

@@ -108,7 +108,10 @@ async function decide(
   if (!run.isJson) for (const deviation of chosen) tellDeviation(deviation, run);
   // If nothing is pending, do not ask: the hub's answer says that.
   const question = `${verdict === 'accept' ? 'Accept' : 'Reject'} this?`;
-  if (chosen.length > 0 && !(await isAgreed(question, run))) return 1;
+  if (chosen.length > 0 && !(await isAgreed(question, run, `Add --yes to ${verdict} this`))) {
+    run.err(`Nothing was ${verdict}ed.`);
+    return 1;
+  }
   return await send(verdict, server, { tool, chosen }, hub, run);
 }
 

@@ -38,7 +38,10 @@ export const prune: Command = {
         );
     if (images.length === 0) run.out('No image can be removed.');
     if (isDry || images.length === 0) return 0;
-    if (!(await isAgreed(`Remove ${count(images.length, 'image')}?`, run))) return 1;
+    if (!(await isAgreed(`Remove ${count(images.length, 'image')}?`, run))) {
+      run.err('Nothing was removed.');
+      return 1;
+    }
     const done = fieldsOf(await ask(false));
     if (run.isJson) return run.json(done);
     run.out(`removed ${count(objectsIn(done['removed']).length, 'image')}`);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { test } from 'vitest';
+import { HubError } from '#core';
 import { run } from '../run.ts';
 
 const said = (id: string, role: string, text: string) => ({
@@ -39,4 +40,21 @@ test('logs shows below a message why it has no answer', async () => {
       'yes',
     ].join('\n'),
   });
+});
+
+test('remove says that nothing was removed after the answer no, and at the end of the input', async () => {
+  for (const ask of [
+    async () => 'n',
+    async () => {
+      throw new HubError('HUB_CALL_CANCELLED', 'the input ended');
+    },
+  ])
+    assert.deepEqual(
+      await run(['agent', 'remove', 'ada'], {
+        // The command does not call the hub.
+        findHub: async () => ({ url: 'http://127.0.0.1:1', token: undefined }),
+        ask,
+      }),
+      { code: 1, out: '', err: 'Nothing was removed.' },
+    );
 });

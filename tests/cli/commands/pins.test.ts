@@ -17,6 +17,9 @@ async function open() {
   return {
     said,
     cli: (...args: readonly string[]) => run(args, { findHub: async () => hub.place }),
+    /** Runs a command line, and answers its question with no. */
+    decline: (...args: readonly string[]) =>
+      run(args, { findHub: async () => hub.place, ask: async () => 'n' }),
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
   };
 }
@@ -42,6 +45,21 @@ test('invisible and control characters are shown by their codes', async () => {
     const { out } = await scene.cli(...args);
     for (const unseen of ['\u202e', '\u001b', '\u2066', '\u0007']) assert.ok(!out.includes(unseen));
     assert.match(out, /<U\+202E><U\+001B>\[2Jnotes_upload|x<U\+2066><U\+0007><U\+000A>y/);
+  }
+});
+
+test('accept and reject say that nothing was decided after the answer no', async () => {
+  await using scene = await open();
+  scene.said.say('calc', { add: 'Adds two.', sub: 'Subtracts.' });
+  for (const [verdict, done] of [
+    ['accept', 'accepted'],
+    ['reject', 'rejected'],
+  ] as const) {
+    const { code, err } = await scene.decline('pins', verdict, 'calc');
+    assert.deepEqual([code, err], [1, `Nothing was ${done}.`]);
+    const unasked = await scene.cli('pins', verdict, 'calc');
+    assert.equal(unasked.code, 2);
+    assert.match(unasked.err, new RegExp(`no terminal to ask on\\. Add --yes to ${verdict} this$`));
   }
 });
 

@@ -107,7 +107,8 @@ test('outdated lists servers that are not current, and with --all all servers', 
 test('prune lists first, and removes after the answer yes', async () => {
   const dry = await cli(['prune', '--dry-run']);
   assert.equal(dry.out, 'agenthub/npm-n:1  300 MB  n@1.0.0');
-  assert.equal((await cli(['prune'], { ask: async () => 'n' })).code, 1);
+  const declined = await cli(['prune'], { ask: async () => 'n' });
+  assert.deepEqual([declined.code, declined.err], [1, 'Nothing was removed.']);
   assert.deepEqual(asked, ['prune true', 'prune true']);
   const done = await cli(['prune', '--yes']);
   assert.match(done.out, /^removed 1 image$/m);
