@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { HubError, shown, typeInWords } from '#core';
+import { HubError, shortened, shown, typeInWords } from '#core';
 import { agentIdPattern } from './agent-id.ts';
 import type { AgentSettings } from './agent-types.ts';
 
@@ -77,7 +77,7 @@ export function patchSettings(settings: AgentSettings, patch: unknown): AgentSet
 
 function describeIssue(issue: z.core.$ZodIssue): string {
   if (issue.code === 'unrecognized_keys')
-    return `${[...issue.path, issue.keys[0]].join('.')}: is not a setting of an agent. Settings are model, system, grants (tools, servers, agents, load_tool, network) and budget (tokens_per_hour, calls_per_turn, steps_per_turn)`;
+    return `${shortened([...issue.path, issue.keys[0]].join('.'))}: is not a setting of an agent. Settings are model, system, grants (tools, servers, agents, load_tool, network) and budget (tokens_per_hour, calls_per_turn, steps_per_turn)`;
   const member = issue.path.join('.') || 'the body';
   if (issue.code === 'invalid_format') return `${member}: ${shown(issue.input)} ${issue.message}`;
   return `${member}: ${shown(issue.input)} is not allowed: ${remedyFor(issue)}`;

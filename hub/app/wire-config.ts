@@ -17,7 +17,7 @@ import {
   settingsToRestartFor,
   warningsOf,
 } from '#config';
-import { HubError, type JsonObject, type Service, messageOf } from '#core';
+import { HubError, type JsonObject, type Service, messageOf, shown } from '#core';
 import type { ConfigControl } from '#http';
 import type { InstallsNeeds, UpgradesNeeds } from '#installs';
 import type { Applied, Servers } from '#servers';
@@ -150,7 +150,7 @@ export function createConfiguration(files: ConfigFiles, needs: Needs) {
     if (other === undefined) return;
     throw new HubError(
       'HUB_REQUEST_INVALID',
-      `allow: no entry of ${JSON.stringify(other)} waits. Those that wait: ${waiting.join(', ') || 'none'}`,
+      `allow: no entry of ${shown(other)} waits. Those that wait: ${waiting.join(', ') || 'none'}`,
     );
   }
 

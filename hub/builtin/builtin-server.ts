@@ -1,4 +1,12 @@
-import { type Event, type JsonObject, HubError, shown, typeInWords } from '#core';
+import {
+  type Event,
+  type JsonObject,
+  HubError,
+  firstProblems,
+  shortened,
+  shown,
+  typeInWords,
+} from '#core';
 import type { Principal } from '#policy';
 import type { ListKind } from '#servers';
 import type { ElicitationAnswer, ElicitationQuestion } from '#upstream';
@@ -181,13 +189,13 @@ export function parseArguments<Args>(schema: z.ZodType<Args>, given: unknown): A
   if (parsed.success) return parsed.data;
   const known = schema instanceof z.ZodObject ? Object.keys(schema.shape) : [];
   const problems = parsed.error.issues.map(issue => describeIssue(issue, known));
-  throw new HubError('HUB_REQUEST_INVALID', problems.join('; '));
+  throw new HubError('HUB_REQUEST_INVALID', firstProblems(problems).join('; '));
 }
 
 function describeIssue(issue: z.core.$ZodIssue, known: readonly string[]): string {
   const field = issue.path.join('.') || 'arguments';
   if (issue.code === 'unrecognized_keys') {
-    const [key] = issue.keys;
+    const [key = ''] = issue.keys;
     const allowed = known.map(name => JSON.stringify(name));
     const remedy =
       allowed.length === 1
@@ -195,7 +203,7 @@ function describeIssue(issue: z.core.$ZodIssue, known: readonly string[]): strin
         : allowed.length === 0
           ? 'leave it out, as there are none'
           : `the arguments are ${allowed.join(' and ')}`;
-    return `${key}: is not an argument; ${remedy}`;
+    return `${shortened(key)}: is not an argument; ${remedy}`;
   }
   if (issue.code === 'invalid_type') {
     const remedy = `write ${typeInWords(issue.expected)}`;

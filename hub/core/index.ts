@@ -58,7 +58,7 @@ export {
 } from './secret-patterns.ts';
 export { setBounded } from './set-bounded.ts';
 export { createSharedMap } from './shared-map.ts';
-export { shown, typeInWords } from './shown.ts';
+export { firstProblems, shortened, shown, typeInWords } from './shown.ts';
 export { createSingleFlight } from './single-flight.ts';
 export { decodeText, shellWord } from './text.ts';
 export { type BatchSink, createWriteBatch } from './write-batch.ts';

@@ -1,4 +1,5 @@
 const maxShown = 60;
+const maxProblems = 20;
 
 const wordsByType: ReadonlyMap<string, string> = new Map([
   ['string', 'a string'],
@@ -10,9 +11,18 @@ const wordsByType: ReadonlyMap<string, string> = new Map([
 
 /** Returns a value of a request for an error message, as JSON of at most 60 characters, with "..." if it is longer. */
 export function shown(value: unknown): string {
-  const text = JSON.stringify(value) ?? String(value);
-  return text.length > maxShown ? `${text.slice(0, maxShown).toWellFormed()}...` : text;
+  return shortened(JSON.stringify(value) ?? String(value));
 }
+
+/** Shortens a name of a request for an error message to 60 characters, with "..." if it is longer. */
+export const shortened = (name: string): string =>
+  name.length > maxShown ? `${name.slice(0, maxShown).toWellFormed()}...` : name;
+
+/** Returns the first 20 problems of a request for an error message, and the number of the others as a last entry. */
+export const firstProblems = (problems: readonly string[]): readonly string[] =>
+  problems.length > maxProblems
+    ? [...problems.slice(0, maxProblems), `and ${problems.length - maxProblems} more problems`]
+    : problems;
 
 /** Returns words for a type of zod, such as `a whole number` for `int`, for messages to the author of a request. */
 export const typeInWords = (type: string): string =>

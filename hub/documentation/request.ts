@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { HubError, shown, typeInWords } from '#core';
+import { HubError, shortened, shown, typeInWords } from '#core';
 import { requireProjectName } from './notes/note-names.ts';
 
 export const documentationRequest = z.strictObject({
@@ -48,7 +48,7 @@ export function parseDocumentationRequest(body: unknown): DocumentationRequest {
 function describeIssue(issue: z.core.$ZodIssue): string {
   const field = issue.path.join('.') || 'body';
   if (issue.code === 'unrecognized_keys')
-    return `${issue.keys.join(', ')}: is not a member; members are ${Object.keys(documentationRequest.shape).join(', ')}`;
+    return `${shortened(issue.keys.join(', '))}: is not a member; members are ${Object.keys(documentationRequest.shape).join(', ')}`;
   if (issue.code === 'too_small') return `${field}: must not be empty`;
   const remedy = issue.code === 'invalid_type' ? remedyFor(issue) : issue.message;
   const problem = issue.input === undefined ? 'is missing' : `${shown(issue.input)} is not allowed`;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { entryKeys } from '#config';
-import { HubError, isObject } from '#core';
+import { HubError, firstProblems, isObject, shortened } from '#core';
 import type { InstallRequest, TrialRequest } from './request.ts';
 import { serverJson, text } from './server-json.ts';
 
@@ -98,10 +98,12 @@ function unknownKey(key: string): readonly string[] {
 }
 
 const noField = (key: string, of: string, allowed: readonly string[]) =>
-  `${key}: is not a field of ${of}. Remove it; allowed are ${allowed.join(', ')}`;
+  `${shortened(key)}: is not a field of ${of}. Remove it; allowed are ${allowed.join(', ')}`;
 
-const invalid = (problems: readonly string[]) =>
-  new HubError('HUB_REQUEST_INVALID', problems.join('\n'), { data: { problems } });
+function invalid(all: readonly string[]): HubError {
+  const problems = firstProblems(all);
+  return new HubError('HUB_REQUEST_INVALID', problems.join('\n'), { data: { problems } });
+}
 
 const expected = new Map([
   ['string', 'a string'],
@@ -112,7 +114,7 @@ const expected = new Map([
 ]);
 
 function sentence(issue: z.core.$ZodIssue): string {
-  const path = issue.path.map(String).join('.');
+  const path = shortened(issue.path.map(String).join('.'));
   switch (issue.code) {
     case 'invalid_type':
       return `${path || 'the body'}: ${issue.message.endsWith('undefined') ? 'is missing: ' : ''}write ${expected.get(issue.expected) ?? issue.expected}`;

@@ -1,4 +1,4 @@
-import { HubError, shown } from '#core';
+import { HubError, firstProblems, shortened, shown } from '#core';
 import { acceptanceLimits, pathFault } from '#repositories';
 import { z } from 'zod';
 
@@ -144,7 +144,10 @@ export const contractPath = '_handoff/TASK_CONTRACT.json';
 export function parseContract(value: unknown, source = contractPath): TaskContract {
   const parsed = contractSchema.safeParse(value, { reportInput: true });
   if (!parsed.success)
-    throw invalidContract(source, parsed.error.issues.map(describeProblem).join('; '));
+    throw invalidContract(
+      source,
+      firstProblems(parsed.error.issues.map(describeProblem)).join('; '),
+    );
   const { roles } = parsed.data;
   if (roles.implementer === roles.local_reviewer)
     throw invalidContract(
@@ -177,7 +180,7 @@ const invalidContract = (source: string, problem: string, cause?: unknown) =>
 function describeProblem(problem: z.core.$ZodIssue): string {
   const field = problem.path.join('.') || 'the contract';
   if (problem.code === 'unrecognized_keys')
-    return `${[...problem.path, problem.keys[0]].join('.')}: is not a field of a contract: remove it or correct its spelling`;
+    return `${shortened([...problem.path, problem.keys[0]].join('.'))}: is not a field of a contract: remove it or correct its spelling`;
   if (problem.code === 'invalid_type')
     return problem.input === undefined
       ? `${field}: is missing: write ${article(problem.expected)}`

@@ -33,6 +33,7 @@ test('a patch changes what it names, and null means the default', () => {
 test.each([
   [{ tools: [] }, /^tools: is not a setting of an agent\. Settings are model, system, grants/],
   [{ grants: { tool: [] } }, /^grants\.tool: is not a setting of an agent\./],
+  [{ grants: { ['x'.repeat(1_000)]: [] } }, /^grants\.x{53}\.\.\.: is not a setting of an agent\./],
   [{ model: 7 }, /^model: 7 is not allowed: write a string$/],
   [{ model: '' }, /^model: "" is not allowed: write 1 to 256 characters, or null for the default$/],
   [

@@ -70,6 +70,18 @@ test('a reload without a change waits for the one under way, and returns its out
   assert.deepEqual(await control.reload(), { status: 'unchanged' }, 'it is told by now');
 });
 
+test('a reload that allows an unknown entry shortens its name', async () => {
+  await using folder = await temporary();
+  const file = join(folder.path, 'hub.json');
+  await writeFile(file, '{"servers": {"one": {"image": "one:1"}}}');
+  const none = { added: [], removed: [], changed: [], failed: [], unchanged: 1 };
+  const { control } = await configured(file, folder.path, async () => none);
+  await assert.rejects(control.reload(['x'.repeat(100_000)]), {
+    code: 'HUB_REQUEST_INVALID',
+    message: `allow: no entry of "${'x'.repeat(59)}... waits. Those that wait: none`,
+  });
+});
+
 test('a reload warns of what the config before did not have', async () => {
   await using folder = await temporary();
   const file = join(folder.path, 'hub.json');

@@ -25,6 +25,10 @@ test.each([
     { server: 'echo', all: true },
     'all: is not an argument; the arguments are "server" and "lines"',
   ],
+  [
+    { server: 'echo', ['x'.repeat(1_000)]: true },
+    `${'x'.repeat(60)}...: is not an argument; the arguments are "server" and "lines"`,
+  ],
   ['echo', 'arguments: write an object, not "echo"'],
 ])('%j is refused with field, value and remedy', (given, message) => {
   assert.throws(() => parseArguments(schema, given), { code: 'HUB_REQUEST_INVALID', message });

@@ -18,6 +18,10 @@ test.each([
     { ...wanted, repository: '/x' },
     'repository: is not a member; members are repo_path, project_name, vault, dry_run, force, model',
   ],
+  [
+    { ...wanted, ['x'.repeat(1_000)]: 1 },
+    `${'x'.repeat(60)}...: is not a member; members are repo_path, project_name, vault, dry_run, force, model`,
+  ],
   [undefined, 'body: is missing: write an object with "repo_path" and "project_name"'],
 ])('%j is refused with field, value and remedy', (body, message) => {
   assert.throws(() => parseDocumentationRequest(body), { code: 'HUB_REQUEST_INVALID', message });

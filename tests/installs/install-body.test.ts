@@ -51,6 +51,26 @@ describe('the body of an install', () => {
     for (const [key, why] of refused) assert.match(why, /: (write|an install starts)/, key);
   });
 
+  test('shortens names, and counts the problems beyond the first 20', () => {
+    const long = 'x'.repeat(100_000);
+    const unknown = Object.fromEntries(Array.from({ length: 30 }, (_, at) => [`${at}${long}`, 1]));
+    const tooLong = /^env\.x{56}\.\.\.: /;
+    for (const [body, expected] of [
+      [{ package: 'a@1.0.0', [long]: 1 }, /^x{60}\.\.\.: is not a field of an install\. /],
+      [{ package: 'a@1.0.0', env: { [long]: 'a' } }, tooLong],
+      [{ package: 'a@1.0.0', ...unknown }, /\nand 10 more problems$/],
+    ] as const)
+      assert.throws(
+        () => parseInstallBody(body),
+        (error: unknown) => {
+          assert.ok(error instanceof HubError);
+          assert.match(error.message, expected);
+          assert.ok(JSON.stringify([error.message, error.data]).length < 30_000);
+          return true;
+        },
+      );
+  });
+
   test('names every unknown key beside other problems', () => {
     assert.throws(() => parseInstallBody({ package: 7, pakage: 'x', comand: 'y' }), {
       code: 'HUB_REQUEST_INVALID',

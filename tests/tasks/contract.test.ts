@@ -66,6 +66,11 @@ test.each<readonly [string, object, string]>([
     'specification.target: is not a field of a contract: remove it or correct its spelling',
   ],
   [
+    'a long name of an unknown field',
+    { specification: { ...specification, ['x'.repeat(1_000)]: 1 } },
+    `specification.${'x'.repeat(46)}...: is not a field of a contract: remove it or correct its spelling`,
+  ],
+  [
     'a wrong type',
     { specification: { ...specification, requirements: 'add' } },
     'specification.requirements: write an array, not "add"',

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { HubError, isObject, shown } from '#core';
+import { HubError, isObject, shortened, shown } from '#core';
 
 export type Named = { readonly Params: { readonly name: string } };
 export type Identified = { readonly Params: { readonly id: string } };
@@ -14,7 +14,7 @@ export function readQuery<K extends string>(
     const known = names.find(one => one === name);
     if (known === undefined)
       throw invalid(
-        `${inShort(name)}: is not a parameter of ${routeOptions.url}, which takes ${names.join(' and ') || 'none'}`,
+        `${shortened(name)}: is not a parameter of ${routeOptions.url}, which takes ${names.join(' and ') || 'none'}`,
       );
     if (typeof value !== 'string') throw invalid(`${name}: stands twice: write it once`);
     found[known] = value;
@@ -69,7 +69,7 @@ export function readMembers<K extends string>(
     const known = names.find(one => one === name);
     if (known === undefined)
       throw invalid(
-        `${inShort(name)}: is not a member of this body, which takes ${names.join(', ')}`,
+        `${shortened(name)}: is not a member of this body, which takes ${names.join(', ')}`,
       );
     found[known] = value;
   }
@@ -82,17 +82,11 @@ export function readBoolean(name: string, value: unknown = false): boolean {
   throw invalid(`${name}: ${shown(value)} is not allowed: write true or false`);
 }
 
-const maxShown = 60;
-
-/** Shortens a name that the client chose, which may be as long as a body. */
-const inShort = (name: string) =>
-  name.length > maxShown ? `${name.slice(0, maxShown).toWellFormed()}...` : name;
-
 /** Throws HUB_REQUEST_INVALID if a request has a body that its route does not accept. */
 export function refuseBody(body: unknown, route: string): void {
   const members = Object.keys(membersOf(body));
   if (members.length === 0) return;
-  throw invalid(`${route} takes no body; it had ${inShort(members.join(', '))}`);
+  throw invalid(`${route} takes no body; it had ${shortened(members.join(', '))}`);
 }
 
 /** Formats a time in milliseconds since the epoch for the REST API. */
