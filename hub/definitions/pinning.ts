@@ -14,8 +14,7 @@ export function pinningOf({ pinning, launch }: ServerConfig) {
 }
 
 /**
- * True for `name@1.2.3` and `name==1.2`. False without a version, for a tag such as `name@latest`, and for `name@1.2`
- * and `name@1.2.x`, for which npm installs the newest matching version.
+ * True for `name@1.2.3` of npm, and for `name==1.2` and `name==2025` of PyPI. False without a version, for a tag such as
+ * `name@latest`, and for `name@1.2` and `name@1.2.x`, for which npm installs the newest matching version.
  */
-const isExact = (spec: string) =>
-  /.@\d+\.\d+\.\d+(?:[-+][\w.+-]*)?$|==(?:\d+!)?\d+(?:\.\d+)+[\w.+-]*$/.test(spec);
+const isExact = (spec: string) => /.@\d+\.\d+\.\d+(?:[-+][\w.+-]*)?$|==\d[\w.+!-]*$/.test(spec);

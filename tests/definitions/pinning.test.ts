@@ -31,6 +31,10 @@ test.each([
   [{ package: 'uvx:server' }, 'hide'],
   [{ package: 'uvx:server==1.0' }, 'warn'],
   [{ package: 'uvx:server==1!1.0' }, 'warn'],
+  // PyPI has versions of one number.
+  [{ package: 'uvx:server==2025' }, 'warn'],
+  [{ package: 'uvx:server==2025rc1' }, 'warn'],
+  [{ package: 'server@2025' }, 'hide'],
   [{ image: 'name:tag' }, 'warn'],
   [{ command: 'node', args: ['server.mjs'] }, 'warn'],
   [{ package: 'agenthub:ollama-mcp', pinning: 'hide' }, 'off'],
