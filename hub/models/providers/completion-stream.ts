@@ -20,6 +20,7 @@ export function createCompletion(progress: ((text: string) => void) | undefined)
   let isEmpty = true;
   let hasMessage = false;
   let hasReasoning = false;
+  let hasLegacyCall = false;
   let usage: { readonly [key: string]: unknown } = {};
   let length = 0;
 
@@ -74,6 +75,8 @@ export function createCompletion(progress: ((text: string) => void) | undefined)
       const delta = [choice['delta'], choice['message']].find(isObject) ?? {};
       if (delta['reasoning_content'] || delta['reasoning']) hasReasoning = true;
       addContent(delta['content']);
+      const legacy = delta['function_call'];
+      if (isObject(legacy) && legacy['name']) hasLegacyCall = true;
       // A `message` contains complete calls, a `delta` pieces of them.
       const isWhole = isObject(choice['message']);
       hasMessage ||= isWhole;
@@ -110,6 +113,8 @@ export function createCompletion(progress: ((text: string) => void) | undefined)
         // `model_length`: the context of a model of Mistral is full.
         isCut: finishReason === 'length' || finishReason === 'model_length',
         isFiltered: finishReason === 'content_filter',
+        /** True for a call in the form that preceded `tool_calls`. Some endpoints send both forms. */
+        isLegacyCall: hasLegacyCall && calls.length === 0,
         isThoughtOnly: text === '' && (hasThoughts || hasReasoning),
         promptTokens: tokenCountOf(usage['prompt_tokens']),
         outputTokens: tokenCountOf(usage['completion_tokens']),

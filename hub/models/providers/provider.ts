@@ -200,6 +200,7 @@ export function createProvider(provider: string, settings: ProviderSettings, nee
         joined.place = place;
         await place.turn(limit.signal);
         const answer = await ask(request, name, call, limit.signal);
+        if (answer.isLegacyCall) throw legacyCall(call);
         const made = answerOf(request, answer, newId);
         counts.succeeded(model, made.usage.inputTokens, made.usage.outputTokens, caller);
         return { ...made, tookMs: clock.monotonic() - startedMs };
@@ -211,6 +212,13 @@ export function createProvider(provider: string, settings: ProviderSettings, nee
     },
   };
 }
+
+const legacyCall = ({ provider, model }: ProviderCall) =>
+  new ModelFailure(
+    'malformed',
+    `${provider} answered with "function_call", an earlier form of "tool_calls" that the hub does not read. Update the server at models.providers.${provider}.url, or choose another model`,
+    { model },
+  );
 
 export type Provider = ReturnType<typeof createProvider>;
 

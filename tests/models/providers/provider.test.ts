@@ -442,6 +442,25 @@ describe('an error of a provider', () => {
     [{ text: '<think>hm</think>' }, 'thinking_only', /thoughts only/],
     [{ toolCalls: [{ id: 'a', name: '', arguments: [] }] }, 'malformed', /without naming it/],
     [
+      {
+        events: [
+          '{"choices":[{"delta":{"content":"","function_call":{"name":"weather","arguments":""}}}]}',
+          '{"choices":[{"delta":{"function_call":{"arguments":"{}"}}}]}',
+          '{"choices":[{"delta":{},"finish_reason":"function_call"}]}',
+        ],
+      },
+      'malformed',
+      /^work answered with "function_call", an earlier form of "tool_calls".*models\.providers\.work\.url/,
+    ],
+    [
+      {
+        status: 200,
+        raw: '{"choices":[{"message":{"content":"I look.","function_call":{"name":"weather"}}}]}',
+      },
+      'malformed',
+      /answered with "function_call"/,
+    ],
+    [
       { status: 302, raw: '', headers: { location: 'http://127.0.0.1:1/' } },
       'unreachable',
       /redirect/,
@@ -450,6 +469,21 @@ describe('an error of a provider', () => {
     const failure = await failing(reply);
     assert.equal(failure.kind, kind, failure.message);
     assert.match(failure.message, words);
+  });
+
+  test('is none if a legacy call stands beside the current one, or is empty', async () => {
+    const called = { id: 'a', type: 'function', function: { name: 'weather', arguments: '{}' } };
+    for (const message of [
+      { content: null, tool_calls: [called], function_call: called.function },
+      { content: 'fine', function_call: null },
+      { content: 'fine', function_call: { name: '', arguments: '' } },
+    ]) {
+      const raw = JSON.stringify({ choices: [{ message }] });
+      await using endpoint = await startOpenAi(() => ({ status: 200, raw }));
+      using work = at(endpoint.url);
+      const { content } = await work.chat({ tools: [weather] });
+      assert.equal(content[0]?.type, message.content === null ? 'tool_use' : 'text');
+    }
   });
 
   test('names the setting if nothing answers', async () => {
