@@ -1,8 +1,8 @@
+export { createDeadlines } from './deadlines.ts';
 export {
   type RedisNeeds,
   type RedisOptions,
   RedisRefusal,
-  createDeadlines,
   createRedisLink,
   refusalText,
 } from './link.ts';

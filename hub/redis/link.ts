@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import { type Clock, type Log, backoffMs, durationText, errorCodeOf, messageOf } from '#core';
+import { createDeadlines } from './deadlines.ts';
 
 export type RedisOptions = {
   /** URL such as redis://user:password@host:6379/0. No message shows the password. Redis Cluster is not supported. */
@@ -33,6 +34,8 @@ const firstRetryMs = 50;
 const connectMs = 2_000;
 /** Time in ms for Redis to close its side of a connection that the hub closes. */
 const disconnectMs = 250;
+/** Time in ms between two questions whether Redis has loaded its data. */
+const loadingCheckMs = 1_000;
 /** Message of the ioredis package for a command that timed out. */
 const timedOut = 'Command timed out';
 /** Beginning of the Redis client's error message for bytes that are not of the Redis protocol. */
@@ -83,8 +86,10 @@ export function createRedisLink(
   let lastError: string | undefined;
   let attempts = 0;
   let retry: Disposable | undefined;
-  /** Runs from the connection until Redis is ready: the Redis client waits silently while Redis loads its data. */
+  /** Runs from the connection until Redis has loaded its data. */
   let loading: Disposable | undefined;
+  /** Timer of the next question whether Redis has loaded its data. */
+  let loadingCheck: Disposable | undefined;
   /** SHA-1 digests by the text of their script. Bounded, because all scripts are part of this program. */
   const digests = new Map<string, string>();
   const deadlines = createDeadlines(answerMs, needs.clock);
@@ -153,6 +158,26 @@ export function createRedisLink(
     await redis.connect().catch(() => undefined); // The client's events report the failure and start the next attempt.
   }
 
+  /** Subscribes as soon as Redis has loaded its data. It counts as loaded if its user may not use INFO. */
+  async function begin(redis: Redis): Promise<void> {
+    try {
+      const info = await redis.info('persistence').catch((error: unknown) => {
+        if (!/\bNOPERM\b/.test(messageOf(error))) throw error;
+        return '';
+      });
+      if (/^loading:1/m.test(info)) {
+        loadingCheck = needs.clock.after(loadingCheckMs, () => void begin(redis));
+        return;
+      }
+    } catch (error) {
+      // The close event reports a lost connection.
+      if (redis.status === 'ready') reconnect(redis, reasonOf(error));
+      return;
+    }
+    loading?.[Symbol.dispose]();
+    await subscribe(redis);
+  }
+
   async function subscribe(redis: Redis): Promise<void> {
     const { db = 0 } = redis.options;
     try {
@@ -190,6 +215,8 @@ export function createRedisLink(
         connectTimeout: connectMs,
         disconnectTimeout: disconnectMs,
         disableClientInfo: true,
+        // `begin` checks it: the client writes a line to stderr if INFO is not allowed.
+        enableReadyCheck: false,
         connectionName: 'agenthub',
         retryStrategy: null,
       });
@@ -203,12 +230,10 @@ export function createRedisLink(
       });
       redis.on('close', () => {
         loading?.[Symbol.dispose]();
+        loadingCheck?.[Symbol.dispose]();
         down();
       });
-      redis.on('ready', () => {
-        loading?.[Symbol.dispose]();
-        void subscribe(redis);
-      });
+      redis.on('ready', () => void begin(redis));
       redis.on('message', (_channel: string, message: string) => needs.heard(message));
       redis.on('end', () => {
         if (isClosed) return;
@@ -244,6 +269,7 @@ export function createRedisLink(
       isUp = false;
       retry?.[Symbol.dispose]();
       loading?.[Symbol.dispose]();
+      loadingCheck?.[Symbol.dispose]();
       deadlines[Symbol.dispose]();
       const ended = Promise.withResolvers<void>();
       if (!client || client.status === 'end') ended.resolve();
@@ -257,40 +283,3 @@ export function createRedisLink(
 /** True if the peer closed the socket. Reading and writing report this with different codes. */
 const isLoss = (error: unknown): boolean =>
   ['EPIPE', 'ECONNRESET'].includes(errorCodeOf(error) ?? '');
-
-/**
- * Creates deadlines of one length for many waits. Deadlines pass in the order of their waits, so a single timer
- * serves all: a timer for each would cost more than the rest of a cache hit.
- */
-export function createDeadlines(afterMs: number, clock: Pick<Clock, 'monotonic' | 'after'>) {
-  /** Waits in the order in which they began. Their number is bounded by the calls in progress. */
-  const waits = new Map<object, { readonly at: number; readonly onLate: () => void }>();
-  let timer: Disposable | undefined;
-
-  function arm(milliseconds: number): void {
-    // Expires one turn of the event loop later, so that answers that arrived while this process was busy are read
-    // first.
-    timer = clock.after(milliseconds, () => setImmediate(expire, clock.monotonic()));
-  }
-
-  function expire(until: number): void {
-    timer = undefined;
-    for (const [wait, { at, onLate }] of waits) {
-      if (at > until) return arm(Math.max(0, at - clock.monotonic()));
-      waits.delete(wait);
-      onLate();
-    }
-  }
-
-  return {
-    /** Starts a wait: calls `onLate` at its deadline, unless the wait ends before. */
-    begin(onLate: () => void) {
-      /** `end` ends the wait, and returns false if its deadline has passed. */
-      const wait = { end: () => waits.delete(wait) };
-      waits.set(wait, { at: clock.monotonic() + afterMs, onLate });
-      if (!timer) arm(afterMs);
-      return wait;
-    },
-    [Symbol.dispose]: () => timer?.[Symbol.dispose](),
-  };
-}

@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { setImmediate as nextTurn } from 'node:timers/promises';
-import { test } from 'vitest';
+import { test, vi } from 'vitest';
 import { systemClock } from '#core';
-import { createManualClock } from '#helpers/clock';
-import { createDeadlines, createRedisLink } from '#redis';
+import { createRedisLink } from '#redis';
 
 /** A server can hang up in two ways. In both, the client may notice it while it reads, or only when it writes. */
 for (const [how, hangUp] of [
@@ -43,38 +41,6 @@ for (const [how, hangUp] of [
     );
     for (const reason of reasons) assert.match(reason, lost);
   });
-
-test('each deadline expires after its own time, by one timer for all, unless it was ended', async () => {
-  const clock = createManualClock();
-  using deadlines = createDeadlines(100, clock);
-  const late: string[] = [];
-  const first = deadlines.begin(() => late.push('first'));
-  clock.advance(40);
-  const second = deadlines.begin(() => late.push('second'));
-  deadlines.begin(() => late.push('third'));
-  assert.equal(clock.waiting, 1);
-  assert.equal(second.end(), true);
-  clock.advance(60);
-  await nextTurn();
-  assert.deepEqual(late, ['first']);
-  assert.deepEqual([first.end(), second.end()], [false, false]);
-  clock.advance(39);
-  await nextTurn();
-  assert.deepEqual(late, ['first']);
-  clock.advance(1);
-  await nextTurn();
-  assert.deepEqual(late, ['first', 'third']);
-  assert.equal(clock.waiting, 0, 'a timer runs though nobody waits');
-});
-
-test('a deadline that ends in the turn of the timer does not expire', async () => {
-  const clock = createManualClock();
-  using deadlines = createDeadlines(100, clock);
-  const one = deadlines.begin(() => assert.fail('it is late'));
-  clock.advance(100);
-  assert.equal(one.end(), true);
-  await nextTurn();
-});
 
 /** Connects to a server that answers each command like this. Returns the reason why the link goes down, or `up`. */
 async function reasonAt(path: string, answerTo: (command: string) => string): Promise<string> {
@@ -154,6 +120,20 @@ test('a Redis that loads its data is reported, and used when it has loaded them'
     reasons[0] ?? '',
     /^127\.0\.0\.1:\d+ is not ready after 2 s: it may be loading its data\. It is used as soon as it is ready$/,
   );
+});
+
+test('a user without the right to INFO is connected, and nothing is written to stderr', async () => {
+  const warn = vi.spyOn(console, 'warn').mockReturnValue();
+  const answerTo = (command: string) =>
+    command === 'info'
+      ? "-NOPERM User hub has no permissions to run the 'info' command\r\n"
+      : (answers[command] ?? '+OK\r\n');
+  try {
+    assert.equal(await reasonAt('', answerTo), 'up');
+    assert.deepEqual(warn.mock.calls, []);
+  } finally {
+    warn.mockRestore();
+  }
 });
 
 test('the reasons of refusals have a remedy', async () => {
