@@ -1,5 +1,5 @@
 import { findLoosenings, warningsOf } from '#config';
-import { isObject } from '#core';
+import { isObject, shellWord } from '#core';
 import { keysPlaceOf, storeKeys } from '../add-keys.ts';
 import { type Fitted, fitRequest } from '../add-needs.ts';
 import { type Command, type ExitCode, type Run, hubOptions } from '../command.ts';
@@ -149,8 +149,13 @@ async function requestOf(run: Run): Promise<Fitted<AddRequest>> {
     return { request: await requestOfRecipe(recipe, given, run), isAgreed: () => false };
   const { package: spec } = given;
   if (spec !== undefined) return await fitRequest({ ...given, package: spec }, run);
+  const url = textOf(run.values, 'url');
+  const more =
+    url === undefined
+      ? ''
+      : `. --url is the address of the hub: for a remote server there, write "agenthub add ${shellWord(url)}"`;
   throw usageError(
-    `<package> is missing: write what to install, or a recipe: --recipe ${recipeNames.join(', ')}`,
+    `<package> is missing: write what to install, or a recipe: --recipe ${recipeNames.join(', ')}${more}`,
   );
 }
 

@@ -51,6 +51,12 @@ describe('add and remove', () => {
     const nothing = await cli(['add']);
     assert.deepEqual([nothing.code, nothing.out], [2, '']);
     assert.match(nothing.err, new RegExp(`^<package> is missing: .* --recipe ${names}$`));
+    const address = await cli(['add', '--name', 'mine', '--url', 'http://host/sse?a&b']);
+    assert.deepEqual([address.code, address.out], [2, '']);
+    assert.match(
+      address.err,
+      /^<package> is missing: .* --url is the address of the hub: for a remote server there, write "agenthub add 'http:\/\/host\/sse\?a&b'"$/,
+    );
     const nameless = await cli(['add', '--recipe']);
     assert.equal(nameless.code, 2);
     assert.match(nameless.err, new RegExp(`--recipe needs a value: ${names}\n`));
