@@ -70,6 +70,11 @@ function parseArguments(command: Command, args: readonly string[]): Values | str
     });
     // `--help` works even if required arguments are missing.
     if (values['help'] === true) return values;
+    // An empty value usually is an unset variable: `connect-stdio --server "$NAME"` would connect to all servers.
+    const empty = Object.entries(command.options).find(
+      ([name, { mayBeEmpty = false }]) => values[name] === '' && !mayBeEmpty,
+    );
+    if (empty) return `--${empty[0]} is empty`;
     const words = namePositionals(expected, positionals);
     if (typeof words === 'string') return words;
     const all = { ...values, ...words };

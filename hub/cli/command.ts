@@ -18,6 +18,8 @@ export type Options = Readonly<
       readonly value?: string;
       /** True if the option may be repeated. Its value is then a list. */
       readonly multiple?: true;
+      /** True if an empty value has a meaning. All other options refuse it, except those that may be repeated. */
+      readonly mayBeEmpty?: true;
       /** Short form of the option: one letter. */
       readonly short?: string;
       readonly completion?: CompletionSource;

@@ -106,6 +106,10 @@ describe('incorrect usage', () => {
       ['agent'],
       'agenthub: <action> is missing: list, send, chat, logs, cancel, stop, remove, configure',
     ],
+    [['check', '--config', ''], 'agenthub: --config is empty'],
+    [['connect-stdio', '--server', ''], 'agenthub: --server is empty'],
+    [['docs', '/projects/app', '--vault='], 'agenthub: --vault is empty'],
+    [['list', '--url', ''], 'agenthub: --url is empty'],
     [['serve', 'now'], "agenthub: Unexpected argument 'now'"],
     [['check', '--port', '1'], "agenthub: Unknown option '--port'"],
     [

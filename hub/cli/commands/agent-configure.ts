@@ -7,8 +7,16 @@ const mostTokens = 999_999_999;
 const mostPerTurn = 10_000;
 
 export const configureOptions = {
-  model: { value: 'name', help: 'configure: the model; "" for the default of the hub.' },
-  system: { value: 'text', help: 'configure: the system prompt; "" for the general one.' },
+  model: {
+    value: 'name',
+    mayBeEmpty: true,
+    help: 'configure: the model; "" for the default of the hub.',
+  },
+  system: {
+    value: 'text',
+    mayBeEmpty: true,
+    help: 'configure: the system prompt; "" for the general one.',
+  },
   'grant-tool': {
     value: 'pattern',
     multiple: true,

@@ -60,7 +60,7 @@ export const task: Command = {
         completion: ['pass', 'fail'],
         help: 'report-judge: the verdict. Default: that of _handoff/JUDGE_REPORT.md.',
       },
-      notes: { value: 'text', help: 'report-judge: the required changes.' },
+      notes: { value: 'text', mayBeEmpty: true, help: 'report-judge: the required changes.' },
     }),
     ...takenBy(['rollback'], {
       to: {
