@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { HubError } from '#core';
+import { HubError, shortened } from '#core';
 import { knownKeys } from './schema.ts';
 import { type Path, type SourceLocation, lineAndColumnOf } from './source-map.ts';
 import { findClosest, nearest } from './suggest.ts';
@@ -21,14 +21,19 @@ export type LocatedProblem = {
 
 const shownLength = 60;
 
-/** Creates the error for all problems, one per line, in file order. Problems of several files are grouped by file. */
+/**
+ * Creates the error for all problems, one per line, in file order. Problems of several files are grouped by file. Long
+ * keys are shortened: entries also come in requests.
+ */
 export function invalidFile(problems: readonly LocatedProblem[]): HubError {
   const files = [...new Set(problems.map(({ location }) => location.source.file))];
   const sorted = problems
     .map(({ location, text, shown }) => {
       const { file } = location.source;
       const { line, column } = lineAndColumnOf(location);
-      const path = pathText(location.path);
+      const path = pathText(
+        location.path.map(part => (typeof part === 'string' ? shortened(part) : part)),
+      );
       const value = shown ? deviation(shown.value, location.path) : '';
       const message = `${file}:${line}:${column}: ${path === '' ? '' : `${path}: `}${value}${text}`;
       return { order: files.indexOf(file), line, column, path, message };

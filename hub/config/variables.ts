@@ -1,5 +1,5 @@
 import { parseEnv } from 'node:util';
-import { HubError, isObject } from '#core';
+import { HubError, isObject, shortened } from '#core';
 import { type Problem, pathText } from './problem.ts';
 import type { Path } from './source-map.ts';
 
@@ -124,15 +124,17 @@ function expandText(text: string, env: Environment, secrets: SecretValues) {
     const { name, secret, fallback } = readReference(inside);
     if (secret !== undefined) return expandSecret(secret, fallback) ?? mark;
     if (name === undefined) {
-      const written = inside === undefined ? '"${" without its "}"' : mark;
+      const written = inside === undefined ? '"${" without its "}"' : shortened(mark);
       faults.push(`${written} is not a variable: ${malformed}`);
       return mark;
     }
     const value = (Object.hasOwn(env, name) && env[name]) || fallback;
-    if (value === undefined)
+    if (value === undefined) {
+      const short = shortened(name);
       faults.push(
-        `the variable ${name} is not set. Set it in the environment or in .env, or write \${${name}:-default}`,
+        `the variable ${short} is not set. Set it in the environment or in .env, or write \${${short}:-default}`,
       );
+    }
     return value ?? mark;
   });
   return { text: expanded, faults, secretFaults };

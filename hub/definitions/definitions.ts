@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type ServerConfig, whyUnwritable } from '#config';
-import { type Clock, HubError, createEmitter, messageOf } from '#core';
+import { type Clock, HubError, createEmitter, messageOf, shown } from '#core';
 import { type WriteFailureNeeds, createWriteFailures } from '#store';
 import {
   type Deviation,
@@ -260,7 +260,7 @@ export function createDefinitions(file: string, { clock, log, backlog, record }:
       if (chosen.length === 0)
         throw new HubError(
           'HUB_NAME_UNKNOWN',
-          `${config.name}: ${name === undefined ? 'nothing' : `no definition of ${JSON.stringify(visible(name))}`} deviates from what is pinned. "agenthub pins ${config.name}" lists what does`,
+          `${config.name}: ${name === undefined ? 'nothing' : `no definition of ${shown(visible(name))}`} deviates from what is pinned. "agenthub pins ${config.name}" lists what does`,
         );
       const stale = hashes && chosen.find(({ definition }) => !hashes.includes(definition.hash));
       if (stale)

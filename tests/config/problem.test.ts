@@ -51,6 +51,15 @@ describe('the error for an invalid file', () => {
   });
 });
 
+test('long keys are shortened', () => {
+  const path = ['servers', 'one', 'env', 'x'.repeat(100_000)];
+  const long = invalidFile([problem(0, 'wrong', { location: { source, offset: 0, path } })]);
+  const place = `servers.one.env["${'x'.repeat(60)}..."]`;
+  const message = `a.json:1:1: ${place}: wrong`;
+  assert.equal(long.message, message);
+  assert.deepEqual(long.data['problems'], [{ path: place, message }]);
+});
+
 describe('an invalid value in the message', () => {
   const shown = (value: unknown, ...path: Path) =>
     invalidFile([

@@ -82,6 +82,11 @@ describe('a text with variables is refused', () => {
   });
 });
 
+test('the message about a long name shortens it', () => {
+  for (const text of [`\${${'X'.repeat(100_000)}}`, `\${?${'X'.repeat(100_000)}}`])
+    for (const { text: message } of expand(text).problems) assert.ok(message.length < 400, message);
+});
+
 test('variables are expanded only where a server uses them', () => {
   const every = {
     command: '${HOST}',

@@ -155,6 +155,9 @@ describe('a decision about a changed definition', () => {
     await assert.rejects(definitions.decide('accept', config, now, { name: 'other' }), {
       code: 'HUB_NAME_UNKNOWN',
     });
+    await assert.rejects(definitions.decide('accept', config, now, { name: 'x'.repeat(100_000) }), {
+      message: /no definition of "x{59}\.\.\. deviates/,
+    });
   });
 
   test('that cannot be written has no effect', async () => {
