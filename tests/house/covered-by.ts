@@ -163,7 +163,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   ],
   'system/tasks': ['app/wire-tasks', 'cli/commands/task-contract'],
   'builtin/upstream': ['builtin/answer-request'],
-  'system/documentation': ['cli/commands/docs', 'cli/obsidian'],
+  'system/documentation': ['cli/obsidian'],
   'system/agents': [
     'builtin/agent-conversation',
     'builtin/agent-tools',

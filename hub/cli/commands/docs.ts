@@ -1,5 +1,5 @@
 import { basename, resolve } from 'node:path';
-import { isObject } from '#core';
+import { HubError, isObject } from '#core';
 import { type Command, type ExitCode, type Run, hubOptions } from '../command.ts';
 import { type HubClient, openHub } from '../hub-client.ts';
 import { fieldsOf } from '../responses.ts';
@@ -51,8 +51,8 @@ export const docs: Command = {
     const vault = textOf(values, 'vault');
     const model = textOf(values, 'model');
     const hub = await openHub(run);
-    const { job_id: id } = fieldsOf(
-      await hub.ask({
+    const accepted = await hub
+      .ask({
         method: 'POST',
         path: '/pipelines/documentation',
         body: {
@@ -63,9 +63,11 @@ export const docs: Command = {
           dry_run: values['dry-run'] === true,
           force: values['force'] === true,
         },
-      }),
-    );
-    const job = String(id);
+      })
+      .catch((error: unknown) => {
+        throw inOptions(error);
+      });
+    const job = String(fieldsOf(accepted)['job_id']);
     if (values['no-wait'] === true) {
       if (run.isJson) return run.json({ job_id: job });
       out(job);
@@ -75,6 +77,22 @@ export const docs: Command = {
     return await waitFor(job, hub, run);
   },
 };
+
+const optionsByMember: ReadonlyMap<string, string> = new Map([
+  ['project_name', '--name'],
+  ['vault', '--vault'],
+  ['model', '--model'],
+]);
+
+/** Names the option of this command in a refusal that begins with a member of the request. */
+function inOptions(error: unknown): unknown {
+  if (!(error instanceof HubError)) return error;
+  const { code, message, data } = error;
+  const [member = ''] = message.split(':', 1);
+  const option = optionsByMember.get(member);
+  if (option === undefined) return error;
+  return new HubError(code, `${option}${message.slice(member.length)}`, { cause: error, data });
+}
 
 async function waitFor(id: string, hub: HubClient, run: Run): Promise<ExitCode> {
   const path = `/jobs/${encodeURIComponent(id)}`;
