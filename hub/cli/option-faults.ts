@@ -56,11 +56,11 @@ export async function inOptionsOf(
 }
 
 /**
- * Path of a problem: `servers.NAME`, a key of the entry, and the key or index inside it. Unusual names are in brackets,
- * as JSON.
+ * Path of a problem: `servers.NAME` or `mcpServers.NAME`, a key of the entry, and the key or index inside it. Unusual
+ * names are in brackets, as JSON.
  */
 const placePattern =
-  /^servers(?:\.([\w$-]+)|\[("(?:[^"\\]|\\.)*")\])(?:\.(\w+)(?:\[\d+\]|\.([\w$-]+)|\[("(?:[^"\\]|\\.)*")\])?)?$/;
+  /^(?:servers|mcpServers)(?:\.([\w$-]+)|\[("(?:[^"\\]|\\.)*")\])(?:\.(\w+)(?:\[\d+\]|\.([\w$-]+)|\[("(?:[^"\\]|\\.)*")\])?)?$/;
 
 function optionAt(
   path: string,

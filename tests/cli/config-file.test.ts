@@ -82,6 +82,17 @@ describe('without a hub', () => {
     assert.deepEqual(JSON.parse(out).warnings, []);
   });
 
+  test.for(['servers', 'mcpServers'])(
+    'add names the option to correct, if the file has "%s"',
+    async form => {
+      await cli('init');
+      writeFileSync(file, JSON.stringify({ [form]: { one: { image: 'one:1' } } }));
+      const { code, err } = await cli('add', 'x@1.0.0', '--mount', 'foo');
+      assert.equal(code, 2);
+      assert.match(err, /^--mount: "foo" is not allowed: write "source:target"/);
+    },
+  );
+
   test.for([
     [['add', 'x@1.0.0', '--name', 'memory'], 1, /there is a server "memory" already/],
     [['add', 'x@1.0.0', '--network', 'host'], 2, /network/],
