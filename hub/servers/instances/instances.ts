@@ -145,12 +145,14 @@ export function createInstances({ clock, create }: InstancesNeeds) {
     for (const entry of own?.values() ?? []) void close(entry, 'stopping');
   }
 
-  /** Throws the refusal of calls if the server was stopped by hand or is closed. */
+  /** Throws the refusal of calls if the server was stopped by hand, is disabled or is closed. */
   function needOpen(base: Server): void {
     if (base.closed) throw base.closed;
-    const { state } = base.status;
+    const { config, status } = base;
+    // A restart also stops the server, but calls may open instances meanwhile.
+    const isEnding = status.state === 'stopping' && (status.byHand || !config.enabled);
     const refused =
-      state === 'stopped' && refusalOf(base.config, base.status, '', clock.monotonic());
+      (status.state === 'stopped' || isEnding) && refusalOf(config, status, '', clock.monotonic());
     if (refused) throw refused;
   }
 

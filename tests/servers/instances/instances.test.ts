@@ -274,6 +274,32 @@ describe('an instance of a session', () => {
     await of(servers, session).ready();
   });
 
+  test('is not opened while its server is being stopped by hand or disabled', async () => {
+    const refusalDuring = async (end: (base: Server) => Promise<void>) => {
+      await using servers = start();
+      await servers.base.ready();
+      const stopping = Promise.withResolvers<void>();
+      using _ = servers.base.changed(({ state }) => {
+        if (state === 'stopping') stopping.resolve();
+      });
+      const ended = end(servers.base);
+      await stopping.promise;
+      try {
+        return of(servers, {}).status.state;
+      } catch (error) {
+        return error instanceof HubError ? error.code : error;
+      } finally {
+        await ended;
+      }
+    };
+    assert.equal(await refusalDuring(base => base.stop(true)), 'HUB_SERVER_STOPPED');
+    assert.equal(
+      await refusalDuring(base => base.reconfigure({ ...base.config, enabled: false }, true)),
+      'HUB_SERVER_DISABLED',
+    );
+    assert.equal(await refusalDuring(base => base.stop(false)), 'stopped');
+  });
+
   test('fails its call for good when its server is stopped by hand or disabled, and for now when it is restarted', async () => {
     const failureOf = async (end: (base: Server) => Promise<void>) => {
       await using servers = start();
