@@ -12,7 +12,7 @@ import {
 } from './protocol.ts';
 
 type Needs = {
-  readonly engine: Pick<Engine, 'attach' | 'startContainer' | 'connectNetwork'>;
+  readonly engine: Pick<Engine, 'attach' | 'startContainer' | 'removeContainer' | 'connectNetwork'>;
   readonly clock: Clock;
   readonly log: Log;
   /** Name of the forwarder's container. */
@@ -29,6 +29,10 @@ type Needs = {
 
 /** Maximum time until the forwarder has applied a new state, in ms. */
 const applyMs = 10_000;
+/** Interval between checks of a running forwarder, in ms. */
+const checkMs = 15_000;
+/** Number of failed checks in a row after which a forwarder is replaced. */
+const maxMisses = 3;
 const maxAttempts = 5;
 const firstRetryMs = 200;
 const lastRetryMs = 5_000;
@@ -54,7 +58,7 @@ export function createForwarder(needs: Needs) {
 
   async function openNow(): Promise<Running> {
     const { id, isRunning } = await needs.provide(stopping.signal);
-    const socket = await engine.attach(id);
+    const socket = await attach(id);
     const running = { id, socket };
     const reader = createReportReader(report => {
       if ('traffic' in report) needs.heard(report.traffic);
@@ -77,10 +81,54 @@ export function createForwarder(needs: Needs) {
       await apply(running);
     } catch (error) {
       socket.destroy();
+      // A new container may only need longer to start; the next attempt finds it running.
+      if (isRunning && error instanceof Silent) await remove(id);
       throw error;
     }
+    void supervise(running);
     log.info({ isRunning, networks: members.size }, 'servers reach the network by a forwarder');
     return running;
+  }
+
+  /** Connects to a container. Removes it if it is paused: the engine refuses to attach to paused containers. */
+  async function attach(id: string): Promise<Duplex> {
+    try {
+      return await engine.attach(id);
+    } catch (error) {
+      if (!(error instanceof EngineError && /is paused/.test(error.words))) throw error;
+      await remove(id);
+      throw new Gone();
+    }
+  }
+
+  /** Checks a forwarder while it is connected, and removes it if it stops answering. `ended` then starts another. */
+  async function supervise(running: Running): Promise<void> {
+    for (let misses = 0; misses < maxMisses;) {
+      await sleep(checkMs, { clock, signal: stopping.signal });
+      if (running.socket.destroyed || stopping.signal.aborted) return;
+      try {
+        await apply(running);
+        misses = 0;
+      } catch (error) {
+        log.debug({ misses, problem: messageOf(error) }, 'a check of the forwarder failed');
+        if (error instanceof Silent) misses++;
+      }
+    }
+    await remove(running.id);
+    running.socket.destroy();
+  }
+
+  /** Removes a forwarder that does not answer. Never rejects. */
+  async function remove(id: string): Promise<void> {
+    log.warn(
+      { container: needs.name },
+      'the forwarder of the network does not answer; removing it',
+    );
+    try {
+      await engine.removeContainer(id);
+    } catch (error) {
+      log.warn({ problem: messageOf(error) }, 'the forwarder of the network could not be removed');
+    }
   }
 
   /** Starts the forwarder again, or reconnects to it if only the connection has ended. */
@@ -123,18 +171,11 @@ export function createForwarder(needs: Needs) {
       socket.write(stateLine(own, members.values(), places));
       await within(applyMs, { clock }, () => applied.promise);
     } catch (error) {
-      throw error instanceof DeadlineExceeded ? hangs(error) : error;
+      throw error instanceof DeadlineExceeded ? new Silent(needs.name, error) : error;
     } finally {
       waiting.delete(own);
     }
   }
-
-  const hangs = (cause: DeadlineExceeded) =>
-    new HubError(
-      'HUB_ENGINE_REFUSED',
-      `the forwarder of the network did not answer within ${applyMs / 1000} s. Remove it (docker rm -f ${needs.name}): the hub then starts another`,
-      { cause, data: { retryable: true } },
-    );
 
   return {
     /**
@@ -175,6 +216,17 @@ class Gone extends HubError {
   constructor() {
     const data = { retryable: true };
     super('HUB_ENGINE_REFUSED', 'the forwarder of the network ended', { data });
+  }
+}
+
+/** Error of calls that the forwarder did not answer in time. */
+class Silent extends HubError {
+  constructor(name: string, cause: DeadlineExceeded) {
+    super(
+      'HUB_ENGINE_REFUSED',
+      `the forwarder of the network did not answer within ${applyMs / 1000} s. The hub replaces it if it stays silent. To replace it now: docker rm -f ${name}`,
+      { cause, data: { retryable: true } },
+    );
   }
 }
 

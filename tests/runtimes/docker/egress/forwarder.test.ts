@@ -36,6 +36,7 @@ function open(script: {
   readonly attach?: (times: number) => Duplex;
   readonly connect?: (network: string) => Promise<void>;
   readonly provide?: (times: number) => Promise<void>;
+  readonly remove?: () => void;
 }) {
   const clock = createManualClock();
   const members = new Map<string, Member>();
@@ -45,6 +46,7 @@ function open(script: {
     engine: {
       attach: async () => script.attach?.(++attached) ?? connection(false),
       startContainer: async () => {},
+      removeContainer: async () => script.remove?.(),
       connectNetwork: async network => await script.connect?.(network),
     },
     clock,
@@ -139,8 +141,75 @@ test('a forwarder that hangs is named with the remedy', async () => {
   const refused = assert.rejects(join('a', 0), {
     code: 'HUB_ENGINE_REFUSED',
     message:
-      'the forwarder of the network did not answer within 10 s. Remove it (docker rm -f hub-.egress): the hub then starts another',
+      'the forwarder of the network did not answer within 10 s. The hub replaces it if it stays silent. To replace it now: docker rm -f hub-.egress',
   });
   await pass(10_000);
   await refused;
+});
+
+/** Creates the connection to a forwarder that applies states while `answers` returns true. */
+function connectionThat(answers: () => boolean): Duplex {
+  const inner = connection(false);
+  const write = inner.write.bind(inner);
+  return Object.assign(inner, { write: (text: string) => !answers() || write(text) });
+}
+
+test('a forwarder that stops answering is replaced after three checks', async () => {
+  let answers = true;
+  const connections: Duplex[] = [];
+  const removed: string[] = [];
+  const { join, pass, provided } = open({
+    attach(times) {
+      const opened = connectionThat(() => answers || times > 1);
+      connections.push(opened);
+      return opened;
+    },
+    provide: async () => {},
+    remove() {
+      removed.push('forwarder');
+      connections[0]?.destroy();
+    },
+  });
+  await Promise.all([join('a', 0), pass(0)]);
+  answers = false;
+  for (const ms of [15_000, 10_000, 15_000, 10_000, 15_000]) await pass(ms);
+  assert.equal(removed.length, 0, 'two checks may fail on a busy machine');
+  answers = true;
+  await pass(0);
+  await pass(15_000);
+  answers = false;
+  for (const ms of [15_000, 10_000, 15_000, 10_000, 15_000, 10_000]) await pass(ms);
+  assert.equal(removed.length, 1);
+  assert.equal(provided(), 2, 'and is started again');
+  for (let checks = 0; checks < 9; checks++) await pass(15_000);
+  assert.equal(removed.length, 1, 'the next one answers');
+});
+
+test('a forwarder of an earlier run that does not answer is removed, so that the next start creates another', async () => {
+  const removed: string[] = [];
+  const { join, pass } = open({
+    attach: times => connectionThat(() => times > 1),
+    remove: () => void removed.push('forwarder'),
+  });
+  const refused = assert.rejects(join('a', 0), { code: 'HUB_ENGINE_REFUSED' });
+  await pass(10_000);
+  await refused;
+  assert.equal(removed.length, 1);
+  await Promise.all([join('a', 0), pass(0)]);
+});
+
+test('a forwarder of an earlier run that is paused is replaced, and servers wait for the next one', async () => {
+  const words = 'container 1f is paused, unpause the container before attach';
+  const removed: string[] = [];
+  const { join, pass, provided } = open({
+    attach(times) {
+      if (times === 1) throw new EngineError(409, words, 'attach', undefined);
+      return connection(false);
+    },
+    provide: async () => {},
+    remove: () => void removed.push('forwarder'),
+  });
+  await Promise.all([join('a', 0), pass(200)]);
+  assert.equal(removed.length, 1);
+  assert.equal(provided(), 2);
 });
