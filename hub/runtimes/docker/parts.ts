@@ -8,6 +8,7 @@ import { parseAddress } from './engine/address.ts';
 import { createEngine } from './engine/engine.ts';
 import { createEngineEvents } from './engine/events.ts';
 import type { BuildLimits } from './engine/images.ts';
+import { forwarderImage } from './egress/container.ts';
 import { createEgress } from './egress/egress.ts';
 import type { HubPlaces } from './egress/protocol.ts';
 import { createExposure } from './exposure.ts';
@@ -105,7 +106,13 @@ export function createParts(given: DockerRuntimeOptions, needs: DockerRuntimeNee
     turns: createTurns({ clock }),
     users,
     images,
-    pruning: createImagePruning({ engine, images, users, hubId: owner.hubId }),
+    pruning: createImagePruning({
+      engine,
+      images,
+      users,
+      forwarder: async () => (await forwarderImage(options.imagesDir)).tag,
+      hubId: owner.hubId,
+    }),
     imageVolumes,
     volumeBound: createVolumeBound(owner, volumeWatch),
     secretDelivery: createSecretDelivery({ engine, log, owner, names }),

@@ -9,22 +9,30 @@ type Needs = {
   readonly engine: Pick<Engine, 'listImages' | 'listContainers'>;
   readonly images: Pick<Images, 'referenceOf' | 'forget'>;
   readonly users: Pick<ImageUsers, 'ofThisHub' | 'othersOf' | 'remove'>;
+  /** Returns the name of the forwarder's image, which is always needed. */
+  readonly forwarder: () => Promise<string>;
   readonly hubId: string;
 };
 
 /** Creates functions that list and remove images which this hub marked as used. */
-export function createImagePruning({ engine, images, users, hubId }: Needs): ImagePruning {
+export function createImagePruning({
+  engine,
+  images,
+  users,
+  forwarder,
+  hubId,
+}: Needs): ImagePruning {
   /**
-   * Returns the images that this hub marked as used and that are not in `needed`. Rejects with HubError if the engine
-   * does not list them.
+   * Returns the images that this hub marked as used and those of forwarders, except the ones in `needed` and the
+   * current forwarder. Rejects with HubError if the engine does not list them.
    */
   async function findUnneeded(needed: readonly DockerTarget['image'][]) {
-    const kept = new Set(await Promise.all(needed.map(images.referenceOf)));
+    const kept = new Set(await Promise.all([forwarder(), ...needed.map(images.referenceOf)]));
     const found = await engine.listImages(`${managedLabel}=true`);
     const containers = await engine.listContainers(`${hubLabel}=${hubId}`);
     const used = new Map(containers.map(({ imageId, name }) => [imageId, name]));
     return found.flatMap(({ id, tags, labels, bytes }) =>
-      users.ofThisHub(tags).flatMap(reference => {
+      [...users.ofThisHub(tags), ...forwardersIn(tags, labels)].flatMap(reference => {
         if (kept.has(reference) || labels[baseLabel] === undefined) return [];
         const about: BuiltImage = { reference, package: labels[packageLabel], bytes };
         return [{ ...about, container: used.get(id), others: users.othersOf(reference, tags) }];
@@ -63,3 +71,7 @@ export function createImagePruning({ engine, images, users, hubId }: Needs): Ima
     },
   };
 }
+
+/** Returns the names of a forwarder's image. Hubs do not mark them: the engine keeps those that a container uses. */
+const forwardersIn = (tags: readonly string[], labels: Readonly<Record<string, string>>) =>
+  labels[baseLabel] === 'egress' ? tags.filter(tag => tag.startsWith('agenthub/egress:')) : [];

@@ -4,9 +4,15 @@ import { HubError } from '#core';
 import { createImagePruning } from '../../../../hub/runtimes/docker/image/pruning.ts';
 import { createImageUsers } from '../../../../hub/runtimes/docker/image/users.ts';
 
-type Image = { readonly reference: string; readonly hubs: readonly string[] };
+type Image = {
+  readonly reference: string;
+  readonly hubs: readonly string[];
+  readonly base?: string;
+};
 
-const labels = { 'io.agenthub.managed': 'true', 'io.agenthub.base': 'npm' };
+const labelsOf = (base: string) => ({ 'io.agenthub.managed': 'true', 'io.agenthub.base': base });
+const labels = labelsOf('npm');
+const forwarder = 'agenthub/egress:2';
 
 /** Creates an engine with images that hubs use, and containers of the hub `one` that run some of them. */
 async function open(images: readonly Image[], running: readonly string[] = []) {
@@ -30,7 +36,10 @@ async function open(images: readonly Image[], running: readonly string[] = []) {
     removeImage: async (name: string) => void own(name).delete(name),
     listImages: async (label: string) => {
       assert.equal(label, 'io.agenthub.managed=true');
-      return [...tags].map(([id, names]) => ({ id, tags: [...names], labels, bytes: 5 }));
+      return [...tags].map(([id, names]) => {
+        const { base = 'npm' } = images.find(({ reference }) => reference === id) ?? {};
+        return { id, tags: [...names], labels: labelsOf(base), bytes: 5 };
+      });
     },
     listContainers: async (label: string) => {
       assert.equal(label, 'io.agenthub.hub=one');
@@ -53,6 +62,7 @@ async function open(images: readonly Image[], running: readonly string[] = []) {
     engine,
     users,
     images: { referenceOf, forget: async name => void forgotten.push(name) },
+    forwarder: async () => forwarder,
     hubId: 'one',
   });
   return {
@@ -102,6 +112,38 @@ test('removes what this hub used and nothing requires, and leaves the rest with 
   assert.deepEqual(hub.forgotten, ['a:1'], 'the next build installs the newest dependencies');
 });
 
+test('removes forwarders of earlier versions, except those that a container uses', async () => {
+  const base = 'egress';
+  const hub = await open(
+    [
+      { reference: 'agenthub/egress:0', hubs: [], base },
+      { reference: 'agenthub/egress:1', hubs: [], base },
+      { reference: forwarder, hubs: [], base },
+      { reference: 'agenthub/egress:4', hubs: [], base },
+      { reference: 'agenthub/egress:5', hubs: [], base: 'npm' },
+      { reference: 'example/egress:6', hubs: [], base },
+    ],
+    ['agenthub/egress:4'],
+  );
+  for (const isDry of [true, false]) {
+    const { removed, left } = await hub.pruning.prune([], { isDry });
+    assert.deepEqual(
+      removed.map(({ reference }) => reference),
+      ['agenthub/egress:0', 'agenthub/egress:1'],
+    );
+    assert.deepEqual(
+      left.map(({ reference, why }) => [reference, why]),
+      [['agenthub/egress:4', 'the container c-agenthub/egress:4 uses it']],
+    );
+  }
+  assert.deepEqual(hub.left(), [
+    forwarder,
+    'agenthub/egress:4',
+    'agenthub/egress:5',
+    'example/egress:6',
+  ]);
+});
+
 test('a bug is thrown, not reported as a refusal', async () => {
   const hub = await open([{ reference: 'a:1', hubs: ['one'] }]);
   const broken = createImagePruning({
@@ -117,6 +159,7 @@ test('a bug is thrown, not reported as a refusal', async () => {
       },
     },
     images: { referenceOf: async () => '', forget: async () => {} },
+    forwarder: async () => forwarder,
     hubId: 'one',
   });
   await assert.rejects(broken.prune([], { isDry: false }), TypeError);
