@@ -1,6 +1,9 @@
 /** Words of programs that report errors. */
 const report =
-  /error|exception|fatal|panic|fail(?:ed|ure)|cannot|can't|could not|couldn't|unable to|not found|no such|denied|refused|missing|required|\bmust (?:be|have|set|provide)\b|invalid|unknown|unexpected|unrecognized|not set\b|unauthori[sz]ed|forbidden|\bE[A-Z]{4,}\b/i;
+  /error|exception|fatal|panic|fail(?:ed|ure)|cannot|can't|could not|couldn't|unable to|not found|no such|denied|refused|missing|required|\bmust (?:be|have|set|provide)\b|invalid|unknown|unexpected|unrecognized|not set\b|unauthori[sz]ed|forbidden/i;
+
+/** Codes of errors of the system, such as ENOENT. In lower case, "exiting" and "every" would be codes too. */
+const systemCode = /\bE[A-Z]{4,}\b/;
 
 /**
  * Lines that belong to an error but do not state it: stack frames, fields of error objects, and notices of installers.
@@ -15,8 +18,10 @@ const harmless =
 /** The prefix that npm puts before each line of an error. */
 const npmPrefix = /^npm (?:error|ERR!)(?: (?:\d{3}|E[A-Z0-9]+)\b)?/;
 
-const isReport = (line: string): boolean =>
-  report.test(line.replace(npmPrefix, '')) && !around.test(line) && !harmless.test(line);
+function isReport(line: string): boolean {
+  const text = line.replace(npmPrefix, '');
+  return (report.test(text) || systemCode.test(text)) && !around.test(line) && !harmless.test(line);
+}
 
 /** Returns the last line that reports an error, without space around it; undefined if none does. Pure. */
 export const errorLineIn = (lines: readonly string[]): string | undefined =>

@@ -73,6 +73,18 @@ npm error Log files were not written due to the config logs-max=0`,
 Goodbye`,
     '2026-01-31 ERROR cannot open database: permission denied',
   ],
+  [
+    'a program that says how it ends',
+    `Error: BRAVE_API_KEY is required
+Exiting, see the examples for every environment variable`,
+    'Error: BRAVE_API_KEY is required',
+  ],
+  [
+    'a code of the system',
+    'starting\nlisten EADDRINUSE :::8080\nended',
+    'listen EADDRINUSE :::8080',
+  ],
+  ['no error', 'Loading the environment\nEnabled: echo', undefined],
   ['a shell', 'sh: 1: git: not found', 'sh: 1: git: not found'],
 ] as const)('%s', ([, output, line]) => {
   assert.equal(errorLineIn(output.split('\n')), line);
