@@ -36,6 +36,8 @@ export function createStderrRing(clock: Pick<Clock, 'monotonic'>, redact = (text
 
 /** Maximum age of lines that can explain the end of a running server, in milliseconds. */
 const recentMs = 5_000;
+/** Maximum length of a quoted line in characters, so that the remedy after it is seen. */
+const maxQuoted = 500;
 
 /** Returns the lines that may explain the end of a server: all since its launch, or the recent ones once it has run. */
 export function lastWordsOf(ring: ReturnType<typeof createStderrRing>, hasRun: boolean) {
@@ -43,7 +45,10 @@ export function lastWordsOf(ring: ReturnType<typeof createStderrRing>, hasRun: b
   const when = hasRun ? `in the ${recentMs / 1000} s before` : 'since its launch';
   const line = errorLineIn(lines);
   const newest = lines.at(-1)?.trimEnd() ?? '';
-  const last = newest && `The last it wrote ${when}: ${newest}`;
-  const quoted = line === undefined ? last : `It wrote ${when}: ${line}`;
+  const last = newest && `The last it wrote ${when}: ${quotedLine(newest)}`;
+  const quoted = line === undefined ? last : `It wrote ${when}: ${quotedLine(line)}`;
   return { quoted, line, stderr: ring.text() };
 }
+
+const quotedLine = (line: string): string =>
+  line.length > maxQuoted ? `${line.slice(0, maxQuoted).toWellFormed()}...` : line;

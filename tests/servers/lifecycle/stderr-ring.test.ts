@@ -46,3 +46,14 @@ test('an error line from long before the exit does not explain it', () => {
   ring.add('bye');
   assert.equal(lastWordsOf(ring, true).quoted, 'The last it wrote in the 5 s before: bye');
 });
+
+test('a long line is quoted with its first 500 characters', () => {
+  const ring = createStderrRing(createManualClock());
+  const long = 'e'.repeat(4_000);
+  ring.add(long);
+  assert.deepEqual(lastWordsOf(ring, true), {
+    quoted: `The last it wrote in the 5 s before: ${'e'.repeat(500)}...`,
+    line: undefined,
+    stderr: long,
+  });
+});
