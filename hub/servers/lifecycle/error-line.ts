@@ -9,7 +9,7 @@ const systemCode = /\bE[A-Z]{4,}\b/;
  * Lines that belong to an error but do not state it: stack frames, fields of error objects, and notices of installers.
  */
 const around =
-  /^\s+at |^\s*File "|^\s*\^+\s*$|^Node\.js v\d|^\s*\w+: '?[\w./:-]*'?,?$|^\s*[[\]{}(),]*$|^\s*throw |^npm (?:notice|warn)|A complete log of this run|Log files were not written|^npm (?:error|ERR!) (?:code|errno|syscall|path|dest) |\b(?:0|no) errors?\b|^Traceback /i;
+  /^\s+at |^\s*File "|^\s*\^+\s*$|^Node\.js v\d|^\s*\w+: '?[\w./:-]*'?,?$|^\s*[[\]{}(),]*$|^\s*throw |^Emitted 'error' event |^npm (?:notice|warn)|A complete log of this run|Log files were not written|^npm (?:error|ERR!) (?:code|errno|syscall|path|dest) |\b(?:0|no) errors?\b|^Traceback /i;
 
 /** A log level that is not an error, at the start of a line. */
 const harmless =

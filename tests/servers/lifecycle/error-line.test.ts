@@ -32,6 +32,26 @@ Node.js v24.21.0`,
     "Error [ERR_MODULE_NOT_FOUND]: Cannot find package 'x' imported from /app/a.mjs",
   ],
   [
+    'Node: an error event without a listener',
+    `node:events:505
+    throw er; // Unhandled 'error' event
+    ^
+
+Error: listen EADDRINUSE: address already in use :::3000
+    at Server.setupListenHandle [as _listen2] (node:net:1940:16)
+Emitted 'error' event on Server instance at:
+    at emitErrorNT (node:net:1919:8) {
+  code: 'EADDRINUSE',
+  errno: -98,
+  syscall: 'listen',
+  address: '::',
+  port: 3000
+}
+
+Node.js v24.21.0`,
+    'Error: listen EADDRINUSE: address already in use :::3000',
+  ],
+  [
     'Python: a traceback',
     `Traceback (most recent call last):
   File "/app/server.py", line 1, in <module>
