@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { engineRequired, probeEngine } from './engine-probe.ts';
+import { bundleEraServers } from './era-servers.ts';
 import { useOwnHome } from './own-home.ts';
 
 const root = join(import.meta.dirname, '..', '..');
@@ -17,6 +18,7 @@ export default async function setup(): Promise<() => void> {
   // Hubs of tests must not find an Ollama that runs on this machine.
   process.env['OLLAMA_HOST'] ??= 'off';
   if (process.env['AGENTHUB_TEST_ENGINE'] === 'up') bringUpEngine();
+  await bundleEraServers();
   await nameSkipped();
   return leave;
 }

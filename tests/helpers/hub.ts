@@ -51,6 +51,7 @@ import {
   createWebSockets,
 } from '#transports';
 import { noBudget } from './budget.ts';
+import { eraServer } from './era-servers.ts';
 import { type Logged, createRecordingLog } from './recording-log.ts';
 
 export { type Logged, createRecordingLog };
@@ -192,7 +193,7 @@ export function configOf(fixture: Fixture): ServerConfig {
             package: undefined,
             ...(own !== undefined && { own }),
             command: command ?? process.execPath,
-            args: [join(fixtures, file), ...args],
+            args: [file.startsWith('../eras/') ? eraServer(file) : join(fixtures, file), ...args],
             env,
             workingDirectory: undefined,
             sandbox: {

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, test } from 'vitest';
+import { eraServer } from '#helpers/era-servers';
 import { type EraClient, connectEra, eras, refusal } from '#helpers/eras';
 import { type TestHub, configOf, startHub } from '#helpers/hub';
 
 const uri = 'test://counter';
-const both = join(import.meta.dirname, '../fixtures/eras/server-both.mjs');
+const both = eraServer('server-both.mjs');
 
 const views = [
   ['/mcp/fixture', ''],
