@@ -55,6 +55,8 @@ function npmStart(folder: string, port: number, env: Readonly<Record<string, str
       XDG_CONFIG_HOME: '',
       XDG_DATA_HOME: '',
       XDG_STATE_HOME: '',
+      // The compile cache of users. With that of the tests, each start would build the hub again.
+      NODE_COMPILE_CACHE: undefined,
       ...env,
     },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -191,7 +193,7 @@ describe.skipIf(problem !== undefined)(
         await hub.stop();
         hub = npmStart(folder, port, withoutEngine);
         await hub.running(120_000);
-        assert.doesNotMatch(hub.output(), /added \d+ packages/);
+        assert.doesNotMatch(hub.output(), /added \d+ packages|Building the hub/);
         await using client = await connect(`${hub.url}/mcp`);
         assert.match(await client.call('memory_read_graph'), /Grace v2/);
         await hub.stop();
