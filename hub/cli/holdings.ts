@@ -50,7 +50,8 @@ type Context = {
 };
 
 /**
- * Returns lines that describe what each hub owns on the engine. Rejects with HubError if the engine does not answer.
+ * Returns lines that describe what each hub owns on the engine, this hub first. Rejects with HubError if the engine
+ * does not answer.
  */
 export async function describeHoldings(
   holdings: readonly HubObjects[],
@@ -67,7 +68,10 @@ export async function describeHoldings(
     if (how !== undefined) return { kind: 'live', how };
     return stopped ? { kind: 'stopped', dataDir: stopped.dataDir } : { kind: 'unknown' };
   };
-  return holdings.flatMap(holding => linesOf(holding, stateOf(holding.hubId), isUsed, screen));
+  const isOwn = ({ hubId }: HubObjects) => hubId === installation.hubId;
+  return holdings
+    .toSorted((a, b) => Number(isOwn(b)) - Number(isOwn(a)))
+    .flatMap(holding => linesOf(holding, stateOf(holding.hubId), isUsed, screen));
 }
 
 /** Returns lines that describe what one hub owns. Offers no removal for a hub that runs or may run. */

@@ -80,6 +80,19 @@ describe('the entry of a hub in doctor', () => {
   });
 });
 
+test('this hub is described before all others', async () => {
+  const installation = {
+    hubId: 'own',
+    knownHubs: async () => [hub('own', true)],
+    composeHubs: async () => [],
+  };
+  const about = { installation, answering: undefined, unused: [], isUsed: () => false };
+  const all = ['first', 'own', 'last'].map(id => holding(id));
+  const lines = await describeHoldings(all, about, screen);
+  const titles = lines.filter(line => /^(?:this )?hub/.test(line)).map(line => line.split(':')[0]);
+  assert.deepEqual(titles, ['this hub', 'hub first', 'hub last']);
+});
+
 test('a hub is not live without a live note, a compose project or an answer', async () => {
   const none = { knownHubs: async () => [hub('a', false)], composeHubs: async () => [] };
   assert.deepEqual([...(await findLiveHubs(none, [holding('answers')], undefined))], []);
