@@ -8,5 +8,5 @@ export {
 export { isLoopback } from './authorization/redirects.ts';
 export type { NamedClient } from './named-clients-types.ts';
 export { type NamedClients, openNamedClients } from './named-clients.ts';
-export { clientTokensFile } from './token-file.ts';
+export { clientTokensFile, readTokenNames } from './token-file.ts';
 export { type PresentedToken, createToken, digestOf } from './token-table.ts';

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import { HubError, isObject, messageOf, tryParseJson } from '#core';
 import { readPrivate, writeWhole } from '#store';
 
@@ -55,6 +56,19 @@ export async function readTokens(file: string): Promise<StoredTokens> {
   const stored = parseTokens(tryParseJson(text));
   if (!stored) throw unusable(`${file} does not hold the tokens of clients. ${remedy}`);
   return stored;
+}
+
+/**
+ * Returns the names of the clients for which the hub made a token, from the file in a data folder. Returns none for a
+ * missing or damaged file. Never rejects.
+ */
+export async function readTokenNames(dataDir: string): Promise<readonly string[]> {
+  try {
+    const { made } = await readTokens(join(dataDir, clientTokensFile));
+    return [...made.keys()];
+  } catch {
+    return []; // The file is damaged, which the start of the hub reports.
+  }
 }
 
 export async function writeTokens(file: string, stored: StoredTokens): Promise<void> {

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { createAuthorization } from '#access';
 import type { Audit } from '#audit';
-import { mountWarnings, warningsOf } from '#config';
 import { type Service, startAll, systemClock } from '#core';
 import { createHttp } from '#http';
 import { createSharedBreaker } from '#resilience';
@@ -19,7 +18,7 @@ import { wireApprovals } from './wire-approvals.ts';
 import { wireAudit } from './wire-audit.ts';
 import { wireCatalog } from './wire-catalog.ts';
 import { countCalls, findStdioClient, newHubId, wireClients } from './wire-clients.ts';
-import { createConfiguration } from './wire-config.ts';
+import { createConfiguration, warnOf } from './wire-config.ts';
 import { openDefinitions, wireDefinitions } from './wire-definitions.ts';
 import { wireFind } from './wire-find.ts';
 import { wireInstalls } from './wire-installs.ts';
@@ -44,8 +43,7 @@ const stdioOptions = { maxMessageBytes, graceMs: 1_000 };
 export async function startApp(options: AppOptions, signal: AbortSignal) {
   const { files, settings, version, log, redaction, listens } = options;
   const { config } = files.first;
-  const warnings = [...warningsOf(config), ...(await mountWarnings(config.servers))];
-  for (const warning of warnings) log.warn({}, warning);
+  await warnOf(config, options);
   const clock = systemClock;
   const newId = () => randomUUID();
   const system = { clock, log, newId, random: Math.random };

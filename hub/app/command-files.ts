@@ -32,6 +32,10 @@ export function createCommandFiles(
       const { checkTls } = await import('#http');
       return await checkTls(tls, systemClock);
     },
+    async readTokenNames() {
+      const { readStoredNames } = await import('./wire-clients.ts');
+      return await readStoredNames(await settingsWith({}));
+    },
     findConfigFile: async () => (await settingsWith({})).serversFile,
     async createConfig() {
       const { serversFile: file } = await settingsWith({});

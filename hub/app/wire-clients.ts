@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { type NamedClients, clientTokensFile, openNamedClients } from '#access';
+import { type NamedClients, clientTokensFile, openNamedClients, readTokenNames } from '#access';
 import type { Config, Settings } from '#config';
 import { type Clock, type Event, HubError, silent } from '#core';
 import type { Principal } from '#policy';
@@ -33,6 +33,9 @@ export const newHubId = () => randomUUID().replaceAll('-', '').slice(0, 16);
 
 /** Maximum time in ms that a command waits while another command locks the data folder. */
 const lockWaitMs = 5_000;
+
+/** Returns the names of the clients for which the hub made a token, whether it runs or not. Never rejects. */
+export const readStoredNames = ({ dataDir }: Pick<Settings, 'dataDir'>) => readTokenNames(dataDir);
 
 type StoredClientsNeeds = {
   readonly settings: Settings;

@@ -1,5 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { readTokenNames } from '#access';
 import {
   type Config,
   type LoadOptions,
@@ -13,6 +14,7 @@ import {
   createConfigEditor,
   createConfigSource,
   createProcessGate,
+  mountWarnings,
   requireTag,
   settingsToRestartFor,
   warningsOf,
@@ -61,6 +63,16 @@ const restartMessage = 'settings have changed that take effect after a restart o
 
 const nothingApplied: Applied = { added: [], removed: [], changed: [], failed: [], unchanged: 0 };
 
+/** Logs warnings about a config with which the hub starts. */
+export async function warnOf(
+  config: Config,
+  { settings, log }: Pick<Needs, 'log'> & { readonly settings: Pick<Settings, 'dataDir'> },
+): Promise<void> {
+  const ofConfig = warningsOf(config, await readTokenNames(settings.dataDir));
+  for (const warning of [...ofConfig, ...(await mountWarnings(config.servers))])
+    log.warn({}, warning);
+}
+
 /** Manages the active config: reads it from files, applies it to the servers, and changes it for the API. */
 export function createConfiguration(files: ConfigFiles, needs: Needs) {
   const { servers, log } = needs;
@@ -68,9 +80,12 @@ export function createConfiguration(files: ConfigFiles, needs: Needs) {
   const gate = createProcessGate(files.first.config);
   /** Settings in the files that differ from those of this run. */
   let toRestart: readonly string[] = [];
+  /** Names of the clients for which the hub had made a token when the files were read. */
+  let tokenNames: readonly string[] = [];
   const readHeld = async (): Promise<ConfigReading> => {
     const reading = await files.read();
     if (reading.error) return reading;
+    tokenNames = await readTokenNames(needs.settings.dataDir);
     const before = toRestart;
     try {
       toRestart = settingsToRestartFor(needs.settings, await files.settings());
@@ -130,8 +145,9 @@ export function createConfiguration(files: ConfigFiles, needs: Needs) {
     const known = heldIn(before).map(one => one.message);
     for (const { message, ...about } of heldIn(after))
       if (!known.includes(message)) log.warn(about, message);
-    const earlier = warningsOf(before);
-    for (const warning of warningsOf(after)) if (!earlier.includes(warning)) log.warn({}, warning);
+    const earlier = warningsOf(before, tokenNames);
+    for (const warning of warningsOf(after, tokenNames))
+      if (!earlier.includes(warning)) log.warn({}, warning);
     apply(after, changedKeysOf(difference));
     builds.follow(after);
   });

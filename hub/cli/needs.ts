@@ -161,6 +161,8 @@ type HubFiles = {
    * Rejects with HubError if a hub would not start with them.
    */
   readonly checkPlaces: () => Promise<readonly string[]>;
+  /** Returns the names of the clients for which the hub made a token. Never rejects. */
+  readonly readTokenNames: () => Promise<readonly string[]>;
   /** Returns the path of the config file from the settings. The file may not exist. */
   readonly findConfigFile: () => Promise<string>;
   /**

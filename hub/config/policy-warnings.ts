@@ -7,12 +7,16 @@ import { findClosest } from './suggest.ts';
 
 /**
  * Returns a warning for each rule and each tool name that is valid but can never match. `builtins` are the names of the
- * built-in servers.
+ * built-in servers, and `tokenNames` those of the clients for which the hub made a token.
  */
-export function* policyWarnings(config: Config, builtins: readonly string[]): Generator<string> {
+export function* policyWarnings(
+  config: Config,
+  builtins: readonly string[],
+  tokenNames: readonly string[] = [],
+): Generator<string> {
   const { policy = [], servers, clients = [], fanOut = [] } = config;
   const serverNames = [...servers.map(({ name }) => name), ...builtins];
-  const clientNames = [...clients.map(({ name }) => name), ...reservedClientNames];
+  const clientNames = [...clients.map(({ name }) => name), ...tokenNames, ...reservedClientNames];
   for (const [index, rule] of policy.entries()) {
     for (const name of literals(rule.servers))
       if (!serverNames.includes(name))

@@ -4,10 +4,16 @@ import { type PackageSpec, volumesOfPackage } from './package-spec.ts';
 import { policyWarnings } from './policy-warnings.ts';
 import { instanceDefaults } from './server-schema.ts';
 
-/** Returns warnings about settings that are valid but probably not intended, as one log sentence each. Pure. */
-export const warningsOf = (config: Config): readonly string[] => [...findWarnings(config)];
+/**
+ * Returns warnings about settings that are valid but probably not intended, as one log sentence each. `tokenNames` are the
+ * names of the clients for which the hub made a token. Pure.
+ */
+export const warningsOf = (
+  config: Config,
+  tokenNames: readonly string[] = [],
+): readonly string[] => [...findWarnings(config, tokenNames)];
 
-function* findWarnings(config: Config): Generator<string> {
+function* findWarnings(config: Config, tokenNames: readonly string[]): Generator<string> {
   const { servers, naming, clients = [] } = config;
   if (naming.separator === '.')
     yield 'naming.separator is ".": some clients and models refuse such names';
@@ -20,7 +26,7 @@ function* findWarnings(config: Config): Generator<string> {
     if (key !== undefined && protocol === 'http:' && !ownHost.test(hostname))
       yield `models.providers.${name}.url: the key and all conversations are sent to ${origin} unencrypted. Use https://`;
   }
-  yield* policyWarnings(config, [...builtinNames]);
+  yield* policyWarnings(config, [...builtinNames], tokenNames);
   const enabled = servers.filter(server => server.enabled);
   for (const { name, launch } of enabled)
     if (launch.kind === 'local' && launch.package && !isPinned(launch.package))

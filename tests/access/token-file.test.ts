@@ -4,6 +4,7 @@ import { test } from 'vitest';
 import {
   type StoredTokens,
   noTokens,
+  readTokenNames,
   readTokens,
   withRevoked,
   withoutExpired,
@@ -29,6 +30,16 @@ const tokens: StoredTokens = {
   configured: new Map([['vscode', b]]),
   revoked: [{ name: 'codex', digest: c }],
 };
+
+test('the clients for which the hub made a token are named, none for a missing or damaged file', async () => {
+  await using scratch = await openScratchClients();
+  const { folder } = scratch;
+  assert.deepEqual(await readTokenNames(folder), []);
+  await writeTokens(scratch.file, tokens);
+  assert.deepEqual(await readTokenNames(folder), ['cursor', 'claude-code']);
+  await writeFile(scratch.file, '{');
+  assert.deepEqual(await readTokenNames(folder), []);
+});
 
 test('a written file is read back, and is readable for this user only', async () => {
   await using scratch = await openScratchClients();

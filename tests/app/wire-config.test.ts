@@ -2,11 +2,12 @@ import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'vitest';
+import { clientTokensFile } from '#access';
 import { type Config, readConfig, readSettings } from '#config';
 import { HubError, type Log, silent, systemClock } from '#core';
 import { createRecordingLog } from '#helpers/recording-log';
 import type { Applied } from '#servers';
-import { createConfiguration } from '../../hub/app/wire-config.ts';
+import { createConfiguration, warnOf } from '../../hub/app/wire-config.ts';
 import { temporary } from '../config/editing.ts';
 import { supervise } from '../servers/scripted.ts';
 
@@ -28,14 +29,15 @@ async function configured(
   };
   const first = await read();
   assert.ok(first.config);
-  const settings = readSettings({});
+  const env = { DATA_DIR: home };
+  const settings = readSettings(env);
   return createConfiguration(
     {
       file,
       first,
       read,
       readOptions: async () => ({ env: {}, home }),
-      settings: async () => readSettings({}, '', latest),
+      settings: async () => readSettings(env, '', latest),
       servers: () => first.config.servers,
       listSecrets: async () => [],
     },
@@ -100,6 +102,28 @@ test('a reload warns of what the config before did not have', async () => {
       'policy[0].tools: "three_a" is a tool of no server. On /mcp tools are called "<server>_<tool>"',
     ],
   );
+});
+
+test('a start and a reload do not warn of rules for clients for which the hub made a token', async () => {
+  await using folder = await temporary();
+  const file = join(folder.path, 'hub.json');
+  const made = { sha256: 'a'.repeat(64), created_at: '2026-11-23T12:00:00.000Z' };
+  const stored = { made: { cursor: made }, configured: {}, revoked: [] };
+  await writeFile(join(folder.path, clientTokensFile), JSON.stringify(stored), { mode: 0o600 });
+  const servers = { one: { image: 'one:1' } };
+  const deny = (...clients: readonly string[]) => [{ clients, action: 'deny', tools: 'one_a' }];
+  await writeFile(file, JSON.stringify({ servers }));
+  const { log, logged } = createRecordingLog();
+  const none = { added: [], removed: [], changed: [], failed: [], unchanged: 1 };
+  const { source } = await configured(file, folder.path, async () => none, [], log);
+  await writeFile(file, JSON.stringify({ servers, policy: deny('cursor', 'zed') }));
+  await source.reload();
+  const warned = () =>
+    logged.flatMap(({ level, message }) => (level === 'warn' ? message.split('. ', 1) : []));
+  const ofZed = 'policy[0].clients: "zed" is not in "clients"';
+  assert.deepEqual(warned(), [ofZed]);
+  await warnOf(source.current, { settings: { dataDir: folder.path }, log });
+  assert.deepEqual(warned(), [ofZed, ofZed]);
 });
 
 test('the log names the changed keys of the hub, without their values', async () => {

@@ -43,6 +43,17 @@ test('unknown names cause a warning with the place and a similar name', () => {
   assert.deepEqual(rest, []);
 });
 
+test('names of clients for which the hub made a token cause no warning', () => {
+  const config = {
+    servers: [],
+    naming: { separator: '_', maxLength: 46 },
+    policy: [{ clients: ['zed', 'zedd'], action: 'deny' }],
+  } as const;
+  const [warning, ...rest] = policyWarnings(config, [], ['zed']);
+  assert.match(warning ?? '', /"zedd" is not in "clients"\. Did you mean "zed"\?/);
+  assert.deepEqual(rest, []);
+});
+
 test('rules after one that matches everything cause a warning', () => {
   const [warning, ...rest] = warnings(
     { servers: ['files'], action: 'allow' },

@@ -26,7 +26,9 @@ export const check: Command = {
     const { values, isJson, needs, signal, out, json, remark, screen } = run;
     const { file, config, insteadOf } = await needs.files.loadConfig(textOf(values, 'config'));
     const ofPlaces = await needs.files.checkPlaces();
-    const warnings = [...warningsOf(config), ...(await mountWarnings(config.servers)), ...ofPlaces];
+    const tokenNames = await needs.files.readTokenNames();
+    const ofMounts = await mountWarnings(config.servers);
+    const warnings = [...warningsOf(config, tokenNames), ...ofMounts, ...ofPlaces];
     const servers = config.servers.map(summaryOf);
     const ollama =
       values['live'] === true

@@ -53,6 +53,18 @@ test('prints warnings on stderr, one per line, and exits with 0', async () => {
   assert.match(err, /^warning: memory: the package x has no version, [^\n]*$/m);
 });
 
+test('does not warn of a rule for a client for which the hub made a token', async () => {
+  const config = {
+    ...(await load(shipped)),
+    policy: [{ clients: ['cursor', 'zed'], action: 'deny' }] as const,
+  };
+  const { err } = await check([], {
+    loadConfig: async () => ({ file: 'hub.json', config }),
+    readTokenNames: async () => ['cursor'],
+  });
+  assert.match(err, /^warning: policy\[0\]\.clients: "zed" is not in "clients"[^\n]*$/);
+});
+
 test('warns of what the data folder or a certificate needs soon', async () => {
   const checkPlaces = async () => ['ROUTER_TLS_CERT: it expires'];
   const { code, err } = await check([], { checkPlaces });
