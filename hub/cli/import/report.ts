@@ -35,7 +35,7 @@ export function showPlan(
   { out, screen }: Io,
 ): void {
   if (files.length === 0 && problems.length === 0)
-    out('None of these clients has a file with servers.');
+    out('None of the clients that were read has a file with servers.');
   for (const file of files) {
     const own = items.filter(({ found }) => found.source.file === file);
     const [first] = own;

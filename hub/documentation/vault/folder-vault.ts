@@ -21,7 +21,7 @@ export async function openFolderVault(
   if (!isForced && !(await folder.folders(signal)).includes('.obsidian'))
     throw new HubError(
       'HUB_VAULT_UNKNOWN',
-      `vault: ${JSON.stringify(folder.root)} has no folder .obsidian, so it is not a vault. Name the folder that Obsidian has opened, or set "force": true to write there anyway`,
+      `vault: ${JSON.stringify(folder.root)} has no folder .obsidian, so it is not a vault. Name the folder that Obsidian has opened, or write there anyway with --force, over HTTP and MCP with "force": true`,
     );
   if (target !== undefined) {
     // The probe is written into the folder only if it has files: an empty folder is removed with its last file.
