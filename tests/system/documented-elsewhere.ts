@@ -45,6 +45,9 @@ const restored = {
 /** Documented commands that documented-steps.ts does not run. */
 export const elsewhere: Readonly<Record<string, Elsewhere>> = {
   'npm start': ranBy('system/npm-start'),
+  'ROUTER_PORT=9191 npm start': {
+    reason: 'a fixed port may be in use: tests/system/npm-start.test.ts starts at a free one',
+  },
   'npm start -- --tags work,notes': ranBy('system/tags', { program: ['npm start --', 'args:'] }),
   'npm test': suite,
   'npm run bench': suite,
