@@ -207,7 +207,8 @@ function reportPinned(
 ): void {
   if (pinning === 'off') return;
   const more = instructions === true ? ', instructions' : '';
-  out(`  pinned: ${String(tools)} tools, ${String(prompts)} prompts${more} (${String(pinning)})`);
+  const counted = `${count(Number(tools), 'tool')}, ${count(Number(prompts), 'prompt')}`;
+  out(`  pinned: ${counted}${more} (${String(pinning)})`);
   const all = Array.isArray(names) ? names : [];
   const named = all.slice(0, maxNamed).map(shown);
   if (all.length > maxNamed) named.push('...');

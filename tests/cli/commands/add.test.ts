@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { openScratch } from '../../clients/machine.ts';
 import { secretsFolder } from '../../secrets/files.ts';
-import { fieldOf, jsonOf, withHub } from '../hub.ts';
+import { fieldOf, jsonOf, openOther, withHub } from '../hub.ts';
 
 const at = withHub();
 const { cli } = at;
@@ -36,6 +36,17 @@ describe('add and remove', () => {
     assert.deepEqual(fieldOf(jsonOf(out), 'in_clear'), ['env.API_KEY']);
     const removed = jsonOf((await cli(['remove', 'own', '--purge', '--json'])).out);
     assert.equal(fieldOf(removed, 'name'), 'own');
+  });
+
+  test('what is pinned is counted in the singular and the plural', async () => {
+    const pinned = { pinning: 'warn', tools: 1, prompts: 2 };
+    await using other = await openOther(
+      200,
+      `event: done\ndata: ${JSON.stringify({ name: 'mine', pinned })}\n\n`,
+    );
+    const { code, out, err } = await cli(['add', 'echo@1.0.0', '--url', other.url]);
+    assert.equal(code, 0, err);
+    assert.match(out, /^ {2}pinned: 1 tool, 2 prompts \(warn\)$/m);
   });
 
   test('a server that offers nothing gets a note with what it may lack', async () => {
