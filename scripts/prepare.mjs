@@ -40,15 +40,18 @@ async function prepare() {
 }
 
 function isPrepared() {
-  // `npm ci` deletes the compile cache in node_modules, but not dist/ and the programs in images/.
-  const compiled = path.join(root, 'node_modules', '.cache', 'agenthub');
+  // `npm ci` deletes the compile cache in node_modules, but not dist/ and the programs in images/. With these variables,
+  // Node uses another cache or none.
+  const { NODE_COMPILE_CACHE: otherCache, NODE_DISABLE_COMPILE_CACHE: isOff } = process.env;
+  const compiled =
+    otherCache || isOff ? [] : [path.join(root, 'node_modules', '.cache', 'agenthub')];
   const programs = ['agent', 'ollama-mcp'].map(name =>
     path.join(root, 'images', name, `${name}.mjs`),
   );
   return (
     whatIsMissing() === undefined &&
     findBuild(root) !== undefined &&
-    [compiled, ...programs].every(file => existsSync(file))
+    [...compiled, ...programs].every(file => existsSync(file))
   );
 }
 

@@ -55,8 +55,6 @@ function npmStart(folder: string, port: number, env: Readonly<Record<string, str
       XDG_CONFIG_HOME: '',
       XDG_DATA_HOME: '',
       XDG_STATE_HOME: '',
-      // The compile cache of users. With that of the tests, each start would build the hub again.
-      NODE_COMPILE_CACHE: undefined,
       ...env,
     },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -14,7 +14,7 @@ export const prune: Command = {
     ...hubOptions,
   },
   details: [
-    'Only images that this hub built are removed, never one that a container uses. An image that another hub uses as well stays for that one. Pulled images and volumes stay.',
+    'Only images that this hub built are removed, and those of network forwarders of earlier versions; never one that a container uses. An image that another hub uses as well stays for that one. Pulled images and volumes stay.',
     '--json prints the response of POST /prune: {"removed": [{"reference", "package", "bytes"}], "left": [{..., "why"}]}.',
   ],
   examples: [
