@@ -19,10 +19,11 @@ export const shortened = (name: string): string =>
   name.length > maxShown ? `${name.slice(0, maxShown).toWellFormed()}...` : name;
 
 /** Returns the first 20 problems of a request for an error message, and the number of the others as a last entry. */
-export const firstProblems = (problems: readonly string[]): readonly string[] =>
-  problems.length > maxProblems
-    ? [...problems.slice(0, maxProblems), `and ${problems.length - maxProblems} more problems`]
-    : problems;
+export function firstProblems(problems: readonly string[]): readonly string[] {
+  const more = problems.length - maxProblems;
+  if (more <= 0) return problems;
+  return [...problems.slice(0, maxProblems), `and ${more} more problem${more === 1 ? '' : 's'}`];
+}
 
 /** Returns words for a type of zod, such as `a whole number` for `int`, for messages to the author of a request. */
 export const typeInWords = (type: string): string =>

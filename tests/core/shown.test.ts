@@ -28,6 +28,7 @@ test('problems beyond the first 20 are counted', () => {
   const problems = Array.from({ length: 25 }, (_, at) => `problem ${at}`);
   assert.deepEqual(firstProblems(problems.slice(0, 20)), problems.slice(0, 20));
   assert.deepEqual(firstProblems(problems), [...problems.slice(0, 20), 'and 5 more problems']);
+  assert.equal(firstProblems(problems.slice(0, 21)).at(-1), 'and 1 more problem');
 });
 
 test.each([
