@@ -101,7 +101,7 @@ export function createToolPolicy(
     async count(request: FastifyRequest, { raw }: FastifyReply): Promise<void> {
       if (!request.routeOptions.config.sameAs) return;
       const principal = principalOf(request);
-      if (principal.grants.administer) return;
+      if (principal.grants.administer) return record(principal, false);
       let leave: (() => void) | undefined;
       try {
         leave = await hub.countRequest?.(principal);

@@ -150,6 +150,24 @@ test('the list of clients counts requests to such routes, and those that a limit
   });
 });
 
+test('the list of clients counts requests of a client that administers the hub, which has no limits there', async () => {
+  await using hub = await startHub({
+    config: {
+      servers: {},
+      repositories: ['/somewhere'],
+      clients: { cursor: { administer: true, rate: { calls: 1, per: 60 } } },
+    },
+    env: { OLLAMA_HOST: 'off', DOCKER_HOST: 'unix:///nowhere/docker.sock' },
+  });
+  const headers = await headersOfCursor(hub);
+  for (let nth = 0; nth < 2; nth++)
+    expect((await ask(hub, 'GET /tasks', headers)).status).toBe(200);
+  const answer = await fetch(`${hub.url}/clients`, { headers: hub.ownerHeaders });
+  expect(await answer.json()).toMatchObject({
+    clients: [{ name: 'cursor', calls: 2, refused: 0 }],
+  });
+});
+
 test('a rule about hints does not decide about a tool that is not offered, whose hints are unknown', async () => {
   await using hub = await open([{ annotations: { destructiveHint: true }, action: 'confirm' }]);
   expect(await ask(hub, 'POST /ollama/enhance')).toEqual({ status: 200 });
