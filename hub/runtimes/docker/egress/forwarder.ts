@@ -12,7 +12,10 @@ import {
 } from './protocol.ts';
 
 type Needs = {
-  readonly engine: Pick<Engine, 'attach' | 'startContainer' | 'removeContainer' | 'connectNetwork'>;
+  readonly engine: Pick<
+    Engine,
+    'attach' | 'startContainer' | 'removeContainer' | 'connectNetwork' | 'version'
+  >;
   readonly clock: Clock;
   readonly log: Log;
   /** Name of the forwarder's container. */
@@ -160,7 +163,10 @@ export function createForwarder(needs: Needs) {
     }
   }
 
-  /** Sends the whole state to the forwarder, and resolves when it is applied. */
+  /**
+   * Sends the whole state to the forwarder, and resolves when it is applied. Rejects with Silent if the forwarder does
+   * not answer, and with the error of the engine if that does not answer either.
+   */
   async function apply({ socket }: Running): Promise<void> {
     const places = await needs.hubPlaces();
     if (socket.destroyed) throw new Gone();
@@ -171,7 +177,10 @@ export function createForwarder(needs: Needs) {
       socket.write(stateLine(own, members.values(), places));
       await within(applyMs, { clock }, () => applied.promise);
     } catch (error) {
-      throw error instanceof DeadlineExceeded ? new Silent(needs.name, error) : error;
+      if (!(error instanceof DeadlineExceeded)) throw error;
+      // The messages pass through the engine. If it hangs, the forwarder may still serve its servers.
+      await engine.version({ timeoutMs: applyMs, signal: stopping.signal });
+      throw new Silent(needs.name, error);
     } finally {
       waiting.delete(own);
     }
@@ -219,7 +228,7 @@ class Gone extends HubError {
   }
 }
 
-/** Error of calls that the forwarder did not answer in time. */
+/** Error of calls that the forwarder did not answer in time, although the engine answers. */
 class Silent extends HubError {
   constructor(name: string, cause: DeadlineExceeded) {
     super(

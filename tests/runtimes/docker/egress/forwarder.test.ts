@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { Duplex } from 'node:stream';
 import { setImmediate as turn } from 'node:timers/promises';
 import { test } from 'vitest';
-import { silent } from '#core';
+import { HubError, silent } from '#core';
 import { createManualClock } from '#helpers/clock';
 import { createForwarder } from '../../../../hub/runtimes/docker/egress/forwarder.ts';
 import type { Member } from '../../../../hub/runtimes/docker/egress/protocol.ts';
@@ -37,6 +37,7 @@ function open(script: {
   readonly connect?: (network: string) => Promise<void>;
   readonly provide?: (times: number) => Promise<void>;
   readonly remove?: () => void;
+  readonly version?: () => Promise<void>;
 }) {
   const clock = createManualClock();
   const members = new Map<string, Member>();
@@ -47,6 +48,10 @@ function open(script: {
       attach: async () => script.attach?.(++attached) ?? connection(false),
       startContainer: async () => {},
       removeContainer: async () => script.remove?.(),
+      async version() {
+        await script.version?.();
+        return { version: '28.0.0', os: 'linux', product: 'docker', kernel: '' };
+      },
       connectNetwork: async network => await script.connect?.(network),
     },
     clock,
@@ -183,6 +188,25 @@ test('a forwarder that stops answering is replaced after three checks', async ()
   assert.equal(provided(), 2, 'and is started again');
   for (let checks = 0; checks < 9; checks++) await pass(15_000);
   assert.equal(removed.length, 1, 'the next one answers');
+});
+
+test('a forwarder is not replaced while the engine, which passes its messages, does not answer', async () => {
+  let isFrozen = false;
+  const removed: string[] = [];
+  const { join, pass } = open({
+    attach: () => connectionThat(() => !isFrozen),
+    remove: () => void removed.push('forwarder'),
+    async version() {
+      if (isFrozen) throw new HubError('HUB_ENGINE_UNREACHABLE', 'the engine does not answer');
+    },
+  });
+  await Promise.all([join('a', 0), pass(0)]);
+  isFrozen = true;
+  for (let checks = 0; checks < 9; checks++) {
+    await pass(15_000);
+    await pass(10_000);
+  }
+  assert.equal(removed.length, 0);
 });
 
 test('a forwarder of an earlier run that does not answer is removed, so that the next start creates another', async () => {
