@@ -29,10 +29,20 @@ export function createHubPlaces(
     const own = url && (Number(url.port) || defaultPorts[url.protocol]);
     return own ? [{ host: url.hostname.replace(/^\[|\]$/g, ''), port: own }] : [];
   });
+  /** The addresses that were found last, by host. */
+  const known = new Map<string, readonly string[]>();
+
+  /** Finds the addresses of a host. While it cannot be resolved, its last addresses count. */
+  async function resolve(host: string): Promise<readonly string[]> {
+    const found = await find(host);
+    if (found.length > 0) known.set(host, found);
+    return known.get(host) ?? [];
+  }
+
   return async () => {
     const found = await Promise.all(
       backends.map(async ({ host, port: own }) =>
-        (await find(host)).map(address => ({ address, port: own })),
+        (await resolve(host)).map(address => ({ address, port: own })),
       ),
     );
     const all = Object.values(networkInterfaces()).flatMap(addresses => addresses ?? []);
@@ -50,6 +60,6 @@ async function addressesOf(host: string): Promise<readonly string[]> {
   try {
     return (await lookup(host, { all: true })).map(({ address }) => address);
   } catch {
-    return []; // A service without an address cannot be reached.
+    return []; // The caller then uses the addresses that were found before.
   }
 }

@@ -46,3 +46,16 @@ test('without services, or with services that cannot be resolved, the port of th
   assert.deepEqual(found.ports, [1, 6379, 1]);
   assert.deepEqual(found.backends, [{ address: '127.0.0.1', port: 1 }]);
 });
+
+test('the addresses of a service stay denied while it cannot be resolved', async () => {
+  let found = ['10.0.0.1'];
+  const places = createHubPlaces(
+    { port: 1, redisUrl: 'redis://redis', qdrantUrl: undefined, ollama: { url: undefined } },
+    async () => found,
+  );
+  await places();
+  found = [];
+  assert.deepEqual((await places()).backends, [{ address: '10.0.0.1', port: 6379 }]);
+  found = ['10.0.0.2'];
+  assert.deepEqual((await places()).backends, [{ address: '10.0.0.2', port: 6379 }]);
+});
