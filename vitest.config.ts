@@ -38,8 +38,8 @@ const atATime = hasRealOllama
   : Math.max(1, Math.min(4, Math.floor(totalmem() / (3 * 2 ** 30))));
 const timeouts = { testTimeout: 30_000, hookTimeout: 300_000 };
 /**
- * Retries a measurement once: a fault of the hub has the same result again, a busy machine probably does not. The
- * timeout covers both attempts.
+ * Retries a measurement once: a fault of the hub has the same result again, a busy machine probably does not. Each attempt
+ * may take twice as long as other tests, because three at a time share two cores.
  */
 const retried = {
   retry: { count: 1, condition: /the neighbour's p99 was|a refused call took|MB resident/ },
