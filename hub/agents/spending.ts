@@ -17,7 +17,10 @@ export function createSpending({ memory, log, isKnown }: Needs) {
       await memory.writeSpent(id, tokens);
     } catch (error) {
       // The agent may have been removed meanwhile.
-      log.warn({ agent: id, error: messageOf(error) }, 'what the agent has spent was not written');
+      log.warn(
+        { agent: id, error: messageOf(error) },
+        'the spent tokens of the agent could not be written',
+      );
     }
   }
 

@@ -68,7 +68,10 @@ export function wireLogins(needs: Needs) {
       if (!server?.config.enabled || !['needs_login', 'failed'].includes(server.status.state))
         return;
       startNow(server).catch((error: unknown) =>
-        log.info({ server: name, error: messageOf(error) }, 'it did not start after the login'),
+        log.info(
+          { server: name, error: messageOf(error) },
+          'the server did not start after its login',
+        ),
       );
     });
   }

@@ -156,7 +156,7 @@ export async function wireServers(
       await docker.egress.allow(name, wanted.sandbox.network);
     } catch (error) {
       const fields = { server: name, problem: messageOf(error) };
-      log.warn(fields, 'its list of targets is not applied yet');
+      log.warn(fields, 'the list of network targets of the server is not applied yet');
     }
   }
   const starting = { clock, log, redact, random: Math.random, hubVersion: version, eras, launch };

@@ -237,7 +237,7 @@ export async function bridgeStdio(
         encodeCall(undefined, 'notifications/cancelled', { requestId: JSON.parse(id), reason }),
       );
     if (!wasUp) return failJoin?.(reason);
-    log.warn({ reason }, 'the hub went away; it is waited for');
+    log.warn({ reason }, 'the connection to the hub ended; waiting for the hub');
     void rejoin();
   }
 

@@ -34,7 +34,9 @@ export function oauthPages({ servers, hub: { logins }, system }: PageNeeds) {
       if (!logins) return noLogins;
       const { wasLoggedIn } = await logins.logout(name);
       if (wasLoggedIn && server.running)
-        restartNow(server).catch(() => system.log.debug({ server: name }, 'it stays logged out'));
+        restartNow(server).catch(() =>
+          system.log.debug({ server: name }, 'the server did not restart after its logout'),
+        );
       return answerOf(request, { done: 'oauth-logout', about: name, page: paths.server(name) });
     },
   } satisfies Handlers;

@@ -249,7 +249,7 @@ export function createPins({ definitions, servers, configured, clock, log, redac
         if (!(error instanceof HubError)) throw error;
         log.warn(
           { server: name, error: error.message },
-          'what was accepted is not in the lock file',
+          'accepted definitions could not be written to the lock file',
         );
       });
     },

@@ -101,7 +101,7 @@ export function createUnfinished(needs: UnfinishedNeeds) {
     const upkeep = kind === 'docker' || kind === 'process' ? upkeeps[kind] : undefined;
     if (own.length > 0) await upkeep?.discard(one);
     await end([one]);
-    if (own.length > 0) log.info(one, 'removed what an install that was cut off has left');
+    if (own.length > 0) log.info(one, 'removed the remains of an interrupted install');
   }
 
   return {
@@ -120,7 +120,7 @@ export function createUnfinished(needs: UnfinishedNeeds) {
         } catch (error) {
           log.warn(
             { ...one, problem: messageOf(error) },
-            'what an install that was cut off has left is not removed: the next start tries it again',
+            'the remains of an interrupted install could not be removed; the next start tries again',
           );
         }
       }

@@ -174,11 +174,11 @@ export function createInstalls(needs: InstallsNeeds) {
         const found = (await belongings.list()).filter(one => isNew(one) && one.kind !== kept);
         const { own } = await ownOf(found, othersThan(config), needs);
         const { left } = await belongings.discard(own);
-        if (left.length > 0) log.warn({ left }, 'an install that failed has left something');
+        if (left.length > 0) log.warn({ left }, 'parts of a failed install could not be removed');
         const keys = new Set(left.map(keyOf));
         await unfinished.end(made.filter(one => !keys.has(keyOf(one)) && one.kind !== kept));
       } catch (error) {
-        log.warn({ problem: messageOf(error) }, 'what an install has made is not removed');
+        log.warn({ problem: messageOf(error) }, 'the parts of a failed install were not removed');
       }
     };
     return { made, remove };

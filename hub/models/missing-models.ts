@@ -74,7 +74,7 @@ export function createMissingModels(
       log[level]({ ...one, remedy }, 'a model that the rules name is missing');
     }
     for (const one of missing.filter(other => isIn(all, other) && !isIn(found, other)))
-      log.info(one, 'a model that was missing is there');
+      log.info(one, 'a missing model is available now');
     missing = found;
   }
 

@@ -216,7 +216,7 @@ export function createLogins(needs: LoginNeeds) {
       return await revokeTokens(stored, createBoundedFetch(target, { clock }));
     } catch (error) {
       const fields = { server: target.name, error: messageOf(error) };
-      log.warn(fields, 'its tokens were forgotten, and could not be revoked');
+      log.warn(fields, 'the tokens of the server were forgotten, but could not be revoked');
       return false;
     }
   }

@@ -94,7 +94,10 @@ export function createServerLogin(server: string, needs: Needs) {
       await keep(login);
     } catch (error) {
       const fields = { server, error: messageOf(error) };
-      log.error(fields, 'its refreshed tokens could not be stored, and end with this hub');
+      log.error(
+        fields,
+        'the refreshed tokens of the server could not be stored, and are lost when this hub ends',
+      );
     }
   }
 
@@ -111,7 +114,10 @@ export function createServerLogin(server: string, needs: Needs) {
     } catch (cause) {
       retryAtMs = clock.monotonic() + retryMs;
       audit({ action: 'oauth_refresh', server, outcome: 'HUB_REMOTE_UNREACHABLE' });
-      log.warn({ server, error: messageOf(cause) }, 'its access token could not be refreshed');
+      log.warn(
+        { server, error: messageOf(cause) },
+        'the access token of the server could not be refreshed',
+      );
       throw unanswered(messageOf(cause), cause);
     }
     await changing;
@@ -129,7 +135,7 @@ export function createServerLogin(server: string, needs: Needs) {
     }
     const renewed = withExpiry({ ...login, tokens: refreshed.tokens }, clock.now());
     await keepRefreshed(renewed);
-    log.debug({ server }, 'its access token was refreshed');
+    log.debug({ server }, 'the access token of the server was refreshed');
     return renewed;
   }
 

@@ -138,6 +138,6 @@ export function createCollisionLog(log: Pick<Log, 'warn'>): (all: readonly Colli
     });
     if (fresh.length === 0) return;
     const fields = { collisions: fresh.slice(0, maxShown), count: fresh.length };
-    log.warn(fields, 'servers want the same names: some got others');
+    log.warn(fields, 'several servers offer the same names: some got other names');
   };
 }

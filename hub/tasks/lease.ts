@@ -72,7 +72,7 @@ export async function takeLease(
         `another hub works on task ${found.task} in this repository. Wait for it, or stop it: its lease ends ${deadAfterMs / 1000} s after its death`,
         { data: { retryable: true } },
       );
-    log.info({ task, before: found?.task }, 'takes the lease of a hub that died');
+    log.info({ task, before: found?.task }, 'taking over the lease of a hub that died');
     await folder.remove([file], signal);
     // If two hubs replace the lease at once, only one of them can create the file.
     if (!(await folder.create({ path: file, content: content() }, signal)) || !isOurs(await find()))

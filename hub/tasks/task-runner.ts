@@ -175,7 +175,11 @@ export function createTaskRunner(stored: StoredTask, needs: RunnerNeeds): TaskRu
     const code = known.code.replace(/^HUB_/, '').toLowerCase();
     const halted = code === 'call_cancelled' ? 'cancelled' : code;
     await apply({ type: 'halted', code: halted, message: known.message }).catch(
-      (problem: unknown) => log.error({ ...fields, error: messageOf(problem) }, 'not stored'),
+      (problem: unknown) =>
+        log.error(
+          { ...fields, error: messageOf(problem) },
+          'the halt of the task could not be stored',
+        ),
     );
   }
 

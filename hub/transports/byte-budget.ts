@@ -112,7 +112,7 @@ export function createByteBudget(
   function drop(holder: Holder, bytes: number): void {
     holders.delete(holder);
     holder.drop(`more than ${maxBytes} bytes of ${what} wait in the hub. Try again later`);
-    log.warn({ bytes, maxBytes }, `too many bytes of ${what}: the largest go`);
+    log.warn({ bytes, maxBytes }, `too many bytes of ${what}: the largest are dropped`);
   }
 
   /** Drops holders that cannot be paused, the largest first, until their total fits. */

@@ -78,7 +78,7 @@ export function createConnections(
         isDraining: () => draining,
         closed(reason) {
           open.delete(connection);
-          log.debug({ reason }, 'a connection is over');
+          log.debug({ reason }, 'a connection ended');
         },
         log,
         unread,

@@ -64,7 +64,7 @@ describe('models that are missing', () => {
     ]);
     ollama.add(modelNamed(embedder.model));
     for (const _ of [1, 2]) await next();
-    const there = ['info', 'a model that was missing is there', embedder];
+    const there = ['info', 'a missing model is available now', embedder];
     assert.deepEqual(scene.logged().slice(2), [there]);
     ollama.remove(embedder.model);
     for (const _ of [1, 2]) await next();

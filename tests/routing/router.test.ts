@@ -88,7 +88,7 @@ describe('the endpoint of all servers', () => {
       assert.deepEqual(namesIn(contents, 'uri'), [uri], 'the URI that was asked for');
     }
     assert.equal(hub.router.collisions().length, 3);
-    assert.ok(hub.logged.some(({ message }) => /want the same names/.test(message)));
+    assert.ok(hub.logged.some(({ message }) => /offer the same names/.test(message)));
   });
 
   test('reads hub://servers as a snapshot without secrets', async () => {

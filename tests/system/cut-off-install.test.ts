@@ -61,7 +61,7 @@ describeWithEngine('a hub that is killed while it tries a server out', () => {
       await until(volumes, found => !found.includes('midvol'), 30_000);
       await until(
         async () => hub.log(),
-        text => text.includes('removed what an install that was cut off has left'),
+        text => text.includes('removed the remains of an interrupted install'),
         10_000,
       );
       assert.deepEqual(await volumes(), ['kept']);

@@ -41,7 +41,10 @@ export function loginRoutes(app: FastifyInstance, { servers, logins, system }: N
     // The connection of the server still has the access of the login.
     if (wasLoggedIn && server.running)
       await restartNow(server).catch((error: unknown) =>
-        system.log.debug({ server: name, error: messageOf(error) }, 'it stays without a login'),
+        system.log.debug(
+          { server: name, error: messageOf(error) },
+          'the server did not restart after its logout',
+        ),
       );
     return { ...describeServer(server), was_logged_in: wasLoggedIn, revoked: isRevoked };
   });

@@ -43,7 +43,7 @@ export function createLogLevels(
       // Allows another attempt, unless another level was set meanwhile.
       if (asked.get(running) === level) asked.delete(running);
       const fields = { server: config.name, level, error: messageOf(error) };
-      log.warn(fields, 'the level was refused');
+      log.warn(fields, 'the server refused the log level');
     }
   }
 

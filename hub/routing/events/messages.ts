@@ -237,7 +237,7 @@ export function createFromServers(needs: FromServersNeeds) {
       else if (typeof found === 'string')
         log.debug(
           { server: server.config.name, method: notification.method, found },
-          'it cannot be told whom a notification is for: it was not passed on',
+          'a notification was not passed on: its client is unknown',
         );
       else {
         const renamed = notificationInTask(notification, task);
@@ -273,7 +273,7 @@ export function createFromClients({
     try {
       upstream.forward(notification);
     } catch (error) {
-      log.debug({ method: notification.method, error: messageOf(error) }, 'a server was not told');
+      log.debug({ method: notification.method, error: messageOf(error) }, 'forwarding failed');
     }
   }
 

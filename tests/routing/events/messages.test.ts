@@ -385,7 +385,7 @@ describe('a notification of a client', () => {
     one.tell(changed);
     assert.deepEqual(
       one.logged.map(({ level, message }) => `${level}: ${message}`),
-      ['debug: a server was not told'],
+      ['debug: forwarding failed'],
     );
   });
 

@@ -102,7 +102,10 @@ export function createInstance(
   function reportShortage(): void {
     wasShort = true;
     const limit = `${Math.round(memoryBytes / 2 ** 20)} MiB`;
-    log.warn({ container: name, limit }, 'out of memory: the kernel killed a process in it');
+    log.warn(
+      { container: name, limit },
+      'out of memory: the kernel killed a process in the container',
+    );
     report.progress(`out of memory (limit ${limit}): the kernel killed a process in it`);
   }
 

@@ -130,7 +130,10 @@ export function createEgress(options: Options, needs: Needs) {
       members.delete(name);
       await removeNetwork(name);
       void forwarder.refresh().catch((error: unknown) => {
-        log.debug({ problem: messageOf(error) }, 'the forwarder did not apply that a server left');
+        log.debug(
+          { problem: messageOf(error) },
+          'the forwarder could not be told that a server was removed',
+        );
       });
     },
     /** Removes a leftover network, for example of a server that ended while the engine did not answer. */

@@ -69,7 +69,8 @@ export function createForwarder(needs: Needs) {
     });
     const demux = createDemux({
       stdout: chunk => reader.push(chunk),
-      stderr: chunk => log.warn({ stderr: chunk.toString() }, 'the forwarder of the network wrote'),
+      stderr: chunk =>
+        log.warn({ stderr: chunk.toString() }, 'the forwarder of the network wrote to stderr'),
       broken: detail => void socket.destroy(new Error(detail)),
     });
     socket.on('data', (chunk: Buffer) => demux.push(chunk));
