@@ -34,7 +34,10 @@ export const newHubId = () => randomUUID().replaceAll('-', '').slice(0, 16);
 /** Maximum time in ms that a command waits while another command locks the data folder. */
 const lockWaitMs = 5_000;
 
-/** Returns the names of the clients for which the hub made a token, whether it runs or not. Never rejects. */
+/**
+ * Returns the names of the clients for which the hub made a token. Never rejects. Commands load it from this module,
+ * because the build of `#access` also loads the HTTP server.
+ */
 export const readStoredNames = ({ dataDir }: Pick<Settings, 'dataDir'>) => readTokenNames(dataDir);
 
 type StoredClientsNeeds = {

@@ -89,7 +89,7 @@ async function work(
 ): Promise<ToolResult> {
   const { job } = await tasks.begin(name, phase, principal);
   if (!wait) return structuredResult({ ...briefly(tasks.get(name)), job });
-  // The client may write the id in other case.
+  // The client may write the id with other upper and lower case letters.
   const { id: known } = tasks.get(name);
   using _heard = tasks.events(({ task, text }) => {
     if (task.id === known) progress(`${task.status}: ${text}`);

@@ -22,7 +22,7 @@ type NetworkNeed = {
 
 /**
  * Determines the network that a server needs: the known hosts of its package, and the hosts of URLs in `texts`. Without
- * any host, a server with a key gets the whole network. `texts` are its arguments and the values of its variables,
+ * any host, a server with a key gets the whole network. `texts` are the server's arguments and the values of its variables,
  * which are not shown.
  */
 export function networkNeedOf(

@@ -78,7 +78,7 @@ export function createToolPolicy(
     return new HubError('HUB_APPROVAL_NEEDED', message, { data });
   }
 
-  /** Counts a request for the list of clients, as a call. */
+  /** Counts a request as a call in the list of clients (`GET /clients`). */
   const record = (principal: Principal, isRefused: boolean): void =>
     access?.clients?.record(principal, isRefused, system.clock.now());
 

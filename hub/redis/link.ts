@@ -158,7 +158,7 @@ export function createRedisLink(
     await redis.connect().catch(() => undefined); // The client's events report the failure and start the next attempt.
   }
 
-  /** Subscribes as soon as Redis has loaded its data. It counts as loaded if its user may not use INFO. */
+  /** Subscribes as soon as Redis has loaded its data. Redis counts as loaded if the hub's user may not use INFO. */
   async function begin(redis: Redis): Promise<void> {
     try {
       const info = await redis.info('persistence').catch((error: unknown) => {
@@ -215,7 +215,7 @@ export function createRedisLink(
         connectTimeout: connectMs,
         disconnectTimeout: disconnectMs,
         disableClientInfo: true,
-        // `begin` checks it: the client writes a line to stderr if INFO is not allowed.
+        // `begin` does this check instead: ioredis writes a line to stderr if INFO is not allowed.
         enableReadyCheck: false,
         connectionName: 'agenthub',
         retryStrategy: null,

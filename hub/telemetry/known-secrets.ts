@@ -49,7 +49,10 @@ export function createKnownSecrets(
   };
 }
 
-/** Plain settings: paths, URLs, numbers and words. Redacted only under a secret name, else errors become unreadable. */
+/**
+ * Values of plain settings: paths, URLs, numbers and words. They are redacted only if their name is that of a secret:
+ * otherwise errors would be unreadable.
+ */
 const ordinary =
   /^(?:[./~][^\s]*|[A-Za-z]:[\\/][^\s]*|(?:https?|wss?):\/\/[^\s@?]*|[\d.,:]+|[A-Za-z]{1,15}|[a-z]{1,15}(?:[-_][a-z]{1,15}){0,5}|[a-z]{2}_[A-Z]{2}\.UTF-8)$/;
 

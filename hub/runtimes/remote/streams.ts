@@ -15,7 +15,7 @@ type Begun = { readonly stream: IncomingMessage; readonly about: string | undefi
 /** Time in ms after which the end of a stream is not a failure: proxies close idle streams. */
 const stableMs = 10_000;
 /**
- * Minimum pause in ms before a stream is resumed, even if the server's `retry` is lower, so that it cannot keep the hub
+ * Minimum pause in ms before a stream is resumed, even if the server's `retry` is lower: a server must not keep the hub
  * busy.
  */
 const minRetryMs = 100;

@@ -34,7 +34,7 @@ type Needs = {
 const applyMs = 10_000;
 /** Interval between checks of a running forwarder, in ms. */
 const checkMs = 15_000;
-/** Number of failed checks in a row after which a forwarder is replaced. */
+/** Number of consecutive checks without an answer after which a forwarder is replaced. */
 const maxMisses = 3;
 const maxAttempts = 5;
 const firstRetryMs = 200;
