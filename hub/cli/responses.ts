@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { HubError, isObject } from '#core';
+import { createEventParser } from '#jsonrpc';
 
 /** An object in a response of a hub. */
 export type Described = { readonly [key: string]: unknown };
@@ -42,36 +43,23 @@ export async function readWhole(answer: IncomingMessage): Promise<string> {
  * if the connection breaks.
  */
 export async function* readEvents(answer: IncomingMessage): AsyncIterable<HubEvent> {
-  let type = 'message';
-  let data: string[] = [];
-  for await (const line of linesOf(answer)) {
-    if (line === '') {
-      if (data.length > 0) yield { type, data: data.join('\n') };
-      type = 'message';
-      data = [];
-      continue;
-    }
-    const [, name, value = ''] = /^([^:]*):? ?(.*)$/s.exec(line) ?? [];
-    if (name === 'event') type = value;
-    if (name === 'data') data.push(value);
-  }
-}
-
-async function* linesOf(answer: IncomingMessage): AsyncIterable<string> {
-  let rest: Buffer[] = [];
-  let bytes = 0;
+  const events: HubEvent[] = [];
+  const parser = createEventParser(
+    { maxBytes },
+    {
+      event({ type, id, data }) {
+        // An event that has only an id carries nothing.
+        if (id === undefined || data.length > 0) events.push({ type, data: data.toString() });
+      },
+      oversized() {
+        throw tooLong();
+      },
+      retry() {},
+    },
+  );
   for await (const chunk of chunksOf(answer)) {
-    let start = 0;
-    for (let end = chunk.indexOf(0x0a); end !== -1; end = chunk.indexOf(0x0a, start)) {
-      const line = Buffer.concat([...rest, chunk.subarray(start, end)]).toString();
-      yield line.endsWith('\r') ? line.slice(0, -1) : line;
-      rest = [];
-      bytes = 0;
-      start = end + 1;
-    }
-    rest.push(chunk.subarray(start));
-    bytes += chunk.length - start;
-    if (bytes > maxBytes) throw tooLong();
+    parser.push(chunk);
+    yield* events.splice(0);
   }
 }
 
