@@ -2,6 +2,7 @@ import { filled } from '#clients';
 import { isObject } from '#core';
 import type { Run } from './command.ts';
 import type { AddRequest, GivenAddRequest } from './add-request.ts';
+import { textsIn } from './responses.ts';
 import { guess, usageError } from './values.ts';
 
 /** Names of recipes with a file of their own in `examples`. */
@@ -71,9 +72,6 @@ function addressOf(name: string, given: string | undefined): string {
     `--recipe: "${name}" needs the address of your server: agenthub add https://host/mcp --recipe ${name}`,
   );
 }
-
-const textsIn = (value: unknown): readonly string[] =>
-  Array.isArray(value) ? value.map(String) : [];
 
 const valuesIn = (value: unknown): Readonly<Record<string, string>> =>
   isObject(value)

@@ -12,6 +12,14 @@ export const fieldsOf = (value: unknown): Described => (isObject(value) ? value 
 export const objectsIn = (value: unknown): readonly Described[] =>
   Array.isArray(value) ? value.filter(isObject) : [];
 
+/** Returns the entries of a list in a response as texts; empty for any other value. */
+export const textsIn = (value: unknown): readonly string[] =>
+  Array.isArray(value) ? value.map(String) : [];
+
+/** Returns a string or a number in a response as a text; empty for any other value. */
+export const scalarText = (value: unknown): string =>
+  typeof value === 'string' || typeof value === 'number' ? String(value) : '';
+
 /** Formats the token cost in an answer of `GET /tools`, or in a part of it. */
 export const tokensOf = (counted: Described | undefined): string =>
   typeof counted?.['tokens'] === 'number' ? String(counted['tokens']) : 'unknown';

@@ -1,5 +1,6 @@
 import { type HubError, isObject, parseExactly, tryParseExactly, tryParseJson } from '#core';
 import type { Tool } from './mcp.ts';
+import { textsIn } from './responses.ts';
 import { guess, usageError } from './values.ts';
 
 type Schema = { readonly [key: string]: unknown };
@@ -47,7 +48,7 @@ export function argumentsOf({ name, inputSchema }: Tool, words: readonly string[
     if (!Object.hasOwn(properties, key) && !takesOthers) throw unknownKey(name, key, properties);
     texts.set(key, [...(texts.get(key) ?? []), word.slice(at + 1)]);
   }
-  const required = Array.isArray(schema['required']) ? schema['required'].map(String) : [];
+  const required = textsIn(schema['required']);
   const missing = required.filter(key => !texts.has(key));
   if (missing.length > 0)
     throw usageError(

@@ -1,5 +1,6 @@
 import { findClosest } from '#config';
 import { HubError } from '#core';
+import { textsIn } from './responses.ts';
 
 /** Parsed options and positionals by name: strings, booleans and lists of strings. */
 export type Values = Readonly<Record<string, unknown>>;
@@ -23,10 +24,7 @@ export function placeOf(values: Values): string | undefined {
 }
 
 /** Returns the values of a repeatable option or positional; empty if it is not set. */
-export function textsOf(values: Values, name: string): readonly string[] {
-  const value = values[name];
-  return Array.isArray(value) ? value.map(String) : [];
-}
+export const textsOf = (values: Values, name: string): readonly string[] => textsIn(values[name]);
 
 /** Returns the value of a required positional. The parser has checked that it exists. */
 export function wordOf(values: Values, name: string): string {

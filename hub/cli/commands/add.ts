@@ -11,7 +11,7 @@ import { followWork } from '../work-stream.ts';
 import { installOffering } from '../offer-packages.ts';
 import { entryOptions, inOptions, inOptionsOf } from '../option-faults.ts';
 import { recipeNames, requestOfRecipe } from '../recipes.ts';
-import { type Described, fieldsOf, objectsIn } from '../responses.ts';
+import { type Described, fieldsOf, objectsIn, textsIn } from '../responses.ts';
 import type { Io } from '../terminal.ts';
 import { count, textOf, textsOf, usageError } from '../values.ts';
 
@@ -184,7 +184,7 @@ function reportInstalled(installed: unknown, { out, remark, screen }: Io): void 
   out(`${screen.paint('green', 'installed')} ${String(name)}${from}${offered}`);
   if (isObject(pinned))
     reportPinned(String(name), pinned, fieldsOf(tools)['names'], { out, screen });
-  for (const warning of Array.isArray(warnings) ? warnings : []) remark('warning', String(warning));
+  for (const warning of textsIn(warnings)) remark('warning', warning);
   const isEmpty = ['tools', 'resources', 'resource_templates', 'prompts'].every(
     list => fieldsOf(fieldsOf(installed)[list])['count'] === 0,
   );
@@ -209,7 +209,7 @@ function reportPinned(
   const more = instructions === true ? ', instructions' : '';
   const counted = `${count(Number(tools), 'tool')}, ${count(Number(prompts), 'prompt')}`;
   out(`  pinned: ${counted}${more} (${String(pinning)})`);
-  const all = Array.isArray(names) ? names : [];
+  const all = textsIn(names);
   const named = all.slice(0, maxNamed).map(shown);
   if (all.length > maxNamed) named.push('...');
   if (all.length > 0) out(`  ${named.join(', ')}`);

@@ -3,7 +3,7 @@ import { isObject, tryParseJson } from '#core';
 import { type Command, type ExitCode, type Run, hubOptions, takenBy } from '../command.ts';
 import { type HubClient, openHub } from '../hub-client.ts';
 import { askHubOrFolder } from '../hub-or-folder.ts';
-import { type Described, fieldsOf, objectsIn } from '../responses.ts';
+import { type Described, fieldsOf, objectsIn, scalarText } from '../responses.ts';
 import { type Cell, onOneLine, tableOf } from '../table.ts';
 import { count, numberOf, textOf, usageError } from '../values.ts';
 
@@ -219,10 +219,7 @@ function rowOf(line: Described): readonly Cell[] {
 
 /** Returns the cells of a line: time, principal, action, server, outcome and duration. */
 function textsOf(line: Described): readonly string[] {
-  const text = (name: string) => {
-    const value = line[name];
-    return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
-  };
+  const text = (name: string) => scalarText(line[name]);
   const time = text('at').replace('T', ' ').replace('Z', '');
   if (line['kind'] === 'refusal')
     return [

@@ -2,7 +2,7 @@ import { basename, resolve } from 'node:path';
 import { HubError, isObject } from '#core';
 import { type Command, type ExitCode, type Run, hubOptions } from '../command.ts';
 import { type HubClient, openHub } from '../hub-client.ts';
-import { fieldsOf } from '../responses.ts';
+import { fieldsOf, scalarText, textsIn } from '../responses.ts';
 import { textOf } from '../values.ts';
 import { followJob } from './jobs.ts';
 
@@ -116,12 +116,9 @@ async function waitFor(id: string, hub: HubClient, run: Run): Promise<ExitCode> 
 
 /** Returns lines for people that describe the result of a run. */
 function linesOf(result: { readonly [key: string]: unknown }): readonly string[] {
-  const text = (key: string) => {
-    const value = result[key];
-    return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
-  };
+  const text = (key: string) => scalarText(result[key]);
   const number = (key: string) => Number(text(key));
-  const names = (key: string) => (Array.isArray(result[key]) ? result[key].map(String) : []);
+  const names = (key: string) => textsIn(result[key]);
   const isDryRun = result['dry_run'] === true;
   const verb = isDryRun ? 'Would write' : 'Wrote';
   const list = (title: string, key: string) =>

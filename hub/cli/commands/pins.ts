@@ -1,7 +1,7 @@
 import { type Command, type ExitCode, type Run, hubOptions, takenBy } from '../command.ts';
 import { shown, tellDiff, tellFlags } from '../definition-text.ts';
 import { type HubClient, openHub } from '../hub-client.ts';
-import { type Described, fieldsOf, objectsIn } from '../responses.ts';
+import { type Described, fieldsOf, objectsIn, textsIn } from '../responses.ts';
 import { count, textsOf, usageError } from '../values.ts';
 import { isAgreed } from '../confirm.ts';
 
@@ -66,7 +66,7 @@ async function show(server: string | undefined, run: Run): Promise<ExitCode> {
   const reports = server === undefined ? objectsIn(servers) : [fieldsOf(answer)];
   if (reports.length === 0) run.out(`The hub at ${hub.url} has no servers.`);
   for (const report of reports) tellReport(report, run);
-  for (const name of Array.isArray(orphans) ? orphans : [])
+  for (const name of textsIn(orphans))
     run.out(
       `${shown(name)}  pinned, but not in the config. A server of this name is compared with its pins, until you remove them from ${shown(file)}`,
     );
@@ -128,8 +128,7 @@ async function send(
     body: { ...(tool !== undefined && { name: tool }), hashes: chosen.map(({ hash }) => hash) },
   });
   if (run.isJson) return run.json(answer);
-  const names = fieldsOf(answer)[`${verdict}ed`];
-  const said = Array.isArray(names) ? names.map(shown).join(', ') : '';
+  const said = textsIn(fieldsOf(answer)[`${verdict}ed`]).map(shown).join(', ');
   run.out(`${server}: ${verdict}ed ${said}`);
   return 0;
 }

@@ -1,6 +1,6 @@
 import { type Command, hubOptions } from '../command.ts';
 import { openHub } from '../hub-client.ts';
-import { type Described, fieldsOf, objectsIn } from '../responses.ts';
+import { type Described, fieldsOf, objectsIn, textsIn } from '../responses.ts';
 import { type Cell, durationOf, showTable } from '../table.ts';
 import { textOf, textsOf } from '../values.ts';
 import type { Io } from '../terminal.ts';
@@ -58,7 +58,7 @@ function rowOf(card: Described): readonly Cell[] {
   return [
     String(name),
     String(version),
-    Array.isArray(kinds) ? kinds.map(String).join(', ') : '',
+    textsIn(kinds).join(', '),
     String(publisher),
     `${state}${String(description)}${more}`,
   ];

@@ -3,7 +3,7 @@ import { type Command, type ExitCode, type Run, hubOptions } from '../command.ts
 import { isAgreed } from '../confirm.ts';
 import { shown, tellDiff, tellFlags } from '../definition-text.ts';
 import { type HubClient, openHub, pathOfServer } from '../hub-client.ts';
-import { type Described, fieldsOf, objectsIn } from '../responses.ts';
+import { type Described, fieldsOf, objectsIn, textsIn } from '../responses.ts';
 import { count, textOf, usageError, wordOf } from '../values.ts';
 import { followWork } from '../work-stream.ts';
 import { noneOutdated } from './outdated.ts';
@@ -151,10 +151,7 @@ function tellChange({ kind, name, change, diff }: Described, run: Run): void {
 }
 
 function tellPermissions(permissions: Described, { out, screen }: Run): void {
-  const listOf = (key: string) => {
-    const value = permissions[key];
-    return Array.isArray(value) ? value.map(shown) : [];
-  };
+  const listOf = (key: string) => textsIn(permissions[key]).map(shown);
   for (const name of listOf('added')) out(`  ${screen.paint('yellow', '+')} permission ${name}`);
   for (const name of listOf('removed')) out(`  ${screen.paint('green', '-')} permission ${name}`);
   if (listOf('added').length + listOf('removed').length > 0) return;
