@@ -35,7 +35,8 @@ async function refreshSchema(file: string, shipped: string): Promise<void> {
   await writeNew(file, text, 0o644);
 }
 
-async function writeNew(file: string, text: string, mode: number): Promise<boolean> {
+/** Writes a file. Resolves with false if the file exists, which is never changed. */
+export async function writeNew(file: string, text: string, mode: number): Promise<boolean> {
   try {
     await using handle = await open(file, 'wx', mode);
     try {

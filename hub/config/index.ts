@@ -51,7 +51,7 @@ export type { ReloaderNeeds } from './reloader.ts';
 export { type Settings, dataDirOf, readSettings, secretsFolderOf } from './settings.ts';
 export { type HubLayout, findLayout, isContainer, withLayout } from './layout.ts';
 export { findUserFolders } from './user-folders.ts';
-export { writeFirstConfig } from './first-config.ts';
+export { writeFirstConfig, writeNew } from './first-config.ts';
 export { findClosest } from './suggest.ts';
 export {
   type EnhancementRule,

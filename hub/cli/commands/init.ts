@@ -1,7 +1,7 @@
-import { mkdir, open, rm } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { unwritable } from '#config';
-import { HubError, errorCodeOf } from '#core';
+import { unwritable, writeNew } from '#config';
+import { HubError } from '#core';
 import { readAsset } from '../assets.ts';
 import { type Command, configOption, jsonOption } from '../command.ts';
 import { textOf, usageError } from '../values.ts';
@@ -35,7 +35,7 @@ export const init: Command = {
       throw usageError(
         `--config: ${JSON.stringify(file)} is not allowed: the name must end in .json, .jsonc, .yaml or .yml`,
       );
-    await writeNew(file, await readAsset(isYaml ? 'starter.yaml' : 'starter.jsonc'));
+    await writeStarter(file, await readAsset(isYaml ? 'starter.yaml' : 'starter.jsonc'));
     if (isJson) return json({ file });
     out(`${screen.paint('green', 'wrote')} ${file}`);
     out(
@@ -49,27 +49,15 @@ export const init: Command = {
  * Writes the starter config, readable only by this user, because it may later contain keys. Throws HUB_CONFIG_CONFLICT
  * if the file exists, and HUB_CONFIG_UNWRITABLE.
  */
-async function writeNew(file: string, text: string): Promise<void> {
+async function writeStarter(file: string, text: string): Promise<void> {
   try {
     await mkdir(dirname(file), { recursive: true });
-    await using handle = await open(file, 'wx', 0o600).catch(cause => {
-      throw errorCodeOf(cause) === 'EEXIST' ? conflictAt(file, cause) : cause;
-    });
-    try {
-      await handle.writeFile(text);
-    } catch (error) {
-      // A partly written file would block the next attempt.
-      await rm(file, { force: true });
-      throw error;
-    }
+    if (await writeNew(file, text, 0o600)) return;
   } catch (error) {
     throw unwritable(file, error);
   }
-}
-
-const conflictAt = (file: string, cause: unknown) =>
-  new HubError(
+  throw new HubError(
     'HUB_CONFIG_CONFLICT',
     `${file} already exists and was not changed. Check it with "agenthub check", or write another file with --config`,
-    { cause },
   );
+}
