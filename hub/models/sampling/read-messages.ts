@@ -1,8 +1,11 @@
-import { isJsonObject, isObject } from '#core';
+import { HubError, isJsonObject, isObject } from '#core';
 import type { ChatMessage, TextBlock, ToolResultBlock, ToolUseBlock } from '../chat/chat-types.ts';
-import { invalid } from './invalid.ts';
 
 type Block = TextBlock | ToolUseBlock | ToolResultBlock;
+
+/** Returns an error that names the field, the problem, and a valid value. */
+export const invalid = (field: string, problem: string, remedy: string): HubError =>
+  new HubError('HUB_REQUEST_INVALID', `sampling/createMessage: ${field} ${problem}: ${remedy}`);
 
 /** Reads the messages of sampling/createMessage. Throws HUB_REQUEST_INVALID. */
 export function readMessages(value: unknown): readonly ChatMessage[] {

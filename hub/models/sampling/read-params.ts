@@ -1,7 +1,6 @@
 import { isJsonObject, isObject, shown } from '#core';
 import type { ChatRequest, ChatTool } from '../chat/chat-types.ts';
-import { invalid } from './invalid.ts';
-import { readMessages } from './read-messages.ts';
+import { invalid, readMessages } from './read-messages.ts';
 
 export type SamplingParams = Pick<
   ChatRequest,
