@@ -1,4 +1,4 @@
-import type { Clock, Log } from '#core';
+import { type Clock, type Log, setBounded } from '#core';
 import type { BlockedTarget, EgressReport } from '#runtimes';
 import type { Traffic } from './protocol.ts';
 
@@ -31,9 +31,7 @@ export function createEgressCounts({ clock, log }: { readonly clock: Clock; read
       linesAt: clock.now(),
     };
     // Inserted again as the last entry: the server without traffic for the longest time is dropped first.
-    counts.delete(server);
-    counts.set(server, found);
-    if (counts.size > maxServers) dropFirst(counts);
+    setBounded(counts, server, found, maxServers);
     return found;
   }
 
@@ -63,9 +61,8 @@ export function createEgressCounts({ clock, log }: { readonly clock: Clock; read
         const lastAt = clock.now();
         if (!before || lastAt - before.lastAt >= logEveryMs)
           tell(server, counted, { target, why, count });
-        counted.blocked.delete(target);
-        counted.blocked.set(target, { target, why, count: count + (before?.count ?? 0), lastAt });
-        if (counted.blocked.size > maxTargets) dropFirst(counted.blocked);
+        const blockedNow = { target, why, count: count + (before?.count ?? 0), lastAt };
+        setBounded(counted.blocked, target, blockedNow, maxTargets);
       }
     },
     /** Returns the counts of a server; undefined if it has not tried to connect to anything. */
@@ -80,9 +77,4 @@ export function createEgressCounts({ clock, log }: { readonly clock: Clock; read
       );
     },
   };
-}
-
-function dropFirst(map: Map<string, unknown>): void {
-  const [first] = map.keys();
-  if (first !== undefined) map.delete(first);
 }
