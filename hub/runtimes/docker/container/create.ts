@@ -5,7 +5,11 @@ import { EngineError, isRefusal } from '../engine/errors.ts';
 import { type ContainerOwner, hubLabel, labelsOf, managedLabel } from './labels.ts';
 import { nameOf, networkNameOf } from './options.ts';
 
-type Needs = { readonly engine: Engine; readonly log: Log; readonly owner: ContainerOwner };
+export type CreateNeeds = {
+  readonly engine: Engine;
+  readonly log: Log;
+  readonly owner: ContainerOwner;
+};
 
 /** Timeout in ms for the removal of a stale container that the engine is already removing. */
 const removalMs = 30_000;
@@ -29,7 +33,7 @@ export async function createContainer(
   name: string,
   body: object,
   spec: LaunchSpec,
-  needs: Needs,
+  needs: CreateNeeds,
 ): Promise<string> {
   try {
     return await createOver(
@@ -44,7 +48,7 @@ export async function createContainer(
 /** Creates the network of a server and returns its name. Replaces a leftover of an earlier run of this hub. */
 export async function createNetwork(
   spec: LaunchSpec,
-  needs: Needs & { readonly removeNetwork: (id: string) => Promise<void> },
+  needs: CreateNeeds & { readonly removeNetwork: (id: string) => Promise<void> },
   isolated: Parameters<Engine['createNetwork']>[2],
 ): Promise<string> {
   const { engine, owner } = needs;
@@ -62,7 +66,7 @@ export async function createNetwork(
 }
 
 /** Removes a container of this name that an earlier run of this hub left behind. */
-async function removeStale(name: string, spec: LaunchSpec, needs: Needs): Promise<void> {
+async function removeStale(name: string, spec: LaunchSpec, needs: CreateNeeds): Promise<void> {
   const { engine, log } = needs;
   const other = await findOwn('container', name, spec, needs);
   if (!other) return;
@@ -77,7 +81,7 @@ async function findOwn(
   kind: 'container' | 'network',
   name: string,
   spec: LaunchSpec,
-  { engine, owner }: Needs,
+  { engine, owner }: CreateNeeds,
 ) {
   const remedy = name === nameOf(owner, spec) ? otherName : otherNetwork;
   const refuse = (by: string, cause?: unknown) =>

@@ -10,7 +10,7 @@ import { buildTimeoutMs } from '../image/images.ts';
 import { build } from '../image/make.ts';
 import { ownImageOf } from '../image/package-image.ts';
 
-type Options = {
+export type ForwarderOptions = {
   readonly owner: ContainerOwner;
   readonly imagesDir: string;
   readonly buildLimits: BuildLimits;
@@ -30,7 +30,7 @@ const pids = 64;
  * signal ends the build of its image, for which the engine may have to pull the base image.
  */
 export async function provideForwarder(
-  { owner, imagesDir, buildLimits }: Options,
+  { owner, imagesDir, buildLimits }: ForwarderOptions,
   { engine, clock }: { readonly engine: Engine; readonly clock: Clock },
   signal: AbortSignal,
 ): Promise<{ readonly id: string; readonly isRunning: boolean }> {

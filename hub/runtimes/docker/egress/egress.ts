@@ -3,23 +3,16 @@ import { type Network, fixedNetwork } from '#config';
 import { type Clock, HubError, type Log, messageOf, sleep } from '#core';
 import type { EgressReport, LaunchSpec } from '#runtimes';
 import { createNetwork } from '../container/create.ts';
-import { type ContainerOwner, hubLabel } from '../container/labels.ts';
+import { hubLabel } from '../container/labels.ts';
 import { networkNameOf } from '../container/options.ts';
 import type { Engine } from '../engine/engine.ts';
 import { EngineError } from '../engine/errors.ts';
-import type { BuildLimits } from '../engine/images.ts';
-import { forwarderName, provideForwarder } from './container.ts';
+import { type ForwarderOptions, forwarderName, provideForwarder } from './container.ts';
 import { createEgressCounts } from './counts.ts';
 import { createForwarder } from './forwarder.ts';
 import type { HubPlaces, Member } from './protocol.ts';
 import { findSubnet, randomSubnet } from './subnets.ts';
 import { type Way, wayOf } from './way.ts';
-
-type Options = {
-  readonly owner: ContainerOwner;
-  readonly imagesDir: string;
-  readonly buildLimits: BuildLimits;
-};
 
 type Needs = {
   readonly engine: Engine;
@@ -39,7 +32,7 @@ const removalRetryMs = 100;
 export type Egress = ReturnType<typeof createEgress>;
 
 /** Manages the networks of servers with outgoing connections, and the forwarder, which is in all of them. */
-export function createEgress(options: Options, needs: Needs) {
+export function createEgress(options: ForwarderOptions, needs: Needs) {
   const { engine, log, clock } = needs;
   const { owner } = options;
   const members = new Map<string, Member>();

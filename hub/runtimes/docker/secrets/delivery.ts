@@ -1,19 +1,12 @@
-import { type Log, HubError } from '#core';
+import { HubError } from '#core';
 import type { DockerTarget, Instance, LaunchSpec } from '#runtimes';
-import { createContainer } from '../container/create.ts';
+import { type CreateNeeds, createContainer } from '../container/create.ts';
 import { exitOf } from '../container/instance.ts';
-import type { ContainerOwner } from '../container/labels.ts';
 import type { Names } from '../container/names.ts';
 import { type Image, createOptions, nameOf, temporarySpec } from '../container/options.ts';
-import type { Engine } from '../engine/engine.ts';
 import { isThroughShim, secretsOf, shell, throughShim } from './shim.ts';
 
-type Needs = {
-  readonly engine: Engine;
-  readonly log: Log;
-  readonly owner: ContainerOwner;
-  readonly names: Pick<Names, 'hold'>;
-};
+type Needs = CreateNeeds & { readonly names: Pick<Names, 'hold'> };
 
 /** A launch. `line` must be written to the stdin of the container before all messages. */
 type Planned = {

@@ -1,9 +1,8 @@
 import { hash } from 'node:crypto';
 import { posix } from 'node:path';
-import type { Log } from '#core';
 import type { DockerTarget, LaunchSpec } from '#runtimes';
-import { createContainer } from '../container/create.ts';
-import { type ContainerOwner, instanceLabel } from '../container/labels.ts';
+import { type CreateNeeds, createContainer } from '../container/create.ts';
+import { instanceLabel } from '../container/labels.ts';
 import {
   type Image,
   createOptions,
@@ -11,7 +10,6 @@ import {
   temporarySpec,
   volumeName,
 } from '../container/options.ts';
-import type { Engine } from '../engine/engine.ts';
 
 type Volume = DockerTarget['volumes'][number];
 
@@ -25,8 +23,6 @@ type Places = {
   readonly volumes: readonly Volume[];
 };
 
-type Needs = { readonly engine: Engine; readonly log: Log; readonly owner: ContainerOwner };
-
 /** A temporary container, which is never started, and its volumes. */
 type Look = { readonly id: string; readonly volumes?: readonly string[] };
 
@@ -39,7 +35,7 @@ const lookInstance = 'volumes';
  * Replaces the anonymous volumes of images, which have no size limit. To find the empty folders, it creates a container
  * once per image: the engine copies the folders into volumes, which are then measured.
  */
-export function createImageVolumes(needs: Needs) {
+export function createImageVolumes(needs: CreateNeeds) {
   const { engine, owner } = needs;
   /**
    * Results by image and volumes. Concurrent launches share them, as the temporary containers of a server have the same
