@@ -1,5 +1,5 @@
 import { TomlError, parse, stringify } from 'smol-toml';
-import type { JsonText } from '#config';
+import { type JsonText, lineBreakOf, nextLine } from '#config';
 import { HubError, type Json, isObject } from '#core';
 
 /**
@@ -101,10 +101,6 @@ function withoutPart(text: string, part: TomlPart): string {
   return splice(text, { ...part, start }, '');
 }
 
-/** Returns the line break of a text, which is that of its first line. */
-const lineBreakOf = (text: string): '\r\n' | '\n' =>
-  text[text.indexOf('\n') - 1] === '\r' ? '\r\n' : '\n';
-
 /** A statement of a TOML text, in whole lines. Offsets are in characters; `end` is after the last line. */
 type Statement = {
   readonly start: number;
@@ -184,9 +180,4 @@ function valueEnd(text: string, from: number): number {
 function matched(pattern: RegExp, text: string, at: number): string {
   pattern.lastIndex = at;
   return pattern.exec(text)?.[0] ?? '';
-}
-
-function nextLine(text: string, at: number): number {
-  const found = text.indexOf('\n', at);
-  return found === -1 ? text.length : found + 1;
 }

@@ -52,6 +52,7 @@ export { type Settings, dataDirOf, readSettings, secretsFolderOf } from './setti
 export { type HubLayout, findLayout, isContainer, withLayout } from './layout.ts';
 export { findUserFolders } from './user-folders.ts';
 export { writeFirstConfig, writeNew } from './first-config.ts';
+export { lineBreakOf, nextLine } from './splice.ts';
 export { findClosest } from './suggest.ts';
 export {
   type EnhancementRule,
