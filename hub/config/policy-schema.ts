@@ -67,18 +67,9 @@ const ruleSchema = describeKeys(
 export const policySchema = z.array(ruleSchema).max(1_000);
 
 export type WrittenRule = z.output<typeof ruleSchema>;
+type OtherKeys = Pick<WrittenRule, 'annotations' | 'action' | 'reason'>;
 
 /** A rule of the policy. A list that is absent matches everything. */
 export type PolicyRule = {
-  readonly [
-    list in 'clients' | 'servers' | 'tools' | 'resources' | 'prompts' | 'methods'
-  ]?: readonly string[];
-} & {
-  readonly annotations?: {
-    readonly [
-      hint in 'readOnlyHint' | 'destructiveHint' | 'idempotentHint' | 'openWorldHint'
-    ]?: boolean;
-  };
-  readonly action: 'allow' | 'deny' | 'confirm';
-  readonly reason?: string;
-};
+  readonly [list in Exclude<keyof WrittenRule, keyof OtherKeys>]?: readonly string[];
+} & Readonly<OtherKeys>;

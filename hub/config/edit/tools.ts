@@ -16,10 +16,7 @@ import {
 import { withNameList } from './name-list.ts';
 
 /** The lists under `tools` that decide which tools a server offers. */
-export type ToolLists = {
-  readonly allow?: readonly string[];
-  readonly deny?: readonly string[];
-};
+export type ToolLists = Pick<ToolSettings, 'allow' | 'deny'>;
 
 /** Returns the new lists for the current ones. A list that is absent in the result stays unchanged. */
 export type NextTools = (current: ToolSettings | undefined) => ToolLists;
