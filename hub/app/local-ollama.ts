@@ -18,8 +18,7 @@ export function createLocalOllama({ clock, url = usualUrl }: Needs) {
 
   async function answers(): Promise<boolean> {
     try {
-      const { signal } = new AbortController();
-      return await within(maxWaitMs, { clock, signal }, async inTime => {
+      return await within(maxWaitMs, { clock }, async inTime => {
         const body = tryParseJson(await read(`${url}/api/version`, inTime));
         return isObject(body) && typeof body['version'] === 'string';
       });
