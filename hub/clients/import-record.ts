@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { mkdir, readFile, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -144,7 +144,7 @@ export function createImportRecords({ folder, writeWhole, now }: Needs) {
   };
 }
 
-const digestOf = (text: string) => createHash('sha256').update(text).digest('hex');
+const digestOf = (text: string) => hash('sha256', text);
 
 const recordOf = ({ file, before, after }: FileChange): RecordedFile => ({
   file,

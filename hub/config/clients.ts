@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { z } from 'zod';
 import type { WrittenClients } from './clients-schema.ts';
 import type { perSession } from './limits-schema.ts';
@@ -80,7 +80,7 @@ function readToken(
   if (!tokenPattern.test(token) || /^sha256:/i.test(token))
     return { problems: [{ path, text: tokenRule }] };
   const isPlain = variablesIn(written).length === 0;
-  return { problems, digest: createHash('sha256').update(token).digest('hex'), isPlain };
+  return { problems, digest: hash('sha256', token), isPlain };
 }
 
 /** Returns a problem for each token that two clients share. */

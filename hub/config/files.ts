@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { extname, resolve } from 'node:path';
 import { HubError, errorCodeOf, messageOf } from '#core';
@@ -17,7 +17,7 @@ export type FileSnapshot = {
 
 /** Creates the snapshot of a file from its text. Also used for watched files that do not belong to the config. */
 export function snapshotOf(path: string, text: string | undefined): FileSnapshot {
-  const digest = text === undefined ? undefined : createHash('sha256').update(text).digest('hex');
+  const digest = text === undefined ? undefined : hash('sha256', text);
   return { path, digest, length: text?.length ?? 0 };
 }
 

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { isObject } from '#core';
 import type { ServerConfig } from './normalize.ts';
 import { type Environment, expandServer, expandedKeys, secretsOfEntry } from './variables.ts';
@@ -20,7 +20,7 @@ export function originOf(entry: unknown): string | undefined {
     ...keys.map(key => (key === 'url' ? withoutQuery(entry[key]) : entry[key])),
     ...laterKeys.filter(key => key in entry).map(key => ({ [key]: entry[key] })),
   ];
-  return createHash('sha256').update(JSON.stringify(said)).digest('hex').slice(0, 32);
+  return hash('sha256', JSON.stringify(said)).slice(0, 32);
 }
 
 /** Adds the digest of the files that an image is built from, because the server runs them. */
@@ -30,7 +30,7 @@ export function withFiles(
 ): string | undefined {
   const build = launch.kind === 'local' ? launch.build : undefined;
   if (origin === undefined || !build || 'fault' in build) return origin;
-  return createHash('sha256').update(`${origin} ${build.digest}`).digest('hex').slice(0, 32);
+  return hash('sha256', `${origin} ${build.digest}`).slice(0, 32);
 }
 
 /** Returns a digest of an entry with its variables expanded, but not its secrets. */
@@ -39,9 +39,7 @@ export function entryDigestOf(written: unknown, env: Environment): string {
   const unread = new Map(names.map(name => [name, { value: `\${secret:${name}}` }]));
   const { value } = expandServer(written, [], env, unread);
   const launched = isObject(value) ? expandedKeys.map(key => [key, value[key]]) : [];
-  return createHash('sha256')
-    .update(JSON.stringify([originOf(value), launched]))
-    .digest('hex');
+  return hash('sha256', JSON.stringify([originOf(value), launched]));
 }
 
 function withoutQuery(url: unknown): unknown {

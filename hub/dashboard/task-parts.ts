@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { TaskView } from '#tasks';
 import { count, counted, duration, moment } from './format.ts';
 import { type Content, type Html, html } from './html.ts';
@@ -169,7 +169,7 @@ function lineOf(line: string): Html {
  * element. Contains no dot, as htmx puts the id into a selector.
  */
 const idOf = (name: string, text: string): string =>
-  `report-${name.replace('.md', '')}-${createHash('sha256').update(text).digest('hex').slice(0, 8)}`;
+  `report-${name.replace('.md', '')}-${hash('sha256', text).slice(0, 8)}`;
 
 /** Shows the reports, each in a box that opens. */
 export const reportsOf = (reports: TaskFiles['reports']): Content =>

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { type PackageSpec, type ServerConfig, findLoosenings } from '#config';
 import { HubError, type JsonObject } from '#core';
 import type { DefinitionComparison } from '#definitions';
@@ -29,9 +29,8 @@ export function describePlan(
 ): UpgradePlan {
   const permissions = permissionsOf(before, after);
   const changes = comparison?.changes ?? [];
-  const digest = createHash('sha256')
-    .update(JSON.stringify([from.spec, to.spec, comparison?.hashes ?? [], permissions.after]))
-    .digest('base64url');
+  const planned = [from.spec, to.spec, comparison?.hashes ?? [], permissions.after];
+  const digest = hash('sha256', JSON.stringify(planned), 'base64url');
   return {
     name: after.config.name,
     from: packageKeyOf(from),
