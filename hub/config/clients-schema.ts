@@ -18,9 +18,9 @@ export const whyNoClientName = (name: string): string | undefined =>
 /** Maximum period of a rate limit, in seconds: one day. */
 const maxPeriod = 86_400;
 
-export const maxConcurrentCalls = z.int().min(1).max(10_000);
+const maxConcurrentCalls = z.int().min(1).max(10_000);
 
-export const rate = describeKeys(
+const rate = describeKeys(
   z.strictObject({
     calls: z.int().min(1).max(1_000_000),
     per: secondsBetween(1, maxPeriod),
@@ -50,3 +50,20 @@ export const clientSchema = describeKeys(
 );
 
 export type WrittenClients = Readonly<Record<string, z.output<typeof clientSchema>>>;
+
+export const perSession = describeKeys(
+  z.strictObject({
+    max_concurrent_calls: maxConcurrentCalls.exactOptional(),
+    rate: rate.exactOptional(),
+  }),
+  {
+    max_concurrent_calls:
+      'Maximum number of calls of a session at the same time. Default: no limit.',
+    rate: 'Maximum rate of calls of a session. Default: no limit.',
+  },
+);
+
+export const limits = describeKeys(z.strictObject({ per_session: perSession.exactOptional() }), {
+  per_session:
+    'Limits of each session of a caller that is not a client by name. Requests without a session count as one session of their caller.',
+});

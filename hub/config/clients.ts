@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto';
 import type { z } from 'zod';
-import type { WrittenClients } from './clients-schema.ts';
-import type { perSession } from './limits-schema.ts';
+import type { WrittenClients, perSession } from './clients-schema.ts';
 import type { Problem } from './problem.ts';
 import { type Environment, type SecretValues, expandStrings, variablesIn } from './variables.ts';
 

@@ -6,14 +6,13 @@ import { activitySchema } from './activity-schema.ts';
 import { auditSchema } from './audit-schema.ts';
 import { catalogSchema } from './catalog-schema.ts';
 import { documentationSchema } from './documentation-schema.ts';
-import { clientName, clientSchema } from './clients-schema.ts';
+import { clientName, clientSchema, limits } from './clients-schema.ts';
 import { policySchema } from './policy-schema.ts';
 import { fanOutName, fanOutSchema } from './fan-out-schema.ts';
 import { profileName, profileSchema } from './profiles-schema.ts';
 import { modelsSchema } from './models-schema.ts';
 import { repositoriesSchema } from './repositories-schema.ts';
 import { tasksSchema } from './tasks-schema.ts';
-import { limits } from './limits-schema.ts';
 import { describeKeys, jsonSchemaText, text } from './schema-parts.ts';
 import { pinningMode, serverName, serverSchema } from './server-schema.ts';
 
