@@ -96,11 +96,7 @@ export function createOllamaCaller(url: string, needs: Needs) {
 
   return async function callOllama<T>(call: OllamaCall<T>, signal: AbortSignal): Promise<T> {
     const permit = call.isGated ? breaker.claim() : freePermit;
-    if (permit.kind === 'refused') {
-      const { retryAfterMs } = permit;
-      const { model } = call;
-      throw new ModelFailure('breaker_open', whyRefused(permit), { model, retryAfterMs });
-    }
+    if (permit.kind === 'refused') throw refusalOf(permit, call.model);
     const late = (how: string) => new ModelFailure('timeout', `${call.subject} ${how}`, call);
     const { totalMs, silentMs, firstMs = silentMs, caller } = call;
     const deadline = totalMs !== undefined && {
@@ -188,11 +184,17 @@ export function verdictOf(
   return kind === 'unreachable' || kind === 'malformed' ? 'failed' : 'succeeded';
 }
 
+type Refusal = { readonly why: string; readonly retryAfterMs: number };
+
+/** Returns the error of a call that the breaker of Ollama or of a provider refuses. */
+export const refusalOf = (refusal: Refusal, model: string | undefined, server?: string) =>
+  new ModelFailure('breaker_open', whyRefused(refusal, server), {
+    model,
+    retryAfterMs: refusal.retryAfterMs,
+  });
+
 /** Returns the message for a call that the breaker of Ollama or of a provider refuses. */
-export function whyRefused(
-  { why, retryAfterMs }: { readonly why: string; readonly retryAfterMs: number },
-  server = 'Ollama',
-): string {
+export function whyRefused({ why, retryAfterMs }: Refusal, server = 'Ollama'): string {
   const seconds = Math.ceil(retryAfterMs / 1000);
   return `${server} failed too often and is tried again in ${seconds} s; the last time: ${why}`;
 }

@@ -17,7 +17,7 @@ import { ModelFailure, failureOfAbort } from '../failure.ts';
 import { startIdleTimeout } from '../idle-timeout.ts';
 import type { createModelCounts } from '../model-counts.ts';
 import { type QueuePlace, createModelQueue } from '../model-queue.ts';
-import { type ModelBreaker, verdictOf, whyRefused } from '../ollama-call.ts';
+import { type ModelBreaker, refusalOf, verdictOf } from '../ollama-call.ts';
 import { errorTextOf, mediaTypeOf } from '../response-body.ts';
 import { lateFailure } from '../turn.ts';
 import { createCompletion } from './completion-stream.ts';
@@ -132,11 +132,7 @@ export function createProvider(provider: string, settings: ProviderSettings, nee
     signal: AbortSignal,
   ) {
     const permit = breaker.claim();
-    if (permit.kind === 'refused') {
-      const { retryAfterMs } = permit;
-      const { model } = call;
-      throw new ModelFailure('breaker_open', whyRefused(permit, provider), { model, retryAfterMs });
-    }
+    if (permit.kind === 'refused') throw refusalOf(permit, call.model, provider);
     using scope = createAbortScope([signal]);
     using idle = startIdleTimeout(request.silentMs, clock, timeoutMs =>
       scope.abort(
