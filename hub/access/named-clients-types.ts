@@ -15,7 +15,7 @@ export type NamedClient = {
   /** Time of the client's last request in this run of the hub; undefined if it made none. */
   readonly seenAt: number | undefined;
   readonly calls: number;
-  /** Number of calls that the policy or a limit refused. */
+  /** Number of calls that the policy, a person or a limit refused. */
   readonly refused: number;
 };
 

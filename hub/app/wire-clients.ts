@@ -90,7 +90,12 @@ export async function recordStored(
 }
 
 /** Outcomes that count as refusals: the caller may not make the call, or has made too many. */
-const refusals: ReadonlySet<string> = new Set(['HUB_POLICY_DENIED', 'HUB_LIMIT_REACHED']);
+const refusals: ReadonlySet<string> = new Set([
+  'HUB_POLICY_DENIED',
+  'HUB_APPROVAL_NEEDED',
+  'HUB_APPROVAL_DENIED',
+  'HUB_LIMIT_REACHED',
+]);
 
 export const countCalls =
   (clients: Pick<NamedClients, 'record'>): Observer =>

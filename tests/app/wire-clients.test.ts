@@ -71,7 +71,7 @@ test('AGENTHUB_CLIENT must name a client: an unknown one is refused with the kno
   );
 });
 
-test('calls of clients are counted, and those that the policy denied separately', async () => {
+test('calls of clients are counted, and those that were refused separately', async () => {
   await using scratch = await openScratchClients();
   const { clients } = await wire(scratch.folder, { ...config, clients: [plainClient('cursor')] });
   const principal = clients.principalOf('cursor') ?? assert.fail();
@@ -93,10 +93,16 @@ test('calls of clients are counted, and those that the policy denied separately'
   };
   const count = countCalls(clients);
   count(observed);
-  count({ ...observed, outcome: 'HUB_POLICY_DENIED' });
+  const refusals = [
+    'HUB_POLICY_DENIED',
+    'HUB_APPROVAL_NEEDED',
+    'HUB_APPROVAL_DENIED',
+    'HUB_LIMIT_REACHED',
+  ];
+  for (const outcome of refusals) count({ ...observed, outcome });
   count({ ...observed, principal: { ...principal, kind: 'local' } });
   assert.deepEqual(
     clients.list().map(({ calls, refused }) => [calls, refused]),
-    [[1, 1]],
+    [[1, refusals.length]],
   );
 });
