@@ -56,6 +56,22 @@ describe('a client with a session that has not initialized it', () => {
     assert.match(textOf(result), /^\d+$/);
   });
 
+  test('gets log messages of its session also if it asked by "server/discover" first', async () => {
+    await using hub = await startHub([{ name: 'echo' }]);
+    const client = openAsked(hub, 'all');
+    const _meta = {
+      'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+      'io.modelcontextprotocol/clientCapabilities': {},
+    };
+    assert.ok((await client.ask('server/discover', { _meta }))['result']);
+    await client.initialize({});
+    await client.call('echo_log', { level: 'error', text: 'heard' });
+    assert.deepEqual(
+      client.told.map(({ method }) => method),
+      ['notifications/message'],
+    );
+  });
+
   test('may send the next request before the response arrives', async () => {
     await using hub = await startHub([{ ...own, autoStart: false }]);
     const client = openAsked(hub, hub.server('asker'));

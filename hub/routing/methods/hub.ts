@@ -54,6 +54,8 @@ function introduce({ request, params, session }: Call): void {
       `"params.clientInfo" and "params.capabilities" have ${length} characters, and the hub keeps at most ${maxClientLength} of a client. Leave icons out, or write them as URLs of pictures`,
     );
   session.client = client;
+  // A client may first have asked by `server/discover`, whose log level is not that of its session.
+  session.requestLevel = undefined;
 }
 
 const capabilitiesOfAll = (id: string | undefined) => ({
