@@ -16,7 +16,7 @@ import { type PolicyQuestion, explain, refusal, rulesInForce } from './explain.t
 import { ownTools } from './find/own-tools.ts';
 import { type Decided, createItemDecisions } from './item-decisions.ts';
 import type { ListView } from './lists.ts';
-import type { Endpoint } from './session.ts';
+import type { Endpoint, SessionState } from './session.ts';
 import type { Task, Tasks } from './tasks/tasks.ts';
 import { isComparable } from './uri-spellings.ts';
 
@@ -150,6 +150,20 @@ export function createAccess(needs: AccessNeeds) {
       return decisions.decideTask(asked, task, catalog).decision.action !== 'deny';
     });
 
+  /** True if a client may use an item of a server, or if its items are unknown and no rule denies the server. */
+  const mayUseAny = (principal: Principal, server: Server, catalog: Catalog): boolean =>
+    permits(principal, (policy, client) => {
+      let isKnown = false;
+      for (const kind of listKinds)
+        for (const entry of catalog.list(kind)) {
+          if (entry.server !== server) continue;
+          if (decisions.isListed(policy, client, kind, entry)) return true;
+          isKnown = true;
+        }
+      const use = { method: 'logging/setLevel', server: server.config.name };
+      return !isKnown && policy.decide(use, client).action !== 'deny';
+    });
+
   return {
     /** Resolves a call and decides about it. `relay` sends it to its server. Throws HubError if it cannot decide. */
     guard(call: Call, resolve: (call: Call) => ResolvedCall, relay: Answerer): ResolvedCall {
@@ -211,19 +225,19 @@ export function createAccess(needs: AccessNeeds) {
         tasks.routeAt(server, taskId) ?? { server, taskId, publicId: taskId },
         clients.shared.catalog,
       ),
-    /** True if a client may use an item of a server, or if its items are unknown and no rule denies the server. */
-    mayUseAny: (principal: Principal, server: Server): boolean =>
-      permits(principal, (policy, client) => {
-        let isKnown = false;
-        for (const kind of listKinds)
-          for (const entry of clients.shared.catalog.list(kind)) {
-            if (entry.server !== server) continue;
-            if (decisions.isListed(policy, client, kind, entry)) return true;
-            isKnown = true;
-          }
-        const use = { method: 'logging/setLevel', server: server.config.name };
-        return !isKnown && policy.decide(use, client).action !== 'deny';
-      }),
+    mayUseAny,
+    /**
+     * True if a session may get messages of a server that belong to none of its calls: about its task if it may use the
+     * tool of the task, any other message if it may use an item of the server.
+     */
+    mayHearFrom(
+      { principal, own }: Pick<SessionState, 'principal' | 'own'>,
+      server: Server,
+      task?: Task,
+    ): boolean {
+      const { catalog } = own ?? clients.shared;
+      return task ? mayGetTask(principal, task, catalog) : mayUseAny(principal, server, catalog);
+    },
     /** True if `tasks/list` may contain the task for this client. */
     mayListTask: (call: Call, task: Task): boolean =>
       mayGetTask(call.principal, task, clients.offeringFor(call).catalog),

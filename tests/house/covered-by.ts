@@ -192,6 +192,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'tasks/model-calls/tool-results',
   ],
   'routing/events/client-requests': ['routing/events/client-capabilities'],
+  'routing/events/messages': ['routing/events/client-notifications'],
   'routing/bridge/request-state': ['mcp/request-state'],
   'routing/steps/confirm': ['routing/steps/confirm-states'],
   'system/hub-sampling': ['servers/handshake/with-sampling'],

@@ -498,6 +498,26 @@ describe('a log message of a server outside calls', () => {
   });
 });
 
+test.each([
+  ['legacy', {}, 'running'],
+  ['modern', { resultType: 'complete', ttlMs: 0, cacheScope: 'private' }, 'stopped'],
+] as const)(
+  'a %s client that may use nothing of a server gets empty lists, and is no client of the server',
+  async (era, more, state) => {
+    const { access } = createTestAccess([files], {
+      policy: [{ servers: ['files'], clients: ['cursor'], action: 'deny' }],
+    });
+    await using hub = await startHub([files], { access, start: false });
+    const server = hub.server('files');
+    // A session starts the server by "initialize".
+    const client = await open(hub, era, server);
+    for (const [member, [method]] of Object.entries(lists))
+      assert.deepEqual((await client.ask(method))['result'], { ...more, [member]: [] });
+    assert.equal(server.status.state, state);
+    assert.equal(server.running?.upstream.onlyOwner() ?? 'none', 'none');
+  },
+);
+
 test('the policy applies the profile of each session of a client, call by call', async () => {
   const rest = { tags: [], servers: ['files'], tools: [] };
   const hub = govern({

@@ -105,6 +105,7 @@ function replyOf(
       id,
       call.session,
       rawText(call.request.bytes, token),
+      task,
     );
   const bytes = answer.id ? replace(answer.bytes, answer.id, call.id) : answer.bytes;
   // On the endpoint of one server, a client without a session uses the server's own task ids.

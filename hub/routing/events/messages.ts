@@ -1,16 +1,20 @@
-import { type Log, HubError, messageOf } from '#core';
+import { HubError } from '#core';
 import { type Notification, errorAnswer, membersOf, rawText, splice, stringAt } from '#jsonrpc';
-import { keepsSessions } from '#mcp';
-import type { Server, Servers } from '#servers';
-import type { Owner, ResponseStream, ServerNotification, ServerRequest, Upstream } from '#upstream';
+import type { Server } from '#servers';
+import type { Owner, ResponseStream, ServerNotification, ServerRequest } from '#upstream';
 import type { Access } from '../access.ts';
 import type { SuspendedCalls } from '../bridge/input-required.ts';
 import { methodNotFound, waitingMethod } from '../call.ts';
-import type { ClientInstances } from '../client-instances.ts';
-import { type SessionState, cancelByClient } from '../session.ts';
-import { type Tasks, notificationInTask, relatedTaskIn, requestInTask } from '../tasks/tasks.ts';
+import type { SessionState } from '../session.ts';
+import {
+  type Task,
+  type Tasks,
+  notificationInTask,
+  relatedTaskIn,
+  requestInTask,
+} from '../tasks/tasks.ts';
 import { isClientMethod, isServerMethod } from './client-capabilities.ts';
-import { type ClientRequests } from './client-requests.ts';
+import type { ClientRequests } from './client-requests.ts';
 import type { HubModels } from './hub-models.ts';
 import type { HubSampling } from './hub-sampling.ts';
 import type { LogLevels } from './log-levels.ts';
@@ -21,8 +25,8 @@ import type { Subscriptions } from './subscriptions.ts';
 
 type FromServersNeeds = {
   readonly sessions: () => readonly SessionState[];
-  /** Decides whether a principal may use any item of a server. */
-  readonly access: Pick<Access, 'mayUseAny'>;
+  /** Decides whether a session may get messages of a server that belong to none of its calls. */
+  readonly access: Pick<Access, 'mayHearFrom'>;
   /** The open requests of servers to clients, and those that the hub answers. */
   readonly asking: {
     readonly clients: readonly Pick<ClientRequests | SuspendedCalls, 'withdrawn'>[];
@@ -42,40 +46,39 @@ export type FromServers = ReturnType<typeof createFromServers>;
 
 type Recipient = { readonly owner: Owner; readonly responseStream: ResponseStream };
 type Unknown = 'none' | 'several' | 'gone';
+/** The session whose task a message names. `task`: absent if it is a task of the client. */
+type TaskOwner = { readonly session: SessionState; readonly task?: Task | undefined };
 
 const paramOf = (name: string, { bytes, params }: Pick<Notification, 'bytes' | 'params'>) =>
   stringAt(bytes, membersOf(bytes, params)?.get(name));
-const taskIdIn = (message: Pick<Notification, 'bytes' | 'params'>) => paramOf('taskId', message);
 
 /**
  * Forwards a server's messages to the clients that they concern. A shared server does not name the client. A message
  * on the response stream of a call goes to the caller, and a message that names a task goes to the owner of the task.
  * Any other message goes to the only client with calls in flight. If no call is in flight, it goes to the only client
- * that the server has ever served. `session` is set for a server that serves only this session.
+ * that the server has ever served. Messages outside of calls go only to clients that may use the server. `session` is
+ * set for a server that serves only this session.
  */
 export function createFromServers(needs: FromServersNeeds) {
   const { sessions, urlElicitations, tasks } = needs;
   const { log, logOf } = needs.logs;
 
-  const atSession = (session: SessionState): Recipient => ({
-    owner: session,
-    responseStream: session,
-  });
+  const mayHear = (session: SessionState, server: Server, task?: Task) =>
+    needs.access.mayHearFrom(session, needs.baseOf(server), task);
 
   function recipientOf(
+    server: Server,
     { about, connection }: Pick<ServerRequest | ServerNotification, 'about' | 'connection'>,
-    taskOwner: SessionState | undefined,
+    taskOwner: TaskOwner | undefined,
     session: SessionState | undefined,
   ): Recipient | Unknown {
     if (typeof about === 'object') return about;
-    if (taskOwner) return atSession(taskOwner);
-    const caller = about ?? connection.onlyCaller();
+    const caller = taskOwner ? 'none' : (about ?? connection.onlyCaller());
     if (typeof caller === 'object') return caller;
-    if (session) return atSession(session);
-    if (caller === 'several') return caller;
-    const owner = connection.onlyOwner();
-    const only = sessions().find(session => session === owner);
-    return only ? atSession(only) : caller;
+    const onlyOwner = caller === 'several' ? undefined : connection.onlyOwner();
+    const owner = taskOwner?.session ?? session ?? sessions().find(one => one === onlyOwner);
+    if (!owner) return caller;
+    return mayHear(owner, server, taskOwner?.task) ? { owner, responseStream: owner } : 'none';
   }
 
   const ownedTask = (server: Server, taskId: string | undefined) =>
@@ -114,8 +117,7 @@ export function createFromServers(needs: FromServersNeeds) {
     for (const session of sessions())
       if (session.protocolVersion !== undefined)
         if (session.endpoint === base || (isLog && session.endpoint === 'all'))
-          if (needs.access.mayUseAny(session.principal, base))
-            session.notification(notification, session, level);
+          if (mayHear(session, base)) session.notification(notification, session, level);
   }
 
   function updated(server: Server, { bytes, params }: Notification): void {
@@ -180,14 +182,22 @@ export function createFromServers(needs: FromServersNeeds) {
           'it sends requests to clients: set "instance": "session", so that each client has its own instance, and none gets the questions of another',
         );
       const ofTask = request.method.startsWith('tasks/');
-      const taskId = ofTask ? taskIdIn(request) : relatedTaskIn(request.bytes, request.params);
+      const taskId = ofTask
+        ? paramOf('taskId', request)
+        : relatedTaskIn(request.bytes, request.params);
       const task = ofTask ? undefined : ownedTask(server, taskId);
       const owner = ofTask && taskId !== undefined ? tasks.clientOf(server, taskId) : task?.session;
+      const taskOwner = owner && { session: owner, task };
       // A client's task stays with that client, whatever calls the server is working on.
       const found =
         ofTask && !session && !owner
           ? 'none'
-          : recipientOf({ connection, about: ofTask ? undefined : about }, owner, session);
+          : recipientOf(
+              server,
+              { connection, about: ofTask ? undefined : about },
+              taskOwner,
+              session,
+            );
       const answerByHub = isForHub
         ? (signal?: AbortSignal) => needs.asking.hub.answerRequest(server, serverRequest, signal)
         : undefined;
@@ -220,19 +230,28 @@ export function createFromServers(needs: FromServersNeeds) {
         case 'notifications/progress':
           // The hub's own servers name the client's token and the task themselves.
           if (server.isBuiltin) break;
-          tasks.progress.progressed(notification.connection, notification);
+          tasks.progress.progressed(notification.connection, notification, (session, task) =>
+            mayHear(session, server, task),
+          );
           return;
         case 'notifications/tasks':
           needs.streams.task(server, notification);
           return;
         case 'notifications/tasks/status': {
-          const task = ownedTask(server, taskIdIn(notification));
-          (session ?? task?.session)?.send(notificationInTask(notification, task).bytes);
+          const task = ownedTask(server, paramOf('taskId', notification));
+          const owner = session ?? task?.session;
+          if (owner && mayHear(owner, server, task))
+            owner.send(notificationInTask(notification, task).bytes);
           return;
         }
       }
       const task = ownedTask(server, relatedTaskIn(notification.bytes, notification.params));
-      const found = recipientOf(notification, task?.session, session);
+      const found = recipientOf(
+        server,
+        notification,
+        task && { session: task.session, task },
+        session,
+      );
       if (found === 'none' && isOfItself(notification)) tellAll(server, notification);
       else if (typeof found === 'string')
         log.debug(
@@ -244,57 +263,5 @@ export function createFromServers(needs: FromServersNeeds) {
         found.owner.notification(renamed, found.responseStream, needs.levels.defaultLevel(server));
       }
     },
-  };
-}
-
-/** Handles notifications of clients, and forwards those that a server may handle. */
-export function createFromClients({
-  servers,
-  clientRequests,
-  clients,
-  tasks,
-  log,
-}: {
-  readonly servers: Pick<Servers, 'all'>;
-  readonly clientRequests: Pick<ClientRequests, 'progressed'>;
-  readonly clients: Pick<ClientInstances, 'findOlder'>;
-  readonly tasks: Pick<Tasks, 'clientOf'>;
-  readonly log: Log;
-}) {
-  function cancelled({ bytes, params }: Notification, { inFlight }: SessionState): void {
-    const members = membersOf(bytes, params);
-    const id = members?.get('requestId');
-    const call = id && inFlight.get(rawText(bytes, id));
-    if (call) cancelByClient(call, stringAt(bytes, members?.get('reason')));
-  }
-
-  /** Forwards a notification to a server. Only logs errors: no answer to a notification could report them. */
-  function tell(upstream: Upstream, notification: Notification): void {
-    try {
-      upstream.forward(notification);
-    } catch (error) {
-      log.debug({ method: notification.method, error: messageOf(error) }, 'forwarding failed');
-    }
-  }
-
-  return (notification: Notification, session: SessionState): void => {
-    const { method } = notification;
-    if (method === 'notifications/cancelled') return cancelled(notification, session);
-    if (method === 'notifications/progress')
-      return clientRequests.progressed(session, notification);
-    // A server that ignores the absent id would handle it as a request, which no policy decided about.
-    if (!method.startsWith('notifications/')) return;
-    if (method === 'notifications/initialized' || session.protocolVersion === undefined) return;
-    const shared = session.endpoint === 'all' ? servers.all : [session.endpoint];
-    const ofOlder = shared.flatMap(server => clients.findOlder(server) ?? []);
-    const taskId = method === 'notifications/tasks/status' ? taskIdIn(notification) : undefined;
-    for (const server of [...session.instances.values(), ...shared, ...ofOlder]) {
-      const { running } = server;
-      if (!running || !keepsSessions(running.serverInfo)) continue;
-      // A shared server cannot use a notification about one client, unless it asked for the task of that client.
-      const isItsTask = taskId !== undefined && tasks.clientOf(server, taskId) === session;
-      if (isItsTask || running.upstream.onlyOwner() === session)
-        tell(running.upstream, notification);
-    }
   };
 }

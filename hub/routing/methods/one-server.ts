@@ -3,6 +3,7 @@ import {
   type Edit,
   createLookalikes,
   elementsOf,
+  encodeResult,
   membersOf,
   rawText,
   readAnswer,
@@ -12,8 +13,17 @@ import {
 } from '#jsonrpc';
 import { isStateless } from '#mcp';
 import { type ListKind, listMethods } from '#servers';
-import { asPrivate } from '../bridge/results.ts';
-import { type Call, type ResolvedCall, callTo, invalidRequest, requireString } from '../call.ts';
+import { asPrivate, completeResult } from '../bridge/results.ts';
+import {
+  type Call,
+  type Reply,
+  type ResolvedCall,
+  callTo,
+  hubReply,
+  invalidRequest,
+  ownCall,
+  requireString,
+} from '../call.ts';
 import { renamedTool } from '../tool-names.ts';
 import { type Method, type MethodNeeds, serverOf } from './method.ts';
 import { knowsTasks } from './tasks.ts';
@@ -56,10 +66,17 @@ const callToolOfOne: Method = (call, needs) => {
     : { ...resolved, name: text, edits: [{ span, text: JSON.stringify(own) }] };
 };
 
-/** Forwards a list request. Leaves out items that the client may not use, and renames tools by the config. */
+/**
+ * Forwards a list request. Leaves out items that the client may not use, and renames tools by the config. A client that
+ * may use nothing of the server gets an empty list from the hub: the server neither starts for it, nor counts it as one
+ * of its clients.
+ */
 const listOfOne =
   (kind: ListKind): Method =>
   (call, needs) => {
+    const { catalog } = needs.clients.offeringFor(call);
+    if (!needs.access.mayUseAny(call.principal, serverOf(call), catalog))
+      return ownCall(call, () => emptyList(call, kind), serverOf(call));
     const resolved = pass(call, needs);
     const isEdited =
       kind === 'tool' && needs.access.toolsOf(serverOf(call).config.name) !== undefined;
@@ -67,6 +84,14 @@ const listOfOne =
     if (!isEdited && !isPinned && !needs.access.isRestricted(call.principal)) return resolved;
     return { ...resolved, restored: bytes => editList(bytes, kind, call, needs) };
   };
+
+function emptyList(call: Call, kind: ListKind): Reply {
+  const list = { [listMethods[kind].member]: [] };
+  const result = isStateless(call)
+    ? completeResult(list, { ttlMs: 0, cacheScope: 'private' })
+    : JSON.stringify(list);
+  return hubReply(encodeResult(call.id, result));
+}
 
 function editList(bytes: Buffer, kind: ListKind, call: Call, needs: MethodNeeds): Buffer {
   const { access, clients } = needs;

@@ -51,7 +51,7 @@ const maxRoutesPerPrincipal = 1_000;
 export function createTasks() {
   const ofServers = createOwnership<Task>(maxPerSession);
   const ofClients = createOwnership<undefined>(maxPerSession);
-  const progress = createTaskProgress();
+  const progress = createTaskProgress<Task>();
   /** Tasks by public id. A stateless server may keep its tasks across a restart. */
   const routes = createSharedMap<Task>(maxRoutes, maxRoutesPerPrincipal);
 

@@ -4,7 +4,8 @@ import { HubError } from '#core';
 import { createRecordingLog } from '#helpers/recording-log';
 import { encodeCall, encodeResult, readAnswer, readMessage } from '#jsonrpc';
 import type { About, ForwardedRequest, ServerConnection } from '#upstream';
-import { createFromClients, createFromServers } from '../../../hub/routing/events/messages.ts';
+import { createFromClients } from '../../../hub/routing/events/client-notifications.ts';
+import { createFromServers } from '../../../hub/routing/events/messages.ts';
 import { createUrlElicitations } from '../../../hub/routing/events/ownership.ts';
 import { createServerLogs } from '../../../hub/routing/events/server-logs.ts';
 import { type SessionState, createCancellation, setWork } from '../../../hub/routing/session.ts';
@@ -25,6 +26,8 @@ function scene(instance: 'shared' | 'session' = 'shared') {
   const { log, logged } = createRecordingLog();
   const urlElicitations = createUrlElicitations();
   const heard: string[] = [];
+  /** Sessions that the policy lets use nothing of the server. */
+  const denied = new Set<unknown>();
   const withdrawn: string[] = [];
   const answers: string[] = [];
 
@@ -45,7 +48,7 @@ function scene(instance: 'shared' | 'session' = 'shared') {
   const fromServers = createFromServers({
     ...all,
     sessions: () => all.sessions,
-    access: { mayUseAny: () => true },
+    access: { mayHearFrom: session => !denied.has(session) },
     asking: {
       clients: [
         { withdrawn: () => void withdrawn.push('of a session') },
@@ -68,6 +71,7 @@ function scene(instance: 'shared' | 'session' = 'shared') {
     ada,
     eve,
     heard,
+    denied,
     withdrawn,
     answers,
     logged: () => logged.map(({ level, message }) => `${level}: ${message}`),
@@ -214,6 +218,19 @@ describe('a request of a server is refused', () => {
     assert.deepEqual([one.heard, one.answers.length], [[], 1]);
   });
 
+  test('if it belongs to no call, and the policy denies the server to its only client or the tool to the owner of its task', () => {
+    const one = scene();
+    one.denied.add(one.ada.session);
+    one.clients.owner = one.ada.session;
+    one.make(one.ada.session, 't');
+    one.ask('roots/list');
+    one.ask('roots/list', undefined, related('t'));
+    one.ask('roots/list', undefined, {}, one.ada.session);
+    assert.deepEqual([one.heard, one.answers.length], [[], 3]);
+    one.ask('roots/list', one.ada.caller);
+    assert.deepEqual(one.heard, ['ada is asked: roots/list'], 'a call that runs ends as usual');
+  });
+
   test('without advice if it is not a method of clients', () => {
     const one = scene();
     one.ask('vendor/method');
@@ -273,6 +290,21 @@ describe('a notification of a server', () => {
     one.notify('notifications/tasks/status', { taskId: 't' });
     one.notify('notifications/tasks/status', { taskId: 'unknown' });
     assert.deepEqual(one.heard, [`ada is told: ${log}`, 'ada is told: notifications/tasks/status']);
+  });
+
+  test('outside calls goes to no client to which the policy denies the server, or the tool of its task', () => {
+    const one = scene();
+    one.denied.add(one.ada.session);
+    one.notify(log);
+    assert.deepEqual(one.heard, [`eve is told: ${log}`]);
+    one.clients.owner = one.ada.session;
+    one.make(one.ada.session, 't');
+    one.notify(log);
+    one.notify(log, {}, undefined, one.ada.session);
+    one.notify(log, related('t'));
+    one.notify('notifications/tasks/status', { taskId: 't' });
+    one.notify('notifications/tasks/status', { taskId: 't' }, undefined, one.ada.session);
+    assert.equal(one.heard.length, 1);
   });
 
   test('that a resource was updated goes to its subscribers', () => {
