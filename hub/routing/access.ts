@@ -82,7 +82,10 @@ export function createAccess(needs: AccessNeeds) {
     const named = namedIn(resolved, catalog);
     if (!named) {
       const server = (endpoint === 'all' ? resolved.server : endpoint)?.config.name;
-      const use = { method, server, isHousekeeping: isHousekeeping(method) };
+      // A task that the hub does not know may be one of another client.
+      const isOfUnknownTask = call.params.has('taskId') && endpoint !== 'all';
+      const mayUse = !isOfUnknownTask || mayUseAny(call.principal, endpoint, catalog) !== false;
+      const use = { method, server, isHousekeeping: mayUse && isHousekeeping(method) };
       return { decision: policy.decide(use, asked.client) };
     }
     if (named.name !== undefined)
@@ -150,19 +153,20 @@ export function createAccess(needs: AccessNeeds) {
       return decisions.decideTask(asked, task, catalog).decision.action !== 'deny';
     });
 
-  /** True if a client may use an item of a server, or if its items are unknown and no rule denies the server. */
-  const mayUseAny = (principal: Principal, server: Server, catalog: Catalog): boolean =>
-    permits(principal, (policy, client) => {
-      let isKnown = false;
-      for (const kind of listKinds)
-        for (const entry of catalog.list(kind)) {
-          if (entry.server !== server) continue;
-          if (decisions.isListed(policy, client, kind, entry)) return true;
-          isKnown = true;
-        }
-      const use = { method: 'logging/setLevel', server: server.config.name };
-      return !isKnown && policy.decide(use, client).action !== 'deny';
-    });
+  /** True if a client may use an item of a server; undefined if the items of the server are unknown. */
+  function mayUseAny(principal: Principal, server: Server, catalog: Catalog): boolean | undefined {
+    const policy = policyOf(principal);
+    if (!policy) return true;
+    const client = policyNameOf(principal);
+    let isKnown = false;
+    for (const kind of listKinds)
+      for (const entry of catalog.list(kind)) {
+        if (entry.server !== server) continue;
+        if (decisions.isListed(policy, client, kind, entry)) return true;
+        isKnown = true;
+      }
+    return isKnown ? false : undefined;
+  }
 
   return {
     /** Resolves a call and decides about it. `relay` sends it to its server. Throws HubError if it cannot decide. */
@@ -219,24 +223,29 @@ export function createAccess(needs: AccessNeeds) {
         clients.offeringFor(call).catalog,
       ),
     /** True if a client without a session may get updates of a task of a server. `taskId` is the server's own id. */
-    mayHearTask: (principal: Principal, server: Server, taskId: string): boolean =>
-      mayGetTask(
-        principal,
-        tasks.routeAt(server, taskId) ?? { server, taskId, publicId: taskId },
-        clients.shared.catalog,
-      ),
-    mayUseAny,
+    mayHearTask: (principal: Principal, server: Server, taskId: string): boolean => {
+      const { catalog } = clients.shared;
+      const known = tasks.routeAt(server, taskId);
+      if (!known && mayUseAny(principal, server, catalog) === false) return false;
+      return mayGetTask(principal, known ?? { server, taskId, publicId: taskId }, catalog);
+    },
+    /** False if the client of a call may use no item of a server. True if the items are unknown. */
+    mayUseServer: (call: Call, server: Server): boolean =>
+      mayUseAny(call.principal, server, clients.offeringFor(call).catalog) !== false,
     /**
      * True if a session may get messages of a server that belong to none of its calls: about its task if it may use the
-     * tool of the task, any other message if it may use an item of the server.
+     * tool of the task, any other message if it may use an item of the server, or no rule denies a server whose items
+     * are unknown.
      */
-    mayHearFrom(
-      { principal, own }: Pick<SessionState, 'principal' | 'own'>,
-      server: Server,
-      task?: Task,
-    ): boolean {
+    mayHearFrom(session: Pick<SessionState, 'principal' | 'own'>, server: Server, task?: Task) {
+      const { principal, own } = session;
       const { catalog } = own ?? clients.shared;
-      return task ? mayGetTask(principal, task, catalog) : mayUseAny(principal, server, catalog);
+      if (task) return mayGetTask(principal, task, catalog);
+      const use = { method: 'logging/setLevel', server: server.config.name };
+      return (
+        mayUseAny(principal, server, catalog) ??
+        permits(principal, (policy, client) => policy.decide(use, client).action !== 'deny')
+      );
     },
     /** True if `tasks/list` may contain the task for this client. */
     mayListTask: (call: Call, task: Task): boolean =>

@@ -507,14 +507,52 @@ test.each([
     const { access } = createTestAccess([files], {
       policy: [{ servers: ['files'], clients: ['cursor'], action: 'deny' }],
     });
-    await using hub = await startHub([files], { access, start: false });
+    await using hub = await startHub([files], { access });
     const server = hub.server('files');
+    await server.stop(false);
     // A session starts the server by "initialize".
     const client = await open(hub, era, server);
     for (const [member, [method]] of Object.entries(lists))
       assert.deepEqual((await client.ask(method))['result'], { ...more, [member]: [] });
     assert.equal(server.status.state, state);
     assert.equal(server.running?.upstream.onlyOwner() ?? 'none', 'none');
+  },
+);
+
+test('a list starts a server that never ran, as its items are unknown', async () => {
+  const rule = { servers: ['files'], clients: ['cursor'] };
+  const { access } = createTestAccess([files], {
+    policy: [
+      { ...rule, tools: ['files_search'], action: 'allow' },
+      { ...rule, action: 'deny' },
+    ],
+  });
+  await using hub = await startHub([files], { access, start: false });
+  const client = await open(hub, 'modern', hub.server('files'));
+  assert.deepEqual(await listed(client, 'tools'), ['search']);
+});
+
+test.each(['legacy', 'modern'] as const)(
+  'a %s client that may use nothing of a server gets no instance of it',
+  async era => {
+    const own = { ...files, instance: 'session' } as const;
+    const { access } = createTestAccess([own], {
+      policy: [{ servers: ['files'], clients: ['cursor'], action: 'deny' }],
+    });
+    await using hub = await startHub([own], { access });
+    const server = hub.server('files');
+    const client = await open(hub, era, server);
+    for (const [method] of Object.values(lists)) await client.ask(method);
+    if (era === 'legacy') {
+      assert.deepEqual((await client.ask('tasks/list'))['result'], { tasks: [] });
+      const ended = await client.ask('resources/unsubscribe', { uri: 'file:///public/a' });
+      assert.deepEqual(ended['result'], {});
+    } else {
+      void client.ask('subscriptions/listen', { notifications: { toolsListChanged: true } });
+      await until(() => client.told.length === 1);
+    }
+    assert.equal(hub.servers.instances.count(server), 0);
+    hub.router.close();
   },
 );
 
@@ -677,6 +715,36 @@ describe('a task of a client without a session', () => {
       denied('the tool "other_make"'),
     );
   });
+
+  test.each(['all', 'stateless'])(
+    'that the hub does not know is no task of a client that may use nothing of the server, at %s',
+    async where => {
+      const { access } = createTestAccess(two, {
+        policy: [{ clients: ['cursor'], servers: ['stateless'], action: 'deny' }],
+      });
+      await using hub = await startHub(two, { access });
+      // The hub records no task for a client without the extension.
+      const taskId = taskIdOf(await openModern(hub, 'all').call('stateless_make'));
+      const endpoint = where === 'all' ? where : hub.server(where);
+      const open = (principal: Principal) =>
+        openModern(hub, endpoint, capabilities, undefined, principal);
+      const [client, free] = [open(cursor), open(other)];
+      if (where !== 'all')
+        for (const method of ['tasks/get', 'tasks/cancel', 'tasks/update'])
+          assert.deepEqual(
+            await refusalOf(client, method, { taskId }),
+            denied(`the method "${method}"`),
+          );
+      if (where !== 'all') assert.equal(await refusalOf(free, 'tasks/get', { taskId }), undefined);
+      const notifications = { taskIds: [taskId] };
+      for (const one of [client, free]) void one.ask('subscriptions/listen', { notifications });
+      await until(() => client.told.length === 1 && free.told.length === 1);
+      await openModern(hub, 'all').call('stateless_tell', { taskId });
+      await until(() => free.told.length === 2);
+      assert.equal(client.told.length, 1);
+      hub.router.close();
+    },
+  );
 
   test.each(['all', 'stateless'])(
     'sends no notification to a client that may not use its tool, at %s',

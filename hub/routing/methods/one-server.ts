@@ -74,8 +74,7 @@ const callToolOfOne: Method = (call, needs) => {
 const listOfOne =
   (kind: ListKind): Method =>
   (call, needs) => {
-    const { catalog } = needs.clients.offeringFor(call);
-    if (!needs.access.mayUseAny(call.principal, serverOf(call), catalog))
+    if (!needs.access.mayUseServer(call, serverOf(call)))
       return ownCall(call, () => emptyList(call, kind), serverOf(call));
     const resolved = pass(call, needs);
     const isEdited =

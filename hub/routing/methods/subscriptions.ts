@@ -65,19 +65,22 @@ export function subscribeAt(
 
 /**
  * Unsubscribes a client at its instance. The hub forwards this to a server with sessions after the last subscriber
- * left. With `isServerTold` it also forwards it if there was no subscriber, so that the server refuses an unknown URI.
+ * left. With `isServerTold` it also forwards it if there was no subscriber, so that the server refuses an unknown URI;
+ * not for a client that may use nothing of the server.
  */
 export function unsubscribeAt(
   call: Call,
   { server, uri, publicUri, edits }: Resource,
   isServerTold: boolean,
-  { clients, relay, subscriptions }: MethodNeeds,
+  { access, clients, relay, subscriptions }: MethodNeeds,
 ): ResolvedCall {
   return ownCall(
     call,
     async () => {
-      // A server that was stopped or removed has no instance for the client.
+      const done = () => hubReply(encodeResult(call.id, '{}'));
       const known = subscriptions.find(call.session, publicUri);
+      if (!known && !access.mayUseServer(call, server)) return done();
+      // A server that was stopped or removed has no instance for the client.
       const worker = known?.server ?? clients.instanceFor(server, call);
       const wasLast = subscriptions.remove(worker, uri, call.session);
       const isUnknown =
@@ -85,7 +88,6 @@ export function unsubscribeAt(
         !wasLast &&
         subscriptions.of(worker, uri).size === 0 &&
         !subscriptions.isAskedByOthers(worker, uri, call.session);
-      const done = () => hubReply(encodeResult(call.id, '{}'));
       // A stopped instance has lost its subscriptions.
       if (!isUnknown && !(wasLast && worker.running)) return done();
       const { serverInfo } = worker.running ?? (await whenReady(call, worker));
@@ -141,10 +143,14 @@ const listen = (
     return await opened.answer;
   });
 
-/** Returns the source of list changes for a client: its own instance, if it has one, else the endpoint. */
-async function sourceOf(call: Call, { clients }: MethodNeeds): Promise<Endpoint> {
+/**
+ * Returns the source of list changes for a client: its own instance, if it has one, else the endpoint. A client that
+ * may use nothing of the server gets no instance.
+ */
+async function sourceOf(call: Call, { access, clients }: MethodNeeds): Promise<Endpoint> {
   const { endpoint } = call.session;
   if (endpoint === 'all' || endpoint.config.instance === 'shared') return endpoint;
+  if (!access.mayUseServer(call, endpoint)) return endpoint;
   const instance = clients.instanceFor(endpoint, call);
   // Only a running instance announces changes.
   if (!instance.running) await whenReady(call, instance);

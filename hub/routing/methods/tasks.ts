@@ -34,9 +34,12 @@ const reachTask: Method = (call, needs) =>
 const listable = (call: Call, { access, tasks }: Pick<MethodNeeds, 'access' | 'tasks'>) =>
   tasks.of(call.session).filter(task => access.mayListTask(call, task));
 
+const noTasks = own(({ id }) => encodeResult(id, '{"tasks":[]}'), serverOf);
+
 /** Lists the tasks of the session at one server. The server returns the tasks of all clients, which the hub filters. */
-const listOne: Method = (call, needs) =>
-  callTo(serverOf(call), call, {
+const listOne: Method = (call, needs) => {
+  if (!needs.access.mayUseServer(call, serverOf(call))) return noTasks(call, needs);
+  return callTo(serverOf(call), call, {
     restored(bytes) {
       const answer = readAnswer(bytes);
       if (answer.failed) return bytes;
@@ -47,6 +50,7 @@ const listOne: Method = (call, needs) =>
       return encodeResult(call.id, `{"tasks":[${tasks}]${tail}}`);
     },
   });
+};
 
 /** Maximum number of tasks in a list. Older tasks are omitted. */
 const maxListed = 100;
