@@ -4,6 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import type { CliNeeds } from '#cli';
 import { createConfigEditor, readConfig, unwritable, writeFirstConfig } from '#config';
 import { type JsonObject, systemClock } from '#core';
+import { secretsLeftBy } from './secrets-left.ts';
 import type { Setup } from './setup.ts';
 
 /** Environment variables that decide which files and which engine a hub uses. */
@@ -93,6 +94,7 @@ export function createCommandFiles(
       });
     },
     openSecrets: secrets.open,
+    secretsLeftBy: (server, { secretUses }) => secretsLeftBy(server, secretUses, secrets.open),
     async recordChange(change, warn) {
       const { recordStored } = await import('./wire-clients.ts');
       const { serversFile } = await settingsWith({});

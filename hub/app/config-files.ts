@@ -2,6 +2,7 @@ import type { ServeOptions } from '#cli';
 import { type Config, checkTags, readConfig, withTags } from '#config';
 import { systemClock } from '#core';
 import { createLocalOllama } from './local-ollama.ts';
+import { secretsLeftBy } from './secrets-left.ts';
 import type { Setup } from './setup.ts';
 import type { ConfigFiles } from './wire-config.ts';
 
@@ -42,6 +43,7 @@ export async function openConfigFiles(
     },
     servers: () => whole?.servers ?? [],
     listSecrets: async () => await (await secrets.open()).list(whole?.secretUses ?? []),
+    secretsLeftBy: server => secretsLeftBy(server, whole?.secretUses, secrets.open),
     tags,
     ...(shipped && { shipped }),
   };

@@ -45,6 +45,8 @@ export type ConfigFiles = {
   readonly servers: () => readonly ServerConfig[];
   /** Lists the secrets that are set or used by the config that was read last, without their values. */
   readonly listSecrets: () => Promise<readonly SecretStatus[]>;
+  /** Returns the stored secrets that nothing uses once this server is removed. Never rejects. */
+  readonly secretsLeftBy: InstallsNeeds['configFile']['secretsLeftBy'];
   /** If not empty, only servers with one of these tags are used. */
   readonly tags?: readonly string[] | undefined;
 };
@@ -231,6 +233,7 @@ export function createConfiguration(files: ConfigFiles, needs: Needs) {
     remove: name => change(() => editor.removeServer(files.file, name)),
     changeTools: (name, next) => change(() => editor.changeTools(files.file, name, next)),
     configs: files.servers,
+    secretsLeftBy: files.secretsLeftBy,
     find: name => editor.findEntry(files.file, name),
     preview: (name, values) => editor.previewValues(files.file, name, values),
     async set(name, values) {

@@ -3,6 +3,7 @@ import type { Clients, HubAddress } from '#clients';
 import type { Config, ConfigEditor, ServerConfig } from '#config';
 import type { OwnCertificate } from '#connector';
 import type { JsonObject } from '#core';
+import type { LeftBehind } from '#installs';
 import type { Secrets } from '#secrets';
 import type { KnownHub } from '#store';
 import type { OwnerAccess } from './owner.ts';
@@ -183,6 +184,8 @@ type HubFiles = {
   readonly findDataFolders: () => Promise<readonly string[]>;
   /** Opens the secrets in the data folder of the settings. */
   readonly openSecrets: () => Promise<Secrets>;
+  /** Returns the stored secrets that nothing uses once this server is removed. Never rejects. */
+  readonly secretsLeftBy: (server: string, config: Config) => Promise<readonly LeftBehind[]>;
   /** Adds a change of secrets to the audit log in the data folder, used if no hub runs. */
   readonly recordChange: (
     change: { readonly action: 'secret_set' | 'secret_removed'; readonly target: string },

@@ -1,9 +1,10 @@
 import { HubError, messageOf } from '#core';
+import type { Installs } from '#installs';
 import { type Server, restartNow, startNow } from '#servers';
 import type { DashboardAnswer, DashboardRequest, Handlers, PageNeeds } from './dashboard-types.ts';
-import type { Html } from './html.ts';
+import { type Html, html } from './html.ts';
 import { paths, withQuery } from './paths.ts';
-import { failed, notice } from './pieces.ts';
+import { failed, heading, notice } from './pieces.ts';
 
 /**
  * Returns the answer to a completed action. htmx gets a notice; other clients are redirected to `page` with the notice.
@@ -44,7 +45,10 @@ export function actions({ servers, installs, prompts, jobs, changes, system }: P
     async remove(request) {
       const { name } = servers.get(request.param('name')).config;
       if (!installs) return fileOnly;
-      await installs.remove(name, { purge: request.form.get('purge') === 'true' });
+      const purge = request.form.get('purge') === 'true';
+      const { left } = await installs.remove(name, { purge });
+      if (left.length > 0)
+        return { page: { title: `Removed ${name}`, at: 'overview', main: leftPart(name, left) } };
       return answerOf(request, { done: 'remove', about: name, page: paths.overview });
     },
     async clearCache(request) {
@@ -65,6 +69,13 @@ export function actions({ servers, installs, prompts, jobs, changes, system }: P
     },
   } satisfies Handlers;
 }
+
+/** Shows what the removal of a server has left, and why. */
+const leftPart = (name: string, left: Awaited<ReturnType<Installs['remove']>>['left']): Html =>
+  html`${heading(`Removed ${name}`)}
+<p>Not removed:</p>
+<ul>${left.map(one => html`<li>the ${one.kind} <code>${one.name}</code>: ${one.why}</li>`)}</ul>
+<p><a href="${paths.overview}">To the overview</a></p>`;
 
 /** Says that a server is disabled, and how to enable it. Either key disables an entry. */
 export const whyDisabled = (name: string): string =>

@@ -14,6 +14,7 @@ export {
 } from './lazy.ts';
 export { createPins, registriesOf } from './pins.ts';
 export type { InstallProgress, InstallRequest } from './request.ts';
+export type { LeftBehind } from './removal.ts';
 export { maxRollbacks } from './upgrades/rollbacks.ts';
 export type { Upgrades, UpgradesNeeds } from './upgrades/upgrades.ts';
 export type { FormField, InstallOption } from './form.ts';

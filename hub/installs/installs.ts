@@ -1,5 +1,5 @@
 import type { ServerConfig } from '#config';
-import { type JsonObject, HubError, messageOf } from '#core';
+import { HubError, messageOf } from '#core';
 import type { DefinitionPins } from '#definitions';
 import type { Belonging, LaunchEvents, Target } from '#runtimes';
 import {
@@ -16,7 +16,7 @@ import { cancelledError, failureAt, stoppingError } from './failure.ts';
 import { type Installed, describe } from './installed.ts';
 import { type Pins, packageKeyOf } from './pins.ts';
 import { createPlaces } from './places.ts';
-import { type RemovalNeeds, removeServer } from './removal.ts';
+import { type Removal, type RemovalNeeds, removeServer } from './removal.ts';
 import type {
   Draft,
   InstallEntry,
@@ -230,7 +230,7 @@ export function createInstalls(needs: InstallsNeeds) {
      * Stops a server and removes its entry. With `purge`, also removes its image and its volumes, if they belong to the
      * hub and to no other server. Returns the lists `removed` and `left`. Rejects with HUB_SERVER_UNKNOWN.
      */
-    remove: (name: string, { purge }: { readonly purge: boolean }): Promise<JsonObject> =>
+    remove: (name: string, { purge }: { readonly purge: boolean }): Promise<Removal> =>
       run(name, () => removeServer(name, purge, places, othersThan, { ...needs, log })),
     /** Returns the configs of running installs that may already have created images, volumes or folders. */
     installing: (): readonly ServerConfig[] => [...begun],

@@ -1,5 +1,5 @@
 import type { ServerConfig } from '#config';
-import { type Json, type JsonObject, type Log, HubError, messageOf } from '#core';
+import { type JsonObject, type Log, HubError, messageOf } from '#core';
 import type { Belonging } from '#runtimes';
 import type { Listing, Server } from '#servers';
 import { type Belongings, type BelongingsNeeds, belongingsOf, ownOf } from './belongings.ts';
@@ -12,6 +12,8 @@ export type RemovalNeeds = BelongingsNeeds & {
     readonly remove: (name: string) => Promise<void>;
     /** Returns all servers in the file, also those that `--tags` excludes. */
     readonly configs: () => readonly ServerConfig[];
+    /** Returns the stored secrets that nothing uses once this server is removed. Never rejects. */
+    readonly secretsLeftBy: (name: string) => Promise<readonly LeftBehind[]>;
   };
   /** Stores the lists of servers for clients that connect before the first start. Absent: lists are not stored. */
   readonly listings?: {
@@ -22,6 +24,16 @@ export type RemovalNeeds = BelongingsNeeds & {
   readonly pinning?: { readonly forget: (name: string) => void };
   /** Active servers. */
   readonly servers: { readonly all: readonly Server[]; find(name: string): Server | undefined };
+};
+
+/** Something of a removed server that is still there, and the reason. */
+export type LeftBehind = { readonly kind: string; readonly name: string; readonly why: string };
+
+/** What a removal has removed, and what it has left. */
+export type Removal = {
+  readonly name: string;
+  readonly removed: readonly JsonObject[];
+  readonly left: readonly LeftBehind[];
 };
 
 /** Returns the config of a server. Throws HUB_SERVER_UNKNOWN. */
@@ -42,12 +54,12 @@ export async function removeServer(
   places: Places,
   othersThan: (config: ServerConfig) => readonly ServerConfig[],
   needs: RemovalNeeds,
-): Promise<JsonObject> {
+): Promise<Removal> {
   const entry = requireConfig(name, needs.configFile.configs());
   using _ = places.takeKnown(name);
   const server = needs.servers.find(name);
   const about = server?.running?.instance.about;
-  const left: Json[] = [];
+  const left: LeftBehind[] = [...(await needs.configFile.secretsLeftBy(name))];
   let belongings: Belongings | undefined;
   let own: readonly Belonging[] = [];
   if (purge)

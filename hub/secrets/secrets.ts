@@ -145,11 +145,10 @@ export function createSecrets(
      * HUB_CONFIG_INVALID for a damaged file if no use could report that.
      */
     async list(uses: readonly SecretUse[]): Promise<readonly SecretStatus[]> {
-      const content = await vault.read().catch((error: unknown) => {
+      const stored = await vault.read().then(namesIn, (error: unknown) => {
         if (uses.length === 0) throw error;
-        return undefined; // The error is reported for each secret that is used.
+        return []; // The error is reported for each secret that is used.
       });
-      const stored = content ? [...content.keychain, ...Object.keys(content.secrets)] : [];
       const used = uses.map(({ secret }) => secret);
       const names = new Set([...used, ...(await mounted.names()), ...stored].filter(isName));
       const found = await findAll([...names].sort());
@@ -167,6 +166,8 @@ export function createSecrets(
         };
       });
     },
+    /** Returns the names of stored secrets. Rejects with HUB_CONFIG_INVALID for a damaged file. */
+    stored: async () => namesIn(await vault.read()),
     /** Stores a secret, by default in the keychain. Returns the store, and why it is not the keychain. */
     async set(name: string, value: string, wanted?: SecretStore): Promise<Stored> {
       requireName(name);
@@ -274,6 +275,9 @@ const statusOf = (found: Found) =>
   'value' in found
     ? { state: 'readable' as const, source: found.source }
     : { state: 'unreadable' as const, source: found.source, reason: found.fault };
+
+const namesIn = ({ keychain, secrets }: VaultContent) =>
+  [...keychain, ...Object.keys(secrets)].filter(isName);
 
 const serviceOf = ({ scope }: { readonly scope: string }) => `agenthub-${scope}`;
 

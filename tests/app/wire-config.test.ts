@@ -40,6 +40,7 @@ async function configured(
       settings: async () => readSettings(env, '', latest),
       servers: () => first.config.servers,
       listSecrets: async () => [],
+      secretsLeftBy: async () => [],
     },
     { servers: { all, apply: next }, settings, clock: systemClock, log },
   );

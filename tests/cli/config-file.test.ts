@@ -52,6 +52,21 @@ describe('without a hub', () => {
     assert.equal(readFileSync(file, 'utf8'), before);
   });
 
+  test('remove names the secrets that nothing uses now', async () => {
+    await cli('init');
+    const left = [{ kind: 'secret', name: 'KEY', why: 'nothing uses it now' }];
+    const asked: string[] = [];
+    const { code, err } = await run(['remove', 'memory'], {
+      ...needs,
+      async secretsLeftBy(server, config) {
+        asked.push(server, ...config.servers.map(({ name }) => name));
+        return left;
+      },
+    });
+    assert.deepEqual([code, err], [0, 'not removed: the secret KEY: nothing uses it now']);
+    assert.deepEqual(asked, ['memory', 'memory'], 'the config is the one with the server');
+  });
+
   test('add names the option at fault, and a wrong entry of the file by its place', async () => {
     await cli('init');
     const before = readFileSync(file, 'utf8');

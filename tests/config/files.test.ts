@@ -124,6 +124,7 @@ test('an edit of the shipped config is written into the working folder', async (
       settings: async () => settings,
       servers: () => first.config.servers,
       listSecrets: async () => [],
+      secretsLeftBy: async () => [],
       shipped: folder.shipped,
     },
     {

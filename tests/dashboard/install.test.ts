@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { HubError } from '#core';
 import { startHub, until } from '#helpers/hub';
-import type { InstallProgress, InstallRequest, Installed } from '#installs';
+import type { InstallProgress, InstallRequest, Installed, LeftBehind } from '#installs';
 import { leadsTo, owner } from './scene.ts';
 
 const secret = 'sk-ant-api03-0123456789abcdefghijklmnopqrstuvwxyz';
 
 /** Creates installs that the test ends. */
-function createInstalls() {
+function createInstalls(left: readonly LeftBehind[] = []) {
   const begun: {
     readonly request: InstallRequest;
     readonly tell: (progress: InstallProgress) => void;
@@ -37,7 +37,7 @@ function createInstalls() {
       },
       async remove(name: string, { purge }: { readonly purge: boolean }) {
         removed.push([name, purge]);
-        return {};
+        return { name, removed: [], left };
       },
     },
   };
@@ -216,4 +216,14 @@ test('a server is removed after a confirmation page, with its data only if that 
     ['echo', true],
   ]);
   assert.equal((await page.post('/dashboard/actions/remove/nobody')).status, 404);
+});
+
+test('after a removal, a page shows what is left, and why', async () => {
+  const why = 'nothing in the config uses it now. "agenthub secret remove ECHO_KEY" removes it';
+  const { installs } = createInstalls([{ kind: 'secret', name: 'ECHO_KEY', why }]);
+  await using hub = await startHub([{ name: 'echo' }], { installs });
+  const { status, text } = await owner(hub).post('/dashboard/actions/remove/echo');
+  assert.equal(status, 200);
+  assert.match(text, /<h1>Removed echo<\/h1>/);
+  assert.match(text, /<li>the secret <code>ECHO_KEY<\/code>: nothing in the config uses it now\./);
 });

@@ -8,7 +8,7 @@ const installs = {
   review: async () => [],
   trial: async () => assert.fail('no trial was asked for'),
   install: () => Promise.reject(new HubError('HUB_PACKAGE_UNKNOWN', 'no')),
-  remove: async () => ({}),
+  remove: async (name: string) => ({ name, removed: [], left: [] }),
 };
 
 test('the page of installs lists all install jobs, with state and step', async () => {

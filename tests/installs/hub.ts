@@ -158,6 +158,7 @@ export function createInstallHub(override: Override = {}) {
         configs.delete(name);
       },
       configs: () => [...configs.values()],
+      secretsLeftBy: async () => [],
     },
     servers: {
       get all() {

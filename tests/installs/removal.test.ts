@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { configOf, createRecordingLog } from '#helpers/hub';
+import type { LeftBehind } from '#installs';
 import type { Belonging, Upkeep } from '#runtimes';
 import { createPlaces } from '../../hub/installs/places.ts';
 import { removeServer } from '../../hub/installs/removal.ts';
@@ -11,7 +12,11 @@ const one = configOf({ name: 'one' });
 const two = configOf({ name: 'two' });
 
 /** Removes the server `one`, whose upkeep has these parts. Returns the steps in order. */
-async function removal(purge: boolean, parts: Partial<Upkeep> = {}) {
+async function removal(
+  purge: boolean,
+  parts: Partial<Upkeep> = {},
+  secrets: readonly LeftBehind[] = [],
+) {
   const steps: string[] = [];
   const upkeep: Upkeep = {
     prepare: async () => ({}),
@@ -38,6 +43,7 @@ async function removal(purge: boolean, parts: Partial<Upkeep> = {}) {
       configFile: {
         remove: async name => void steps.push(`remove ${name}`),
         configs: () => [one, two],
+        secretsLeftBy: async name => (name === 'one' ? secrets : []),
       },
       listings: {
         keep: async () => assert.fail('nothing is kept'),
@@ -57,6 +63,12 @@ test('without purge only the entry is removed, with its stored listing', async (
     outcome: { name: 'one', removed: [entry], left: [] },
     steps: ['remove one', 'forget one', 'unpin one'],
   });
+});
+
+test('the stored secrets that nothing uses now are left, and named', async () => {
+  const left = [{ kind: 'secret', name: 'ONE_KEY', why: 'it may be used elsewhere' }];
+  const { outcome } = await removal(false, {}, left);
+  assert.deepEqual(outcome, { name: 'one', removed: [entry], left });
 });
 
 test('with purge the entry is removed first, and shared objects are left', async () => {

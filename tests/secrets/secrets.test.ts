@@ -128,6 +128,20 @@ describe('sources', () => {
   });
 });
 
+test('the names of stored secrets are read without the keychain, and without those of the hub itself', async () => {
+  await using folder = await secretsFolder();
+  const { load, state } = memoryKeychain();
+  const secrets = folder.open({ load });
+  await secrets.set('IN_CHAIN', 'value 1');
+  await secrets.set('IN_FILE', 'value 2', 'file');
+  await secrets.own.write('.oauth.one', 'value 3');
+  await mkdir(folder.mounted);
+  await writeFile(join(folder.mounted, 'MOUNTED'), 'value 4');
+  const { reads } = state;
+  assert.deepEqual(await secrets.stored(), ['IN_CHAIN', 'IN_FILE']);
+  assert.equal(state.reads, reads);
+});
+
 test('a list has every secret, and unreadable ones with the reason', async () => {
   await using folder = await secretsFolder();
   const { load, state } = memoryKeychain();

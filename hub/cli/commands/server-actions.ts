@@ -2,7 +2,7 @@ import { HubError } from '#core';
 import { type Command, hubOptions } from '../command.ts';
 import { loadForEdit } from '../confirm.ts';
 import { isWithoutHub, openHub, pathOfServer, withStartProgress } from '../hub-client.ts';
-import { fieldsOf, objectsIn } from '../responses.ts';
+import { type Described, fieldsOf, objectsIn } from '../responses.ts';
 import type { Io } from '../terminal.ts';
 import { count, textsOf, wordOf } from '../values.ts';
 
@@ -64,7 +64,7 @@ export const remove: Command = {
     ['remove github --purge', 'Remove a server with its image and data'],
   ],
   async run(run) {
-    const { values, isJson, json, needs, out, progress } = run;
+    const { values, isJson, json, needs, out, err, progress } = run;
     const name = wordOf(values, 'server');
     const { purge } = values;
     const hub = await openHub(run);
@@ -77,12 +77,14 @@ export const remove: Command = {
     } catch (error) {
       if (!isWithoutHub(error, run)) throw error;
       if (purge === true) throw needsHub(error);
-      const { file } = await loadForEdit(needs.files);
+      const { file, config } = await loadForEdit(needs.files);
+      const left = await needs.files.secretsLeftBy(name, config);
       await (await needs.files.editConfig()).removeServer(file, name);
-      if (isJson) return json({ name, removed: [{ kind: 'entry', name }], left: [] });
+      if (isJson) return json({ name, removed: [{ kind: 'entry', name }], left });
       out(
         `removed the entry ${name} from ${file}. No hub is running: its image and volumes are kept`,
       );
+      showLeft(left, err);
     }
     return 0;
   },
@@ -100,7 +102,11 @@ function showRemoved(answer: unknown, { out, err, screen }: Io): void {
   out(`${screen.paint('green', 'removed')} ${String(server)}`);
   for (const { kind, name } of objectsIn(removed))
     if (kind !== 'entry' && kind !== 'instance') out(`removed the ${String(kind)} ${String(name)}`);
-  for (const { kind, name, why } of objectsIn(left))
+  showLeft(objectsIn(left), err);
+}
+
+function showLeft(left: readonly Described[], err: Io['err']): void {
+  for (const { kind, name, why } of left)
     err(`not removed: the ${String(kind)} ${String(name)}: ${String(why)}`);
 }
 
