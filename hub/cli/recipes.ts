@@ -1,5 +1,5 @@
 import { filled } from '#clients';
-import { isObject } from '#core';
+import { HubError, isObject } from '#core';
 import type { Run } from './command.ts';
 import type { AddRequest, GivenAddRequest } from './add-request.ts';
 import { textsIn } from './responses.ts';
@@ -71,6 +71,27 @@ function addressOf(name: string, given: string | undefined): string {
   throw usageError(
     `--recipe: "${name}" needs the address of your server: agenthub add https://host/mcp --recipe ${name}`,
   );
+}
+
+/**
+ * Names the option for a folder that a recipe needs, if that is why its entry was refused. Returns other errors
+ * unchanged.
+ */
+export function inRecipe(
+  error: unknown,
+  { rest }: AddRequest,
+  recipe: string | undefined,
+): unknown {
+  if (recipe === undefined || !(error instanceof HubError)) return error;
+  for (const mount of textsIn(rest['mounts'])) {
+    const [, variable, target] = /^\$\{(\w+)\}:([^:]+)/.exec(mount) ?? [];
+    if (variable !== undefined && error.message.includes(`variable ${variable} is not set`))
+      return usageError(
+        `--recipe: "${recipe}" needs a folder of yours: add --mount FOLDER:${target}`,
+        error,
+      );
+  }
+  return error;
 }
 
 const valuesIn = (value: unknown): Readonly<Record<string, string>> =>

@@ -67,6 +67,17 @@ describe('without a hub', () => {
     assert.deepEqual(asked, ['memory', 'memory'], 'the config is the one with the server');
   });
 
+  test('add names the option for the folder that a recipe needs', async () => {
+    await cli('init');
+    const { code, err } = await run(['add', '--recipe', 'git'], {
+      ...needs,
+      readRecipe: async () => ({ package: 'uvx:g==1.0', mounts: ['${REPOSITORY}:/repository'] }),
+    });
+    const message = '--recipe: "git" needs a folder of yours: add --mount FOLDER:/repository';
+    assert.equal(code, 2);
+    assert.equal(err.split('\n')[0], message);
+  });
+
   test('add names the option at fault, and a wrong entry of the file by its place', async () => {
     await cli('init');
     const before = readFileSync(file, 'utf8');

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { test } from 'vitest';
-import type { JsonObject } from '#core';
+import { HubError, type JsonObject } from '#core';
 import { addRequestOf } from '../../hub/cli/add-request.ts';
-import { recipeNames, requestOfRecipe } from '../../hub/cli/recipes.ts';
+import { inRecipe, recipeNames, requestOfRecipe } from '../../hub/cli/recipes.ts';
 import { createNeeds } from './run.ts';
 
 const examples = join(import.meta.dirname, '../../examples');
@@ -81,4 +81,25 @@ test('options replace settings of the recipe, and are added to lists', async () 
   assert.deepEqual(rest['with'], ['mcp<2', 'httpx']);
   assert.equal(request.rest['network'], 'bridge');
   assert.match(JSON.stringify(request.rest['description']), /History/);
+});
+
+test('a recipe whose folder is missing names the option for it', async () => {
+  const unset = (name: string) =>
+    new HubError(
+      'HUB_CONFIG_INVALID',
+      `servers.git.mounts[0]: the variable ${name} is not set. Set it in the environment`,
+    );
+  const request = await requestOf('git');
+  const error = unset('AGENTHUB_REPOSITORY');
+  const named = inRecipe(error, request, 'git');
+  assert.ok(named instanceof HubError);
+  assert.deepEqual(
+    [named.code, named.message],
+    ['HUB_USAGE', '--recipe: "git" needs a folder of yours: add --mount FOLDER:/repository'],
+  );
+  const other = unset('OTHER');
+  assert.equal(inRecipe(other, request, 'git'), other);
+  assert.equal(inRecipe(error, request, undefined), error);
+  const given = await requestOf('git', { mount: ['~/project:/repository'] });
+  assert.equal(inRecipe(error, given, 'git'), error);
 });

@@ -10,7 +10,7 @@ import { type AddRequest, addRequestOf } from '../add-request.ts';
 import { followWork } from '../work-stream.ts';
 import { installOffering } from '../offer-packages.ts';
 import { entryOptions, inOptions, inOptionsOf } from '../option-faults.ts';
-import { recipeNames, requestOfRecipe } from '../recipes.ts';
+import { inRecipe, recipeNames, requestOfRecipe } from '../recipes.ts';
 import { type Described, fieldsOf, objectsIn, textsIn } from '../responses.ts';
 import type { Io } from '../terminal.ts';
 import { count, textOf, textsOf, usageError } from '../values.ts';
@@ -133,7 +133,12 @@ export const add: Command = {
       return 0;
     } catch (error) {
       if (isWithoutHub(error, run)) return await writeEntry(request, isAgreed, run);
-      throw await inOptionsOf(error, request.name, hub, entryOptions);
+      throw await inOptionsOf(
+        inRecipe(error, request, textOf(run.values, 'recipe')),
+        request.name,
+        hub,
+        entryOptions,
+      );
     }
   },
 };
@@ -218,11 +223,8 @@ function reportPinned(
 }
 
 /** Writes the entry for a hub that is not running. Validates the entry, but does not build or start the server. */
-async function writeEntry(
-  { package: spec, ...request }: AddRequest,
-  isAgreed: IsAgreed,
-  run: Run,
-): Promise<ExitCode> {
+async function writeEntry(whole: AddRequest, isAgreed: IsAgreed, run: Run): Promise<ExitCode> {
+  const { package: spec, ...request } = whole;
   const { needs, out, json, remark, screen } = run;
   const { file, config } = await loadToAdd(run);
   const { draftLazily } = await import('#installs');
@@ -233,7 +235,8 @@ async function writeEntry(
   );
   const editor = await needs.files.editConfig();
   const previewed = await editor.preview(file, name, entry).catch((error: unknown) => {
-    throw inOptions(error, server => server === name, entryOptions);
+    const named = inRecipe(error, whole, textOf(run.values, 'recipe'));
+    throw inOptions(named, server => server === name, entryOptions);
   });
   const loosenings = findLoosenings(entry, previewed, config.servers);
   const open = loosenings.filter(({ needsConfirmation }) => needsConfirmation);
