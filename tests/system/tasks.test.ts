@@ -115,7 +115,7 @@ test('the command line takes a task from its contract to merged, through ollama-
     ),
   ).toMatchObject({
     code: 0,
-    out: 'sum: proposal, 0 tokens\nNext: agenthub task setup, agenthub task run, agenthub task cancel',
+    out: 'sum: proposal, 0 tokens\nNext: agenthub task setup sum, agenthub task run sum, agenthub task cancel sum',
   });
   const watched = await cli(path, 'run', '--watch');
   expect(watched.err).toBe('');

@@ -243,8 +243,9 @@ const rowOf = (found: Described): readonly Cell[] => [
   String(found['repository']),
 ];
 
-/** Prints a task and what can be done with it. */
-function show(answer: unknown, { isJson, json, out, err, screen, errorScreen }: Run): ExitCode {
+/** Prints a task and the commands that continue it. They name the task if the command line did not mean this folder. */
+function show(answer: unknown, run: Run): ExitCode {
+  const { values, isJson, json, out, err, screen, errorScreen } = run;
   const found = fieldsOf(answer);
   const { id, status: now, why, halted, commands } = found;
   const code = now === 'human_consultation' || isObject(halted) ? 1 : 0;
@@ -257,7 +258,9 @@ function show(answer: unknown, { isJson, json, out, err, screen, errorScreen }: 
     err(errorScreen.foreign(`A person is needed: ${why}. See _handoff/`));
   if (isObject(halted))
     err(errorScreen.foreign(`Halted (${String(halted['code'])}): ${String(halted['message'])}`));
+  const isHere = textOf(values, 'id') === undefined && textOf(values, 'repo') === undefined;
+  const named = isHere ? '' : ` ${String(id)}`;
   if (Array.isArray(commands) && commands.length > 0)
-    out(`Next: ${commands.map(command => `agenthub task ${String(command)}`).join(', ')}`);
+    out(`Next: ${commands.map(command => `agenthub task ${String(command)}${named}`).join(', ')}`);
   return code;
 }

@@ -95,3 +95,26 @@ test('run of a task that is cancelled meanwhile exits with 1, and says so', asyn
   assert.equal((await run(['task', 'run', 'sum', '--json'], hub)).code, 1);
   assert.deepEqual(await run(['task', 'status', 'sum'], hub), { code: 0, out, err: '' });
 });
+
+test('the next commands name the task, unless it is that of the working folder', async () => {
+  const task = { id: 'sum', status: 'proposal', commands: ['setup', 'cancel'] };
+  const server = createServer((request, response) => {
+    const isList = request.url?.startsWith('/tasks?') === true;
+    response.setHeader('content-type', 'application/json');
+    response.end(JSON.stringify(isList ? { tasks: [task] } : task));
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const bound = server.address();
+  const url = `http://127.0.0.1:${typeof bound === 'object' ? bound?.port : ''}`;
+  const nextOf = async (...args: readonly string[]) => {
+    const { out } = await run(['task', ...args], {
+      findHub: async () => ({ url, token: undefined }),
+    });
+    return out.split('\n').at(-1);
+  };
+  const named = 'Next: agenthub task setup sum, agenthub task cancel sum';
+  assert.equal(await nextOf('status', '--repo', '/elsewhere'), named);
+  assert.equal(await nextOf('status', 'sum'), named);
+  assert.equal(await nextOf('setup'), 'Next: agenthub task setup, agenthub task cancel');
+  server.close();
+});
