@@ -29,15 +29,22 @@ export function createImagePruning({
   async function findUnneeded(needed: readonly DockerTarget['image'][]) {
     const kept = new Set(await Promise.all([forwarder(), ...needed.map(images.referenceOf)]));
     const found = await engine.listImages(`${managedLabel}=true`);
-    const containers = await engine.listContainers(`${hubLabel}=${hubId}`);
-    const used = new Map(containers.map(({ imageId, name }) => [imageId, name]));
-    return found.flatMap(({ id, tags, labels, bytes }) =>
-      [...users.ofThisHub(tags), ...forwardersIn(tags, labels)].flatMap(reference => {
+    // Behind the broker, only the containers of this hub.
+    const containers = await engine.listContainers(`${managedLabel}=true`);
+    return found.flatMap(({ id, tags, labels, bytes }) => {
+      const all = containers.filter(({ imageId }) => imageId === id);
+      const own = all.find(container => container.labels[hubLabel] === hubId)?.name;
+      const built = users.ofThisHub(tags).map(reference => ({ reference, container: own }));
+      const ofForwarder = forwardersIn(tags, labels).map(reference => ({
+        reference,
+        container: all[0]?.name,
+      }));
+      return [...built, ...ofForwarder].flatMap(({ reference, container }) => {
         if (kept.has(reference) || labels[baseLabel] === undefined) return [];
         const about: BuiltImage = { reference, package: labels[packageLabel], bytes };
-        return [{ ...about, container: used.get(id), others: users.othersOf(reference, tags) }];
-      }),
-    );
+        return [{ ...about, container, others: users.othersOf(reference, tags) }];
+      });
+    });
   }
 
   return {

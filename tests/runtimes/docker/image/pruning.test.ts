@@ -14,8 +14,8 @@ const labelsOf = (base: string) => ({ 'io.agenthub.managed': 'true', 'io.agenthu
 const labels = labelsOf('npm');
 const forwarder = 'agenthub/egress:2';
 
-/** Creates an engine with images that hubs use, and containers of the hub `one` that run some of them. */
-async function open(images: readonly Image[], running: readonly string[] = []) {
+/** Creates an engine with images that hubs use, and containers of this hub that run some of them. */
+async function open(images: readonly Image[], running: readonly string[] = [], hub = 'one') {
   const tags = new Map(images.map(({ reference }) => [reference, new Set([reference])]));
   const own = (name: string) =>
     [...tags.values()].find(names => names.has(name)) ?? assert.fail(name);
@@ -42,11 +42,11 @@ async function open(images: readonly Image[], running: readonly string[] = []) {
       });
     },
     listContainers: async (label: string) => {
-      assert.equal(label, 'io.agenthub.hub=one');
+      assert.equal(label, 'io.agenthub.managed=true');
       return running.map(imageId => ({
         id: imageId,
         name: `c-${imageId}`,
-        labels: {},
+        labels: { 'io.agenthub.hub': hub },
         imageId,
         isRunning: true,
       }));
@@ -142,6 +142,25 @@ test('removes forwarders of earlier versions, except those that a container uses
     'agenthub/egress:5',
     'example/egress:6',
   ]);
+});
+
+test('a forwarder stays that a container of another hub uses, and is not listed before', async () => {
+  const used = { reference: 'agenthub/egress:1', hubs: [], base: 'egress' };
+  const shared = { reference: 'a:1', hubs: ['one'] };
+  const hub = await open([used, shared], ['agenthub/egress:1', 'a:1'], 'other');
+  for (const isDry of [true, false]) {
+    const { removed, left } = await hub.pruning.prune([], { isDry });
+    assert.deepEqual(
+      removed.map(({ reference }) => reference),
+      ['a:1'],
+      'an image of servers is marked by each hub that uses it',
+    );
+    assert.deepEqual(
+      left.map(({ reference, why }) => [reference, why]),
+      [['agenthub/egress:1', 'the container c-agenthub/egress:1 uses it']],
+    );
+  }
+  assert.deepEqual(hub.left(), ['agenthub/egress:1']);
 });
 
 test('a bug is thrown, not reported as a refusal', async () => {
