@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { HubError, messageOf } from '#core';
+import { HubError, messageOf, shown } from '#core';
 import type { ContainerUsages } from '#dashboard';
 import { createInstallJobs, readInstallBody } from '#installs';
 import { errorAnswer } from '#jsonrpc';
@@ -255,9 +255,18 @@ function fromFastify(cause: unknown, request: FastifyRequest): HubError | undefi
       { cause },
     );
   if (typeof cause.statusCode !== 'number' || cause.statusCode >= 500) return undefined;
+  if (cause.statusCode === 414) return unreadable(nameTooLong(request.url), cause);
   const why =
     cause.statusCode === 415
       ? `its Content-Type is ${JSON.stringify(headers['content-type'] ?? '')}: send JSON, with "Content-Type: application/json"`
       : cause.message;
   return unreadable(why, cause);
+}
+
+/** Maximum length of a name in a path: the default of Fastify's router. */
+const maxNameLength = 100;
+
+function nameTooLong(url: string): string {
+  const name = url.split(/[/?]/).find(part => part.length > maxNameLength) ?? url;
+  return `its path has the name ${shown(name)}, which is longer than ${maxNameLength} characters`;
 }

@@ -9,7 +9,10 @@ import { problemOf } from './errors.ts';
 const statuses: ReadonlyMap<string, readonly [status: number, message: string]> = new Map([
   [
     'HPE_HEADER_OVERFLOW',
-    [431, `the head of the request is larger than the hub takes: ${http.maxHeaderSize} bytes`],
+    [
+      431,
+      `the path and the headers of the request are larger than the hub takes: ${http.maxHeaderSize} bytes`,
+    ],
   ],
   ['HPE_CHUNK_EXTENSIONS_OVERFLOW', [413, 'the chunk extensions are larger than the hub takes']],
   ['ERR_HTTP_REQUEST_TIMEOUT', [408, 'the request did not arrive in time. Send it again']],

@@ -1,5 +1,5 @@
 import { type ServerConfig, findLoosenings } from '#config';
-import { HubError } from '#core';
+import { HubError, shown } from '#core';
 import type { InstallEntry } from './request.ts';
 
 /** A setting that the request must confirm by name before the entry is installed. */
@@ -25,7 +25,7 @@ export function requireConfirmed(
   const unknown = confirmed.filter(name => !loosenings.some(one => one.name === name));
   if (missing.length + unknown.length === 0) return;
   const lines = unknown.map(
-    name => `"confirm" names ${JSON.stringify(name)}, which the entry of ${server} does not have`,
+    name => `"confirm" names ${shown(name)}, which the entry of ${server} does not have`,
   );
   if (missing.length > 0)
     lines.unshift(

@@ -1,4 +1,4 @@
-import { HubError } from '#core';
+import { HubError, shortened, shown } from '#core';
 import { type FilledInputs, createFilling, literal } from './filling.ts';
 import { dockerOptions, oddityOf, oddityOfRemote, optionIn } from './oddities.ts';
 import type { Draft, InstallEntry, InstallRequest } from './request.ts';
@@ -47,7 +47,9 @@ function draftOfServerJson(json: ServerJson, given: InstallRequest): Draft {
   for (const [index, one] of packages.entries()) {
     const why = refusalOf(one, given);
     if (why === undefined) return draft(json, fromPackage(one, given));
-    refusals.push(`packages[${index}] (${one.registryType} ${one.identifier}): ${why}`);
+    refusals.push(
+      `packages[${index}] (${shortened(`${one.registryType} ${one.identifier}`)}): ${why}`,
+    );
   }
   for (const [index, one] of remotes.entries()) {
     const why = remoteRefusalOf(one, given);
@@ -56,8 +58,8 @@ function draftOfServerJson(json: ServerJson, given: InstallRequest): Draft {
   }
   throw invalid(
     refusals.length > 0
-      ? `server: the hub can use nothing of ${json.name}. ${refusals.join('. ')}`
-      : `server: ${json.name} has neither "packages" nor "remotes"${transport === undefined ? '' : ` for "transport": "${transport}"`}, so there is nothing to install`,
+      ? `server: the hub can use nothing of ${shortened(json.name)}. ${refusals.join('. ')}`
+      : `server: ${shortened(json.name)} has neither "packages" nor "remotes"${transport === undefined ? '' : ` for "transport": "${transport}"`}, so there is nothing to install`,
     { refusals },
   );
 }
@@ -101,16 +103,16 @@ export function refusalOf(
 ): string | undefined {
   const { registryType, registryBaseUrl, transport, fileSha256, version, identifier } = one;
   const hosts = usualHosts.get(registryType);
-  if (!hosts) return `packages of "${registryType}" cannot be run; npm, pypi and oci can`;
+  if (!hosts) return `packages of ${shown(registryType)} cannot be run; npm, pypi and oci can`;
   if (fileSha256 !== undefined)
     return 'it is to be a file with a certain SHA-256, which the installers do not check';
   if (transport && transport.type !== 'stdio')
-    return `it speaks ${transport.type} on a port of its own; the hub runs only servers that speak stdio`;
+    return `it speaks ${shortened(transport.type)} on a port of its own; the hub runs only servers that speak stdio`;
   const host = hostOf(one);
   const isUsual = (usual: string) =>
     host === usual || host === `www.${usual}` || host === `registry-1.${usual}`;
   if (registryBaseUrl !== undefined && !hosts.some(isUsual))
-    return `it comes from ${registryBaseUrl}, and ${registryType} packages from ${hosts.join(', ')} only`;
+    return `it comes from ${shortened(registryBaseUrl)}, and ${registryType} packages from ${hosts.join(', ')} only`;
   const oddity = oddityOf(one);
   if (oddity !== undefined) return oddity;
   if (version === 'latest' && registryType !== 'oci')
@@ -145,7 +147,7 @@ function runtimeRefusalOf(
     return rest['network'] === undefined
       ? `it wants a network ("${option}"). Say "network": "bridge", or "none"`
       : undefined;
-  return `the hub does not hand on the option ${JSON.stringify(option)} of its runtime`;
+  return `the hub does not hand on the option ${shown(option)} of its runtime`;
 }
 
 function fromPackage(one: ServerPackage, given: InstallRequest): Part {
@@ -184,7 +186,7 @@ export function remoteRefusalOf(
   const oddity = oddityOfRemote(remote);
   if (oddity !== undefined) return oddity;
   if (type !== 'streamable-http' && type !== 'sse')
-    return `it speaks "${type}"; the hub speaks streamable-http and sse`;
+    return `it speaks ${shown(type)}; the hub speaks streamable-http and sse`;
   const asked = type === 'sse' ? 'sse' : 'http';
   if (transport !== undefined && transport !== asked)
     return `it speaks ${asked}, and "transport" asks for ${transport}`;

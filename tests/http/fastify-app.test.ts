@@ -37,6 +37,17 @@ describe('every path', () => {
     }
   });
 
+  test('with a name that is too long is refused with its beginning', async () => {
+    await using hub = await startHub(echo);
+    const response = await send(`${hub.url}/servers/${'x'.repeat(5_000)}/start?a`);
+    assert.equal(response.status, 400);
+    const { error } = JSON.parse(await response.body());
+    assert.equal(
+      error.message,
+      `the request cannot be read: its path has the name "${'x'.repeat(59)}..., which is longer than 100 characters`,
+    );
+  });
+
   test('with an unknown method is 405 with the allowed methods', async () => {
     await using hub = await startHub(echo);
     const rows = [

@@ -49,6 +49,11 @@ test('a confirmation of a setting that the entry does not have is refused', () =
   assert.deepEqual(refusal.data['unknown'], ['mount:/:/x:rw']);
 });
 
+test('a long name in the request is shortened in the message', () => {
+  const refusal = refusalOf(['x'.repeat(5_000)], []);
+  assert.match(String(refusal?.message), /^"confirm" names "x{59}\.\.\., which the entry of one/);
+});
+
 test('a setting that needs no confirmation is not required in the request', () => {
   const config = configOf({ name: 'far', url: 'https://far.test/mcp' });
   assert.ok(config.launch.kind === 'remote');

@@ -302,6 +302,19 @@ describe('the first usable option is chosen', () => {
     assert.throws(() => draft({ server }), { code: 'HUB_REQUEST_INVALID', message });
   });
 
+  const long = 'x'.repeat(5_000);
+  test.each([
+    { name: long },
+    { name: long, packages: [{ registryType: 'nuget', identifier: 'a' }] },
+    packaged({ registryType: long, identifier: long }),
+    packaged({ registryBaseUrl: `https://${long}` }),
+    packaged({ transport: { type: long } }),
+    packaged({ runtimeArguments: [{ type: 'named', name: long }] }),
+    { name: 'a/b', remotes: [{ type: long, url: 'https://x' }] },
+  ])('and the reason has only the beginning of a long value: %#', server => {
+    assert.throws(() => draft({ server }), /^HubError: server: (?!.*x{61}).*x{30}.*\.\.\./);
+  });
+
   test('options of docker run are overridden by those of the caller', () => {
     const server = {
       name: 'a/files',

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { HubError, type JsonObject, errorCodeOf, messageOf } from '#core';
+import { HubError, type JsonObject, errorCodeOf, messageOf, shown } from '#core';
 import type { Config } from '../config.ts';
 import { diffConfigs } from '../diff.ts';
 import { parseText } from '../document.ts';
@@ -150,7 +150,7 @@ async function prepare(
   if (entry && named.error)
     throw new HubError(
       'HUB_REQUEST_INVALID',
-      `name: ${JSON.stringify(name)} is not allowed: ${named.error.issues[0]?.message ?? ''}`,
+      `name: ${shown(name)} is not allowed: ${named.error.issues[0]?.message ?? ''}`,
     );
   const options = await needs.readOptions();
   const current = { ...options, readText: withText(file, text) };

@@ -162,6 +162,7 @@ describe('an edit is refused, and the file stays as it was,', () => {
       '__proto__',
       /^HUB_REQUEST_INVALID name: "__proto__" is not allowed: a server name/,
     ],
+    [one, 'add', 'x'.repeat(5_000), /^HUB_REQUEST_INVALID name: "x{59}\.\.\. is not allowed/],
     [one, 'add', 'with.dot', /^HUB_REQUEST_INVALID/],
     [one, 'add', 'sägewerk', /^HUB_REQUEST_INVALID/],
     [one, 'add', 'a"b', /^HUB_REQUEST_INVALID name: "a\\"b"/],
