@@ -4,6 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import type { CliNeeds } from '#cli';
 import { createConfigEditor, readConfig, unwritable, writeFirstConfig } from '#config';
 import { type JsonObject, systemClock } from '#core';
+import { ownPath } from './own-path.ts';
 import { secretsLeftBy } from './secrets-left.ts';
 import type { Setup } from './setup.ts';
 
@@ -61,10 +62,10 @@ export function createCommandFiles(
     async describeProgram() {
       const { execPath: node, argv, env, platform } = process;
       const { kind, dotenvFile } = await paths.layout();
-      const named = ['PATH', ...placeVariables].flatMap(name => {
-        const value = env[name];
-        return value ? [[name, value] as const] : [];
-      });
+      const places = placeVariables.map(name => [name, env[name]] as const);
+      const named = [['PATH', ownPath(env)] as const, ...places].flatMap(([name, value]) =>
+        value ? [[name, value] as const] : [],
+      );
       return {
         node,
         script: await realpath(argv[1] ?? ''),
