@@ -26,13 +26,15 @@ export function createCommandFiles(
 ): Omit<CliNeeds['files'], 'findDataFolders'> {
   return {
     loadConfig,
-    async checkPlaces() {
-      const { tls, dataDir } = await settingsWith({});
+    async checkPlaces(configFile) {
+      const { tls, dataDir, serversFile } = await settingsWith({});
       const { checkDataDir } = await import('#store');
       await checkDataDir(dataDir);
-      if (!tls) return [];
+      const { findLockFault } = await import('#definitions');
+      const ofLock = (await findLockFault(resolve(configFile ?? serversFile))) ?? [];
+      if (!tls) return [ofLock].flat();
       const { checkTls } = await import('#http');
-      return await checkTls(tls, systemClock);
+      return [...(await checkTls(tls, systemClock)), ofLock].flat();
     },
     async readTokenNames() {
       const { readStoredNames } = await import('./wire-clients.ts');

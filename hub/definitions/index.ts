@@ -1,6 +1,6 @@
 export { entryDigestFor } from './compare.ts';
 export { type Definitions, createDefinitions } from './definitions.ts';
-export { lockFileOf } from './lock-file.ts';
+export { findLockFault, lockFileOf } from './lock-file.ts';
 export { type ServerPins, lockText, parseLock } from './lock.ts';
 export {
   type DefinitionComparison,

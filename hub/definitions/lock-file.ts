@@ -53,6 +53,17 @@ export async function readLock(file: string): Promise<Lock> {
   return text === undefined ? new Map() : parseLock(text, file);
 }
 
+/** Returns why the lock file of a config file cannot be used; undefined if it can, or does not exist. */
+export async function findLockFault(configFile: string): Promise<string | undefined> {
+  try {
+    await readLock(lockFileOf(configFile));
+    return undefined;
+  } catch (error) {
+    if (error instanceof HubError) return error.message;
+    throw error;
+  }
+}
+
 /**
  * Applies a change to the current file and replaces the file. If another program has written it meanwhile, the change
  * is applied to the new content. Resolves with the pins in the file. Rejects with HUB_LOCK_INVALID,

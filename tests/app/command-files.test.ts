@@ -30,3 +30,29 @@ test('beside a config file that MCP_SERVERS_CONFIG names, no other file is writt
 
   assert.deepEqual(await readdir(folder), ['mcp.json']);
 });
+
+test('a damaged lock file is a warning, with the remedy', async () => {
+  const home = makeTempFolder('command-files');
+  const file = join(home, 'mcp.json');
+  await writeFile(file, '{"servers": {}}');
+  const paths = createHubPaths({
+    env: { HOME: home, MCP_SERVERS_CONFIG: file, DATA_DIR: join(home, 'data') },
+    platform: 'linux',
+    home,
+    folder: home,
+    root,
+    whose: 'running',
+  });
+  const setup = createSetup({ paths, root, clientFiles: async () => [] });
+  const files = createCommandFiles(setup, { version: '1.0.0', root });
+  assert.deepEqual(await files.checkPlaces(undefined), []);
+
+  const lockFile = join(home, 'mcp.lock.json');
+  await writeFile(lockFile, '{"version": 1, "servers": ');
+
+  const [warning, ...others] = await files.checkPlaces(undefined);
+  assert.ok(warning?.startsWith(`${lockFile}: Unexpected end of JSON input. `), warning);
+  assert.match(String(warning), /nothing is pinned or accepted\. Restore it .*, or remove it/);
+  assert.deepEqual(others, []);
+  assert.deepEqual(await files.checkPlaces(join(home, 'other.json')), []);
+});

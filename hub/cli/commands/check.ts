@@ -25,7 +25,7 @@ export const check: Command = {
   async run(run) {
     const { values, isJson, needs, signal, out, json, remark, screen } = run;
     const { file, config, insteadOf } = await needs.files.loadConfig(textOf(values, 'config'));
-    const ofPlaces = await needs.files.checkPlaces();
+    const ofPlaces = await needs.files.checkPlaces(textOf(values, 'config'));
     const tokenNames = await needs.files.readTokenNames();
     const ofMounts = await mountWarnings(config.servers);
     const warnings = [...warningsOf(config, tokenNames), ...ofMounts, ...ofPlaces];

@@ -133,7 +133,7 @@ async function report(installation: Installation, run: Run): Promise<0 | 1> {
     return `${file}: fine, ${count(found.servers.length, 'server')}`;
   });
   await attempt(async () => {
-    notes.push(...(await needs.files.checkPlaces()));
+    notes.push(...(await needs.files.checkPlaces(textOf(values, 'config'))));
     return 'fine';
   });
   let holdings: readonly HubObjects[] = [];

@@ -55,6 +55,7 @@ export function healthRoutes(app: FastifyInstance, needs: Needs): () => Promise<
     const limits = hub.limits?.();
     const data = dataPart(await servers.unwritten());
     const audit = await needs.telemetry.audit?.status();
+    const ofPins = hub.pins?.fault();
     const callToken = needs.access?.callToken?.();
     const enabled = servers.all.filter(({ config }) => config.enabled);
     const isNeeded = enabled.some(({ config }) => backendOf(config, engine) === 'docker');
@@ -69,6 +70,7 @@ export function healthRoutes(app: FastifyInstance, needs: Needs): () => Promise<
       limits?.kind !== 'degraded' &&
       prompts?.isWell !== false &&
       data.state === 'up' &&
+      ofPins === undefined &&
       audit?.kind !== 'failing' &&
       !servers.all.some(isDown);
     const answer: HubHealth['answer'] = {
@@ -85,6 +87,7 @@ export function healthRoutes(app: FastifyInstance, needs: Needs): () => Promise<
         breakers: sharingPart(breakers),
         ...(limits && { limits: sharingPart(limits) }),
         data,
+        ...(ofPins !== undefined && { pins: partOf('degraded', 'files', ofPins) }),
         ...(audit && { audit: auditPart(audit) }),
         ...(callToken && { calls: callsPart(callToken) }),
         ...prompts?.parts,

@@ -73,6 +73,19 @@ test('warns of what the data folder or a certificate needs soon', async () => {
   assert.deepEqual(JSON.parse(out).warnings, ['ROUTER_TLS_CERT: it expires']);
 });
 
+test('checks the files of the config file that --config names', async () => {
+  const asked: unknown[] = [];
+  const checkPlaces = async (file: string | undefined) => {
+    asked.push(file);
+    return [];
+  };
+  const config = await load(shipped);
+  const loadConfig = async () => ({ file: 'other.json', config });
+  await check(['--config', 'other.json'], { checkPlaces, loadConfig });
+  await check([], { checkPlaces });
+  assert.deepEqual(asked, ['other.json', undefined]);
+});
+
 test.skipIf(process.platform !== 'linux')(
   'warns of a mount that the user of its server cannot use, with the remedy',
   async () => {

@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
+import { join } from 'node:path';
 import { describe, test } from 'vitest';
-import { ownerHeaders, startHub } from '#helpers/hub';
+import { createEmitter, systemClock } from '#core';
+import { createDefinitions, createPins } from '#definitions';
+import { createRecordingLog, ownerHeaders, startHub } from '#helpers/hub';
+import { makeTempFolder } from '#helpers/temp-folder';
 import { send } from '../../transports/raw.ts';
 
 const echo = [{ name: 'echo' }];
@@ -63,6 +68,28 @@ describe('/health', () => {
       assert.deepEqual([health['state'], health['backend']], [state, 'process'], name);
     }
     assert.equal((await post(`${hub.url}/mcp/idle/tools/list`, {})).status, 200);
+  });
+
+  test('is degraded while the lock file of definitions is not used, with the reason', async () => {
+    const folder = makeTempFolder('health');
+    const file = join(folder, 'hub.lock.json');
+    const { log } = createRecordingLog();
+    const definitions = createDefinitions(file, { clock: systemClock, log });
+    const servers = { all: [], changed: createEmitter<undefined>().event };
+    const needs = { clock: systemClock, log, redact: (text: string) => text };
+    using pins = createPins({ ...needs, servers, definitions, configured: () => [] });
+    await using hub = await startHub(echo, { pins });
+    const health = async () => JSON.parse(await (await send(`${hub.url}/health`)).body());
+    assert.deepEqual(await health().then(({ status, parts }) => [status, parts.pins]), [
+      'ok',
+      undefined,
+    ]);
+    await writeFile(file, 'damaged');
+    await definitions.load();
+    const { status, parts } = await health();
+    assert.equal(status, 'degraded');
+    assert.deepEqual([parts.pins.state, parts.pins.backend], ['degraded', 'files']);
+    assert.match(parts.pins.detail, /hub\.lock\.json: Unexpected token .* Restore it from/);
   });
 
   test('is 503 if every server that should run has failed', async () => {
