@@ -146,16 +146,25 @@ async function loadedNames(client: OllamaClient): Promise<readonly string[]> {
 
 function parseModels(list: unknown, loaded: readonly string[]): readonly ModelInfo[] {
   return entriesOf(list).map(entry => {
-    const { digest, size, capabilities } = entry;
+    const { digest, size } = entry;
     const name = nameOf(entry);
     return {
       name,
       digest: typeof digest === 'string' ? digest : '',
       sizeBytes: typeof size === 'number' ? size : 0,
       isLoaded: loaded.some(other => isSameModel(other, name)),
-      capabilities: Array.isArray(capabilities) ? capabilities.map(String) : undefined,
+      capabilities: listedCapabilities(entry),
     };
   });
+}
+
+/**
+ * Returns the capabilities in a list; undefined if it has none, or if Ollama could not read the file of the model. Then
+ * (seen in 0.33, with an embedding model that `ollama create` converted) it lists `completion`, and no context length.
+ */
+function listedCapabilities({ capabilities, details }: OllamaEntry): readonly string[] | undefined {
+  if (!Array.isArray(capabilities)) return undefined;
+  return isObject(details) && !details['context_length'] ? undefined : capabilities.map(String);
 }
 
 type OllamaEntry = { readonly [key: string]: unknown };

@@ -30,6 +30,12 @@ export interface ModelBreaker {
 /** Duration for which Ollama keeps a model in memory after a call. */
 export const keepAlive = '30m';
 
+/**
+ * Fields of each request that loads a chat model. Without `shift: false`, Ollama silently drops the beginning of a
+ * conversation that exceeds the context. Since 0.30, it loads a model again for another value.
+ */
+export const chatFields = { keep_alive: keepAlive, shift: false, stream: true } as const;
+
 /** The methods of the `ollama` package's client that the hub uses. Their results are parsed by the callers. */
 export type OllamaClient = Pick<Ollama, 'embed' | 'list' | 'ps' | 'pull' | 'show'> & {
   chat(request: OllamaChat): Promise<AsyncIterable<unknown>>;

@@ -4,7 +4,7 @@ import { ModelFailure } from './failure.ts';
 import { whyHeld } from './held-context.ts';
 import type { ModelNeeds } from './model-list.ts';
 import type { ModelCaller } from './model-queue.ts';
-import { type OllamaChat, type OllamaClient, keepAlive } from './ollama-call.ts';
+import { type OllamaChat, type OllamaClient, chatFields } from './ollama-call.ts';
 import { createThoughtFilter } from './thinking.ts';
 import type { Turn } from './turn.ts';
 
@@ -36,8 +36,8 @@ export async function streamAnswer(
   const { name: model, isSwitch } = turn;
   const firstMs = paces.patienceMs(model, length, silentMs, isSwitch);
   const sentMs = clock.monotonic();
-  // Without these options, Ollama silently drops the beginning of a text that exceeds the context.
-  const usual = { keep_alive: keepAlive, truncate: false, shift: false };
+  // Without `truncate: false`, Ollama silently drops the beginning of a prompt that exceeds the context.
+  const usual = { ...chatFields, truncate: false };
   /** True while Ollama may be processing the prompt: it was sent, and no token has been received. */
   let isReading = false;
   const run = async (client: OllamaClient, heard: () => void) => {
@@ -49,7 +49,7 @@ export async function streamAnswer(
       paces.heard(model);
       counts.firstToken(model, clock.monotonic() - sentMs);
     };
-    const lines = await client.chat({ model, ...body, ...usual, stream: true });
+    const lines = await client.chat({ model, ...body, ...usual });
     const answer = await readAnswer(lines, hear, progress);
     paces.answered(model, clock.monotonic() - sentMs, answer);
     return answer;

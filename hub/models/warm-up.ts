@@ -2,7 +2,7 @@ import { type Log, messageOf } from '#core';
 import { ModelFailure } from './failure.ts';
 import type { ModelNeeds } from './model-list.ts';
 import { fullName } from './model-name.ts';
-import { type OllamaClient, keepAlive } from './ollama-call.ts';
+import { type OllamaClient, chatFields, keepAlive } from './ollama-call.ts';
 import { atTurn, isEmbedder } from './turn.ts';
 
 /** Timeout in ms, below the 300 s of Node's fetch. Ollama answers when the model is loaded. */
@@ -25,11 +25,10 @@ export function createWarmUps({ log, life, ...needs }: WarmUpNeeds) {
       const body = { model, keep_alive: keepAlive, options };
       const isEmbedding = isEmbedder(turn);
       const call = { subject: model, model, isGated: true, isStream: !isEmbedding };
-      // Loads the model by a chat without messages, or by embedding an empty text.
+      // Loads the model by embedding an empty text, or by a chat without messages, whose stream has a single line.
       const run = async (client: OllamaClient) => {
         if (isEmbedding) await client.embed({ ...body, input: '', truncate: false });
-        // The stream has a single line.
-        else for await (const _ of await client.chat({ ...body, messages: [], stream: true }));
+        else for await (const _ of await client.chat({ ...body, ...chatFields, messages: [] }));
       };
       await needs.callOllama({ ...call, run }, limit);
     });

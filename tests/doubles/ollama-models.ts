@@ -25,13 +25,14 @@ export function modelNamed(name: string, made: Partial<DoubleModel> = {}): Doubl
 }
 
 /** Returns the field `details` of a model, as Ollama's API has it. */
-export const detailsOf = ({ name }: DoubleModel) => ({
+export const detailsOf = ({ name, contextLength }: DoubleModel) => ({
   parent_model: '',
   format: 'gguf',
   family: name.split(/[.:]/)[0] ?? '',
   families: [name.split(/[.:]/)[0] ?? ''],
   parameter_size: '3.2B',
   quantization_level: 'Q4_K_M',
+  context_length: contextLength,
 });
 
 /** Counts tokens. In the double each word is one token. */

@@ -6,7 +6,7 @@ import type { Asked } from './ollama-reply.ts';
 /** Times that models take for their work. Observed in Ollama 0.24.0 on a CPU, with its default settings. */
 export type RunnerTimes = {
   readonly clock: Clock;
-  /** Time in ms to load a model that is not in memory, or that is loaded with another `num_ctx`. */
+  /** Time in ms to load a model that is not in memory, or that is loaded with another `num_ctx` or `shift`. */
   readonly loadMs?: number;
   /** Time to read one token of a prompt, in ms. */
   readonly promptTokenMs?: number;
@@ -21,13 +21,15 @@ export type RunnerTimes = {
  *
  * - Further calls wait without an answer. There is no 503 below OLLAMA_MAX_QUEUE, which is 512.
  * - If a client disconnects while its prompt is read, the prompt is still read to the end, and the next call waits.
- * - A call with another `num_ctx` than the call before restarts the runner, which loads the model again.
+ * - A call with another `num_ctx` than the call before restarts the runner, which loads the model again. Since 0.30, so
+ *   does a chat with another `shift`, which is true by default.
  */
 export function createRunners(times: RunnerTimes, shelf: ModelShelf) {
   const { clock, loadMs = 0, promptTokenMs = 0, lineMs = 0, maxLoaded = Infinity } = times;
   /** End of the last call of each model. With `maxLoaded` 1 all models share one entry. */
   const ends = new Map<string, Promise<void>>();
-  const contexts = new Map<string, unknown>();
+  /** The options with which each runner was started. */
+  const launches = new Map<string, string>();
   let loads = 0;
   let works = 0;
 
@@ -37,10 +39,10 @@ export function createRunners(times: RunnerTimes, shelf: ModelShelf) {
     await sleep(milliseconds, { clock });
   }
 
-  async function load(name: string, context: unknown): Promise<void> {
+  async function load(name: string, launch: string): Promise<void> {
     const isLoaded = shelf.loaded().some(model => model.name === name);
-    if (isLoaded && contexts.get(name) === context) return;
-    contexts.set(name, context);
+    if (isLoaded && launches.get(name) === launch) return;
+    launches.set(name, launch);
     loads++;
     for (const { name: other } of shelf
       .loaded()
@@ -67,7 +69,8 @@ export function createRunners(times: RunnerTimes, shelf: ModelShelf) {
       // The client disconnected while the call waited, so the call is skipped.
       if (response.destroyed) return;
       const options = isObject(asked['options']) ? asked['options'] : {};
-      await load(model.name, options['num_ctx'] ?? model.contextLength);
+      const { num_ctx: context = model.contextLength } = options;
+      await load(model.name, JSON.stringify([context, asked['shift'] ?? true]));
       await work(promptTokenMs * tokensOf(textOf(asked)));
       if (!response.destroyed)
         await answer(async () => {

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
+import { createAbsences } from '../../hub/models/absence.ts';
 import { createCapabilities } from '../../hub/models/capabilities.ts';
+import { createModelList } from '../../hub/models/model-list.ts';
 import { modelNamed, startOllama } from '../doubles/ollama.ts';
 import { kindOf, never, openStill } from './scene.ts';
 import { type Answer, hang, openScripted } from './scripted.ts';
@@ -53,6 +55,16 @@ describe('an Ollama that lists models without capabilities', () => {
     await using scene = openStill(ollama.url);
     await scene.models.list(never);
     assert.deepEqual(ollama.received('/api/show'), []);
+  });
+
+  test('is asked if the list has those of a file that it could not read', async () => {
+    const details = { family: 'bert', quantization_level: 'F16' };
+    const listed = { name: 'embed:latest', digest: 'e', details, capabilities: ['completion'] };
+    const scene = openScripted(({ path }) =>
+      path === '/api/show' ? embedding() : Response.json({ models: [listed] }),
+    );
+    const [model] = await createModelList({ ...scene, absences: createAbsences() }).list(never);
+    assert.deepEqual(model?.capabilities, ['embedding']);
   });
 });
 

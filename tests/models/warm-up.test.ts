@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
+import { systemClock } from '#core';
 import { until } from '../contracts/recorder.ts';
 import { startOllama } from '../doubles/ollama.ts';
 import { asking, failureOf, never, openModels } from './scene.ts';
@@ -22,6 +23,15 @@ describe('warming up', () => {
       [body?.['messages'], body?.['options'], body?.['keep_alive']],
       [[], { num_ctx: 2048 }, '30m'],
     );
+  });
+
+  test('loads a model so that the next prompt and chat need not load it again', async () => {
+    await using ollama = await startOllama({ times: { clock: systemClock } });
+    await using scene = openModels(ollama.url);
+    scene.models.warmUp('llama3.2:3b', { num_ctx: 2048 });
+    await until(() => ollama.loads === 1, 'the model in memory');
+    await scene.models.complete(asking({ options: { num_ctx: 2048 } }), never);
+    assert.equal(ollama.loads, 1);
   });
 
   test('is named as the reason by a prompt that waited for it', async () => {
