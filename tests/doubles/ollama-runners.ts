@@ -20,6 +20,7 @@ export type RunnerTimes = {
  * Creates the runners of an Ollama. Each model works on one call at a time (OLLAMA_NUM_PARALLEL=1). In Ollama 0.24.0:
  *
  * - Further calls wait without an answer. There is no 503 below OLLAMA_MAX_QUEUE, which is 512.
+ * - If a client disconnects while its model is loaded, the load is dropped.
  * - If a client disconnects while its prompt is read, the prompt is still read to the end, and the next call waits.
  * - A call with another `num_ctx` than the call before restarts the runner, which loads the model again. Since 0.30, so
  *   does a chat with another `shift`, which is true by default.
@@ -39,7 +40,7 @@ export function createRunners(times: RunnerTimes, shelf: ModelShelf) {
     await sleep(milliseconds, { clock });
   }
 
-  async function load(name: string, launch: string): Promise<void> {
+  async function load(name: string, launch: string, response: ServerResponse): Promise<void> {
     const isLoaded = shelf.loaded().some(model => model.name === name);
     if (isLoaded && launches.get(name) === launch) return;
     launches.set(name, launch);
@@ -51,6 +52,7 @@ export function createRunners(times: RunnerTimes, shelf: ModelShelf) {
     const model = shelf.find(name);
     if (model) shelf.load(model, undefined);
     await work(loadMs);
+    if (response.destroyed) shelf.unload(name);
   }
 
   async function run(
@@ -70,7 +72,7 @@ export function createRunners(times: RunnerTimes, shelf: ModelShelf) {
       if (response.destroyed) return;
       const options = isObject(asked['options']) ? asked['options'] : {};
       const { num_ctx: context = model.contextLength } = options;
-      await load(model.name, JSON.stringify([context, asked['shift'] ?? true]));
+      await load(model.name, JSON.stringify([context, asked['shift'] ?? true]), response);
       await work(promptTokenMs * tokensOf(textOf(asked)));
       if (!response.destroyed)
         await answer(async () => {

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { systemClock } from '#core';
+import { createManualClock } from '#helpers/clock';
 import { until } from '../contracts/recorder.ts';
 import { startOllama } from '../doubles/ollama.ts';
-import { asking, failureOf, never, openModels } from './scene.ts';
+import { asking, failureOf, kindOf, never, openModels } from './scene.ts';
 import { createRecordingLog } from '#helpers/recording-log';
 import { createWarmUps } from '../../hub/models/warm-up.ts';
 import { type Answer, hang, linesOf, openScripted } from './scripted.ts';
@@ -34,6 +35,44 @@ describe('warming up', () => {
     assert.equal(ollama.loads, 1);
   });
 
+  test('goes on for a prompt that was given up while its model was loaded', async () => {
+    await using scene = await openSlow();
+    const { ollama, models, clock } = scene;
+    const prompt = asking({ options: { num_ctx: 2048 } });
+    const failing = kindOf(models.complete({ ...prompt, totalMs: 1_000 }, never));
+    await until(() => ollama.works === 1, 'the load');
+    clock.advance(1_000);
+    assert.equal(await failing, 'timeout');
+    await scene.loadLater('/api/chat');
+    const load = ollama.received('/api/chat')[1]?.body;
+    assert.deepEqual([load?.['messages'], load?.['options']], [[], { num_ctx: 2048 }]);
+    await models.complete(prompt, never);
+    assert.equal(ollama.loads, 2);
+  });
+
+  test('goes on for an embedding that was cancelled while its model was loaded', async () => {
+    await using scene = await openSlow();
+    const controller = new AbortController();
+    const failing = kindOf(scene.models.embed('nomic-embed-text', 'text', controller.signal));
+    await until(() => scene.ollama.works === 1, 'the load');
+    controller.abort();
+    assert.equal(await failing, 'cancelled');
+    await scene.loadLater('/api/embed');
+    await scene.models.embed('nomic-embed-text', 'text', never);
+    assert.equal(scene.ollama.loads, 2);
+  });
+
+  test('does not follow a prompt that was cancelled', async () => {
+    await using scene = await openSlow();
+    const controller = new AbortController();
+    const failing = kindOf(scene.models.complete(asking(), controller.signal));
+    await until(() => scene.ollama.works === 1, 'the load');
+    controller.abort();
+    assert.equal(await failing, 'cancelled');
+    await scene.models.find('llama3.2:3b', never);
+    assert.equal(scene.ollama.received('/api/chat').length, 1);
+  });
+
   test('is named as the reason by a prompt that waited for it', async () => {
     await using ollama = await startOllama();
     await using scene = openModels(ollama.url);
@@ -61,12 +100,36 @@ describe('warming up', () => {
   });
 });
 
+/** Opens models of an Ollama that takes 5 s to load one, with a manual clock for both. */
+async function openSlow() {
+  const clock = createManualClock();
+  const ollama = await startOllama({ times: { clock, loadMs: 5_000 } });
+  const { models, ...scene } = openModels(ollama.url, clock);
+  return {
+    clock,
+    ollama,
+    models,
+    /** Resolves when the load that was given up is over, and the next one has been made by a request to `path`. */
+    async loadLater(path: string): Promise<void> {
+      await until(() => ollama.received(path)[0]?.isAbandoned === true, 'the end of the call');
+      await until(() => ollama.received(path).length === 2, 'the next call');
+      clock.advance(5_000);
+      await until(() => ollama.works === 2, 'the next load');
+      clock.advance(5_000);
+    },
+    async [Symbol.asyncDispose]() {
+      await scene[Symbol.asyncDispose]();
+      await ollama[Symbol.asyncDispose]();
+    },
+  };
+}
+
 function openWarmUps(answer: Answer) {
   const scene = openScripted(answer);
   const { promise: logged, resolve } = Promise.withResolvers<readonly [string, object]>();
   const { log } = createRecordingLog();
   const info = (fields: object, message: string) => resolve([message, fields]);
-  const warmUp = createWarmUps({ ...scene, log: { ...log, info }, life: scene.life.signal });
+  const { warmUp } = createWarmUps({ ...scene, log: { ...log, info }, life: scene.life.signal });
   return { ...scene, logged, warmUp };
 }
 
