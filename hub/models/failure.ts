@@ -1,3 +1,5 @@
+import { isObject, tryParseJson } from '#core';
+
 /** Why a call to a model gave no usable result. */
 export type FailureKind =
   /** The connection failed, or broke before the answer began, or a proxy reported that it failed. */
@@ -62,14 +64,21 @@ export function failureOfError(
   status: number | undefined,
   model: string | undefined,
 ): ModelFailure {
-  const kind = kindOf(error, status);
+  const text = messageIn(error);
+  const kind = kindOf(text, status);
   const prefix =
     status === undefined ? 'Ollama stopped with an error' : `Ollama answered ${status}`;
-  return new ModelFailure(kind, `${prefix}: ${shorten(error)}${remedies[kind] ?? ''}`, { model });
+  return new ModelFailure(kind, `${prefix}: ${shorten(text)}${remedies[kind] ?? ''}`, { model });
+}
+
+/** Returns the message of an error. Since 0.30 Ollama passes on errors of llama-server, as JSON in a string. */
+function messageIn(error: string): string {
+  const parsed = tryParseJson(error);
+  const inner = isObject(parsed) ? parsed['error'] : undefined;
+  return isObject(inner) && typeof inner['message'] === 'string' ? inner['message'] : error;
 }
 
 function kindOf(error: string, status: number | undefined): FailureKind {
-  // Since 0.34 Ollama passes on errors of llama-server, as JSON in a string.
   if (/exceeds .*context/i.test(error)) return 'too_long';
   if (status === 503 || status === 429) return 'busy';
   if (status === 502 || status === 504) return 'unreachable';

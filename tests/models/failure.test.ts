@@ -19,6 +19,15 @@ test.for([
   assert.match(failure.message, message);
 });
 
+test('an error of llama-server, which Ollama passes on as JSON, is quoted without the JSON', () => {
+  const message = 'request (3010 tokens) exceeds the available context size (512 tokens)';
+  const error = JSON.stringify({ error: { code: 400, message, n_ctx: 512 } });
+  assert.equal(
+    failureOfError(error, 400, 'm').message,
+    `Ollama answered 400: ${message}. Shorten it, or raise num_ctx`,
+  );
+});
+
 test('an error is quoted up to 200 characters', () => {
   const quoteOf = (length: number) => failureOfError('x'.repeat(length), 400, 'm').message;
   assert.equal(quoteOf(200), `Ollama answered 400: ${'x'.repeat(200)}`);

@@ -15,7 +15,7 @@ beforeEach(() => {
 });
 afterAll(async () => await ollama?.[Symbol.asyncDispose]());
 
-const tooLongSince034 = JSON.stringify({
+const tooLongSince030 = JSON.stringify({
   error: {
     code: 400,
     message: 'request (2622 tokens) exceeds the available context size (512 tokens)',
@@ -39,8 +39,8 @@ const faults: readonly (readonly [what: string, fault: Fault, kind: FailureKind]
     'refused',
   ],
   [
-    'a prompt too long, since 0.34',
-    { kind: 'error', status: 400, error: tooLongSince034 },
+    'a prompt too long, since 0.30',
+    { kind: 'error', status: 400, error: tooLongSince030 },
     'too_long',
   ],
   [
