@@ -10,11 +10,11 @@ const startMs = 30_000;
 /**
  * Creates the function that starts the servers that grants name and that never ran: `/mcp`, where agents find their
  * tools, lists a server only after its first start. It resolves when these servers run or have failed, or after 30 s. It
- * does not wait again for a server that took longer: an image that is built for minutes would delay each turn of an
+ * does not wait again for a start that takes longer: an image that is built for minutes would delay each turn of an
  * agent. Rejects only with the reason of the signal; the servers start nevertheless.
  */
 export function createGrantedStart(clock: Pick<Clock, 'after'>) {
-  /** Servers that took longer than 30 s. */
+  /** Servers whose current start takes longer than 30 s. */
   const slow = new WeakSet<GrantedServer>();
   return async (
     { tools, servers: names }: Pick<AgentSettings['grants'], 'servers' | 'tools'>,
@@ -31,6 +31,7 @@ export function createGrantedStart(clock: Pick<Clock, 'after'>) {
     const start = async (server: GrantedServer): Promise<void> => {
       await server.ready().catch(() => undefined); // It then has no tools, and its state and log say why.
       starting.delete(server);
+      slow.delete(server);
     };
     const awaited = unlisted.flatMap(server => {
       const started = start(server);

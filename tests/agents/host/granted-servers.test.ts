@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { ownServerConfig } from '#config';
 import { HubError, neverAborted } from '#core';
@@ -22,9 +23,13 @@ function serverOf(
     async ready(): Promise<Running> {
       started.push(name);
       await start;
-      throw new HubError('HUB_SERVER_FAILED', 'the test has no instance');
+      return notRunning();
     },
   };
+}
+
+function notRunning(): never {
+  throw new HubError('HUB_SERVER_FAILED', 'the test has no instance');
 }
 
 test.each([
@@ -77,6 +82,26 @@ test('only the first list of tools waits for a server that takes longer than 30 
   expect(clock.waiting).toBe(1);
   start.resolve();
   await waiting;
+});
+
+test('a server whose slow start has failed is waited for when it starts again', async () => {
+  const clock = createManualClock();
+  const startGranted = createGrantedStart(clock);
+  const grants = { servers: ['slow'], tools: [] };
+  const starts = [Promise.withResolvers<void>(), Promise.withResolvers<void>()] as const;
+  let start: Promise<void> = starts[0].promise;
+  const slow = { ...serverOf('slow', []), ready: () => start.then(() => notRunning()) };
+  const begun = startGranted(grants, [slow], neverAborted);
+  clock.advance(30_000);
+  await begun;
+  starts[0].resolve();
+  await setImmediate();
+
+  start = starts[1].promise;
+  const again = startGranted(grants, [slow], neverAborted);
+  expect(clock.waiting).toBe(1);
+  starts[1].resolve();
+  await again;
 });
 
 test('a list of tools that is no longer wanted waits for no server', async () => {
