@@ -21,13 +21,16 @@ export async function bundleEraServers(): Promise<void> {
   const { build } = await import('rolldown');
   mkdirSync(bundles, { recursive: true });
   const folder = mkdtempSync(join(bundles, 'draft-'));
-  for (const name of servers) {
-    const output = { file: join(folder, name), codeSplitting: false };
-    await build({ input: join(sources, name), platform: 'node', tsconfig: false, output });
-    // Replaces the file at once, because another run of the tests may be using it.
-    renameSync(output.file, eraServer(name));
+  try {
+    for (const name of servers) {
+      const output = { file: join(folder, name), codeSplitting: false };
+      await build({ input: join(sources, name), platform: 'node', tsconfig: false, output });
+      // Replaces the file at once, because another run of the tests may be using it.
+      renameSync(output.file, eraServer(name));
+    }
+  } finally {
+    rmSync(folder, { recursive: true });
   }
-  rmSync(folder, { recursive: true });
 }
 
 /** Returns the time of the last change in ms; 0 if there is no such file. */

@@ -89,7 +89,16 @@ export async function startHub(options: HubProcessOptions): Promise<HubProcess> 
     }
     return child.exitCode;
   };
-  const url = await address(child, () => log);
+  const kill = async (): Promise<void> => {
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    child.kill('SIGKILL');
+    await ended;
+  };
+  const url = await address(child, () => log).catch(async (error: unknown) => {
+    await kill();
+    await rm(folder, { recursive: true, force: true });
+    throw error;
+  });
   const ownerKey = (await readFile(join(dataDir, 'owner-key'), 'utf8')).trim();
   return {
     url,
@@ -100,11 +109,7 @@ export async function startHub(options: HubProcessOptions): Promise<HubProcess> 
     log: () => log,
     ended,
     stop,
-    async kill() {
-      if (child.exitCode !== null || child.signalCode !== null) return;
-      child.kill('SIGKILL');
-      await once(child, 'exit');
-    },
+    kill,
     async [Symbol.asyncDispose]() {
       await stop();
       await rm(folder, { recursive: true, force: true });

@@ -18,6 +18,7 @@ import { describeWithEngine } from '#helpers/engine';
 import { states, until } from '#helpers/hub-process';
 import { freePort } from '#helpers/port';
 import { registryProblem } from '#helpers/registry';
+import { removeVolumes } from '#helpers/volumes';
 
 const root = join(import.meta.dirname, '..', '..');
 const problem = registryProblem();
@@ -58,6 +59,8 @@ function npmStart(folder: string, port: number, env: Readonly<Record<string, str
       ...env,
     },
     stdio: ['ignore', 'pipe', 'pipe'],
+    // A process group of its own, so that all its processes can be killed.
+    detached: true,
   });
   let output = '';
   for (const stream of [child.stdout, child.stderr])
@@ -85,6 +88,12 @@ function npmStart(folder: string, port: number, env: Readonly<Record<string, str
         left => left.length === 0,
         20_000,
       );
+    },
+    /** Kills npm and the hub, if a test that failed has left them. */
+    kill(): void {
+      try {
+        if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
+      } catch {} // They have exited.
     },
   };
 }
@@ -119,8 +128,12 @@ describe.skipIf(problem !== undefined)(
     }, firstStartMs);
 
     afterAll(async () => {
-      await hub.stop();
-      rmSync(folder, { recursive: true, force: true });
+      try {
+        await hub.stop();
+      } finally {
+        hub.kill();
+        rmSync(folder, { recursive: true, force: true });
+      }
     });
 
     test('installs what it needs, and says loudly that servers are not isolated', () => {
@@ -201,18 +214,22 @@ describe.skipIf(problem !== undefined)(
     describeWithEngine('and where an engine answers', () => {
       test('the same command runs the four as containers', { timeout: firstStartMs }, async () => {
         const hubName = `start-${process.pid}`;
-        hub = npmStart(folder, port, { HUB_NAME: hubName });
-        await hub.running(firstStartMs);
-        const containers = execFileSync('docker', ['ps', '--format', '{{.Names}}']).toString();
-        for (const name of ['memory', 'sequential-thinking', 'context7', 'desktop-commander'])
-          assert.ok(containers.includes(`${hubName}-${name}`), containers);
-        await using client = await connect(`${hub.url}/mcp`);
-        await client.call('memory_create_entities', {
-          entities: [{ name: 'Barbara', entityType: 'person', observations: ['substituted'] }],
-        });
-        assert.match(await client.call('memory_read_graph'), /Barbara/);
         await hub.stop();
-        execFileSync('docker', ['volume', 'rm', `${hubName}-memory-data`]);
+        hub = npmStart(folder, port, { HUB_NAME: hubName });
+        try {
+          await hub.running(firstStartMs);
+          const containers = execFileSync('docker', ['ps', '--format', '{{.Names}}']).toString();
+          for (const name of ['memory', 'sequential-thinking', 'context7', 'desktop-commander'])
+            assert.ok(containers.includes(`${hubName}-${name}`), containers);
+          await using client = await connect(`${hub.url}/mcp`);
+          await client.call('memory_create_entities', {
+            entities: [{ name: 'Barbara', entityType: 'person', observations: ['substituted'] }],
+          });
+          assert.match(await client.call('memory_read_graph'), /Barbara/);
+        } finally {
+          await hub.stop();
+          await removeVolumes(hubName);
+        }
         const left = execFileSync('docker', ['ps', '-aq', '--filter', `name=${hubName}-`]);
         assert.equal(left.toString(), '');
       });
