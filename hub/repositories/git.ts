@@ -28,6 +28,8 @@ type GitOptions = {
   /** Exit codes that do not count as failure. Default: 0. */
   readonly codes?: readonly number[];
   readonly env?: Readonly<Record<string, string>>;
+  /** True if neither a cancellation nor the end of the hub ends git, which would leave files half written. */
+  readonly finishes?: boolean;
   /**
    * Number of objects that `cat-file --batch` prints for `input`. The git process is reused by the next such command.
    */
@@ -64,7 +66,8 @@ export function createGitPlaces(root: string, driver: Driver, keys: ConfigKeys):
   const place =
     (where: Readonly<Record<string, string>>, switches: readonly string[]): Git =>
     async (args, options, signal) => {
-      const { input, objects, maxBytes = usualBytes, timeoutMs = usualMs, codes = [0] } = options;
+      const { input, objects, finishes, codes = [0] } = options;
+      const { maxBytes = usualBytes, timeoutMs = usualMs } = options;
       const result = await driver.request(
         {
           method: objects === undefined ? 'git' : 'objects',
@@ -73,6 +76,7 @@ export function createGitPlaces(root: string, driver: Driver, keys: ConfigKeys):
             env: { ...usual, ...where, GIT_COMMON_DIR: common, ...options.env },
             ...(input !== undefined && { input: Buffer.from(input).toString('base64') }),
             ...(objects !== undefined && { objects }),
+            ...(finishes === true && { finishes }),
             maxBytes,
             timeoutMs,
           },

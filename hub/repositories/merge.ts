@@ -9,6 +9,8 @@ import { requireBranchName } from './task-branch.ts';
 const mib = 2 ** 20;
 const maxListBytes = 4 * mib;
 const shownPaths = 20;
+/** Maximum number of attempts of a merge into a branch on which a person commits at the same time. */
+const maxAttempts = 3;
 /**
  * Option without which git would run in each submodule, with the submodule's config and filters. Merges do not touch
  * files of submodules.
@@ -31,13 +33,16 @@ type Branches = { readonly from: CommitId; readonly into: CommitId };
 /**
  * Merges a branch into another. The merge is made in the object store, so that a conflict changes nothing; then the
  * branch is moved. If the branch is checked out in the top folder, its files are updated first, and only if they have
- * no changes: from then on, the signal has no effect. After a kill, another call continues where this one ended.
+ * no changes: from then on, the signal has no effect. After a kill, another call continues where this one ended. If a
+ * person has committed on the branch meanwhile, the merge is made again, with that commit.
  */
 export async function mergeBranch(
   request: MergeRequest,
-  { root, places, busy, obstacles }: Needs,
+  needs: Needs,
   signal: AbortSignal,
+  attempt = 1,
 ): Promise<MergeOutcome> {
+  const { root, places, busy, obstacles } = needs;
   const { objects, userTree } = places;
   const branches = {
     from: await requireBranch(objects, request.from, signal),
@@ -71,13 +76,15 @@ export async function mergeBranch(
     const paths = await updateFiles(userTree, { from: into, to: target }, signal);
     if (paths.length > 0) return { kind: 'dirty', folder, paths };
   }
-  await moveBranch(
-    objects,
-    request.into,
-    { from: into, to: target, why: `merge ${request.from}` },
-    // Not cancelled, as the files may already be those of the target.
-    neverAborted,
-  );
+  const move = { from: into, to: target, why: `merge ${request.from}` };
+  // Not cancelled from here on, as the files may already be those of the target.
+  try {
+    await moveBranch(objects, request.into, move, neverAborted);
+  } catch (error) {
+    const isMoved = (await findBranch(objects, request.into, neverAborted)) !== into;
+    if (!isMoved || attempt === maxAttempts) throw error;
+    return await mergeBranch(request, needs, neverAborted, attempt + 1);
+  }
   return { kind: 'merged', commit: target };
 }
 
@@ -212,8 +219,9 @@ async function updateFiles(
     const untracked = changes.filter(({ status }) => status === 'added').map(({ path }) => path);
     return (untracked.length > 0 ? untracked : paths).slice(0, shownPaths);
   }
-  // The signal of the caller must not cancel this command: git would leave half of the files updated.
-  await git(['read-tree', ...update], { timeoutMs: 300_000 }, neverAborted);
+  // If it were cancelled, or ended with the hub, git would leave half of the files updated.
+  const options = { timeoutMs: 300_000, finishes: true };
+  await git(['read-tree', ...update], options, neverAborted);
   return [];
 }
 

@@ -17,7 +17,10 @@ const running = new Map();
 const methods = {
   place: () => folders.place(),
   inspect: () => inspectLayout(folders),
-  git: (params, id) => cancellable(id, signal => runGit(root, params, signal)),
+  git: (params, id) =>
+    params.finishes
+      ? runGit(root, params)
+      : cancellable(id, signal => runGit(root, params, signal)),
   objects: (params, id) => cancellable(id, signal => batch.print(params, signal)),
   read: ({ folder, path, maxBytes }) => folders.read(folder, path, maxBytes),
   write: ({ folder, files, isNew }) => folders.write(folder, files, isNew),
@@ -49,7 +52,7 @@ async function answer({ id, method, params }) {
   }
 }
 
-// When the hub closes stdin, the requests are cancelled and the driver exits.
+// When the hub closes stdin, the requests are cancelled, but for those that finish, and the driver exits.
 const lines = createInterface({ input: process.stdin, crlfDelay: Infinity });
 lines.on('line', line => {
   const message = JSON.parse(line);

@@ -39,7 +39,7 @@ export function runGit(root, { args, env, input, maxBytes, timeoutMs }, signal) 
     timedOut = true;
     end();
   }, timeoutMs);
-  signal.addEventListener('abort', end);
+  signal?.addEventListener('abort', end);
 
   child.stdout.on('data', chunk => {
     if (isTruncated) return;
@@ -63,7 +63,7 @@ export function runGit(root, { args, env, input, maxBytes, timeoutMs }, signal) 
   child.on('close', code => {
     clearTimeout(timer);
     clearTimeout(forced);
-    signal.removeEventListener('abort', end);
+    signal?.removeEventListener('abort', end);
     resolve({
       code: code ?? -1,
       stdout: Buffer.concat(stdout).toString('base64'),

@@ -56,6 +56,10 @@ const remains: readonly (readonly [name: string, spoil: (path: string) => void])
   ],
 ];
 
+/** Returns 100 files with this content. */
+const manyFiles = (content: string) =>
+  Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`many/${at}.txt`, content]));
+
 describe.each(runners)('after a kill in a %s', runner => {
   let scene: Scene;
   let path: string;
@@ -169,11 +173,9 @@ describe.each(runners)('after a kill in a %s', runner => {
   });
 
   test('a merge that is cancelled while it updates files of the user is not left half done', async () => {
-    const names = Array.from({ length: 100 }, (_, at) => `many/${at}.txt`);
-    const filesOf = (line: string) => Object.fromEntries(names.map(name => [name, line]));
-    const many = scene.create(filesOf('before\n'));
+    const many = scene.create(manyFiles('before\n'));
     const own = await scene.open(many);
-    await workOn(own, 't', filesOf('after\n'.repeat(40_000)));
+    await workOn(own, 't', manyFiles('after\n'.repeat(40_000)));
     const ending = new AbortController();
     const watching = watch(join(many, 'many'), () => ending.abort());
     await failureOf(
@@ -186,6 +188,38 @@ describe.each(runners)('after a kill in a %s', runner => {
     expect(ending.signal.aborted).toBe(true);
     expect(git(many, 'status', '--porcelain')).toBe('');
   });
+
+  test('a merge whose branch moves meanwhile is made again', async () => {
+    const many = scene.create(manyFiles('before\n'));
+    const own = await scene.open(many);
+    await workOn(own, 't', manyFiles('after\n'.repeat(40_000)));
+    const mine = git(many, 'commit-tree', 'HEAD^{tree}', '-p', 'HEAD', '-m', 'mine');
+    const watching = watch(join(many, 'many'), () => {
+      git(many, 'update-ref', 'refs/heads/main', mine);
+      watching.close();
+    });
+    expect(await mergeInto(own, { from: 'agenthub/t' })).toMatchObject({ kind: 'merged' });
+    expect(git(many, 'log', '--first-parent', '--format=%s')).toBe('Merge\nmine\nfirst');
+    expect(git(many, 'status', '--porcelain')).toBe('');
+  });
+
+  test.runIf(runner === 'process')(
+    'a merge that updates files of the user goes on when the hub has gone',
+    async () => {
+      await using ending = createScene(runner);
+      const many = ending.create(manyFiles('before\n'));
+      const own = await ending.open(many);
+      await workOn(own, 't', manyFiles('after\n'.repeat(40_000)));
+      let stopped: Promise<void> | undefined;
+      const watching = watch(join(many, 'many'), () => {
+        stopped ??= ending.repositories.service.stop();
+      });
+      expect(await failureOf(mergeInto(own, { from: 'agenthub/t' }))).toContain('git has ended');
+      watching.close();
+      await stopped;
+      expect(git(many, 'diff', '--name-only', 'agenthub/t')).toBe('');
+    },
+  );
 
   test('a cancelled operation ends, and the next one runs', async () => {
     const own = await scene.open(path);
