@@ -64,7 +64,8 @@ export function afterResult(
       if (step.kind !== 'reading') return undefined;
       return { ...task, step: { kind: 'recording', review: event.review } };
     case 'merged':
-      if (step.kind !== 'merging') return undefined;
+      // A merge that has begun to update files cannot be cancelled.
+      if (step.kind !== 'merging' && task.status !== 'cancelled') return undefined;
       return ending({ ...task, merged: event.commit }, 'done');
     case 'not_merged':
       return step.kind === 'merging' ? askPerson(task, event.why) : undefined;

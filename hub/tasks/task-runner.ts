@@ -132,8 +132,8 @@ export function createTaskRunner(stored: StoredTask, needs: RunnerNeeds): TaskRu
     report(doingOf(state));
     const place = { repositories, repository };
     const result = await performStep(state, place, report, needs.perform, scope.signal);
-    if (result.type === 'merged' && stored.state.status === 'cancelled')
-      log.warn({ ...fields, commit: result.commit }, 'the task was merged before it was cancelled');
+    // The base branch has the change already, so the task is done.
+    if (result.type === 'merged' && stored.state.status === 'cancelled') await apply(result);
     // Discards the result of a cancelled step, or of a step that another hub performs.
     scope.signal.throwIfAborted();
     await apply(result);

@@ -187,7 +187,7 @@ describe('results in every step', () => {
       halted: 'pending_judge_review',
     },
     rolling_back: { rolled_back: 'pending_implementer', halted: 'human_consultation' },
-    cleaning: { cleaned: 'cancelled' },
+    cleaning: { cleaned: 'cancelled', merged: 'done/cleaning' },
   };
   const statusOf: Readonly<Partial<Record<TaskStep['kind'], TaskState>>> = {
     preparing: stateOf(),

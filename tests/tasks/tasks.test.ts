@@ -8,7 +8,9 @@ import { HubError } from '#core';
 import { caller } from '#helpers/principal';
 import { createRecordingLog } from '#helpers/recording-log';
 import { afterAll, beforeAll, describe, test } from 'vitest';
+import type { Repositories } from '#repositories';
 import type { ModelRun } from '../../hub/tasks/model-calls/model-calls-types.ts';
+import type { TaskView } from '../../hub/tasks/task-types.ts';
 import { type Scene, createScene, git, writeFiles } from '../repositories/harness.ts';
 import { written } from './contracts.ts';
 import {
@@ -41,9 +43,13 @@ afterAll(async () => {
 });
 
 /** Creates a repository, and a pipeline whose models follow a script. */
-async function begin(options: PipelineOptions, contract: object = {}) {
+async function begin(
+  options: PipelineOptions,
+  contract: object = {},
+  repositories = scene.repositories,
+) {
   const path = scene.create(files);
-  const pipeline = createPipeline(scene.repositories, options);
+  const pipeline = createPipeline(repositories, options);
   await pipeline.start();
   open.push({
     async [Symbol.asyncDispose]() {
@@ -346,8 +352,9 @@ test('the judge sends a task back once with notes, then it halts for a person', 
 });
 
 describe('finalize', () => {
-  const judged = async () => {
-    const begun = await begin({ script: [says(goodAnswer), says(goodReview)] });
+  const judged = async (repositories?: Repositories) => {
+    const script = [says(goodAnswer), says(goodReview)];
+    const begun = await begin({ script }, {}, repositories);
     await begun.work('add-sum', 'run');
     await begun.tasks.reportJudge('add-sum', { verdict: 'pass' }, owner);
     return begun;
@@ -388,6 +395,34 @@ describe('finalize', () => {
     git(path, 'reset', '--quiet', '--hard', 'HEAD~1');
     assert.equal((await tasks.finalize('add-sum', owner)).status, 'done');
     assert.equal(remainsIn(path).worktrees, 1);
+  });
+
+  test('makes a task done that is cancelled when its merge is made', async () => {
+    const cancelling = Promise.withResolvers<TaskView>();
+    const repositories: Repositories = {
+      ...scene.repositories,
+      async open(...where) {
+        const repository = await scene.repositories.open(...where);
+        return {
+          ...repository,
+          async merge(...request) {
+            const outcome = await repository.merge(...request);
+            const cancelled = Promise.withResolvers<void>();
+            using _heard = begun.tasks.events(({ task }) => {
+              if (task.status === 'cancelled') cancelled.resolve();
+            });
+            cancelling.resolve(begun.tasks.cancel('add-sum', owner));
+            await cancelled.promise;
+            return outcome;
+          },
+        };
+      },
+    };
+    const begun = await judged(repositories);
+    const { status, merged } = await begun.tasks.finalize('add-sum', owner);
+    assert.deepEqual([status, merged], ['done', git(begun.path, 'rev-parse', 'main')]);
+    assert.equal((await cancelling.promise).status, 'done');
+    assert.equal(remainsIn(begun.path).worktrees, 1);
   });
 
   test('halts for a person if the base is checked out in another worktree', async () => {
