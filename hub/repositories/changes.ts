@@ -1,4 +1,4 @@
-import { decodeText } from '#core';
+import { HubError, decodeText } from '#core';
 import { type Git, partsOf, wholeText } from './git.ts';
 import { modeOf } from './objects.ts';
 import type { ChangedFile, Diff } from './repository-types.ts';
@@ -115,5 +115,10 @@ function unifiedDiff(git: Git, [command, ...sides]: Sides, form: Form, signal: A
  */
 export async function addedLines(git: Git, sides: Sides, signal: AbortSignal): Promise<string> {
   const form = { maxBytes: maxAddedBytes, more: ['--text', '--unified=0', '--diff-filter=d'] };
-  return wholeText(await unifiedDiff(git, sides, form, signal), 'the diff');
+  const { stdout, isTruncated } = await unifiedDiff(git, sides, form, signal);
+  if (!isTruncated) return stdout.toString();
+  throw new HubError(
+    'HUB_REPOSITORY_LIMIT',
+    `the change adds and replaces more than ${maxAddedBytes} bytes, which the hub does not search for secrets. Split the task, or make this change yourself`,
+  );
 }

@@ -118,6 +118,9 @@ const withoutFiles = ['--bare', '-c', 'core.bare=true', '-c', `attr.tree=${empty
 /** Message of git if another git process may be running. */
 const isLocked = /Unable to create '([^']+\.lock)'/;
 
+/** Message of git when the name of a branch is the beginning of another's, which is a folder of branches. */
+const isTaken = /'refs\/heads\/([^']+)' exists; cannot create 'refs\/heads\/([^']+)'/;
+
 /** Message of git when it cannot examine a submodule. */
 const isSubmodule = /git status --porcelain=2' failed in submodule (.+)/;
 
@@ -127,6 +130,12 @@ function gitError(root: string, args: readonly string[], stderr: string, code: n
     return new HubError(
       'HUB_REPOSITORY_REFUSED',
       `${root}: the submodule ${submodule} has files in a worktree of a task, and git would run there by its config. Empty its folder`,
+    );
+  const [, inTheWay, wanted] = isTaken.exec(stderr) ?? [];
+  if (inTheWay !== undefined)
+    return new HubError(
+      'HUB_REPOSITORY_REFUSED',
+      `${root}: git cannot have the branches ${inTheWay} and ${wanted} at the same time. Rename the first: git branch -m ${inTheWay} NEW_NAME`,
     );
   const why = stderr.trim().split('\n').slice(-5).join('\n') || `it exited with code ${code}`;
   const locked = isLocked.exec(stderr)?.[1];

@@ -258,6 +258,33 @@ describe.each(runners)('repositories in a %s', runner => {
     expect(await worktree.secrets(head, signal)).toMatchObject([{ path: 'a.txt', line: 1 }]);
   });
 
+  test('say what to do where a change is too large to be searched for secrets', async () => {
+    const own = scene.create({ 'large.txt': 'text\n'.repeat(2 ** 20) });
+    await using opened = await scene.open(own);
+    const { head = '' } = await opened.summary(signal);
+    const worktree = await opened.worktrees.add('t', head, signal);
+    await writeInto(worktree, { 'large.txt': 'small\n' });
+    expect(await failureOf(worktree.secrets(head, signal))).toBe(
+      'HUB_REPOSITORY_LIMIT: the change adds and replaces more than 4194304 bytes, which the hub does not search for secrets. Split the task, or make this change yourself',
+    );
+  });
+
+  test.each([
+    ['agenthub', 'agenthub/t'],
+    ['agenthub/t/more', 'agenthub/t'],
+  ])('name the branch %s, which is in the way of %s', async (inTheWay, wanted) => {
+    const own = scene.create();
+    git(own, 'branch', inTheWay);
+    scene.giveAway(own);
+    await using opened = await scene.open(own);
+    const { head = '' } = await opened.summary(signal);
+    expect(await failureOf(opened.worktrees.add('t', head, signal))).toBe(
+      `HUB_REPOSITORY_REFUSED: ${own}: git cannot have the branches ${inTheWay} and ${wanted} at the same time. Rename the first: git branch -m ${inTheWay} NEW_NAME`,
+    );
+    git(own, 'branch', '-m', inTheWay, 'renamed');
+    expect(await opened.worktrees.add('t', head, signal)).toMatchObject({ branch: wanted });
+  });
+
   test('find secrets in additions, and never show them', async () => {
     const worktree = await workOn(repository, 't-8', {
       'k.env': `A=1\nAPI_TOKEN="zQ8vK2mR9xT4wL7p"\n\0`,
