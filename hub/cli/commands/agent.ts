@@ -27,7 +27,11 @@ export const agent: Command = {
   positionals: [
     { name: 'action', help: `One of ${actions.join(', ')}.`, completion: actions },
     { name: 'id', help: 'Id of the agent, for all actions but "list".', count: 'optional' },
-    { name: 'words', help: 'The message for "send", or its id for "cancel".', count: 'any' },
+    {
+      name: 'words',
+      help: 'The message for "send", or its id for "cancel". Default of "cancel": the one that it works on.',
+      count: 'any',
+    },
   ],
   options: {
     ...takenBy(['send'], {
@@ -172,11 +176,12 @@ async function logs(hub: HubClient, path: string, run: Run): Promise<ExitCode> {
 
 async function cancel(hub: HubClient, path: string, run: Run): Promise<ExitCode> {
   const { values, isJson, json, out, err } = run;
-  const [id] = textsOf(values, 'words');
-  if (id === undefined)
-    throw usageError(
-      'agent cancel: write the id of the message too: "agenthub agent cancel ID MESSAGE"',
-    );
+  const agentId = textOf(values, 'id') ?? '';
+  const id = textsOf(values, 'words')[0] ?? (await currentMessage(hub, path));
+  if (id === undefined) {
+    err(`${agentId} works on no message`);
+    return 1;
+  }
   const answer = await hub.ask({
     method: 'DELETE',
     path: `${path}/messages/${encodeURIComponent(id)}`,
@@ -186,8 +191,14 @@ async function cancel(hub: HubClient, path: string, run: Run): Promise<ExitCode>
     out('cancelled');
     return 0;
   }
-  err('the message has its outcome already');
+  err(`${agentId} neither works on the message ${id} nor has it waiting`);
   return 1;
+}
+
+/** Returns the id of the message that the agent works on, if any. */
+async function currentMessage(hub: HubClient, path: string): Promise<string | undefined> {
+  const { current } = fieldsOf(await hub.ask({ method: 'GET', path }));
+  return isObject(current) ? String(current['message_id']) : undefined;
 }
 
 async function stop(hub: HubClient, path: string, { isJson, json, out }: Run): Promise<ExitCode> {

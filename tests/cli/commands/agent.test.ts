@@ -12,6 +12,21 @@ const said = (id: string, role: string, text: string) => ({
   content: [{ type: 'text', text }],
 });
 
+/** Runs a command with a hub that gives these answers. Returns its outcome, and the requests. */
+async function runWith(words: readonly string[], answerTo: (request: string) => object) {
+  const requests: string[] = [];
+  const server = createServer(({ method, url }, response) => {
+    requests.push(`${method} ${url}`);
+    response.end(JSON.stringify(answerTo(`${method} ${url}`)));
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const bound = server.address();
+  const url = `http://127.0.0.1:${typeof bound === 'object' ? bound?.port : ''}`;
+  const ended = await run(words, { findHub: async () => ({ url, token: undefined }) });
+  server.close();
+  return { ended, requests };
+}
+
 test('logs shows below a message why it has no answer', async () => {
   const answer = {
     agent_id: 'ada',
@@ -19,14 +34,7 @@ test('logs shows below a message why it has no answer', async () => {
     messages: [said('a', 'user', 'first'), said('b', 'user', 'second'), said('c', 'agent', 'yes')],
     failures: [{ message_id: 'a', code: 'HUB_AGENT_DIED', message: 'its container ended' }],
   };
-  const server = createServer((_request, response) => response.end(JSON.stringify(answer)));
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const bound = server.address();
-  const url = `http://127.0.0.1:${typeof bound === 'object' ? bound?.port : ''}`;
-  const ended = await run(['agent', 'logs', 'ada'], {
-    findHub: async () => ({ url, token: undefined }),
-  });
-  server.close();
+  const { ended } = await runWith(['agent', 'logs', 'ada'], () => answer);
   assert.deepEqual(ended, {
     code: 0,
     err: '',
@@ -40,6 +48,24 @@ test('logs shows below a message why it has no answer', async () => {
       'yes',
     ].join('\n'),
   });
+});
+
+test('cancel without the id of a message cancels the one that the agent works on', async () => {
+  const hub = (current: object | null) => (request: string) =>
+    request.startsWith('GET') ? { agent_id: 'ada', current } : { cancelled: true };
+  const busy = await runWith(['agent', 'cancel', 'ada'], hub({ message_id: 'a' }));
+  assert.deepEqual(busy, {
+    ended: { code: 0, out: 'cancelled', err: '' },
+    requests: ['GET /agents/ada', 'DELETE /agents/ada/messages/a'],
+  });
+  const idle = await runWith(['agent', 'cancel', 'ada'], hub(null));
+  assert.deepEqual(idle.ended, { code: 1, out: '', err: 'ada works on no message' });
+});
+
+test('cancel says that a message does not wait, also where there is none with its id', async () => {
+  const { ended } = await runWith(['agent', 'cancel', 'ada', 'b'], () => ({ cancelled: false }));
+  const err = 'ada neither works on the message b nor has it waiting';
+  assert.deepEqual(ended, { code: 1, out: '', err });
 });
 
 test('remove says that nothing was removed after the answer no, and at the end of the input', async () => {
