@@ -8,6 +8,7 @@ import { connect } from '#helpers/client';
 import { describeWithEngine } from '#helpers/engine';
 import { type HubProcess, getJson, settled, startHub, until } from '#helpers/hub-process';
 import { isLong } from '#helpers/length';
+import { removeVolumes } from '#helpers/volumes';
 import { docker } from '../runtimes/docker/hub.ts';
 
 const hubName = `builds-${process.pid}`;
@@ -68,8 +69,7 @@ describeWithEngine('servers of folders', () => {
   afterAll(async () => {
     await hub?.[Symbol.asyncDispose]();
     await rm(folder, { recursive: true });
-    const volume = docker.getVolume(`${hubName}-kept`);
-    await volume.remove();
+    await removeVolumes(hubName);
     const images = await docker.listImages({
       filters: JSON.stringify({
         reference: ['agenthub/build-own', 'agenthub/build-kept', 'agenthub/build-project'],

@@ -12,6 +12,7 @@ import { describeWithBrowser, visit } from '#helpers/browser';
 import { type SdkClient, connect, sdkVersions } from '#helpers/client';
 import { describeWithEngine } from '#helpers/engine';
 import { type HubProcess, startHub } from '#helpers/hub-process';
+import { removeVolumes } from '#helpers/volumes';
 import { type Registered, type RegistryDouble, startRegistry } from '../doubles/mcp-registry.ts';
 
 const bin = join(import.meta.dirname, '..', '..', 'bin', 'agenthub.mjs');
@@ -48,7 +49,7 @@ describeWithEngine('a package of npm', () => {
     await Promise.all(clients.map(async client => await client[Symbol.asyncDispose]()));
     await hub?.[Symbol.asyncDispose]();
     await registry?.[Symbol.asyncDispose]();
-    await promisify(execFile)('docker', ['volume', 'rm', 'package-upgrade-postgres-data']);
+    await removeVolumes('package-upgrade');
   });
 
   /** Runs an `agenthub` command as the hub's user. Resolves with its stdout. */

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, test } from 'vitest';
 import { connect, sdkVersions } from '#helpers/client';
 import { describeWithEngine } from '#helpers/engine';
 import { type HubProcess, getJson, settled, startHub } from '#helpers/hub-process';
+import { removeVolumes } from '#helpers/volumes';
 
 const hubName = `real-${process.pid}`;
 const names = ['everything', 'files', 'memory', 'time'] as const;
@@ -59,7 +60,7 @@ describeWithEngine('published servers in containers', () => {
   afterAll(async () => {
     await hub?.[Symbol.asyncDispose]();
     rmSync(folder, { recursive: true, force: true });
-    execFileSync('docker', ['volume', 'rm', '-f', `${hubName}-memory-data`]);
+    await removeVolumes(hubName);
     const left = execFileSync('docker', ['ps', '-aq', '--filter', `name=${hubName}-`]);
     assert.equal(left.toString(), '', 'the hub leaves no container behind');
   });

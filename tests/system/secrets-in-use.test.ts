@@ -9,6 +9,7 @@ import { isObject } from '#core';
 import { connect } from '#helpers/client';
 import { describeWithEngine } from '#helpers/engine';
 import { type HubProcess, getJson, settled, startHub } from '#helpers/hub-process';
+import { removeVolumes } from '#helpers/volumes';
 import { placesOf, shownIn } from './places-of-secrets.ts';
 
 const fixtures = join(import.meta.dirname, '..', 'fixtures', 'servers');
@@ -164,7 +165,7 @@ describeWithEngine('secrets in use', () => {
 
   afterAll(async () => {
     await hub?.[Symbol.asyncDispose]();
-    execFileSync('docker', ['volume', 'rm', '-f', `${hubName}-memory-data`]);
+    await removeVolumes(hubName);
     for (const each of [folder, dataDir]) rmSync(each, { recursive: true, force: true });
     const left = execFileSync('docker', ['ps', '-aq', '--filter', `name=${hubName}-`]);
     assert.equal(left.toString(), '', 'the hub leaves no container behind');
