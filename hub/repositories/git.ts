@@ -139,7 +139,12 @@ function gitError(root: string, args: readonly string[], stderr: string, code: n
     );
   const why = stderr.trim().split('\n').slice(-5).join('\n') || `it exited with code ${code}`;
   const locked = isLocked.exec(stderr)?.[1];
-  const remedy = locked === undefined ? '' : `. If no git process runs there, remove ${locked}`;
+  const remedy =
+    locked !== undefined
+      ? `. If no git process runs there, remove ${locked}`
+      : /insufficient permission/.test(stderr)
+        ? `. Some files there belong to another user: give all of ${root} to its owner, with chown -R`
+        : '';
   return new HubError('HUB_GIT_FAILED', `${root}: git ${args[0] ?? ''} failed: ${why}${remedy}`, {
     data: { exitCode: code },
   });

@@ -1,4 +1,5 @@
-import { mkdtempSync, readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { engineAvailable } from '#helpers/engine';
@@ -284,6 +285,22 @@ describe.each(runners)('repositories in a %s', runner => {
     git(own, 'branch', '-m', inTheWay, 'renamed');
     expect(await opened.worktrees.add('t', head, signal)).toMatchObject({ branch: wanted });
   });
+
+  test.runIf(runner === 'docker' && process.getuid?.() === 0)(
+    'name the remedy where files belong to another user, as after a commit of root',
+    async () => {
+      const own = scene.create();
+      await using opened = await scene.open(own);
+      const { head = '' } = await opened.summary(signal);
+      const worktree = await opened.worktrees.add('t', head, signal);
+      for (const folder of Array.from({ length: 256 }, (_, at) => at.toString(16).padStart(2, '0')))
+        mkdirSync(join(own, '.git/objects', folder), { recursive: true });
+      execFileSync('chown', ['-R', '0:0', join(own, '.git/objects')]);
+      expect(await failureOf(writeInto(worktree, { 'a.txt': 'two\n' }))).toMatch(
+        new RegExp(`insufficient permission.*belong to another user: give all of ${own} to`, 's'),
+      );
+    },
+  );
 
   test('find secrets in additions, and never show them', async () => {
     const worktree = await workOn(repository, 't-8', {
