@@ -231,9 +231,18 @@ async function remove(hub: HubClient, path: string, run: Run): Promise<ExitCode>
 }
 
 async function configure(hub: HubClient, path: string, run: Run): Promise<ExitCode> {
-  const { values, isJson, json, out } = run;
+  const { values, isJson, json, out, err } = run;
   const view = fieldsOf(await post(hub, `${path}/configure`, settingsPatch(values)));
   if (isJson) return json(view);
   out(JSON.stringify(view['settings'], null, 2));
+  const granted = textsOf(values, 'grant-server').filter(name => name !== '');
+  if (granted.length === 0) return 0;
+  const { servers } = fieldsOf(await hub.ask({ method: 'GET', path: '/servers' }));
+  const known = new Set(objectsIn(servers).map(({ name }) => name));
+  for (const name of granted)
+    if (!known.has(name))
+      err(
+        `no server is called ${name}, so this grant has no effect. "agenthub list" shows their names`,
+      );
   return 0;
 }

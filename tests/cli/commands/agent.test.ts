@@ -68,6 +68,19 @@ test('cancel says that a message does not wait, also where there is none with it
   assert.deepEqual(ended, { code: 1, out: '', err });
 });
 
+test('configure says that a granted server does not exist', async () => {
+  const { ended } = await runWith(
+    ['agent', 'configure', 'ada', '--grant-server', 'time', '--grant-server', 'tiem'],
+    request =>
+      request === 'GET /servers' ? { servers: [{ name: 'time' }] } : { settings: { grants: {} } },
+  );
+  assert.equal(ended.code, 0);
+  assert.equal(
+    ended.err,
+    'no server is called tiem, so this grant has no effect. "agenthub list" shows their names',
+  );
+});
+
 test('remove says that nothing was removed after the answer no, and at the end of the input', async () => {
   for (const ask of [
     async () => 'n',
