@@ -1,10 +1,13 @@
-import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync, rmSync, watch, writeFileSync } from 'node:fs';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, readFileSync, readdirSync, rmSync, watch, writeFileSync } from 'node:fs';
+import { mkdtempDisposable } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { engineAvailable } from '#helpers/engine';
 import type { Repository } from '#repositories';
-import { createHub, docker } from '../runtimes/docker/hub.ts';
+import { createHub, docker, imagesDir } from '../runtimes/docker/hub.ts';
 import {
   type Runner,
   type Scene,
@@ -192,7 +195,7 @@ describe.each(runners)('after a kill in a %s', runner => {
   test('a merge whose branch moves meanwhile is made again', async () => {
     const many = scene.create(manyFiles('before\n'));
     const own = await scene.open(many);
-    await workOn(own, 't', manyFiles('after\n'.repeat(40_000)));
+    await workOn(own, 't', manyFiles('after\n'.repeat(10_000)));
     const mine = git(many, 'commit-tree', 'HEAD^{tree}', '-p', 'HEAD', '-m', 'mine');
     const watching = watch(join(many, 'many'), () => {
       git(many, 'update-ref', 'refs/heads/main', mine);
@@ -203,24 +206,6 @@ describe.each(runners)('after a kill in a %s', runner => {
     expect(git(many, 'status', '--porcelain')).toBe('');
   });
 
-  test.runIf(runner === 'process')(
-    'a merge that updates files of the user goes on when the hub has gone',
-    async () => {
-      await using ending = createScene(runner);
-      const many = ending.create(manyFiles('before\n'));
-      const own = await ending.open(many);
-      await workOn(own, 't', manyFiles('after\n'.repeat(40_000)));
-      let stopped: Promise<void> | undefined;
-      const watching = watch(join(many, 'many'), () => {
-        stopped ??= ending.repositories.service.stop();
-      });
-      expect(await failureOf(mergeInto(own, { from: 'agenthub/t' }))).toContain('git has ended');
-      watching.close();
-      await stopped;
-      expect(git(many, 'diff', '--name-only', 'agenthub/t')).toBe('');
-    },
-  );
-
   test('a cancelled operation ends, and the next one runs', async () => {
     const own = await scene.open(path);
     const ending = new AbortController();
@@ -229,6 +214,21 @@ describe.each(runners)('after a kill in a %s', runner => {
     expect(await running).toContain('HUB_CALL_CANCELLED');
     await own.worktrees.prune(signal);
   });
+});
+
+test('of the commands that run when the hub has gone, git finishes those that must finish', async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'driver-'));
+  const driver = spawn(process.execPath, [join(imagesDir, 'git', 'driver.mjs'), folder.path], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
+  const requests = [false, true].map((finishes, id) => {
+    const args = ['-c', `alias.slow=!sleep 1 && touch ${finishes}`, 'slow'];
+    const params = { args, env: {}, maxBytes: 1_000, timeoutMs: 20_000, finishes };
+    return `${JSON.stringify({ jsonrpc: '2.0', id, method: 'git', params })}\n`;
+  });
+  driver.stdin.end(requests.join(''));
+  await once(driver, 'exit');
+  expect(readdirSync(folder.path)).toEqual(['true']);
 });
 
 test.runIf(engineAvailable())(
