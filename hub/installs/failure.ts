@@ -8,6 +8,9 @@ const wanting = /required|missing|must|not set|no value|environment|provide|unde
 const cutOff =
   /\bENOTFOUND|EAI_AGAIN|ENETUNREACH|ECONNREFUSED|getaddrinfo|name resolution|Network is unreachable/i;
 
+/** Line of npm about a failed install script. */
+const failedScript = /^npm error command sh -c /m;
+
 /** Python errors of a server that was written for version 1 of the package mcp, but runs with version 2. */
 const newerMcp =
   /cannot import name '\w+' from 'mcp\.|No module named 'mcp\.|'(?:Server|FastMCP)' object has no attribute/;
@@ -69,6 +72,8 @@ function remedyOf(
     case 'HUB_IMAGE_BUILD_FAILED':
       // An install script needs the network: the message contains the remedy, and no other version helps.
       if (data.retryable === false) return undefined;
+      if (failedScript.test(`${message}\n${output}`))
+        return 'An install script of the package failed. Such scripts run without root: name what they need of Debian in "system_packages" (agenthub add --system-package NAME), or give the server an image or a "build" with a Dockerfile of your own';
       return withCommand(
         'Correct the name or the version in "package", or choose another version',
         launch,

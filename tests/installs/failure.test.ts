@@ -62,6 +62,16 @@ test.each([
   },
 );
 
+test('a failed install script has the remedy for scripts, not for the name of the package', () => {
+  const launch = launchOf({ package: { ecosystem: 'npm', spec: 'one@1.0.0' } });
+  const script = 'npm error command sh -c playwright install --with-deps chromium';
+  const error = { code: 'HUB_IMAGE_BUILD_FAILED', launch } as const;
+  const remedy = /Such scripts run without root: .* "system_packages" .* Dockerfile of your own$/;
+  assert.match(failed({ ...error, message: `npm error code 1\n${script}\nx` }).message, remedy);
+  assert.match(failed({ ...error, output: ['npm error code 1', script] }).message, remedy);
+  assert.doesNotMatch(failed({ ...error, output: ['npm error code E404'] }).message, remedy);
+});
+
 test('an image that cannot be pulled has the pull command in its error', () => {
   const launch = launchOf({ image: 'org/server:1' });
   const { message } = failed({ code: 'HUB_IMAGE_MISSING', launch });
