@@ -216,10 +216,12 @@ async function readServer(
   const issues = serverName.safeParse(name, interpreted).error?.issues ?? [];
   // The message leaves out the value, as the path already contains the name.
   const problems = problemsOf(issues, path).map(({ text }): Problem => ({ path, text }));
-  const expanded = expandServer(written, path, env, secrets);
+  // Variables and secrets of a disabled server may be missing until it is enabled. Its secrets stay unexpanded even if
+  // another server needs them: the config of one server does not depend on other servers.
+  const isUsed = !isObject(written) || isEnabled(written);
+  const expanded = expandServer(written, path, env, isUsed ? secrets : new Map());
   const { value, unresolved, problems: missing, secretFaults } = expanded;
-  // Variables of a disabled server may be missing until it is enabled.
-  if (!isObject(written) || isEnabled(written)) problems.push(...missing);
+  if (isUsed) problems.push(...missing);
   const { data: entry, error } = serverSchema.safeParse(value, interpreted);
   if (!entry) return { problems: [...problems, ...problemsOf(error.issues, path)] };
   const server = await normalizeServer({

@@ -273,6 +273,10 @@ describe('secrets', () => {
     const { servers, asked } = await loadWith({ servers: { one } }, {});
     assert.deepEqual(asked, []);
     assert.equal(servers[0]?.secretFaults, undefined);
+
+    const two = { ...entry, env: { A: '${secret:KEY}' } };
+    const shared = await loadWith({ servers: { one, two } }, { KEY: 'value' });
+    assert.deepEqual(shared.servers[0], servers[0], 'one does not depend on the secrets of two');
   });
 
   test('may be the token of a client', async () => {

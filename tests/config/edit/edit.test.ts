@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, test } from 'vitest';
-import { loadConfig } from '#config';
+import { createConfigEditor, loadConfig } from '#config';
 import type { JsonObject } from '#core';
+import { writeWhole } from '#store';
 import { createEditor, temporary } from '../editing.ts';
 
 const entry = { image: 'new:1', args: ['a b', '$$5'], env: { KEY: '- x: "y"' } };
@@ -27,6 +28,21 @@ test('an object for servers is added to a file without one', async () => {
     await editor.addServer(path, 'new', entry);
     assert.match(await readFile(path, 'utf8'), expected);
   }
+});
+
+test('a server that shares a secret with a disabled one is added and removed', async () => {
+  await using folder = await temporary();
+  const path = join(folder.path, 'hub.json');
+  const env = { KEY: '${secret:SHARED}' };
+  const text = JSON.stringify({ servers: { off: { image: 'off:1', enabled: false, env } } });
+  await writeFile(path, text);
+  const secrets = async (names: readonly string[]) =>
+    new Map(names.map(name => [name, { value: 'x' }]));
+  const readOptions = async () => ({ env: {}, home: folder.path, secrets });
+  const editor = createConfigEditor({ readOptions, writeWhole });
+  await editor.addServer(path, 'on', { image: 'on:1', env });
+  await editor.removeServer(path, 'on');
+  assert.deepEqual(JSON.parse(await readFile(path, 'utf8')), JSON.parse(text));
 });
 
 test.for([
