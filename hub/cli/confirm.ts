@@ -91,24 +91,28 @@ export async function confirmEach(
 ): Promise<readonly string[] | undefined> {
   const allowed = textsOf(run.values, 'allow');
   const names = settings.map(({ name }) => name);
+  const open = settings.filter(({ name }) => !allowed.includes(name));
   const unknown = allowed.find(name => !names.includes(name));
   if (unknown !== undefined)
     throw usageError(
-      `--allow: ${JSON.stringify(unknown)} is not a setting that ${server} asks for: ${names.join(', ') || 'nothing beyond the default sandbox'}. Remove it`,
+      `--allow: ${JSON.stringify(unknown)} is not a setting that ${server} asks for: ${names.join(', ') || 'nothing beyond the default sandbox'}. ${open.length > 0 ? `To agree, write ${allowing(open)} instead` : 'Remove it'}`,
     );
-  const open = settings.filter(({ name }) => !allowed.includes(name));
   if (open.length > 0 && (!run.needs.ask || run.isJson)) throw cannotAsk(server, open);
   for (const each of open)
     if (!(await isAllowedByUser(server, each, `Allow ${each.name}?`, run))) return undefined;
   return names;
 }
 
+/** Returns the options that confirm these settings. */
+const allowing = (settings: readonly Confirmation[]) =>
+  settings.map(({ name }) => `--allow ${shellWord(name)}`).join(' ');
+
 const cannotAsk = (server: string, open: readonly Confirmation[]) =>
   usageError(
     [
       `${server} needs more than the default sandbox, and there is no terminal to ask on:`,
       ...open.map(({ name, message }) => `  ${name}: ${message}`),
-      `Nothing was written. To agree, add ${open.map(({ name }) => `--allow ${shellWord(name)}`).join(' ')}`,
+      `Nothing was written. To agree, add ${allowing(open)}`,
     ].join('\n'),
   );
 

@@ -99,15 +99,23 @@ describe('settings of one server', () => {
   });
 
   test.for([
-    [[network], 'asks for: network:bridge. Remove it'],
-    [[], 'asks for: nothing beyond the default sandbox. Remove it'],
-  ] as const)('that the server does not ask for are refused: %j', async ([settings, message]) => {
-    const { run } = runWith({ values: { allow: ['user:0'] }, answers: [] });
-    await assert.rejects(confirmEach('one', settings, run), error => {
-      assert.ok(error instanceof HubError && error.message.includes(message), String(error));
-      return true;
-    });
-  });
+    [
+      [network],
+      ['network'],
+      'asks for: network:bridge. To agree, write --allow network:bridge instead',
+    ],
+    [[network], ['network', network.name], 'asks for: network:bridge. Remove it'],
+    [[], ['user:0'], 'asks for: nothing beyond the default sandbox. Remove it'],
+  ] as const)(
+    'that the server does not ask for are refused: %j',
+    async ([settings, allow, message]) => {
+      const { run } = runWith({ values: { allow }, answers: [] });
+      await assert.rejects(confirmEach('one', settings, run), error => {
+        assert.ok(error instanceof HubError && error.message.includes(message), String(error));
+        return true;
+      });
+    },
+  );
 
   test('cannot write over the question on a terminal', async () => {
     const evil = { name: 'mount:/a\u001b[2K\n:/b:rw', message: 'fine\r\u001b[1Abad\nline' };
