@@ -179,6 +179,7 @@ async function cancel(hub: HubClient, path: string, run: Run): Promise<ExitCode>
   const agentId = textOf(values, 'id') ?? '';
   const id = textsOf(values, 'words')[0] ?? (await currentMessage(hub, path));
   if (id === undefined) {
+    if (isJson) return json({ cancelled: false });
     err(`${agentId} works on no message`);
     return 1;
   }

@@ -60,6 +60,8 @@ test('cancel without the id of a message cancels the one that the agent works on
   });
   const idle = await runWith(['agent', 'cancel', 'ada'], hub(null));
   assert.deepEqual(idle.ended, { code: 1, out: '', err: 'ada works on no message' });
+  const asJson = await runWith(['agent', 'cancel', 'ada', '--json'], hub(null));
+  assert.deepEqual(JSON.parse(asJson.ended.out), { cancelled: false });
 });
 
 test('cancel says that a message does not wait, also where there is none with its id', async () => {
