@@ -31,10 +31,9 @@ export function createCommandFiles(
       const { checkDataDir } = await import('#store');
       await checkDataDir(dataDir);
       const { findLockFault } = await import('#definitions');
-      const ofLock = (await findLockFault(resolve(configFile ?? serversFile))) ?? [];
-      if (!tls) return [ofLock].flat();
-      const { checkTls } = await import('#http');
-      return [...(await checkTls(tls, systemClock)), ofLock].flat();
+      const ofLock = await findLockFault(resolve(configFile ?? serversFile));
+      const ofTls = tls ? await (await import('#http')).checkTls(tls, systemClock) : [];
+      return ofLock === undefined ? ofTls : [...ofTls, ofLock];
     },
     async readTokenNames() {
       const { readStoredNames } = await import('./wire-clients.ts');
