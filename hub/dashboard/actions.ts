@@ -1,5 +1,5 @@
 import { HubError, messageOf } from '#core';
-import type { Installs } from '#installs';
+import type { LeftBehind } from '#installs';
 import { type Server, restartNow, startNow } from '#servers';
 import type { DashboardAnswer, DashboardRequest, Handlers, PageNeeds } from './dashboard-types.ts';
 import { type Html, html } from './html.ts';
@@ -71,7 +71,7 @@ export function actions({ servers, installs, prompts, jobs, changes, system }: P
 }
 
 /** Shows what the removal of a server has left, and why. */
-const leftPart = (name: string, left: Awaited<ReturnType<Installs['remove']>>['left']): Html =>
+const leftPart = (name: string, left: readonly LeftBehind[]): Html =>
   html`${heading(`Removed ${name}`)}
 <p>Not removed:</p>
 <ul>${left.map(one => html`<li>the ${one.kind} <code>${one.name}</code>: ${one.why}</li>`)}</ul>
