@@ -49,11 +49,12 @@ export async function complete(
   needs: ModelNeeds,
 ): Promise<ModelAnswer> {
   const startedMs = needs.clock.monotonic();
+  const call = { ...request, contextTokens: request.options['num_ctx'] };
   const {
     name: model,
     digest,
     answer,
-  } = await atTurn(request, signal, needs, async (turn, limit) => ({
+  } = await atTurn(call, signal, needs, async (turn, limit) => ({
     ...turn,
     answer: await ask(request, turn, limit, needs),
   }));

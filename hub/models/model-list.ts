@@ -1,7 +1,7 @@
 import { type Clock, createSingleFlight, isObject } from '#core';
 import type { Absences } from './absence.ts';
 import { createCapabilities } from './capabilities.ts';
-import { ModelFailure } from './failure.ts';
+import { type FailureKind, ModelFailure } from './failure.ts';
 import type { createModelCounts } from './model-counts.ts';
 import { isSameModel } from './model-name.ts';
 import type { ModelCaller, createModelQueue } from './model-queue.ts';
@@ -28,6 +28,8 @@ export type ModelNeeds = {
   readonly counts: ReturnType<typeof createModelCounts>;
   readonly queue: ReturnType<typeof createModelQueue>;
   readonly paces: ReturnType<typeof createPaces>;
+  /** Called with the failure of a call that had its turn in the queue. Absent for calls that only load a model. */
+  readonly loadLater?: (model: ModelInfo, kind: FailureKind, contextTokens: unknown) => void;
 };
 
 const maxAgeMs = 30_000;

@@ -104,6 +104,7 @@ export function createModels(options: ModelsOptions, needs: ModelsNeeds): Models
   const modelNeeds = { clock, callOllama, modelList, absences, queue, paces, counts };
   const pull = createPull(modelNeeds);
   const { warmUp, loadLater } = createWarmUps({ ...modelNeeds, log, life });
+  const callNeeds = { ...modelNeeds, loadLater };
 
   /** Lists the models after a probe: the cached list may be of an Ollama that no longer runs. */
   async function list(signal: AbortSignal): Promise<readonly ModelInfo[]> {
@@ -122,17 +123,11 @@ export function createModels(options: ModelsOptions, needs: ModelsNeeds): Models
     }
   }
 
-  async function counted<T>(
-    { model, contextTokens }: { readonly model: string; readonly contextTokens?: unknown },
-    work: Promise<T>,
-    signal: AbortSignal,
-  ): Promise<T> {
+  async function counted<T>(model: string, work: Promise<T>, signal: AbortSignal): Promise<T> {
     try {
       return await logFailure(model, work, signal);
     } catch (error) {
-      if (!(error instanceof ModelFailure)) throw error;
-      counts.failed(fullName(model), error.kind);
-      loadLater(model, error, contextTokens);
+      if (error instanceof ModelFailure) counts.failed(fullName(model), error.kind);
       throw error;
     }
   }
@@ -152,14 +147,11 @@ export function createModels(options: ModelsOptions, needs: ModelsNeeds): Models
     list: signal => logFailure(undefined, list(signal), signal),
     find: (name, signal, caller) => logFailure(name, modelList.find(name, signal, caller), signal),
     known: name => modelList.cached(name),
-    complete(request, signal) {
-      const { model, options: asked } = request;
-      const work = complete(request, signal, modelNeeds);
-      return counted({ model, contextTokens: asked['num_ctx'] }, work, signal);
-    },
-    chat: (request, signal) => counted(request, chatOnOllama(request, signal, modelNeeds), signal),
-    embed: (model, text, signal) =>
-      counted({ model }, embed(model, text, signal, modelNeeds), signal),
+    complete: (request, signal) =>
+      counted(request.model, complete(request, signal, callNeeds), signal),
+    chat: (request, signal) =>
+      counted(request.model, chatOnOllama(request, signal, callNeeds), signal),
+    embed: (model, text, signal) => counted(model, embed(model, text, signal, callNeeds), signal),
     pull: (model, progress, signal) => logFailure(model, pull(model, progress, signal), signal),
     warmUp: (model, modelOptions = {}) => warmUp(model, modelOptions),
     planPulls: names => absences.plan(names),

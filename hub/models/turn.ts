@@ -9,6 +9,8 @@ type TimedCall = {
   readonly totalMs: number;
   /** True if the call only loads the model. */
   readonly isLoad?: boolean;
+  /** Context size in tokens (`num_ctx`) with which the call loads the model; undefined for the default. */
+  readonly contextTokens?: unknown;
   /** Absent for the hub's own calls. */
   readonly caller?: ModelCaller | undefined;
 };
@@ -23,7 +25,12 @@ export type Turn = ModelInfo & {
 export async function atTurn<T>(
   call: TimedCall,
   signal: AbortSignal,
-  { clock, modelList, queue }: Pick<ModelNeeds, 'clock' | 'modelList' | 'queue'>,
+  {
+    clock,
+    modelList,
+    queue,
+    loadLater,
+  }: Pick<ModelNeeds, 'clock' | 'modelList' | 'queue' | 'loadLater'>,
   run: (turn: Turn, signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const endsMs = clock.monotonic() + call.totalMs;
@@ -44,6 +51,7 @@ export async function atTurn<T>(
     (error: unknown) => {
       const kind = error instanceof ModelFailure ? error.kind : undefined;
       if (kind === 'busy') queue.lower(model);
+      if (kind) loadLater?.(info, kind, call.contextTokens);
       if (kind !== 'missing') throw error;
       // Removed after the list was read.
       modelList.invalidate();

@@ -1,5 +1,5 @@
 import { type Log, messageOf } from '#core';
-import { ModelFailure } from './failure.ts';
+import { type FailureKind, ModelFailure } from './failure.ts';
 import type { ModelInfo, ModelNeeds } from './model-list.ts';
 import { fullName } from './model-name.ts';
 import { type OllamaClient, chatFields, keepAlive } from './ollama-call.ts';
@@ -56,16 +56,15 @@ export function createWarmUps({ log, life, ...needs }: WarmUpNeeds) {
       void loadAndLog(name, work);
     },
     /**
-     * Loads the model of a failed call that was given up before the model was in memory. Ollama stops loading a model
-     * when its client disconnects, so that no later call would find it there. The load is not in the queue: if Ollama
-     * hangs, calls fail as without it.
+     * Loads the model of a failed call that was given up at its turn, before the model was in memory. Ollama stops
+     * loading a model when its client disconnects, so that no later call would find it there. The load is not in the
+     * queue: if Ollama hangs, calls fail as without it.
      */
-    loadLater: (name: string, { kind }: ModelFailure, contextTokens: unknown): void => {
-      const info = modelList.cached(name);
-      if (!info || info.isLoaded) return;
+    loadLater: (info: ModelInfo, kind: FailureKind, contextTokens: unknown): void => {
+      if (info.isLoaded || modelList.cached(info.name)?.isLoaded) return;
       // Callers cancel an embedding after a short time, because they can do without it.
       const isGivenUp = kind === 'timeout' || (kind === 'cancelled' && isEmbedder(info));
-      if (isGivenUp) void loadAndLog(name, () => load(info, { num_ctx: contextTokens }, life));
+      if (isGivenUp) void loadAndLog(info.name, () => load(info, { num_ctx: contextTokens }, life));
     },
   };
 }

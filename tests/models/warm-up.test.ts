@@ -3,7 +3,7 @@ import { describe, test } from 'vitest';
 import { systemClock } from '#core';
 import { createManualClock } from '#helpers/clock';
 import { until } from '../contracts/recorder.ts';
-import { startOllama } from '../doubles/ollama.ts';
+import { type OllamaDoubleOptions, modelNamed, startOllama } from '../doubles/ollama.ts';
 import { asking, failureOf, kindOf, never, openModels } from './scene.ts';
 import { createRecordingLog } from '#helpers/recording-log';
 import { createWarmUps } from '../../hub/models/warm-up.ts';
@@ -62,6 +62,49 @@ describe('warming up', () => {
     assert.equal(scene.ollama.loads, 2);
   });
 
+  test('goes on as an embedding for a model of which only /api/show says that it embeds', async () => {
+    const model = 'paraphrase-multilingual';
+    await using scene = await openSlow({ models: [], listsCapabilities: false });
+    scene.ollama.add(modelNamed(model, { capabilities: ['embedding'] }));
+    const controller = new AbortController();
+    const failing = kindOf(scene.models.embed(model, 'text', controller.signal));
+    await until(() => scene.ollama.works === 1, 'the load');
+    controller.abort();
+    assert.equal(await failing, 'cancelled');
+    await scene.loadLater('/api/embed');
+    await scene.models.embed(model, 'text', never);
+    assert.equal(scene.ollama.loads, 2);
+  });
+
+  test('goes on for a prompt that was given up when the list of models was no longer fresh', async () => {
+    await using scene = await openSlow({ loadMs: 90_000 });
+    const { ollama, models, clock } = scene;
+    const failing = kindOf(
+      models.complete(asking({ firstTokenMs: 60_000, totalMs: 60_000 }), never),
+    );
+    await until(() => ollama.works === 1, 'the load');
+    clock.advance(60_000);
+    assert.equal(await failing, 'timeout');
+    await until(() => ollama.received('/api/chat').length === 2, 'the next load');
+  });
+
+  test('does not follow an embedding that was cancelled while it waited for its turn', async () => {
+    await using scene = await openSlow();
+    const controller = new AbortController();
+    const embed = (signal = never) => scene.models.embed('nomic-embed-text', 'text', signal);
+    const active = Promise.allSettled([embed(), embed(), embed(), embed()]);
+    await until(() => scene.ollama.works === 1, 'the load');
+    const failing = kindOf(embed(controller.signal));
+    await scene.models.find('nomic-embed-text', never);
+    controller.abort();
+    assert.equal(await failing, 'cancelled');
+    // Asks Ollama whether it is alive.
+    await scene.models.list(never);
+    assert.equal(scene.ollama.received('/api/embed').length, 4);
+    scene.clock.advance(5_000);
+    await active;
+  });
+
   test('does not follow a prompt that was cancelled', async () => {
     await using scene = await openSlow();
     const controller = new AbortController();
@@ -101,9 +144,12 @@ describe('warming up', () => {
 });
 
 /** Opens models of an Ollama that takes 5 s to load one, with a manual clock for both. */
-async function openSlow() {
+async function openSlow({
+  loadMs = 5_000,
+  ...options
+}: OllamaDoubleOptions & { readonly loadMs?: number } = {}) {
   const clock = createManualClock();
-  const ollama = await startOllama({ times: { clock, loadMs: 5_000 } });
+  const ollama = await startOllama({ ...options, times: { clock, loadMs } });
   const { models, ...scene } = openModels(ollama.url, clock);
   return {
     clock,
