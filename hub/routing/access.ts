@@ -156,16 +156,7 @@ export function createAccess(needs: AccessNeeds) {
   /** True if a client may use an item of a server; undefined if the items of the server are unknown. */
   function mayUseAny(principal: Principal, server: Server, catalog: Catalog): boolean | undefined {
     const policy = policyOf(principal);
-    if (!policy) return true;
-    const client = policyNameOf(principal);
-    let isKnown = false;
-    for (const kind of listKinds)
-      for (const entry of catalog.list(kind)) {
-        if (entry.server !== server) continue;
-        if (decisions.isListed(policy, client, kind, entry)) return true;
-        isKnown = true;
-      }
-    return isKnown ? false : undefined;
+    return !policy || decisions.mayUseAny(policy, policyNameOf(principal), server, catalog);
   }
 
   return {

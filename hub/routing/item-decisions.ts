@@ -2,7 +2,7 @@ import type { Naming } from '#config';
 import { setBounded } from '#core';
 import { membersOf, valueOf } from '#jsonrpc';
 import { type Decision, type Policy, type UsedItem, hintsOf, unmatched } from '#policy';
-import { type ListKind, type Server, type Servers, listMethods } from '#servers';
+import { type ListKind, type Server, type Servers, listKinds, listMethods } from '#servers';
 import type { AccessSource } from './access-rules.ts';
 import { type Catalog, type CatalogEntry, prefixOf } from './catalog.ts';
 import { assignNames } from './names.ts';
@@ -37,7 +37,10 @@ type EntryDecisions = {
   last: { readonly client: string; readonly method: string; readonly decided: Decided } | undefined;
 };
 
-/** Maximum number of clients with cached decisions about one item. */
+/** Whether clients may use an item of a server, by policy, server and client; undefined: the server has no items. */
+type ServerUses = WeakMap<Policy, WeakMap<Server, Map<string, boolean | undefined>>>;
+
+/** Maximum number of clients with cached decisions about one item or server. */
 const maxClients = 1_000;
 
 export type ItemDecisions = ReturnType<typeof createItemDecisions>;
@@ -57,6 +60,8 @@ export function createItemDecisions({
 }) {
   /** Decisions by policy and item. The catalog replaces an entry when its list changes. */
   const caches = new WeakMap<Policy, WeakMap<CatalogEntry, EntryDecisions>>();
+  /** Uses of servers by the items of one kind. The catalog replaces a list that changes. */
+  const serverUses = new WeakMap<readonly CatalogEntry[], ServerUses>();
   /** The policy and the item of the last decision. A look-up in a weak map costs more than a decision. */
   let newest:
     | { readonly policy: Policy; readonly entry: CatalogEntry; readonly found: EntryDecisions }
@@ -175,8 +180,47 @@ export function createItemDecisions({
     });
   }
 
+  /** Like `mayUseAny`, for the items of one kind. */
+  function mayUseAnyOf(
+    policy: Policy,
+    client: string,
+    server: Server,
+    kind: ListKind,
+    list: readonly CatalogEntry[],
+  ): boolean | undefined {
+    let ofList = serverUses.get(list);
+    if (!ofList) serverUses.set(list, (ofList = new WeakMap()));
+    let ofPolicy = ofList.get(policy);
+    if (!ofPolicy) ofList.set(policy, (ofPolicy = new WeakMap()));
+    let ofServer = ofPolicy.get(server);
+    if (!ofServer) ofPolicy.set(server, (ofServer = new Map()));
+    if (ofServer.has(client)) return ofServer.get(client);
+    const entries = list.filter(entry => entry.server === server);
+    const mayUse =
+      entries.length === 0
+        ? undefined
+        : entries.some(entry => isListed(policy, client, kind, entry));
+    setBounded(ofServer, client, mayUse, maxClients);
+    return mayUse;
+  }
+
   return {
     isListed,
+    /**
+     * True if a client may use an item of a server; undefined if the server has no items. In constant time after the
+     * first question, because a server may send any number of messages.
+     */
+    mayUseAny(
+      policy: Policy,
+      client: string,
+      server: Server,
+      catalog: Catalog,
+    ): boolean | undefined {
+      const found = listKinds.map(kind =>
+        mayUseAnyOf(policy, client, server, kind, catalog.list(kind)),
+      );
+      return found.includes(true) || (found.includes(false) ? false : undefined);
+    },
     /** True if the lists of a server contain an item that is not in the catalog. */
     isShown(
       policy: Policy,

@@ -6,8 +6,12 @@ import { createManualClock } from '#helpers/clock';
 import { type TestHub, startHub, until } from '#helpers/hub';
 import { type Principal, withProfile } from '#policy';
 import type { Endpoint } from '#routing';
+import type { Server } from '#servers';
+import { createAccess } from '../../hub/routing/access.ts';
 import { openAsked } from './asking.ts';
 import { openModern } from './modern.ts';
+import { createScriptedNeeds } from './scripted-needs.ts';
+import { createScriptedServer } from './scripted-server.ts';
 import { createTestAccess } from './test-access.ts';
 
 const files = { name: 'files' };
@@ -555,6 +559,38 @@ test.each(['legacy', 'modern'] as const)(
     hub.router.close();
   },
 );
+
+test('messages outside of calls cost no look at each item of their server, or of others', () => {
+  const all = [
+    createScriptedServer({ name: 'one' }),
+    createScriptedServer({ name: 'two' }),
+  ] as const;
+  const needs = createScriptedNeeds(all);
+  const { access: source } = createTestAccess([], {
+    policy: [{ servers: ['two'], action: 'deny' }],
+  });
+  const naming = () => ({ separator: '_', maxLength: 46 }) as const;
+  const access = createAccess({ ...needs, source, naming });
+  const { catalog, ...offering } = needs.clients.shared;
+  let reads = 0;
+  const item = (server: Server, name: string) => ({
+    name,
+    shownName: name,
+    publicName: name,
+    bytes: Buffer.from('{}'),
+    get server() {
+      reads++;
+      return server;
+    },
+  });
+  const items = all.map(({ server }) => item(server, server.config.name));
+  const list: typeof catalog.list = kind => (kind === 'tool' ? items : catalog.list(kind));
+  const session = { principal: cursor, own: { ...offering, catalog: { ...catalog, list } } };
+  const heard = () => all.map(({ server }) => access.mayHearFrom(session, server));
+  assert.deepEqual(heard(), [true, false]);
+  const once = reads;
+  assert.deepEqual([heard(), reads], [[true, false], once]);
+});
 
 test('the policy applies the profile of each session of a client, call by call', async () => {
   const rest = { tags: [], servers: ['files'], tools: [] };

@@ -252,7 +252,7 @@ export function createFromServers(needs: FromServersNeeds) {
         task && { session: task.session, task },
         session,
       );
-      if (found === 'none' && isOfItself(notification)) tellAll(server, notification);
+      if (found === 'none' && !task && isOfItself(notification)) tellAll(server, notification);
       else if (typeof found === 'string')
         log.debug(
           { server: server.config.name, method: notification.method, found },

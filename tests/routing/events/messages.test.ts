@@ -307,6 +307,15 @@ describe('a notification of a server', () => {
     assert.equal(one.heard.length, 1);
   });
 
+  test('about the task of a client to which the policy denies it goes to no other client', () => {
+    const one = scene();
+    one.denied.add(one.ada.session);
+    one.make(one.ada.session, 't');
+    one.notify(log, related('t'));
+    one.notify(log, related('t'), 'none');
+    assert.deepEqual(one.heard, []);
+  });
+
   test('that a resource was updated goes to its subscribers', () => {
     const one = scene();
     const updated = 'notifications/resources/updated';
