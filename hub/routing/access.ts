@@ -25,7 +25,10 @@ export type Access = ReturnType<typeof createAccess>;
 
 type AccessNeeds = {
   readonly source: AccessSource;
-  readonly clients: Pick<ClientInstances, 'offeringFor' | 'instanceFor' | 'shared' | 'baseOf'>;
+  readonly clients: Pick<
+    ClientInstances,
+    'offeringFor' | 'offeringOf' | 'instanceFor' | 'shared' | 'baseOf'
+  >;
   readonly servers: Pick<Servers, 'all'>;
   readonly tasks: Pick<Tasks, 'find' | 'routeAt'>;
   readonly naming: () => Naming;
@@ -229,8 +232,8 @@ export function createAccess(needs: AccessNeeds) {
      * are unknown.
      */
     mayHearFrom(session: Pick<SessionState, 'principal' | 'own'>, server: Server, task?: Task) {
-      const { principal, own } = session;
-      const { catalog } = own ?? clients.shared;
+      const { principal } = session;
+      const { catalog } = clients.offeringOf(session);
       if (task) return mayGetTask(principal, task, catalog);
       const use = { method: 'logging/setLevel', server: server.config.name };
       return (

@@ -65,16 +65,21 @@ export function createClientInstances(
     return stateless.instanceOf(server, instanceKeyOf(call));
   }
 
+  /** Returns the offering for a client with a session. */
+  const offeringOf = ({ own }: Pick<SessionState, 'own'>): Offering =>
+    own ?? older.holder.own ?? shared;
+
   return {
     shared,
     baseOf,
     instanceFor,
+    offeringOf,
     /**
      * Returns the offering for the client of a call: its own if its instances offer different items, else the shared
      * one.
      */
     offeringFor(call: Call): Offering {
-      if (keepsSessions(call)) return call.session.own ?? older.holder.own ?? shared;
+      if (keepsSessions(call)) return offeringOf(call.session);
       const own = stateless.hasOfferings ? stateless.offeringOf(instanceKeyOf(call)) : undefined;
       return own ?? shared;
     },

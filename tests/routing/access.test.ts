@@ -6,8 +6,9 @@ import { createManualClock } from '#helpers/clock';
 import { type TestHub, startHub, until } from '#helpers/hub';
 import { type Principal, withProfile } from '#policy';
 import type { Endpoint } from '#routing';
-import type { Server } from '#servers';
+import type { Server, Servers } from '#servers';
 import { createAccess } from '../../hub/routing/access.ts';
+import { createClientInstances } from '../../hub/routing/client-instances.ts';
 import { openAsked } from './asking.ts';
 import { openModern } from './modern.ts';
 import { createScriptedNeeds } from './scripted-needs.ts';
@@ -559,6 +560,39 @@ test.each(['legacy', 'modern'] as const)(
     hub.router.close();
   },
 );
+
+test('messages outside of calls go by what the server offers older clients, which may differ', () => {
+  const fixture = { name: 'dual', url: 'http://dual.test/mcp' };
+  const dual = createScriptedServer(fixture, { era: 'modern' });
+  const items = { tool: [{ key: 'old', bytes: Buffer.from('{"name":"old"}') }] };
+  const older = createScriptedServer(fixture, { items });
+  const needs = createScriptedNeeds([dual]);
+  const holders: object[] = [];
+  const instances: Servers['instances'] = {
+    ...needs.servers.instances,
+    forOlderClients(_, holder) {
+      holders.push(holder);
+      return older.server;
+    },
+  };
+  const naming = () => ({ separator: '_', maxLength: 46 }) as const;
+  const clients = createClientInstances(naming, {
+    ...needs,
+    servers: { ...needs.servers, instances },
+    sessions: () => [],
+  });
+  clients.prepareOlder();
+  const holder = clients.opened(dual.server, older.server, holders[0] ?? assert.fail());
+  clients.differs(holder ?? assert.fail());
+  const { access: source } = createTestAccess([], {
+    policy: [
+      { tools: ['dual_old'], action: 'allow' },
+      { servers: ['dual'], action: 'deny' },
+    ],
+  });
+  const access = createAccess({ ...needs, clients, source, naming });
+  assert.equal(access.mayHearFrom({ principal: cursor, own: undefined }, dual.server), true);
+});
 
 test('messages outside of calls cost no look at each item of their server, or of others', () => {
   const all = [
