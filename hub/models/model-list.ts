@@ -18,6 +18,8 @@ export type ModelInfo = {
   readonly isLoaded: boolean;
   /** `completion`, `embedding`, `thinking` and others; undefined if Ollama did not report them. */
   readonly capabilities: readonly string[] | undefined;
+  /** Context size in tokens that the model was trained with, to which Ollama reduces a larger `num_ctx`. */
+  readonly trainedTokens?: number;
 };
 
 export type ModelNeeds = {
@@ -148,7 +150,8 @@ async function loadedNames(client: OllamaClient): Promise<readonly string[]> {
 
 function parseModels(list: unknown, loaded: readonly string[]): readonly ModelInfo[] {
   return entriesOf(list).map(entry => {
-    const { digest, size } = entry;
+    const { digest, size, details } = entry;
+    const trainedTokens = isObject(details) ? details['context_length'] : undefined;
     const name = nameOf(entry);
     return {
       name,
@@ -156,6 +159,7 @@ function parseModels(list: unknown, loaded: readonly string[]): readonly ModelIn
       sizeBytes: typeof size === 'number' ? size : 0,
       isLoaded: loaded.some(other => isSameModel(other, name)),
       capabilities: listedCapabilities(entry),
+      ...(typeof trainedTokens === 'number' && trainedTokens > 0 && { trainedTokens }),
     };
   });
 }

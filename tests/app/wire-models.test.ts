@@ -113,6 +113,21 @@ test('the context size of each model is known, and requests are counted for all 
   );
 });
 
+test('the context size of a model is at most the one that it was trained with', async () => {
+  await using ollama = await startScriptedOllama({
+    models: [
+      { name: 'small:1b', contextLength: 8_192 },
+      { name: 'large:7b', contextLength: 131_072 },
+    ],
+    script: () => 'hi',
+  });
+  const config = { ...readModels(undefined).models, contextTokens: 32_768 };
+  await using hub = open({ OLLAMA_HOST: ollama.url }, config);
+  assert.equal(await hub.access.contextTokens('small:1b'), 8_192);
+  assert.equal(await hub.access.contextTokens('large:7b'), 32_768);
+  assert.equal(await hub.access.contextTokens('missing:1b'), 32_768);
+});
+
 test('a request for a model after the stop is refused without a request to Ollama', async () => {
   await using ollama = await startScriptedOllama({ script: () => 'hi' });
   await using hub = open({ OLLAMA_HOST: ollama.url, OLLAMA_MODEL: 'scripted:1b' });

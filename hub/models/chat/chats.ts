@@ -21,8 +21,8 @@ export interface Chats {
   chat(request: ChatRequest, signal: AbortSignal): Promise<ChatAnswer>;
   /** True if Ollama has this model and it can chat; false if Ollama does not answer. Rejects only if cancelled. */
   isLocal(model: string, signal: AbortSignal): Promise<boolean>;
-  /** Context size of a model in tokens; undefined if unknown. */
-  contextTokens(model: string): number | undefined;
+  /** Context size of a model in tokens; undefined if unknown. Never rejects. */
+  contextTokens(model: string): Promise<number | undefined>;
   /** Number of current calls to the models of providers. */
   queues(): readonly QueueLength[];
   /** Lists all models, and the sources that could not be listed. Rejects only if cancelled. */
@@ -71,7 +71,7 @@ const silentMs = 120_000;
 
 /** Creates the chats. The settings are read at each call, so that a change applies to the next call. */
 export function createChats(settings: () => ChatSettings, needs: ChatsNeeds): Chats {
-  const { models, contextSizes, newId, createBreaker } = needs;
+  const { models, contextSizes, newId, createBreaker, life } = needs;
   const providers = new Map<string, Provider & { readonly settings: ProviderSettings }>();
 
   /** Returns the provider that a model name begins with, and the name of the model at this provider. */
@@ -120,10 +120,12 @@ export function createChats(settings: () => ChatSettings, needs: ChatsNeeds): Ch
       const contextTokens = contextSizes.forChat(model);
       return await models.chat({ ...request, ...limits, contextTokens, newId }, signal);
     },
-    contextTokens(model) {
+    async contextTokens(model) {
       const [name = ''] = model.split('/', 1);
       const provider = model.includes('/') ? settings().providers.get(name) : undefined;
-      return provider ? provider.contextTokens : contextSizes.ofChat(model);
+      if (provider) return provider.contextTokens;
+      const found = await models.find(model, life).catch(() => undefined); // The chat fails with the reason.
+      return Math.min(contextSizes.ofChat(model), found?.trainedTokens ?? Infinity);
     },
     queues: () => [...providers.values()].flatMap(provider => provider.queues()),
     async isLocal(model, signal) {
