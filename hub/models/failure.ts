@@ -90,7 +90,8 @@ function kindOf(error: string, status: number | undefined): FailureKind {
 const remedies: { readonly [kind in FailureKind]?: string } = {
   busy: '. Lower the load, or raise OLLAMA_MAX_QUEUE',
   missing: '. Check its name',
-  too_long: '. Shorten it, or raise num_ctx',
+  too_long:
+    '. Shorten it, or raise "num_ctx" of the prompt rule or "models.context", up to what the model was trained with',
 };
 
 /** Shortens an error text: errors may quote their input, and proxies answer with HTML pages. */

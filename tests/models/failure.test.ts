@@ -9,7 +9,7 @@ test.for([
   ['gateway timeout', 504, 'unreachable', /gateway timeout$/],
   ['model not found', 404, 'missing', /Check its name$/],
   ['pull model manifest: file does not exist', 500, 'missing', /Check its name$/],
-  ['the input exceeds the context length', 503, 'too_long', /raise num_ctx$/],
+  ['the input exceeds the context length', 503, 'too_long', /trained with$/],
   ['does not support chat', 400, 'refused', /does not support chat$/],
   ['unexpected EOF', undefined, 'refused', /^Ollama stopped with an error: unexpected EOF$/],
   [' <html>secret</html>', 500, 'refused', /500: an HTML page\. Check OLLAMA_HOST/],
@@ -24,7 +24,7 @@ test('an error of llama-server, which Ollama passes on as JSON, is quoted withou
   const error = JSON.stringify({ error: { code: 400, message, n_ctx: 512 } });
   assert.equal(
     failureOfError(error, 400, 'm').message,
-    `Ollama answered 400: ${message}. Shorten it, or raise num_ctx`,
+    `Ollama answered 400: ${message}. Shorten it, or raise "num_ctx" of the prompt rule or "models.context", up to what the model was trained with`,
   );
 });
 
