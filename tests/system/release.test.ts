@@ -27,7 +27,7 @@ const run = promisify(execFile);
 const root = join(import.meta.dirname, '..', '..');
 const echo = join(root, 'tests', 'fixtures', 'servers', 'echo.mjs');
 const problem = registryProblem();
-const installMs = 120_000;
+const installMs = 300_000;
 const upMs = 120_000;
 
 /** Environment of a user's shell with Node 24, without variables of an npm script. */

@@ -229,6 +229,7 @@ describe('models', () => {
       size_bytes: 2_019_393_189,
       is_loaded: false,
       capabilities: ['completion', 'tools'],
+      trained_tokens: 4096,
     });
   });
 
