@@ -41,8 +41,8 @@ type MemoryCallLimiter = Omit<CallLimiter, 'enter'> & {
 };
 
 export const concurrencyRetryMs = 1_000;
-/** Number of callers above which idle ones are removed: those without calls in progress and with a full bucket. */
-const maxAccounts = 10_000;
+/** Number of callers up to which none is removed. */
+const usualAccounts = 10_000;
 /** Maximum rounding error of a number of tokens. */
 const epsilon = 1e-9;
 
@@ -51,6 +51,8 @@ type Account = { active: number; tokens: number; at: number; rate: CallLimits['r
 /** Creates a limiter that counts the calls in this process. */
 export function createMemoryCallLimiter(clock: Pick<Clock, 'monotonic'>): MemoryCallLimiter {
   const accounts = new Map<string, Account>();
+  /** Number of callers at which idle ones are removed: those without calls in progress and with a full bucket. */
+  let maxAccounts = usualAccounts;
 
   function accountOf(key: string, { rate }: CallLimits, now: number): Account {
     const known = accounts.get(key);
@@ -71,6 +73,8 @@ export function createMemoryCallLimiter(clock: Pick<Clock, 'monotonic'>): Memory
       refill(account, now);
       if (isIdle(account)) accounts.delete(key);
     }
+    // Doubled, because otherwise each new caller would cost a search of all callers if none of them is idle.
+    maxAccounts = Math.max(usualAccounts, 2 * accounts.size);
   }
 
   return {

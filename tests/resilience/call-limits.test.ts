@@ -116,3 +116,17 @@ test('callers that make no calls are forgotten, and no others', () => {
   clock.advance(1_000);
   assert.equal(enter(1, limits).admitted.length, 1);
 });
+
+test('callers in great number, of whom none is idle, are not searched for each new one', () => {
+  const { enter } = scene();
+  let refills = 0;
+  const rate = {
+    calls: 1,
+    get perMs() {
+      refills += 1;
+      return 1_000;
+    },
+  };
+  for (let caller = 0; caller < 11_000; caller++) enter(1, { rate }, `session ${caller}`);
+  assert.ok(refills < 20 * 11_000, `${refills} refills`);
+});
