@@ -186,7 +186,7 @@ function findKeys(isInEntry: boolean, parts: readonly (string | number)[]): read
 
 type Members = { readonly [name: string]: unknown };
 
-/** Returns a schema, or the members of a union. */
+/** Returns the members of a union, including those of unions in it; a list of the schema alone if it is no union. */
 function alternativesOf(schema: unknown): readonly Members[] {
   if (!isObject(schema)) return [];
   const { anyOf } = schema;

@@ -15,7 +15,7 @@ type FieldBasics = {
 export type Field = FieldBasics &
   (
     | { readonly kind: 'text' | 'prose' | 'number' | 'integer' | 'boolean' | 'json' }
-    /** `texts`: what people see in place of the choices. */
+    /** `texts` are the labels that people see in place of the choices. */
     | {
         readonly kind: 'choice';
         readonly choices: readonly string[];

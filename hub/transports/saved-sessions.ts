@@ -20,7 +20,7 @@ type SavedSessionsNeeds = {
   readonly ids: SessionIds;
   /** Resolves when the servers of this run have listed their items. */
   readonly listed: Promise<void>;
-  /** Opens the journal of the records. `snapshot` returns all current records. */
+  /** Creates the journal that stores the sessions. `snapshot` returns the records of all current sessions. */
   readonly openJournal: (
     snapshot: () => readonly object[],
   ) => Pick<Journal, 'open' | 'append' | 'close'>;

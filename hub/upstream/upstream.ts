@@ -49,7 +49,10 @@ type UpstreamNeeds = {
 /** Time in ms for the server to answer the `ping` after a cancellation. */
 const knowsMs = 10_000;
 
-/** Bytes of a late answer that count as one byte of output: the server is not at fault if the client left. */
+/**
+ * Number of bytes of a late answer that count as one byte of output. Late answers count less, because a client that left
+ * causes them, not the server.
+ */
 const lateBytesPerByte = 16;
 
 /** Pairs answers with requests by the hub's own ids, and restores each client's id. */

@@ -8,7 +8,10 @@ import { type SessionState, cancelByClient } from '../session.ts';
 import type { Tasks } from '../tasks/tasks.ts';
 import type { ClientRequests } from './client-requests.ts';
 
-/** Handles notifications of clients, and forwards those that a server may handle. */
+/**
+ * Creates the handler of notifications of clients. It handles cancellations and progress itself. It forwards others to
+ * servers that no other client has called, and updates of a client's task to the server that asked for the task.
+ */
 export function createFromClients({
   servers,
   clientRequests,
