@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
+import { startCpuTimer } from '#helpers/cpu-time';
 import { createIgnore } from '../../hub/contexts/ignore.ts';
 
 test.for([
@@ -59,10 +60,10 @@ test.each([
   ['**a'.repeat(20) + 'b', 'a/'.repeat(500) + 'c'],
 ])('the time of a match does not grow with the number of possible matches: %#', (pattern, path) => {
   const { ignores, mayExceptBelow } = createIgnore(['*', `!${pattern}`]);
-  const since = performance.now();
+  const cpuMs = startCpuTimer();
   assert.equal(ignores(path), true);
   mayExceptBelow(path);
-  assert.ok(performance.now() - since < 3_000);
+  assert.ok(cpuMs() < 3_000);
 });
 
 test('the last rule that matches decides', () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
+import { startCpuTimer } from '#helpers/cpu-time';
 import { holdsSecret } from '../../hub/enhance/secrets.ts';
 
 /** Joins the parts of a secret, which is split so that no scanner reports this file as a leak. */
@@ -106,9 +107,9 @@ describe('no secret is detected in', () => {
 });
 
 test('no text takes long to search', () => {
-  const started = performance.now();
+  const cpuMs = startCpuTimer();
   for (const piece of ['a', 'a.', 'pass_', 'token: ', ' a=', 'a@', 'https://a:', 'a1B', '-', '='])
     holdsSecret(piece.repeat(Math.floor(100_000 / piece.length)));
   holdsSecret(`the password is${' '.repeat(100_000)}x`);
-  assert.ok(performance.now() - started < 10_000);
+  assert.ok(cpuMs() < 10_000);
 });

@@ -10,9 +10,9 @@ import { besideNeighbour } from './neighbour.ts';
 import { becomes, breakerOf, createScene, inContainer, recovery } from './scene.ts';
 
 /** Duration of a trial in ms: long enough for all calls to arrive during it, and short enough not to time out. */
-const trialMs = 1_500;
+const trialMs = 3_000;
 /** Timeout of the server's calls during a trial, in seconds. */
-const trialTimeout = 3;
+const trialTimeout = 6;
 /** Duration in ms of calls that must time out. */
 const tooLongMs = 60_000;
 
@@ -136,12 +136,15 @@ describeWithEngine('the breaker of two hubs on one Redis', () => {
       const openedMs = Math.max(0, (openedThere ?? 0) - (openedHere ?? 0));
       recovery('a breaker opened in one hub, until it is open in the other', openedMs);
       assert.ok(openedMs < 200, `it took ${openedMs} ms`);
+      await using neighbour = await connect(`${b.hub.url}/mcp/neighbour`);
       for (const one of [client, other]) {
         const took: number[] = [];
+        const control: number[] = [];
         for (let call = 0; call < 50; call++) {
           const since = performance.now();
           const { message, data } = await failureOf(one.call('recall'));
-          took.push(performance.now() - since);
+          const refusedMs = performance.now();
+          took.push(refusedMs - since);
           assert.match(
             message,
             /victim is not called for now: 3 calls in a row.*did not answer tools\/call within 1 s/,
@@ -150,12 +153,14 @@ describeWithEngine('the breaker of two hubs on one Redis', () => {
           assert.equal(data['code'], 'HUB_BREAKER_OPEN');
           const retryAfterMs = Number(data['retryAfterMs']);
           assert.ok(retryAfterMs > 30_000 && retryAfterMs <= 60_000, `it says ${retryAfterMs}`);
+          assert.equal(await neighbour.call('echo', { text: 'well' }), 'well');
+          control.push(performance.now() - refusedMs);
         }
         recovery('a call that an open breaker refuses, the median of 50', median(took));
-        assert.ok(median(took) < 5, `a refused call took ${median(took)} ms`);
+        // On a busy machine every request takes longer, but a refused one never as long as one that a server answers.
+        const limitMs = Math.max(5, median(control));
+        assert.ok(median(took) < limitMs, `a refused call took ${median(took)} of ${limitMs} ms`);
       }
-      await using neighbour = await connect(`${b.hub.url}/mcp/neighbour`);
-      assert.equal(await neighbour.call('echo', { text: 'well' }), 'well');
     });
 
     test('a hub that starts later has the open breaker', async () => {
@@ -216,7 +221,7 @@ describeWithEngine('the breaker of two hubs on one Redis', () => {
       }
       await Promise.all([isShown(a.hub, 'closed'), isShown(b.hub, 'closed')]);
       recovery(
-        'a breaker of 2 s opened by three timeouts of 3 s, until it is closed',
+        'a breaker of 2 s opened by three timeouts of 6 s, until it is closed',
         performance.now() - since,
       );
       assert.equal((await notesOf(one, 'trial')) + (await notesOf(other, 'trial')), 1);
@@ -230,7 +235,7 @@ describeWithEngine('the breaker of two hubs on one Redis', () => {
       await breakServer(one);
       await Promise.all([isShown(a.hub, 'half_open'), isShown(b.hub, 'half_open')]);
       const { message } = await failureOf(other.call('slow', { ms: tooLongMs }));
-      assert.match(message, /did not answer tools\/call within 3 s/);
+      assert.match(message, /did not answer tools\/call within 6 s/);
       await isShown(a.hub, 'open');
       assert.equal((await breakerOf(a.hub, 'victim'))['failures'], 4);
       await isShown(a.hub, 'half_open');

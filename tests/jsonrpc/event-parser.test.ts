@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
+import { startCpuTimer } from '#helpers/cpu-time';
 import { createEventParser } from '../../hub/jsonrpc/event-parser.ts';
 
 type Seen = {
@@ -78,7 +79,7 @@ describe('reading server-sent events', () => {
   test('reads an event of 50 MB in linear time', () => {
     const chunk = Buffer.alloc(16_384, 'x');
     const took = (chunks: number) => {
-      const started = performance.now();
+      const cpuMs = startCpuTimer();
       let length = 0;
       const parser = createEventParser(
         { maxBytes: 2 ** 26 },
@@ -88,7 +89,7 @@ describe('reading server-sent events', () => {
       for (let count = 0; count < chunks; count++) parser.push(chunk);
       parser.push(Buffer.from('\n\n'));
       assert.equal(length, chunks * chunk.length);
-      return performance.now() - started;
+      return cpuMs();
     };
     took(100);
     // A quadratic parser would need minutes.

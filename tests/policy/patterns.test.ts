@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { performance } from 'node:perf_hooks';
 import { test } from 'vitest';
+import { startCpuTimer } from '#helpers/cpu-time';
 import { compilePatterns } from '../../hub/policy/patterns.ts';
 
 test.each<readonly [patterns: readonly string[], text: string, matches: boolean]>([
@@ -25,7 +25,7 @@ test.each<readonly [patterns: readonly string[], text: string, matches: boolean]
 
 test('a pattern with many stars is matched quickly against a hostile text', () => {
   const matches = compilePatterns([`${'a*'.repeat(50)}b`]);
-  const begun = performance.now();
+  const cpuMs = startCpuTimer();
   assert.equal(matches('a'.repeat(100_000)), false);
-  assert.ok(performance.now() - begun < 500);
+  assert.ok(cpuMs() < 500);
 });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
+import { startCpuTimer } from '#helpers/cpu-time';
 import { matcherOf } from '../../hub/routing/uri-template.ts';
 
 const plenty = () => ({ stepsLeft: 1e9 });
@@ -47,9 +48,9 @@ describe('a URI template', () => {
       'a'.repeat(1_000_000),
       '{'.repeat(100_000),
     ].map(matcherOf);
-    const started = performance.now();
+    const cpuMs = startCpuTimer();
     for (const matches of hostile) assert.equal(matches(uri, plenty()), false);
-    assert.ok(performance.now() - started < 2_000, `${performance.now() - started} ms`);
+    assert.ok(cpuMs() < 2_000, `${cpuMs()} ms`);
   });
 
   test('a thousand hostile templates stay within the budget', () => {

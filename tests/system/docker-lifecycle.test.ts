@@ -43,15 +43,19 @@ describeWithEngine('the life of containers', () => {
   });
 
   test('a leftover container is replaced by the next of its name', async () => {
-    await using killed = createHub();
+    await using proxy = await createProxy();
+    await using killed = createHub({ dockerHost: proxy.host });
     const old = await killed.launch(killed.spec('twin', { ...echo, network: 'bridge' }));
+    // A killed hub sees nothing of what the next one does.
+    await proxy.away();
     const next = createHub({ hubId: killed.id });
     const instance = await next.launch(next.spec('twin', { ...echo, network: 'bridge' }));
     assert.equal(await askerOf(instance).ask('echo', 1), 1);
     assert.notEqual(instance.about['containerId'], old.about['containerId']);
-    assert.ok((await old.exited).detail.length > 0);
     await next.runtime.stop();
     assert.deepEqual(await next.leftovers(), []);
+    await proxy.back();
+    assert.ok((await old.exited).detail.length > 0);
   });
 
   test('a container that the engine is still removing is replaced', async () => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { describe, test } from 'vitest';
 import { parseExactly } from '#core';
+import { startCpuTimer } from '#helpers/cpu-time';
 import { createKnownSecrets, createLog, createRedaction, redactJson, redactText } from '#telemetry';
 
 const gone = '[redacted]';
@@ -86,17 +87,17 @@ describe('a text is shown without what looks like a credential', () => {
       '-',
     ];
     for (const part of parts) {
-      const began = performance.now();
+      const cpuMs = startCpuTimer();
       redactText(part.repeat(300_000 / part.length));
-      assert.ok(performance.now() - began < 2_000, part);
+      assert.ok(cpuMs() < 2_000, part);
     }
   });
 
   test('in linear time also after an incomplete key', () => {
-    const began = performance.now();
+    const cpuMs = startCpuTimer();
     const text = `-----BEGIN PRIVATE KEY-----END ${'PRIVATE KEY '.repeat(25_000)}`;
     assert.equal(redactText(text), '[redacted]');
-    assert.ok(performance.now() - began < 2_000);
+    assert.ok(cpuMs() < 2_000);
   });
 });
 
@@ -182,9 +183,9 @@ describe('values that are known to be secret', () => {
     const values = Array.from({ length: 200 }, (_, index) => `value-${index}-of-a-server/${index}`);
     const known = createRedaction(() => values).text;
     known('prepared');
-    const began = performance.now();
+    const cpuMs = startCpuTimer();
     assert.match(known(`${'A text of 16 by. '.repeat(60_000)} value-7-of-a-server/7`), /redacted/);
-    assert.ok(performance.now() - began < 2_000);
+    assert.ok(cpuMs() < 2_000);
   });
 
   test('are removed even if they are too long for a regular expression', () => {

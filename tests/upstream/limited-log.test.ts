@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { silent } from '#core';
 import { createManualClock } from '#helpers/clock';
+import { startCpuTimer } from '#helpers/cpu-time';
 import { createRecordingLog } from '#helpers/hub';
 import { createLimitedLog } from '../../hub/upstream/limited-log.ts';
 
@@ -42,8 +43,8 @@ describe('a log that is limited', () => {
 
   test('costs next to nothing during a flood', () => {
     const limited = createLimitedLog(silent, { clock: createManualClock() });
-    const started = performance.now();
+    const cpuMs = startCpuTimer();
     for (let line = 0; line < 1_000_000; line++) limited.info({}, 'stderr');
-    assert.ok(performance.now() - started < 1_000);
+    assert.ok(cpuMs() < 1_000);
   });
 });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
+import { startCpuTimer } from '#helpers/cpu-time';
 import { readClaims } from '../../../hub/documentation/model/read-claims.ts';
 
 const lines = new Map([
@@ -49,7 +50,7 @@ test('claims are bounded', () => {
 });
 
 test.each(['a', ' ', '(', 'a.b', 'a/'])('an answer of %j is read in linear time', part => {
-  const begun = performance.now();
+  const cpuMs = startCpuTimer();
   const { claims } = readClaims(`- ${part.repeat(60_000 / part.length)}`, lines);
-  assert.deepEqual([claims, performance.now() - begun < 2_000], [[], true]);
+  assert.deepEqual([claims, cpuMs() < 2_000], [[], true]);
 });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
+import { startCpuTimer } from '#helpers/cpu-time';
 import { isManifest, readManifests } from '../../../hub/documentation/project/manifests.ts';
 
 test('entry points are read with their lines', () => {
@@ -33,9 +34,9 @@ test.each([
   ['pyproject.toml', `"${'a'.repeat(200_000)}`],
   ['pyproject.toml', `"${'a'.repeat(990)}\n`.repeat(200)],
 ])('%s is read in linear time: %#', (path, text) => {
-  const begun = performance.now();
+  const cpuMs = startCpuTimer();
   assert.equal(readManifests([{ path, text }]).dependencies.size, 0);
-  assert.ok(performance.now() - begun < 1_000);
+  assert.ok(cpuMs() < 1_000);
 });
 
 test('tables of TOML are read with spaces, and in lists', () => {

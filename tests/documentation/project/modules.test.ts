@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
+import { startCpuTimer } from '#helpers/cpu-time';
 import type { FileOutline } from '../../../hub/documentation/outline/outline-types.ts';
 import { findCycles } from '../../../hub/documentation/project/cycles.ts';
 import { buildProject } from '../../../hub/documentation/project/build-project.ts';
@@ -83,9 +84,9 @@ test.each([
   ['short lines', 'a\n'.repeat(200_000), undefined],
   ['a word without a space', `abc def${'g'.repeat(200_000)}`, 'abc ...'],
 ])('an introduction of %s is read in linear time', (_, text, expected) => {
-  const begun = performance.now();
+  const cpuMs = startCpuTimer();
   assert.equal(introductionOf({ path: 'README.md', text })?.text, expected);
-  assert.ok(performance.now() - begun < 1_000);
+  assert.ok(cpuMs() < 1_000);
 });
 
 test('the title of a document is read in linear time, and cut', () => {
@@ -96,10 +97,10 @@ test('the title of a document is read in linear time, and cut', () => {
       ?.title;
   };
   assert.equal(titleOf('## A title  ##  \n'), 'A title');
-  const begun = performance.now();
+  const cpuMs = startCpuTimer();
   assert.equal(titleOf(`# A${' '.repeat(200_000)}b`), 'A');
   assert.equal(titleOf(`# ${'a'.repeat(200_000)}`)?.length, 1_000);
-  assert.ok(performance.now() - begun < 1_000);
+  assert.ok(cpuMs() < 1_000);
 });
 
 test('cycles are found, also in long chains without one', () => {

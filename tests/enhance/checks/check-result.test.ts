@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
+import { startCpuTimer } from '#helpers/cpu-time';
 import { checkResult } from '../../../hub/enhance/checks/check-result.ts';
 import { isAccepted, readResults } from '../../bench/results-table.ts';
 
@@ -78,7 +79,7 @@ test.each([
 ])('24,000 characters of %s are checked at once', (_what, given, more) => {
   const times = (text: string, length: number) => text.repeat(Math.ceil(length / text.length));
   const prompt = `x ${times(given, 24_000)}`;
-  const since = performance.now();
+  const cpuMs = startCpuTimer();
   checkResult(times(given + more, 45_000), prompt, rule);
-  assert.ok(performance.now() - since < 3_000);
+  assert.ok(cpuMs() < 3_000);
 });
