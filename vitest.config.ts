@@ -36,7 +36,8 @@ const hasRealOllama = process.env['OLLAMA_URL'] !== undefined;
 const atATime = hasRealOllama
   ? 1
   : Math.max(1, Math.min(4, Math.floor(totalmem() / (3 * 2 ** 30))));
-const timeouts = { testTimeout: 30_000, hookTimeout: 300_000 };
+/** On a slow machine, tests that start several hubs or containers take up to 30 s beside three others. */
+const timeouts = { testTimeout: 60_000, hookTimeout: 300_000 };
 /**
  * Retries a measurement once: a fault of the hub has the same result again, a busy machine probably does not. Each attempt
  * may take twice as long as other tests, because three at a time share two cores.
