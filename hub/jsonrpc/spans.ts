@@ -49,8 +49,8 @@ export function membersOf(
   bytes: Buffer,
   object: Span | undefined,
 ): ReadonlyMap<string, Span> | undefined {
-  const members = new Map<string, Span>();
   if (!object || bytes[object.start] !== 0x7b) return undefined;
+  const members = new Map<string, Span>();
   let at = skipSpace(bytes, object.start + 1);
   while (bytes[at] !== 0x7d) {
     const key = at;
