@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { createManualClock } from '#helpers/clock';
 import { type TestHub, startHub, until } from '#helpers/hub';
 import { caller } from '#helpers/principal';
@@ -35,7 +35,6 @@ const begin = (client: Client, id: string | number, method: string, params: obje
 /** Makes a request to the server, so that all its earlier messages have arrived. */
 const hearOut = (hub: TestHub) => openClient(hub, hub.server('old')).ask('resources/list', {});
 
-vi.setConfig({ testTimeout: 10_000 });
 afterEach(() => expect(uncaught.splice(0)).toEqual([]));
 
 describe('tasks', () => {
