@@ -156,7 +156,7 @@ export async function startApp(options: AppOptions, signal: AbortSignal) {
   own.fanOut.connect(router);
   if (options.profile !== undefined) router.profiles.require(options.profile);
   const { pins } = pinning;
-  const changing = { ...system, dataDir, configFile, servers, listings, pinning: pins };
+  const changing = { ...system, dataDir, configFile, servers, listings, logins, pinning: pins };
   const { installs, upgrades } = wireInstalls(wired, changing, docker.pruning);
   const catalog = wireCatalog({ ...system, ...options, dataDir, backlog, source });
   const begun = Promise.withResolvers<void>();

@@ -96,6 +96,14 @@ export function createCommandFiles(
       });
     },
     openSecrets: secrets.open,
+    async removeLogin(server) {
+      const { loginSecretOf } = await import('#oauth');
+      const name = loginSecretOf(server);
+      const { own } = await secrets.open();
+      const text = await own.read(name).catch(() => ''); // A login that cannot be read can still be removed.
+      // `remove` would create the data folder.
+      return text !== undefined && (await own.remove(name));
+    },
     secretsLeftBy: (server, { secretUses }) => secretsLeftBy(server, secretUses, secrets.open),
     async recordChange(change, warn) {
       const { recordStored } = await import('./wire-clients.ts');

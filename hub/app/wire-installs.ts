@@ -20,6 +20,7 @@ type Needs = Pick<InstallsNeeds, 'log' | 'servers'> & {
   readonly configFile: InstallsNeeds['configFile'] & UpgradesNeeds['configFile'];
   readonly pinning: NonNullable<InstallsNeeds['pinning'] & UpgradesNeeds['pinning']>;
   readonly listings: ReturnType<typeof createKeptListings>;
+  readonly logins: KeptParts['logins'];
 };
 
 /**
@@ -28,16 +29,19 @@ type Needs = Pick<InstallsNeeds, 'log' | 'servers'> & {
  */
 export function wireInstalls(
   wired: Wired,
-  { listings, dataDir, ...others }: Needs,
+  { listings, logins, dataDir, ...others }: Needs,
   pruning: ImagePruning,
 ) {
   const needs = {
     ...wired,
     ...others,
-    listings: {
-      keep: (...[config, listing]: Parameters<KeptListings['keep']>) =>
-        listings.keep(config.name, wired.specOf(config).digest ?? '', listing),
-      forget: (name: string) => listings.forget(name),
+    stored: {
+      listings: {
+        keep: (...[config, listing]: Parameters<KeptParts['listings']['keep']>) =>
+          listings.keep(config.name, wired.specOf(config).digest ?? '', listing),
+        forget: (name: string) => listings.forget(name),
+      },
+      logins,
     },
   };
   const installs = createLazyInstalls(needs);
@@ -56,4 +60,4 @@ export function wireInstalls(
   return { installs, upgrades };
 }
 
-type KeptListings = NonNullable<InstallsNeeds['listings']>;
+type KeptParts = NonNullable<InstallsNeeds['stored']>;

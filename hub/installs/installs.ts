@@ -109,7 +109,7 @@ export function createInstalls(needs: InstallsNeeds) {
         await unfinished.end(made);
         // Pinned now, as the person saw this listing. The first start, perhaps weeks later, is compared with it.
         needs.pinning?.seen(chosen, offer);
-        await needs.listings?.keep(chosen, listing);
+        await needs.stored?.listings.keep(chosen, listing);
         await needs.servers.find(name)?.recall();
         log.info({ server: name }, 'installed a server');
       }

@@ -1,5 +1,6 @@
 import type { ServerConfig } from '#config';
 import { type JsonObject, type Log, HubError, messageOf } from '#core';
+import type { ServerLogins } from '#oauth';
 import type { Belonging } from '#runtimes';
 import type { Listing, Server } from '#servers';
 import { type Belongings, type BelongingsNeeds, belongingsOf, ownOf } from './belongings.ts';
@@ -15,10 +16,14 @@ export type RemovalNeeds = BelongingsNeeds & {
     /** Returns the stored secrets that nothing uses once this server is removed. Never rejects. */
     readonly secretsLeftBy: (name: string) => Promise<readonly LeftBehind[]>;
   };
-  /** Stores the lists of servers for clients that connect before the first start. Absent: lists are not stored. */
-  readonly listings?: {
-    readonly keep: (config: ServerConfig, listing: Listing) => Promise<void>;
-    readonly forget: (name: string) => Promise<void>;
+  /** What the hub stores of servers. Absent: nothing is stored. */
+  readonly stored?: {
+    /** The lists of servers, for clients that connect before the first start. */
+    readonly listings: {
+      readonly keep: (config: ServerConfig, listing: Listing) => Promise<void>;
+      readonly forget: (name: string) => Promise<void>;
+    };
+    readonly logins: Pick<ServerLogins, 'remove'>;
   };
   /** Drops the pinned definitions of a server. Absent: nothing is pinned. */
   readonly pinning?: { readonly forget: (name: string) => void };
@@ -74,8 +79,9 @@ export async function removeServer(
       left.push({ kind: 'image and volumes', name, why: messageOf(error) });
     }
   await needs.configFile.remove(name);
-  await needs.listings?.forget(name);
+  await needs.stored?.listings.forget(name);
   needs.pinning?.forget(name);
+  const login = await removeLogin(name, needs);
   const gone = await belongings?.discard(own);
   needs.log.info({ server: name, purge }, 'removed a server');
   return {
@@ -83,8 +89,23 @@ export async function removeServer(
     removed: [
       { kind: 'entry', name },
       ...(about ? [{ kind: 'instance', ...about }] : []),
+      ...login.removed,
       ...(gone?.removed ?? []),
     ],
-    left: [...left, ...(gone?.left ?? [])],
+    left: [...left, ...login.left, ...(gone?.left ?? [])],
   };
+}
+
+/** Deletes the login of a server whose entry is removed. Never rejects. */
+async function removeLogin(
+  name: string,
+  { stored }: RemovalNeeds,
+): Promise<Pick<Removal, 'removed' | 'left'>> {
+  try {
+    const login = await stored?.logins.remove(name);
+    const removed = login ? [{ kind: 'login', name, revoked: login.isRevoked }] : [];
+    return { removed, left: [] };
+  } catch (error) {
+    return { removed: [], left: [{ kind: 'login', name, why: messageOf(error) }] };
+  }
 }

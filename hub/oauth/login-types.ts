@@ -64,7 +64,7 @@ export type LoginNeeds = {
   readonly store: {
     read(name: string): Promise<string | undefined>;
     write(name: string, value: string): Promise<void>;
-    remove(name: string): Promise<void>;
+    remove(name: string): Promise<unknown>;
     /** Redacts these values in logs and pages from now on, and still those of the previous call for this server. */
     redact(server: string, values: readonly string[]): void;
   };

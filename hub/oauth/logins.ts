@@ -69,6 +69,11 @@ export function createLogins(needs: LoginNeeds) {
     changed.fire(one.server);
   }
 
+  function endAll(server: string, error: HubError): void {
+    const waiting = pending.get(server);
+    for (const one of [...(waiting ? [waiting] : []), ...finishingOf(server)]) end(one, error);
+  }
+
   async function prepare(server: string, state: string): Promise<Authorization> {
     const target = targetOf(server);
     const hubUrl = needs.hubUrl();
@@ -109,6 +114,8 @@ export function createLogins(needs: LoginNeeds) {
     async begin(server: string) {
       const state = randomBytes(32).toString('base64url');
       const authorization = await prepare(server, state);
+      // Throws if the server was removed meanwhile.
+      targetOf(server);
       const before = pending.get(server);
       if (before) end(before, failed(server, 'another login was begun'));
       const outcome = Promise.withResolvers<void>();
@@ -145,7 +152,7 @@ export function createLogins(needs: LoginNeeds) {
       try {
         const login = await authorization.finish(codeIn(answer), answer.get('iss') ?? undefined);
         if (!finishing.has(one)) {
-          await revoked(login, targetOf(server));
+          await revoked(server, login);
           throw loggedOut(server);
         }
         await loginOf(server).enter(login);
@@ -167,16 +174,27 @@ export function createLogins(needs: LoginNeeds) {
      * with HUB_REQUEST_INVALID for a server without a URL.
      */
     async logout(server: string) {
-      const target = targetOf(server);
-      const waiting = pending.get(server);
-      for (const one of [...(waiting ? [waiting] : []), ...finishingOf(server)])
-        end(one, loggedOut(server));
+      targetOf(server);
+      endAll(server, loggedOut(server));
       const login = loginOf(server);
       const stored = await login.current();
       // Deleted before it is revoked, so that a login that finishes meanwhile is not deleted.
       await login.forget();
-      const isRevoked = await revoked(stored, target);
+      const isRevoked = await revoked(server, stored);
       return { wasLoggedIn: stored?.tokens !== undefined, isRevoked };
+    },
+    /**
+     * Deletes and revokes the login of a removed server, and ends logins in progress. Resolves with undefined if none
+     * was stored. Rejects if it cannot be deleted.
+     */
+    async remove(server: string): Promise<{ readonly isRevoked: boolean } | undefined> {
+      endAll(server, failed(server, 'the server was removed'));
+      const login = loginOf(server);
+      const stored = await login.stored();
+      await login.forget();
+      if (!stored) return undefined;
+      audit({ action: 'oauth_logout', server, outcome: 'ok' });
+      return { isRevoked: await revoked(server, stored) };
     },
     async status(server: string): Promise<LoginStatus> {
       const login = loginOf(server);
@@ -208,14 +226,15 @@ export function createLogins(needs: LoginNeeds) {
   }
 
   async function revoked(
+    server: string,
     stored: Awaited<ReturnType<ServerLogin['current']>>,
-    target: LoginTarget,
   ): Promise<boolean> {
     if (!stored?.tokens) return false;
+    const home = { name: server, url: stored.url };
     try {
-      return await revokeTokens(stored, createBoundedFetch(target, { clock }));
+      return await revokeTokens(stored, createBoundedFetch(home, { clock }));
     } catch (error) {
-      const fields = { server: target.name, error: messageOf(error) };
+      const fields = { server, error: messageOf(error) };
       log.warn(fields, 'the tokens of the server were forgotten, but could not be revoked');
       return false;
     }

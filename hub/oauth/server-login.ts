@@ -2,7 +2,13 @@ import { HubError, messageOf } from '#core';
 import { refreshTokens, revokeTokens } from './authorization.ts';
 import { createBoundedFetch } from './bounded-fetch.ts';
 import type { AccessTokens, Challenge, LoginNeeds, LoginTarget } from './login-types.ts';
-import { type StoredLogin, loginText, parseLogin, secretsOf } from './stored-login.ts';
+import {
+  type StoredLogin,
+  loginSecretOf,
+  loginText,
+  parseLogin,
+  secretsOf,
+} from './stored-login.ts';
 
 /** Time before its expiry at which a token is refreshed, in ms; at most a tenth of its lifetime. */
 const earlyMs = 60_000;
@@ -22,7 +28,7 @@ export type ServerLogin = ReturnType<typeof createServerLogin>;
 
 export function createServerLogin(server: string, needs: Needs) {
   const { clock, log, store, audit, target, changed } = needs;
-  const secretName = `.oauth-${server}`;
+  const secretName = loginSecretOf(server);
   let reading: Promise<StoredLogin | undefined> | undefined;
   let refreshing: Promise<StoredLogin> | undefined;
   /** The running write of a login or logout. Never rejects. */
@@ -44,13 +50,18 @@ export function createServerLogin(server: string, needs: Needs) {
     return login;
   }
 
-  /** Resolves with the login for the server's current URL, as tokens must not be sent to another one. */
-  async function current(): Promise<StoredLogin | undefined> {
+  /** Resolves with the stored login, which may be for an earlier URL of the server. */
+  async function stored(): Promise<StoredLogin | undefined> {
     reading ??= read();
-    const login = await reading.catch((error: unknown) => {
+    return await reading.catch((error: unknown) => {
       reading = undefined;
       throw error;
     });
+  }
+
+  /** Resolves with the login for the server's current URL, as tokens must not be sent to another one. */
+  async function current(): Promise<StoredLogin | undefined> {
+    const login = await stored();
     return login?.url === target()?.url ? login : undefined;
   }
 
@@ -200,6 +211,7 @@ export function createServerLogin(server: string, needs: Needs) {
 
   return {
     tokens,
+    stored,
     current,
     get challenge(): Challenge {
       return challenge;

@@ -33,6 +33,9 @@ export type StoredLogin = z.infer<typeof format>;
 export const parseLogin = (text: string): StoredLogin | undefined =>
   format.safeParse(tryParseJson(text)).data;
 
+/** Returns the name of the secret that contains the login of a server. */
+export const loginSecretOf = (server: string): string => `.oauth-${server}`;
+
 export const loginText = (login: StoredLogin): string => JSON.stringify(login);
 
 /** Returns the values that must be redacted. */

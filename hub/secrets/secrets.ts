@@ -200,9 +200,7 @@ export function createSecrets(
       async write(name: string, value: string): Promise<void> {
         await store(requireOwnName(name), value);
       },
-      async remove(name: string): Promise<void> {
-        await removeStored(requireOwnName(name));
-      },
+      remove: async (name: string): Promise<boolean> => await removeStored(requireOwnName(name)),
       /** Redacts these values from now on, and still those of the previous call for the same purpose. */
       remember: (purpose: string, values: readonly string[]): void => {
         const [last = []] = ofHub.get(purpose) ?? [];

@@ -56,3 +56,27 @@ test('a damaged lock file is a warning, with the remedy', async () => {
   assert.deepEqual(others, []);
   assert.deepEqual(await files.checkPlaces(join(home, 'other.json')), []);
 });
+
+test('the login of a server is deleted from the secrets, and no data folder is made for none', async () => {
+  const home = makeTempFolder('command-files');
+  const dataDir = join(home, 'data');
+  const paths = createHubPaths({
+    env: { HOME: home, DATA_DIR: dataDir },
+    platform: 'linux',
+    home,
+    folder: home,
+    root,
+    whose: 'running',
+  });
+  const setup = createSetup({ paths, root, clientFiles: async () => [] });
+  const files = createCommandFiles(setup, { version: '1.0.0', root });
+
+  assert.equal(await files.removeLogin('docs'), false);
+  assert.deepEqual(await readdir(home), []);
+
+  const { own } = await files.openSecrets();
+  await own.write('.oauth-docs', 'its tokens');
+  assert.equal(await files.removeLogin('docs'), true);
+  assert.equal(await own.read('.oauth-docs'), undefined);
+  assert.equal(await files.removeLogin('docs'), false);
+});

@@ -67,6 +67,36 @@ describe('without a hub', () => {
     assert.deepEqual(asked, ['memory', 'memory'], 'the config is the one with the server');
   });
 
+  test('remove deletes the login of the server, after its entry', async () => {
+    await cli('init');
+    const command = async (removeLogin: FlatNeeds['removeLogin'], ...args: readonly string[]) =>
+      await run(['remove', 'memory', ...args], {
+        ...needs,
+        removeLogin: removeLogin ?? (async () => false),
+      });
+    const removed = async (name: string) => {
+      assert.deepEqual([name, await serversIn(file)], ['memory', []]);
+      return true;
+    };
+    const first = await command(removed);
+    assert.equal(first.code, 0, first.err);
+    assert.match(
+      first.out,
+      /\nremoved the login memory\. Its tokens were deleted here, but not revoked$/,
+    );
+    rmSync(file);
+    await cli('init');
+    const { out } = await command(
+      async () => await Promise.reject(new Error('it is locked')),
+      '--json',
+    );
+    assert.deepEqual(JSON.parse(out), {
+      name: 'memory',
+      removed: [{ kind: 'entry', name: 'memory' }],
+      left: [{ kind: 'login', name: 'memory', why: 'it is locked' }],
+    });
+  });
+
   test('add names the option for the folder that a recipe needs', async () => {
     await cli('init');
     const { code, err } = await run(['add', '--recipe', 'git'], {

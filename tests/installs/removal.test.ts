@@ -16,6 +16,7 @@ async function removal(
   purge: boolean,
   parts: Partial<Upkeep> = {},
   secrets: readonly LeftBehind[] = [],
+  login: () => Promise<{ readonly isRevoked: boolean } | undefined> = async () => undefined,
 ) {
   const steps: string[] = [];
   const upkeep: Upkeep = {
@@ -45,9 +46,17 @@ async function removal(
         configs: () => [one, two],
         secretsLeftBy: async name => (name === 'one' ? secrets : []),
       },
-      listings: {
-        keep: async () => assert.fail('nothing is kept'),
-        forget: async name => void steps.push(`forget ${name}`),
+      stored: {
+        listings: {
+          keep: async () => assert.fail('nothing is kept'),
+          forget: async name => void steps.push(`forget ${name}`),
+        },
+        logins: {
+          async remove(name) {
+            steps.push(`log out ${name}`);
+            return await login();
+          },
+        },
       },
       pinning: { forget: name => void steps.push(`unpin ${name}`) },
       servers: { all: [], find: () => undefined },
@@ -61,13 +70,30 @@ const entry = { kind: 'entry', name: 'one' };
 test('without purge only the entry is removed, with its stored listing', async () => {
   assert.deepEqual(await removal(false), {
     outcome: { name: 'one', removed: [entry], left: [] },
-    steps: ['remove one', 'forget one', 'unpin one'],
+    steps: ['remove one', 'forget one', 'unpin one', 'log out one'],
   });
 });
 
 test('the stored secrets that nothing uses now are left, and named', async () => {
   const left = [{ kind: 'secret', name: 'ONE_KEY', why: 'it may be used elsewhere' }];
   const { outcome } = await removal(false, {}, left);
+  assert.deepEqual(outcome, { name: 'one', removed: [entry], left });
+});
+
+test('the login is removed after the entry, and one that cannot be removed is left with the reason', async () => {
+  const revoked = await removal(false, {}, [], async () => ({ isRevoked: true }));
+  assert.deepEqual(revoked, {
+    outcome: {
+      name: 'one',
+      removed: [entry, { kind: 'login', name: 'one', revoked: true }],
+      left: [],
+    },
+    steps: ['remove one', 'forget one', 'unpin one', 'log out one'],
+  });
+  const { outcome } = await removal(false, {}, [], async () => {
+    throw new Error('the keychain is locked');
+  });
+  const left = [{ kind: 'login', name: 'one', why: 'the keychain is locked' }];
   assert.deepEqual(outcome, { name: 'one', removed: [entry], left });
 });
 
@@ -78,7 +104,7 @@ test('with purge the entry is removed first, and shared objects are left', async
       removed: [entry, volume],
       left: [{ ...image, why: 'the server two has it too' }],
     },
-    steps: ['remove one', 'forget one', 'unpin one', 'discard data'],
+    steps: ['remove one', 'forget one', 'unpin one', 'log out one', 'discard data'],
   });
 });
 
@@ -106,7 +132,7 @@ test.for(['belongings', 'candidates'] as const)(
         removed: [entry],
         left: [{ kind: 'image and volumes', name: 'one', why: 'the engine is away' }],
       },
-      steps: ['remove one', 'forget one', 'unpin one'],
+      steps: ['remove one', 'forget one', 'unpin one', 'log out one'],
     });
   },
 );

@@ -187,6 +187,66 @@ test('a logout ends a login whose code is being exchanged, and its tokens are re
   assert.equal(scene.server.of('/revoke').length, 2);
 });
 
+describe('the removal of a server', () => {
+  test('deletes and revokes its tokens, also those for another url, and ends its logins', async () => {
+    await using scene = await openScene();
+    await scene.logIn();
+    await scene.logins.begin('docs');
+    const done = scene.logins.done('docs', new AbortController().signal);
+    done.catch(() => {});
+    scene.place.url = undefined;
+    assert.deepEqual(await scene.logins.remove('docs'), { isRevoked: true });
+    await assert.rejects(done, /the server was removed/);
+    assert.deepEqual([scene.stored.size, scene.server.of('/revoke').length], [0, 2]);
+    assert.equal(scene.audited.at(-1), 'oauth_logout ok');
+    assert.equal(await scene.logins.remove('docs'), undefined);
+  });
+
+  test('deletes the tokens also if they cannot be revoked, and keeps those that cannot be deleted', async () => {
+    await using scene = await openScene();
+    await scene.logIn();
+    scene.server.answer('/revoke', () => ({ status: 503, body: {} }));
+    scene.place.isWritable = false;
+    await assert.rejects(scene.logins.remove('docs'), /disk is full/);
+    assert.equal(await scene.tokens.current(), 'access-2');
+    scene.place.isWritable = true;
+    assert.deepEqual(await scene.logins.remove('docs'), { isRevoked: false });
+    assert.equal(scene.stored.size, 0);
+  });
+
+  test('ends a login whose code is being exchanged, and its tokens are revoked', async () => {
+    await using scene = await openScene();
+    const asked = Promise.withResolvers<void>();
+    const release = Promise.withResolvers<void>();
+    scene.server.answer('/token', async () => {
+      asked.resolve();
+      await release.promise;
+      return { body: scene.server.tokens() };
+    });
+    const { url } = await scene.logins.begin('docs');
+    const finished = scene.logins.finish(scene.server.grant(url));
+    finished.catch(() => {});
+    await asked.promise;
+    scene.place.url = undefined;
+    assert.equal(await scene.logins.remove('docs'), undefined);
+    release.resolve();
+    await assert.rejects(finished, failed);
+    assert.deepEqual([scene.stored.size, scene.server.of('/revoke').length], [0, 2]);
+  });
+
+  test('while a login begins leaves no login that waits', async () => {
+    await using scene = await openScene();
+    const { metadata, metadataPath } = scene.server;
+    scene.server.answer(metadataPath, async () => {
+      scene.place.url = undefined;
+      await scene.logins.remove('docs');
+      return { body: metadata() };
+    });
+    await assert.rejects(scene.logins.begin('docs'), { code: 'HUB_REQUEST_INVALID' });
+    assert.equal((await scene.logins.status('docs')).isPending, false);
+  });
+});
+
 describe('a malicious server', () => {
   test.for([
     'http://login.example.com/authorize',

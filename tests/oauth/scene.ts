@@ -16,7 +16,11 @@ export async function openScene(settings: OAuthSettings = {}) {
   const stored = new Map<string, string>();
   const audited: string[] = [];
   const redacted = new Set<string>();
-  const place = { url: server.url, isWritable: true };
+  /** `url`: undefined if the config has no such server. */
+  const place: { url: string | undefined; isWritable: boolean } = {
+    url: server.url,
+    isWritable: true,
+  };
   /** Called before each write to the store. */
   const disk = { write: async (): Promise<void> => {} };
   const store: LoginNeeds['store'] = {
@@ -38,7 +42,8 @@ export async function openScene(settings: OAuthSettings = {}) {
       clock,
       log,
       store,
-      targetOf: name => (name === 'docs' ? { name, url: place.url, settings } : undefined),
+      targetOf: name =>
+        name === 'docs' && place.url !== undefined ? { name, url: place.url, settings } : undefined,
       hubUrl: () => 'http://127.0.0.1:9090',
       audit: ({ action, outcome }) => void audited.push(`${action} ${outcome}`),
     });

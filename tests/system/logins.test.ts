@@ -117,7 +117,12 @@ describeWithBrowser('a login to a remote server', () => {
   beforeAll(async () => {
     world = await startOAuthWorld();
     const entry = { url: world.resource };
-    const servers = { docs: entry, each: { ...entry, instance: 'session' }, elsewhere: entry };
+    const servers = {
+      docs: entry,
+      each: { ...entry, instance: 'session' },
+      elsewhere: entry,
+      former: entry,
+    };
     shared = await startHub({ config: { servers } });
   });
   afterAll(async () => {
@@ -261,6 +266,22 @@ describeWithBrowser('a login to a remote server', () => {
       await expect.poll(async () => (await ofDocs()).join('\n')).toMatch(/"oauth_refresh"/);
     },
   );
+
+  test('ends with its server, and its tokens are revoked', { timeout }, async () => {
+    const hub = shared;
+    const counted = await countFrom();
+    await fails(hub, /wants a login/, 'former');
+    await logIn(hub, 'former');
+    await succeeds(hub, 'former');
+    assert.deepEqual(JSON.parse(await show(hub, '/servers/former', 'DELETE')).removed.at(-1), {
+      kind: 'login',
+      name: 'former',
+      revoked: true,
+    });
+    assert.equal(await counted('revocations'), 2);
+    const secrets = await readFile(join(hub.dataDir, 'secrets.json'), 'utf8');
+    assert.doesNotMatch(secrets, /oauth-former/);
+  });
 
   test('is shared by the instances of all sessions, even older ones', { timeout }, async () => {
     const hub = shared;

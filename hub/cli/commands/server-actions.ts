@@ -1,6 +1,7 @@
-import { HubError } from '#core';
+import { HubError, messageOf } from '#core';
 import { type Command, hubOptions } from '../command.ts';
 import { loadForEdit } from '../confirm.ts';
+import type { CliNeeds } from '../needs.ts';
 import { isWithoutHub, openHub, pathOfServer, withStartProgress } from '../hub-client.ts';
 import { type Described, fieldsOf, objectsIn } from '../responses.ts';
 import type { Io } from '../terminal.ts';
@@ -78,17 +79,30 @@ export const remove: Command = {
       if (!isWithoutHub(error, run)) throw error;
       if (purge === true) throw needsHub(error);
       const { file, config } = await loadForEdit(needs.files);
-      const left = await needs.files.secretsLeftBy(name, config);
+      const secrets = await needs.files.secretsLeftBy(name, config);
       await (await needs.files.editConfig()).removeServer(file, name);
-      if (isJson) return json({ name, removed: [{ kind: 'entry', name }], left });
+      const login = await removeLogin(name, needs.files);
+      const left = [...secrets, ...login.left];
+      if (isJson) return json({ name, removed: [{ kind: 'entry', name }, ...login.removed], left });
       out(
         `removed the entry ${name} from ${file}. No hub is running: its image and volumes are kept`,
       );
+      for (const one of login.removed) out(removedText(one));
       showLeft(left, err);
     }
     return 0;
   },
 };
+
+/** Deletes the login of a server whose entry is removed. Never rejects. */
+async function removeLogin(name: string, { removeLogin: forget }: CliNeeds['files']) {
+  try {
+    const removed = (await forget(name)) ? [{ kind: 'login', name, revoked: false }] : [];
+    return { removed, left: [] };
+  } catch (error) {
+    return { removed: [], left: [{ kind: 'login', name, why: messageOf(error) }] };
+  }
+}
 
 const needsHub = (cause: unknown) =>
   new HubError(
@@ -100,10 +114,13 @@ const needsHub = (cause: unknown) =>
 function showRemoved(answer: unknown, { out, err, screen }: Io): void {
   const { name: server, removed, left } = fieldsOf(answer);
   out(`${screen.paint('green', 'removed')} ${String(server)}`);
-  for (const { kind, name } of objectsIn(removed))
-    if (kind !== 'entry' && kind !== 'instance') out(`removed the ${String(kind)} ${String(name)}`);
+  for (const one of objectsIn(removed))
+    if (one['kind'] !== 'entry' && one['kind'] !== 'instance') out(removedText(one));
   showLeft(objectsIn(left), err);
 }
+
+const removedText = ({ kind, name, revoked }: Described) =>
+  `removed the ${String(kind)} ${String(name)}${revoked === false ? '. Its tokens were deleted here, but not revoked' : ''}`;
 
 function showLeft(left: readonly Described[], err: Io['err']): void {
   for (const { kind, name, why } of left)

@@ -21,10 +21,7 @@ import { compareVersions, splitSpec, withVersion } from './versions.ts';
 /** Changes the versions of servers, and removes images that are no longer needed. */
 export type Upgrades = ReturnType<typeof createUpgrades>;
 
-export type UpgradesNeeds = Pick<
-  InstallsNeeds,
-  'log' | 'pins' | 'trial' | 'listings' | 'servers'
-> & {
+export type UpgradesNeeds = Pick<InstallsNeeds, 'log' | 'pins' | 'trial' | 'stored' | 'servers'> & {
   readonly belongings: BelongingsNeeds;
   readonly configFile: {
     /** Returns all servers in the file, also those that `--tags` excludes. */
@@ -128,7 +125,7 @@ export function createUpgrades(needs: UpgradesNeeds) {
     async function write(): Promise<void> {
       await configFile.set(name, values);
       // Stored before the pins: without a running server, its last lists are those of the old version.
-      await needs.listings?.keep(next, trial.listing);
+      await needs.stored?.listings.keep(next, trial.listing);
       await needs.servers.find(name)?.recall();
     }
     if (pins && pinning) await pinning.accept(config, pins, write);

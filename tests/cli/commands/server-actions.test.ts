@@ -75,6 +75,8 @@ test('remove tells what is removed with the entry, and what is left', async () =
     removed: [
       { kind: 'entry', name: 'a' },
       { kind: 'instance', name: 'x' },
+      { kind: 'login', name: 'a', revoked: true },
+      { kind: 'login', name: 'b', revoked: false },
       { kind: 'volume', name: 'data' },
     ],
     left: [{ kind: 'image', name: 'a/b:1', why: 'it is in use' }],
@@ -82,7 +84,7 @@ test('remove tells what is removed with the entry, and what is left', async () =
   await using other = await openOther(200, JSON.stringify(answer));
   assert.deepEqual(await cli(['remove', 'a', '--purge', '--url', other.url]), {
     code: 0,
-    out: 'removed a\nremoved the volume data',
+    out: 'removed a\nremoved the login a\nremoved the login b. Its tokens were deleted here, but not revoked\nremoved the volume data',
     err: 'not removed: the image a/b:1: it is in use',
   });
 });
