@@ -26,14 +26,15 @@ export function createCommandFiles(
 ): Omit<CliNeeds['files'], 'findDataFolders'> {
   return {
     loadConfig,
-    async checkPlaces(configFile) {
-      const { tls, dataDir, serversFile } = await settingsWith({});
+    async checkPlaces() {
+      const { tls, dataDir } = await settingsWith({});
       const { checkDataDir } = await import('#store');
       await checkDataDir(dataDir);
+      return tls ? await (await import('#http')).checkTls(tls, systemClock) : [];
+    },
+    async findLockFault(configFile) {
       const { findLockFault } = await import('#definitions');
-      const ofLock = await findLockFault(resolve(configFile ?? serversFile));
-      const ofTls = tls ? await (await import('#http')).checkTls(tls, systemClock) : [];
-      return ofLock === undefined ? ofTls : [...ofTls, ofLock];
+      return await findLockFault(resolve(configFile ?? (await settingsWith({})).serversFile));
     },
     async readTokenNames() {
       const { readStoredNames } = await import('./wire-clients.ts');

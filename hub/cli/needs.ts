@@ -158,10 +158,12 @@ type HubFiles = {
   /** Reads settings and config without starting anything. */
   readonly loadConfig: (configFile: string | undefined) => Promise<LoadedConfig>;
   /**
-   * Checks the data folder, the files of TLS and the lock file of the config. Resolves with warnings, such as of a
-   * certificate that expires soon. Rejects with HubError if a hub would not start with them.
+   * Checks the data folder and the files of TLS. Resolves with warnings, such as of a certificate that expires soon.
+   * Rejects with HubError if a hub would not start with them.
    */
-  readonly checkPlaces: (configFile: string | undefined) => Promise<readonly string[]>;
+  readonly checkPlaces: () => Promise<readonly string[]>;
+  /** Returns why the lock file of the config cannot be used; undefined if it can, or does not exist. */
+  readonly findLockFault: (configFile: string | undefined) => Promise<string | undefined>;
   /** Returns the names of the clients for which the hub made a token. Never rejects. */
   readonly readTokenNames: () => Promise<readonly string[]>;
   /** Returns the path of the config file from the settings. The file may not exist. */

@@ -31,7 +31,7 @@ test('beside a config file that MCP_SERVERS_CONFIG names, no other file is writt
   assert.deepEqual(await readdir(folder), ['mcp.json']);
 });
 
-test('a damaged lock file is a warning, with the remedy', async () => {
+test('a damaged lock file is found, with the remedy', async () => {
   const home = makeTempFolder('command-files');
   const file = join(home, 'mcp.json');
   await writeFile(file, '{"servers": {}}');
@@ -45,16 +45,15 @@ test('a damaged lock file is a warning, with the remedy', async () => {
   });
   const setup = createSetup({ paths, root, clientFiles: async () => [] });
   const files = createCommandFiles(setup, { version: '1.0.0', root });
-  assert.deepEqual(await files.checkPlaces(undefined), []);
+  assert.equal(await files.findLockFault(undefined), undefined);
 
   const lockFile = join(home, 'mcp.lock.json');
   await writeFile(lockFile, '{"version": 1, "servers": ');
 
-  const [warning, ...others] = await files.checkPlaces(undefined);
-  assert.ok(warning?.startsWith(`${lockFile}: Unexpected end of JSON input. `), warning);
-  assert.match(String(warning), /nothing is pinned or accepted\. Restore it .*, or remove it/);
-  assert.deepEqual(others, []);
-  assert.deepEqual(await files.checkPlaces(join(home, 'other.json')), []);
+  const fault = await files.findLockFault(undefined);
+  assert.ok(fault?.startsWith(`${lockFile}: Unexpected end of JSON input. `), fault);
+  assert.match(String(fault), /nothing is pinned or accepted\. Restore it .*, or remove it/);
+  assert.equal(await files.findLockFault(join(home, 'other.json')), undefined);
 });
 
 test('the login of a server is deleted from the secrets, and no data folder is made for none', async () => {

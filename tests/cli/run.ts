@@ -33,6 +33,7 @@ export const createNeeds = (needs: FlatNeeds): CliNeeds => ({
   files: {
     loadConfig: refuse('the config'),
     checkPlaces: async () => [],
+    findLockFault: async () => undefined,
     readTokenNames: async () => [],
     findConfigFile: refuse('a config file'),
     createConfig: async () => undefined,

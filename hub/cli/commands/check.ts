@@ -25,10 +25,12 @@ export const check: Command = {
   async run(run) {
     const { values, isJson, needs, signal, out, json, remark, screen } = run;
     const { file, config, insteadOf } = await needs.files.loadConfig(textOf(values, 'config'));
-    const ofPlaces = await needs.files.checkPlaces(textOf(values, 'config'));
+    const ofPlaces = await needs.files.checkPlaces();
+    const lockFault = await needs.files.findLockFault(textOf(values, 'config'));
+    const ofLock = lockFault === undefined ? [] : [lockFault];
     const tokenNames = await needs.files.readTokenNames();
     const ofMounts = await mountWarnings(config.servers);
-    const warnings = [...warningsOf(config, tokenNames), ...ofMounts, ...ofPlaces];
+    const warnings = [...warningsOf(config, tokenNames), ...ofMounts, ...ofPlaces, ...ofLock];
     const servers = config.servers.map(summaryOf);
     const ollama =
       values['live'] === true

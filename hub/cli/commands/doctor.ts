@@ -133,7 +133,9 @@ async function report(installation: Installation, run: Run): Promise<0 | 1> {
     return `${file}: fine, ${count(found.servers.length, 'server')}`;
   });
   await attempt(async () => {
-    notes.push(...(await needs.files.checkPlaces(textOf(values, 'config'))));
+    notes.push(...(await needs.files.checkPlaces()));
+    const fault = await needs.files.findLockFault(textOf(values, 'config'));
+    if (fault !== undefined) problems.push(fault);
     return 'fine';
   });
   let holdings: readonly HubObjects[] = [];

@@ -73,16 +73,17 @@ test('warns of what the data folder or a certificate needs soon', async () => {
   assert.deepEqual(JSON.parse(out).warnings, ['ROUTER_TLS_CERT: it expires']);
 });
 
-test('checks the files of the config file that --config names', async () => {
+test('checks the lock file of the config file that --config names', async () => {
   const asked: unknown[] = [];
-  const checkPlaces = async (file: string | undefined) => {
+  const findLockFault = async (file: string | undefined) => {
     asked.push(file);
-    return [];
+    return 'other.lock.json: damaged';
   };
   const config = await load(shipped);
   const loadConfig = async () => ({ file: 'other.json', config });
-  await check(['--config', 'other.json'], { checkPlaces, loadConfig });
-  await check([], { checkPlaces });
+  const { code, err } = await check(['--config', 'other.json'], { findLockFault, loadConfig });
+  assert.deepEqual({ code, err }, { code: 0, err: 'warning: other.lock.json: damaged' });
+  await check([], { findLockFault });
   assert.deepEqual(asked, ['other.json', undefined]);
 });
 

@@ -162,7 +162,7 @@ test('unknown tool names in the filters of a server are notes, not problems', as
 });
 
 /** Runs the command while a hub answers `/health` with these parts. */
-async function doctorWith(parts: object) {
+async function doctorWith(parts: object, needs: Parameters<typeof run>[1] = {}) {
   const server = createServer((request, response) => {
     response.end(JSON.stringify(request.url === '/health' ? { parts } : { servers: [] }));
   });
@@ -175,6 +175,7 @@ async function doctorWith(parts: object) {
     }),
     examine: async () => installationOf({ state: 'off', detail: '', missing: [] }),
     findHub: async () => ({ url: `http://127.0.0.1:${port}`, token: undefined }),
+    ...needs,
   });
   server.close();
   return result;
@@ -193,6 +194,13 @@ test('files that a running hub cannot write are a problem, with the path and the
   const data = { state: 'degraded', detail };
   const { code, err } = await doctorWith({ data, ollama: { state: 'off' } });
   assert.deepEqual([code, err], [1, detail]);
+});
+
+test('a damaged lock file is a problem, with the path and the remedy', async () => {
+  const fault = '/c/hub.lock.json: Unexpected end of JSON input. Restore it';
+  const findLockFault = async () => fault;
+  const { code, err } = await doctorWith({ ollama: { state: 'off' } }, { findLockFault });
+  assert.deepEqual([code, err], [1, fault]);
 });
 
 test('volumes that the config names are in use, whatever HUB_NAME the hub has', async () => {
