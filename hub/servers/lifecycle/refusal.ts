@@ -31,7 +31,7 @@ export function refusalOf(
       name,
       'HUB_SERVER_DISABLED',
       heldBack === undefined
-        ? `${name} is disabled in the config`
+        ? `${name} is disabled in the config. Remove "disabled": true or "enabled": false from its entry to use it`
         : `${name} waits for a person: ${heldBack}`,
     );
   switch (status.state) {

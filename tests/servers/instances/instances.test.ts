@@ -319,7 +319,10 @@ describe('an instance of a session', () => {
     ]);
     assert.deepEqual(
       await failureOf(base => base.reconfigure({ ...base.config, enabled: false }, true)),
-      ['who is gone: it is disabled in the config', false],
+      [
+        'who is gone: it is disabled in the config. Remove "disabled": true or "enabled": false from its entry to use it',
+        false,
+      ],
     );
     assert.deepEqual(await failureOf(restartNow), ['who is gone: it was stopped', true]);
   });

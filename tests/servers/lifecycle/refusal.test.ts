@@ -84,7 +84,10 @@ describe('a call is refused by a server', () => {
     for (const status of [stopped, { state: 'running', since: 1 } as const]) {
       const error = refusalOf({ ...files, enabled: false }, status, 'words', 0);
       assert.equal(error?.code, 'HUB_SERVER_DISABLED');
-      assert.equal(error?.message, 'files is disabled in the config');
+      assert.equal(
+        error?.message,
+        'files is disabled in the config. Remove "disabled": true or "enabled": false from its entry to use it',
+      );
       assert.deepEqual(error?.data, { server: 'files' });
     }
   });

@@ -258,7 +258,7 @@ describe('a call in flight fails', () => {
   test('for good when its server is disabled', async () => {
     const disabled = configFor({ enabled: false });
     assert.deepEqual(await failureOf(server => server.reconfigure(disabled, true)), [
-      'scripted is gone: it is disabled in the config',
+      'scripted is gone: it is disabled in the config. Remove "disabled": true or "enabled": false from its entry to use it',
       false,
     ]);
   });
