@@ -87,11 +87,15 @@ export function createChain(needs: {
     tell({ step: 'model', model });
     const leftMs = endsAt - clock.monotonic();
     const totalMs = model === wanted.at(-1) ? leftMs : Math.max(leastMs, leftMs * share);
+    const [firstMs, key] = isLoaded
+      ? ([rule.firstTokenMs, 'first_token'] as const)
+      : ([rule.loadMs, 'load'] as const);
     const request = {
       model,
       ...frame(prompt, rule.systemPrompt),
       options: { ...rule.options, num_ctx: contextSize(model) ?? rule.options.num_ctx },
-      firstTokenMs: Math.min(isLoaded ? rule.firstTokenMs : rule.loadMs, totalMs),
+      firstTokenMs: Math.min(firstMs, totalMs),
+      firstTokenSetting: `"timeouts.${firstMs < totalMs ? key : 'total'}" of the rules for prompts`,
       totalMs,
       progress: (text: string) => tell({ step: 'text', model, text }),
       caller,

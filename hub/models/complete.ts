@@ -19,6 +19,8 @@ export type CompletionRequest = {
    * longer for a long prompt, or while Ollama may still process prompts of abandoned calls.
    */
   readonly firstTokenMs: number;
+  /** Name of the setting that `firstTokenMs` comes from, for error messages. */
+  readonly firstTokenSetting?: string;
   /** Timeout of the whole call in ms, including the time in the queue. */
   readonly totalMs: number;
   /** Undefined for the hub's own calls: they share the queue with clients, and the breaker ignores their failures. */
@@ -66,7 +68,8 @@ export async function complete(
 }
 
 function ask(request: CompletionRequest, turn: Turn, signal: AbortSignal, needs: ModelNeeds) {
-  const { system, prompt, format, options, firstTokenMs: silentMs, caller, progress } = request;
+  const { system, prompt, format, options, caller, progress } = request;
+  const { firstTokenMs: silentMs, firstTokenSetting: setting } = request;
   const { think = false, ...rest } = options;
   const body = {
     messages: [
@@ -78,7 +81,7 @@ function ask(request: CompletionRequest, turn: Turn, signal: AbortSignal, needs:
     think,
   };
   const length = prompt.length + (system?.length ?? 0);
-  return streamAnswer({ turn, body, length, silentMs, caller, progress }, signal, needs);
+  return streamAnswer({ turn, body, length, silentMs, setting, caller, progress }, signal, needs);
 }
 
 /** Throws ModelFailure if an answer was cut off, is empty or has only thoughts. For the breaker, the call succeeded. */

@@ -18,6 +18,8 @@ type StreamedCall = {
    * longer for a long prompt, or while Ollama may still process prompts of abandoned calls.
    */
   readonly silentMs: number;
+  /** Name of the setting that `silentMs` comes from, for error messages. */
+  readonly setting?: string | undefined;
   readonly caller: ModelCaller | undefined;
   readonly progress: ((text: string) => void) | undefined;
 };
@@ -29,7 +31,7 @@ const maxTextLength = 1_000_000;
 
 /** Calls /api/chat for a call that has its turn in the queue, and reads the whole stream. Rejects with ModelFailure. */
 export async function streamAnswer(
-  { turn, body, length, silentMs, caller, progress }: StreamedCall,
+  { turn, body, length, silentMs, setting, caller, progress }: StreamedCall,
   signal: AbortSignal,
   { clock, callOllama, paces, counts }: ModelNeeds,
 ): Promise<StreamedAnswer> {
@@ -63,8 +65,9 @@ export async function streamAnswer(
       paces.abandoned(model, length, clock.monotonic() - sentMs);
     if (!isReading || failure?.kind !== 'timeout' || signal.aborted) throw error;
     const why = await whyHeld({ model, options: body.options }, signal, callOllama);
-    if (why === undefined) throw error;
-    throw new ModelFailure('timeout', `${failure.message}: ${why}`, { model, cause: error });
+    if (why === undefined && setting === undefined) throw error;
+    const hint = why === undefined ? `. Raise ${setting}` : `: ${why}`;
+    throw new ModelFailure('timeout', failure.message + hint, { model, cause: error });
   }
 }
 

@@ -7,6 +7,8 @@ type TimedCall = {
   readonly model: string;
   /** Time limit in ms, including the time in the queue. */
   readonly totalMs: number;
+  /** Name of the setting that `totalMs` comes from, for error messages. */
+  readonly totalSetting?: string;
   /** True if the call only loads the model. */
   readonly isLoad?: boolean;
   /** Context size in tokens (`num_ctx`) with which the call loads the model; undefined for the default. */
@@ -72,12 +74,14 @@ export const isEmbedder = ({ name, capabilities }: ModelInfo): boolean =>
 
 /** Returns the failure of a call that timed out. The message contains the time that the call waited in the queue. */
 export function lateFailure(
-  { model, totalMs }: Pick<TimedCall, 'model' | 'totalMs'>,
+  { model, totalMs, totalSetting }: Pick<TimedCall, 'model' | 'totalMs' | 'totalSetting'>,
   place: QueuePlace | undefined,
 ): ModelFailure {
   const waited = place?.waited();
   if (place?.isWaiting)
     return new ModelFailure('queue', waited ?? 'it got no turn in the queue', { model });
   const late = `${model} was not done within ${durationText(totalMs)}`;
-  return new ModelFailure('timeout', waited === undefined ? late : `${late}: ${waited}`, { model });
+  const why = waited === undefined ? late : `${late}: ${waited}`;
+  const remedy = totalSetting === undefined ? '' : `. Raise ${totalSetting}`;
+  return new ModelFailure('timeout', why + remedy, { model });
 }

@@ -115,6 +115,18 @@ describe('the time of a prompt', () => {
     );
   });
 
+  test('is bounded by settings, which the call names', async () => {
+    const asked = async (isLoaded: boolean, limitMs?: number) => {
+      const find = async (name: string) => infoOf(name, { isLoaded });
+      const scene = openChain({ first: () => 'better' }, { find });
+      await scene.run(limitMs);
+      return scene.asked[0]?.firstTokenSetting;
+    };
+    assert.equal(await asked(true), '"timeouts.first_token" of the rules for prompts');
+    assert.equal(await asked(false), '"timeouts.load" of the rules for prompts');
+    assert.equal(await asked(false, 700), '"timeouts.total" of the rules for prompts');
+  });
+
   test('bounds the time for the first token', async () => {
     const scene = openChain({ first: () => 'better' });
     await scene.run(700);

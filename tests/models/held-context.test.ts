@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { until } from '../contracts/recorder.ts';
-import { complete } from '../../hub/models/complete.ts';
+import { type CompletionRequest, complete } from '../../hub/models/complete.ts';
 import { asking, failureOf, never } from './scene.ts';
 import { hang, openScripted } from './scripted.ts';
 
-const request = asking({ model: 'chat', options: { num_ctx: 8192 } });
+const request: CompletionRequest = asking({ model: 'chat', options: { num_ctx: 8192 } });
 const silence = 'chat:latest was silent for 10 s';
 
 type World = {
@@ -16,7 +16,7 @@ type World = {
 };
 
 /** Returns the error message of a call that Ollama never answers, while it reports this about the model. */
-async function messageOf({ held, trained }: World, { options } = request): Promise<string> {
+async function messageOf({ held, trained }: World, asked = request): Promise<string> {
   const scene = openScripted(({ path }, signal) => {
     if (path === '/api/chat') return hang(signal);
     if (path === '/api/ps')
@@ -30,7 +30,7 @@ async function messageOf({ held, trained }: World, { options } = request): Promi
       ? Response.json({ model_info: { 'llama.context_length': trained } })
       : undefined;
   });
-  const failure = failureOf(complete({ ...request, options }, never, scene));
+  const failure = failureOf(complete({ ...asked, model: 'chat' }, never, scene));
   await until(() => scene.sent.some(({ path }) => path === '/api/chat'), 'the call');
   scene.clock.advance(10_000);
   const { kind, model, message } = await failure;
@@ -53,6 +53,15 @@ test.each<readonly [string, World]>([
   ['is listed without its context', { held: null }],
 ])('a timeout has no such hint if the model %s', async (_, world) => {
   assert.equal(await messageOf(world), silence);
+});
+
+test('a timeout names the setting of the call, unless another program holds the model', async () => {
+  const set = { ...request, firstTokenSetting: '"timeouts.load"' };
+  assert.equal(await messageOf({}, set), `${silence}. Raise "timeouts.load"`);
+  assert.match(
+    await messageOf({ held: 4096, trained: 131_072 }, set),
+    /: Ollama holds it .* in all programs/,
+  );
 });
 
 test('a timeout has no such hint if the hub sets no context size', async () => {

@@ -80,6 +80,8 @@ export type ChatLimits = {
   readonly silentMs: number;
   /** Timeout of the whole call, including the time in the queue. */
   readonly totalMs: number;
+  /** Name of the setting that `totalMs` comes from, for error messages. */
+  readonly totalSetting?: string;
 };
 
 const charactersPerToken = 4;

@@ -114,7 +114,12 @@ export function createChats(settings: () => ChatSettings, needs: ChatsNeeds): Ch
     async chat(request, signal) {
       const { model } = request;
       const { timeoutMs = Infinity } = request;
-      const limits = { silentMs, totalMs: Math.min(timeoutMs, settings().timeoutMs) };
+      const { timeoutMs: maxMs } = settings();
+      const limits = {
+        silentMs,
+        totalMs: Math.min(timeoutMs, maxMs),
+        ...(maxMs < timeoutMs && { totalSetting: '"models.timeout_seconds"' }),
+      };
       const [provider, name = ''] = providerOf(model) ?? [];
       if (provider) return await provider.chat({ ...request, ...limits }, name, signal);
       const contextTokens = contextSizes.forChat(model);

@@ -69,7 +69,7 @@ export function createModelCalls({ config, servers, router, clock }: ModelCallNe
         reason: () =>
           new HubError(
             'HUB_MODEL_CALL_TIMEOUT',
-            `${tool} of ${name} was not done within ${durationText(limitMs)}. Raise "tasks.timeout_seconds", and "timeout" of the entry ${name}`,
+            `${tool} of ${name} was not done within ${durationText(limitMs)}. ${remedyOf(name)}`,
             { data: { server: name } },
           ),
       });
@@ -128,14 +128,19 @@ export function createModelCalls({ config, servers, router, clock }: ModelCallNe
       requireAllowed(model);
       const { server, runTool: tool, timeoutMs: usualMs } = config();
       const wantedMs = Math.min(timeoutMs ?? usualMs, usualMs);
-      const args = (limitMs: number): JsonObject => ({
-        model,
-        prompt,
-        timeout: Math.max(1, Math.floor(limitMs - Math.min(marginMs, limitMs / 10))) / second,
-        ...(system !== undefined && { system }),
-        ...(format && { format }),
-        ...(options && { options }),
-      });
+      let endsMs = Infinity;
+      const args = (limitMs: number): JsonObject => {
+        const ownMs = Math.max(1, Math.floor(limitMs - Math.min(marginMs, limitMs / 10)));
+        endsMs = clock.monotonic() + ownMs;
+        return {
+          model,
+          prompt,
+          timeout: ownMs / second,
+          ...(system !== undefined && { system }),
+          ...(format && { format }),
+          ...(options && { options }),
+        };
+      };
       try {
         const limits = { wantedMs, progress: onProgress };
         const result = await call(job, { tool, args }, limits, signal);
@@ -153,6 +158,16 @@ export function createModelCalls({ config, servers, router, clock }: ModelCallNe
         // A cut-off answer may mean that its server is down: then this check rejects with that error.
         if (error instanceof HubError && error.data['kind'] === 'cut_off')
           await check(signal, { job });
+        // The server does not know the settings of its timeout. Before that time, another limit has ended the call.
+        if (
+          error instanceof HubError &&
+          error.data['kind'] === 'timeout' &&
+          clock.monotonic() >= endsMs
+        )
+          throw new HubError(error.code, `${error.message}. ${remedyOf(server)}`, {
+            cause: error,
+            data: error.data,
+          });
         throw error;
       }
     },
@@ -179,6 +194,9 @@ function cancelled(signal: AbortSignal): HubError {
     ? reason
     : new HubError('HUB_CALL_CANCELLED', 'the call was cancelled', { cause: reason });
 }
+
+const remedyOf = (server: string) =>
+  `Raise "tasks.timeout_seconds", and "timeout" of the entry ${server}`;
 
 const maxNamed = 10;
 

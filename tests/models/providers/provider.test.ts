@@ -8,7 +8,7 @@ import { createBreaker } from '#resilience';
 import { until } from '../../contracts/recorder.ts';
 import { type OpenAiReply, startOpenAi } from '../../doubles/openai.ts';
 import { failureOf, kindOf, never } from '../scene.ts';
-import type { ChatRequest } from '../../../hub/models/chat/chat-types.ts';
+import type { ChatLimits, ChatRequest } from '../../../hub/models/chat/chat-types.ts';
 import { listModels } from '../../../hub/models/providers/list-models.ts';
 import { createProvider } from '../../../hub/models/providers/provider.ts';
 
@@ -56,10 +56,8 @@ function at(
   return {
     counts,
     models: () => provider.models(never),
-    chat: (
-      made: Partial<ChatRequest & { silentMs: number; totalMs: number }> = {},
-      signal = never,
-    ) => provider.chat(chatting(made), 'gpt-x', signal),
+    chat: (made: Partial<ChatRequest & ChatLimits> = {}, signal = never) =>
+      provider.chat(chatting(made), 'gpt-x', signal),
     [Symbol.dispose]: () => breaker[Symbol.dispose](),
   };
 }
@@ -561,6 +559,11 @@ test('a silent endpoint is abandoned after its time limit', async () => {
   await until(() => endpoint.received().length === 2, 'the request');
   clock.advance(30_000);
   assert.equal((await late).message, 'work/gpt-x was not done within 30 s');
+  const set = failureOf(work.chat({ silentMs: 60_000, totalSetting: '"models.timeout_seconds"' }));
+  await until(() => endpoint.received().length === 3, 'the request');
+  clock.advance(30_000);
+  const message = 'work/gpt-x was not done within 30 s. Raise "models.timeout_seconds"';
+  assert.equal((await set).message, message);
 });
 
 test('calls of a model wait for those in progress', async () => {

@@ -140,7 +140,9 @@ test("a timeout ends the model's call first, by the timeout in the request", asy
   await expect(run({ timeoutMs: 300 })).rejects.toMatchObject({
     code: 'HUB_MODEL_CALL_TIMEOUT',
     // The message of the server, which gets a timeout of 270 ms.
-    message: expect.stringContaining('within 270 ms'),
+    message: expect.stringMatching(
+      /within 270 ms\. Raise "tasks\.timeout_seconds", and "timeout" of the entry ollama$/,
+    ),
   });
   written = { server: 'slow' };
   await expect(run()).rejects.toMatchObject({
