@@ -55,6 +55,7 @@ const modelsFor = (models: ModelAccess): DocumentationModels => ({
       ? defaultModel
       : undefined;
   },
+  findFault: async (model, signal) => await (await models.open()).chats.findFault(model, signal),
   contextTokens: model => models.contextTokens(model),
   async chat({ model, system, prompt, client }, signal) {
     const answer = await models.sampling.answer(

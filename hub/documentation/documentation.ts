@@ -13,7 +13,7 @@ export interface Documentation {
   readonly service: Service;
   /**
    * Starts a run, and resolves with the id of its job. Rejects with HUB_PATH_REFUSED, HUB_REPOSITORY_UNKNOWN,
-   * HUB_VAULT_UNKNOWN and HUB_DOCUMENTATIONS_FULL.
+   * HUB_VAULT_UNKNOWN, HUB_DOCUMENTATIONS_FULL, and with HUB_REQUEST_INVALID for a model that Ollama does not have.
    */
   begin(request: DocumentationRequest, principal: Principal): Promise<string>;
 }
@@ -43,7 +43,7 @@ type Stored = z.output<typeof stored>;
 
 /** Creates the documentation. Call it before `jobs.start`, so that it can resume jobs of an earlier run of the hub. */
 export function createDocumentation(needs: DocumentationNeeds): Documentation {
-  const { config, jobs, repositories, store } = needs;
+  const { config, jobs, models, repositories, store } = needs;
   /** Vault and project that each job writes, by job id. */
   const targets = new Map<string, string>();
   /** Functions that cancel a run and resolve when it has ended, by job id. */
@@ -134,6 +134,10 @@ export function createDocumentation(needs: DocumentationNeeds): Documentation {
       const path = await repositories.requireAllowed(request.repo_path, principal);
       const { place, isNamed } = chooseVault(request.vault, config());
       if (isNamed) await repositories.requireAllowed(place, principal);
+      const { model = 'none' } = request;
+      const fault =
+        model === 'none' ? undefined : await models.findFault(model, new AbortController().signal);
+      if (fault !== undefined) throw new HubError('HUB_REQUEST_INVALID', `model: ${fault}`);
       const target = targetOf(request);
       const busy = [...targets].find(([, other]) => other === target)?.[0];
       if (busy !== undefined)

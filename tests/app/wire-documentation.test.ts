@@ -43,8 +43,8 @@ test('modules are described by the model of Ollama if it has that model, without
   });
   opened.defer(async () => await documentation.service.stop());
   const repo_path = scene.create({ 'src/a.ts': "export const a = 'hunter2';\n" });
-  const run = async (project_name: string) => {
-    const request = { repo_path, project_name, vault: scene.vault };
+  const run = async (project_name: string, model?: string) => {
+    const request = { repo_path, project_name, vault: scene.vault, ...(model && { model }) };
     const id = await documentation.begin(parseDocumentationRequest(request), caller);
     return resultOf(await scene.ended(id, { jobs, documentation }));
   };
@@ -58,4 +58,13 @@ test('modules are described by the model of Ollama if it has that model, without
 
   current.models = { ...models, defaultModel: 'missing:7b' };
   assert.equal((await run('without'))['model'], null);
+
+  const message =
+    'model: Ollama has no model missing:7b. Get it with "ollama pull missing:7b" or POST /ollama/models/missing:7b/pull';
+  await assert.rejects(run('named', 'missing:7b'), { code: 'HUB_REQUEST_INVALID', message });
+  assert.equal((await run('named', 'scripted:1b'))['model'], 'scripted:1b');
+  assert.equal((await run('named', 'none'))['model'], null);
+  await ollama.stop();
+  const { model_failure: failure } = await run('later', 'missing:7b');
+  assert.match(String(failure), /Ollama/);
 });

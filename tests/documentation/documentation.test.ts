@@ -5,7 +5,13 @@ import { afterAll, beforeAll, describe, test } from 'vitest';
 import { unlessAborted } from '#core';
 import { caller } from '#helpers/principal';
 import { failureOf, git, writeFiles } from '../repositories/harness.ts';
-import { brokenLinks, checkCitations, createDocumentationScene, resultOf } from './harness.ts';
+import {
+  brokenLinks,
+  checkCitations,
+  createDocumentationScene,
+  noModels,
+  resultOf,
+} from './harness.ts';
 
 const files = {
   'package.json':
@@ -150,6 +156,7 @@ test('a run that takes too long ends with the reason', async () => {
   await using scene = createDocumentationScene({
     config: { maxMs: 360_000 / 500 },
     models: {
+      ...noModels,
       defaultModel: async () => 'hangs',
       contextTokens: async () => 8_192,
       chat: async (_request, signal) => await unlessAborted(new Promise<never>(() => {}), signal),

@@ -16,6 +16,7 @@ import { type Runner, createScene, git } from '../repositories/harness.ts';
 /** Models of a hub without any: no default model, and empty answers. */
 export const noModels: DocumentationModels = {
   defaultModel: async () => undefined,
+  findFault: async () => undefined,
   contextTokens: async () => undefined,
   chat: async () => '',
 };

@@ -21,6 +21,11 @@ export interface Chats {
   chat(request: ChatRequest, signal: AbortSignal): Promise<ChatAnswer>;
   /** True if Ollama has this model and it can chat; false if Ollama does not answer. Rejects only if cancelled. */
   isLocal(model: string, signal: AbortSignal): Promise<boolean>;
+  /**
+   * Returns why Ollama cannot chat with this model, with the remedy; undefined if it can, or does not answer, or the
+   * model belongs to a provider. Rejects only if cancelled.
+   */
+  findFault(model: string, signal: AbortSignal): Promise<string | undefined>;
   /** Context size of a model in tokens; undefined if unknown. Never rejects. */
   contextTokens(model: string): Promise<number | undefined>;
   /** Number of current calls to the models of providers. */
@@ -61,7 +66,7 @@ type ChatSettings = {
 };
 
 type ChatsNeeds = Omit<ProviderNeeds, 'breaker'> & {
-  readonly models: Pick<Models, 'chat' | 'find' | 'list'>;
+  readonly models: Pick<Models, 'absence' | 'chat' | 'find' | 'list'>;
   readonly contextSizes: Pick<ContextSizes, 'forChat' | 'ofChat'>;
   readonly createBreaker: () => ModelBreaker;
 };
@@ -85,6 +90,16 @@ export function createChats(settings: () => ChatSettings, needs: ChatsNeeds): Ch
     const made = createProvider(name, wanted, { ...needs, breaker: createBreaker() });
     providers.set(name, { ...made, settings: wanted });
     return [made, model.slice(at + 1)];
+  }
+
+  /** Finds a model of Ollama; `unknown` if Ollama does not answer. Rejects only if cancelled. */
+  async function findLocal(model: string, signal: AbortSignal) {
+    try {
+      return await models.find(model, signal);
+    } catch (error) {
+      if (error instanceof ModelFailure && error.kind !== 'cancelled') return 'unknown';
+      throw error;
+    }
   }
 
   async function ofOllama(signal: AbortSignal): Promise<readonly ListedModel[]> {
@@ -135,13 +150,16 @@ export function createChats(settings: () => ChatSettings, needs: ChatsNeeds): Ch
     queues: () => [...providers.values()].flatMap(provider => provider.queues()),
     async isLocal(model, signal) {
       if (providerOf(model)) return false;
-      try {
-        const found = await models.find(model, signal);
-        return found !== undefined && canChat(found);
-      } catch (error) {
-        if (error instanceof ModelFailure && error.kind !== 'cancelled') return false;
-        throw error;
-      }
+      const found = await findLocal(model, signal);
+      return found !== 'unknown' && found !== undefined && canChat(found);
+    },
+    async findFault(model, signal) {
+      if (providerOf(model)) return undefined;
+      const found = await findLocal(model, signal);
+      if (found === undefined)
+        return `Ollama has no model ${model}. ${models.absence(model).remedy}`;
+      if (found === 'unknown' || canChat(found)) return undefined;
+      return `${model} cannot complete text. Choose another model`;
     },
     async list(signal) {
       const sources = [
