@@ -62,9 +62,16 @@ function nameOfImage(reference: string): string {
 /** True for a name that could be that of any MCP server. */
 const isGeneral = (text: string) => /^(?:mcp|servers?)(?:[-_.](?:mcp|servers?))*$/i.test(text);
 
-/** Shortens `@playwright/mcp` to `playwright`: instead of a general name, the maker's name is used. */
-const telling = (name: string, maker: string | undefined) =>
-  bare(isGeneral(name) && maker ? maker : name);
+/** Names that servers of several makers have, once words such as `mcp` are removed. */
+const shared = /^(?:api|app|cli|core|dev|local|remote|sdk|tools?)$/;
+
+/** Shortens `@playwright/mcp` to `playwright`, and `@shopify/dev-mcp` to `shopify-dev`. */
+function telling(name: string, maker: string | undefined): string {
+  if (!maker) return bare(name);
+  if (isGeneral(name)) return bare(maker);
+  const short = bare(name);
+  return shared.test(short) ? bare(`${bare(maker)}-${short}`) : short;
+}
 
 /** Shortens `mcp.example.com` to `example`, the part that identifies the owner. */
 function nameOfHost(host: string): string {

@@ -17,6 +17,13 @@ test.each([
   ['@org-mcp/server', 'package', '@org-mcp/server', 'org'],
   ['@notionhq/notion-mcp-server', 'package', '@notionhq/notion-mcp-server', 'notion'],
   ['@upstash/context7-mcp', 'package', '@upstash/context7-mcp', 'context7'],
+  ['@shopify/dev-mcp@1.2.0', 'package', '@shopify/dev-mcp@1.2.0', 'shopify-dev'],
+  ['@acme/mcp-api-server', 'package', undefined, 'acme-api'],
+  ['@acme-mcp/tools', 'package', undefined, 'acme-tools'],
+  ['dev-mcp', 'package', 'dev-mcp', 'dev'],
+  ['docker:acme/core:1', 'image', undefined, 'acme-core'],
+  ['docker:registry.example:5000/api', 'image', undefined, 'api'],
+  ['docker:mcp/api', 'image', undefined, 'api'],
   ['docker:mcr.microsoft.com/playwright/mcp:v1', 'image', undefined, 'playwright'],
   ['docker:registry.example:5000/mcp', 'image', undefined, 'mcp'],
   ['uvx:mcp-server-time==1.0', 'package', 'uvx:mcp-server-time==1.0', 'time'],
@@ -38,6 +45,7 @@ test.each([
   ['com.stripe/mcp', 'stripe'],
   ['io.github.someone/server-name', 'name'],
   ['io.github.someone/mcp-server', 'someone'],
+  ['io.github.someone/tools-mcp', 'someone-tools'],
 ])('the server %s of the registry is called %s', (registered, name) => {
   assert.equal(nameOfRegistered(registered), name);
 });
