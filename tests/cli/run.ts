@@ -14,6 +14,8 @@ export type Fake = {
   readonly signal?: AbortSignal;
   /** Called with each text that is written to stdout, and the stream. */
   readonly onOut?: (text: string, stdout: PassThrough) => void;
+  /** Called with the text of stderr after each write. */
+  readonly onErr?: (text: string) => void;
 };
 
 /** Any of the dependencies of commands, without their groups. */
@@ -86,7 +88,7 @@ export const installationOf = (ollama: OllamaReport): Installation => ({
 export async function run(
   args: readonly string[],
   needs: FlatNeeds = {},
-  { columns, input = '', signal = AbortSignal.timeout(20_000), onOut }: Fake = {},
+  { columns, input = '', signal = AbortSignal.timeout(20_000), onOut, onErr }: Fake = {},
 ): Promise<Outcome> {
   const stdin = new PassThrough();
   stdin.end(input);
@@ -100,7 +102,10 @@ export async function run(
     out += chunk.toString();
     onOut?.(out, stdout);
   });
-  stderr.on('data', (chunk: Buffer) => (err += chunk.toString()));
+  stderr.on('data', (chunk: Buffer) => {
+    err += chunk.toString();
+    onErr?.(err);
+  });
   const code = await createCli(createNeeds(needs)).run(
     args,
     createIo({ stdin, stdout, stderr }, signal, systemClock),

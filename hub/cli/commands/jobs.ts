@@ -100,6 +100,24 @@ export async function followJob(
   );
 }
 
+/** Shows the progress of a job on a terminal until the signal aborts. Never rejects. */
+export async function showProgress(
+  hub: HubClient,
+  id: string,
+  { errorScreen, progress: show }: Run,
+  signal: AbortSignal,
+): Promise<void> {
+  if (!errorScreen.isTerminal) return;
+  const path = `/jobs/${encodeURIComponent(id)}/events`;
+  try {
+    for await (const { data } of hub.follow({ method: 'GET', path, signal })) {
+      const { progress } = fieldsOf(tryParseJson(data));
+      if (isObject(progress) && !signal.aborted)
+        show(`${String(progress['step'])}: ${String(progress['text'])}`);
+    }
+  } catch {} // The caller follows the work itself, and reports that the hub is gone.
+}
+
 /**
  * Returns the reason why a job did not succeed. Only the owner may read the message; other users get the error code.
  */

@@ -5,7 +5,7 @@ import { type HubClient, openHub } from '../hub-client.ts';
 import { type Described, fieldsOf, objectsIn } from '../responses.ts';
 import { type Cell, showTable } from '../table.ts';
 import { textOf, usageError } from '../values.ts';
-import { followJob } from './jobs.ts';
+import { followJob, showProgress } from './jobs.ts';
 import { contractOf, contractOptions } from './task-contract.ts';
 
 const actions = [
@@ -188,17 +188,24 @@ async function follow(hub: HubClient, path: string, run: Run, isShown: boolean):
   const { out, screen, progress, signal: ending, unread } = run;
   const over = new AbortController();
   const signal = AbortSignal.any([ending, unread, over.signal]);
-  for await (const { data } of hub.follow({ method: 'GET', path: `${path}/events`, signal })) {
-    const event = tryParseJson(data);
-    if (!isObject(event) || !isObject(event['task'])) continue;
-    const { status: now, doing, job } = event['task'];
-    const text = screen.foreign(`${String(now)}: ${String(event['text'])}`);
-    if (isShown) out(text);
-    else progress(text);
-    // Between two phases, a running task is idle but still has a job.
-    if (doing === 'idle' && job === undefined) break;
+  let followed: unknown;
+  try {
+    for await (const { data } of hub.follow({ method: 'GET', path: `${path}/events`, signal })) {
+      const event = tryParseJson(data);
+      if (!isObject(event) || !isObject(event['task'])) continue;
+      const { status: now, doing, job } = event['task'];
+      // The events of a task do not tell how far its model is.
+      if (typeof job === 'string' && job !== followed) void showProgress(hub, job, run, signal);
+      followed = job;
+      const text = screen.foreign(`${String(now)}: ${String(event['text'])}`);
+      if (isShown) out(text);
+      else progress(text);
+      // Between two phases, a running task is idle but still has a job.
+      if (doing === 'idle' && job === undefined) break;
+    }
+  } finally {
+    over.abort();
   }
-  over.abort();
 }
 
 async function status(hub: HubClient, run: Run): Promise<ExitCode> {

@@ -96,6 +96,59 @@ test('run of a task that is cancelled meanwhile exits with 1, and says so', asyn
   assert.deepEqual(await run(['task', 'status', 'sum'], hub), { code: 0, out, err: '' });
 });
 
+test('--watch shows the progress of the model in the status line of a terminal', async () => {
+  const heard: string[] = [];
+  const shown = Promise.withResolvers<void>();
+  const working = { id: 'sum', status: 'implementing', doing: 'asking', job: 'j1' };
+  const idle = { id: 'sum', status: 'pending_judge_review', doing: 'idle' };
+  const server = createServer((request, response) => {
+    const path = request.url ?? '';
+    const send = (event: object) => response.write(`data: ${JSON.stringify(event)}\n\n`);
+    if (path.endsWith('/events')) response.setHeader('content-type', 'text/event-stream');
+    if (path === '/jobs/j1/events') {
+      heard.push(path);
+      const text = 'coder:7b has written 500 characters';
+      send({ id: 'j1', state: 'running', progress: { step: 'implement', text } });
+      return;
+    }
+    if (path !== '/tasks/sum/events') {
+      response.setHeader('content-type', 'application/json');
+      response.end(JSON.stringify(idle));
+      return;
+    }
+    send({ task: working, text: 'asks the model' });
+    const end = () => send({ task: idle, text: 'waits for a judge' });
+    if (isTerminal) void shown.promise.then(end);
+    else end();
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const bound = server.address();
+  const url = `http://127.0.0.1:${typeof bound === 'object' ? bound?.port : ''}`;
+  const needs = { findHub: async () => ({ url, token: undefined }) };
+  const args = ['task', 'status', 'sum', '--watch'];
+
+  let isTerminal = false;
+  const piped = await run(args, needs);
+  assert.deepEqual([piped.err, heard], ['', []]);
+  assert.match(
+    piped.out,
+    /^implementing: asks the model\npending_judge_review: waits for a judge\n/,
+  );
+
+  isTerminal = true;
+  const { out, err } = await run(args, needs, {
+    columns: 120,
+    onErr(text) {
+      if (text.includes('500 characters')) shown.resolve();
+    },
+  });
+  assert.match(err, /implement: coder:7b has written 500 characters/);
+  assert.match(out, /^implementing: asks the model\npending_judge_review: waits for a judge\n/);
+  assert.deepEqual(heard, ['/jobs/j1/events']);
+  server.closeAllConnections();
+  server.close();
+});
+
 test('the next commands name the task, unless it is that of the working folder', async () => {
   const task = { id: 'sum', status: 'proposal', commands: ['setup', 'cancel'] };
   const server = createServer((request, response) => {
