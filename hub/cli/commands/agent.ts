@@ -161,15 +161,24 @@ async function logs(hub: HubClient, path: string, run: Run): Promise<ExitCode> {
   const answer = fieldsOf(await hub.ask({ method: 'GET', path: `${path}/messages?${query}` }));
   if (isJson) return json(answer);
   const failures = objectsIn(answer['failures']);
-  for (const message of objectsIn(answer['messages'])) {
-    const { message_id: id, at, role } = message;
-    out(screen.paint('bold', `${timeText(at)} ${String(role)}`));
+  const print = (message: Described) => {
+    out(screen.paint('bold', `${timeText(message['at'])} ${String(message['role'])}`));
     out(screen.foreign(textIn(message)));
-    const failure = failures.find(one => one['message_id'] === id);
+  };
+  for (const message of objectsIn(answer['messages'])) {
+    print(message);
+    const failure = failures.find(one => one['message_id'] === message['message_id']);
     if (failure) {
       const why = `${String(failure['message'])} (${String(failure['code'])})`;
       out(screen.paint('red', `no answer: ${screen.foreign(why)}`));
     }
+  }
+  const isWorking = answer['status'] === 'running';
+  for (const [index, message] of objectsIn(answer['waiting']).entries()) {
+    print(message);
+    const doing =
+      isWorking && index === 0 ? `${String(answer['agent_id'])} works on it` : 'it waits';
+    out(screen.paint('dim', doing));
   }
   return 0;
 }

@@ -70,11 +70,12 @@ export function agentRoutes(app: FastifyInstance, { agents, admission, follow }:
     );
     // The client may have lost its right to administer the hub during the wait.
     if (admission.refuse(request, reply)) return reply;
-    const { agentId, status, messages, failures, error } = conversation;
+    const { agentId, status, messages, waiting, failures, error } = conversation;
     return {
       agent_id: agentId,
       status,
       messages,
+      ...(waiting.length > 0 && { waiting }),
       ...(failures.length > 0 && { failures }),
       ...(error && { error }),
     };

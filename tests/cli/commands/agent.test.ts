@@ -50,6 +50,29 @@ test('logs shows below a message why it has no answer', async () => {
   });
 });
 
+test('logs ends with the message that the agent works on, and those that wait', async () => {
+  const answer = {
+    agent_id: 'ada',
+    status: 'running',
+    messages: [said('a', 'agent', 'yes')],
+    waiting: [said('b', 'user', 'count'), said('c', 'user', 'then add')],
+  };
+  const { ended } = await runWith(['agent', 'logs', 'ada'], () => answer);
+  const lines = [
+    '2026-01-02 03:04:05Z agent',
+    'yes',
+    '2026-01-02 03:04:05Z user',
+    'count',
+    'ada works on it',
+    '2026-01-02 03:04:05Z user',
+    'then add',
+    'it waits',
+  ];
+  assert.deepEqual(ended, { code: 0, err: '', out: lines.join('\n') });
+  const idle = await runWith(['agent', 'logs', 'ada'], () => ({ ...answer, status: 'stopped' }));
+  assert.deepEqual(idle.ended.out, lines.join('\n').replace('ada works on it', 'it waits'));
+});
+
 test('cancel without the id of a message cancels the one that the agent works on', async () => {
   const hub = (current: object | null) => (request: string) =>
     request.startsWith('GET') ? { agent_id: 'ada', current } : { cancelled: true };

@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 import fastify, { type FastifyReply, type FastifyRequest } from 'fastify';
 import { expect, test } from 'vitest';
-import type { Agents } from '#agents';
+import type { AgentMessage, Agents } from '#agents';
 import { openCaller } from '#policy';
 import { agentRoutes } from '../../../hub/http/routes/agents.ts';
 
@@ -94,6 +94,24 @@ test('a client that may no longer administer the hub gets no conversation that i
   await using served = await serve(Promise.resolve(), () => {}, { messages, refuse });
   const answer = await fetch(`${served.url}/agents/ada/messages?wait_seconds=300`);
   expect([answer.status, await answer.json()]).toEqual([403, { error: 'only the owner' }]);
+});
+
+test('a conversation has the messages that wait, if there are any', async () => {
+  const at = '2026-01-02T03:04:05.000Z';
+  const message: AgentMessage = { message_id: 'a', role: 'user', at, content: [] };
+  const waiting = [message];
+  const messages: Agents['messages'] = async () => ({
+    agentId: 'ada',
+    status: 'running',
+    messages: [],
+    waiting: waiting.splice(0),
+    failures: [],
+  });
+  await using served = await serve(Promise.resolve(), () => {}, { messages });
+  const answer = async () => await (await fetch(`${served.url}/agents/ada/messages`)).json();
+  const empty = { agent_id: 'ada', status: 'running', messages: [] };
+  expect(await answer()).toEqual({ ...empty, waiting: [message] });
+  expect(await answer()).toEqual(empty);
 });
 
 test.for([
