@@ -94,6 +94,10 @@ export function wireOwnServers(
   const fanOut = createFanOutServer({
     ...system,
     configs: () => config().fanOut ?? [],
+    hidesTools() {
+      const { policy = [], profiles = [] } = config();
+      return profiles.length > 0 || policy.some(({ action }) => action === 'deny');
+    },
     changed,
   });
   const { all, shown } = addBuiltins(servers, {

@@ -26,6 +26,6 @@ export const fanOutSchema = describeKeys(
       '"concat": calls all at once, and joins the results. "first": one after the other, until one succeeds. "race": all at once; the first that succeeds counts, and the others are cancelled.',
     timeout: 'Seconds after which a tool that has not answered counts as failed.',
     description:
-      'Description of the tool for clients. Default: the names of the tools, and the description of the first.',
+      'Description of the tool for clients. Default: the names of the tools, or their number if a rule of "policy" denies something or there are "profiles", and the description of the first.',
   },
 );

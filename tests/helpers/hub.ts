@@ -114,7 +114,7 @@ export type HubOptions = {
   /** Writes the lists of enabled tools of a server. Absent: tools have no switches. */
   readonly changeTools?: (server: string, next: NextTools) => Promise<void>;
   /** Fan-out tools. Absent: the hub has none. */
-  readonly fanOut?: Pick<FanOutNeeds, 'configs' | 'changed'>;
+  readonly fanOut?: Pick<FanOutNeeds, 'configs' | 'hidesTools' | 'changed'>;
   /** Finds tools for clients in find mode. Absent: no client is in find mode. */
   readonly search?: ToolSearch;
   /** Limits of callers. Absent: callers have none. */

@@ -19,6 +19,8 @@ import { commonSchema } from './common-schema.ts';
 export type FanOutNeeds = {
   /** Returns the fan-out tools of the config. */
   readonly configs: () => readonly FanOutConfig[];
+  /** True if the config may hide tools from some clients, whose lists must not name them. Absent: false. */
+  readonly hidesTools?: () => boolean;
   /** Fires when the config has changed. */
   readonly changed: Event<unknown>;
   readonly clock: Pick<Clock, 'after'>;
@@ -41,7 +43,13 @@ type CalledTool = {
 };
 
 /** Creates the server `fan_out`. Its tools call several tools for their caller, and merge the results. */
-export function createFanOutServer({ configs, changed, clock, log }: FanOutNeeds): FanOutServer {
+export function createFanOutServer({
+  configs,
+  hidesTools,
+  changed,
+  clock,
+  log,
+}: FanOutNeeds): FanOutServer {
   const { event, fire } = createEmitter<ListKind>();
   let router: FanOutRouter | undefined;
   let tools: readonly BuiltinTool[] = [];
@@ -89,7 +97,7 @@ export function createFanOutServer({ configs, changed, clock, log }: FanOutNeeds
       calls: called,
       description: JSON.stringify({
         name,
-        description: config.description ?? describe(config, called, found),
+        description: config.description ?? describe(config, called, found, hidesTools?.() ?? false),
         inputSchema,
         annotations: annotationsOf(found.filter(tool => called.includes(tool.name))),
       }),
@@ -151,10 +159,14 @@ function describe(
   { merge }: FanOutConfig,
   called: readonly string[],
   [first]: readonly CalledTool[],
+  isNameless: boolean,
 ): string {
   const said = first?.definition['description'];
-  const own = `Calls ${called.join(', ')} with the same arguments ${hows[merge]}.`;
-  return typeof said === 'string' ? `${own} ${first?.name}: ${said}` : own;
+  const [what, whose] = isNameless
+    ? [`${called.length} tools`, 'The first']
+    : [called.join(', '), first?.name];
+  const own = `Calls ${what} with the same arguments ${hows[merge]}.`;
+  return typeof said === 'string' ? `${own} ${whose}: ${said}` : own;
 }
 
 /** Returns the hints that are safe for a call of all tools: for each hint, the most careful claim of a tool. */

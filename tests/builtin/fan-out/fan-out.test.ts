@@ -18,18 +18,20 @@ const clock = createManualClock();
 const { event: changed, fire } = createEmitter<void>();
 const { access, change } = createTestAccess(fixtures);
 let configs: readonly FanOutConfig[] = [];
+let hidesTools = false;
 let seen: Observed[] = [];
 let hub: TestHub;
 beforeAll(async () => {
   hub = await startHub(fixtures, {
     clock,
     access,
-    fanOut: { configs: () => configs, changed },
+    fanOut: { configs: () => configs, hidesTools: () => hidesTools, changed },
     observer: call => void seen.push(call),
   });
 });
 afterAll(() => hub?.[Symbol.asyncDispose]());
 beforeEach(() => {
+  hidesTools = false;
   change({});
   seen = [];
 });
@@ -178,6 +180,18 @@ describe('a fan-out tool', () => {
 });
 
 describe('under a policy', () => {
+  test('the default description does not name tools, which others may be denied', async () => {
+    hidesTools = true;
+    configure({ tools: ['one_look', 'two_write'], merge: 'first' });
+    const [all] = (await listed()).filter(({ name }) => name === 'all');
+    const description = JSON.stringify(all?.['description']);
+    assert.match(
+      description,
+      /^"Calls 2 tools with the same arguments one after the other, until one succeeds\. The first: Counts/,
+    );
+    assert.doesNotMatch(description, /one_look|two_write/);
+  });
+
   test('a tool that the caller may not use is omitted silently', async () => {
     configure({ tools: ['one_look', 'two_peek'] });
     change({ policy: [{ tools: ['two_*'], action: 'deny' }] });
