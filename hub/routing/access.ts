@@ -1,7 +1,7 @@
 import type { Naming } from '#config';
 import { membersOf, stringAt } from '#jsonrpc';
 import { type Policy, type Principal, policyNameOf, unmatched } from '#policy';
-import { type ListKind, type Server, type Servers, listKinds, listMethods } from '#servers';
+import { type ListKind, type Server, type Servers, listKinds } from '#servers';
 import {
   type AccessRules,
   type AccessSource,
@@ -16,6 +16,13 @@ import { type PolicyQuestion, explain, refusal, rulesInForce } from './explain.t
 import { ownTools } from './find/own-tools.ts';
 import { type Decided, createItemDecisions } from './item-decisions.ts';
 import type { ListView } from './lists.ts';
+import {
+  decideForeign,
+  isForeign,
+  isHousekeeping,
+  kindOfMethod,
+  openMethods,
+} from './method-rules.ts';
 import type { Endpoint, SessionState } from './session.ts';
 import type { Task, Tasks } from './tasks/tasks.ts';
 import { isComparable } from './uri-spellings.ts';
@@ -35,27 +42,6 @@ type AccessNeeds = {
   /** Whether profiles may be in find mode. Absent: false. */
   readonly finds?: boolean;
 };
-
-/** Methods that every client may use: they set up a session, list filtered items, or end a subscription. */
-const openMethods: ReadonlySet<string> = new Set([
-  'initialize',
-  'ping',
-  'server/discover',
-  'resources/unsubscribe',
-  // Lists are filtered instead of refused: clients stop using a server if a list request fails.
-  ...listKinds.map(kind => listMethods[kind].method),
-]);
-
-/** True for methods that use no item. Only rules with `methods` match them: other refusals would break clients. */
-const isHousekeeping = (method: string) =>
-  method === 'logging/setLevel' || method === 'subscriptions/listen' || method.startsWith('tasks/');
-
-const kindOfMethod: ReadonlyMap<string, ListKind> = new Map<string, ListKind>([
-  ['tools/call', 'tool'],
-  ['prompts/get', 'prompt'],
-  ['resources/read', 'resource'],
-  ['resources/subscribe', 'resource'],
-]);
 
 export function createAccess(needs: AccessNeeds) {
   const { source, clients, servers, tasks, naming } = needs;
@@ -84,6 +70,8 @@ export function createAccess(needs: AccessNeeds) {
     if (task) return decisions.decideTask(asked, task, catalog);
     const named = namedIn(resolved, catalog);
     if (!named) {
+      if (endpoint !== 'all' && isForeign(method))
+        return { decision: decideForeign(asked, endpoint, catalog, decisions) };
       const server = (endpoint === 'all' ? resolved.server : endpoint)?.config.name;
       // A task that the hub does not know may be one of another client.
       const isOfUnknownTask = call.params.has('taskId') && endpoint !== 'all';
@@ -114,7 +102,7 @@ export function createAccess(needs: AccessNeeds) {
   const isUnread = (server: Server, call: Call, policy: Policy | undefined): boolean =>
     (policy ?? source.toolsOf(server.config.name)?.rename) !== undefined &&
     listKinds.every(kind => server.listing[kind].length === 0) &&
-    kindOfMethod.has(call.request.method) &&
+    (kindOfMethod.has(call.request.method) || isForeign(call.request.method)) &&
     !clients.instanceFor(server, call).running;
 
   /** Returns the decision about a principal; true if the principal has no policy. */

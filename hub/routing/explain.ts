@@ -14,6 +14,7 @@ import type { Server } from '#servers';
 import type { Call, Reply } from './call.ts';
 import type { Catalog } from './catalog.ts';
 import { type Decided, type ItemDecisions, useMethods } from './item-decisions.ts';
+import { decideForeign, isForeign } from './method-rules.ts';
 import { noteError } from './trace.ts';
 
 /** A question about the policy: whether a client may use an item, or a method if there is no item. */
@@ -47,7 +48,7 @@ export function explain(
   { client, server, item, ...question }: PolicyQuestion,
   policy: Policy | undefined,
   catalog: Catalog,
-  { decideNamed }: Pick<ItemDecisions, 'decideNamed'>,
+  decisions: Pick<ItemDecisions, 'decideNamed' | 'mayUseAny'>,
 ): PolicyExplanation {
   const method = question.method ?? (item ? useMethods[item.kind] : 'ping');
   const endpoint = server ?? 'all';
@@ -59,10 +60,15 @@ export function explain(
         (item.kind === 'resource' ? catalog.findResource(item.name)?.entry : undefined)));
   const decided =
     policy && item
-      ? decideNamed({ policy, client, method }, endpoint, item.kind, item.name, catalog)
+      ? decisions.decideNamed({ policy, client, method }, endpoint, item.kind, item.name, catalog)
+      : undefined;
+  const foreign =
+    policy && server && !item && isForeign(method)
+      ? decideForeign({ policy, client, method }, server, catalog, decisions)
       : undefined;
   const decision =
     decided?.decision ??
+    foreign ??
     policy?.decide({ method, server: server?.config.name, item: item && unknown(item) }, client) ??
     unmatched;
   const rule = policy?.ruleOf(decision)?.rule;

@@ -205,6 +205,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
     'routing/access-rules',
     'routing/item-decisions',
     'routing/explain',
+    'routing/method-rules',
     'routing/events/access-changes',
   ],
   'enhance/idioms': [

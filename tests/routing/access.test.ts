@@ -402,6 +402,49 @@ describe('a client that listens at an endpoint', () => {
   });
 });
 
+describe("a method of a server's own", () => {
+  const all = { tools: ['files_*'], resources: ['*'], prompts: ['files_*'] };
+  const clients = ['cursor'];
+  const reason = 'it may use nothing of this server';
+  const nothing = {
+    message: `policy denies the method "vendor/method" to cursor: ${reason}`,
+    data: { code: 'HUB_POLICY_DENIED', reason },
+  };
+
+  /** Returns the code of the error for the method at the endpoint of the server, from the hub or from the server. */
+  async function codeUnder(policy: readonly PolicyRule[], era: Era, principal = cursor) {
+    const hub = govern({ policy });
+    const client = await open(hub, era, hub.server('files'), principal);
+    const { error } = await client.ask('vendor/method', {});
+    return isObject(error) ? error['code'] : undefined;
+  }
+
+  test.each(['legacy', 'modern'] as const)(
+    'is refused a client of the %s era that may use nothing of the server',
+    async era => {
+      const rules: readonly PolicyRule[] = [{ ...all, clients, action: 'deny' }];
+      assert.equal(await codeUnder(rules, era), -32006);
+      const client = await open(shared, era, shared.server('files'));
+      assert.deepEqual(await refusalOf(client, 'vendor/method', {}), nothing);
+      assert.equal(await codeUnder(rules, era, other), -32601);
+    },
+  );
+
+  test('reaches the server if the client may use an item of it, or a rule allows the method', async () => {
+    const some: PolicyRule = { ...all, tools: ['files_write*'], clients, action: 'deny' };
+    assert.equal(await codeUnder([some], 'legacy'), -32601);
+    const allowed: PolicyRule = { methods: ['vendor/*'], action: 'allow' };
+    assert.equal(await codeUnder([allowed, { ...all, action: 'deny' }], 'legacy'), -32601);
+  });
+
+  test('waits for the lists of a server that was never started', async () => {
+    const { access } = createTestAccess([files], { policy: [{ ...all, action: 'deny' }] });
+    await using hub = await startHub([{ ...files, autoStart: false }], { access });
+    const client = await open(hub, 'modern', hub.server('files'));
+    assert.deepEqual(await refusalOf(client, 'vendor/method', {}), nothing);
+  });
+});
+
 test('an unknown tool is reported as unknown, even if the policy denies all', async () => {
   const hub = govern({ policy: [{ tools: ['*'], action: 'deny' }] });
   const client = await open(hub, 'legacy', 'all');

@@ -105,6 +105,19 @@ test('a decision is explained by its rule, the annotations and the reason', asyn
   });
 });
 
+test("a method of a server's own is explained by the items that its client may use", async () => {
+  const items = { tools: ['files_*'], resources: ['*'], prompts: ['files_*'] };
+  await using opened = await open([{ ...items, clients: ['cursor'], action: 'deny' }]);
+  const about = { method: 'vendor/method', server: 'files' };
+  const answerTo = async (client: string) => await opened.explain({ client, ...about });
+  assert.partialDeepStrictEqual(await answerTo('cursor'), {
+    action: 'deny',
+    rule: null,
+    reason: 'it may use nothing of this server',
+  });
+  assert.partialDeepStrictEqual(await answerTo('other'), { action: 'allow', rule: null });
+});
+
 test.each([
   [{ tool: 'x' }, /client: is missing/],
   [{ client: 'x' }, /tool: is missing/],
