@@ -132,8 +132,8 @@ export function createServerLogin(server: string, needs: Needs) {
       throw unanswered(messageOf(cause), cause);
     }
     await changing;
-    // A person logged out or in meanwhile. That login stays.
-    if ((await current()) !== login) {
+    // A person logged out or in meanwhile. That login stays. If the entry changed, the login is kept for its old URL.
+    if ((await stored()) !== login) {
       const now = await current();
       if (now?.tokens) return now;
       if (refreshed.kind === 'tokens') await revoke({ ...login, tokens: refreshed.tokens }, place);

@@ -182,6 +182,18 @@ describe('while a refresh is under way', () => {
     assert.deepEqual(revoked, ['refresh-2', 'access-2', 'refresh-3', 'access-3']);
   });
 
+  test('an entry that is removed from the config keeps the new tokens', async () => {
+    await using scene = await openScene();
+    await scene.logIn();
+    const { renewed, release } = await held(scene);
+    scene.place.url = undefined;
+    release.resolve();
+    assert.equal(await renewed, 'access-3');
+    scene.place.url = scene.server.url;
+    assert.equal(await scene.tokens.current(), 'access-3');
+    assert.deepEqual(scene.server.of('/revoke'), []);
+  });
+
   test.for(['while', 'after'])(
     'a new login that cannot be stored changes nothing, if the refresh ends %s it is written',
     async order => {
