@@ -25,8 +25,9 @@ export function createOpenQuestions() {
     /** Returns `inputRequests` of the result for the client, as JSON text. */
     inputRequests(): string {
       const members = [...open].map(([key, { request }]) => {
-        const params = request.params ? `,"params":${rawText(request.bytes, request.params)}` : '';
-        return `"${key}":{"method":${JSON.stringify(request.method)}${params}}`;
+        // The Go SDK (1.8.0) refuses results with a question without params, though `roots/list` needs none.
+        const params = request.params ? rawText(request.bytes, request.params) : '{}';
+        return `"${key}":{"method":${JSON.stringify(request.method)},"params":${params}}`;
       });
       return `{${members.join(',')}}`;
     },

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { carrierOf } from '../../../hub/routing/bridge/open-questions.ts';
+import { carrierOf, createOpenQuestions } from '../../../hub/routing/bridge/open-questions.ts';
 import type { SuspendedCall } from '../../../hub/routing/bridge/suspended-call-types.ts';
 import { createScriptedServer } from '../scripted-server.ts';
+import { readRequest } from '../steps/scripted-call.ts';
 
 const { server } = createScriptedServer({ name: 'own' });
 
@@ -39,4 +40,23 @@ test.each([
 ])('a request of the server is carried by %s', (_, calls, id) => {
   const all = calls.map((flags, index) => callNamed(String(index), flags));
   assert.equal(carrierOf(all, callNamed('own', mute)).id, id);
+});
+
+test.each([
+  ['{"a":1}', '{"a":1}'],
+  // The official Go SDK refuses a whole result with a question that has none.
+  [undefined, '{}'],
+])('a question with the params %s asks its client with %s', (params, asked) => {
+  const questions = createOpenQuestions();
+  questions.add({
+    request: readRequest(
+      `{"jsonrpc":"2.0","id":1,"method":"roots/list"${params ? `,"params":${params}` : ''}}`,
+    ),
+    about: undefined,
+    connection: createScriptedServer({ name: 'asking' }).running.upstream,
+    source: {},
+    tell() {},
+    answer: () => assert.fail('the client has not answered'),
+  });
+  assert.equal(questions.inputRequests(), `{"1":{"method":"roots/list","params":${asked}}}`);
 });
