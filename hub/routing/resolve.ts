@@ -199,12 +199,27 @@ const methodsOfAll: ReadonlyMap<string, Method> = new Map<string, Method>([
   ...tasksOfAll,
 ]);
 
+/** Methods of sessions, which MCP 2026-07-28 removed. They are refused at every endpoint, whatever the server has. */
+const removedMethods = [
+  'initialize',
+  'ping',
+  'logging/setLevel',
+  'resources/subscribe',
+  'resources/unsubscribe',
+].map((name): readonly [string, Method] => [
+  name,
+  () => {
+    throw methodNotFound(`MCP 2026-07-28 has no method ${JSON.stringify(name)}`);
+  },
+]);
+
 /** Methods of the endpoint of all servers for clients without a session (MCP 2026-07-28). */
 const modernMethodsOfAll: ReadonlyMap<string, Method> = new Map<string, Method>([
   ...shared,
   ['server/discover', discoverAll],
   ['subscriptions/listen', listenAll],
   ...modernTasksOfAll,
+  ...removedMethods,
 ]);
 
 /** Replaces a URI in the answer to `resources/read`: in the contents, and in the error for an unknown resource. */
@@ -237,36 +252,24 @@ const unsubscribeOne: Method = (call, needs) => {
   return resource ? unsubscribeAt(call, resource, true, needs) : pass(call, needs);
 };
 
-const sessionMethods: readonly (readonly [string, Method])[] = [
+/** Methods that the endpoint of one server does not simply forward, for clients with a session. */
+const methodsOfOne = new Map<string, Method>([
+  ...itemMethodsOfOne,
+  ['completion/complete', completeAtOne],
   ['initialize', initializeOne],
   ['ping', ping],
   ['logging/setLevel', setLevel],
   ['resources/subscribe', subscribeOne],
   ['resources/unsubscribe', unsubscribeOne],
-];
-
-/** Methods that the endpoint of one server does not simply forward, for clients with a session. */
-const methodsOfOne = new Map<string, Method>([
-  ...itemMethodsOfOne,
-  ['completion/complete', completeAtOne],
-  ...sessionMethods,
   ...tasksOfOne,
 ]);
 
-/**
- * Methods that the endpoint of one server does not simply forward, for clients without a session (MCP 2026-07-28).
- * Methods that this revision removed are refused at every server.
- */
+/** The same for clients without a session (MCP 2026-07-28). */
 const modernMethodsOfOne = new Map<string, Method>([
   ...itemMethodsOfOne,
   ['completion/complete', completeAtOne],
   ['server/discover', discoverOne],
   ['subscriptions/listen', listenOne],
   ...modernTasksOfOne,
-  ...sessionMethods.map(([name]): readonly [string, Method] => [
-    name,
-    () => {
-      throw methodNotFound(`MCP 2026-07-28 has no method ${JSON.stringify(name)}`);
-    },
-  ]),
+  ...removedMethods,
 ]);

@@ -63,7 +63,10 @@ describe.each(endpoints)('at the endpoint of %s', (_, endpoint) => {
   test.each(['initialize', 'ping', 'logging/setLevel', 'resources/subscribe'])(
     '%s is not a method of 2026-07-28',
     method =>
-      assertRefused(modern(method, { uri: 'x://a', level: 'info' }, endpoint), { rpcCode: -32601 }),
+      assertRefused(modern(method, { uri: 'x://a', level: 'info' }, endpoint), {
+        rpcCode: -32601,
+        message: `MCP 2026-07-28 has no method "${method}"`,
+      }),
   );
 
   test('a request of a session that is not initialized is refused', () => {
