@@ -122,7 +122,7 @@ export async function createDashboard(options: LoginOptions, needs: DashboardNee
     /** Returns the login page, in place of a page that the visitor may not see, or of an action. */
     askToLogIn: ({ method, url }: DashboardRequest, status: number) =>
       method === 'GET'
-        ? entering.askToLogIn(url, status)
+        ? entering.askToLogIn(url, statusOfLogin(url, status))
         : entering.askToLogIn(paths.overview, status, 'form'),
     changes,
     handlers: {
@@ -161,6 +161,13 @@ export async function createDashboard(options: LoginOptions, needs: DashboardNee
     } satisfies Handlers,
   };
 }
+
+/**
+ * Returns the status of the login page that takes the place of a page. FastMCP requests the page on which a program asks
+ * for a login without a cookie, and opens the browser only if that answers with 200 or a redirect.
+ */
+const statusOfLogin = (url: string, status: number) =>
+  status === 401 && url.startsWith(paths.authorize) ? 200 : status;
 
 function downloadOf({ name, content }: Download) {
   const body = Readable.from(content.chunks);

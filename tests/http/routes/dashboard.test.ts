@@ -112,6 +112,13 @@ describe('with a token', () => {
     assert.equal((await visitor(hub).get('/health')).status, 401);
   });
 
+  // FastMCP (Python) opens the browser only if the page answers with 200 or a redirect to a visitor without a login.
+  test('the page on which a program asks for a login is 200 with the login form', async () => {
+    const { status, text } = await visitor(hub).get('/dashboard/authorize?client_id=x');
+    assert.equal(status, 200);
+    assert.match(text, /<h1>Log in<\/h1>[\s\S]*A program wants to be let in to this hub/);
+  });
+
   test('the form says if the token is wrong', async () => {
     for (const wrong of ['', 'other', `${token}x`]) {
       const { status, text, headers } = await visitor(hub).post('/dashboard/login', {
