@@ -20,6 +20,8 @@ type Post = ResponseStream & {
   readonly isAnswered: boolean;
   /** The event stream of the answer. Set after a notification, or after `streamAfterMs`, until the answer. */
   events: EventStream | undefined;
+  /** True if the client ended the session: the stream ends without an answer. */
+  isAbandoned: boolean;
 };
 
 /** Time in ms after which a call is answered on a stream, which survives a lost connection. */
@@ -62,6 +64,15 @@ export function createPosts(sessions: SessionTable, clock: Clock, log: Pick<Log,
     for (const [, post] of posts.entries()) if (post.http === http) beginStream(post);
   }
 
+  /**
+   * Begins streams that end without an answer for all requests of a session. Call this before the client's end of the
+   * session cancels them: the official Python SDK no longer takes answers then, and prints a traceback for each.
+   */
+  function abandonStreams(http: HttpSession): void {
+    for (const [, post] of posts.entries())
+      if (post.http === http && beginStream(post)) post.isAbandoned = true;
+  }
+
   return {
     get size() {
       return posts.size;
@@ -75,7 +86,7 @@ export function createPosts(sessions: SessionTable, clock: Clock, log: Pick<Log,
       if (http.ready) void http.ready.then(() => accept(post, number, messages));
       else accept(post, number, messages);
     },
-    beginStreams,
+    abandonStreams,
     /** Begins streams for calls that take longer than `streamAfterMs`. */
     streamLong(): void {
       const now = clock.monotonic();
@@ -116,6 +127,7 @@ export function createPost(
     opening,
     isAnswered: messages.some(hasAnswer),
     events: undefined,
+    isAbandoned: false,
     traceparent: traceparentOf(request.headers),
     send(bytes) {
       (beginStream(post) ?? http.standing).write(bytes);
@@ -156,7 +168,7 @@ export function finish(post: Post, answers: readonly ReplyBytes[]): void {
   if (!only) response.writeHead(202).end();
   else if (post.events || !acceptsJson) {
     const events = openStream(post);
-    for (const answer of answers) events.write(whole(answer));
+    if (!post.isAbandoned) for (const answer of answers) events.write(whole(answer));
     http.finish(events);
     // Later messages about the request must not be written to the ended stream, which no client reads.
     post.events = undefined;

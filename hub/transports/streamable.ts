@@ -198,7 +198,7 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
     const http = sessionOf(request);
     if (!http) return;
     const answer = () => request.response.writeHead(204).end();
-    posts.beginStreams(http);
+    posts.abandonStreams(http);
     const ended = sessions.end(http, 'the client ended the session');
     if (ended) void ended.then(answer);
     else answer();
