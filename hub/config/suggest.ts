@@ -35,23 +35,25 @@ const normalizeWord = (word: string) =>
  * alignment distance).
  */
 function distanceOf(from: string, to: string): number {
-  let before: readonly number[] = [];
-  let row: readonly number[] = Array.from({ length: to.length + 1 }, (_, column) => column);
-  for (const [line, letter] of Array.from(from).entries()) {
-    const next = [line + 1];
-    for (const [column, other] of Array.from(to).entries()) {
-      const isSwapped = letter === to[column - 1] && other === from[line - 1];
-      next.push(
-        Math.min(
-          (next[column] ?? 0) + 1,
-          (row[column + 1] ?? 0) + 1,
-          (row[column] ?? 0) + (letter === other ? 0 : 1),
-          isSwapped ? (before[column - 1] ?? 0) + 1 : Infinity,
-        ),
+  const columns = to.length + 1;
+  // Distances of the prefixes of `from` (rows) to those of `to` (columns), row after row.
+  const distances = new Uint8Array((from.length + 1) * columns);
+  const at = (line: number, column: number) => distances[line * columns + column] ?? 0;
+  for (let column = 1; column < columns; column++) distances[column] = column;
+  for (let line = 1; line <= from.length; line++) {
+    distances[line * columns] = line;
+    const [letter, previous] = [from.charCodeAt(line - 1), from.charCodeAt(line - 2)];
+    for (let column = 1; column < columns; column++) {
+      const other = to.charCodeAt(column - 1);
+      let least = Math.min(
+        at(line, column - 1) + 1,
+        at(line - 1, column) + 1,
+        at(line - 1, column - 1) + (letter === other ? 0 : 1),
       );
+      const isSwapped = letter === to.charCodeAt(column - 2) && other === previous;
+      if (isSwapped) least = Math.min(least, at(line - 2, column - 2) + 1);
+      distances[line * columns + column] = least;
     }
-    before = row;
-    row = next;
   }
-  return row.at(-1) ?? 0;
+  return at(from.length, to.length);
 }
