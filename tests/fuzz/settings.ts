@@ -10,7 +10,7 @@ export const seed = FUZZ_SEED === undefined ? Date.now() % 2 ** 31 : Number(FUZZ
 export const seedOf = (ofAll: number, number: number): number =>
   (ofAll + Math.imul(number, 0x9e3779b1)) >>> 0;
 
-const total = Number(FUZZ_COUNT ?? byLength({ short: 20_000, long: 100_000 }));
+const total = Number(FUZZ_COUNT ?? byLength({ short: 10_000, long: 100_000 }));
 
 /** Returns the number of messages for one transport, or for the router, as a part of the total. */
 export const share = (of: number): number => Math.round(total * of);

@@ -3,12 +3,13 @@ import { test } from 'vitest';
 import type { PolicyRule } from '#config';
 import { isObject } from '#core';
 import { startHub } from '#helpers/hub';
+import { byLength } from '#helpers/length';
 import type { Principal } from '#policy';
 import { openAsked } from './asking.ts';
 import { openModern } from './modern.ts';
 import { createTestAccess } from './test-access.ts';
 
-const policies = 2_000;
+const policies = byLength({ short: 500, long: 2_000 });
 const callsOfEach = 4;
 const seed = 16;
 

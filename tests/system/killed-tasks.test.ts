@@ -40,7 +40,7 @@ const contract = {
 /** Limit of hub runs, greater than the number of records of the task. */
 const maxRuns = 40;
 /** Number of records after which each hub is killed. tests/tasks/recovery.test.ts kills after every record. */
-const recordsPerRun = byLength({ short: 2, long: 1 });
+const recordsPerRun = byLength({ short: 4, long: 1 });
 
 async function ask(hub: HubProcess, method: string, path: string, body?: object) {
   const response = await fetch(`${hub.url}${path}`, {
@@ -69,7 +69,7 @@ async function goOn(hub: HubProcess, repository: string): Promise<boolean> {
 }
 
 test(
-  `a whole hub that is killed after every ${isLong ? '' : 'second '}record of a task takes it to merged, and asks no model twice`,
+  `a whole hub that is killed after every ${isLong ? '' : 'fourth '}record of a task takes it to merged, and asks no model twice`,
   { timeout: 240_000 },
   async () => {
     const path = scene.create({ 'README.md': 'A\n' });

@@ -9,8 +9,12 @@ export function createDice(seed: number): Dice {
 }
 
 /** Returns a vector of any direction. */
-export const vectorOf = (dice: Dice, dimensions: number): Float32Array =>
-  Float32Array.from({ length: dimensions }, dice);
+export function vectorOf(dice: Dice, dimensions: number): Float32Array {
+  const vector = new Float32Array(dimensions);
+  // `Float32Array.from({ length }, dice)` takes five times as long.
+  for (let at = 0; at < dimensions; at++) vector[at] = dice();
+  return vector;
+}
 
 /** Returns a UUID. */
 export function idOf(dice: Dice): string {
