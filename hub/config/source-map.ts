@@ -71,7 +71,13 @@ export function lineAndColumnOf({ source, offset }: SourceLocation) {
   ];
   lineStarts.set(source, starts);
   const at = Math.min(offset, source.text.length);
-  const line = starts.findLastIndex(start => start <= at);
+  // Binary search for the last line that begins at or before the offset.
+  let [line, after] = [0, starts.length];
+  while (after - line > 1) {
+    const middle = (line + after) >> 1;
+    if ((starts[middle] ?? 0) <= at) line = middle;
+    else after = middle;
+  }
   return { line: line + 1, column: at - (starts[line] ?? 0) + 1 };
 }
 
