@@ -54,7 +54,7 @@ export interface FuzzedClient {
 const wholeOf = (reply: ReturnType<Session['accept']>) => reply.then(said => said && whole(said));
 
 /** Time limit for an answer in ms. Calls take only some milliseconds. */
-const patienceMs = 15_000;
+const patienceMs = 30_000;
 /**
  * Time in ms after which the hub drops a server's request to a client. Until then a call waits if the hub sent its
  * request with another call of the client, and the client does not continue that call.

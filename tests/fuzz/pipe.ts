@@ -29,7 +29,7 @@ export type Pipe = {
 const maxWaiting = 48;
 
 /** Time in ms for which nothing may arrive while an answer is due. */
-const patienceMs = 30_000;
+const patienceMs = 60_000;
 
 type Waiting = {
   readonly took: (message: Buffer) => void;

@@ -52,7 +52,7 @@ test(
         clock.advance(forgottenMs);
         const { asked, answered, twice } = await statsOf(hub, name);
         expect({ answered, twice }, replay()).toEqual({ answered: asked, twice: 0 });
-      }, 30_000);
+      }, 60_000);
       const { stray, guesses } = await statsOf(hub, name);
       // A corrupted message may still be a request, whose answer is stray but not a fault.
       expect(stray, replay()).toBeLessThanOrEqual(guesses);

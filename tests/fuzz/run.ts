@@ -123,7 +123,7 @@ async function forgotten({ hub, clock }: Place): Promise<void> {
       return counts() === '0,0,0,0,0';
     },
     () => `${counts()} connections, HTTP sessions, sessions, calls, timers: ${replay()}`,
-    30_000,
+    60_000,
   );
 }
 
@@ -171,7 +171,7 @@ export async function fuzzOver(kind: Kind, of: number): Promise<void> {
     clock.advance(forgottenMs);
     for (const { asked, answered, twice } of await toldBy(hub))
       expect({ answered, twice }, replay()).toEqual({ answered: asked, twice: 0 });
-  }, 30_000);
+  }, 60_000);
   // A corrupted message may still be a request, whose answer is stray but not a fault.
   for (const { stray, guesses } of await toldBy(hub))
     expect(stray, replay()).toBeLessThanOrEqual(guesses);

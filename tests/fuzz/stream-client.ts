@@ -21,7 +21,7 @@ const maxUnanswered = 64;
 /** Number of messages sent in a row. */
 const burst = 32;
 /** Time in ms for which no answer may arrive while one is due. */
-const patienceMs = 30_000;
+const patienceMs = 60_000;
 /** Number of recent messages that a failure prints. */
 const shown = 128;
 

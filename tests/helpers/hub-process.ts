@@ -172,14 +172,17 @@ export async function states(
   return found;
 }
 
-/** Waits until no server is starting or backing off. Resolves with the states of all servers, by name. */
+/** States that a server leaves by itself. The hub tries again to reach an engine that is `unreachable`. */
+const passing: ReadonlySet<string> = new Set(['starting', 'backing_off', 'unreachable']);
+
+/** Waits until no server is starting or will be started again. Resolves with the states of all servers, by name. */
 export async function settled(
   hub: Pick<HubProcess, 'url'>,
   withinMs: number,
 ): Promise<Readonly<Record<string, string>>> {
   return await until(
     () => states(hub),
-    found => Object.values(found).every(state => state !== 'starting' && state !== 'backing_off'),
+    found => Object.values(found).every(state => !passing.has(state)),
     withinMs,
   );
 }

@@ -147,6 +147,7 @@ export const sequences: Readonly<Record<string, readonly Step[]>> = {
   tools: [
     { line: 'agenthub tools disable files_write_file', shows: /^files: write_file off$/m },
     { line: 'agenthub tools enable files_write_file', shows: /^files: write_file on$/m },
+    { line: 'agenthub reload', shows: /unchanged/ },
   ],
   approvals: [
     {
@@ -201,7 +202,6 @@ export const sequences: Readonly<Record<string, readonly Step[]>> = {
       shows: /"state":"running"/,
     },
     { line: 'agenthub logs memory --previous', shows: /ended: the process of memory exited/ },
-    { line: 'agenthub reload', shows: /unchanged/ },
     { line: 'agenthub start', shows: /running/, before: async () => ({ start: 'start memory' }) },
     {
       line: 'agenthub pins accept NAME',
