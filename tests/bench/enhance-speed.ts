@@ -30,6 +30,8 @@ const prompt =
   'Please refactor the parser in src/parse.ts so that it reads tokens lazily, and add tests for the empty input, for comments and for strings with escapes. Keep the public API as it is.';
 const body = JSON.stringify({ prompt });
 const json = 'application/json';
+/** The model of the scripted Ollama that completes text. */
+const chatModel = 'llama3.2:3b';
 const better = improvedOf(prompt);
 
 /** Number of calls of one kind in a row, before the next kind has its turn. */
@@ -62,7 +64,13 @@ export async function measureEnhance(options: {
         `agenthub-bench-${name}`,
         {},
         {
-          settings: { OLLAMA_HOST: ollama.url, REDIS_URL: '', QDRANT_URL: '', ...settings },
+          settings: {
+            OLLAMA_HOST: ollama.url,
+            OLLAMA_MODEL: chatModel,
+            REDIS_URL: '',
+            QDRANT_URL: '',
+            ...settings,
+          },
         },
       ),
     );
@@ -176,7 +184,7 @@ async function inMs(work: () => Promise<unknown>): Promise<number> {
 
 const chatOf = (text: string) =>
   JSON.stringify({
-    model: 'llama3.2:3b',
+    model: chatModel,
     messages: [{ role: 'user', content: text }],
     stream: true,
   });
