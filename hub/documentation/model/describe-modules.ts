@@ -15,7 +15,7 @@ type ModulePrompt = {
 export interface DocumentationModels {
   /** Model of runs that do not name one: a local model; undefined if none answers. */
   defaultModel(signal: AbortSignal): Promise<string | undefined>;
-  /** Returns why a model cannot be used, with the remedy; undefined if it can, or that is not known now. */
+  /** Returns why a model cannot be used, with the remedy; undefined if it can be used, or if that is unknown now. */
   findFault(model: string, signal: AbortSignal): Promise<string | undefined>;
   contextTokens(model: string): Promise<number | undefined>;
   /** Sends a prompt to a model, and resolves with its answer. Rejects with HubError. */
