@@ -84,8 +84,7 @@ async function openModels(
   const ended = new AbortController();
   const stack = new DisposableStack();
   const newBreaker = () => stack.use(createBreaker({ ...options, trialMs }, clock));
-  // Node loads its `fetch` when it is first accessed, so the access is delayed until a request.
-  const system = { clock, log, fetch: (...request: Parameters<typeof fetch>) => fetch(...request) };
+  const system = { clock, log, fetch: room.patientFetch };
   const counts = room.createModelCounts();
   const models = room.createModels(
     { url: ollama.url, parallel: ollama.parallel },

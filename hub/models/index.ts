@@ -11,6 +11,7 @@ export { isSameModel } from './model-name.ts';
 export type { ModelCaller } from './model-queue.ts';
 export { type MissingModels, createMissingModels } from './missing-models.ts';
 export { type Models, createModels } from './models.ts';
+export { patientFetch } from './patient-fetch.ts';
 export { isEmbedder } from './turn.ts';
 export { type ModelRuns, createModelRuns } from './runs/model-runs.ts';
 export { type ModelSampling, createSampling } from './sampling/sampling.ts';

@@ -172,10 +172,8 @@ const freePermit = {
 
 function failureOfFetch(cause: unknown, { model, signal }: CallContext): ModelFailure {
   if (signal.aborted) return failureOfAbort(signal, model);
-  // Node's fetch times out after 300 s without headers.
-  const reason = cause instanceof Error && cause.cause instanceof Error ? cause.cause.name : '';
-  const kind = /HeadersTimeout/.test(reason) ? 'timeout' : 'unreachable';
-  return new ModelFailure(kind, `Ollama did not answer: ${messageOf(cause)}`, { model, cause });
+  const message = `Ollama did not answer: ${messageOf(cause)}`;
+  return new ModelFailure('unreachable', message, { model, cause });
 }
 
 /** Returns the result of a failed call for the breaker. A timeout counts only after `decisiveIdleMs` of silence. */

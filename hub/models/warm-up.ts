@@ -5,8 +5,8 @@ import { fullName } from './model-name.ts';
 import { type OllamaClient, chatFields, keepAlive } from './ollama-call.ts';
 import { atTurn, isEmbedder } from './turn.ts';
 
-/** Timeout in ms, below the 300 s of Node's fetch. Ollama answers when the model is loaded. */
-const totalMs = 290_000;
+/** Timeout in ms. Ollama answers when the model is loaded: 40 GB from a hard disk take 5 minutes or more. */
+const totalMs = 900_000;
 /** Maximum number of concurrent warm-ups: more would evict each other from memory. */
 const maxWarmUps = 8;
 

@@ -193,12 +193,6 @@ describe('the breaker and the health learn of a call', () => {
       ['unwell: unreachable', 'failed: Ollama did not answer: fetch failed: it'],
     ],
     [
-      'whose headers do not come within the time of fetch',
-      listing,
-      () => Promise.reject(causedBy('HeadersTimeoutError')),
-      ['unwell: timeout', 'cancelled'],
-    ],
-    [
       'to a full Ollama',
       listing,
       () => new Response('', { status: 503 }),

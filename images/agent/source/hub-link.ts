@@ -45,8 +45,9 @@ export type ToolResult = z.output<typeof toolResult>;
 
 /**
  * Timeouts in ms of requests to the hub. They only end requests that the hub has lost: the hub has shorter timeouts.
+ * That of a completion is above the largest `models.timeout_seconds`.
  */
-const completionMs = 30 * 60_000;
+const completionMs = 65 * 60_000;
 const toolMs = 15 * 60_000;
 const listMs = 60_000;
 

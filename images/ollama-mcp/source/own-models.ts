@@ -5,6 +5,7 @@ import {
   createModelCounts,
   createModelRuns,
   createModels,
+  patientFetch,
 } from '../../../hub/models/index.ts';
 import { ModelError, type ModelSource, modelErrorOf } from './models-types.ts';
 import { modelList, runResult } from './results.ts';
@@ -17,11 +18,7 @@ const endpoint = 'endpoint';
 export function createOwnModels({ place, maxSeconds }: Settings): ModelSource {
   const isOpenAi = place.kind === 'openai';
   const ended = new AbortController();
-  const system = {
-    clock: systemClock,
-    log: silent,
-    fetch: (...request: Parameters<typeof fetch>) => fetch(...request),
-  };
+  const system = { clock: systemClock, log: silent, fetch: patientFetch };
   const counts = createModelCounts();
   const models = createModels(
     { url: isOpenAi ? undefined : place.url, parallel: undefined },
