@@ -99,6 +99,7 @@ async function openModels(
     () => ({
       defaultModel: defaultModel(),
       timeoutMs: modelsConfig().timeoutMs,
+      silentMs: modelsConfig().silentMs,
       providers: new Map(Object.entries(modelsConfig().providers)),
     }),
     {

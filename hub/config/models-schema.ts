@@ -37,6 +37,7 @@ export const modelsSchema = describeKeys(
     default: text.min(1).exactOptional(),
     context: z.int().min(2_048).max(1_048_576).default(8_192),
     timeout_seconds: z.int().min(10).max(3_600).default(600),
+    silence_seconds: z.int().min(10).max(3_600).default(120),
     providers: z.record(providerName, providerSchema).exactOptional(),
   }),
   {
@@ -46,6 +47,8 @@ export const modelsSchema = describeKeys(
       'Context of models of Ollama in conversations, in tokens. Prompts have at least the same, so that Ollama does not load a model again. Default: 8192.',
     timeout_seconds:
       'Maximum duration of one call of a model in seconds, including its wait for other calls. Default: 600.',
+    silence_seconds:
+      'Maximum time in seconds without a token in conversations, also before the first one, while the model is loaded or reads the prompt. Models of Ollama get more for a long prompt. Default: 120.',
     providers:
       'OpenAI-compatible endpoints by name. A model "name/model" is called there; all others are models of Ollama.',
   },

@@ -55,6 +55,7 @@ export function readModels(
     defaultModel,
     contextTokens: written.context,
     timeoutMs: written.timeout_seconds * seconds,
+    silentMs: written.silence_seconds * seconds,
     providers: Object.fromEntries(read),
   };
   return { models, problems };

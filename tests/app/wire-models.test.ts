@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { defaultRules, readModels, readSettings } from '#config';
-import { HubError, silent, systemClock } from '#core';
+import { type Clock, HubError, messageOf, silent, systemClock } from '#core';
+import { createManualClock } from '#helpers/clock';
 import { never } from '#helpers/never';
+import { modelsSchema } from '../../hub/config/models-schema.ts';
 import { createModelAccess } from '../../hub/app/wire-models.ts';
+import { until } from '../contracts/recorder.ts';
 import { startOpenAi } from '../doubles/openai.ts';
 import { startScriptedOllama } from '../doubles/scripted-model.ts';
 
@@ -13,10 +16,11 @@ const caller = { client: 'agent:one', kind: 'agent' } as const;
 function open(
   environment: Readonly<Record<string, string>>,
   config = readModels(undefined).models,
+  clock: Clock = systemClock,
 ) {
   const current = { models: config };
   const access = createModelAccess(readSettings(environment), {
-    clock: systemClock,
+    clock,
     log: silent,
     newId: () => 'id',
     config: () => current,
@@ -126,6 +130,27 @@ test('the context size of a model is at most the one that it was trained with', 
   assert.equal(await hub.access.contextTokens('small:1b'), 8_192);
   assert.equal(await hub.access.contextTokens('large:7b'), 32_768);
   assert.equal(await hub.access.contextTokens('missing:1b'), 32_768);
+});
+
+test('a model that is silent is given up after the time of the config, and the error names its key', async () => {
+  const silence = () => new Promise<never>(() => {});
+  await using ollama = await startScriptedOllama({ script: silence });
+  await using endpoint = await startOpenAi(silence);
+  const { models } = readModels({
+    ...modelsSchema.parse({ silence_seconds: 10 }),
+    providers: { work: { url: endpoint.url, parallel: 1 } },
+  });
+  const clock = createManualClock();
+  await using hub = open({ OLLAMA_HOST: ollama.url }, models, clock);
+  for (const [model, sent] of [
+    ['scripted:1b', () => ollama.received('/api/chat').length],
+    ['work/gpt-x', () => endpoint.received().length],
+  ] as const) {
+    const answer = hub.answer(model).catch(messageOf);
+    await until(() => sent() === 1, 'the request');
+    clock.advance(10_000);
+    assert.equal(await answer, `${model} was silent for 10 s. Raise "models.silence_seconds"`);
+  }
 });
 
 test('a request for a model after the stop is refused without a request to Ollama', async () => {

@@ -11,6 +11,7 @@ test('values that are not in the file have defaults', () => {
     defaultModel: undefined,
     contextTokens: 8192,
     timeoutMs: 600_000,
+    silentMs: 120_000,
     providers: {},
   };
   assert.deepEqual(readModels(undefined), { models, problems: [] });
@@ -23,6 +24,7 @@ test('values of the file are used, with the variables of providers expanded', ()
     default: 'work/gpt-x',
     context: 16_384,
     timeout_seconds: 60,
+    silence_seconds: 30,
     providers: { work: { url, key: '${secret:WORK_KEY}', context: 32_768, parallel: 2 } },
   };
   const secrets = new Map([['WORK_KEY', { value: 'k' }]]);
@@ -31,6 +33,7 @@ test('values of the file are used, with the variables of providers expanded', ()
       defaultModel: 'work/gpt-x',
       contextTokens: 16_384,
       timeoutMs: 60_000,
+      silentMs: 30_000,
       providers: {
         work: {
           url: 'https://api.example.com/v1',
@@ -64,6 +67,7 @@ describe('an invalid value is refused', () => {
     { context: 100 },
     { default: '' },
     { timeout_seconds: 0 },
+    { silence_seconds: 5 },
     { modell: 'x' },
     { providers: { 'a/b': { url: 'http://x' } } },
     { providers: { work: {} } },

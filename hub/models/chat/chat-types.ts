@@ -78,6 +78,8 @@ export type ChatAnswer = {
 export type ChatLimits = {
   /** Maximum time without a token, also before the first one. */
   readonly silentMs: number;
+  /** Name of the setting that `silentMs` comes from, for error messages. */
+  readonly silentSetting?: string;
   /** Timeout of the whole call, including the time in the queue. */
   readonly totalMs: number;
   /** Name of the setting that `totalMs` comes from, for error messages. */

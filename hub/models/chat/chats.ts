@@ -58,6 +58,8 @@ type ChatSettings = {
   readonly defaultModel: string | undefined;
   /** Timeout of one call in ms, including the time in the queue. */
   readonly timeoutMs: number;
+  /** Maximum time in ms without a token in a chat. Ollama may load the model first. */
+  readonly silentMs: number;
   /** Providers by name. A model `name/model` belongs to the provider `name`. */
   readonly providers: ReadonlyMap<
     string,
@@ -70,9 +72,6 @@ type ChatsNeeds = Omit<ProviderNeeds, 'breaker'> & {
   readonly contextSizes: Pick<ContextSizes, 'forChat' | 'ofChat'>;
   readonly createBreaker: () => ModelBreaker;
 };
-
-/** Maximum time in ms without a token in a chat. Ollama may load the model first. */
-const silentMs = 120_000;
 
 /** Creates the chats. The settings are read at each call, so that a change applies to the next call. */
 export function createChats(settings: () => ChatSettings, needs: ChatsNeeds): Chats {
@@ -129,9 +128,10 @@ export function createChats(settings: () => ChatSettings, needs: ChatsNeeds): Ch
     async chat(request, signal) {
       const { model } = request;
       const { timeoutMs = Infinity } = request;
-      const { timeoutMs: maxMs } = settings();
+      const { timeoutMs: maxMs, silentMs } = settings();
       const limits = {
         silentMs,
+        silentSetting: '"models.silence_seconds"',
         totalMs: Math.min(timeoutMs, maxMs),
         ...(maxMs < timeoutMs && { totalSetting: '"models.timeout_seconds"' }),
       };

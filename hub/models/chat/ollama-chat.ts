@@ -26,7 +26,7 @@ export async function chatOnOllama(
   needs: ModelNeeds,
 ): Promise<ChatAnswer> {
   const startedMs = needs.clock.monotonic();
-  const { silentMs, caller } = request;
+  const { silentMs, silentSetting: setting, caller } = request;
   const messages = ollamaMessages(request);
   const length = JSON.stringify(messages).length;
   const isForced = messages.format !== undefined;
@@ -36,7 +36,7 @@ export async function chatOnOllama(
     const body = { ...form, ...messages, options: optionsOf(request), think: false };
     // A model that must call a tool may write the call as text, which is not shown to people.
     const progress = isForced ? undefined : request.progress;
-    const call = { turn, body, length, silentMs, caller, progress };
+    const call = { turn, body, length, silentMs, setting, caller, progress };
     return { model: turn.name, answer: await streamAnswer(call, limit, needs) };
   });
   const { promptTokens, outputTokens } = answer;

@@ -135,13 +135,7 @@ export function createProvider(provider: string, settings: ProviderSettings, nee
     if (permit.kind === 'refused') throw refusalOf(permit, call.model, provider);
     using scope = createAbortScope([signal]);
     using idle = startIdleTimeout(request.silentMs, clock, timeoutMs =>
-      scope.abort(
-        new ModelFailure(
-          'timeout',
-          `${call.model} was silent for ${durationText(timeoutMs)}`,
-          call,
-        ),
-      ),
+      scope.abort(silence(request, timeoutMs)),
     );
     const sentMs = clock.monotonic();
     let isFirst = true;
@@ -207,6 +201,12 @@ export function createProvider(provider: string, settings: ProviderSettings, nee
       }
     },
   };
+}
+
+function silence({ model, silentSetting }: ProviderRequest, timeoutMs: number): ModelFailure {
+  const remedy = silentSetting === undefined ? '' : `. Raise ${silentSetting}`;
+  const message = `${model} was silent for ${durationText(timeoutMs)}${remedy}`;
+  return new ModelFailure('timeout', message, { model });
 }
 
 const legacyCall = ({ provider, model }: ProviderCall) =>

@@ -30,6 +30,7 @@ export function createOwnModels({ place, maxSeconds }: Settings): ModelSource {
     () => ({
       defaultModel: undefined,
       timeoutMs: maxSeconds * 1_000,
+      silentMs: maxSeconds * 1_000,
       providers: new Map(
         isOpenAi ? [[endpoint, { ...provider, url: place.url, key: place.key }]] : [],
       ),

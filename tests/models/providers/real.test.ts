@@ -33,6 +33,7 @@ describe.skipIf(url === undefined)('a real OpenAI-compatible endpoint', () => {
     const settings = {
       defaultModel: `real/${model}`,
       timeoutMs: 120_000,
+      silentMs: 120_000,
       providers: new Map([['real', real]]),
     };
     let ids = 0;

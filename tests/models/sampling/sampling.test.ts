@@ -27,7 +27,8 @@ async function open(script: Script, defaultModel: string | undefined = 'scripted
   const scene = stack.use(openModels(ollama.url));
   const contextSizes = createContextSizes({ ofRules: () => undefined, ofChats: () => 8192 });
   let ids = 0;
-  const chats = createChats(() => ({ defaultModel, timeoutMs: 60_000, providers: new Map() }), {
+  const limits = { timeoutMs: 60_000, silentMs: 60_000 };
+  const chats = createChats(() => ({ defaultModel, ...limits, providers: new Map() }), {
     models: scene.models,
     contextSizes,
     newId: () => `id_${++ids}`,
