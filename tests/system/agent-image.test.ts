@@ -9,6 +9,7 @@ import {
   CallToolRequestSchema,
   CreateMessageRequestSchema,
   ListToolsRequestSchema,
+  McpError,
 } from '@modelcontextprotocol/sdk/types.js';
 import { beforeAll, expect, test } from 'vitest';
 import { isObject } from '#core';
@@ -36,8 +37,16 @@ describeWithEngine('the image of agents', () => {
     image = (await run('docker', ['build', '--quiet', folder])).stdout.trim();
   });
 
-  /** Starts a container of the agent image. The test acts as the hub: its model and its tool `hub_echo`. */
-  async function open(model: Model, settings: object = {}, session: object | null = null) {
+  /**
+   * Starts a container of the agent image. The test acts as the hub: its model and its tool `hub_echo`. With
+   * `charsPerToken` the model reports its tokens.
+   */
+  async function open(
+    model: Model,
+    settings: object = {},
+    session: object | null = null,
+    charsPerToken?: number,
+  ) {
     await using opened = new AsyncDisposableStack();
     const name = `agent-image-${randomUUID().slice(0, 8)}`;
     const client = new Client(
@@ -63,7 +72,11 @@ describeWithEngine('the image of agents', () => {
               input: { ...input },
             }));
       const stopReason = typeof said === 'string' ? 'endTurn' : 'toolUse';
-      return { role: 'assistant' as const, model: 'scripted', content, stopReason };
+      const used = charsPerToken && {
+        input_tokens: Math.ceil(JSON.stringify(params).length / charsPerToken),
+      };
+      const meta = used && { _meta: { 'agenthub/usage': used } };
+      return { role: 'assistant' as const, model: 'scripted', content, stopReason, ...meta };
     });
     client.setRequestHandler(ListToolsRequestSchema, () => ({
       tools: [{ name: 'hub_echo', inputSchema: { type: 'object' as const } }],
@@ -346,6 +359,63 @@ print(json.dumps({"status": answer.status, **json.load(answer)}))`;
     assert.ok(Array.isArray(messages));
     expect(messages).toHaveLength(24);
     expect(messages[0].content[0].text).toBe('remember 0');
+  });
+
+  /** Creates a model that refuses more than `most` characters of messages, as one with a small context does. */
+  const smallModel =
+    (most: number, model: Model): Model =>
+    asked => {
+      const length = asked.messages.reduce((sum, { text }) => sum + text.length, 0);
+      if (length <= most) return model(asked);
+      throw new McpError(-32_002, `${length} tokens exceed the context`, {
+        code: 'HUB_CONTEXT_FULL',
+      });
+    };
+
+  test('a message that does not fit into the context fails alone: the next one is answered', async () => {
+    await using agent = await open(
+      smallModel(8_000, () => 'fine'),
+      { context_tokens: 100_000 },
+    );
+    expect(await agent.chat('hello')).toMatchObject({ status: 'answered' });
+    const { status, error } = await agent.chat('word '.repeat(5_000));
+    expect(status).toBe('failed');
+    expect(error).toMatchObject({ code: 'HUB_CONTEXT_FULL' });
+    expect(await agent.chat('hello again')).toMatchObject({ status: 'answered', text: 'fine' });
+  });
+
+  test('a conversation that is longer than estimated is shortened, in a turn too', async () => {
+    const seen: string[] = [];
+    await using agent = await open(
+      smallModel(4_000, ({ messages }) => {
+        const { text = '' } = messages.at(-1) ?? {};
+        seen.push(text);
+        return text.startsWith('run')
+          ? [file('shell', { command: 'head -c 6000 /dev/zero | tr "\\0" x' })]
+          : 'y'.repeat(900);
+      }),
+      { context_tokens: 100_000 },
+    );
+    for (let index = 0; index < 8; index++)
+      expect(await agent.chat(`note ${index}`)).toMatchObject({ status: 'answered' });
+    expect(await agent.chat('run it')).toMatchObject({ status: 'answered' });
+    expect(seen.filter(text => text.startsWith('run'))).toHaveLength(1);
+  });
+
+  test('large messages are summarised when the model counts more tokens than usual', async () => {
+    const asked: Asked[] = [];
+    await using agent = await open(
+      request => {
+        asked.push(request);
+        return request.tools.length === 0 ? 'They talked about letters.' : 'z'.repeat(2_000);
+      },
+      { context_tokens: 4_096 },
+      null,
+      1,
+    );
+    for (let index = 0; index < 3; index++)
+      expect(await agent.chat(`write ${index}`)).toMatchObject({ status: 'answered' });
+    expect(asked.at(-1)?.messages[0]?.text).toContain('They talked about letters.');
   });
 
   test('a turn is cancelled in a tool that ignores it, and the next message is answered', async () => {

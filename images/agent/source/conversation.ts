@@ -12,8 +12,8 @@ const keptMessages = 6;
 /** Share of the model's context above which a conversation is summarised. */
 const fullShare = 0.6;
 const usualContextTokens = 8_192;
-/** Average number of characters per token. */
-const charsPerToken = 4;
+/** Assumed number of characters per token. Code and most languages have fewer. */
+const usualCharsPerToken = 4;
 
 const snapshotSchema = z.object({ version: z.literal(1), messages: z.array(z.looseObject({})) });
 
@@ -104,18 +104,18 @@ export function loadedFiles(conversation: readonly AgentMessage[]): ReadonlySet<
 
 /**
  * Replaces the older part of a long conversation by a summary, which `summarise` writes. Returns the messages unchanged
- * if they fit into the model's context.
+ * if they fit into the model's context. `charsPerToken`: as measured; undefined before the first answer.
  */
 export async function compact(
   messages: readonly Message[],
   contextTokens: number | undefined,
+  charsPerToken: number | undefined,
   summarise: (text: string) => Promise<string>,
 ): Promise<readonly Message[]> {
-  const most = (contextTokens ?? usualContextTokens) * fullShare * charsPerToken;
-  const sizes = messages.map(message => JSON.stringify(message).length);
-  if (sizes.reduce((sum, size) => sum + size, 0) <= most) return messages;
-  const from = cutOf(messages);
-  if (from === 0) return messages;
+  const perToken = Math.min(charsPerToken ?? usualCharsPerToken, usualCharsPerToken);
+  const most = (contextTokens ?? usualContextTokens) * fullShare * perToken;
+  if (sizeOf(messages) <= most) return messages;
+  const from = cutOf(messages, most / 2);
   const older = describeMessages('', messages.slice(0, from), '')
     .map(({ role, content }) => `${role}: ${content.map(shortText).join('\n')}`)
     .join('\n\n');
@@ -127,18 +127,35 @@ export async function compact(
   ];
 }
 
-/** Returns the index of the first message to keep: a text of the user, so that no tool call loses its result. */
-function cutOf(messages: readonly Message[]): number {
-  for (let at = Math.max(0, messages.length - keptMessages); at > 0; at--) {
-    const message = messages[at];
-    if (message?.role === 'user' && message.content.some(({ type }) => type === 'textBlock'))
-      return at;
-  }
-  return 0;
+/**
+ * Returns the index of the first message to keep: a text of the user, so that no tool call loses its result. The kept
+ * messages have at most `most` characters, so none is kept if the last ones are longer.
+ */
+function cutOf(messages: readonly Message[], most: number): number {
+  const starts = [...messages.keys(), messages.length].filter(at => isStart(messages[at]));
+  const wanted = starts.findLast(at => at <= messages.length - keptMessages) ?? 0;
+  const fitting = starts.find(at => at >= wanted && sizeOf(messages.slice(at)) <= most);
+  return fitting ?? messages.length;
 }
+
+/** True for a message of the user that is no result of a tool, and for the end of the messages. */
+const isStart = (message: Message | undefined): boolean =>
+  !message || (message.role === 'user' && message.content.some(({ type }) => type === 'textBlock'));
+
+const sizeOf = (messages: readonly Message[]): number =>
+  messages.reduce((sum, message) => sum + JSON.stringify(message).length, 0);
+
+/** Maximum length of a message in the text that is summarised, in characters. */
+const shortLength = 2_000;
 
 const shortText = (part: AgentContent): string =>
   (part.type === 'tool_use' ? `${part.name} ${JSON.stringify(part.input)}` : part.text).slice(
     0,
-    2_000,
+    shortLength,
   );
+
+/** Returns the beginning of a message that did not fit into the model's context: later turns must not fail of it. */
+export const beginningOf = (message: string): string =>
+  message.length > shortLength
+    ? `${message.slice(0, shortLength)}\n(The rest of this message was left out.)`
+    : message;

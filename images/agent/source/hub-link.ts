@@ -43,6 +43,9 @@ const toolResult = z.looseObject({
 });
 export type ToolResult = z.output<typeof toolResult>;
 
+/** Code of a request that does not fit into the context of the model. */
+export const contextFull = 'HUB_CONTEXT_FULL';
+
 /**
  * Timeouts in ms of requests to the hub. They only end requests that the hub has lost: the hub has shorter timeouts.
  * That of a completion is above the largest `models.timeout_seconds`.

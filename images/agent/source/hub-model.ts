@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   type BaseModelConfig,
+  ContextWindowOverflowError,
   type JSONValue,
   type Message,
   Model,
@@ -8,7 +9,7 @@ import {
   type StreamOptions,
 } from '@strands-agents/sdk';
 import { resultText } from './conversation.ts';
-import { HubFailure, type HubLink } from './hub-link.ts';
+import { HubFailure, type HubLink, contextFull } from './hub-link.ts';
 import type { Usage } from './types.ts';
 
 /** Delays in ms before the retries of a request that failed with a retryable error. */
@@ -35,6 +36,8 @@ export class HubModel extends Model<BaseModelConfig> {
   answeredBy: string | undefined;
   /** Error of the last request, if it failed. Stored here because the runtime wraps errors. */
   failure: HubFailure | undefined;
+  /** Characters per token of the last request; undefined if the hub does not report its tokens. */
+  charsPerToken: number | undefined;
   /** Called with the name of each tool that the model calls, before the runtime looks for it. */
   calling: ((name: string) => void) | undefined;
 
@@ -108,12 +111,15 @@ export class HubModel extends Model<BaseModelConfig> {
       ...(model !== undefined && { modelPreferences: { hints: [{ name: model }] } }),
     };
     for (let attempt = 0; ; attempt++) {
+      this.failure = undefined;
       try {
         const answer = await link.complete(request, signal);
         this.usage.model_calls++;
         this.answeredBy = answer.model;
         const used = answer._meta?.['agenthub/usage'];
-        this.usage.input_tokens += numberAt(used, 'input_tokens');
+        const inputTokens = numberAt(used, 'input_tokens');
+        this.usage.input_tokens += inputTokens;
+        if (inputTokens > 0) this.charsPerToken = JSON.stringify(params).length / inputTokens;
         this.usage.output_tokens += numberAt(used, 'output_tokens');
         const blocks = [answer.content].flat().flatMap(readBlock);
         const isCut = answer['stopReason'] === 'maxTokens';
@@ -121,10 +127,11 @@ export class HubModel extends Model<BaseModelConfig> {
       } catch (error) {
         if (!(error instanceof HubFailure)) throw error;
         this.failure = error;
+        // The runtime then shortens results of tools or drops the oldest messages, and asks again.
+        if (error.code === contextFull) throw new ContextWindowOverflowError(error.message);
         const pause = retryMs[attempt];
         if (!error.isRetryable || pause === undefined) throw error;
         await delay(pause, undefined, { signal });
-        this.failure = undefined;
       }
     }
   }

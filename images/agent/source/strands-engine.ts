@@ -1,5 +1,6 @@
 import { Agent, FunctionTool, type Message } from '@strands-agents/sdk';
 import {
+  beginningOf,
   compact,
   describeMessages,
   loadedFiles,
@@ -7,7 +8,7 @@ import {
   snapshotOf,
   textMessage,
 } from './conversation.ts';
-import { HubFailure, type HubLink } from './hub-link.ts';
+import { HubFailure, type HubLink, contextFull } from './hub-link.ts';
 import { HubModel } from './hub-model.ts';
 import { createLoadTool, createUseAgent, hubTool, listHubTools } from './tools/hub-tools.ts';
 import { fileTools } from './tools/files.ts';
@@ -40,6 +41,8 @@ export function createStrandsEngine(link: HubLink, first: Settings) {
   let conversation: AgentMessage[] = [];
   let unhanded: AgentMessage[] = [];
   let current: Current | undefined;
+  /** As measured with the last answer of the model. */
+  let charsPerToken: number | undefined;
   const loaded = new Map<string, AgentTool>();
   /** Files of the tools that the agent has loaded in earlier containers. */
   let filesToLoad: ReadonlySet<unknown> = new Set();
@@ -79,7 +82,7 @@ export function createStrandsEngine(link: HubLink, first: Settings) {
     const own = await ownTools(signal);
     const listed = listHubTools(link, own, signal);
     listed.catch(() => undefined); // Awaited below, unless the compaction fails first.
-    messages = await compact(messages, settings.context_tokens, text =>
+    messages = await compact(messages, settings.context_tokens, charsPerToken, text =>
       model.ask(summaryPrompt, text),
     );
     const agent = new Agent({
@@ -145,6 +148,7 @@ export function createStrandsEngine(link: HubLink, first: Settings) {
         if (status === 'failed')
           error = { code: failure?.code ?? 'HUB_AGENT_FAILED', message: known.message };
       }
+      charsPerToken = model.charsPerToken ?? charsPerToken;
       const at = new Date().toISOString();
       const all = agents[0]?.messages ?? [];
       // Finds the turn by its message: a summary may have replaced older messages, so earlier indexes are not valid.
@@ -160,7 +164,7 @@ export function createStrandsEngine(link: HubLink, first: Settings) {
           ? all.slice()
           : [
               ...messages,
-              textMessage('user', message),
+              textMessage('user', error?.code === contextFull ? beginningOf(message) : message),
               textMessage(
                 'assistant',
                 `(This turn ended without an answer: ${error?.message ?? status}.${calledIn(added)})`,
