@@ -1,6 +1,6 @@
 import { cacheKey } from '#cache';
-import { type Clock, setBounded } from '#core';
-import type { Models } from '#models';
+import { type Clock, type Log, setBounded } from '#core';
+import { ModelFailure, type Models } from '#models';
 import type { Near, Point } from '#vectors';
 import { canonicalOf } from './canonical.ts';
 import type { Comparison } from './guards.ts';
@@ -40,6 +40,9 @@ const maxRecent = 64;
 const recentMs = 60_000;
 const maxValueLength = 64_000;
 
+const refused =
+  'the embedding model cannot embed prompts: only equal prompts share a result. Name another one as "embedding_model" in the rules for prompts';
+
 type Embedding = Awaited<ReturnType<Models['embed']>>;
 
 /**
@@ -51,22 +54,36 @@ export function embeddedText(embeddingModel: string, prompt: string): string {
   return (/nomic-embed/i.test(embeddingModel) ? nomicTask : '') + (words.join(' ') || prompt);
 }
 
-/** Creates a function that embeds a prompt. It rejects with a ModelFailure, or with the reason of the signal. */
+type EmbedderNeeds = {
+  readonly models: Pick<Models, 'embed'>;
+  readonly clock: Clock;
+  readonly log: Log;
+};
+
+/**
+ * Creates a function that embeds a prompt. It rejects with a ModelFailure, or with the reason of the signal. A model
+ * that Ollama has but cannot embed with is logged once.
+ */
 export function createPromptEmbedder(
   embeddingModel: string,
-  { models, clock }: { readonly models: Pick<Models, 'embed'>; readonly clock: Clock },
+  { models, clock, log }: EmbedderNeeds,
 ) {
   const recent = new Map<string, Embedding & { readonly at: number }>();
   let latest: string | undefined;
+  let isRefused = false;
 
   async function embed(prompt: string, signal: AbortSignal): Promise<Embedding> {
     const known = recent.get(prompt);
     if (known && clock.monotonic() - known.at < recentMs) return known;
-    const embedded = await models.embed(
-      embeddingModel,
-      embeddedText(embeddingModel, prompt),
-      signal,
-    );
+    const text = embeddedText(embeddingModel, prompt);
+    const embedded = await models.embed(embeddingModel, text, signal).catch((error: unknown) => {
+      if (error instanceof ModelFailure && error.kind === 'refused' && !isRefused) {
+        isRefused = true;
+        log.warn({ model: embeddingModel, error: error.message }, refused);
+      }
+      throw error;
+    });
+    isRefused = false;
     // Another model has the name now: entries must not be stored beside those of the former model.
     if (embedded.digest !== latest) recent.clear();
     latest = embedded.digest;

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
+import { silent } from '#core';
 import { createManualClock } from '#helpers/clock';
 import { never } from '#helpers/never';
+import { createRecordingLog } from '#helpers/recording-log';
+import { type FailureKind, ModelFailure } from '#models';
 import {
   type SemanticEntry,
   createPromptEmbedder,
@@ -61,6 +64,7 @@ function openEmbedder(model = 'plain') {
   let digest = 'd';
   const embed = createPromptEmbedder(model, {
     clock,
+    log: silent,
     models: {
       async embed(_model, text) {
         texts.push(text);
@@ -140,6 +144,7 @@ describe('a prompt', () => {
     let fails = true;
     const embed = createPromptEmbedder('plain', {
       clock: createManualClock(),
+      log: silent,
       models: {
         async embed() {
           if (fails) throw new Error('busy');
@@ -150,5 +155,29 @@ describe('a prompt', () => {
     await assert.rejects(embed('one', 'a', never), /busy/);
     fails = false;
     assert.equal((await embed('one', 'a', never)).vector.length, 1);
+  });
+
+  test('that the model refuses is logged at the first refusal, and again after a success', async () => {
+    const { log, logged } = createRecordingLog();
+    let kind: FailureKind | undefined = 'refused';
+    const embed = createPromptEmbedder('chat', {
+      clock: createManualClock(),
+      log,
+      models: {
+        async embed() {
+          if (kind) throw new ModelFailure(kind, 'Ollama answered 501: no embeddings');
+          return { vector: Float32Array.of(1), digest: 'd' };
+        },
+      },
+    });
+    for (const outcome of ['too_long', 'refused', 'refused', undefined, 'refused'] as const) {
+      kind = outcome;
+      await embed(`prompt ${outcome}`, 'a', never).catch(() => undefined); // The log is what is tested.
+    }
+    const error = 'Ollama answered 501: no embeddings';
+    const message =
+      'the embedding model cannot embed prompts: only equal prompts share a result. Name another one as "embedding_model" in the rules for prompts';
+    const line = { level: 'warn', message, fields: { model: 'chat', error } };
+    assert.deepEqual(logged, [line, line]);
   });
 });
