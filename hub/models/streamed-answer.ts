@@ -63,8 +63,9 @@ export async function streamAnswer(
     const failure = error instanceof ModelFailure ? error : undefined;
     if (isReading && (failure?.kind === 'timeout' || failure?.kind === 'cancelled'))
       paces.abandoned(model, length, clock.monotonic() - sentMs);
-    if (!isReading || failure?.kind !== 'timeout' || signal.aborted) throw error;
-    const why = await whyHeld({ model, options: body.options }, signal, callOllama);
+    if (failure?.kind !== 'timeout' || signal.aborted) throw error;
+    const held = { model, options: body.options };
+    const why = isReading ? await whyHeld(held, signal, callOllama) : undefined;
     if (why === undefined && setting === undefined) throw error;
     const hint = why === undefined ? `. Raise ${setting}` : `: ${why}`;
     throw new ModelFailure('timeout', failure.message + hint, { model, cause: error });

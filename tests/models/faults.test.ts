@@ -156,10 +156,13 @@ describe('a silence of Ollama ends a call', () => {
     ollama.fails('/api/chat', { kind: 'hang_mid_stream', afterLines: 2 });
     const pieces: string[] = [];
     const progress = (piece: string) => void pieces.push(piece);
-    const failure = failureOf(scene.models.complete(asking({ progress }), never));
+    const request = asking({ progress, firstTokenSetting: '"timeouts.first_token"' });
+    const failure = failureOf(scene.models.complete(request, never));
     await until(() => pieces.length === 2, 'two tokens');
     scene.clock.advance(10_000);
-    assert.equal((await failure).kind, 'timeout');
+    const { kind, message } = await failure;
+    assert.equal(kind, 'timeout');
+    assert.equal(message, 'llama3.2:3b was silent for 10 s. Raise "timeouts.first_token"');
     await until(() => ollama.received('/api/chat').at(-1)?.isAbandoned === true, 'a free Ollama');
   });
 
