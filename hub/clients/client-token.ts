@@ -2,10 +2,10 @@ import { basename } from 'node:path';
 import { isObject } from '#core';
 import type { ClientMachine } from './client/client.ts';
 import { type ConnectTarget, serversIn, sourceOf } from './connect-plan.ts';
-import { type HubAddress, pointsToHub, tokenVariable } from './hub-entry.ts';
+import { type HubAddress, isConnectEntry, tokenVariable } from './hub-entry.ts';
 
 /**
- * Returns the tokens in entries of a client's file that point to the hub, by the entries' names. Rejects as `serversIn`
+ * Returns the tokens in entries of a client's file that `connect` wrote, by the entries' names. Rejects as `serversIn`
  * does.
  */
 export async function tokensOfHub(
@@ -15,7 +15,7 @@ export async function tokensOfHub(
 ): Promise<ReadonlyMap<string, string>> {
   const servers = await serversIn(await sourceOf(target, machine), target.client);
   const found = Object.entries(servers).flatMap(([name, entry]) => {
-    const token = pointsToHub(entry, hub) ? tokenInEntry(entry) : undefined;
+    const token = isConnectEntry(name, entry, hub) ? tokenInEntry(entry) : undefined;
     return token === undefined ? [] : [[name, token] as const];
   });
   return new Map(found);

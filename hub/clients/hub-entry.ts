@@ -99,25 +99,19 @@ export function keepUserSettings(entry: JsonObject, before: unknown): JsonObject
 
 /** True if an entry points to the same endpoint of the hub, under any name. */
 export function isSameHub(entry: unknown, hub: Pick<HubAddress, 'url' | 'server'>): boolean {
-  const { address, args } = readEntry(entry);
+  const { address, bridge } = readEntry(entry);
   if (address !== undefined) return isSameEndpoint(address, endpointOf(hub));
-  const at = args.indexOf('connect-stdio');
-  if (at === -1 || !pointsToHub(entry, hub)) return false;
-  const option = (name: string) =>
-    args.includes(name, at) ? args[args.indexOf(name, at) + 1] : undefined;
-  const url = option('--url') ?? hub.url;
-  const profile = option('--profile');
-  const server = profile === undefined ? option('--server') : `@${profile}`;
-  return server === hub.server && originOf(url) === originOf(hub.url);
+  return bridge !== undefined && bridge.server === hub.server && pointsToHub(entry, hub);
 }
 
-/** True if an entry points to the hub, one of its servers, or a bridge to it. */
+/**
+ * True if an entry points to the hub, one of its servers, or a bridge to it. A bridge without an address connects to
+ * the hub of the settings.
+ */
 export function pointsToHub(entry: unknown, { url }: Pick<HubAddress, 'url'>): boolean {
-  const { command = '', args, addresses } = readEntry(entry);
-  const words = [command, ...args];
-  const program = words.slice(0, Math.max(0, words.indexOf('connect-stdio')));
+  const { addresses, bridge } = readEntry(entry);
   return (
-    program.some(word => /agenthub|hub[\\/]main/.test(word)) ||
+    (bridge?.isOwn === true && bridge.url === undefined) ||
     addresses.some(address => originOf(address) === originOf(url))
   );
 }
@@ -136,9 +130,9 @@ export const isConnectEntry = (
 
 /** True if the entry alone shows that it is a hub, this one or another. */
 export function isHubEntry(name: string, entry: unknown): boolean {
-  const { args, addresses, address } = readEntry(entry);
+  const { bridge, addresses, address } = readEntry(entry);
   return (
-    args.includes('connect-stdio') ||
+    bridge !== undefined ||
     addresses.some(one => /\/mcp\/@[^/]+$/.test(pathOf(one) ?? '')) ||
     (/^agenthub\b/i.test(name) && addresses.some(isEndpointHere)) ||
     (address !== undefined && new RegExp(`\\b${tokenVariable}\\b`).test(JSON.stringify(entry)))
@@ -154,11 +148,27 @@ function readEntry(entry: unknown) {
   const { url, serverUrl, command, args } = isObject(entry) ? entry : {};
   const texts = Array.isArray(args) ? args.filter(arg => typeof arg === 'string') : [];
   const address = textOf(url ?? serverUrl);
+  const bridge = bridgeIn([textOf(command) ?? '', ...texts]);
+  const bridged = bridge?.url === undefined ? [] : endpointOf({ url: bridge.url });
+  return { address, bridge, addresses: [address ?? [], bridge ? bridged : texts].flat() };
+}
+
+/** Returns the options of `connect-stdio` in the words of a command; undefined if the command does not run it. */
+function bridgeIn(words: readonly string[]) {
+  const at = words.indexOf('connect-stdio');
+  if (at === -1) return undefined;
+  const options = words.slice(at + 1);
+  const valueOf = (name: string) =>
+    options.flatMap((word, index) => {
+      if (word === name) return options[index + 1] ?? [];
+      return word.startsWith(`${name}=`) ? word.slice(name.length + 1) : [];
+    })[0];
+  const profile = valueOf('--profile');
   return {
-    command: textOf(command),
-    args: texts,
-    address,
-    addresses: [address ?? [], texts].flat(),
+    /** True if the name of the program says that it is AgentHub. */
+    isOwn: words.slice(0, at).some(word => /agenthub|hub[\\/]main/.test(word)),
+    url: valueOf('--url'),
+    server: profile === undefined ? valueOf('--server') : `@${profile}`,
   };
 }
 

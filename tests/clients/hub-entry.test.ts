@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, test } from 'vitest';
 import { type ClientName, type HubAddress, findBridge, hubEntry } from '#clients';
-import { isHubEntry, isSameHub } from '../../hub/clients/hub-entry.ts';
+import { isHubEntry, isSameHub, pointsToHub } from '../../hub/clients/hub-entry.ts';
 import { hub, openScratch } from './machine.ts';
 
 const token = 'planted-token-0123456789';
@@ -178,6 +178,30 @@ test('a profile is in the address, or in an option of the bridge', () => {
     assert.ok(!isSameHub(entry, hub));
     assert.ok(!isSameHub(entry, { ...hub, server: 'work' }));
   }
+});
+
+test.for([
+  [['--url', 'http://127.0.0.1:9090/'], true],
+  [['--url=http://localhost:9090'], true],
+  [[], true],
+  [['--url', 'https://hub.example:9090'], false],
+  [['--url=https://hub.example'], false],
+  [['--url', 'http://localhost:9091'], false],
+] as const)('whether a bridge with the options %j is one to this hub: %j', ([options, is]) => {
+  const entry = {
+    command: 'npx',
+    args: ['-y', 'agenthub', 'connect-stdio', ...options],
+    env: { ROUTER_TOKEN: token },
+  };
+  assert.equal(pointsToHub(entry, hub), is);
+  assert.equal(isSameHub(entry, hub), is);
+  assert.ok(isHubEntry('work', entry));
+});
+
+test('a bridge to one server is another endpoint, also with "=" in the option', () => {
+  const entry = { command: 'agenthub', args: ['connect-stdio', '--server=memory'] };
+  assert.ok(isSameHub(entry, { ...hub, server: 'memory' }));
+  assert.ok(!isSameHub(entry, hub));
 });
 
 test.for([

@@ -340,8 +340,13 @@ const refused: readonly (readonly [ClientName, object, RegExp])[] = [
   ],
   [
     'claude-desktop',
-    { command: 'agenthub', args: ['connect-stdio', '--url', 'https://hub.example'] },
+    { command: 'agenthub', args: ['connect-stdio', '--url', own] },
     /^it is this hub$/,
+  ],
+  [
+    'claude-desktop',
+    { command: 'agenthub', args: ['connect-stdio', '--url', 'https://hub.example'] },
+    /^it is another hub\. .*agenthub add URL$/,
   ],
   [
     'cursor',
