@@ -9,6 +9,7 @@ import {
   optionTypes,
   uselessOption,
 } from './command.ts';
+import { allowOption } from './confirm.ts';
 import * as loaders from './loaders.ts';
 import type { CliNeeds } from './needs.ts';
 import { columns } from './table.ts';
@@ -92,6 +93,8 @@ function parseArguments(command: Command, args: readonly string[]): Values | str
     // Shorten Node's message, which has three lines and leaves a quote open.
     const [first = '', words] = error.message.split('. To specify a positional argument');
     if (meant !== undefined) return `${first}. Did you mean "--${meant}"?`;
+    if (/'(?:--yes|-y)'$/.test(first) && command.options['allow'] === allowOption)
+      return `${first}. To allow a setting without a question, name it: --allow NAME`;
     return words === undefined ? first : `${first}. A word that begins with "-" goes after "--"`;
   }
 }

@@ -116,6 +116,13 @@ describe('incorrect usage', () => {
       ['remove', 'memory', '--yes'],
       `agenthub: Unknown option '--yes'. A word that begins with "-" goes after "--"`,
     ],
+    ...['--yes', '-y'].map(
+      option =>
+        [
+          ['add', 'memory', option],
+          `agenthub: Unknown option '${option}'. To allow a setting without a question, name it: --allow NAME`,
+        ] as const,
+    ),
     [['remove', 'memory', '--hel'], `agenthub: Unknown option '--hel'. Did you mean "--help"?`],
     [
       ['import', '--undo', 'cursor'],
