@@ -12,8 +12,8 @@ import {
   listMethods,
 } from '#servers';
 import { type Collision, assignNames, assignUris, reservedNames } from './names.ts';
+import { createTemplateMatches, prefixOf } from './template-matches.ts';
 import { renameTools, renamedTool } from './tool-names.ts';
-import { type Budget, type Matcher, matcherOf } from './uri-template.ts';
 
 /** A tool, resource, template or prompt on the endpoint of all servers. */
 export type CatalogEntry = {
@@ -46,9 +46,6 @@ export type ToolSource = {
 /** Holds the items of all servers, under unique names. */
 export type Catalog = ReturnType<typeof createCatalog>;
 
-/** Maximum number of steps (some tenths of a ms) for matching one URI against the templates of one server. */
-const stepsPerServer = 100_000;
-
 type Section = {
   readonly entries: readonly CatalogEntry[];
   readonly byName: ReadonlyMap<string, CatalogEntry>;
@@ -73,7 +70,7 @@ export function createCatalog(
 ) {
   const changed = createEmitter<ListKind>();
   const sections = new Map<ListKind, Section>();
-  let matchers: readonly { readonly entry: CatalogEntry; readonly matches: Matcher }[] = [];
+  let templates = createTemplateMatches<CatalogEntry>([]);
 
   function build(kind: ListKind): void {
     // Uses the order of servers in the config, so that the names are the same after every restart.
@@ -131,8 +128,7 @@ export function createCatalog(
       collisions: [...collisions, ...named.collisions],
       byServer: {},
     });
-    if (kind === 'template')
-      matchers = entries.map(entry => ({ entry, matches: matcherOf(entry.publicName) }));
+    if (kind === 'template') templates = createTemplateMatches(entries);
   }
 
   const hear = () =>
@@ -160,17 +156,6 @@ export function createCatalog(
     if (!sameEntries(before, sections.get(kind)?.entries ?? [])) changed.fire(kind);
   }
 
-  /** Finds the first matching template. Each server has a budget of its own, which others cannot exhaust. */
-  function findTemplate(uri: string): CatalogEntry | undefined {
-    const budgets = new Map<Server, Budget>();
-    for (const { entry, matches } of matchers) {
-      const budget = budgets.get(entry.server) ?? { stepsLeft: stepsPerServer };
-      budgets.set(entry.server, budget);
-      if (matches(uri, budget)) return entry;
-    }
-    return undefined;
-  }
-
   const find = (kind: ListKind, publicName: string) => sections.get(kind)?.byName.get(publicName);
 
   const findBy =
@@ -191,29 +176,14 @@ export function createCatalog(
     /** Finds an item of a server by the name that the server itself gives it. */
     findOwn: findBy('name'),
     /** Finds the first template of a server that matches the server's own URI. */
-    findTemplateAt(server: Server, uri: string): CatalogEntry | undefined {
-      const budget: Budget = { stepsLeft: stepsPerServer };
-      return matchers.find(
-        ({ entry, matches }) =>
-          entry.server === server && matches(`${prefixOf(entry)}${uri}`, budget),
-      )?.entry;
-    },
+    findTemplateAt: (server: Server, uri: string): CatalogEntry | undefined =>
+      templates.at(server, uri).first,
     /**
      * Returns the templates of a server that its own URI may belong to: the first that matches, and those before it
      * that are too costly to match.
      */
-    templatesAt(server: Server, uri: string): readonly CatalogEntry[] {
-      const found: CatalogEntry[] = [];
-      const budget: Budget = { stepsLeft: stepsPerServer };
-      for (const { entry, matches } of matchers) {
-        if (entry.server !== server) continue;
-        budget.isUnsure = false;
-        const isMatch = matches(`${prefixOf(entry)}${uri}`, budget);
-        if (isMatch || budget.isUnsure) found.push(entry);
-        if (isMatch) break;
-      }
-      return found;
-    },
+    templatesAt: (server: Server, uri: string): readonly CatalogEntry[] =>
+      templates.at(server, uri).possible,
     /**
      * Finds the server that lists a resource, else the first server with a template that matches. `entry`: the
      * resource or template.
@@ -223,7 +193,7 @@ export function createCatalog(
     ): { readonly server: Server; readonly uri: string; readonly entry: CatalogEntry } | undefined {
       const listed = find('resource', uri);
       if (listed) return { server: listed.server, uri: listed.name, entry: listed };
-      const templated = findTemplate(uri);
+      const templated = templates.find(uri);
       if (!templated) return undefined;
       return {
         server: templated.server,
@@ -283,10 +253,6 @@ function byServerOf(entries: readonly CatalogEntry[], key: 'name' | 'shownName')
   }
   return found;
 }
-
-/** Returns the prefix of a public URI before the server's own URI. */
-export const prefixOf = ({ publicName, name }: CatalogEntry): string =>
-  publicName.slice(0, publicName.length - name.length);
 
 /** Replaces the name in the JSON of an item by its public name. */
 function renamed(kind: ListKind, key: string, bytes: Buffer, publicName: string): Buffer {

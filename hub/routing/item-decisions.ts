@@ -4,10 +4,11 @@ import { membersOf, valueOf } from '#jsonrpc';
 import { type Decision, type Policy, type UsedItem, hintsOf, unmatched } from '#policy';
 import { type ListKind, type Server, type Servers, listKinds, listMethods } from '#servers';
 import type { AccessSource } from './access-rules.ts';
-import { type Catalog, type CatalogEntry, prefixOf } from './catalog.ts';
+import type { Catalog, CatalogEntry } from './catalog.ts';
 import { assignNames } from './names.ts';
 import type { Endpoint } from './session.ts';
 import type { Task } from './tasks/tasks.ts';
+import { prefixOf } from './template-matches.ts';
 import { spellingsOf } from './uri-spellings.ts';
 
 /** A decision of the policy, and the item that it is about. */

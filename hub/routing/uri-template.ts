@@ -15,7 +15,7 @@ const maxParts = 32;
 export type Budget = { stepsLeft: number; isUnsure?: boolean };
 
 /** True if the template matches. False also if the budget is exhausted. */
-export type Matcher = (uri: string, budget: Budget) => boolean;
+type Matcher = (uri: string, budget: Budget) => boolean;
 
 /**
  * Creates a matcher for a URI template (RFC 6570). Literals match themselves. An expression matches any text up to a
