@@ -11,7 +11,7 @@ import { type SendNeeds, send } from './send.ts';
 /** Maximum number of times that a server may request completions before it returns a result. */
 const maxRounds = 20;
 /** Maximum number of completions (sampling requests) in a round. The hub runs all of them at the same time. */
-const maxInputs = 20;
+export const maxHubInputs = 20;
 const sampling = 'sampling/createMessage';
 
 export type HubInputsNeeds = SendNeeds & {
@@ -88,7 +88,7 @@ function samplingIn(bytes: Buffer, result: ReturnType<typeof membersOf>) {
       ? [{ key, params: params && rawText(bytes, params) }]
       : [];
   });
-  return completions.slice(0, maxInputs);
+  return completions.slice(0, maxHubInputs);
 }
 
 /** Returns the completions as JSON text. Other requests of the server go to the client in a later round. */

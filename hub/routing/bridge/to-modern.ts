@@ -24,6 +24,7 @@ import { type ClientRequests } from '../events/client-requests.ts';
 import type { HubSampling } from '../events/hub-sampling.ts';
 import { setWork, throwIfCancelled, whileCancellable } from '../session.ts';
 import { traceMembers } from '../trace.ts';
+import { maxHubInputs } from './hub-inputs.ts';
 import { asLegacy, notFoundAsBefore } from './results.ts';
 import { createRisingProgress } from './rising-progress.ts';
 import { type SendNeeds, send } from './send.ts';
@@ -34,7 +35,7 @@ import { type SendNeeds, send } from './send.ts';
  */
 const maxRounds = 20;
 const pause = { firstMs: 100, maxMs: 5_000, jitter: 0 };
-/** Maximum number of inputs in one request of a server. */
+/** Maximum number of inputs that a server may request from a client at once. */
 const maxInputs = 32;
 
 export type ToModernNeeds = SendNeeds & {
@@ -143,12 +144,7 @@ async function askAll(
 ): Promise<string> {
   const { session, responseStream } = call;
   throwIfCancelled(call);
-  if (members.length > maxInputs)
-    throw unfit(
-      server,
-      `asks for ${members.length} inputs at once; the hub passes on ${maxInputs}`,
-    );
-  const wanted = members.map(([key, span]) => {
+  const all = members.map(([key, span]) => {
     const request = membersOf(bytes, span);
     const method = stringAt(bytes, request?.get('method')) ?? '';
     const params = request?.get('params');
@@ -159,6 +155,14 @@ async function askAll(
     if (refused !== undefined && !isByHub) throw lacking(method, refused);
     return { key, method, isByHub, params: params && paramsFor(method, bytes, params) };
   });
+  const fromClient = all.filter(({ isByHub }) => !isByHub);
+  if (fromClient.length > maxInputs)
+    throw unfit(
+      server,
+      `asks for ${fromClient.length} inputs at once; the hub passes on ${maxInputs}`,
+    );
+  // The server requests the other completions again in the next round.
+  const fromHub = all.filter(({ isByHub }) => isByHub).slice(0, maxHubInputs);
   const ended = new AbortController();
   const asking: Pick<ReturnType<ClientRequests['sendToClient']>, 'cancel'>[] = [];
   const questions = {
@@ -184,7 +188,7 @@ async function askAll(
   setWork(call.cancellation, questions);
   try {
     const answers = await Promise.all(
-      wanted.map(async ({ key, method, params, isByHub }) => {
+      [...fromClient, ...fromHub].map(async ({ key, method, params, isByHub }) => {
         const text = isByHub
           ? await hubSampling.answerInput(server, params, ended.signal)
           : await ask(method, params);

@@ -4,7 +4,7 @@ import { isObject } from '#core';
 import { createManualClock } from '#helpers/clock';
 import { type HubOptions, startHub, until } from '#helpers/hub';
 import { openAsked } from '../asking.ts';
-import { at, openModern } from '../modern.ts';
+import { at, openModern, textOf } from '../modern.ts';
 
 const startStateless = (options?: HubOptions) => startHub([{ name: 'stateless' }], options);
 
@@ -202,4 +202,24 @@ describe('the server information', () => {
       assert.deepEqual(meta['io.modelcontextprotocol/serverInfo'], info);
     },
   );
+});
+
+test('more completions than the hub makes at once are made in several rounds', async () => {
+  const state = { open: 0, most: 0 };
+  const sampling = {
+    async answer() {
+      state.most = Math.max(state.most, ++state.open);
+      await new Promise(setImmediate);
+      state.open--;
+      return { role: 'assistant', content: { type: 'text', text: 'yes' }, model: 'm' };
+    },
+  };
+  await using hub = await startHub([{ name: 'stateless', sampling: 'hub' }], { sampling });
+  const server = hub.server('stateless');
+  const legacy = openAsked(hub, server);
+  await legacy.initialize({});
+  assert.equal(await legacy.call('samples', { times: 50 }), 'got 50');
+  assert.equal(state.most, 20);
+  const { result } = await openModern(hub, server, {}).call('samples', { times: 50 });
+  assert.equal(textOf(result), 'got 50');
 });
