@@ -97,7 +97,7 @@ export function createCommandFiles(
       });
     },
     openSecrets: secrets.open,
-    async removeLogin(server) {
+    async removeStoredLogin(server) {
       const { loginSecretOf } = await import('#oauth');
       const name = loginSecretOf(server);
       const { own } = await secrets.open();

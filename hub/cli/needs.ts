@@ -187,7 +187,7 @@ type HubFiles = {
   /** Opens the secrets in the data folder of the settings. */
   readonly openSecrets: () => Promise<Secrets>;
   /** Deletes the login to a remote server without revoking it. Resolves with false if none is stored. */
-  readonly removeLogin: (server: string) => Promise<boolean>;
+  readonly removeStoredLogin: (server: string) => Promise<boolean>;
   /** Returns the stored secrets that nothing uses once this server is removed. Never rejects. */
   readonly secretsLeftBy: (server: string, config: Config) => Promise<readonly LeftBehind[]>;
   /** Adds a change of secrets to the audit log in the data folder, used if no hub runs. */

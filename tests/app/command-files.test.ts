@@ -70,12 +70,12 @@ test('the login of a server is deleted from the secrets, and no data folder is m
   const setup = createSetup({ paths, root, clientFiles: async () => [] });
   const files = createCommandFiles(setup, { version: '1.0.0', root });
 
-  assert.equal(await files.removeLogin('docs'), false);
+  assert.equal(await files.removeStoredLogin('docs'), false);
   assert.deepEqual(await readdir(home), []);
 
   const { own } = await files.openSecrets();
   await own.write('.oauth-docs', 'its tokens');
-  assert.equal(await files.removeLogin('docs'), true);
+  assert.equal(await files.removeStoredLogin('docs'), true);
   assert.equal(await own.read('.oauth-docs'), undefined);
-  assert.equal(await files.removeLogin('docs'), false);
+  assert.equal(await files.removeStoredLogin('docs'), false);
 });

@@ -69,10 +69,13 @@ describe('without a hub', () => {
 
   test('remove deletes the login of the server, after its entry', async () => {
     await cli('init');
-    const command = async (removeLogin: FlatNeeds['removeLogin'], ...args: readonly string[]) =>
+    const command = async (
+      removeStoredLogin: FlatNeeds['removeStoredLogin'],
+      ...args: readonly string[]
+    ) =>
       await run(['remove', 'memory', ...args], {
         ...needs,
-        removeLogin: removeLogin ?? (async () => false),
+        removeStoredLogin: removeStoredLogin ?? (async () => false),
       });
     const removed = async (name: string) => {
       assert.deepEqual([name, await serversIn(file)], ['memory', []]);

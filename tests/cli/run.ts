@@ -54,7 +54,7 @@ export const createNeeds = (needs: FlatNeeds): CliNeeds => ({
     openTokens: refuse('tokens'),
     findDataFolders: refuse('the data folders'),
     openSecrets: refuse('the secrets'),
-    removeLogin: async () => false,
+    removeStoredLogin: async () => false,
     secretsLeftBy: async () => [],
     recordChange: refuse('a line of the audit log'),
     ...needs,

@@ -68,7 +68,7 @@ async function show(server: string | undefined, run: Run): Promise<ExitCode> {
   for (const report of reports) tellReport(report, run);
   for (const name of textsIn(orphans))
     run.out(
-      `${shown(name)}  pinned, but not in the config. A server of this name is compared with its pins, until you remove them from ${shown(file)}`,
+      `${shown(name)}  pinned, but not in the config. The same entry, if you add it again, is compared with these pins, until you remove them from ${shown(file)}`,
     );
   return 0;
 }

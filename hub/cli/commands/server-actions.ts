@@ -95,9 +95,11 @@ export const remove: Command = {
 };
 
 /** Deletes the login of a server whose entry is removed. Never rejects. */
-async function removeLogin(name: string, { removeLogin: forget }: CliNeeds['files']) {
+async function removeLogin(name: string, { removeStoredLogin }: CliNeeds['files']) {
   try {
-    const removed = (await forget(name)) ? [{ kind: 'login', name, revoked: false }] : [];
+    const removed = (await removeStoredLogin(name))
+      ? [{ kind: 'login', name, revoked: false }]
+      : [];
     return { removed, left: [] };
   } catch (error) {
     return { removed: [], left: [{ kind: 'login', name, why: messageOf(error) }] };
