@@ -1,5 +1,6 @@
 export { type ToolGrants, restrictToGrants } from './granted.ts';
 export { type Hints, hintsOf } from './hints.ts';
+export { isHousekeeping, openMethods } from './methods.ts';
 export { compilePatterns } from './patterns.ts';
 export {
   type Decision,
@@ -20,5 +21,6 @@ export {
   openCaller,
   policyNameOf,
   principalKey,
+  principalNamed,
   withProfile,
 } from './principal.ts';

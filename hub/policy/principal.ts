@@ -57,3 +57,12 @@ export const isSamePrincipal = (one: Principal, other: Principal): boolean =>
 /** Name of a principal in the policy, the audit log and metrics. Names of clients cannot contain ":". */
 export const policyNameOf = ({ kind, name }: Principal): string =>
   kind === 'local' || kind === 'client' ? name : `${kind}:${name}`;
+
+/** Returns an agent or a client with this name in the policy, for questions about what it may use. */
+export function principalNamed(name: string): Principal {
+  const [, agent] = /^agent:(.*)$/.exec(name) ?? [];
+  const grants = { administer: false };
+  return agent === undefined
+    ? { kind: 'client', name, grants }
+    : { kind: 'agent', name: agent, grants };
+}

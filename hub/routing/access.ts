@@ -1,6 +1,14 @@
 import type { Naming } from '#config';
 import { membersOf, stringAt } from '#jsonrpc';
-import { type Policy, type Principal, policyNameOf, unmatched } from '#policy';
+import {
+  type Policy,
+  type Principal,
+  isHousekeeping,
+  openMethods,
+  policyNameOf,
+  principalNamed,
+  unmatched,
+} from '#policy';
 import { type ListKind, type Server, type Servers, listKinds } from '#servers';
 import {
   type AccessRules,
@@ -16,13 +24,7 @@ import { type PolicyQuestion, explain, refusal, rulesInForce } from './explain.t
 import { ownTools } from './find/own-tools.ts';
 import { type Decided, createItemDecisions } from './item-decisions.ts';
 import type { ListView } from './lists.ts';
-import {
-  decideForeign,
-  isForeign,
-  isHousekeeping,
-  kindOfMethod,
-  openMethods,
-} from './method-rules.ts';
+import { decideForeign, isForeign, kindOfMethod } from './method-rules.ts';
 import type { Endpoint, SessionState } from './session.ts';
 import type { Task, Tasks } from './tasks/tasks.ts';
 import { isComparable } from './uri-spellings.ts';
@@ -256,7 +258,12 @@ export function createAccess(needs: AccessNeeds) {
     /** Lists the rules in force, with the number of calls that each decided since the start of the hub. */
     rules: () => rulesInForce(source.rules.policy, clients.shared.catalog),
     explain: (question: PolicyQuestion) =>
-      explain(question, source.rules.policy, clients.shared.catalog, decisions),
+      explain(
+        question,
+        policyOf(principalNamed(question.client)),
+        clients.shared.catalog,
+        decisions,
+      ),
     /** True if a principal may see less than everything. */
     isRestricted: (principal: Principal): boolean => policyOf(principal) !== undefined,
   };

@@ -5,17 +5,21 @@ import {
   type Hints,
   type Policy,
   type RuleInForce,
+  type Use,
   type UsedItem,
   hintsOf,
+  isHousekeeping,
+  openMethods,
   policyNameOf,
   unmatched,
 } from '#policy';
 import type { Server } from '#servers';
 import type { Call, Reply } from './call.ts';
 import type { Catalog } from './catalog.ts';
-import { type Decided, type ItemDecisions, useMethods } from './item-decisions.ts';
+import { type Decided, type ItemDecisions, strictest, useMethods } from './item-decisions.ts';
 import { decideForeign, isForeign } from './method-rules.ts';
 import { noteError } from './trace.ts';
+import { isComparable, spellingsOf } from './uri-spellings.ts';
 
 /** A question about the policy: whether a client may use an item, or a method if there is no item. */
 export type PolicyQuestion = {
@@ -62,15 +66,17 @@ export function explain(
     policy && item
       ? decisions.decideNamed({ policy, client, method }, endpoint, item.kind, item.name, catalog)
       : undefined;
-  const foreign =
-    policy && server && !item && isForeign(method)
+  const use = { method, server: server?.config.name };
+  const decide = (more: Partial<Use>) => policy?.decide({ ...use, ...more }, client) ?? unmatched;
+  const decideMethod = () => {
+    if (openMethods.has(method)) return unmatched;
+    return policy && server && isForeign(method)
       ? decideForeign({ policy, client, method }, server, catalog, decisions)
-      : undefined;
-  const decision =
-    decided?.decision ??
-    foreign ??
-    policy?.decide({ method, server: server?.config.name, item: item && unknown(item) }, client) ??
-    unmatched;
+      : decide({ isHousekeeping: isHousekeeping(method) });
+  };
+  const decision = item
+    ? (decided?.decision ?? strictest(unknown(item).map(one => decide({ item: one }))) ?? unmatched)
+    : decideMethod();
   const rule = policy?.ruleOf(decision)?.rule;
   const hints = item?.kind === 'tool' ? decided?.item?.hints() : undefined;
   return {
@@ -83,12 +89,14 @@ export function explain(
   };
 }
 
-const unknown = ({ kind, name }: NonNullable<PolicyQuestion['item']>): UsedItem => ({
-  kind,
-  name,
-  ownName: name,
-  hints: () => hintsOf(undefined),
-});
+/** Returns an item that no server lists: a resource with each way to write its URI. */
+const unknown = ({ kind, name }: NonNullable<PolicyQuestion['item']>): readonly UsedItem[] =>
+  (kind === 'resource' && isComparable(name) ? spellingsOf(name) : [name]).map(spelled => ({
+    kind,
+    name: spelled,
+    ownName: spelled,
+    hints: () => hintsOf(undefined),
+  }));
 
 /** A rule of the policy, as shown to operators. */
 type PolicyRuleView = {

@@ -272,7 +272,7 @@ export function createItemDecisions({
 }
 
 /** Returns the first decision that denies, else the first that a rule made. */
-const strictest = (decisions: readonly Decision[]): Decision | undefined =>
+export const strictest = (decisions: readonly Decision[]): Decision | undefined =>
   decisions.find(({ action }) => action === 'deny') ?? decisions.find(one => one !== unmatched);
 
 /** Methods that must be allowed for an item to be listed: the list method, and the method that uses the item. */

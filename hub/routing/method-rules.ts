@@ -1,21 +1,7 @@
-import type { Decision, Policy } from '#policy';
-import { type ListKind, type Server, listKinds, listMethods } from '#servers';
+import { type Decision, type Policy, isHousekeeping, openMethods } from '#policy';
+import type { ListKind, Server } from '#servers';
 import type { Catalog } from './catalog.ts';
 import type { ItemDecisions } from './item-decisions.ts';
-
-/** Methods that every client may use: they set up a session, list filtered items, or end a subscription. */
-export const openMethods: ReadonlySet<string> = new Set([
-  'initialize',
-  'ping',
-  'server/discover',
-  'resources/unsubscribe',
-  // Lists are filtered instead of refused: clients stop using a server if a list request fails.
-  ...listKinds.map(kind => listMethods[kind].method),
-]);
-
-/** True for methods that use no item. Only rules with `methods` match them: other refusals would break clients. */
-export const isHousekeeping = (method: string) =>
-  method === 'logging/setLevel' || method === 'subscriptions/listen' || method.startsWith('tasks/');
 
 export const kindOfMethod: ReadonlyMap<string, ListKind> = new Map<string, ListKind>([
   ['tools/call', 'tool'],

@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { type Principal, isSamePrincipal, policyNameOf, principalKey } from '#policy';
+import {
+  type Principal,
+  isSamePrincipal,
+  policyNameOf,
+  principalNamed,
+  principalKey,
+} from '#policy';
 
 const local = { kind: 'local', name: 'owner', grants: { administer: false } } as const;
 
@@ -24,5 +30,8 @@ test.each([
   ['agent', 'cursor', 'agent:cursor'],
   ['job', 'nightly', 'job:nightly'],
 ] as const)('the policy calls the %s %s by the name %s', (kind, name, policyName) => {
-  assert.equal(policyNameOf({ kind, name, grants: { administer: false } }), policyName);
+  const principal: Principal = { kind, name, grants: { administer: false } };
+  assert.equal(policyNameOf(principal), policyName);
+  if (kind === 'client' || kind === 'agent')
+    assert.deepEqual(principalNamed(policyName), principal);
 });

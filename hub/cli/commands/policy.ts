@@ -1,5 +1,5 @@
 import { HubError } from '#core';
-import { createPolicy, hintsOf } from '#policy';
+import { createPolicy, hintsOf, isHousekeeping, openMethods, unmatched } from '#policy';
 import type { Config } from '#config';
 import { type Command, type Run, configOption, hubOptions, takenBy } from '../command.ts';
 import { isWithoutHub, openHub } from '../hub-client.ts';
@@ -89,6 +89,10 @@ type Question = Readonly<Record<string, string>> & { readonly client: string };
 function questionOf({ values }: Run): Question {
   const client = textOf(values, 'client');
   if (client === undefined) throw usageError('--client is missing: write the name of a client');
+  if (client.includes('*'))
+    throw usageError(
+      `--client: ${JSON.stringify(client)} is a pattern. Write the name of one client, such as cursor or agent:ada`,
+    );
   const given = [...kinds, 'method', 'server'].flatMap(name => {
     const value = textOf(values, name);
     return value === undefined ? [] : [[name, value] as const];
@@ -146,8 +150,12 @@ function decideByConfig({ client, server, method, ...items }: Question, config: 
       : undefined;
   const used = method ?? (kind ? useMethods[kind] : 'ping');
   const rules = createPolicy(config);
-  const use = { method: used, server: owner?.name, item };
-  const decision = rules.decide(use, client);
+  const use = { method: used, server: owner?.name };
+  const decision = item
+    ? rules.decide({ ...use, item }, client)
+    : openMethods.has(used)
+      ? unmatched
+      : rules.decide({ ...use, isHousekeeping: isHousekeeping(used) }, client);
   const rule = rules.ruleOf(decision)?.rule;
   return {
     action: decision.action,
@@ -173,13 +181,24 @@ function tell({ out, remark, screen }: Run, answer: Described): void {
   const [color, verb] = verbs.get(answer['action']) ?? ['green', 'allowed'];
   const client = screen.foreign(String(answer['client']));
   out(`${screen.paint(color, verb)}: ${screen.foreign(what)} to ${client}`);
-  if (typeof answer['rule'] === 'string') {
-    out(`  by ${answer['rule']}: ${screen.foreign(String(answer['text']))}`);
-    if (typeof answer['reason'] === 'string') out(`  reason: ${screen.foreign(answer['reason'])}`);
-  } else out('  no rule matches, so it is allowed');
+  const { rule, text, reason } = answer;
+  // Grants of agents and profiles have no text.
+  if (typeof rule === 'string')
+    out(`  by ${rule}${typeof text === 'string' ? `: ${screen.foreign(text)}` : ''}`);
+  else if (answer['action'] !== 'deny')
+    out(
+      kind === undefined && openMethods.has(String(answer['method']))
+        ? '  every client may use this method, and lists leave out what is denied to it'
+        : '  no rule matches, so it is allowed',
+    );
+  if (typeof reason === 'string') out(`  reason: ${screen.foreign(reason)}`);
   if (answer['listed'] === false)
     remark('note', `no server lists it now: it may be misspelt, or its server was never started`);
-  if (answer['by'] === 'config') remark('note', 'no hub is running: this is what the config says');
+  if (answer['by'] === 'config')
+    remark(
+      'note',
+      'no hub is running: this is what the rules of the config say, without profiles and the grants of agents',
+    );
   if (answer['assumed'] === true)
     remark(
       'warning',

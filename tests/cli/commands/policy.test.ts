@@ -8,7 +8,8 @@ import { run } from '../run.ts';
 const files = [{ name: 'files' }];
 const rules: readonly PolicyRule[] = [
   { clients: ['cursor'], tools: ['files_write*'], action: 'deny', reason: 'read only' },
-  { annotations: { readOnlyHint: true }, action: 'allow' },
+  { annotations: { readOnlyHint: true }, clients: ['cursor'], action: 'allow' },
+  { clients: ['guest'], tools: ['*'], resources: ['*'], prompts: ['*'], action: 'deny' },
 ];
 const test1 = ['policy', 'test', '--client', 'cursor'];
 
@@ -54,6 +55,22 @@ describe('with a running hub', () => {
     assert.match(out, /^allowed: .*\n {2}no rule matches/);
     assert.match(err, /no server lists it now/);
   });
+
+  test('policy test says why a decision without a rule denies', async () => {
+    await using scene = await openScene();
+    const { code, out } = await scene.cli('policy', 'test', '--client', 'agent:ada', '--tool', 'x');
+    assert.equal(code, 1);
+    assert.match(
+      out,
+      /^denied: the tool "x" to agent:ada\n {2}by grants\n {2}reason: the agent has no grant/,
+    );
+    const vendor = ['--server', 'files', '--method', 'vendor/x'];
+    const guest = await scene.cli('policy', 'test', '--client', 'guest', ...vendor);
+    assert.equal(
+      guest.out,
+      'denied: vendor/x to guest\n  reason: it may use nothing of this server',
+    );
+  });
 });
 
 describe('without a running hub', () => {
@@ -82,6 +99,21 @@ describe('without a running hub', () => {
     assert.match(err, /the defaults of MCP were assumed/);
   });
 
+  test.each([
+    ['ping', /^allowed: ping to guest\n {2}every client may use this method/],
+    ['logging/setLevel', /^allowed: .*\n {2}no rule matches/],
+    ['completion/complete', /^denied: /],
+  ])('%s is decided as by a hub', async (method, shown) => {
+    const { out } = await run(['policy', 'test', '--client', 'guest', '--method', method], {
+      findHub: async () => ({ url: 'http://127.0.0.1:1', token: undefined }),
+      loadConfig: async () => ({
+        file: 'hub.json',
+        config: { ...config, policy: [{ clients: ['guest'], action: 'deny' }] },
+      }),
+    });
+    assert.match(out, shown);
+  });
+
   test('an unknown server is refused', async () => {
     const { code, err } = await cli(...test1, '--server', 'x', '--tool', 'search');
     assert.equal(code, 1);
@@ -93,6 +125,10 @@ test.each([
   [['policy', 'tst'], /write "agenthub policy"/],
   [['policy', 'test', '--tool', 'x'], /--client is missing/],
   [test1, /write one of --tool/],
+  [
+    ['policy', 'test', '--client', 'agent:*', '--tool', 'x'],
+    /"agent:\*" is a pattern\. Write the name/,
+  ],
   [[...test1, '--tool', 'x', '--prompt', 'y'], /write one of --tool/],
 ])('%j is wrong usage', async (args, message) => {
   const { code, err } = await run(args, {});

@@ -1,13 +1,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import type { PolicyRule } from '#config';
+import { isObject } from '#core';
 import { startHub } from '#helpers/hub';
 import { createTestAccess } from '../../routing/test-access.ts';
 
 const files = [{ name: 'files' }];
 
-async function open(policy?: readonly PolicyRule[]) {
+async function open(
+  policy?: readonly PolicyRule[],
+  views: Parameters<typeof createTestAccess>[1] = {},
+) {
   const { access } = createTestAccess(files, {
+    ...views,
     ...(policy && { policy }),
     tools: { files: { deny: ['move_file'], rename: { search: 'find' } } },
   });
@@ -130,4 +135,47 @@ test.each([
   const answer = await opened.ask('POST', '/policy/test', body);
   assert.ok(answer.status === 400 || answer.status === 404);
   assert.match(JSON.stringify(answer.body).replaceAll('\\"', '"'), message);
+});
+
+test('a method that uses no item is explained as a call of it is decided', async () => {
+  const rules: readonly PolicyRule[] = [
+    { clients: ['codex'], methods: ['logging/*', 'resources/*'], action: 'deny' },
+    { clients: ['guest'], action: 'deny' },
+  ];
+  await using opened = await open(rules);
+  const actionOf = async (client: string, method: string) => {
+    const answer = await opened.explain({ client, method });
+    return isObject(answer) ? answer['action'] : undefined;
+  };
+  const methods = ['ping', 'tools/list', 'resources/list', 'logging/setLevel', 'resources/read'];
+  const decided = (client: string) => Promise.all(methods.map(one => actionOf(client, one)));
+  assert.deepEqual(await decided('guest'), ['allow', 'allow', 'allow', 'allow', 'deny']);
+  assert.deepEqual(await decided('codex'), ['allow', 'allow', 'allow', 'deny', 'deny']);
+});
+
+test('the profile of a client and the grants of an agent are explained, too', async () => {
+  const shown = { name: 'work', servers: [], tags: [], tools: ['files_search'], hiddenTools: [] };
+  await using opened = await open(undefined, {
+    profiles: [shown],
+    clients: [{ name: 'zed', profile: 'work', administer: false }],
+  });
+  const answerTo = async (client: string, tool: string) => await opened.explain({ client, tool });
+  assert.partialDeepStrictEqual(await answerTo('zed', 'files_search'), { action: 'allow' });
+  assert.partialDeepStrictEqual(await answerTo('zed', 'files_write_file'), {
+    action: 'deny',
+    rule: 'profiles.work',
+  });
+  assert.partialDeepStrictEqual(await answerTo('agent:ada', 'files_search'), {
+    action: 'deny',
+    rule: 'grants',
+  });
+});
+
+test('a URI that no server lists is explained in each way to write it', async () => {
+  await using opened = await open([{ resources: ['x://me/.ssh/*'], action: 'deny' }]);
+  for (const resource of ['x://me/.ssh/id', 'x://me/%2essh/id', 'x://me/a/../.ssh/id'])
+    assert.partialDeepStrictEqual(await opened.explain({ client: 'x', resource }), {
+      action: 'deny',
+      rule: 'policy[0]',
+    });
 });
