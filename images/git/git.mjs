@@ -8,7 +8,8 @@ const maxErrorBytes = 16_384;
 /** Environment variables of the driver that git inherits. */
 const inherited = ['PATH', 'HOME', 'SYSTEMROOT', 'TMPDIR', 'TEMP', 'TMP'];
 
-export function startGit(root, args, env) {
+/** Starts git. `isApart`: in a process group of its own, so that it outlives a signal to that of the driver. */
+export function startGit(root, args, env, isApart = false) {
   const base = Object.fromEntries(
     inherited.flatMap(name => (process.env[name] === undefined ? [] : [[name, process.env[name]]])),
   );
@@ -16,13 +17,14 @@ export function startGit(root, args, env) {
   return spawn('git', ['-C', root, ...args], {
     cwd: import.meta.dirname,
     env: { ...base, ...env },
+    detached: isApart && process.platform !== 'win32',
     windowsHide: true,
   });
 }
 
-export function runGit(root, { args, env, input, maxBytes, timeoutMs }, signal) {
+export function runGit(root, { args, env, input, maxBytes, timeoutMs, finishes }, signal) {
   const { promise, resolve, reject } = Promise.withResolvers();
-  const child = startGit(root, args, env);
+  const child = startGit(root, args, env, finishes);
   const stdout = [];
   let bytes = 0;
   let isTruncated = false;

@@ -1,11 +1,20 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readFileSync, readdirSync, rmSync, watch, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  watch,
+  writeFileSync,
+} from 'node:fs';
 import { mkdtempDisposable } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { engineAvailable } from '#helpers/engine';
+import { until } from '#helpers/hub';
 import type { Repository } from '#repositories';
 import { createHub, docker, imagesDir } from '../runtimes/docker/hub.ts';
 import {
@@ -229,6 +238,21 @@ test('of the commands that run when the hub has gone, git finishes those that mu
   driver.stdin.end(requests.join(''));
   await once(driver, 'exit');
   expect(readdirSync(folder.path)).toEqual(['true']);
+});
+
+test('git that must finish outlives the process group of its driver', async () => {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'driver-'));
+  const driver = spawn(process.execPath, [join(imagesDir, 'git', 'driver.mjs'), folder.path], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true,
+  });
+  const args = ['-c', 'alias.slow=!touch begun && sleep 1 && touch done', 'slow'];
+  const params = { args, env: {}, maxBytes: 1_000, timeoutMs: 20_000, finishes: true };
+  driver.stdin.write(`${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'git', params })}\n`);
+  await until(() => existsSync(join(folder.path, 'begun')));
+  process.kill(-Number(driver.pid), 'SIGKILL');
+  await once(driver, 'exit');
+  await until(() => existsSync(join(folder.path, 'done')));
 });
 
 test.runIf(engineAvailable())(
