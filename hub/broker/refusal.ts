@@ -21,12 +21,16 @@ export const unknownObject = (kind: string, name: string) =>
 export const unanswered = (what: string, status: number) =>
   new HubError('HUB_ENGINE_REFUSED', `the engine did not ${what} (status ${status})`);
 
-/** Returns the HTTP status and message for a failed request. Details of a bug go only to the log. */
+/**
+ * Returns the HTTP status and message for a failed request. Details of a bug go only to the log. With 502 the hub counts
+ * the engine as unreachable, so an engine that answers with an error gives 500.
+ */
 export function errorResponseOf(error: unknown) {
   const kind = kindOf(error);
   const message =
     kind === 'internal' ? 'internal error of the broker; see its log' : messageOf(error);
-  return { status: statuses[kind] ?? 500, message };
+  const isAnswered = error instanceof HubError && error.code === 'HUB_ENGINE_REFUSED';
+  return { status: isAnswered ? 500 : (statuses[kind] ?? 500), message };
 }
 
 const statuses: { readonly [kind in ErrorKind]?: number } = {

@@ -2,6 +2,8 @@ import { DeadlineExceeded, HubError, messageOf } from '#core';
 
 /** HTTP statuses of malformed or forbidden requests: a retry would be refused again. */
 const lasting: readonly number[] = [400, 403];
+/** HTTP status with which the broker, or a proxy such as that of Docker Desktop, reports that the engine is away. */
+const badGateway = 502;
 
 export class EngineError extends HubError {
   readonly status: number;
@@ -30,10 +32,12 @@ export function toHubError(error: unknown, doing: string, address: string): HubE
   if (error instanceof HubError) return error;
   const text = messageOf(error);
   const refusal = /^\(HTTP code (\d+)\) .*? - (.*)$/s.exec(text);
-  if (refusal) return new EngineError(Number(refusal[1]), refusal[2]?.trim() ?? '', doing, error);
+  const [status, words] = [Number(refusal?.[1]), refusal?.[2]?.trim() ?? ''];
+  if (refusal && status !== badGateway) return new EngineError(status, words, doing, error);
   if (error instanceof DOMException && error.name === 'AbortError')
     return new HubError('HUB_CALL_CANCELLED', `cancelled: ${doing}`, { cause: error });
-  const problem = `no Docker engine answers at ${address}: ${remedyOf(error, text)}`;
+  const why = refusal ? `${words}. ${check}` : remedyOf(error, text);
+  const problem = `no Docker engine answers at ${address}: ${why}`;
   return new HubError('HUB_ENGINE_UNREACHABLE', problem, {
     cause: error,
     data: { retryable: true },
@@ -51,5 +55,7 @@ function remedyOf(error: unknown, text: string): string {
   if (error instanceof DeadlineExceeded)
     return `${text}. Check that Docker is not hanging (docker info)`;
   const known = remedies.find(([code]) => text.includes(code));
-  return known ? `${known[1]} (${known[0]})` : `${text}. Check that Docker runs (docker info)`;
+  return known ? `${known[1]} (${known[0]})` : `${text}. ${check}`;
 }
+
+const check = 'Check that Docker runs (docker info)';

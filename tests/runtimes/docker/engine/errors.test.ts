@@ -19,6 +19,11 @@ for (const [what, error, expected] of [
   ],
   ['no right', system('EACCES'), /may not open the socket. Add the user to the group/],
   ['silence', new DeadlineExceeded(2000), /no answer within 2000 ms. Check that Docker/],
+  [
+    'no engine behind a proxy or the broker',
+    new Error('(HTTP code 502) unexpected - the broker cannot reach the Docker engine '),
+    /: the broker cannot reach the Docker engine. Check that Docker runs/,
+  ],
   ['anything else', new Error('socket hang up'), /socket hang up. Check that Docker runs/],
 ] as const)
   test(`${what} is reported as an unreachable engine, with a remedy`, () => {
