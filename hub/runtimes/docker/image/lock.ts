@@ -13,8 +13,23 @@ export type Locks = Pick<Folder, 'read' | 'write' | 'remove'>;
 
 /** Splits the output of a build into lines, and extracts the lock. */
 export function createBuildOutput() {
-  let rest = '';
+  /** Parts of the last line, which is incomplete. Joined once, as a line may arrive in many small parts. */
+  let parts: string[] = [];
+  let characters = 0;
   let lock: string | undefined;
+
+  function keep(part: string): void {
+    characters += part.length;
+    if (characters <= mostLineCharacters) parts.push(part);
+    else takeRest();
+  }
+
+  function takeRest(): string {
+    const rest = parts.join('');
+    parts = [];
+    characters = 0;
+    return rest;
+  }
 
   function take(line: string): readonly string[] {
     // The engine colours the stderr of a build step, with an escape sequence that ends on the next line.
@@ -27,12 +42,18 @@ export function createBuildOutput() {
   return {
     /** Returns the completed lines, without the lock. */
     push(text: string): readonly string[] {
-      const lines = (rest + text).split('\n');
-      rest = lines.pop() ?? '';
-      if (rest.length > mostLineCharacters) rest = '';
+      const [first = '', ...others] = text.split('\n');
+      keep(first);
+      const rest = others.pop();
+      if (rest === undefined) return [];
+      const lines = [takeRest(), ...others];
+      keep(rest);
       return lines.flatMap(take);
     },
-    end: (): readonly string[] => (rest === '' ? [] : take(rest)),
+    end(): readonly string[] {
+      const rest = takeRest();
+      return rest === '' ? [] : take(rest);
+    },
     /** Returns the first lock: install scripts of packages, which could print another, run later. */
     lock: () => lock,
   };

@@ -1,5 +1,5 @@
 import { stripVTControlCharacters } from 'node:util';
-import { HubError, isObject } from '#core';
+import { HubError, errorCodeOf, isObject, messageOf } from '#core';
 import type { Engine } from '../engine/engine.ts';
 import { EngineError } from '../engine/errors.ts';
 import type { BuildLimits, BuildOptions } from '../engine/images.ts';
@@ -42,7 +42,8 @@ export async function build(
       throw failed(image, shown, isScript, line['error']);
     }
   } catch (error) {
-    throw error instanceof EngineError ? failed(image, shown, false, error.words, error) : error;
+    if (error instanceof EngineError) throw failed(image, shown, false, error.words, error);
+    throw brokenOff(`the build of ${image.tag}`, error);
   }
   return output.lock();
 }
@@ -116,7 +117,7 @@ const isInstallerCutOff = (output: string) =>
 export const isPackageAbsent = ({ code, message }: HubError): boolean =>
   code === 'HUB_IMAGE_BUILD_FAILED' && /npm error code E404|\(from versions: none\)/.test(message);
 
-/** Pulls an image. Rejects with HUB_IMAGE_MISSING or HUB_REGISTRY_UNREACHABLE. */
+/** Pulls an image. Rejects with HUB_IMAGE_MISSING, HUB_REGISTRY_UNREACHABLE or HUB_ENGINE_UNREACHABLE. */
 export async function pull(
   engine: Pick<Engine, 'pullImage'>,
   reference: string,
@@ -132,8 +133,19 @@ export async function pull(
         progress(line['status']);
     }
   } catch (error) {
-    throw error instanceof EngineError ? missing(reference, error.words, error) : error;
+    if (error instanceof EngineError) throw missing(reference, error.words, error);
+    throw brokenOff(`the pull of ${reference}`, error);
   }
+}
+
+/** Converts the error of a stream that broke, as when the engine is restarted. Returns other errors as they are. */
+function brokenOff(what: string, error: unknown): unknown {
+  if (error instanceof HubError || errorCodeOf(error) === undefined) return error;
+  return new HubError(
+    'HUB_ENGINE_UNREACHABLE',
+    `the Docker engine broke off ${what}: ${messageOf(error)}. Check that Docker runs (docker info)`,
+    { cause: error, data: { retryable: true } },
+  );
 }
 
 /** Splits a reference, with the default tag `latest`: without a tag, the engine would pull all tags. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { gzipSync } from 'node:zlib';
 import { test } from 'vitest';
+import { startCpuTimer } from '#helpers/cpu-time';
 import { createBuildOutput, lockName } from '../../../../hub/runtimes/docker/image/lock.ts';
 
 const told = (lock: string) => `agenthub-lock ${gzipSync(lock).toString('base64')}\n`;
@@ -34,6 +35,20 @@ test('an invalid lock is ignored', () => {
   const output = createBuildOutput();
   assert.deepEqual(output.push('agenthub-lock AAAA\nagenthub-lock !\n'), ['agenthub-lock !']);
   assert.equal(output.lock(), undefined);
+});
+
+test('a line without an end, such as that of a progress bar, is read in linear time', () => {
+  const output = createBuildOutput();
+  const cpuMs = startCpuTimer();
+  for (let part = 0; part < 4_000; part++) output.push('#'.repeat(1_000));
+  assert.equal(output.push('!\n')[0]?.length, 4_000_001);
+  assert.ok(cpuMs() < 1_000, `${cpuMs()} ms`);
+});
+
+test('a line that is too long is dropped', () => {
+  const output = createBuildOutput();
+  for (let part = 0; part < 5; part++) output.push('#'.repeat(2 ** 20));
+  assert.deepEqual(output.push('end\n'), ['end']);
 });
 
 test('a lock is named after its image', () => {

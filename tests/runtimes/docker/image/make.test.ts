@@ -277,6 +277,35 @@ ${'npm error     at fetch (install.js:1:1)\n'.repeat(20)}npm error Error: getadd
   );
 });
 
+test('a build or a pull that the engine breaks off may be retried', async () => {
+  const broken = async () =>
+    Readable.from(
+      (function* () {
+        yield '{"stream":"Step 1"}\n';
+        throw Object.assign(new Error('aborted'), { code: 'ECONNRESET' });
+      })(),
+    );
+  const { signal } = new AbortController();
+  const limits = { memoryBytes: 1, cpus: 1, network: 'none' };
+  const work = {
+    engine: { buildImage: broken },
+    context: Buffer.alloc(0),
+    image: { tag: 'a:1', labels: {} },
+    limits,
+  };
+  const expected = (what: string) => ({
+    code: 'HUB_ENGINE_UNREACHABLE',
+    message: `the Docker engine broke off ${what}: aborted. Check that Docker runs (docker info)`,
+    data: { retryable: true },
+  });
+  await assert.rejects(
+    build(work, () => {}, signal),
+    expected('the build of a:1'),
+  );
+  const pulled = pull({ pullImage: broken }, 'b:2', () => {}, signal);
+  await assert.rejects(pulled, expected('the pull of b:2'));
+});
+
 test('only a failed build can report that a package does not exist', async () => {
   const found = await failure(npm, 'npm error code E404', step);
   assert.equal(isPackageAbsent(found), true);
