@@ -28,10 +28,11 @@ export function createCalls(address: Address, clock: Clock) {
     const { timeoutMs = callMs, signal } = bound;
     try {
       const docker = await (loading ??= connect(address));
-      return await within(timeoutMs, { clock, signal }, inTime =>
+      return await within(timeoutMs, { clock, signal }, inTime => {
         // Streams outlive the call, so they need the caller's signal as well as the timeout's.
-        work(docker, signal ? AbortSignal.any([inTime, signal]) : inTime),
-      );
+        const ending = signal ? AbortSignal.any([inTime, signal]) : inTime;
+        return work(endingWith(docker, ending), ending);
+      });
     } catch (error) {
       if (!signal?.aborted) throw toHubError(error, action, address.text);
       const { reason: cause } = signal;
@@ -59,6 +60,19 @@ export function createCalls(address: Address, clock: Clock) {
         work(docker, { filters: JSON.stringify({ label: [label] }), abortSignal }),
       ),
   };
+}
+
+/**
+ * Returns a client whose requests end with the signal. Some functions of dockerode pass none on, and a request to an
+ * engine that hangs would keep its connection open.
+ */
+function endingWith(docker: Dockerode, signal: AbortSignal): Dockerode {
+  const { modem } = docker;
+  const dial: typeof modem.dial = (options, callback) =>
+    modem.dial({ ...options, abortSignal: options.abortSignal ?? signal }, callback);
+  return Object.create(docker, {
+    modem: { value: Object.create(modem, { dial: { value: dial } }) },
+  });
 }
 
 const unlessRefused = <T>(statuses: readonly number[], work: Promise<T>) =>

@@ -1,5 +1,11 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
 import { describe, test } from 'vitest';
+import { createManualClock } from '#helpers/clock';
+import { parseAddress } from '../../../../hub/runtimes/docker/engine/address.ts';
+import { createEngine } from '../../../../hub/runtimes/docker/engine/engine.ts';
+import { startEngine } from '../../../doubles/engine.ts';
 import { scriptEngine } from '../scripted-engine.ts';
 
 const label = 'io.agenthub.hub=hub';
@@ -25,6 +31,21 @@ test.each<[string, object, object]>([
   await using scene = await scriptEngine({ 'GET /version': { body } });
   assert.deepEqual(await scene.engine.version(), version);
 });
+
+test.each(['version', 'findImage', 'findNetwork', 'findVolume', 'findContainer'] as const)(
+  'the connection of %s is closed after its timeout, if the engine hangs',
+  async name => {
+    const asked = Promise.withResolvers<IncomingMessage>();
+    await using double = await startEngine(request => asked.resolve(request));
+    const clock = createManualClock();
+    const engine = createEngine(parseAddress(`unix://${double.socketPath}`), clock);
+    const made = name === 'version' ? engine.version() : engine[name]('any');
+    const closed = once((await asked.promise).socket, 'close');
+    clock.advance(30_000);
+    await assert.rejects(made, { code: 'HUB_ENGINE_UNREACHABLE' });
+    await closed;
+  },
+);
 
 test('only events of containers with the label are requested', async () => {
   await using scene = await scriptEngine({ 'GET /events': { body: '{}\n' } });
