@@ -110,6 +110,11 @@ async function request(
   const abort = () => outgoing.destroy(new Error('it was given up'));
   init.signal?.addEventListener('abort', abort);
   outgoing.on('error', reject);
+  // Node ends such a request with neither a response nor an error if nobody listens.
+  outgoing.on('upgrade', ({ statusCode }, socket) => {
+    socket.destroy();
+    reject(new Error(`it answered ${statusCode}`));
+  });
   outgoing.on('response', incoming => {
     const chunks: Buffer[] = [];
     let bytes = 0;

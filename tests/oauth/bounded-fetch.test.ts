@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
+import { createServer as createTcpServer } from 'node:net';
 import { once } from 'node:events';
 import { describe, test } from 'vitest';
 import { systemClock } from '#core';
@@ -107,6 +108,18 @@ describe('a response', () => {
     await once(server, 'listening');
     const { port } = portOf(server.address());
     assert.equal((await here(`http://127.0.0.1:${port}/`)).status, 302);
+    server.close();
+  });
+
+  test('of another protocol is refused', async () => {
+    const server = createTcpServer(socket =>
+      socket.once('data', () =>
+        socket.write('HTTP/1.1 101 Other\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n'),
+      ),
+    ).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = portOf(server.address());
+    await assert.rejects(here(`http://127.0.0.1:${port}/`), /it answered 101/);
     server.close();
   });
 

@@ -98,6 +98,17 @@ export function createHttpClient(
         socket.once(secure ? 'secureConnect' : 'connect', connected);
       });
       request.on('finish', () => sent?.());
+      // Node ends such a request with neither a response nor an error if nobody listens.
+      request.on('upgrade', ({ statusCode: status }, socket) => {
+        socket.destroy();
+        reject(
+          new HubError(
+            'HUB_REMOTE_UNREACHABLE',
+            `${options.server} at ${withoutSecrets(target)} answered ${status}, which is not MCP. Check that "url" is the MCP endpoint itself`,
+            { data: { server: options.server, status, retryable: false } },
+          ),
+        );
+      });
       request.on('response', answer => {
         response = answer;
         // A reader of the body gets the error as well; without a reader, the error must not crash the process.

@@ -78,6 +78,28 @@ describe('a request', () => {
     await assert.rejects(response.toArray(), { message: 'it was given up' });
   });
 
+  test('that is answered with another protocol is refused, and its connection closed', async () => {
+    const closed = Promise.withResolvers<unknown>();
+    const server = net.createServer(socket => {
+      closed.resolve(once(socket, 'close'));
+      socket.once('data', () =>
+        socket.write('HTTP/1.1 101 Other\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n'),
+      );
+    });
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const address = server.address();
+    assert.ok(address !== null && typeof address === 'object');
+    const url = new URL(`http://127.0.0.1:${address.port}/mcp`);
+    await assert.rejects(open().request({ method: 'GET', url, headers: {}, signal }), {
+      code: 'HUB_REMOTE_UNREACHABLE',
+      message: /^tested at http:\/\/127\.0\.0\.1:\d+\/mcp answered 101, which is not MCP\./,
+      data: { server: 'tested', status: 101, retryable: false },
+    });
+    await closed.promise;
+    server.close();
+  });
+
   test('names a server that does not listen, without secrets of the URL', async () => {
     const server = await serve(() => {});
     await server.stop();
