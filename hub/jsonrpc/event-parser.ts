@@ -19,6 +19,8 @@ export type EventHandlers = {
 /** Length of `data: `. */
 const fieldBytes = 6;
 const empty = Buffer.alloc(0);
+/** Number of lines of data that are joined to one buffer: each buffer takes about 100 bytes besides its content. */
+const joinedLines = 1024;
 
 /**
  * Parses server-sent events from chunks that may end anywhere, in linear time, without decoding the data. An event with
@@ -32,17 +34,24 @@ export function createEventParser(options: { readonly maxBytes: number }, on: Ev
   let type = '';
   let id: string | undefined;
   let data: Buffer[] = [];
+  /** Lines before those in `data`, joined. */
+  let blocks: Buffer[] = [];
   let dataBytes = 0;
   let dropped: { readonly head: Buffer; tail: Buffer; bytes: number } | undefined;
   /** True if the current line belongs to a discarded event. */
   let droppingLine = false;
 
   function drop(value: Buffer): void {
-    const head = data[0] ?? value;
+    const head = blocks[0] ?? data[0] ?? value;
     dropped ??= { head: Buffer.from(head.subarray(0, keptBytes)), tail: empty, bytes: dataBytes };
     dropped.bytes += value.length;
     dropped.tail = endOf(dropped.tail, value);
+    clearData();
+  }
+
+  function clearData(): void {
     data = [];
+    blocks = [];
     dataBytes = 0;
   }
 
@@ -79,6 +88,9 @@ export function createEventParser(options: { readonly maxBytes: number }, on: Ev
       if (dropped) return drop(value);
       data.push(value);
       dataBytes += value.length + 1;
+      if (data.length < joinedLines) return;
+      blocks.push(joined(data));
+      data = [];
     } else if (name === 'event') type = value.toString();
     else if (name === 'id' && !value.includes(0)) id = value.toString();
     else if (name === 'retry' && /^\d{1,9}$/.test(value.toString())) on.retry(Number(value));
@@ -86,12 +98,11 @@ export function createEventParser(options: { readonly maxBytes: number }, on: Ev
 
   function dispatch(): void {
     if (dropped) on.oversized(dropped.head, dropped.tail, dropped.bytes);
-    else if (data.length > 0 || id !== undefined)
-      on.event({ type: type || 'message', id, data: joined(data) });
+    else if (data.length > 0 || blocks.length > 0 || id !== undefined)
+      on.event({ type: type || 'message', id, data: joined([...blocks, ...data]) });
     type = '';
     id = undefined;
-    data = [];
-    dataBytes = 0;
+    clearData();
     dropped = undefined;
   }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { startCpuTimer } from '#helpers/cpu-time';
+import { memoryInUse } from '#helpers/memory';
 import { createEventParser } from '../../hub/jsonrpc/event-parser.ts';
 
 type Seen = {
@@ -74,6 +75,27 @@ describe('reading server-sent events', () => {
     const seen = parse([...Array.from({ length: 200 }, () => 'data: 0123456789\n'), '\n']);
     assert.deepEqual(seen.events, []);
     assert.equal(seen.oversized.length, 1);
+  });
+
+  test.each([1023, 1024, 1025, 3000])('joins %d lines of data', count => {
+    const lines = Array.from({ length: count }, (_, at) => String(at % 7));
+    const { events } = parse([...lines.map(line => `data: ${line}\n`), '\n'], 10_000);
+    assert.deepEqual(events, [`message - ${lines.join('\n')}`]);
+  });
+
+  test('needs little memory for an event of 300,000 empty lines', async () => {
+    let length = 0;
+    const parser = createEventParser(
+      { maxBytes: 2 ** 21 },
+      { event: ({ data }) => (length = data.length), oversized() {}, retry() {} },
+    );
+    const lines = 'data:\n'.repeat(1_000);
+    const beforeBytes = await memoryInUse();
+    for (let count = 0; count < 300; count++) parser.push(Buffer.from(lines));
+    // One buffer for each line would need more than 30 MB.
+    assert.ok((await memoryInUse()) - beforeBytes < 10 * 2 ** 20);
+    parser.push(Buffer.from('\n'));
+    assert.equal(length, 299_999);
   });
 
   test('reads an event of 50 MB in linear time', () => {

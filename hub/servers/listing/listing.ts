@@ -190,7 +190,8 @@ function readPage(
   const copy = Buffer.allocUnsafeSlow(list.end - list.start);
   answer.bytes.copy(copy, 0, list.start, list.end);
   let nameless = 0;
-  for (const { start, end } of elementsOf(copy, { start: 0, end: copy.length })) {
+  const elements = elementsOf(copy, { start: 0, end: copy.length }, maxItemsOf(kind) + 1);
+  for (const { start, end } of elements) {
     const members = membersOf(copy, { start, end });
     const name = stringAt(copy, members?.get(key));
     if (items.length > maxItemsOf(kind)) break;

@@ -106,6 +106,13 @@ describe('a list', () => {
       assert.match(logged[0]?.message ?? '', /too long/);
     });
 
+  test('of one page with a million elements that are no items is read up to the maximum', async () => {
+    const upstream = answering([{ tools: Array.from({ length: 1_000_000 }, () => 1) }]);
+    const { items, nameless } = await readList('tool', readerOf(upstream));
+    assert.equal(items.length, 0);
+    assert.equal(nameless, 10_001);
+  });
+
   test('has the shortest TTL and the narrowest cache scope of its pages', async () => {
     const clock = { monotonic: () => 1_000 };
     const read = async (...pages: readonly object[]) => {
