@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import {
   type Format,
   type ReadText,
@@ -6,6 +5,7 @@ import {
   extensionRule,
   formatOf,
   misnamed,
+  readBytes,
   readText,
   snapshotOf,
   unreadable,
@@ -60,7 +60,7 @@ export async function readParsed(
 
 /** Reads a file again for its encoding. Undefined for a missing file: its text is that of a shipped file. */
 const readEncodingFault = async (path: string) =>
-  await readFile(path).then(encodingFault, () => undefined);
+  await readBytes(path).then(encodingFault, () => undefined);
 
 /** Loads the YAML parser on demand: it takes 8 MB of memory, and few hubs have a YAML file. */
 const loadYaml = async () => await import('./yaml.ts');

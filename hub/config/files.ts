@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { hash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { open, readFile } from 'node:fs/promises';
 import { extname, resolve } from 'node:path';
 import { HubError, errorCodeOf, messageOf } from '#core';
 import type { Environment } from './variables.ts';
@@ -38,7 +39,7 @@ export type Format = 'json' | 'yaml';
 /** Reads a text file. Previews of edits replace it by a function that returns the unwritten text. */
 export type ReadText = (path: string) => Promise<string>;
 
-export const readText: ReadText = async path => await readFile(path, 'utf8');
+export const readText: ReadText = async path => (await readBytes(path)).toString('utf8');
 
 /** Returns a sentence with the remedy if a text was read as UTF-8 but is UTF-16, which its first characters show. */
 export const utf16Fault = (text: string): string | undefined =>
@@ -90,6 +91,7 @@ export const thisUser = () =>
 export function whyUnreadable(error: unknown): string {
   if (isAbsent(error)) return 'there is no such file';
   const code = errorCodeOf(error);
+  if (error instanceof Unsuitable) return error.message;
   if (code === 'EISDIR') return 'it is a folder. Name a file in it';
   const why = `it cannot be read (${messageOf(error)})`;
   return code === 'EACCES' ? `${why}. Let ${thisUser()} read it` : why;
@@ -100,6 +102,28 @@ const isAbsent = (error: unknown) => ['ENOENT', 'ENOTDIR'].includes(String(error
 /** Reads a file. Replaced by a function that reads a file shipped with the hub if the user's file is missing. */
 export type ReadBytes = (path: string) => Promise<Buffer>;
 
+/** Maximum size of a config file in bytes. A larger one would occupy the hub for minutes. */
+const maxBytes = 8 * 2 ** 20;
+
+/** Without O_NONBLOCK, opening a pipe would occupy a thread until something writes to it. Windows has no such flag. */
+const readFlags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
+
+/** Reads a config file. Rejects with the error of the system, and for a pipe, a device or a file that is too large. */
+export const readBytes: ReadBytes = async path => {
+  await using handle = await open(path, readFlags);
+  const stats = await handle.stat();
+  if (!stats.isFile() && !stats.isDirectory())
+    throw new Unsuitable('it is a pipe or a device. Name a file');
+  if (stats.size > maxBytes)
+    throw new Unsuitable(
+      `it has ${stats.size} bytes, and a config file has at most ${maxBytes}. Name another file`,
+    );
+  return await handle.readFile();
+};
+
+/** The error of a file that is not a config file. The message is a sentence. */
+class Unsuitable extends Error {}
+
 export type ShippedFiles = ReturnType<typeof createShippedFiles>;
 
 /**
@@ -109,10 +133,10 @@ export type ShippedFiles = ReturnType<typeof createShippedFiles>;
  */
 export function createShippedFiles(inPlaceOf: Readonly<Record<string, string>>) {
   const shipped = new Map(Object.entries(inPlaceOf).map(([path, file]) => [resolve(path), file]));
-  const readBytes: ReadBytes = async path => {
+  const readEither: ReadBytes = async path => {
     const absolute = resolve(path);
     try {
-      const bytes = await readFile(absolute);
+      const bytes = await readBytes(absolute);
       shipped.delete(absolute);
       return bytes;
     } catch (error) {
@@ -121,13 +145,12 @@ export function createShippedFiles(inPlaceOf: Readonly<Record<string, string>>) 
       return await readFile(file);
     }
   };
-  const readText: ReadText = async path => (await readBytes(path)).toString('utf8');
   return {
-    readBytes,
-    readText,
+    readBytes: readEither,
+    readText: async (path: string) => (await readEither(path)).toString('utf8'),
     /** True while a shipped file is read in place of the file at this path. */
     async standsIn(path: string): Promise<boolean> {
-      await readBytes(path).catch(() => undefined); // The reader reports errors other than a missing file.
+      await readEither(path).catch(() => undefined); // The reader reports errors other than a missing file.
       return shipped.has(resolve(path));
     },
   };

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { mkdir, mkdtempDisposable, readFile, rm, writeFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { mkdir, mkdtempDisposable, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'vitest';
@@ -32,6 +33,7 @@ async function emptyFolder() {
   });
   const load = { env: {}, home: folder.path };
   return {
+    folder: folder.path,
     file,
     rules,
     shipped,
@@ -59,6 +61,28 @@ test('a file that cannot be read is an error, and the shipped one is not used', 
   await using folder = await emptyFolder();
   await mkdir(folder.file, { recursive: true });
   assert.match((await folder.read()).error?.message ?? '', /it is a folder/);
+});
+
+test('a pipe is an error, and is not waited for', async () => {
+  await using folder = await emptyFolder();
+  await folder.write(none);
+  await rm(folder.file);
+  execFileSync('mkfifo', [folder.file]);
+  for (const reading of [folder.read(), readConfig(folder.file, { env: {}, home: folder.folder })])
+    assert.equal(
+      (await reading).error?.message,
+      `${folder.file}: it is a pipe or a device. Name a file`,
+    );
+});
+
+test('a file that is too large is an error, and is not parsed', async () => {
+  await using folder = await emptyFolder();
+  await folder.write(none);
+  await truncate(folder.file, 8 * 2 ** 20 + 1);
+  assert.equal(
+    (await folder.read()).error?.message,
+    `${folder.file}: it has 8388609 bytes, and a config file has at most 8388608. Name another file`,
+  );
 });
 
 test('a file that this user may not read names the number of the user, as in a container', async () => {

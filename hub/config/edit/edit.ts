@@ -1,10 +1,16 @@
-import { readFile } from 'node:fs/promises';
 import { HubError, type JsonObject, errorCodeOf, messageOf, shown } from '#core';
 import type { Config } from '../config.ts';
 import { diffConfigs } from '../diff.ts';
 import { parseText } from '../document.ts';
 import { inheritedServer } from '../extends.ts';
-import { type ReadBytes, encodingFault, requireFormat, thisUser, unreadable } from '../files.ts';
+import {
+  type ReadBytes,
+  encodingFault,
+  readBytes,
+  requireFormat,
+  thisUser,
+  unreadable,
+} from '../files.ts';
 import { readConfig } from '../load.ts';
 import { forms, withoutInheritance } from '../merge.ts';
 import type { ServerConfig } from '../normalize.ts';
@@ -185,11 +191,8 @@ async function prepare(
 }
 
 /** Reads a UTF-8 file. Rejects other encodings, because writing the text back would change bytes. */
-async function readExactly(
-  file: string,
-  { readBytes = path => readFile(path) }: Needs,
-): Promise<string> {
-  const bytes = await readBytes(file).catch((error: unknown) => {
+async function readExactly(file: string, { readBytes: read = readBytes }: Needs): Promise<string> {
+  const bytes = await read(file).catch((error: unknown) => {
     throw unreadable(file, error);
   });
   const fault = encodingFault(bytes);
