@@ -81,7 +81,9 @@ export function decideRestart(
       return giveUp(`gave up after ${maxRestarts} ${restarts}: ${withoutName(name, why)}`);
   }
   const bounds = code === 'HUB_ENGINE_UNREACHABLE' ? engineBackoff : backoff;
-  const delayMs = backoffMs(bounds, history.failures, () => random);
+  // An outage is not the server's failure, so it does not lengthen the delay after one.
+  const attempts = code ? history.failures : history.restartsMs.length;
+  const delayMs = backoffMs(bounds, attempts, () => random);
   const retry = { until: now + delayMs, due: monotonicMs + delayMs, why };
   return {
     history,

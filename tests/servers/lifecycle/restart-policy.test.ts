@@ -54,6 +54,14 @@ test('restarts after shorter runs are added up', () => {
   assert.deepEqual(statesOf(1 * minuteMs, 2), ['backing_off 500', 'failed 0']);
 });
 
+test('a server that fails after an outage of the engine is restarted as soon as without the outage', () => {
+  const restarts = createRestarts(configFor({}), createManualClock());
+  for (let attempt = 0; attempt < 10; attempt++)
+    restarts.after(new HubError('HUB_ENGINE_UNREACHABLE', 'away'), 'away');
+  const delays = [1, 2].map(() => restarts.after(new Error('exited'), 'exited').delayMs);
+  assert.deepEqual(delays, [500, 1_000]);
+});
+
 test('an unreachable engine is retried every two seconds at most, a remote server every thirty', () => {
   const last = (code: Code) => {
     const restarts = createRestarts(configFor({}), createManualClock());
