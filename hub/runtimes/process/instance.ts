@@ -55,9 +55,12 @@ export function createInstance(
   let killAtMs: number | undefined;
   let stopping: Promise<Exit> | undefined;
   let ended: Exit | undefined;
+  /** The pipe that the running process closed first, so that the hub ends the process. */
+  let closedPipe: string | undefined;
 
   const broken = (what: string) => {
     clock.after(exitNoticeMs, () => {
+      if (!ended) closedPipe ??= what;
       const reason = ended?.detail ?? `${spec.server} closed its ${what}`;
       line.ended({ reason, error: new Error(reason) });
     });
@@ -76,7 +79,11 @@ export function createInstance(
   child.stderr.on('error', () => {});
 
   child.once('exit', (code, signal) => {
-    ended = exitOf(spec.server, code, signal);
+    const exit = exitOf(spec.server, code, signal);
+    // The signal of the hub does not explain why the process ended.
+    const isEnded = closedPipe !== undefined && stopping !== undefined && signal !== null;
+    const detail = `the process of ${spec.server} closed its ${closedPipe}, and was ended`;
+    ended = isEnded ? { ...exit, detail } : exit;
     void afterExit(ended).then(settle);
   });
 

@@ -64,7 +64,10 @@ describe('a process', () => {
     );
     assert.match((await instance.channel.closed).reason, /tested closed its output/);
     assert.ok(isAlive(pidOf(instance.about)));
-    assert.equal((await instance.stop({ graceMs: 200 })).signal, 'SIGTERM');
+    assert.deepEqual(await instance.stop({ graceMs: 200 }), {
+      signal: 'SIGTERM',
+      detail: 'the process of tested closed its output, and was ended',
+    });
   });
 
   test('that does not read its input does not affect the hub', async () => {
