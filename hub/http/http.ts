@@ -135,11 +135,18 @@ async function openListener(
     ...(clients && { clients }),
   };
   const { networks = [] } = options;
-  return await listenOn(
+  const listening = await listenOn(
     options,
     () => createListener({ ...options, tls }, needs),
     networks.length === 0 ? undefined : () => addressesOfNetworks(networks),
   );
+  // A client that tries this address first reaches the other program.
+  for (const address of listening.taken)
+    needs.log.warn(
+      { address },
+      `Another program listens on ${address}, where the hub would listen too, and may receive calls for the hub. Stop that, or choose another port by --port or ROUTER_PORT`,
+    );
+  return listening;
 }
 
 /** Reads the files of TLS, and logs a warning if the certificate ends soon. */
@@ -204,19 +211,23 @@ export async function listenOn(place: Place, createServer: () => Server, resolve
   const bound = server.address();
   const own = typeof bound === 'object' && bound ? bound.port : port;
   const servers = [server];
+  const taken: string[] = [];
   for (const other of others) {
     const another = createServer();
     try {
       await listen(another, other, own);
       servers.push(another);
-    } catch {
+    } catch (error) {
       // With IPv6 switched off, localhost may still resolve to ::1.
+      if (isTaken(error)) taken.push(socketAt(other, own));
     }
   }
   return {
     port: own,
     /** Sockets that the hub listens on, such as `127.0.0.1:9090` and `[::1]:9090`. */
     sockets: servers.map(socketOf),
+    /** Sockets among the other addresses that another program listens on. */
+    taken,
     /** Stops listening and closes all connections. */
     close: async () => void (await Promise.all(servers.map(close))),
   };
@@ -225,7 +236,15 @@ export async function listenOn(place: Place, createServer: () => Server, resolve
 function socketOf(server: Server): string {
   const bound = server.address();
   if (typeof bound !== 'object' || !bound) return '';
-  return `${isIPv6(bound.address) ? `[${bound.address}]` : bound.address}:${bound.port}`;
+  return socketAt(bound.address, bound.port);
+}
+
+function socketAt(address: string, port: number): string {
+  return `${isIPv6(address) ? `[${address}]` : address}:${port}`;
+}
+
+function isTaken(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
 }
 
 async function addressesOf(host: string): Promise<readonly string[]> {
@@ -256,7 +275,7 @@ async function close(server: Server): Promise<void> {
 
 function listenError(place: Place, error: unknown): unknown {
   if (!(error instanceof Error) || !('code' in error)) return error;
-  if (error.code === 'EADDRINUSE')
+  if (isTaken(error))
     return new HubError(
       'HUB_PORT_TAKEN',
       `${place.host}:${place.port} is in use, perhaps by another hub. Stop that, or choose another port by --port or ROUTER_PORT`,

@@ -50,10 +50,25 @@ describe('a host name with several addresses', () => {
       const place = { host: 'localhost', port: taken.port };
       const listening = await listenOn(place, answering, several);
       assert.equal(listening.port, taken.port);
+      assert.deepEqual(listening.taken, [`127.0.0.2:${taken.port}`], 'not kept to itself');
       await listening.close();
       await assert.rejects(
         listenOn(place, answering, async () => ['127.0.0.2', '127.0.0.1']),
         { code: 'HUB_PORT_TAKEN' },
+      );
+    } finally {
+      await taken.close();
+    }
+  });
+
+  test('is named in a warning if another program listens at one of them', async () => {
+    const taken = await listenOn({ host: '127.0.0.1', port: 0 }, answering);
+    try {
+      const place = { port: taken.port, networks: ['127.0.0.2'] };
+      await using hub = await startHub([], { http: place });
+      assert.deepEqual(
+        hub.logged.filter(({ level }) => level === 'warn').map(({ fields }) => fields),
+        [{ address: `127.0.0.1:${taken.port}` }],
       );
     } finally {
       await taken.close();
