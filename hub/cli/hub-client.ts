@@ -163,6 +163,11 @@ export function createHubClient(
     });
     sent.once('response', resolve);
     sent.once('error', reject);
+    // Node ends such a request with neither a response nor an error if nobody listens.
+    sent.once('upgrade', ({ statusCode }, socket) => {
+      socket.destroy();
+      reject(new Error(`it answers ${statusCode}`));
+    });
     sent.end(text);
     try {
       return await promise;

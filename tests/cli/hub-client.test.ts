@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { describe, test } from 'vitest';
 import { startHub } from '#helpers/hub';
 import { openOther, withHub } from './hub.ts';
@@ -34,6 +36,23 @@ describe('a command that needs a hub', () => {
       assert.equal(code, 1);
       assert.match(err, /is not AgentHub|does not respond as an MCP hub/);
     }
+  });
+
+  test('ends if the program answers with another protocol', async () => {
+    const other = createServer(socket =>
+      socket
+        .on('error', () => {})
+        .once('data', () =>
+          socket.write('HTTP/1.1 101 Other\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n'),
+        ),
+    ).listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    const address = other.address();
+    const port = typeof address === 'object' ? address?.port : undefined;
+    const { code, err } = await cli(['list', '--url', `http://127.0.0.1:${port}`]);
+    other.close();
+    assert.equal(code, 1);
+    assert.match(err, /it answers 101/);
   });
 
   test.for([

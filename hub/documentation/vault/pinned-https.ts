@@ -135,6 +135,11 @@ async function send(
     );
   });
   request.once('error', reject);
+  // Node ends such a request with neither a response nor an error if nobody listens.
+  request.once('upgrade', ({ statusCode }, socket) => {
+    socket.destroy();
+    reject(new Error(`it answered ${statusCode}`));
+  });
   request.end(body);
   return await promise;
 }

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { createServer } from 'node:tls';
 import { afterAll, beforeAll, describe, test } from 'vitest';
 import type { ObsidianConfig } from '#config';
-import { createCertificates } from '#helpers/certificates';
+import { createCertificates, readCertificate } from '#helpers/certificates';
 import { type ObsidianDouble, startObsidian } from '../../doubles/obsidian.ts';
 import { findDescription } from '../../doubles/openapi.ts';
 import { brokenLinks, createDocumentationScene, resultOf } from '../harness.ts';
@@ -116,4 +118,21 @@ test.each([
 ])('the error message says what is wrong: %j', async (config, message) => {
   const [job] = await document({ fingerprint: fingerprintOf(own.certFile), ...config });
   assert.match('error' in job ? job.error.message : '', message);
+});
+
+test('an answer of another protocol ends the run', async () => {
+  const server = createServer(readCertificate(own), socket =>
+    socket
+      .on('error', () => {})
+      .once('data', () =>
+        socket.write('HTTP/1.1 101 Other\r\nConnection: Upgrade\r\nUpgrade: other\r\n\r\n'),
+      ),
+  ).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  const port = typeof address === 'object' ? address?.port : undefined;
+  const url = `https://127.0.0.1:${port}`;
+  const [job] = await document({ certificate: own.certFile, url });
+  server.close();
+  assert.match('error' in job ? job.error.message : '', /cannot be used: it answered 101$/);
 });
