@@ -75,20 +75,22 @@ export function createAuditFiles(folder: string, needs: AuditFilesNeeds) {
   async function openLast() {
     let file: Current | undefined;
     let tornBytes = 0;
-    for (const { path, firstSeq } of (await listFiles(folder)).toReversed()) {
-      const handle = await open(path, 'a+', 0o600);
-      try {
-        const tail = await readTail(handle, firstSeq);
-        if (tail.tornBytes > 0) await handle.truncate(tail.size);
-        tornBytes += tail.tornBytes;
-        file ??= { handle, size: tail.size, beganAt: tail.beganAt ?? clock.now() };
-        if (tail.last) return { file, last: tail.last, tornBytes };
-      } catch (error) {
-        await file?.handle.close();
-        throw error;
-      } finally {
-        if (file?.handle !== handle) await handle.close();
+    try {
+      for (const { path, firstSeq } of (await listFiles(folder)).toReversed()) {
+        const handle = await open(path, 'a+', 0o600);
+        try {
+          const tail = await readTail(handle, firstSeq);
+          if (tail.tornBytes > 0) await handle.truncate(tail.size);
+          tornBytes += tail.tornBytes;
+          file ??= { handle, size: tail.size, beganAt: tail.beganAt ?? clock.now() };
+          if (tail.last) return { file, last: tail.last, tornBytes };
+        } finally {
+          if (file?.handle !== handle) await handle.close();
+        }
       }
+    } catch (error) {
+      await file?.handle.close();
+      throw error;
     }
     return { file, last: undefined, tornBytes };
   }

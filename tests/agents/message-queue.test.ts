@@ -1,6 +1,6 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { makeTempFolder } from '#helpers/temp-folder';
 import { createBacklog } from '#store';
 import { createMessageQueue } from '../../hub/agents/message-queue.ts';
@@ -23,6 +23,7 @@ async function openQueue(folder: string, limits = {}) {
     },
   );
   await queue.open();
+  onTestFinished(() => queue.close());
   return { queue, logged };
 }
 const newFolder = () => makeTempFolder('queue');

@@ -76,7 +76,10 @@ test('servers of all files become entries that the hub accepts, and the rest of 
   assert.doesNotMatch(text, /planted/);
   assert.ok(text.startsWith(hubText.slice(0, hubText.indexOf('  },\n}'))));
   const env = parseEnv(await readFile(files.dotenv, 'utf8'));
-  assert.deepEqual(env, { MCP_MAIL_BOX_TOKEN: key, MCP_SEARCH_AUTHORIZATION: `Bearer ${key}` });
+  assert.deepEqual(
+    { ...env },
+    { MCP_MAIL_BOX_TOKEN: key, MCP_SEARCH_AUTHORIZATION: `Bearer ${key}` },
+  );
   assert.equal((await stat(files.dotenv)).mode & 0o777, 0o600);
   const { servers } = await loadConfig(files.config, { env, home: scratch.home });
   const mail = servers.find(({ name }) => name === 'mail-box');

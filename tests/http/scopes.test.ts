@@ -285,6 +285,7 @@ async function openHub(http: Parameters<typeof startHub>[1]) {
       await config[Symbol.asyncDispose]();
       await scratch[Symbol.asyncDispose]();
       await harness[Symbol.asyncDispose]();
+      await audit.close();
       await rm(folder, { recursive: true, force: true });
     },
   };
