@@ -14,6 +14,7 @@ import {
 import {
   checkBuilt,
   checkVolume,
+  engineLimits,
   findEngineData,
   findIsolated,
   findOwned,
@@ -135,6 +136,8 @@ export function createGate(
         const answer = { Volumes: await ownVolumes(engine, options) };
         return { ...finish(route.path, queryOf()), answer };
       }
+      case 'limits':
+        return { ...finish(route.path, queryOf()), answer: await engineLimits(engine) };
       case 'create_container': {
         const wanted = parsed.query.get('name');
         const query = queryOf({ name: { test: each => containerName(each, options) } });

@@ -110,6 +110,15 @@ export async function findEngineData(engine: Engine): Promise<string | undefined
   return typeof folder === 'string' && folder !== '' ? folder : undefined;
 }
 
+/** Returns which limits of containers the engine keeps, as it tells them. Rejects with HUB_ENGINE_REFUSED. */
+export async function engineLimits(engine: Engine) {
+  const { status, body } = await engine.getJson('/info');
+  if (status !== 200 || !isObject(body))
+    throw unanswered('tell the broker which limits it keeps', status);
+  const { MemoryLimit, CpuCfsQuota, PidsLimit } = body;
+  return { MemoryLimit, CpuCfsQuota, PidsLimit };
+}
+
 /** Returns name and size of each volume whose labels contain this hub's id or name. Rejects with HUB_ENGINE_REFUSED. */
 export async function ownVolumes(engine: Engine, hub: HubIdentity) {
   const { status, body } = await engine.getJson('/system/df?type=volume');

@@ -17,6 +17,8 @@ type Handling =
         | 'start_container'
         /** The broker answers the call itself, with the volumes of this hub only. */
         | 'own_volumes'
+        /** The broker answers the call itself, with the limits that the engine keeps. */
+        | 'limits'
         | 'create_container'
         | 'create_network'
         /** The forwarder's container joins or leaves a network of this hub. */
@@ -51,6 +53,7 @@ const time = /^\d{1,19}(\.\d{1,9})?$/;
 const rows: readonly (readonly [Method, path: string, Handling, QueryRules?])[] = [
   ['GET', '/_ping', { kind: 'none' }],
   ['GET', '/version', { kind: 'none' }],
+  ['GET', '/info', { kind: 'limits' }],
   ['GET', '/events', { kind: 'filter', others: ['type', 'event'] }, { since: time, until: time }],
   ['GET', '/containers/json', { kind: 'filter', others: [] }, { all: flag }],
   ['GET', '/networks', { kind: 'filter', others: [] }],

@@ -89,6 +89,8 @@ export type Installation = {
   readonly hubName: string;
   /** Returns name and version of the engine. Rejects with HubError. */
   engine(): Promise<string>;
+  /** Returns a sentence about limits of servers that the engine ignores; undefined if it keeps all. Rejects with HubError. */
+  ignoredLimits(): Promise<string | undefined>;
   holdings(): Promise<readonly HubObjects[]>;
   /** Returns the hubs of this user whose data folders exist, running or not. */
   knownHubs(): Promise<readonly Pick<KnownHub, 'hubId' | 'dataDir' | 'isRunning'>[]>;

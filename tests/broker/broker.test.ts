@@ -130,7 +130,7 @@ describe('an answer of the engine', () => {
 
 describe('a call that is not forwarded to the engine', () => {
   test.each<[string, RequestOptions, string | undefined, number, RegExp]>([
-    ['is unknown', { path: '/info' }, undefined, 403, /does not admit "GET" "\/info"/],
+    ['is unknown', { path: '/swarm' }, undefined, 403, /does not admit "GET" "\/swarm"/],
     [
       'attaches without an upgrade',
       { path: '/containers/ours/attach', method: 'POST' },

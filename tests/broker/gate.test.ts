@@ -226,6 +226,14 @@ test('the sizes of volumes of this hub are answered by the broker, without their
   await assert.rejects(admit('GET', '/system/df'), refused(/without type=volume/));
 });
 
+test('the limits that the engine keeps are answered by the broker, and nothing else of its description', async () => {
+  const limits = { MemoryLimit: false, CpuCfsQuota: true, PidsLimit: true };
+  const more = { '/info': { ...limits, DockerRootDir: '/secret', Name: 'host' } };
+  const { answer } = await admit('GET', '/info', { more });
+  assert.deepEqual(answer, limits);
+  await assert.rejects(admit('GET', '/info', { failing: '/info' }), { code: 'HUB_ENGINE_REFUSED' });
+});
+
 describe('a container is created', () => {
   test('from its checked body, under its name, in its network by id', async () => {
     const body = containerBody({ NetworkMode: `${hubName}-new` });
@@ -452,7 +460,7 @@ test('what the hub never asks for is refused', async () => {
     ['POST', '/containers/ours/exec'],
     ['PUT', '/containers/ours/archive'],
     ['POST', '/volumes/create'],
-    ['GET', '/info'],
+    ['GET', '/swarm'],
   ] as const)
     await assert.rejects(admit(method, path), refused(/does not admit/));
 });

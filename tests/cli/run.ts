@@ -75,6 +75,7 @@ export const installationOf = (ollama: OllamaReport): Installation => ({
   dataDir: '/data',
   hubName: 'agenthub',
   engine: async () => 'Docker Engine 1.0',
+  ignoredLimits: async () => undefined,
   holdings: async () => [],
   knownHubs: async () => [],
   composeHubs: async () => [],

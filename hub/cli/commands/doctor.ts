@@ -142,6 +142,8 @@ async function report(installation: Installation, run: Run): Promise<0 | 1> {
   const engine = await attempt(async () => {
     const found = await installation.engine();
     holdings = await installation.holdings();
+    const ignored = await installation.ignoredLimits();
+    if (ignored !== undefined) notes.push(ignored);
     return found;
   });
   let ollama: OllamaReport | undefined;

@@ -8,6 +8,7 @@ import { parseAddress } from './engine/address.ts';
 import { createEngine } from './engine/engine.ts';
 import { createEngineEvents } from './engine/events.ts';
 import type { BuildLimits } from './engine/images.ts';
+import { createLimitWarning } from './engine/limits.ts';
 import { forwarderImage } from './egress/container.ts';
 import { createEgress } from './egress/egress.ts';
 import type { HubPlaces } from './egress/protocol.ts';
@@ -75,7 +76,11 @@ export function createParts(given: DockerRuntimeOptions, needs: DockerRuntimeNee
     if (found === 'left') tidying.owe();
     return found;
   }
-  const onConnected = () => void (tidied = tidy());
+  const warnOfLimits = createLimitWarning({ engine, log });
+  function onConnected(): void {
+    tidied = tidy();
+    void warnOfLimits();
+  }
   const volumeWatch = createVolumeWatch(options.volumeCheckMs, { engine, clock, log });
   const users = createImageUsers({ engine, owner });
   const images = createImages(options, { ...needs, engine, users, withNetwork });

@@ -203,6 +203,23 @@ test('a damaged lock file is a problem, with the path and the remedy', async () 
   assert.deepEqual([code, err], [1, fault]);
 });
 
+test('an engine that ignores limits is a note, not a problem', async () => {
+  const { out, err, code } = await run(['doctor'], {
+    loadConfig: async () => ({
+      file: 'hub.json',
+      config: { servers: [], naming: { separator: '_', maxLength: 46 } },
+    }),
+    examine: async () => ({
+      ...installationOf({ state: 'off', detail: '', missing: [] }),
+      ignoredLimits: async () => 'the engine ignores the limits',
+    }),
+    findHub: async () => ({ url: 'http://127.0.0.1:1', token: undefined }),
+  });
+  assert.equal(code, 0, err);
+  assert.match(out, /Docker Engine 1\.0/);
+  assert.match(err, /^note: the engine ignores the limits$/m);
+});
+
 test('volumes that the config names are in use, whatever HUB_NAME the hub has', async () => {
   const volume = (name: string, hubName?: string) => ({ name, hubName });
   const needs = {

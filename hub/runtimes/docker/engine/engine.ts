@@ -35,6 +35,17 @@ const systemCalls = ({ call }: EngineCalls) => ({
       },
       bound,
     ),
+  /** Returns which limits of containers the engine keeps. An engine that does not say so counts as keeping them. */
+  limits: () =>
+    call('tell which limits it keeps', async docker => {
+      const info: unknown = await docker.info();
+      const keeps = (name: string) => !isObject(info) || info[name] !== false;
+      return {
+        memory: keeps('MemoryLimit'),
+        cpus: keeps('CpuCfsQuota'),
+        pids: keeps('PidsLimit'),
+      };
+    }),
   /** Streams exits and out-of-memory events of containers with this label, one JSON object per line. */
   events: (label: string, signal: AbortSignal) =>
     call(

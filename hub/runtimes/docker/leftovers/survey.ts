@@ -2,6 +2,7 @@ import { type Clock, messageOf } from '#core';
 import { parseAddress } from '../engine/address.ts';
 import { createEngine } from '../engine/engine.ts';
 import { isRefusal } from '../engine/errors.ts';
+import { findIgnoredLimits } from '../engine/limits.ts';
 import { hubLabel, managedLabel, nameLabel, serverLabel } from '../container/labels.ts';
 
 /**
@@ -51,6 +52,8 @@ export function createSurveyor(dockerHost: string | undefined, needs: { readonly
 
   return {
     holdings,
+    /** Returns a sentence about limits that the engine ignores; undefined if it keeps all. Rejects with HubError. */
+    ignoredLimits: () => findIgnoredLimits(engine),
     /** Returns the version and address of the engine. */
     async engine() {
       const { version } = await engine.version();
