@@ -42,7 +42,9 @@ const cpuQuotaLimitsUs = [200_000, 1_000, 6_400_000] as const;
 const cpuPeriodUs = 100_000;
 
 const allowedParameters =
-  't buildargs labels forcerm rm version networkmode memory memswap cpuperiod cpuquota'.split(' ');
+  't buildargs labels forcerm rm nocache version networkmode memory memswap cpuperiod cpuquota'.split(
+    ' ',
+  );
 const allowedLabels = [baseLabel, managedLabel, packageLabel];
 
 /**
@@ -141,7 +143,13 @@ function rebuildOwnBuild(
 
 /** Returns the query of a build with checked limits. Without `forcerm`, a failed build leaves an unlabelled container. */
 const queryOf = (given: ReadonlyMap<string, string>, own: Readonly<Record<string, string>>) =>
-  new URLSearchParams({ ...own, rm: '1', forcerm: '1', ...limits(given) });
+  new URLSearchParams({
+    ...own,
+    rm: '1',
+    forcerm: '1',
+    ...(given.get('nocache') === '1' && { nocache: '1' }),
+    ...limits(given),
+  });
 
 /** Returns checked resource limits. They need the classic builder, because BuildKit ignores them. */
 function limits(given: ReadonlyMap<string, string>) {

@@ -120,6 +120,12 @@ describe('a package with an invalid name is not built', () => {
   });
 });
 
+test('a build without the results of earlier steps stays one', () => {
+  const { query } = rebuildBuild(asked('npm', 'x', { nocache: '1' }));
+  assert.equal(query.get('nocache'), '1');
+  assert.equal(rebuildBuild(asked('npm', 'x', { nocache: '0' })).query.get('nocache'), null);
+});
+
 describe('a build is refused', () => {
   test.each<[string, Record<string, string>, RegExp]>([
     ['from elsewhere', { remote: 'https://example.com' }, /the parameter "remote"/],

@@ -125,6 +125,26 @@ describeWithEngine('images of packages', () => {
     },
   );
 
+  test(
+    'a package whose layers the engine still has gets a lock, too',
+    { timeout: buildMs },
+    async () => {
+      const source: PackageSpec = { ecosystem: 'npm', spec: 'mkdirp@^3.0.1' };
+      await forget(source);
+      const locks = new Map<string, string>();
+      await using hub = createHub({ locks });
+      const build = () => hub.build(hub.spec('cached', packaged(source)));
+      const [, tag = ''] = /^(\S+)$/.exec(String((await build()).image)) ?? [];
+      const { RepoTags } = await docker.getImage(tag).inspect();
+      await docker.getImage(tag).tag({ repo: 'agenthub-test-layers', tag: 'kept' });
+      await using _kept = { [Symbol.asyncDispose]: () => forget(source) };
+      for (const name of RepoTags) await docker.getImage(name).remove();
+      locks.clear();
+      await build();
+      assert.match([...locks.values()].join(' '), /"node_modules\/mkdirp":\{/);
+    },
+  );
+
   test('a volume keeps what the server wrote, over its restart', { timeout: buildMs }, async () => {
     await using hub = createHub();
     const target = { ...packaged(memory), volumes: [{ name: 'memory', target: '/data' }] };

@@ -49,7 +49,7 @@ export async function watchBuild(source: PackageSpec) {
     ];
   }
   const lines = createInterface({ input: events });
-  lines.on('line', line => found.push(stepIn(JSON.parse(line).id)));
+  lines.on('line', line => found.push(stepIn(JSON.parse(line).Actor.ID)));
   lines.on('error', () => {}); // The stream reports that it was aborted.
   return {
     steps: async () => (await Promise.all(found)).flat(),

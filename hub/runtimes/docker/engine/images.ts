@@ -11,6 +11,8 @@ export type BuildOptions = {
   /** Further build arguments. */
   readonly args?: Readonly<Record<string, string>>;
   readonly labels: Readonly<Record<string, string>>;
+  /** True if the steps run even if the engine has their results. */
+  readonly isUncached?: boolean;
 };
 
 export type BuildLimits = { readonly memoryBytes: number; readonly cpus: number };
@@ -95,6 +97,7 @@ export const imageCalls = ({ call, find, list }: EngineCalls) => ({
           labels: options.labels,
           // Without this option the engine does not remove the container of a failed step.
           forcerm: 1,
+          ...(options.isUncached && { nocache: 1 }),
           version: '1',
           networkmode: bounds.network,
           memory: bounds.memoryBytes,

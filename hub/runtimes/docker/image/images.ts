@@ -87,8 +87,11 @@ export function createImages(options: Options, needs: ImageNeeds) {
             const lock = name !== undefined && isLockReused ? await locks?.read(name) : undefined;
             const context = await pack(lock);
             const limits = { ...options.buildLimits, network };
-            const resolved = await build({ engine, context, image, limits }, tell, inTime);
-            if (name !== undefined && lock === undefined && resolved !== undefined)
+            // A step with a cached result prints no lock, and does not install the newest versions.
+            const isUncached = name !== undefined && lock === undefined;
+            const built = { ...image, ...(isUncached && { isUncached }) };
+            const resolved = await build({ engine, context, image: built, limits }, tell, inTime);
+            if (name !== undefined && isUncached && resolved !== undefined)
               await locks?.write(name, resolved);
           }),
         () =>

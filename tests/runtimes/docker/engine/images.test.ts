@@ -117,3 +117,11 @@ test.each<[string, BuildOptions, object]>([
     cpuquota: '33500',
   });
 });
+
+test('the results of earlier steps are not used by a build that asks for it', async () => {
+  await using scene = await scriptEngine({ 'POST /build': { body: '{}' } });
+  const bounds = { memoryBytes: 1000, cpus: 1, network: 'net' };
+  const options = { ...image, isUncached: true };
+  (await scene.engine.buildImage(Buffer.from('tar'), options, bounds, signal)).resume();
+  assert.equal(scene.calls[0]?.query['nocache'], '1');
+});
