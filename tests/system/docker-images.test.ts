@@ -134,7 +134,8 @@ describeWithEngine('images of packages', () => {
       const locks = new Map<string, string>();
       await using hub = createHub({ locks });
       const build = () => hub.build(hub.spec('cached', packaged(source)));
-      const [, tag = ''] = /^(\S+)$/.exec(String((await build()).image)) ?? [];
+      const { image: tag } = await build();
+      assert.ok(typeof tag === 'string');
       const { RepoTags } = await docker.getImage(tag).inspect();
       await docker.getImage(tag).tag({ repo: 'agenthub-test-layers', tag: 'kept' });
       await using _kept = { [Symbol.asyncDispose]: () => forget(source) };
