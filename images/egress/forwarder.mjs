@@ -41,14 +41,19 @@ const listening = (server, port) => {
   return promise;
 };
 
-/** Replaces the state by the one in a message of the hub. Closes connections that it does not allow. */
-async function apply({ apply: number, servers, pool, hub }) {
+/**
+ * Replaces the state by the one in a message of the hub. Closes connections that it does not allow. With `keeps_others`,
+ * servers that the message does not contain keep their lists.
+ */
+async function apply({ apply: number, servers, pool, hub, keeps_others: keepsOthers }) {
   state.pool = poolOf(pool);
   state.hub = hub;
-  state.servers = new Map(servers.map(server => [server.peer, server]));
-  const ports = new Set(
-    servers.flatMap(({ allow }) => allow.filter(one => one.internal).flatMap(one => one.ports)),
+  const others = keepsOthers ? state.servers : [];
+  state.servers = new Map([...others, ...servers.map(server => [server.peer, server])]);
+  const exact = [...state.servers.values()].flatMap(({ allow }) =>
+    allow.filter(one => one.internal),
   );
+  const ports = new Set(exact.flatMap(one => one.ports));
   for (const [port, server] of listeners)
     if (!ports.has(port)) {
       listeners.delete(port);

@@ -11,6 +11,10 @@ import { createWorld } from './egress-scene.ts';
 const fetching = answering(
   `async ({ url }) => { try { const r = await fetch(url); return r.status + ' ' + await r.text(); } catch (error) { return [error.cause?.code, error.code, error.cause?.message, error.message].find(one => typeof one === 'string'); } }`,
 );
+/** Begins an endless download, if a URL is given. Returns `open`, or the error of the download. */
+const downloading = answering(
+  `async ({ url }) => { if (url) { globalThis.state = 'open'; const { body } = await fetch(url); void (async () => { for await (const _ of body); })().catch(error => (globalThis.state = error.cause?.code ?? error.message)); } return globalThis.state; }`,
+);
 const network = { allow: ['api.test', '*.test:8080'] };
 const signal = AbortSignal.timeout(120_000);
 const events = { stderr() {}, progress() {} };
@@ -49,6 +53,37 @@ describeWithEngine('the forwarder', () => {
     ]);
     await hub.runtime.stop();
     assert.deepEqual(await hub.allLeftovers(), []);
+  });
+
+  test('of a killed hub keeps the download of a server that the next hub adopts last', async () => {
+    await using proxy = await createProxy();
+    await using killed = createHub({ dockerHost: proxy.host });
+    const specs = ['first', 'last'].map(name => ({
+      ...killed.spec(name, { ...downloading, network }),
+      digest: 'as it was',
+    }));
+    const instances = await Promise.all(specs.map(spec => killed.launch(spec)));
+    const handles = await Promise.all(
+      instances.map(async instance => (await instance.handle?.()) ?? ''),
+    );
+    await world.attach(killed);
+    for (const instance of instances)
+      assert.equal(await askerOf(instance).ask('x', { url: 'http://api.test/endless' }), 'open');
+    await proxy.away();
+    await Promise.all(instances.map(({ exited }) => exited));
+
+    await using next = createHub({
+      hubId: killed.id,
+      isAwaited: id => handles.some(handle => handle.startsWith(id)),
+    });
+    await next.runtime.start(signal);
+    for (const [at, spec] of specs.entries()) {
+      const adopted = await next.runtime.adopt?.(spec, handles[at] ?? '', events, signal);
+      assert.ok(adopted);
+      assert.equal(await askerOf(adopted).ask('x', {}), 'open');
+    }
+    await next.runtime.stop();
+    await proxy.back();
   });
 
   test('that is killed during a download ends it, and is started again', async () => {

@@ -37,6 +37,8 @@ const checkMs = 15_000;
 /** Number of consecutive checks without an answer after which a forwarder is replaced. */
 const maxMisses = 3;
 const maxAttempts = 5;
+/** Time for which a forwarder of an earlier run keeps the lists of servers that are not adopted yet, in ms. */
+const takeoverMs = 60_000;
 const firstRetryMs = 200;
 const lastRetryMs = 5_000;
 
@@ -48,6 +50,8 @@ export function createForwarder(needs: Needs) {
   const stopping = new AbortController();
   let opening: Promise<Running> | undefined;
   let number = 0;
+  /** Monotonic time in ms until which the forwarder keeps the lists of servers that it is not told. */
+  let keepsUntilMs = -Infinity;
   /** Promises of states that are sent but not yet applied, by state number. */
   const waiting = new Map<number, PromiseWithResolvers<void>>();
 
@@ -61,6 +65,7 @@ export function createForwarder(needs: Needs) {
 
   async function openNow(): Promise<Running> {
     const { id, isRunning } = await needs.provide(stopping.signal);
+    if (isRunning) keepsUntilMs = clock.monotonic() + takeoverMs;
     const socket = await attach(id);
     const running = { id, socket };
     const reader = createReportReader(report => {
@@ -175,7 +180,8 @@ export function createForwarder(needs: Needs) {
     const applied = Promise.withResolvers<void>();
     waiting.set(own, applied);
     try {
-      socket.write(stateLine(own, members.values(), places));
+      const keepsOthers = clock.monotonic() < keepsUntilMs;
+      socket.write(stateLine(own, members.values(), places, keepsOthers));
       await within(applyMs, { clock }, () => applied.promise);
     } catch (error) {
       if (!(error instanceof DeadlineExceeded)) throw error;

@@ -34,15 +34,24 @@ type Report = { readonly applied: number } | { readonly traffic: Traffic };
 /** Maximum length of a report in characters. A report has up to 50 targets. */
 const maxReportLength = 64 * 1024;
 
-/** Returns the line that tells the forwarder (`images/egress`) its whole state. */
-export function stateLine(number: number, members: Iterable<Member>, hub: HubPlaces): string {
+/**
+ * Returns the line that tells the forwarder (`images/egress`) its whole state. With `keepsOthers`, servers that it knows
+ * from before keep their lists and connections: a hub adopts its servers one after the other.
+ */
+export function stateLine(
+  number: number,
+  members: Iterable<Member>,
+  hub: HubPlaces,
+  keepsOthers = false,
+): string {
   const servers = Array.from(members, ({ server, subnet, network }) => ({
     name: server,
     peer: subnet.server,
     self: subnet.forwarder,
     allow: entriesOf(network),
   }));
-  return `${JSON.stringify({ apply: number, pool, servers, hub })}\n`;
+  const others = keepsOthers && { keeps_others: true };
+  return `${JSON.stringify({ apply: number, pool, servers, hub, ...others })}\n`;
 }
 
 /** Returns the targets that a server may reach. A target without `ports` may be reached on all ports. */

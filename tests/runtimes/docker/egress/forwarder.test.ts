@@ -10,10 +10,11 @@ import { subnetAt } from '../../../../hub/runtimes/docker/egress/subnets.ts';
 import { EngineError } from '../../../../hub/runtimes/docker/engine/errors.ts';
 
 /** Creates the connection to a forwarder that applies each state at once, or exits at the first state. */
-function connection(endsAtOnce: boolean): Duplex {
+function connection(endsAtOnce: boolean, heard: (line: string) => void = () => {}): Duplex {
   return new Duplex({
     read() {},
     write(chunk: Buffer, _encoding, done) {
+      heard(chunk.toString());
       const [, number] = /"apply":(\d+)/.exec(chunk.toString()) ?? [];
       if (number !== undefined && endsAtOnce) this.destroy();
       else if (number !== undefined) {
@@ -236,4 +237,17 @@ test('a forwarder of an earlier run that is paused is replaced, and servers wait
   await Promise.all([join('a', 0), pass(200)]);
   assert.equal(removed.length, 1);
   assert.equal(provided(), 2);
+});
+
+test('a forwarder of an earlier run keeps the lists of other servers for a minute', async () => {
+  const heard: string[] = [];
+  const { join, pass } = open({ attach: () => connection(false, line => heard.push(line)) });
+  await Promise.all([join('a', 0), pass(0)]);
+  await pass(55_000);
+  await Promise.all([join('b', 1), pass(0)]);
+  await pass(20_000);
+  const keeps = heard
+    .filter(line => line !== '\n')
+    .map(line => line.includes('"keeps_others":true'));
+  assert.deepEqual([keeps[0], keeps.at(-2), keeps.at(-1)], [true, true, false]);
 });

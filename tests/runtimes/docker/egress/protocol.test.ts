@@ -67,3 +67,9 @@ test('reports are read from chunks of any size, and everything else is ignored',
     { applied: 2 },
   ]);
 });
+
+test('the forwarder is told to keep the lists of other servers', () => {
+  const hub = { addresses: [], ports: [], backends: [] };
+  const { keeps_others: keeps, servers } = JSON.parse(stateLine(1, [], hub, true));
+  assert.deepEqual([keeps, servers], [true, []]);
+});
