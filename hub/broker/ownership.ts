@@ -101,21 +101,22 @@ export async function requireSubpaths(engine: Engine): Promise<void> {
   );
 }
 
+/** Returns the engine's description of itself. Rejects with HUB_ENGINE_REFUSED, whose message contains `what`. */
+async function readInfo(engine: Engine, what: string) {
+  const { status, body } = await engine.getJson('/info');
+  if (status !== 200 || !isObject(body)) throw unanswered(`tell the broker ${what}`, status);
+  return body;
+}
+
 /** Returns the engine's data folder (`data-root`); undefined if it is not told. Rejects with HUB_ENGINE_REFUSED. */
 export async function findEngineData(engine: Engine): Promise<string | undefined> {
-  const { status, body } = await engine.getJson('/info');
-  if (status !== 200 || !isObject(body))
-    throw unanswered('tell the broker where it keeps its data', status);
-  const folder = body['DockerRootDir'];
+  const { DockerRootDir: folder } = await readInfo(engine, 'where it keeps its data');
   return typeof folder === 'string' && folder !== '' ? folder : undefined;
 }
 
 /** Returns which limits of containers the engine keeps, as it tells them. Rejects with HUB_ENGINE_REFUSED. */
 export async function engineLimits(engine: Engine) {
-  const { status, body } = await engine.getJson('/info');
-  if (status !== 200 || !isObject(body))
-    throw unanswered('tell the broker which limits it keeps', status);
-  const { MemoryLimit, CpuCfsQuota, PidsLimit } = body;
+  const { MemoryLimit, CpuCfsQuota, PidsLimit } = await readInfo(engine, 'which limits it keeps');
   return { MemoryLimit, CpuCfsQuota, PidsLimit };
 }
 

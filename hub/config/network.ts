@@ -60,7 +60,7 @@ const refusal = (problem: string) => ({ problem });
 const isAddress = (host: string) =>
   isIP(host.replace(/^\[|\]$/g, '')) !== 0 || numbers.test(host) || /^\[.*\]/.test(host);
 
-/** Returns the valid targets of an `allow` list; none for `none` and `bridge`. */
+/** Returns the valid targets of an `allow` list; an empty list for `none` and `bridge`. */
 export const targetsOf = (network: Network): readonly NetworkTarget[] =>
   typeof network === 'string'
     ? []

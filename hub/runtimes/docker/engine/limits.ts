@@ -11,7 +11,7 @@ export async function findIgnoredLimits(engine: Limiter): Promise<string | undef
   const { memory, cpus, pids } = await engine.limits();
   const ignored = [memory ? [] : 'memory', cpus ? [] : 'cpus', pids ? [] : 'pids'].flat();
   if (ignored.length === 0) return undefined;
-  const names = new Intl.ListFormat('en').format(ignored.map(name => `"${name}"`));
+  const names = new Intl.ListFormat('en-GB').format(ignored.map(name => `"${name}"`));
   return `the Docker engine at ${engine.address} ignores the limits ${names} of all servers, so one server can use up this machine. Give the engine these controllers of cgroup v2 (docs/troubleshoot.md)`;
 }
 

@@ -20,7 +20,7 @@ test.each<[string, object, RegExp | undefined]>([
   [
     'has no cgroups',
     { MemoryLimit: false, CpuCfsQuota: false, PidsLimit: false },
-    /at unix:\/\/.* ignores the limits "memory", "cpus", and "pids" of all servers/,
+    /at unix:\/\/.* ignores the limits "memory", "cpus" and "pids" of all servers/,
   ],
 ])('an engine that %s is recognised', async (_, body, words) => {
   await using scene = await scriptEngine({ 'GET /info': { body } });
