@@ -27,7 +27,15 @@ export async function pythonWithSdk(): Promise<
   const folder = await mkdtemp(`${shared}-`);
   try {
     await run('python3', ['-m', 'venv', folder]);
-    const pip = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', sdk];
+    const pip = [
+      '-m',
+      'pip',
+      'install',
+      '--quiet',
+      '--no-compile',
+      '--disable-pip-version-check',
+      sdk,
+    ];
     await run(pythonIn(folder), pip);
     // A venv can be renamed: only its scripts contain the old path, and the interpreter finds its packages anywhere.
     await rename(folder, shared);

@@ -106,6 +106,29 @@ describe.skipIf('missing' in found)('the official Python SDK', () => {
     await until(() => asking.running?.upstream.onlyCaller() === 'none');
     assert.equal(await client.call('ask'), 'accept');
   });
+
+  test('as a server of both eras, asks clients of 2025 from their own instance, and is named its era where it is shared', async () => {
+    const server = { command: python, file: '../python/server.py' } as const;
+    await using hub = await startHub([
+      { ...server, name: 'own', instance: 'session' },
+      { ...server, name: 'shared' },
+    ]);
+    await using own = await connectEra('2025', `${hub.url}/mcp/own`);
+    assert.equal(await own.call('ask'), 'accept');
+    await using shared = await connectEra('2025', `${hub.url}/mcp/shared`);
+    assert.match(await shared.call('ask').catch(String), /no back-channel/);
+    assert.match(hub.server('shared').advice.join(), /"era": "legacy"/);
+  });
+
+  test('as one client of 2026, is asked about each of its calls at once', async () => {
+    await using hub = await startHub([{ name: 'fixture', file: '../eras/server-2025.mjs' }]);
+    const client = join(fixtures, 'parallel.py');
+    const { texts } = await jsonOf(python, [client, `${hub.url}/mcp`, 'fixture_ask_person', '4']);
+    assert.deepEqual(
+      texts,
+      Array.from({ length: 4 }, () => 'the person: accept {"name":"Ada"}'),
+    );
+  });
 });
 
 /** If two servers have the same URI, the name of the second server is put in front of its URI. */
