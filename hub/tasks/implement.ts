@@ -9,6 +9,7 @@ import {
   type TaskPlace,
   baseOf,
   committedBefore,
+  discardChanges,
   lastCommitOf,
   trailersOf,
   worktreeOf,
@@ -64,7 +65,7 @@ export async function applyAnswer(
   const result =
     (await write(task, answer, worktree, signal)) ??
     (await checkWritten(task, place, worktree, clock, signal));
-  if (result.type !== 'checked') await worktree.reset(lastCommitOf(task), signal);
+  if (result.type !== 'checked') await discardChanges(task, worktree, signal);
   return result;
 }
 
@@ -102,8 +103,7 @@ async function write(
 ): Promise<TaskResult | undefined> {
   const read = readAnswer(answer);
   if ('problem' in read) return { type: 'malformed', problem: read.problem };
-  const from = lastCommitOf(task);
-  await worktree.reset(from, signal);
+  await discardChanges(task, worktree, signal);
   const edited = read.blocks.flatMap(({ kind, path }) => (kind === 'file' ? [] : [path]));
   const rules = pathRulesOf(task.contract);
   const texts = new Map<string, string>();

@@ -5,6 +5,7 @@ import {
   type TaskPlace,
   baseOf,
   committedBefore,
+  discardChanges,
   lastCommitOf,
   trailersOf,
   worktreeOf,
@@ -55,7 +56,7 @@ export async function commitReview(
   let commit = await committedBefore(task, 'local_review', place, worktree, signal);
   if (commit === undefined) {
     // Discards changes by a person since the last checkpoint, as they have not been checked.
-    await worktree.reset(lastCommitOf(task), signal);
+    await discardChanges(task, worktree, signal);
     commit = await worktree.commit(
       {
         message: `Review ${task.contract.task_id}\n\nThe local review: ${outcome}. Issues: ${review.issues.length}.`,

@@ -55,6 +55,16 @@ export async function requireUnmoved(
   );
 }
 
+/** Discards all changes since the task's last commit. Rejects as `requireUnmoved` does, before anything is discarded. */
+export async function discardChanges(
+  task: TaskState,
+  worktree: Worktree,
+  signal: AbortSignal,
+): Promise<void> {
+  await requireUnmoved(task, worktree, signal);
+  await worktree.reset(lastCommitOf(task), signal);
+}
+
 /** Trailers of a checkpoint commit. By them, the commit is found after a crash. */
 export const trailersOf = (task: TaskState, phase: TaskPhase) => ({
   Task: task.contract.task_id,

@@ -990,3 +990,40 @@ test('of two concurrent tasks, a repository gets one, and an id belongs to one',
   );
   await pipeline.stop();
 });
+
+test.each(['the implementer answers', 'the gate runs', 'the gate fails', 'the reviewer answers'])(
+  'a commit that a person makes on the branch while %s halts the task, and stays',
+  async moment => {
+    const whenever = (now: string) => {
+      if (now !== moment) return;
+      const worktree = worktreeIn(path);
+      writeFiles(worktree, { 'mine.txt': 'mine\n' });
+      git(path, '-C', worktree, 'add', '--all');
+      git(path, '-C', worktree, 'commit', '--quiet', '--message=mine');
+    };
+    const answering =
+      (now: string, text: string): ScriptedCall =>
+      (run, signal) => {
+        whenever(now);
+        return says(text)(run, signal);
+      };
+    const gate = scriptedAcceptance([moment !== 'the gate fails']);
+    const { work, path } = await begin(
+      {
+        script: [
+          answering('the implementer answers', goodAnswer),
+          answering('the reviewer answers', goodReview),
+        ],
+        acceptance: async run => {
+          whenever('the gate runs');
+          whenever('the gate fails');
+          return await gate(run);
+        },
+      },
+      { acceptance },
+    );
+    const { halted } = await work('add-sum', 'run');
+    assert.equal(halted?.code, 'task_state');
+    assert.equal(git(path, 'log', '-1', '--format=%s', 'agenthub/add-sum'), 'mine');
+  },
+);
