@@ -24,7 +24,8 @@ export function afterCommand(task: TaskState, command: TaskCommand): TaskState {
       const isUnattended = command.kind === 'run';
       const phase = phaseOf(task.status);
       const step: TaskStep = phase ? { kind: 'asking', phase } : { kind: 'preparing' };
-      return { ...rest, isUnattended, job: command.job, phaseTokens: 0, step };
+      const { job, contract = task.contract } = command;
+      return { ...rest, contract, isUnattended, job, phaseTokens: 0, step };
     }
     case 'judge':
       return afterJudgement(rest, command);

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { HubError, firstProblems, shortened, shown } from '#core';
 import { acceptanceLimits, pathFault } from '#repositories';
 import { z } from 'zod';
@@ -156,6 +157,17 @@ export function parseContract(value: unknown, source = contractPath): TaskContra
     );
   return parsed.data;
 }
+
+/** True if people have written the same into two contracts of one task. */
+export const isSameContract = (one: TaskContract, other: TaskContract): boolean =>
+  isDeepStrictEqual(writtenIn(one), writtenIn(other));
+
+const writtenIn = ({ specification, acceptance, roles, budget }: TaskContract) => ({
+  specification,
+  acceptance,
+  roles,
+  budget,
+});
 
 /** Parses the text of a contract file. Throws HUB_CONTRACT_INVALID. */
 export function parseContractText(contents: string, source = contractPath): TaskContract {

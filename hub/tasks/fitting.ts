@@ -1,4 +1,5 @@
 import { HubError } from '#core';
+import { type TaskContract, isSameContract } from './contract.ts';
 import type { TaskCommand } from './task-events.ts';
 import type { TaskState } from './task-state.ts';
 
@@ -62,3 +63,17 @@ const whyNot = (name: CommandName, { status, verdict }: Fitting) =>
   name === 'finalize' && status === 'pending_judge_review' && verdict !== 'pass'
     ? ' before the judge says pass'
     : '';
+
+/** Throws HUB_TASK_EXISTS if a task has another contract than the one that is to be written. */
+export function requireSameContract(
+  { contract, repository, status }: TaskState,
+  wanted: TaskContract,
+): void {
+  if (isSameContract(contract, wanted)) return;
+  const { task_id: id } = contract;
+  const isRead = status === 'proposal' || status === 'human_consultation';
+  throw new HubError(
+    'HUB_TASK_EXISTS',
+    `${repository}: task ${id} is ${status}, with another contract. ${isRead ? 'Edit _handoff/TASK_CONTRACT.json and run "agenthub task setup"' : 'Finish it'}, or run "agenthub task cancel ${id}" and choose another id`,
+  );
+}

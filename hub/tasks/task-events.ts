@@ -15,7 +15,13 @@ export type CallUse = {
 /** Commands of people and programs. `next` throws if the state does not allow them. */
 export type TaskCommand =
   | { readonly type: 'setup'; readonly contract: TaskContract }
-  | { readonly type: 'begin'; readonly kind: TaskRunKind; readonly job: string }
+  | {
+      readonly type: 'begin';
+      readonly kind: TaskRunKind;
+      readonly job: string;
+      /** Contract of a task that was not set up, as its file has it now. */
+      readonly contract?: TaskContract;
+    }
   | { readonly type: 'judge'; readonly verdict: 'pass' | 'fail'; readonly notes?: string }
   | { readonly type: 'finalize' }
   | { readonly type: 'cancel' }

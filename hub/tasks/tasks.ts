@@ -6,7 +6,7 @@ import { requireCheckedOut } from './branch-steps.ts';
 import { checkpointOf } from './checkpoint-of.ts';
 import { parseContract } from './contract.ts';
 import { describeEvent } from './describe-event.ts';
-import { requireFitting } from './fitting.ts';
+import { requireFitting, requireSameContract } from './fitting.ts';
 import { hasContract, readContract, readJudgement, readReport, writeHandoff } from './handoff.ts';
 import { type SlotLimits, createSlots } from './slots.ts';
 import { createTaskList, hasEnded, unknownTask } from './task-list.ts';
@@ -170,7 +170,10 @@ export function createTasks(options: TasksOptions, needs: TasksNeeds): TaskPipel
           if (await hasContract(repository, neverAborted)) await refuseOther(repository);
         }
         const task = await tasks.add(repository.root, contract, principal);
-        await writeHandoff(task.state, repository, redact, neverAborted);
+        requireSameContract(task.state, contract);
+        // A person may have edited the file of a task that exists.
+        if (!active || !(await hasContract(repository, neverAborted)))
+          await writeHandoff(task.state, repository, redact, neverAborted);
         return view(task);
       });
     },
@@ -193,6 +196,7 @@ export function createTasks(options: TasksOptions, needs: TasksNeeds): TaskPipel
     async begin(id, kind, principal) {
       const task = await requireTask(id, principal);
       requireFitting(task.state, { type: 'begin', kind, job: '' });
+      const contract = await editedContract(task, principal);
       // Reserved until the state is stored and the work has its slot.
       using _promised = slots.reserve();
       const open = jobs.begin({
@@ -202,7 +206,10 @@ export function createTasks(options: TasksOptions, needs: TasksNeeds): TaskPipel
         cancel: reason => task.interrupt(open.id, reason),
       });
       try {
-        await task.dispatch({ type: 'begin', kind, job: open.id }, open);
+        await task.dispatch(
+          { type: 'begin', kind, job: open.id, ...(contract && { contract }) },
+          open,
+        );
       } catch (error) {
         open.failed(error);
         throw error;
@@ -260,6 +267,16 @@ export function createTasks(options: TasksOptions, needs: TasksNeeds): TaskPipel
   };
 
   /** Rejects if the repository has a contract of an unknown task: it may be a person's work, so it stays. */
+  /** Reads the contract of a task that was not set up, which a person may have edited; undefined for other tasks. */
+  async function editedContract({ state }: TaskRunner, principal: Principal) {
+    if (state.status !== 'proposal') return undefined;
+    return await withRepository(state.repository, principal, async repository => {
+      const contract = await readContract(repository, neverAborted);
+      tasks.requireFree(repository.root, contract.task_id);
+      return contract;
+    });
+  }
+
   async function refuseOther(repository: Repository): Promise<void> {
     const found = await readContract(repository, neverAborted).catch(() => undefined); // An unreadable contract is refused as well.
     const known = found && tasks.find(found.task_id);

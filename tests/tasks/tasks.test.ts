@@ -991,6 +991,56 @@ test('of two concurrent tasks, a repository gets one, and an id belongs to one',
   await pipeline.stop();
 });
 
+test('a second contract for a task is refused, and the file of the first stays as a person has edited it', async () => {
+  const { tasks, start, stop } = createPipeline(scene.repositories, { script: [] });
+  await start();
+  open.push({ [Symbol.asyncDispose]: stop });
+  const path = scene.create(files);
+  const file = join(path, '_handoff/TASK_CONTRACT.json');
+  await tasks.create(path, written, owner);
+  const edited = reportOf(path, 'TASK_CONTRACT.json').replace('a + b', 'b + a');
+  writeFileSync(file, edited);
+  const other = { ...written, budget: { tokens: 5 } };
+  await assert.rejects(tasks.create(path, other, owner), {
+    code: 'HUB_TASK_EXISTS',
+    message: `${path}: task add-sum is proposal, with another contract. Edit _handoff/TASK_CONTRACT.json and run "agenthub task setup", or run "agenthub task cancel add-sum" and choose another id`,
+  });
+  assert.equal((await tasks.create(path, written, owner)).status, 'proposal');
+  assert.equal(reportOf(path, 'TASK_CONTRACT.json'), edited);
+  await rm(file);
+  await tasks.create(path, written, owner);
+  assert.match(reportOf(path, 'TASK_CONTRACT.json'), /a \+ b/);
+  await tasks.setup(path, owner);
+  await assert.rejects(tasks.create(path, other, owner), {
+    message: /is pending_implementer, with another contract\. Finish it, or run/,
+  });
+});
+
+test('the run of a task that was not set up reads the contract, as a person has edited it', async () => {
+  const { tasks, work, start, stop, runs } = createPipeline(scene.repositories, {
+    script: [says(goodAnswer), says(goodReview)],
+  });
+  await start();
+  open.push({ [Symbol.asyncDispose]: stop });
+  const path = scene.create(files);
+  const file = join(path, '_handoff/TASK_CONTRACT.json');
+  await tasks.create(path, written, owner);
+  const text = reportOf(path, 'TASK_CONTRACT.json');
+  for (const [edited, code] of [
+    ['{', 'HUB_CONTRACT_INVALID'],
+    [text.replace('add-sum', 'other'), 'HUB_TASK_EXISTS'],
+  ] as const) {
+    writeFileSync(file, edited);
+    await assert.rejects(tasks.begin('add-sum', 'run', owner), { code });
+    assert.equal(reportOf(path, 'TASK_CONTRACT.json'), edited);
+  }
+  writeFileSync(file, text.replace('a + b', 'b + a'));
+  const { contract } = await work('add-sum', 'run');
+  assert.deepEqual(contract.specification.requirements, ['sum(a, b) returns b + a']);
+  assert.match(runs[0]?.prompt ?? '', /returns b \+ a/);
+  assert.match(reportOf(path, 'TASK_CONTRACT.json'), /returns b \+ a/);
+});
+
 test.each(['the implementer answers', 'the gate runs', 'the gate fails', 'the reviewer answers'])(
   'a commit that a person makes on the branch while %s halts the task, and stays',
   async moment => {
