@@ -235,7 +235,8 @@ export function createTasks(options: TasksOptions, needs: TasksNeeds): TaskPipel
       return await perform(tasks.get(id), { type: 'finalize' });
     },
     async cancel(id, principal) {
-      const task = await requireTask(id, principal);
+      // Also a task whose repository is gone.
+      const task = await requireVisible(id, principal);
       await task.dispatch({ type: 'cancel' });
       await task
         .settled()
@@ -266,7 +267,6 @@ export function createTasks(options: TasksOptions, needs: TasksNeeds): TaskPipel
     events,
   };
 
-  /** Rejects if the repository has a contract of an unknown task: it may be a person's work, so it stays. */
   /** Reads the contract of a task that was not set up, which a person may have edited; undefined for other tasks. */
   async function editedContract({ state }: TaskRunner, principal: Principal) {
     if (state.status !== 'proposal') return undefined;
@@ -277,6 +277,7 @@ export function createTasks(options: TasksOptions, needs: TasksNeeds): TaskPipel
     });
   }
 
+  /** Rejects if the repository has a contract of an unknown task: it may be a person's work, so it stays. */
   async function refuseOther(repository: Repository): Promise<void> {
     const found = await readContract(repository, neverAborted).catch(() => undefined); // An unreadable contract is refused as well.
     const known = found && tasks.find(found.task_id);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { existsSync, mkdirSync, mkdtempSync, rmdirSync, symlinkSync, writeFileSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
@@ -1077,3 +1077,10 @@ test.each(['the implementer answers', 'the gate runs', 'the gate fails', 'the re
     assert.equal(git(path, 'log', '-1', '--format=%s', 'agenthub/add-sum'), 'mine');
   },
 );
+
+test('a task is cancelled whose repository is gone', async () => {
+  const { tasks, path } = await begin({ script: [] });
+  await rename(path, `${path}-moved`);
+  const { status } = await tasks.cancel('add-sum', owner);
+  assert.equal(status, 'cancelled');
+});
