@@ -1,3 +1,4 @@
+import { relative } from 'node:path';
 import { HubError } from '#core';
 import type { MergeRequest, Repository } from '#repositories';
 import type { TaskResult } from './task-events.ts';
@@ -35,11 +36,13 @@ export async function prepareBranch(
   const { branch } = worktree;
   if (task.base !== undefined) return { type: 'prepared', branch, baseBranch, base: task.base };
   const found = await worktree.head(signal);
-  if (found !== head && (await repository.trailers(found, signal))['Task'] === id)
+  if (found !== head && (await repository.trailers(found, signal))['Task'] === id) {
+    const folder = relative(repository.root, worktree.path);
     throw new HubError(
       'HUB_TASK_EXISTS',
-      `${repository.root}: the branch ${branch} has commits of an earlier task ${id}. Delete it, or choose another task_id`,
+      `${repository.root}: the branch ${branch} has commits of an earlier task ${id}. Delete it: git worktree remove --force ${folder} && git branch -D ${branch}, or choose another task_id`,
     );
+  }
   return { type: 'prepared', branch, baseBranch, base: found };
 }
 

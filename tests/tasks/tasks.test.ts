@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, rmdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -1083,4 +1084,22 @@ test('a task is cancelled whose repository is gone', async () => {
   await rename(path, `${path}-moved`);
   const { status } = await tasks.cancel('add-sum', owner);
   assert.equal(status, 'cancelled');
+});
+
+test('what is in the way of a new task, the branch of an earlier one, is deleted as the message says', async () => {
+  const { tasks, path, work } = await begin({ script: [says(goodAnswer)] });
+  await work('add-sum', 'implementer');
+  await tasks.cancel('add-sum', owner);
+  await rm(join(path, '_handoff'), { recursive: true });
+  const other = createPipeline(scene.repositories, { script: [], hubId: 'hub-2' });
+  await other.start();
+  open.push({ [Symbol.asyncDispose]: other.stop });
+  const message = await other.setUp(path).then(String, String);
+  const [, remove = '', branch = ''] =
+    /^HubError: .* earlier task add-sum\. Delete it: (git .*) && (git .*), or choose another task_id$/.exec(
+      message,
+    ) ?? [];
+  for (const command of [remove, branch])
+    execFileSync('sh', ['-c', command], { cwd: path, stdio: 'pipe' });
+  assert.equal((await other.tasks.setup(path, owner)).status, 'pending_implementer');
 });
