@@ -49,14 +49,16 @@ export function createWorktrees(root: string, { driver, places, exclusive }: Nee
     // The folder may be missing, if a person has removed it.
     (await folders.folders(signal)).includes(nameOf(taskId));
 
+  /** True if the worktree of this name in git is not in the hub's folder, because a person has made it. */
+  async function isForeign(taskId: string, signal: AbortSignal): Promise<boolean> {
+    const known = createDriverFolder(driver, `.git/worktrees/${nameOf(taskId)}`);
+    const link = await known.read('gitdir', 8_192, signal);
+    return link !== undefined && link.toString().trim() !== `${pathOf(taskId)}/.git`;
+  }
+
   async function discard(taskId: string, signal: AbortSignal): Promise<void> {
     const name = nameOf(taskId);
-    const known = await createDriverFolder(driver, `.git/worktrees/${name}`).read(
-      'gitdir',
-      8_192,
-      signal,
-    );
-    if (known && known.toString().trim() !== `${pathOf(taskId)}/.git`)
+    if (await isForeign(taskId, signal))
       throw new HubError(
         'HUB_REPOSITORY_REFUSED',
         `${root}: the worktree ${name} belongs to somebody else. Rename the task, or remove that worktree`,
@@ -138,7 +140,8 @@ export function createWorktrees(root: string, { driver, places, exclusive }: Nee
         ];
         const tasks = new Set(names.map(name => /^agenthub-(.+)$/.exec(name)?.[1] ?? ''));
         for (const taskId of tasks)
-          if (!complete.has(taskId) && isTaskId(taskId)) await discard(taskId, signal);
+          if (!complete.has(taskId) && isTaskId(taskId) && !(await isForeign(taskId, signal)))
+            await discard(taskId, signal);
       }),
   };
 }

@@ -1103,3 +1103,14 @@ test('what is in the way of a new task, the branch of an earlier one, is deleted
     execFileSync('sh', ['-c', command], { cwd: path, stdio: 'pipe' });
   assert.equal((await other.tasks.setup(path, owner)).status, 'pending_implementer');
 });
+
+test('finalize ends a task beside a worktree of the user whose name begins like those of tasks', async () => {
+  const { tasks, path, work } = await begin({ script: [says(goodAnswer), says(goodReview)] });
+  const mine = join(scene.home, 'agenthub-mine');
+  git(path, 'worktree', 'add', '--quiet', '-b', 'mine', mine);
+  await work('add-sum', 'run');
+  await tasks.reportJudge('add-sum', { verdict: 'pass' }, owner);
+  const { status, doing } = await tasks.finalize('add-sum', owner);
+  assert.deepEqual([status, doing], ['done', 'idle']);
+  assert.equal(existsSync(join(mine, 'README.md')), true);
+});
