@@ -11,6 +11,8 @@ const operations = {
 };
 /** Folders in .git that are not inspected: objects, and worktrees of tasks, whose files may be links. */
 const unseen = /^(?:objects\/[0-9a-f]{2}|agenthub\/worktrees\/[^/]+)$/;
+/** Hooks, which do not run here. Many people link them to files of the repository. */
+const hooks = /^hooks(?:\/|$)/;
 const maxEntries = 200_000;
 
 export async function inspectLayout(folders) {
@@ -24,7 +26,10 @@ export async function inspectLayout(folders) {
       );
       break;
     }
-    if (status.isSymbolicLink()) faults.push(`.git/${path} is a symbolic link`);
+    if (status.isSymbolicLink() && !hooks.test(path))
+      faults.push(
+        `.git/${path} is a symbolic link: put what it leads to in its place, or copy the repository with git clone`,
+      );
     if (path === 'objects/info/alternates' && status.size > 0)
       faults.push(
         'it uses objects of another repository (.git/objects/info/alternates): run git repack -ad, and remove the file',

@@ -4,6 +4,7 @@ import {
   mkdirSync,
   readFileSync,
   renameSync,
+  rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -142,6 +143,22 @@ describe.each(runners)('a hostile repository in a %s', runner => {
     );
     expect(repo.isPwned()).toBe(false);
   });
+
+  test.each(['.git/hooks', '.git/hooks/reference-transaction'])(
+    'is opened with %s as a link, and runs no hook by it',
+    async link => {
+      const repo = create();
+      const hook = 'hooks/reference-transaction';
+      writeFiles(repo.path, { [hook]: readFileSync(repo.program) });
+      chmodSync(join(repo.path, hook), 0o755);
+      rmSync(join(repo.path, link), { recursive: true, force: true });
+      symlinkSync(join(repo.path, link.replace('.git/', '')), join(repo.path, link));
+      scene.giveAway(repo.path);
+      const repository = await scene.open(repo.path);
+      expect(await failureOf(useAll(repository))).toBe('no failure');
+      expect(repo.isPwned()).toBe(false);
+    },
+  );
 
   test('runs nothing by a worktree that it contains, and moves no branch with it', async () => {
     const repo = create('*.bin filter=evil\n');
