@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs';
-import { setPriority } from 'node:os';
+import { getPriority, setPriority } from 'node:os';
 
 const niceness = 5;
 
@@ -8,7 +8,8 @@ const niceness = 5;
  * counts within a group only. The driver leads its session, so it also lowers the group's (sched(7), autogroup).
  */
 export function giveWay() {
-  setPriority(niceness);
+  // A user may not raise the priority of a process, such as that of a hub that was started with nice -n 10.
+  if (getPriority() < niceness) setPriority(niceness);
   if (process.platform !== 'linux') return;
   try {
     writeFileSync('/proc/self/autogroup', String(niceness));

@@ -12,6 +12,7 @@ import {
 import { mkdtempDisposable } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { engineAvailable } from '#helpers/engine';
 import { until } from '#helpers/hub';
@@ -239,6 +240,21 @@ test('of the commands that run when the hub has gone, git finishes those that mu
   await once(driver, 'exit');
   expect(readdirSync(folder.path)).toEqual(['true']);
 });
+
+test.runIf(process.platform === 'linux')(
+  'a driver of a hub with a low priority keeps it, as a user cannot raise it',
+  async () => {
+    await using folder = await mkdtempDisposable(join(tmpdir(), 'driver-'));
+    const isRoot = process.getuid?.() === 0;
+    const without = isRoot ? ['setpriv', '--bounding-set=-sys_nice'] : [];
+    const program = [process.execPath, join(imagesDir, 'git', 'driver.mjs'), folder.path];
+    const driver = spawn('nice', ['-n', '10', ...without, ...program], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+    driver.stdin.end(`${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'place' })}\n`);
+    expect(await text(driver.stdout)).toContain('"inode"');
+  },
+);
 
 test('git that must finish outlives the process group of its driver', async () => {
   await using folder = await mkdtempDisposable(join(tmpdir(), 'driver-'));
