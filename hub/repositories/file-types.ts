@@ -30,6 +30,6 @@ export type FileBytes =
   | UnreadFile;
 
 type UnreadFile =
-  /** The file exceeds a limit, or is a link or a submodule, for which `bytes` is 0. */
+  /** The file exceeds a limit, or is a link, a folder or a submodule, for which `bytes` is 0. */
   | { readonly path: string; readonly kind: 'omitted'; readonly bytes: number }
   | { readonly path: string; readonly kind: 'missing' };

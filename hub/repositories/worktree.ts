@@ -150,7 +150,9 @@ export function createWorktree(place: WorktreePlace, { git, exclusive }: Needs):
     readFiles: (paths, limits, signal) =>
       exclusive(async () => {
         await stage(signal);
-        const found = new Map((await entries(paths, signal)).map(one => [one.path, one]));
+        const all = await entries(paths, signal);
+        const found = new Map(all.map(one => [one.path, one]));
+        const folders = new Set(all.flatMap(({ path }) => parentsOf(path)));
         const sizes = await sizesOf([...found.values()], signal);
         const wanted = paths.map(path => {
           const entry = found.get(path);
@@ -158,7 +160,7 @@ export function createWorktree(place: WorktreePlace, { git, exclusive }: Needs):
           // The entry of a submodule is a commit of another repository, which has no content here.
           return entry && bytes !== undefined && isFile(entry)
             ? { path, hash: entry.hash, bytes }
-            : { path, isLink: entry !== undefined };
+            : { path, isLink: entry !== undefined || folders.has(path) };
         });
         return await readBlobs(git, wanted, limits, signal);
       }),

@@ -36,10 +36,16 @@ export async function readSources(
   const paths = [...new Set([target, ...sources])];
   const files = await worktree.readFiles(paths, { maxBytes: maxSourceBytes }, signal);
   return files.map(file => {
+    const field = `${contractPath}: specification.${file.path === target ? 'target_file' : 'source_files'}: ${JSON.stringify(file.path)}`;
     if (file.kind === 'omitted' && file.bytes === 0)
       throw new HubError(
         'HUB_CONTRACT_INVALID',
-        `${contractPath}: specification.${file.path === target ? 'target_file' : 'source_files'}: ${JSON.stringify(file.path)} is a symbolic link or a submodule, which has no text of its own: name the file that it leads to, or remove it`,
+        `${field} is a symbolic link, a folder or a submodule, which has no text of its own: name a file instead, or remove it`,
+      );
+    if (file.kind === 'binary')
+      throw new HubError(
+        'HUB_CONTRACT_INVALID',
+        `${field} is not a text in UTF-8, so no model can read it. Convert it to UTF-8, or name another file`,
       );
     if (file.kind === 'omitted')
       throw new HubError(

@@ -870,9 +870,35 @@ test('a source file that is a link halts a phase with the reason', async () => {
   assert.deepEqual(halted, {
     code: 'contract_invalid',
     message:
-      '_handoff/TASK_CONTRACT.json: specification.source_files: "link.mjs" is a symbolic link or a submodule, which has no text of its own: name the file that it leads to, or remove it',
+      '_handoff/TASK_CONTRACT.json: specification.source_files: "link.mjs" is a symbolic link, a folder or a submodule, which has no text of its own: name a file instead, or remove it',
   });
 });
+
+test.each([
+  [
+    'target_file',
+    'src/latin.mjs',
+    /"src\/latin\.mjs" is not a text in UTF-8, so no model can read it/,
+  ],
+  ['source_files', 'src/latin.mjs', /"src\/latin\.mjs" is not a text in UTF-8/],
+  ['target_file', 'src', /"src" is a symbolic link, a folder or a submodule/],
+  ['source_files', 'src', /"src" is a symbolic link, a folder or a submodule/],
+])(
+  'a %s that is %s, without a text, is not given to a model as absent',
+  async (field, file, why) => {
+    const path = scene.create({ ...files, 'src/latin.mjs': Buffer.from('// caf\xe9\n', 'latin1') });
+    const pipeline = createPipeline(scene.repositories, { script: [] });
+    await pipeline.start();
+    open.push({ [Symbol.asyncDispose]: () => pipeline.stop() });
+    const value = field === 'target_file' ? file : [file];
+    const specification = { ...written.specification, [field]: value };
+    await pipeline.setUp(path, { specification });
+    const { halted } = await pipeline.work('add-sum', 'implementer');
+    assert.equal(halted?.code, 'contract_invalid');
+    assert.match(halted?.message ?? '', why);
+    assert.match(halted?.message ?? '', new RegExp(`specification\\.${field}`));
+  },
+);
 
 describe('a file with a filter, such as that of Git LFS, which does not run', () => {
   /** Creates a repository in which all JSON files have a filter, and sets up a task there. */
