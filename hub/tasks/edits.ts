@@ -19,7 +19,7 @@ export function applyBlocks(
     const { path } = block;
     const text = texts.get(path);
     if (block.kind === 'file') {
-      files.push({ path, content: block.text });
+      files.push({ path, content: withBreaksOf(text ?? '', block.text) });
       continue;
     }
     if (text === undefined)
@@ -42,17 +42,43 @@ function applyChanges(
   before: string,
   changes: readonly TextChange[],
 ): { readonly text: string } | { readonly problem: string } {
-  const breaks = before.includes('\r\n') ? '\r\n' : '\n';
-  let text = before.replaceAll('\r\n', '\n');
+  let text = before;
   for (const { search, replace } of changes) {
-    const at = text.indexOf(search);
-    if (at < 0) return { problem: `${path} has no text ${quoted(search)}: copy it exactly` };
-    if (text.indexOf(search, at + 1) >= 0)
+    const pattern = patternOf(search);
+    const found = pattern.exec(text);
+    if (!found) return { problem: `${path} has no text ${quoted(search)}: copy it exactly` };
+    pattern.lastIndex = found.index + 1;
+    if (pattern.test(text))
       return { problem: `${path} has ${quoted(search)} more than once: copy more lines around it` };
-    text = text.slice(0, at) + replace + text.slice(at + search.length);
+    text = replaced(text, { from: found.index, to: found.index + found[0].length }, replace);
   }
-  return { text: breaks === '\n' ? text : text.replaceAll('\n', breaks) };
+  return { text };
 }
+
+/** Matches a text of an answer in a file, whose lines may end with CR LF. */
+const patternOf = (search: string) =>
+  new RegExp(
+    search.replaceAll(/[$()*+.?[\\\]^{|}]/g, String.raw`\$&`).replaceAll('\n', String.raw`\r?\n`),
+    'g',
+  );
+
+/** Replaces a part of a text. New lines end as those at this place do. Lines that nothing replaces leave no empty line. */
+function replaced(
+  text: string,
+  { from, to }: { readonly from: number; readonly to: number },
+  replace: string,
+): string {
+  const beginning = text.slice(0, from);
+  const isLine = beginning === '' || beginning.endsWith('\n');
+  const rest = text.slice(to);
+  if (replace === '' && isLine) return beginning + rest.replace(/^\r?\n/, '');
+  const [breaks = '\n'] = /\r?\n/.exec(text.slice(from)) ?? /\r?\n/.exec(text) ?? [];
+  return beginning + replace.replaceAll('\n', breaks) + rest;
+}
+
+/** Returns the new text of a file, with CR LF at the ends of its lines if all lines of the old text end so. */
+const withBreaksOf = (old: string, text: string): string =>
+  old.includes('\n') && !/(?<!\r)\n/.test(old) ? text.replaceAll('\n', '\r\n') : text;
 
 const maxQuoted = 120;
 const quoted = (text: string) =>

@@ -110,19 +110,17 @@ async function write(
   const read = readAnswer(answer);
   if ('problem' in read) return { type: 'malformed', problem: read.problem };
   await discardChanges(task, worktree, signal);
-  const edited = read.blocks.flatMap(({ kind, path }) => (kind === 'file' ? [] : [path]));
+  const paths = read.blocks.map(({ path }) => path);
   const rules = pathRulesOf(task.contract);
-  const texts = new Map<string, string>();
   // Forbidden files are not read either, as the message about a problem would show their content to the model.
-  if (edited.length > 0) {
-    const faults = checkChanges(
-      edited.map(path => ({ path, status: 'modified', mode: 'file' })),
-      rules,
-    );
-    if (faults.length > 0) return forbidden(faults);
-    for (const file of await worktree.readFiles(edited, { fileBytes: maxFileBytes }, signal))
-      if (file.kind === 'text') texts.set(file.path, file.text);
-  }
+  const faults = checkChanges(
+    paths.map(path => ({ path, status: 'modified', mode: 'file' })),
+    rules,
+  );
+  if (faults.length > 0) return forbidden(faults);
+  const texts = new Map<string, string>();
+  for (const file of await worktree.readFiles(paths, { fileBytes: maxFileBytes }, signal))
+    if (file.kind === 'text') texts.set(file.path, file.text);
   const applied = applyBlocks(read.blocks, texts);
   if ('problem' in applied) return { type: 'malformed', problem: applied.problem };
   try {
