@@ -70,7 +70,7 @@ export async function applyAnswer(
   const worktree = await worktreeOf(task, place, signal);
   const result =
     (await write(task, answer, worktree, signal)) ??
-    (await checkWritten(task, place, worktree, clock, signal));
+    (await checkWritten(task, answer, place, worktree, clock, signal));
   if (result.type !== 'checked') await discardChanges(task, worktree, signal);
   return result;
 }
@@ -135,6 +135,7 @@ async function write(
 /** Checks the written files. An answer that changes nothing counts as stalled. */
 async function checkWritten(
   task: TaskState,
+  answer: string,
   place: TaskPlace,
   worktree: Worktree,
   clock: Pick<Clock, 'monotonic'>,
@@ -148,9 +149,31 @@ async function checkWritten(
       cause: 'no_change',
       detail: 'the answer leaves every file as it was. Change what the requirements ask for',
     };
+  requireOwnChanges(task, answer, changes);
   const base = baseOf(task);
   const whole = from === base ? changes : await worktree.changes(base, signal);
   return await runGate(task, place, worktree, whole, clock, signal);
+}
+
+/**
+ * Throws HUB_TASK_STATE if a file that the task must not change differs from its commit, but not by the answer: no other
+ * answer would mend it.
+ */
+function requireOwnChanges(
+  { contract }: TaskState,
+  answer: string,
+  changes: readonly ChangedFile[],
+): void {
+  const read = readAnswer(answer);
+  const own = new Set('blocks' in read ? read.blocks.map(({ path }) => path) : []);
+  const others = changes.filter(({ path }) => !own.has(path));
+  const faults = checkChanges(others, pathRulesOf(contract));
+  if (faults.length === 0) return;
+  const names = faults.slice(0, 5).map(({ path }) => JSON.stringify(path.slice(0, 200)));
+  throw new HubError(
+    'HUB_TASK_STATE',
+    `the model has not changed ${names.join(', ')}, and git sees a change there. If "git status" shows it in a new clone, too, line endings do not fit .gitattributes: commit what "git add --renormalize ." changes, cancel the task and make another. Otherwise somebody works in its worktree: run the task again`,
+  );
 }
 
 const forbidden = (faults: readonly GateResult['faults'][number][]): TaskResult => ({

@@ -1140,3 +1140,35 @@ test('finalize ends a task beside a worktree of the user whose name begins like 
   assert.deepEqual([status, doing], ['done', 'idle']);
   assert.equal(existsSync(join(mine, 'README.md')), true);
 });
+
+test('a change that is not of the model halts the task, and does not count against the model', async () => {
+  const repositories: Repositories = {
+    ...scene.repositories,
+    async open(...where) {
+      const repository = await scene.repositories.open(...where);
+      const { worktrees } = repository;
+      return {
+        ...repository,
+        worktrees: {
+          ...worktrees,
+          async find(...which) {
+            const worktree = await worktrees.find(...which);
+            return (
+              worktree && {
+                ...worktree,
+                async write(...what) {
+                  await worktree.write(...what);
+                  writeFiles(worktree.path, { 'README.md': 'A\r\n' });
+                },
+              }
+            );
+          },
+        },
+      };
+    },
+  };
+  const { work } = await begin({ script: [says(goodAnswer)] }, {}, repositories);
+  const { status, failures, halted } = await work('add-sum', 'implementer');
+  assert.deepEqual([status, failures, halted?.code], ['pending_implementer', [], 'task_state']);
+  assert.match(halted?.message ?? '', /^the model has not changed "README\.md", and git sees/);
+});
