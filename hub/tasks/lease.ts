@@ -36,6 +36,8 @@ export interface RepositoryLease extends AsyncDisposable {
 const file = 'task-lease.json';
 const maxBytes = 4_096;
 const beatMs = 5_000;
+/** Time in ms between two looks at a lease. */
+const waitMs = 500;
 /** Age in ms after which the hub that wrote a lease counts as dead. */
 const deadAfterMs = 30_000;
 
@@ -64,7 +66,20 @@ export async function takeLease(
     return later !== undefined && later.beat !== beat;
   }
 
-  if (!(await folder.create({ path: file, content: content() }, signal))) {
+  const create = () => folder.create({ path: file, content: content() }, signal);
+  let isNew = await create();
+  for (let look = 0; !isNew; look++) {
+    const found = await find();
+    // A record that cannot be read may be half written. A cancelled task of this run may still remove its worktree.
+    const waits = found
+      ? isOurs(found) && found.task !== task && (await isAlive(found))
+      : look === 0;
+    if (!waits) break;
+    await sleep(waitMs, { clock, signal });
+    signal.throwIfAborted();
+    isNew = await create();
+  }
+  if (!isNew) {
     const found = await find();
     if (found && found.hub !== hubId && (await isAlive(found)))
       throw new HubError(
@@ -75,7 +90,7 @@ export async function takeLease(
     log.info({ task, before: found?.task }, 'taking over the lease of a hub that died');
     await folder.remove([file], signal);
     // If two hubs replace the lease at once, only one of them can create the file.
-    if (!(await folder.create({ path: file, content: content() }, signal)) || !isOurs(await find()))
+    if (!(await create()) || !isOurs(await find()))
       throw new HubError(
         'HUB_TASK_LEASED',
         'another hub has just taken this repository. Try later',

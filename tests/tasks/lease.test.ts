@@ -33,8 +33,8 @@ const turns = async () => {
 function createScene() {
   const folder = createFolder();
   const clock = createManualClock();
-  const take = (hubId: string, runId: string) =>
-    takeLease(folder, 'add-sum', { clock, log: silent, hubId, runId }, signal);
+  const take = (hubId: string, runId: string, task = 'add-sum') =>
+    takeLease(folder, task, { clock, log: silent, hubId, runId }, signal);
   return { folder, clock, take };
 }
 
@@ -87,10 +87,50 @@ test('the next run of the same hub takes the lease at once, and releases it if i
   await (await take('one', 'c'))[Symbol.asyncDispose]();
 });
 
+test('a task waits for the lease that another task of its hub has, and keeps its own', async () => {
+  const { folder, clock, take } = createScene();
+  const pass = async (ms: number) => {
+    for (let at = 0; at < ms; at += 500) {
+      await turns();
+      clock.advance(500);
+    }
+    await turns();
+  };
+  let isTaken = false;
+  const ending = take('one', 'a', 'cancelled');
+  const taking = take('one', 'a').finally(() => (isTaken = true));
+  const first = await ending;
+  await pass(60_000);
+  assert.deepEqual([isTaken, first.lost.aborted], [false, false]);
+  await first[Symbol.asyncDispose]();
+  await pass(1_000);
+  const second = await taking;
+  await pass(10_000);
+  assert.equal(second.lost.aborted, false);
+  await second[Symbol.asyncDispose]();
+  assert.equal(folder.files.size, 0);
+});
+
+test('a lease that another hub is about to write is not taken from it', async () => {
+  const { folder, clock, take } = createScene();
+  folder.files.set('task-lease.json', '');
+  const refused = assert.rejects(take('two', 'b'), { code: 'HUB_TASK_LEASED' });
+  await turns();
+  folder.files.set(
+    'task-lease.json',
+    JSON.stringify({ hub: 'one', run: 'a', task: 'add-sum', beat: clock.now() }),
+  );
+  clock.advance(500);
+  await refused;
+});
+
 test('an invalid lease is replaced', async () => {
-  const { folder, take } = createScene();
+  const { folder, clock, take } = createScene();
   folder.files.set('task-lease.json', '{');
-  await (await take('one', 'a'))[Symbol.asyncDispose]();
+  const taking = take('one', 'a');
+  await turns();
+  clock.advance(500);
+  await (await taking)[Symbol.asyncDispose]();
 });
 
 test('after a change of the clock, the lease of a dead hub still expires, and that of a running one does not', async () => {
