@@ -1,3 +1,4 @@
+import { realpath } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { HubError, isObject, tryParseJson } from '#core';
 import { type Command, type ExitCode, type Run, hubOptions, takenBy } from '../command.ts';
@@ -129,11 +130,15 @@ const work: Readonly<Record<Action, Work>> = {
   },
 };
 
-const folderOf = ({ values }: Run) => resolve(textOf(values, 'repo') ?? '.');
+/** Returns the folder of `--repo` or the current one, without links: the hub knows tasks by the real folder. */
+async function folderOf({ values }: Run): Promise<string> {
+  const folder = resolve(textOf(values, 'repo') ?? '.');
+  return await realpath(folder).catch(() => folder); // The hub says why it cannot use the folder.
+}
 
 /** Returns the repository of the task with the given id, or else the folder of `--repo` or the current one. */
 async function repositoryOf(hub: HubClient, run: Run): Promise<string> {
-  if (textOf(run.values, 'id') === undefined) return folderOf(run);
+  if (textOf(run.values, 'id') === undefined) return await folderOf(run);
   const task = fieldsOf(await hub.ask({ method: 'GET', path: await pathOf(hub, run) }));
   return String(task['repository']);
 }
@@ -145,7 +150,7 @@ const post = async (hub: HubClient, path: string, verb: string, body: object = {
 async function pathOf(hub: HubClient, run: Run): Promise<string> {
   const id = textOf(run.values, 'id');
   if (id !== undefined) return `/tasks/${encodeURIComponent(id)}`;
-  const folder = folderOf(run);
+  const folder = await folderOf(run);
   const query = `repository=${encodeURIComponent(folder)}`;
   const [found] = objectsIn(
     fieldsOf(await hub.ask({ method: 'GET', path: `/tasks?${query}` }))['tasks'],
@@ -158,7 +163,7 @@ async function pathOf(hub: HubClient, run: Run): Promise<string> {
 }
 
 async function create(hub: HubClient, run: Run): Promise<ExitCode> {
-  const body = { repository: folderOf(run), contract: await contractOf(run) };
+  const body = { repository: await folderOf(run), contract: await contractOf(run) };
   return show(await hub.ask({ method: 'POST', path: '/tasks', body }), run);
 }
 

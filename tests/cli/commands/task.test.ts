@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'vitest';
 import { run } from '../run.ts';
 
@@ -170,4 +173,25 @@ test('the next commands name the task, unless it is that of the working folder',
   assert.equal(await nextOf('status', 'sum'), named);
   assert.equal(await nextOf('setup'), 'Next: agenthub task setup, agenthub task cancel');
   server.close();
+});
+
+test('a repository that --repo names by a link is the real folder', async () => {
+  const home = mkdtempSync(join(tmpdir(), 'task-'));
+  const real = join(realpathSync(home), 'real');
+  mkdirSync(real);
+  symlinkSync('real', join(home, 'link'));
+  const asked: string[] = [];
+  const server = createServer((request, response) => {
+    asked.push(decodeURIComponent(request.url ?? ''));
+    response.setHeader('content-type', 'application/json');
+    response.end(JSON.stringify({ tasks: [{ id: 'sum' }], id: 'sum', status: 'done' }));
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const bound = server.address();
+  const url = `http://127.0.0.1:${typeof bound === 'object' ? bound?.port : ''}`;
+  const needs = { findHub: async () => ({ url, token: undefined }) };
+  const { code } = await run(['task', 'status', '--repo', join(home, 'link')], needs);
+  assert.deepEqual([code, asked], [0, [`/tasks?repository=${real}`, '/tasks/sum']]);
+  server.close();
+  rmSync(home, { recursive: true });
 });
