@@ -91,7 +91,10 @@ export async function mergeBranch(
 async function requireBranch(git: Git, name: string, signal: AbortSignal): Promise<CommitId> {
   const found = await findBranch(git, requireBranchName(name), signal);
   if (found !== undefined) return found;
-  throw new HubError('HUB_REPOSITORY_UNKNOWN', `there is no branch ${JSON.stringify(name)}`);
+  throw new HubError(
+    'HUB_REPOSITORY_UNKNOWN',
+    `there is no branch ${JSON.stringify(name)}, which was renamed or deleted. Make it again with git branch, or merge by hand`,
+  );
 }
 
 /**

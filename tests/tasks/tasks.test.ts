@@ -442,6 +442,18 @@ describe('finalize', () => {
     }
   });
 
+  test('says what to do if the base branch was renamed', async () => {
+    const { tasks, path } = await judged();
+    git(path, 'branch', '--move', 'main', 'trunk');
+    await assert.rejects(tasks.finalize('add-sum', owner), {
+      code: 'HUB_REPOSITORY_UNKNOWN',
+      message:
+        'there is no branch "main", which was renamed or deleted. Make it again with git branch, or merge by hand',
+    });
+    git(path, 'branch', 'main');
+    assert.equal((await tasks.finalize('add-sum', owner)).status, 'done');
+  });
+
   test('halts for a person if the base is checked out with changes, which stay', async () => {
     const { tasks, path } = await judged();
     writeFiles(path, { 'README.md': 'changed\n' });
