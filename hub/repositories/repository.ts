@@ -81,10 +81,12 @@ function createRepository(root: string, use: DriverUse, places: GitPlaces): Repo
   /** Makes git ignore the handoff folder, by `.git/info/exclude`, so that no tracked file changes. */
   async function exclude(signal: AbortSignal): Promise<void> {
     const info = createDriverFolder(driver, '.git/info');
-    const text = (await info.read('exclude', maxExcludeBytes, signal))?.toString() ?? '';
+    // Bytes stay what they are: names in other encodings than UTF-8 may be in the file.
+    const text = (await info.read('exclude', maxExcludeBytes, signal))?.toString('latin1') ?? '';
     const line = `/${handoffFolder}/`;
     if (text.split(/\r?\n/).includes(line)) return;
-    const content = `${text}${text === '' || text.endsWith('\n') ? '' : '\n'}${line}\n`;
+    const added = `${text === '' || text.endsWith('\n') ? '' : '\n'}${line}\n`;
+    const content = Buffer.from(text + added, 'latin1');
     await info.write([{ path: 'exclude', content }], false, signal);
   }
 

@@ -130,6 +130,18 @@ describe.each(runners)('repositories in a %s', runner => {
     expect(await repository.handoff.list(signal)).toEqual([]);
   });
 
+  test('keep the bytes of .git/info/exclude, whatever their encoding', async () => {
+    const own = scene.create({ 'a.txt': 'exclude\n' });
+    const before = Buffer.from('caf\xe9.txt', 'latin1');
+    writeFiles(own, { '.git/info/exclude': before });
+    scene.giveAway(own);
+    await using opened = await scene.open(own);
+    await opened.handoff.write([{ path: 'x', content: '' }], signal);
+    expect(readFileSync(join(own, '.git/info/exclude'))).toEqual(
+      Buffer.concat([before, Buffer.from('\n/_handoff/\n')]),
+    );
+  });
+
   test('leave everything unchanged when branches conflict', async () => {
     await workOn(repository, 't-2', { 'a.txt': 'mine\n' });
     writeFiles(path, { 'a.txt': 'theirs\n' });
