@@ -51,11 +51,9 @@ export function moment(at: number, style: 'time' | 'date' = 'time'): Html {
 
 /** Returns the first sentence or line of a text, cut to `maxCharacters`. */
 export function brief(text: string, maxCharacters = 160): string {
-  const first = (
-    /^\s*([^\n]*?[.!?])(\s|$)/.exec(text)?.[1] ??
-    text.trim().split('\n')[0] ??
-    ''
-  ).trim();
+  const trimmed = text.trim();
+  // Takes linear time: texts of servers may have megabytes.
+  const first = /^[^\n]*?[.!?](?=\s|$)/.exec(trimmed)?.[0] ?? trimmed.split('\n', 1)[0] ?? '';
   return first.length > maxCharacters ? `${first.slice(0, maxCharacters - 1)}…` : first;
 }
 

@@ -36,8 +36,16 @@ const rows: readonly (readonly [said: string, expected: string])[] = [
   [brief('v1.2 is old\nnew line'), 'v1.2 is old'],
   [brief('x'.repeat(200)), `${'x'.repeat(159)}…`],
   [brief('  '), ''],
+  [brief('\n \n Looks it up!\nThen more.'), 'Looks it up!'],
 ];
 for (const [said, expected] of rows)
   test(`is formatted as ${expected}`, () => {
     assert.equal(said, expected);
   });
+
+test('the first sentence is found in linear time, as descriptions of servers may have megabytes', () => {
+  const before = performance.now();
+  for (const end of ['x', '.x', 'x.']) assert.equal(brief(`${' '.repeat(200_000)}${end}`), end);
+  const tookMs = performance.now() - before;
+  assert.ok(tookMs < 2_000, `it took ${tookMs} ms`);
+});
