@@ -25,6 +25,9 @@ type Action =
   | 'upgrade'
   | 'rollback';
 
+/** Encodes a name for a URL. A lone surrogate, which no URL can contain, is replaced by U+FFFD. */
+const encoded = (name: string): string => encodeURIComponent(name.toWellFormed());
+
 /** URL paths of the dashboard's pages. Names of servers, tools, agents and files are encoded. */
 export const paths = {
   overview: '/dashboard',
@@ -42,7 +45,7 @@ export const paths = {
   pinsBadge: '/dashboard/pins-badge',
   access: '/dashboard/access',
   audit: '/dashboard/audit',
-  revocation: (client: string) => `/dashboard/access/${encodeURIComponent(client)}/revoke`,
+  revocation: (client: string) => `/dashboard/access/${encoded(client)}/revoke`,
   install: '/dashboard/install',
   catalog: '/dashboard/catalog',
   catalogServer: '/dashboard/catalog/server',
@@ -50,31 +53,30 @@ export const paths = {
   authorize: '/dashboard/authorize',
   logout: '/dashboard/logout',
   events: '/dashboard/events',
-  server: (name: string) => `/dashboard/servers/${encodeURIComponent(name)}`,
+  server: (name: string) => `/dashboard/servers/${encoded(name)}`,
   part: (name: string, part: 'state' | 'offers' | 'pins' | 'log' | 'run') =>
-    `/dashboard/servers/${encodeURIComponent(name)}/${part}-partial`,
+    `/dashboard/servers/${encoded(name)}/${part}-partial`,
   /** Returns the path of a tool's page. `more` has further query parameters. */
   tool: (server: string, tool: string, more: Readonly<Record<string, string>> = {}) =>
-    `/dashboard/servers/${encodeURIComponent(server)}/tool?name=${[encodeURIComponent(tool), ...Object.entries(more).map(([name, value]) => `${name}=${encodeURIComponent(value)}`)].join('&')}`,
+    `/dashboard/servers/${encoded(server)}/tool?name=${[encoded(tool), ...Object.entries(more).map(([name, value]) => `${name}=${encoded(value)}`)].join('&')}`,
   versions: '/dashboard/versions',
-  upgrade: (name: string) => `/dashboard/servers/${encodeURIComponent(name)}/upgrade`,
-  remove: (name: string) => `/dashboard/servers/${encodeURIComponent(name)}/remove`,
+  upgrade: (name: string) => `/dashboard/servers/${encoded(name)}/upgrade`,
+  remove: (name: string) => `/dashboard/servers/${encoded(name)}/remove`,
   call: (id: number) => `/dashboard/activity/${id}`,
-  job: (id: string) => `/dashboard/install/${encodeURIComponent(id)}`,
-  agent: (id: string) => `/dashboard/agents/${encodeURIComponent(id)}`,
+  job: (id: string) => `/dashboard/install/${encoded(id)}`,
+  agent: (id: string) => `/dashboard/agents/${encoded(id)}`,
   agentPart: (id: string, part: 'state' | 'conversation' | 'files') =>
-    `/dashboard/agents/${encodeURIComponent(id)}/${part}-partial`,
+    `/dashboard/agents/${encoded(id)}/${part}-partial`,
   /** Returns the path of an agent's file. `path` is relative to the agent's workspace. */
   agentFile: (id: string, path: string) =>
-    `/dashboard/agents/${encodeURIComponent(id)}/files/${path.split('/').map(encodeURIComponent).join('/')}`,
-  agentRemoval: (id: string) => `/dashboard/agents/${encodeURIComponent(id)}/remove`,
-  task: (id: string) => `/dashboard/tasks/${encodeURIComponent(id)}`,
+    `/dashboard/agents/${encoded(id)}/files/${path.split('/').map(encoded).join('/')}`,
+  agentRemoval: (id: string) => `/dashboard/agents/${encoded(id)}/remove`,
+  task: (id: string) => `/dashboard/tasks/${encoded(id)}`,
   taskPart: (id: string, part: 'state' | 'work') =>
-    `/dashboard/tasks/${encodeURIComponent(id)}/${part}-partial`,
+    `/dashboard/tasks/${encoded(id)}/${part}-partial`,
   messageCancel: (id: string, message: string) =>
-    `/dashboard/actions/agent-cancel/${encodeURIComponent(id)}/${encodeURIComponent(message)}`,
-  action: (action: Action, name: string) =>
-    `/dashboard/actions/${action}/${encodeURIComponent(name)}`,
+    `/dashboard/actions/agent-cancel/${encoded(id)}/${encoded(message)}`,
+  action: (action: Action, name: string) => `/dashboard/actions/${action}/${encoded(name)}`,
   clearCache: '/dashboard/actions/clear-cache',
 } as const;
 

@@ -7,6 +7,10 @@ test('names of servers and tools are encoded', () => {
   assert.equal(paths.tool('a', 'b&c'), '/dashboard/servers/a/tool?name=b%26c');
 });
 
+test('names that no URL can contain have a path, too', () => {
+  assert.equal(paths.tool('a', 'b\ud800'), '/dashboard/servers/a/tool?name=b%EF%BF%BD');
+});
+
 test('a query has the values that are defined', () => {
   assert.equal(withQuery('/a', {}), '/a');
   assert.equal(withQuery('/a', { b: undefined, c: '' }), '/a');
