@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { HubError, type Json, type JsonObject, isExactNumber, isObject, parseExactly } from '#core';
 import type { Field } from './tool-fields.ts';
 
@@ -123,7 +124,10 @@ function jsonOf(name: string, text: string): Json {
 const invalid = (message: string, cause?: unknown) =>
   new HubError('HUB_REQUEST_INVALID', message, { cause });
 
-/** Converts arguments to the values of a form: in its fields if each argument has one, or else as JSON. */
+/**
+ * Converts arguments to the values of a form: in its fields if each argument has one that returns it unchanged, or else
+ * as JSON.
+ */
 export function valuesFor(fields: readonly Field[] | undefined, args: JsonObject): GivenValues {
   const values = new Map<string, string>();
   const isWhole = fields !== undefined && fill(fields, 'arg', args, values);
@@ -142,27 +146,44 @@ function fill(
     if (!field) return false;
     switch (field.kind) {
       case 'object':
-        return isObject(value) && fill(field.members, at, value, into);
+        return isFilled(value) && fill(field.members, at, value, into);
       case 'list':
         return (
           Array.isArray(value) &&
+          value.length > 0 &&
           value.every(
-            (item, index) => isObject(item) && fill(field.members, `${at}.${index}`, item, into),
+            (item, index) => isFilled(item) && fill(field.members, `${at}.${index}`, item, into),
           )
         );
       case 'lines': {
         if (!Array.isArray(value)) return false;
         const lines = value.map(item => (typeof item === 'string' ? item : JSON.stringify(item)));
-        const isPlain = lines.every(line => !/^\s*(?:\[|$)|\n/.test(line));
-        into.set(at, isPlain ? lines.join('\n') : JSON.stringify(value));
-        return true;
+        const texts = [lines.join('\n'), JSON.stringify(value)];
+        const text = texts.find(one => isReturned(field, one, value));
+        if (text !== undefined) into.set(at, text);
+        return text !== undefined;
       }
-      default:
-        into.set(
-          at,
-          typeof value === 'string' && field.kind !== 'json' ? value : JSON.stringify(value),
-        );
-        return true;
+      default: {
+        const isText = typeof value === 'string' && field.kind !== 'json';
+        const text = isText ? value : JSON.stringify(value);
+        into.set(at, text);
+        return isReturned(field, text, value);
+      }
     }
   });
+}
+
+const isFilled = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  isObject(value) && Object.keys(value).length > 0;
+
+/** True if a form returns `value` for a field that shows it as `text`. */
+function isReturned(field: SingleField, text: string, value: unknown): boolean {
+  // An empty field is an absent argument. Browsers replace carriage returns, and choose only what is listed.
+  if (text === '' || text.includes('\r')) return false;
+  if (field.kind === 'choice' && !field.choices.includes(text)) return false;
+  try {
+    return isDeepStrictEqual(valueOf(field, '', text), value);
+  } catch {
+    return false; // The text is no value of the field's type.
+  }
 }

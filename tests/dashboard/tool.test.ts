@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, test } from 'vitest';
 import { type TestHub, startHub } from '#helpers/hub';
 import { until } from '#helpers/hub-process';
 import { fieldsOf } from '#dashboard';
-import { argumentsOf } from '../../hub/dashboard/tool-arguments.ts';
+import { argumentsOf, valuesFor } from '../../hub/dashboard/tool-arguments.ts';
 import { owner, visitor } from './scene.ts';
 
 const hostile = `<img src=x onerror=alert(1)>"'`;
@@ -303,3 +303,52 @@ test.for(['constructor', '__proto__'])(
     assert.equal(JSON.stringify(args), `{"${name}":"given"}`);
   },
 );
+
+describe('arguments of an earlier call', () => {
+  const schema = {
+    type: 'object',
+    properties: {
+      text: { type: 'string' },
+      'a b': { type: 'string', description: 'Two words.' },
+      kind: { enum: ['a', 'b'] },
+      count: { type: 'integer' },
+      isOn: { type: 'boolean' },
+      any: {},
+      lines: { type: 'array', items: { type: 'string' } },
+      numbers: { type: 'array', items: { type: 'number' } },
+      group: { type: 'object', properties: { x: { type: 'string' } } },
+      list: { type: 'array', items: { type: 'object', properties: { x: { type: 'string' } } } },
+    },
+  };
+  const fields = fieldsOf(schema);
+
+  test.each([
+    { text: 'one\n-- two', 'a b': 'c', kind: 'b', count: 3, isOn: false, any: [1, null] },
+    { lines: ['a', 'b'], numbers: [1, 2.5], group: { x: 'y' }, list: [{ x: 'y' }, { x: 'z' }] },
+    { lines: ['a\r', '', '[b'], numbers: ['1'], list: [{ x: 'y' }] },
+    { lines: [] },
+    {},
+  ])('%j are shown in fields, and the form returns them', args => {
+    const values = valuesFor(fields, args);
+    assert.ok(!values.has('json'));
+    assert.deepEqual(argumentsOf(fields, values), args);
+  });
+
+  test.each<Parameters<typeof valuesFor>[1]>([
+    { text: '' },
+    { text: null },
+    { text: 5 },
+    { text: 'a\r\nb' },
+    { kind: 'c' },
+    { count: '3' },
+    { count: 1.5 },
+    { isOn: 'yes' },
+    { group: {} },
+    { list: [{}] },
+    { other: 1 },
+  ])('%j are shown as JSON, as no field returns them', args => {
+    const values = valuesFor(fields, args);
+    assert.deepEqual([...values.keys()], ['json']);
+    assert.deepEqual(argumentsOf(fields, values), args);
+  });
+});
