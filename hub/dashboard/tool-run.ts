@@ -61,8 +61,8 @@ function questionForm(
         ? html`<p>Open <a href="${url}" target="_blank" rel="noreferrer">${url}</a></p>`
         : html`<p><code>${url}</code></p>`
       : fields
-        ? formFields(fields, new Map(), path)
-        : html`<p><label for="${jsonName}">Answer as JSON</label><textarea id="${jsonName}" name="${jsonName}">{}</textarea></p>`;
+        ? formFields(fields, new Map(), path, 'answer-')
+        : html`<p><label for="answer-${jsonName}">Answer as JSON</label><textarea id="answer-${jsonName}" name="${jsonName}">{}</textarea></p>`;
   // Preserve the form during updates, which would otherwise empty it while it is filled in.
   return html`<form class="question" id="question-${number}-${id}" hx-preserve="true" method="post" action="${path}" hx-post="${path}" hx-target="#run" hx-swap="outerHTML"><input type="hidden" name="${questionName}" value="${number}"><p><strong>${redact(message)}</strong></p>${inside}
 <p class="actions"><button class="primary" name="action" value="accept" id="accept">${url === undefined ? 'Send' : 'Done'}</button><button name="action" value="decline" formnovalidate id="decline">Decline</button></p></form>`;

@@ -52,7 +52,7 @@ describe('a question of a server during a call', () => {
       requests: [question('where?', { type: 'object', properties, required: ['reg'] })],
     });
     const text = await shows(run, /where\?/);
-    assert.match(text, /<label for="arg\.reg">Your region<\/label>/);
+    assert.match(text, /<label for="answer-arg\.reg">Your region<\/label>/);
     assert.match(text, /<option value="us-1">Ohio<\/option>/);
     await answer(run, { question: numberIn(text), action: 'accept', 'arg.reg': 'us-1' });
     assert.match(await shows(run, /badge good">ok/), /us-1/);
@@ -165,6 +165,15 @@ describe('the form of a tool', () => {
       const again = await page.get(`${path}&from=${lastId()}`);
       assert.match(again.text, new RegExp(`id="arg\\.attendees"[^>]* value="${id}"`));
     }
+  });
+
+  test('shows an earlier call again as JSON, if a field would change one of its arguments', async () => {
+    const json = '{"title":"","room":"Attic"}';
+    await page.post(path, { json });
+    const { text } = await page.get(`${path}&from=${lastId()}`);
+    assert.match(text, /<form [^>]*id="tool-form"[^>]* novalidate>/, 'its fields may be empty');
+    assert.match(text, /<textarea id="json"[^>]*>\{\n {2}&quot;title&quot;: &quot;&quot;,/);
+    assert.doesNotMatch((await page.get(path)).text, /novalidate>/);
   });
 
   test('names the invalid field, and calls nothing', async () => {

@@ -181,6 +181,11 @@
     setTimeout(() => (button.textContent = 'Copy'), 2_000);
   });
 
+  // Arguments as JSON take the place of the fields of a tool's form, which may be empty then.
+  document.addEventListener('input', ({ target }) => {
+    if (target.id === 'json') target.form.noValidate = target.value.trim() !== '';
+  });
+
   // A plain form is sent once: a second click before its answer must not install a server or send a message again.
   const sent = 'htmx-request';
   document.addEventListener('submit', event => {
