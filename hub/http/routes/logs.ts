@@ -26,13 +26,13 @@ const parameters = ['server', 'hub', 'previous', 'back', 'lines', 'follow'] as c
 export function allLogRoutes(app: FastifyInstance, needs: Needs): void {
   const { logs } = needs;
   app.get('/logs', administered, async (request, reply) => {
-    const { query, isFollowed } = readLogQuery(request, needs.servers);
+    const { query, isFollowed, isAll } = readLogQuery(request, needs.servers);
     if (!isFollowed) {
       const lines = await logs.read(query);
       return { lines: lines.map(describeLine), ...(await runsOf(query, logs)) };
     }
     using stack = new DisposableStack();
-    const followed = needs.follow(reply, stack.use(await openStream(query, needs)));
+    const followed = needs.follow(reply, stack.use(await openStream(query, isAll, needs)));
     stack.move();
     return followed;
   });
@@ -46,30 +46,22 @@ function readLogQuery(request: FastifyRequest, servers: Needs['servers']) {
   if (isPrevious && backWanted !== undefined)
     throw invalid('previous: means back=1: write one of the two');
   const isFollowed = readFlag('follow', follow) || wantsEvents(request);
+  const isAll = server === '*' || (server === undefined && !isHubWanted);
   const query: RunLogQuery = {
-    servers: namesIn(server, isHubWanted, servers),
+    servers: isAll ? allNames(servers) : namesIn(server, servers),
     isHubWanted,
     back: backWanted ?? (isPrevious ? 1 : 0),
     lines: readWhole('lines', lines, { least: 0, most: maxLines }) ?? usualLines,
   };
   if (isFollowed && query.back > 0) throw invalid('follow: only the newest run can be followed');
-  return { query, isFollowed };
+  return { query, isFollowed, isAll };
 }
 
-/**
- * Returns the servers of a query. Without names: all servers, or none if only the hub is wanted. `*` means all
- * servers.
- */
-function namesIn(
-  text: string | undefined,
-  isHubWanted: boolean,
-  servers: Needs['servers'],
-): readonly string[] {
-  const all = () => servers.all.filter(one => !one.isBuiltin).map(({ config }) => config.name);
-  if (text === undefined) return isHubWanted ? [] : all();
-  if (text === '*') return all();
-  return [...new Set(text.split(','))].map(name => servers.get(name).config.name);
-}
+const allNames = ({ all }: Needs['servers']): readonly string[] =>
+  all.filter(one => !one.isBuiltin).map(({ config }) => config.name);
+
+const namesIn = (text: string | undefined, servers: Needs['servers']): readonly string[] =>
+  [...new Set(text?.split(','))].map(name => servers.get(name).config.name);
 
 /** Lists the runs, if the query names a single source. */
 async function runsOf({ servers, isHubWanted }: RunLogQuery, logs: Logs) {
@@ -78,9 +70,10 @@ async function runsOf({ servers, isHubWanted }: RunLogQuery, logs: Logs) {
   return isOne ? { runs: (await logs.runs(server)).map(describeRun) } : {};
 }
 
-async function openStream(query: RunLogQuery, { logs, telemetry, servers }: Needs) {
+/** Opens a stream of lines. `isAll`: also those of servers that are added later. */
+async function openStream(query: RunLogQuery, isAll: boolean, needs: Needs) {
+  const { logs, telemetry, servers } = needs;
   const known = new Set(servers.all.map(({ config }) => config.name));
-  const isAll = query.servers.length > 1 || query.servers.length === known.size;
   const read = new Set<string | undefined>();
   let lines: SourceLine[] = [];
   let dropped = 0;
@@ -112,7 +105,7 @@ async function openStream(query: RunLogQuery, { logs, telemetry, servers }: Need
     },
     until: (over: () => void) =>
       servers.removed(({ config }) => {
-        const isOnly = query.servers.length === 1 && !query.isHubWanted;
+        const isOnly = !isAll && query.servers.length === 1 && !query.isHubWanted;
         if (isOnly && query.servers.includes(config.name)) over();
       }),
     tell(events: { send(event: string, data: object): void }): void {

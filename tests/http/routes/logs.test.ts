@@ -107,6 +107,32 @@ describe('GET /logs', () => {
     assert.equal((await send(`${hub.url}/logs`)).status, 401);
   });
 
+  test.each([
+    ['?server=calendar,other&follow=true', 1, ['calendar', 'other']],
+    ['?server=calendar&follow=true', 0, ['calendar']],
+    ['?follow=true', 1, ['added', 'calendar', 'other']],
+    ['?follow=true', 0, ['added', 'calendar']],
+  ])('%s with %i other servers follows %j, when one is added', async (query, others, expected) => {
+    const naming = { separator: '_', maxLength: 46 } as const;
+    const [calendar, other] = ['calendar', 'other'].map(name => hub.server(name).config);
+    assert.ok(calendar && other);
+    const first = [calendar, other].slice(0, others + 1);
+    await hub.servers.apply({ servers: first, naming });
+    const stream = await get(query);
+    const added = { ...calendar, name: 'added' };
+    await hub.servers.apply({ servers: [...first, added], naming });
+    await hub.server('added').ready();
+    for (const { name } of [added, ...first]) await restart(name);
+    // The servers of before are restarted last: what was written before is in the stream then.
+    const begins = (name: string) =>
+      linesOf(stream).filter(({ server, event }) => server === name && event === 'began').length;
+    await until(() => first.every(({ name }) => begins(name) > 1));
+    const found = new Set(linesOf(stream).map(({ server }) => String(server)));
+    await hub.servers.apply({ servers: [calendar, other], naming });
+    await hub.server('other').ready();
+    assert.deepEqual([...found].toSorted(), expected);
+  });
+
   test('a stream of one server ends when the server is removed', async () => {
     const stream = await get('?server=other&follow=true');
     await hub.servers.apply({
