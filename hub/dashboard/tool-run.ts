@@ -3,12 +3,18 @@ import { outcomeBadge } from './activity.ts';
 import { ago, duration, percent } from './format.ts';
 import { type Content, type Html, html } from './html.ts';
 import { paths, withQuery } from './paths.ts';
-import { badge, copyable, fragment, payload } from './pieces.ts';
+import { badge, copyable, fragment, notice, payload } from './pieces.ts';
 import { type GivenValues, argumentsOf, jsonName } from './tool-arguments.ts';
 import { fieldsOf } from './tool-fields.ts';
 import { formFields } from './tool-form.ts';
 import { resultContent } from './tool-result.ts';
-import type { QuestionAnswer, RunProgress, RunQuestion, ToolRun } from './tool-runs.ts';
+import {
+  type QuestionAnswer,
+  type RunProgress,
+  type RunQuestion,
+  type ToolRun,
+  unknownRun,
+} from './tool-runs.ts';
 
 /** Name of the form field with the number of the server's question. */
 const questionName = 'question';
@@ -29,6 +35,9 @@ export function runPart(run: ToolRun, view: RunView): Html {
   if (run.answer === undefined) return fragment('run', from, runningCall(run, view));
   return html`<div id="run">${finishedCall(run, view)}</div>`;
 }
+
+/** Takes the place of a call that is no longer known. */
+export const lostRun: Html = html`<div id="run">${notice('bad', unknownRun)}</div>`;
 
 function runningCall({ id, question, progress, startedAt }: ToolRun, { redact, now }: RunView) {
   const cancel = paths.action('run-cancel', id);

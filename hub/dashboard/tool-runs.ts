@@ -60,6 +60,8 @@ type Needs = {
 
 /** Maximum number of calls that pages can show. Beyond it, the oldest is cancelled and removed. */
 const maxRuns = 50;
+export const unknownRun =
+  'This call is no longer known: newer calls have replaced it, or the hub was restarted';
 const [initializeId, callId] = [1, 2];
 const progressToken = 'dashboard';
 
@@ -160,16 +162,14 @@ export function createToolRuns({ router, clock, newId, version }: Needs) {
   const get = (id: string): Kept => {
     const kept = runs.get(id);
     if (kept) return kept;
-    throw new HubError(
-      'HUB_CALL_UNKNOWN',
-      'This call is no longer known: newer calls have replaced it, or the hub was restarted',
-    );
+    throw new HubError('HUB_CALL_UNKNOWN', unknownRun);
   };
 
   return {
     begin,
     /** Returns a call. Throws HUB_CALL_UNKNOWN. */
     get: (id: string): ToolRun => get(id).run,
+    find: (id: string): ToolRun | undefined => runs.get(id)?.run,
     /** Cancels a running call. Throws HUB_CALL_UNKNOWN. */
     cancel: (id: string): void => get(id).end('it was cancelled on the dashboard'),
     /** Answers a question of a call, if it is still unanswered. Throws HUB_CALL_UNKNOWN. */

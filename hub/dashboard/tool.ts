@@ -20,7 +20,7 @@ import { parsed } from './server-view.ts';
 import { type GivenValues, argumentsOf, valuesFor } from './tool-arguments.ts';
 import { fieldsOf } from './tool-fields.ts';
 import { toolForm } from './tool-form.ts';
-import { answerForm, runPart } from './tool-run.ts';
+import { answerForm, lostRun, runPart } from './tool-run.ts';
 import { type ToolRun, createToolRuns } from './tool-runs.ts';
 
 /** Time in ms that the response to a form waits for the end of the call. After it, the page follows the call. */
@@ -127,7 +127,11 @@ export function toolPages({ servers, router, hub, changes, telemetry, views, sys
         return { page: { ...(await pageOf(view, request)), notice: problem }, status: 400 };
       }
     },
-    runPartial: async request => ({ part: shownRun(runs.get(request.query('run')), request) }),
+    async runPartial(request) {
+      const run = runs.find(request.query('run'));
+      // Replaces the call on its page, which would show it as running for ever.
+      return { part: run ? shownRun(run, request) : lostRun };
+    },
     async cancelRun(request) {
       const id = request.param('id');
       runs.cancel(id);

@@ -88,6 +88,12 @@ describe('a question of a server during a call', () => {
     await shows(run, /badge good">ok/);
   });
 
+  test('is replaced on its page once its call is no longer known', async () => {
+    const { status, text } = await page.get(part('unknown'), { 'hx-request': 'true' });
+    assert.equal(status, 200, 'htmx shows errors elsewhere');
+    assert.match(text, /^<div id="run"><p[^>]*>This call is no longer known/);
+  });
+
   test('has a form id of its own in each call, so that a browser keeps no text of another call', async () => {
     const ids = new Set<string | undefined>();
     for (const message of ['one?', 'another?']) {
