@@ -242,7 +242,7 @@ function historyTable(
       [
         'Arguments',
         ({ id }) =>
-          html`<a id="again-${id}" href="${filledIn(id)}" aria-label="Use the arguments of call ${id}">use again</a>`,
+          html`<a id="again-${id}" href="${filledIn(id)}" aria-label="use again: the arguments of call ${id}">use again</a>`,
       ],
     ],
     'dense',

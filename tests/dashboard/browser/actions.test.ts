@@ -301,7 +301,7 @@ describeWithBrowser('in the dashboard', () => {
       );
       assert.deepEqual(await seriousFindings(page, 'all'), []);
       await page.reload();
-      await page.getByRole('link', { name: /^Use the arguments of call/ }).click();
+      await page.getByRole('link', { name: /^use again: the arguments of call/ }).click();
       assert.equal(
         await page
           .getByRole('group', { name: 'items 2' })
