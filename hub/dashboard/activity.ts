@@ -62,7 +62,7 @@ export function activityPages({ telemetry: { activity }, servers, system }: Page
 
   function recentCalls({ endpoint }: DashboardRequest): Html {
     const calls = callTable(activity.list({ method: toolCall }, recent), endpoint);
-    return fragment('calls', '/dashboard/activity-partial?recent=yes', calls, 'activity');
+    return fragment(listId, '/dashboard/activity-partial?recent=yes', calls, 'activity');
   }
 
   return {
@@ -73,16 +73,18 @@ export function activityPages({ telemetry: { activity }, servers, system }: Page
         const view = viewOf(request);
         const main = html`${heading('Activity')}
 ${filterForm(view.filter, choices())}
-${callList(view)}`;
+<div id="found">${callList(view)}</div>`;
         return { page: { title: 'Activity', at: 'activity', main, events: paths.events } };
       },
       async activityPartial(request) {
         await activity.restored();
         if (request.query('recent') !== '') return { part: recentCalls(request) };
         const view = viewOf(request);
-        // Put the filter in the URL, so that the back button returns to the filtered list.
+        // Put the filter in the URL, so that the back button returns to the filtered list. An update of the list may
+        // have begun before the filter was changed.
         const headers = { 'hx-replace-url': withQuery(paths.activity, view.filter) };
-        return { part: callList(view), ...(request.isHtmx && { headers }) };
+        const isUpdate = request.headers['hx-target'] === listId;
+        return { part: callList(view), ...(request.isHtmx && !isUpdate && { headers }) };
       },
       async call({ param, visitor: { rights } }) {
         await activity.restored();
@@ -107,6 +109,8 @@ ${payloads}`;
 }
 
 const toolCall = 'tools/call';
+/** Id of the list of calls. Updates replace its element, so the form, whose answer may come later, has another target. */
+const listId = 'calls';
 
 /** Time ranges of the filter: name in the query, label, and length in minutes. */
 const ranges: readonly (readonly [name: string, text: string, minutes?: number])[] = [
@@ -167,9 +171,9 @@ function callList({ calls, filter, next, endpoint }: CallListView): Html {
     calls.length > 0 &&
     html`<p class="note">${counted(calls.length, 'call')}${next !== undefined && ' on this page, more on the next'}</p>`;
   const content = html`${filterChips(filter)}${total}${callTable(calls, endpoint, filter)}${pager(filter, next)}`;
-  if (before !== '') return html`<div id="calls">${content}</div>`;
+  if (before !== '') return html`<div id="${listId}">${content}</div>`;
   const from = withQuery('/dashboard/activity-partial', wanted);
-  return fragment('calls', from, content, 'activity');
+  return fragment(listId, from, content, 'activity');
 }
 
 function callTable(calls: readonly CallSummary[], endpoint: string, filter?: CallFilter): Html {
@@ -228,7 +232,7 @@ function filterForm(
   filter: CallFilter,
   choices: Readonly<Record<'servers' | 'clients' | 'outcomes', readonly string[]>>,
 ): Html {
-  return html`<form class="filter" method="get" action="${paths.activity}" role="search" aria-label="Calls" hx-get="/dashboard/activity-partial" hx-target="#calls" hx-swap="outerHTML" hx-trigger="submit, input delay:300ms" hx-sync="this:queue last">
+  return html`<form class="filter" method="get" action="${paths.activity}" role="search" aria-label="Calls" hx-get="/dashboard/activity-partial" hx-target="#found" hx-trigger="submit, input delay:300ms" hx-sync="this:queue last">
 ${(['kind', 'range'] as const).map(name => filter[name] !== '' && html`<input type="hidden" name="${name}" value="${filter[name]}">`)}
 ${select('server', 'Server', filter.server, choices.servers)}
 ${select('client', 'Client', filter.client, choices.clients)}

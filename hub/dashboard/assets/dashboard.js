@@ -100,7 +100,11 @@
   document.addEventListener('pointerdown', ({ target }) => {
     isPressed = target.closest('a, button') !== null;
   });
-  for (const name of ['pointerup', 'pointercancel'])
+  document.addEventListener('keydown', ({ key, target }) => {
+    if (key === ' ') isPressed = target.closest('button') !== null;
+  });
+  // No pointerup follows a press that opens a context menu.
+  for (const name of ['pointerup', 'pointercancel', 'contextmenu', 'keyup'])
     document.addEventListener(name, () => (isPressed = false));
 
   /** Coordinates of the pointer in the window; undefined if the pointer is outside the page. */
