@@ -138,17 +138,16 @@
     messageEnd = setTimeout(end, messageMs);
   }
 
-  // State from before an update, which must not move the control under the pointer or lose the focus.
+  // State from before an update, which must not move the control under the pointer.
   let held;
   const controls = 'main :is(a, button, input, select, textarea, summary)[id]';
   function hold() {
     const control = pointer && document.elementFromPoint(...pointer)?.closest(controls);
-    const focused = document.activeElement?.id;
-    held = { id: control?.id, top: control?.getBoundingClientRect().top, focused };
+    held = { id: control?.id, top: control?.getBoundingClientRect().top };
   }
   function keep() {
     if (!held) return;
-    const { id, top, focused } = held;
+    const { id, top } = held;
     held = undefined;
     const { style } = document.querySelector('main');
     const now = id && document.getElementById(id);
@@ -162,9 +161,6 @@
         scrollWith(moved);
       }
     }
-    const button = focused && document.getElementById(focused);
-    if (button?.disabled)
-      button.closest('.actions')?.querySelector('button:not(:disabled)')?.focus();
   }
   /** Scrolls the page by a number of pixels, and returns the pixels by which it could not scroll. */
   function scrollWith(pixels) {
@@ -173,6 +169,28 @@
     return Math.round(pixels - (window.scrollY - before));
   }
   const more = (margin, pixels) => `${(Number.parseFloat(margin) || 0) + pixels}px`;
+
+  /** Ids of the control with the focus before an update, and of its part of the page; undefined if none has it. */
+  let focused;
+  function holdFocus() {
+    const { activeElement: control, body } = document;
+    if (control && control !== body)
+      focused = { id: control.id, part: control.closest('[hx-get]')?.id };
+  }
+  /** Moves a lost focus to a place near it: without one, the next Tab would go to the beginning of the page. */
+  function keepFocus() {
+    if (!focused) return;
+    const control = document.getElementById(focused.id);
+    const other = control?.closest('.actions')?.querySelector('button:not(:disabled)');
+    const [part, main] = [focused.part, 'main'].map(id => document.getElementById(id));
+    focused = undefined;
+    for (const place of [control, other, part, main]) {
+      if (document.activeElement !== document.body) return;
+      // An element that is no control has this tabIndex, and gets the focus only if it is set.
+      if (place?.tabIndex === -1) place.tabIndex = -1;
+      place?.focus({ preventScroll: true });
+    }
+  }
 
   document.addEventListener('click', ({ target }) => {
     const button = target.closest('[data-copy]');
@@ -233,6 +251,7 @@
       readAt = log.scrollTop;
       isAtEnd = log.scrollHeight - readAt - log.clientHeight < 8;
     }
+    holdFocus();
     if (detail.requestConfig.verb !== 'get') return;
     if (isPressed) {
       detail.shouldSwap = false;
@@ -259,6 +278,7 @@
     showEnd();
     showMessage();
     keep();
+    keepFocus();
   };
   document.addEventListener('htmx:afterSwap', show);
   document.addEventListener('DOMContentLoaded', () => {

@@ -117,6 +117,23 @@ describeWithBrowser('what waits for the owner', () => {
     assert.equal(scene.approvals.waiting, 1);
   });
 
+  test('leaves the focus in its list when a decided one is gone from it', async () => {
+    await using scene = await open();
+    await look(scene, async page => {
+      await page.goto('/dashboard/approvals');
+      const deny = page.getByRole('button', { name: /^Deny/ });
+      await deny.first().focus();
+      await page.keyboard.press('Enter');
+      await expect.poll(() => deny.count()).toBe(1);
+      const list = page.locator('#approval-list:focus');
+      await list.waitFor();
+      // The next update replaces the list.
+      await deny.click();
+      await expect.poll(() => deny.count()).toBe(0);
+      await list.waitFor();
+    });
+  });
+
   test('is decided without JavaScript', async () => {
     await using scene = await open();
     scene.change();
