@@ -7,9 +7,12 @@ import { connectAs } from './scene.ts';
 /** Longest name of a server. */
 const longName = 'a-server-with-a-name-of-32-signs';
 
-/** Source of a server whose only tool has a long name, and a description with a long word. */
+/** Source of a server whose only tool has a long name, a description with a long word, and arguments of long names. */
 const source = `
-  const tools = [{ name: 'a'.repeat(120), description: 'Looks up ' + 'b'.repeat(150) + '.', inputSchema: { type: 'object' } }];
+  const text = { type: 'string' };
+  const name = 'include_everything_that_is_'.repeat(3);
+  const properties = { [name]: text, ['a' + name]: { type: 'object', properties: { [name]: text } } };
+  const tools = [{ name: 'a'.repeat(120), description: 'Looks up ' + 'b'.repeat(150) + '.', inputSchema: { type: 'object', properties } }];
   require('node:readline').createInterface({ input: process.stdin }).on('line', line => {
     const { id, method } = JSON.parse(line);
     const results = {
@@ -28,7 +31,7 @@ const spilling = `[
     .filter(cell => getComputedStyle(cell).overflow === 'visible' && cell.scrollWidth > cell.clientWidth + 1),
 ].map(({ textContent }) => textContent)`;
 
-const widths = [390, 850, 1_000, 1_216, 1_280, 1_400];
+const widths = [320, 390, 850, 1_000, 1_216, 1_280, 1_400];
 
 describeWithBrowser('long names', () => {
   test('of servers, clients and tools, and long words, stay in their columns', async () => {
