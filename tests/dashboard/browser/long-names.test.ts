@@ -9,7 +9,7 @@ const longName = 'a-server-with-a-name-of-32-signs';
 
 /** Source of a server whose only tool has a long name, a description with a long word, and arguments of long names. */
 const source = `
-  const text = { type: 'string' };
+  const text = { type: 'string', description: 'As in https://example.com/' + 'path/'.repeat(20) };
   const name = 'include_everything_that_is_'.repeat(3);
   const properties = { [name]: text, ['a' + name]: { type: 'object', properties: { [name]: text } } };
   const tools = [{ name: 'a'.repeat(120), description: 'Looks up ' + 'b'.repeat(150) + '.', inputSchema: { type: 'object', properties } }];
