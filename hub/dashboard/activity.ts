@@ -1,5 +1,6 @@
 import type { CallSummary, Payload } from '#activity';
 import { HubError, tryParseExactly } from '#core';
+import { visible } from '#definitions';
 import type { DashboardRequest, Handlers, PageNeeds } from './dashboard-types.ts';
 import { counted, duration, moment } from './format.ts';
 import { type Html, html } from './html.ts';
@@ -188,18 +189,19 @@ function callTable(calls: readonly CallSummary[], endpoint: string, filter?: Cal
   return empty('No calls yet.', connectHint(endpoint));
 }
 
+// Clients choose names: their invisible characters could reverse the text beside them.
 const columns: Parameters<typeof table<CallSummary>>[2] = [
   [
     'Call',
     ({ id, method, name }) =>
-      html`<a id="call-${id}" href="${paths.call(id)}">${name ?? method}</a>${name !== undefined && method !== 'tools/call' && html` <span class="note">${method}</span>`}`,
+      html`<a id="call-${id}" href="${paths.call(id)}">${visible(name ?? method)}</a>${name !== undefined && method !== 'tools/call' && html` <span class="note">${method}</span>`}`,
   ],
   ['Time', ({ at }) => moment(at)],
   [
     'Server',
     ({ id, server }) => (server === undefined ? 'hub' : serverLink(server, `call-${id}-server`)),
   ],
-  ['Client', ({ client }) => client],
+  ['Client', ({ client }) => client !== undefined && visible(client)],
   [
     'Session',
     ({ id, session }) =>
@@ -254,11 +256,11 @@ function callFacts(call: CallSummary): Html {
   const hubMs = Math.max(0, tookMs - serverMs);
   const share = Math.round((hubMs / Math.max(hubMs + serverMs, Number.MIN_VALUE)) * 1000) / 10;
   return html`<p class="crumbs"><a href="${paths.activity}">Activity</a></p>
-${heading(name ?? method, outcomeBadge(outcome))}
+${heading(visible(name ?? method), outcomeBadge(outcome))}
 ${facts([
   ['Method', method],
   ['Server', server === undefined ? 'the hub itself' : serverLink(server)],
-  ['Client', client ?? 'unknown'],
+  ['Client', visible(client ?? 'unknown')],
   ['Session', html`<code>${session}</code>`],
   ['When', moment(at, 'date')],
   ['Took', duration(tookMs)],

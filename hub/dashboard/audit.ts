@@ -1,5 +1,6 @@
 import type { AuditLine } from '#audit';
 import { isObject } from '#core';
+import { visible } from '#definitions';
 import { outcomeBadge } from './activity.ts';
 import type { DashboardAudit, DashboardRequest, Handlers } from './dashboard-types.ts';
 import { duration, moment } from './format.ts';
@@ -50,9 +51,10 @@ function filterOf({ query }: DashboardRequest) {
   };
 }
 
+/** Returns a text of a line. Clients choose names: their invisible characters could reverse the text beside them. */
 function textIn(line: AuditLine, member: string): string | undefined {
   const value = line[member];
-  return typeof value === 'string' ? value : undefined;
+  return typeof value === 'string' ? visible(value) : undefined;
 }
 
 const columns: Parameters<typeof table<AuditLine>>[2] = [
@@ -81,6 +83,7 @@ function detailsOf({ details }: AuditLine): string | undefined {
   const members = Object.entries(details);
   return members
     .map(([name, value]) => `${name}: ${Array.isArray(value) ? value.join(', ') : String(value)}`)
+    .map(text => visible(text))
     .join('; ');
 }
 

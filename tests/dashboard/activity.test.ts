@@ -74,6 +74,15 @@ describe('the activity', () => {
   });
 });
 
+test('the name of a tool cannot reverse the text beside it', async () => {
+  await using client = await connect(`${hub.url}/mcp/notes`);
+  await client.call('a\u202eb').catch(() => undefined); // There is no such tool.
+  const { text } = await page.get('/dashboard/activity');
+  assert.match(text, />a&lt;U\+202E&gt;b<\/a>/);
+  const call = await page.get(`/dashboard/activity/${hub.activity.lastId}`);
+  assert.match(call.text, /<h1>a&lt;U\+202E&gt;b<\/h1>/);
+});
+
 test('a badge shows the code of an error, whatever a server calls it', () => {
   for (const code of ['constructor', 'toString'])
     assert.match(textOf(outcomeBadge(code)), /badge bad/);

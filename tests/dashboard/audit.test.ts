@@ -58,6 +58,14 @@ test('a call is shown with its client, outcome and rule', async () => {
   assert.equal(cell(text, 'Took'), '0.40 ms');
 });
 
+test('a name cannot reverse the text beside it', async () => {
+  const { text } = await shown([
+    { ...line, method: 'tools/call', name: 'a\u202eb', principal: 'local', client: 'c\u202ed' },
+  ]);
+  assert.match(text, /a&lt;U\+202E&gt;b <span class="note">tools\/call</);
+  assert.equal(cell(text, 'Who'), 'local c&lt;U+202E&gt;d');
+});
+
 test('a refused request is shown with its address and path', async () => {
   const { text } = await shown([
     { ...line, kind: 'refusal', address: '127.0.0.1', method: 'POST', path: '/<b>' },
