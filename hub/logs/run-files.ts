@@ -1,9 +1,21 @@
-import { appendFile, mkdir, readFile, readdir, rename, rm, stat } from 'node:fs/promises';
+import {
+  appendFile,
+  mkdir,
+  readFile,
+  readdir,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises';
 import { join } from 'node:path';
 import { ignoreMissing, isObject, tryParseJson } from '#core';
 import type { LogBounds, LogLine } from './log-types.ts';
 
-/** Log files of one source. `000007.jsonl` has the newest lines of run 7, `000007.old.jsonl` the lines before. */
+/**
+ * Log files of one source. `000007.jsonl` has the newest lines of run 7, `000007.old.jsonl` the lines before, after the
+ * beginning of the run.
+ */
 export type RunFiles = ReturnType<typeof createRunFiles>;
 
 /** The run that is being written, with the size of its newest file in bytes. */
@@ -49,10 +61,27 @@ export function createRunFiles(folder: string, { maxRuns, maxFileBytes }: LogBou
     return { run, bytes };
   }
 
+  /** Replaces the old file by the full one. The old file keeps the beginning of the run as its first line. */
+  async function rotate(run: number): Promise<void> {
+    const [full, old] = [fileOf(run), fileOf(run, oldSuffix)];
+    const [first] = await linesIn(run, oldSuffix);
+    if (!first) return await rename(full, old);
+    const began = JSON.stringify(recordOf({ at: first.at, run, text: '', event: 'began' }));
+    const next = `${old}.new`;
+    await writeFile(next, `${began}\n${await readFile(full, 'utf8')}`, { mode: 0o600 });
+    await rename(next, old);
+    await rm(full);
+  }
+
+  async function linesIn(run: number, end: string): Promise<readonly LogLine[]> {
+    const text = await readFile(fileOf(run, end), 'utf8').catch(ignoreMissing);
+    return (text ?? '').split('\n').flatMap(line => lineOf(run, line));
+  }
+
   async function appendText({ run, bytes: before }: RunSize, text: string): Promise<RunSize> {
     const bytes = Buffer.byteLength(text);
     const isFull = before > 0 && before + bytes > maxFileBytes;
-    if (isFull) await rename(fileOf(run), fileOf(run, oldSuffix));
+    if (isFull) await rotate(run);
     await appendFile(fileOf(run), text, { mode: 0o600 });
     if (before === 0) await prune();
     return { run, bytes: (isFull ? 0 : before) + bytes };
@@ -74,10 +103,8 @@ export function createRunFiles(folder: string, { maxRuns, maxFileBytes }: LogBou
     },
     /** Reads the lines of a run, the oldest first; none if the run is not stored. Skips incomplete lines. */
     async read(run: number): Promise<readonly LogLine[]> {
-      const parts = await Promise.all(
-        [oldSuffix, suffix].map(end => readFile(fileOf(run, end), 'utf8').catch(ignoreMissing)),
-      );
-      return parts.flatMap(text => (text ?? '').split('\n')).flatMap(text => lineOf(run, text));
+      const parts = await Promise.all([oldSuffix, suffix].map(end => linesIn(run, end)));
+      return parts.flat();
     },
     /** Time of the last write in milliseconds since the epoch. Without files, the time of the folder. */
     async lastWrite(): Promise<number> {

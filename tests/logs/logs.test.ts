@@ -209,6 +209,26 @@ describe('the lines of a server', () => {
     assert.equal((await readdir(join(folder, 'servers', 'memory'))).length, 8);
   });
 
+  test('keep the beginning of their run, however many follow', async () => {
+    const { clock, logs, read } = await openLogs();
+    const memory = logs.server('memory');
+    memory.begin();
+    const beganAt = clock.now();
+    for (let at = 0; at < 60; at++) {
+      clock.advance(60_000);
+      memory.add({ text: `${at} ${'x'.repeat(9_000)}` });
+      await memory.write();
+    }
+    memory.end('exit code 1');
+    const [run] = await logs.runs('memory');
+    assert.deepEqual(run, { run: 1, beganAt, endedAt: beganAt + 3_600_000, how: 'exit code 1' });
+    const lines = await read('memory', 0, 10_000);
+    assert.equal(lines.filter(({ event }) => event === 'began').length, 1);
+    assert.equal(lines[0]?.event, 'began');
+    const { mode } = await stat(join(folder, 'servers', 'memory', '000001.old.jsonl'));
+    assert.equal(mode & 0o777, 0o600);
+  });
+
   test('are read despite a truncated file, and are removed with their server', async () => {
     const { logs, read } = await openLogs();
     logs.server('memory').add({ text: 'whole' });
