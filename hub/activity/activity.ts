@@ -111,6 +111,16 @@ export function createActivity(
       }
       return found;
     },
+    /** Returns when the last call of each session began, in milliseconds since the epoch, in one pass. */
+    lastBySession(): ReadonlyMap<string, number> {
+      const found = new Map<string, number>();
+      for (let id = lastId; id > 0 && id > lastId - maxCalls; id--) {
+        if (!columns.has(slotOf(id), id)) continue;
+        const { session, at } = columns.read(slotOf(id));
+        if (!found.has(session)) found.set(session, at);
+      }
+      return found;
+    },
     /**
      * Passes this run's calls after an id to a function, the oldest first, at most `limit`, with unredacted names.
      * Returns the id of the last one.

@@ -9,7 +9,7 @@ import { connectHint, empty, fragment, heading, serverLink, table } from './piec
 
 type Needs = {
   readonly router: Pick<Router, 'sessions'>;
-  readonly telemetry: { readonly activity: Pick<Activity, 'list'> };
+  readonly telemetry: { readonly activity: Pick<Activity, 'lastBySession'> };
   readonly system: { readonly clock: Pick<Clock, 'now'> };
 };
 
@@ -28,9 +28,10 @@ export function sessionPages({ router, telemetry, system: { clock } }: Needs) {
 
   function sessionTable(shown: ReturnType<typeof router.sessions>): Html {
     const now = clock.now();
+    const lasts = telemetry.activity.lastBySession();
     function lastRequest(session: string) {
-      const last = telemetry.activity.list({ session }, 1)[0];
-      return last ? ago(last.at, now) : 'none yet';
+      const at = lasts.get(session);
+      return at === undefined ? 'none yet' : ago(at, now);
     }
     return table('Sessions', shown, [
       [

@@ -161,6 +161,24 @@ describe('a filter', () => {
   });
 });
 
+test('the last call of each session is found among those that are kept', () => {
+  const activity = open({ maxCalls: 3 });
+  for (const [session, at] of [
+    ['1', 10],
+    ['2', 20],
+    ['3', 30],
+    ['2', 40],
+  ] as const)
+    activity.record({ ...call, session, at });
+  assert.deepEqual(
+    activity.lastBySession(),
+    new Map([
+      ['2', 40],
+      ['3', 30],
+    ]),
+  );
+});
+
 test('a listener is called for each call until it is disposed', () => {
   const activity = open();
   let heard = 0;

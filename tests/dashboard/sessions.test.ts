@@ -35,33 +35,10 @@ describe('the list of sessions', () => {
 
   /** Returns the list, 90 s after the sessions were opened. The last request of session 1 was 30 s ago. */
   async function shown(...sessions: readonly Open[]): Promise<string> {
-    const last = {
-      id: 1,
-      at: 60_000,
-      method: 'ping',
-      session: '1',
-      outcome: 'ok',
-      tookMs: 1,
-      serverMs: 1,
-    };
     const { sessionsPartial } = sessionPages({
       router: { sessions: () => sessions },
       telemetry: {
-        activity: {
-          list: ({ session }) =>
-            session === '1'
-              ? [
-                  {
-                    ...last,
-                    name: undefined,
-                    server: undefined,
-                    client: undefined,
-                    requestBytes: 1,
-                    replyBytes: 1,
-                  },
-                ]
-              : [],
-        },
+        activity: { lastBySession: () => new Map([['1', 60_000]]) },
       },
       system: { clock: { now: () => 90_000 } },
     });
