@@ -121,15 +121,17 @@ describeWithBrowser('what waits for the owner', () => {
     await using scene = await open();
     await look(scene, async page => {
       await page.goto('/dashboard/approvals');
+      await page.getByText('Live', { exact: true }).waitFor();
       const deny = page.getByRole('button', { name: /^Deny/ });
       await deny.first().focus();
       await page.keyboard.press('Enter');
-      await expect.poll(() => deny.count()).toBe(1);
+      await deny.nth(1).waitFor({ state: 'detached' });
       const list = page.locator('#approval-list:focus');
       await list.waitFor();
       // The next update replaces the list.
-      await deny.click();
-      await expect.poll(() => deny.count()).toBe(0);
+      const left = scene.approvals.list().find(({ state }) => state.kind === 'pending');
+      await scene.approvals.deny(left?.id ?? assert.fail(), 'owner');
+      await deny.waitFor({ state: 'detached' });
       await list.waitFor();
     });
   });

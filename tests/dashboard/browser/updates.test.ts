@@ -6,6 +6,8 @@ import { describeWithBrowser, visit } from '#helpers/browser';
 import { type TestHub, startHub } from '#helpers/hub';
 import { connectAs } from './scene.ts';
 
+const waiting = { timeout: 20_000 };
+
 describeWithBrowser('updates of a page', () => {
   let hub: TestHub;
   beforeAll(async () => {
@@ -55,7 +57,7 @@ describeWithBrowser('updates of a page', () => {
       hub.server('notes').start();
       await page.keyboard.up('Space');
       await page.getByText('Restarting notes.').waitFor();
-      await expect.poll(() => hub.server('notes').status.state).toBe('running');
+      await expect.poll(() => hub.server('notes').status.state, waiting).toBe('running');
       assert.notEqual(hub.server('notes').running?.instance, before);
     });
   });
@@ -90,7 +92,7 @@ describeWithBrowser('updates of a page', () => {
         await begin();
       }
       await filtered;
-      await expect.poll(isFiltered).toBe(true);
+      await expect.poll(isFiltered, waiting).toBe(true);
       await delay(2_000);
       assert.ok(await isFiltered());
       assert.match(page.url(), /server=notes/);
