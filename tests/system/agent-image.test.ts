@@ -214,6 +214,32 @@ print(json.dumps({"status": answer.status, **json.load(answer)}))`;
     ]);
   });
 
+  test('tools in the workspace take effect in the order in which a model calls them at once', async () => {
+    const edit = (input: object) => file('editor', { path: 'a.txt', ...input });
+    const names = ['one', 'two', 'three', 'four', 'five', 'six'];
+    const calls = [
+      edit({ command: 'create', content: names.join('\n') }),
+      ...names.map(name => edit({ command: 'str_replace', old_str: name, new_str: `[${name}]` })),
+      file('shell', { command: 'cat a.txt; echo shell >>a.txt' }),
+      file('python_repl', { code: 'open("a.txt").read()' }),
+    ];
+    const edited = names.map(name => `[${name}]`).join('\n');
+    let results = '';
+    await using agent = await open(({ messages }) => {
+      const { text = '' } = messages.at(-1) ?? {};
+      if (text === 'go') return calls;
+      results = text;
+      return 'done';
+    });
+    expect(await agent.chat('go')).toMatchObject({ status: 'answered', text: 'done' });
+    expect(results.split('|')).toEqual([
+      'created a.txt',
+      ...names.map(() => 'replaced it in a.txt'),
+      `${edited}\n[exit code 0]`,
+      `${JSON.stringify(`${edited}shell\n`).replaceAll('"', "'")}\n`,
+    ]);
+  });
+
   test('the shell has a time and an output limit, and no variables of the environment', async () => {
     const results = await resultsOf(
       [

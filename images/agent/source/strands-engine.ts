@@ -13,6 +13,7 @@ import { HubModel } from './hub-model.ts';
 import { createLoadTool, createUseAgent, hubTool, listHubTools } from './tools/hub-tools.ts';
 import { fileTools } from './tools/files.ts';
 import { createProcessTools, networkNote, runShell, usualSeconds } from './tools/processes.ts';
+import { inTurns } from './tools/tool.ts';
 import { workspace } from './tools/workspace.ts';
 import type { AgentMessage, AgentTool, Briefing, Settings, TurnResult } from './types.ts';
 
@@ -70,10 +71,8 @@ export function createStrandsEngine(link: HubLink, first: Settings) {
       filesToLoad = new Set();
     }
     return [
-      ...fileTools,
-      ...processes,
+      ...inTurns([...fileTools, ...processes, ...(loadTool ? [loadTool, ...loaded.values()] : [])]),
       ...(settings.use_agent.length > 0 ? [createUseAgent(link, settings.use_agent)] : []),
-      ...(loadTool ? [loadTool, ...loaded.values()] : []),
     ];
   }
 

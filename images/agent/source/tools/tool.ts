@@ -28,3 +28,19 @@ export function defineTool<T extends z.ZodObject>(
     },
   };
 }
+
+/** Runs the calls of these tools one after another, in their order: the runtime makes the calls of an answer at once. */
+export function inTurns(tools: readonly AgentTool[]): readonly AgentTool[] {
+  let last: Promise<unknown> = Promise.resolve();
+  return tools.map(tool => ({
+    ...tool,
+    call(input, signal) {
+      const output = last.then(async () => {
+        signal.throwIfAborted();
+        return await tool.call(input, signal);
+      });
+      last = output.catch(() => undefined); // The caller gets the error.
+      return output;
+    },
+  }));
+}
