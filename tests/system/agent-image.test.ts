@@ -240,6 +240,19 @@ print(json.dumps({"status": answer.status, **json.load(answer)}))`;
     ]);
   });
 
+  test('a call with "-" in place of "_" fails alone', async () => {
+    const results = await resultsOf([
+      file('file-read', { path: '.' }),
+      file('hub-echo', {}),
+      file('file_read', { path: '.' }),
+    ]);
+    expect(results).toEqual([
+      expect.stringContaining('file-read'),
+      expect.stringContaining('hub-echo'),
+      '(empty folder)',
+    ]);
+  });
+
   test('the shell has a time and an output limit, and no variables of the environment', async () => {
     const results = await resultsOf(
       [

@@ -10,7 +10,7 @@ import {
 } from './conversation.ts';
 import { HubFailure, type HubLink, contextFull } from './hub-link.ts';
 import { HubModel } from './hub-model.ts';
-import { createLoadTool, createUseAgent, hubTool, listHubTools } from './tools/hub-tools.ts';
+import { createLoadTool, createUseAgent, hubTool, keyOf, listHubTools } from './tools/hub-tools.ts';
 import { fileTools } from './tools/files.ts';
 import { createProcessTools, networkNote, runShell, usualSeconds } from './tools/processes.ts';
 import { inTurns } from './tools/tool.ts';
@@ -97,7 +97,8 @@ export function createStrandsEngine(link: HubLink, first: Settings) {
     // Adds a tool that is called but not listed: the hub then refuses the call and records it.
     model.calling = name => {
       const { toolRegistry } = agent;
-      if (toolRegistry.get(name) || !isToolName.test(name)) return;
+      const isTaken = toolRegistry.list().some(tool => keyOf(tool.name) === keyOf(name));
+      if (isTaken || !isToolName.test(name)) return;
       toolRegistry.add(runtimeTool(hubTool(link, name), signal));
     };
     const { stopReason } = await agent.invoke(message, {

@@ -12,7 +12,7 @@ const maxNameChars = 64;
 /** Converts the name of a tool to one that the agent runtime accepts. */
 const usableName = (name: string) => name.replaceAll(/[^\w-]/g, '_').slice(0, maxNameChars);
 /** Returns a key for comparing names: the agent runtime treats `-` and `_` in names of tools as equal. */
-const keyOf = (name: string) => name.replaceAll('-', '_');
+export const keyOf = (name: string) => name.replaceAll('-', '_');
 
 /** Lists the tools of the hub that the agent may use, without tools whose name another tool of the agent has. */
 export async function listHubTools(
