@@ -400,6 +400,30 @@ print(json.dumps({"status": answer.status, **json.load(answer)}))`;
     expect(messages[0].content[0].text).toBe('remember 0');
   });
 
+  test('a conversation with many short messages and tool calls is whole for the model and the hub', async () => {
+    const asked: Asked[] = [];
+    await using agent = await open(
+      request => {
+        asked.push(request);
+        const { text = '' } = request.messages.at(-1) ?? {};
+        const [, step] = /^step (\d+)/.exec(text) ?? (text === 'go' ? ['', '0'] : []);
+        if (step === undefined) return 'noted';
+        return Number(step) < 30
+          ? [file('shell', { command: `echo step ${Number(step) + 1}` })]
+          : 'end';
+      },
+      { steps_per_turn: 50, context_tokens: 100_000 },
+    );
+    for (let index = 0; index < 25; index++)
+      expect(await agent.chat(`remember ${index}`)).toMatchObject({ status: 'answered' });
+    expect(asked.at(-1)?.messages[0]?.text).toBe('remember 0');
+    const { messages } = await agent.chat('go');
+    assert.ok(Array.isArray(messages));
+    expect(messages).toHaveLength(62);
+    await agent.chat('remember the end');
+    expect(asked.at(-1)?.messages[0]?.text).toBe('remember 0');
+  });
+
   /** Creates a model that refuses more than `most` characters of messages, as one with a small context does. */
   const smallModel =
     (most: number, model: Model): Model =>

@@ -1,4 +1,9 @@
-import { Agent, FunctionTool, type Message } from '@strands-agents/sdk';
+import {
+  Agent,
+  FunctionTool,
+  type Message,
+  SlidingWindowConversationManager,
+} from '@strands-agents/sdk';
 import {
   beginningOf,
   compact,
@@ -89,6 +94,8 @@ export function createStrandsEngine(link: HubLink, first: Settings) {
       messages: [...messages],
       systemPrompt: settings.system ?? generalPrompt,
       tools: own.map(tool => runtimeTool(tool, signal)),
+      // `compact` shortens the conversation between turns. Within a turn, the runtime does if the context is full.
+      conversationManager: new SlidingWindowConversationManager({ windowSize: Infinity }),
       printer: false,
     });
     // The hub lists its tools while the agent is created.
