@@ -61,15 +61,37 @@ export function createAgentContainer(id: string, needs: ContainerNeeds) {
   /** Id of the newest container. */
   let lastId: string | undefined;
   let idle: Timer | undefined;
+  /** Time in ms after which an idle container is stopped. Undefined until the first `leave`. */
+  let idleMs: number | undefined;
 
   body.changed(() => {
     lastId = body.containerId ?? lastId;
     if (body.containerId === undefined) {
-      idle?.[Symbol.dispose]();
+      dropTimer();
       releaseUnlessHeld();
+    } else if (!isHeld && !idle && idleMs !== undefined) {
+      // The container has started after its message was cancelled.
+      takeFreePlace();
+      rest(idleMs);
     }
     changed.fire(undefined);
   });
+
+  function dropTimer(): void {
+    idle?.[Symbol.dispose]();
+    idle = undefined;
+  }
+
+  /** Takes a place if one is free. */
+  function takeFreePlace(): void {
+    places.take(id, 'waits', AbortSignal.abort()).catch(() => undefined); // Above the limit, the container stays until it is idle.
+  }
+
+  function rest(ms: number): void {
+    if (body.containerId === undefined) return places.release(id);
+    idle = clock.after(ms, () => void stop());
+    places.offer();
+  }
 
   function releaseUnlessHeld(): void {
     if (!isHeld && body.containerId === undefined) places.release(id);
@@ -116,19 +138,18 @@ export function createAgentContainer(id: string, needs: ContainerNeeds) {
     async adopt({ grants }: AgentSettings): Promise<void> {
       if (!(await body.adopt())) return;
       network = JSON.stringify(grants.network);
-      await places.take(id, 'waits', AbortSignal.abort()).catch(() => undefined); // Above the limit it stays until it is idle.
+      takeFreePlace();
     },
     /** Keeps the container and its place until `leave`. */
     hold(): void {
       isHeld = true;
-      idle?.[Symbol.dispose]();
+      dropTimer();
     },
-    /** Stops the container after `idleMs`, unless `hold` is called before. */
-    leave(idleMs: number): void {
+    /** Stops the container after this time in ms, unless `hold` is called before. */
+    leave(ms: number): void {
       isHeld = false;
-      if (body.containerId === undefined) return places.release(id);
-      idle = clock.after(idleMs, () => void stop());
-      places.offer();
+      idleMs = ms;
+      rest(ms);
     },
     /**
      * Starts the container if necessary, and resolves with its id. While the engine is unreachable, tries again a few

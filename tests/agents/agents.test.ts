@@ -155,6 +155,33 @@ test('an idle agent is stopped, and the next message starts it again', async () 
   expect(bodies.get('ada')?.calls).toEqual(['chat one', 'chat two']);
 });
 
+test('a container that starts after its message was cancelled has a place, and is stopped when it is idle', async () => {
+  const limits = { idleMs: 5_000, maxRunning: 1 };
+  await using harness = await openHarness(({ message }) => message, limits);
+  const { agents, clock, bodies } = harness;
+  const first = await agents.send('ada', 'one', 'a');
+  await answerTo(agents, 'ada', first.messageId);
+  async function startCancelled(): Promise<void> {
+    await agents.stop('ada');
+    const started = gate();
+    bodies.get('ada')?.starts.push(started.promise);
+    const { messageId } = await agents.send('ada', 'two', 'a');
+    await soon(() => expect(bodies.get('ada')?.starts).toEqual([]));
+    await agents.cancel('ada', messageId);
+    expect(await answerTo(agents, 'ada', messageId)).toMatchObject({ code: 'HUB_CALL_CANCELLED' });
+    expect(agents.get('ada').status).toBe('stopped');
+    started.resolve('');
+    await soon(() => expect(agents.get('ada').status).toBe('idle'));
+  }
+  await startCancelled();
+  clock.advance(5_000);
+  await soon(() => expect(agents.get('ada').status).toBe('stopped'));
+  await startCancelled();
+  const other = await agents.send('bob', 'three', 'a');
+  expect(await answerTo(agents, 'bob', other.messageId)).toEqual({ texts: ['three'] });
+  expect(agents.get('ada').status).toBe('stopped');
+});
+
 test('a cancelled message has the outcome "cancelled", whether it was waiting or running', async () => {
   await using harness = await openHarness(({ signal }) => {
     const { promise, reject } = gate();

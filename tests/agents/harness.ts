@@ -34,6 +34,8 @@ type Body = {
   readonly briefings: { readonly session?: unknown; readonly settings?: unknown }[];
   /** Errors with which the next starts fail. */
   readonly failures: Error[];
+  /** What the next starts wait for. A start goes on when its caller does not wait for it any more. */
+  readonly starts: Promise<unknown>[];
   /** Ends the container as if it had been killed. */
   die(): void;
 };
@@ -79,6 +81,7 @@ export async function openHarness(
         calls: [],
         briefings: [],
         failures: [],
+        starts: [],
         die() {
           body.containerId = undefined;
           turns.abort(new HubError('HUB_AGENT_DIED', `the container of ${id} ended`));
@@ -108,6 +111,7 @@ export async function openHarness(
         async ready() {
           const failure = body.failures.shift();
           if (failure) throw failure;
+          await body.starts.shift();
           if (body.containerId === undefined) {
             body.containerId = `${id}-${process.hrtime.bigint()}`;
             changed.fire(undefined);
