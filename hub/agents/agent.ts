@@ -101,6 +101,8 @@ export function createAgent(record: AgentRecord, needs: AgentNeeds) {
       // Set before any await: a message that is accepted from now on calls `work` again.
       working = undefined;
       rest();
+      // The settings may have changed during the turns.
+      void container.retire(settings);
     }
   }
 

@@ -488,6 +488,20 @@ test('an agent that is removed as its first message arrives does not work on it'
   expect(next.agents.list()).toEqual([]);
 });
 
+test('a container whose network is changed during a turn is stopped after the turn', async () => {
+  const late = gate();
+  await using harness = await openHarness(() => late.promise);
+  const { agents, bodies } = harness;
+  await agents.configure('ada', { grants: { network: 'bridge' } });
+  const { messageId } = await agents.send('ada', 'one', 'a');
+  await soon(() => expect(bodies.get('ada')?.calls).toEqual(['chat one']));
+  await agents.configure('ada', { grants: { network: 'none' } });
+  expect(agents.get('ada').status).toBe('running');
+  late.resolve('two');
+  expect(await answerTo(agents, 'ada', messageId)).toEqual({ texts: ['two'] });
+  await soon(() => expect(agents.get('ada').status).toBe('stopped'));
+});
+
 test('settings are checked, kept, and given to the container', async () => {
   await using harness = await openHarness(() => 'ok');
   const { agents } = harness;
