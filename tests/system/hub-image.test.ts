@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdtemp, rm } from 'node:fs/promises';
+import { cp, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { describeWithEngine } from '#helpers/engine';
 import { registryProblem } from '#helpers/registry';
 import manifest from '../../package.json' with { type: 'json' };
@@ -11,28 +11,43 @@ import manifest from '../../package.json' with { type: 'json' };
 const run = promisify(execFile);
 const root = join(import.meta.dirname, '..', '..');
 const parts = ['.dockerignore', '.npmrc', 'bin', 'configs', 'hub', 'images', 'scripts'];
+const dockerfile = join('images', 'hub', 'Dockerfile');
 const buildMs = 280_000;
 
 describeWithEngine('the image of the hub', () => {
-  test.skipIf(registryProblem() !== undefined)(
-    'runs as its user, also if the files of the clone are readable by their owner only',
-    async () => {
-      const folder = await mkdtemp(join(tmpdir(), 'agenthub-private-'));
+  describe.skipIf(registryProblem() !== undefined)(
+    'of a clone that only its owner may read',
+    () => {
       const tag = `agenthub-private-${process.pid}`;
-      try {
+      let folder = '';
+
+      beforeAll(async () => {
+        folder = await mkdtemp(join(tmpdir(), 'agenthub-private-'));
         for (const part of [...parts, 'package.json', 'package-lock.json'])
           await cp(join(root, part), join(folder, part), { recursive: true });
         // As with a umask of 077.
         await run('chmod', ['-R', 'go-rwx', folder]);
-        const file = join(folder, 'images', 'hub', 'Dockerfile');
-        await run('docker', ['build', '--quiet', '--tag', tag, '--file', file, folder]);
-        const { stdout } = await run('docker', ['run', '--rm', tag, 'version']);
-        expect(stdout.trim()).toBe(manifest.version);
-      } finally {
+        const words = ['--quiet', '--tag', tag, '--file', join(folder, dockerfile)];
+        await run('docker', ['build', ...words, folder]);
+      }, buildMs);
+      afterAll(async () => {
         await run('docker', ['image', 'rm', tag]).catch(() => undefined); // It was not built.
         await rm(folder, { recursive: true, force: true });
-      }
+      });
+
+      test('runs as its user', async () => {
+        const { stdout } = await run('docker', ['run', '--rm', tag, 'version']);
+        expect(stdout.trim()).toBe(manifest.version);
+      });
+
+      test('is built on a machine on which a hub does not start in time', async () => {
+        const text = (await readFile(join(root, dockerfile), 'utf8')).replaceAll('\\\n', '');
+        const started = [...text.matchAll(/^RUN (.*timeout .*?)(?: && .*)?$/gm)];
+        expect(started).toHaveLength(2);
+        const options = ['--rm', '--cpus', '0.05', '--env', 'NODE_COMPILE_CACHE=/tmp/cache'];
+        for (const [, command = ''] of started)
+          await run('docker', ['run', ...options, '--entrypoint', 'sh', tag, '-c', command]);
+      });
     },
-    buildMs,
   );
 });
