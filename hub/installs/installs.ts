@@ -172,7 +172,8 @@ export function createInstalls(needs: InstallsNeeds) {
       begun.delete(config);
       try {
         const found = (await belongings.list()).filter(one => isNew(one) && one.kind !== kept);
-        const { own } = await ownOf(found, othersThan(config), needs);
+        // Also a server of the same name, which a person has added to the file meanwhile.
+        const { own } = await ownOf(found, allExcept(config), needs);
         const { left } = await belongings.discard(own);
         if (left.length > 0) log.warn({ left }, 'parts of a failed install could not be removed');
         const keys = new Set(left.map(keyOf));
@@ -184,12 +185,15 @@ export function createInstalls(needs: InstallsNeeds) {
     return { made, remove };
   }
 
-  const othersThan = (config: ServerConfig) => [
-    ...[...needs.servers.all.map(server => server.config), ...configFile.configs()].filter(
-      ({ name }) => name !== config.name,
-    ),
+  /** Returns the configs of all servers, and of all running installs but that of the given config. */
+  const allExcept = (config: ServerConfig) => [
+    ...needs.servers.all.map(server => server.config),
+    ...configFile.configs(),
     ...[...begun].filter(other => other !== config),
   ];
+
+  const othersThan = (config: ServerConfig) =>
+    allExcept(config).filter(({ name }) => name !== config.name);
 
   /** Runs work for which `stop` waits. Rejects with HUB_SHUTTING_DOWN if the hub is stopping. */
   async function run<T>(name: string | undefined, work: () => Promise<T>): Promise<T> {

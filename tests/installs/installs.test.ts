@@ -134,6 +134,17 @@ describe('an install', () => {
     assert.deepEqual(leftOf(hub), []);
   });
 
+  test('that is overtaken by a hand edit of the same name leaves what the server of that entry has', async () => {
+    await using hub = createInstallHub({
+      async add(name) {
+        await hub.write(name, { package: 'echo@1.0.0' });
+        throw new HubError('HUB_CONFIG_CONFLICT', 'there is a server of that name already');
+      },
+    });
+    assert.equal((await failureOf(hub.install({ name: 'notes' }))).code, 'HUB_CONFIG_CONFLICT');
+    assert.deepEqual(leftOf(hub), ['notes']);
+  });
+
   test('writes references of the caller to variables unchanged', async () => {
     await using hub = createInstallHub();
     const env = { API_TOKEN: '${GIVEN}', OTHER_TOKEN: 'ghp_0123456789abcdef' };
