@@ -20,6 +20,17 @@ const waitForOtherMs = 10 * 60_000;
 /** Interval in ms at which the duration of a running step is printed. */
 const tellMs = 4_000;
 
+/**
+ * Options of `npm ci`. Warnings and engine-strict are off: npm checks packages against the Node that runs npm, but another
+ * Node runs the packages. NODE_ENV=production or a user's .npmrc may omit packages, of which the hub needs all.
+ */
+const installOptions = [
+  '--loglevel=error',
+  '--engine-strict=false',
+  '--include=dev',
+  '--include=optional',
+];
+
 // The hub's image contains Node and the installed packages.
 if (process.env.AGENTHUB_IN_CONTAINER === undefined) await prepare();
 
@@ -150,8 +161,7 @@ async function install() {
   console.error(`Installing dependencies from package-lock.json (${missing}).`);
   const { command, args } = npm();
   // npm deletes node_modules first, so neither npm nor its child processes may run on the Node in node_modules.
-  // Warnings are disabled: npm checks packages against the Node that runs npm, but another Node runs the packages.
-  const result = await runStep('installing', command, [...args, 'ci', '--loglevel=error'], {
+  const result = await runStep('installing', command, [...args, 'ci', ...installOptions], {
     cwd: root,
     stdio: 'inherit',
     env: { ...process.env, ...pathWithoutOurs() },

@@ -52,6 +52,25 @@ describe('preparing a clone', () => {
     assert.equal(await log(), 'begins\nends\n');
   });
 
+  test('installs all packages, whatever npm omits or refuses by the environment and the .npmrc of the user', async () => {
+    const writeJson = async (file: string, value: object) =>
+      await writeFile(join(folder, file), JSON.stringify(value));
+    await mkdir(join(folder, 'dep'));
+    await mkdir(join(folder, 'home'));
+    await writeJson('dep/package.json', { name: 'dep', version: '1.0.0' });
+    await run('npm', ['pack', './dep'], { cwd: folder });
+    const devDependencies = { dep: 'file:dep-1.0.0.tgz' };
+    await writeJson('package.json', { devDependencies, engines: { node: '>=999' } });
+    await run('npm', ['install', '--package-lock-only'], { cwd: folder });
+    await writeFile(join(folder, 'home', '.npmrc'), 'engine-strict=true\nomit[]=dev\n');
+    await run(process.execPath, ['scripts/prepare.mjs'], {
+      cwd: folder,
+      env: { PATH: process.env['PATH'], HOME: join(folder, 'home'), NODE_ENV: 'production' },
+    });
+    const installed = await readFile(join(folder, 'node_modules', 'dep', 'package.json'), 'utf8');
+    assert.equal(JSON.parse(installed).version, '1.0.0');
+  });
+
   test('does not wait for a process that died during the preparation', async () => {
     const lock = join(folder, '.prepare.lock');
     await writeFile(lock, '');
