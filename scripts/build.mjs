@@ -111,8 +111,9 @@ function assets() {
 function licences() {
   return Object.fromEntries(
     bundled.map(name => {
-      const [file] = globSync(path.join(root, 'node_modules', name, 'LICENSE*'));
-      return [`LICENSE.${name}`, readFileSync(file)];
+      const folder = path.join(root, 'node_modules', name);
+      const [file] = globSync('LICENSE*', { cwd: folder });
+      return [`LICENSE.${name}`, readFileSync(path.join(folder, file))];
     }),
   );
 }

@@ -26,6 +26,7 @@ describe('the build of a clone', () => {
   let env: NodeJS.ProcessEnv = {};
 
   const at = (file: string) => join(folder, file);
+  const allAt = (pattern: string) => globSync(pattern, { cwd: folder }).map(at);
   const node = async (...args: readonly string[]) =>
     await run(process.execPath, args, { cwd: folder, env });
   const prepare = async () => await node('scripts/prepare.mjs');
@@ -107,7 +108,7 @@ describe('the build of a clone', () => {
   });
 
   test('has only one-byte characters, so that V8 keeps it in one byte each', () => {
-    const files = globSync(at('dist/*.js'));
+    const files = allAt('dist/*.js');
     assert.ok(files.length > 10);
     const wide = files.filter(file => /[^\0-\xff]/.test(readFileSync(file, 'utf8')));
     assert.deepEqual(wide, []);
@@ -116,7 +117,7 @@ describe('the build of a clone', () => {
   test('imports no module that costs memory before its first use (decisions/0007)', () => {
     const costly =
       /^(?:node:https?|fastify|dockerode|ioredis|ollama|pino-pretty|ws|yaml|@opentelemetry\/.*|@qdrant\/.*)$/;
-    const found = globSync(at('dist/*.js')).flatMap(file =>
+    const found = allAt('dist/*.js').flatMap(file =>
       [...readFileSync(file, 'utf8').matchAll(/^import [^;]*?"([^"]+)";/gm)]
         .filter(([, name = '']) => costly.test(name))
         .map(([, name]) => `${file.replace(/.*\/|-[\w-]{8}\.js$/g, '')} imports ${name}`),
@@ -128,7 +129,7 @@ describe('the build of a clone', () => {
     // Otherwise Node would now write the missing modules to its cache.
     const count = async () => (await readdir(at('cache'), { recursive: true })).length;
     const before = await count();
-    await node(globSync(at('dist/installs-*.js'))[0] ?? '');
+    await node(allAt('dist/installs-*.js')[0] ?? '');
     assert.equal(await count(), before);
   });
 
@@ -143,7 +144,7 @@ describe('the build of a clone', () => {
   const inFile =
     (pattern: string, change: (file: string) => Promise<void>): Change =>
     async () => {
-      const file = globSync(at(pattern))[0] ?? assert.fail(pattern);
+      const file = allAt(pattern)[0] ?? assert.fail(pattern);
       const content = await readFile(file);
       await change(file);
       return async () => await writeFile(file, content);
@@ -191,7 +192,7 @@ describe('the build of a clone', () => {
 
   test('is not used after all of these, until the next start has built it again', async () => {
     const content = async () =>
-      await Promise.all(globSync(at('dist/{main,app-*}.js')).map(file => readFile(file, 'utf8')));
+      await Promise.all(allAt('dist/{main,app-*}.js').map(file => readFile(file, 'utf8')));
     const before = await content();
     for (const change of Object.values(changes)) await change();
     assert.equal(await runs(), 'hub');
