@@ -1,9 +1,9 @@
 import type { PackageSpec, ServerConfig } from '#config';
 import { type Clock, HubError, type JsonObject } from '#core';
 import type { DefinitionPins } from '#definitions';
-import type { ImagePruning } from '#runtimes';
+import type { Belonging, ImagePruning } from '#runtimes';
 import type { Table } from '#store';
-import { type BelongingsNeeds, belongingsOf } from '../belongings.ts';
+import { type BelongingsNeeds, belongingsOf, createUnfinished, keyOf } from '../belongings.ts';
 import type { InstallsNeeds } from '../installs.ts';
 import { packageKeyOf } from '../pins.ts';
 import { requireConfig } from '../removal.ts';
@@ -22,7 +22,7 @@ import { compareVersions, splitSpec, withVersion } from './versions.ts';
 export type Upgrades = ReturnType<typeof createUpgrades>;
 
 export type UpgradesNeeds = Pick<InstallsNeeds, 'log' | 'pins' | 'trial' | 'stored' | 'servers'> & {
-  readonly belongings: BelongingsNeeds;
+  readonly belongings: BelongingsNeeds & Pick<InstallsNeeds, 'unfinished'>;
   readonly configFile: {
     /** Returns all servers in the file, also those that `--tags` excludes. */
     readonly configs: () => readonly ServerConfig[];
@@ -63,6 +63,8 @@ export function createUpgrades(needs: UpgradesNeeds) {
   const log = needs.log.child({ part: 'upgrades' });
   const rollbacks = createRollbacks(needs.rollbacks.table);
   const turns = createTurns();
+  /** Volumes of trials. The installs of the next run remove those of a hub that is killed meanwhile. */
+  const unfinished = createUnfinished({ ...needs.belongings, configFile, log });
   /** Configs of versions in trial, by server. */
   const tried = new Map<string, ServerConfig>();
 
@@ -100,6 +102,8 @@ export function createUpgrades(needs: UpgradesNeeds) {
     const belongings = belongingsOf(beside, needs.belongings);
     begin('build', `${to.spec} is installed`);
     await belongings.prepare(events, signal);
+    const volumes = (await belongings.candidates()).filter(isTrialVolume);
+    await unfinished.begin(belongings.kind, volumes);
     try {
       begin('trial', 'it is started once beside the running version');
       const trial = await needs.trial(beside, events, signal);
@@ -111,11 +115,11 @@ export function createUpgrades(needs: UpgradesNeeds) {
       const plan = describePlan({ from, to }, { entry, config }, after, trial, comparison);
       return { config, next, values, trial, plan, pins: comparison?.pins };
     } finally {
-      const volumes = (await belongings.list()).filter(
-        one => one.kind === 'volume' && isOfTrial(one.name),
-      );
-      const { left } = await belongings.discard(volumes);
+      const found = (await belongings.list()).filter(isTrialVolume);
+      const { left } = await belongings.discard(found);
       if (left.length > 0) log.warn({ left }, 'volumes of a trial could not be removed');
+      const keys = new Set(left.map(keyOf));
+      await unfinished.end(volumes.filter(one => !keys.has(keyOf(one))));
     }
   }
 
@@ -256,6 +260,8 @@ export function createUpgrades(needs: UpgradesNeeds) {
     stop: () => turns.stop(),
   };
 }
+
+const isTrialVolume = ({ kind, name }: Belonging) => kind === 'volume' && isOfTrial(name);
 
 /** Returns a package in the notation of its registry, from that of an entry. */
 const specIn = (key: string) => key.replace(/^uvx:/, '');

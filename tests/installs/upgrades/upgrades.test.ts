@@ -3,6 +3,7 @@ import { test } from 'vitest';
 import type { PackageSpec, ServerConfig } from '#config';
 import { HubError, type JsonObject, silent } from '#core';
 import { createManualClock } from '#helpers/clock';
+import type { Belonging, LaunchSpec } from '#runtimes';
 import { planLaunch } from '#servers';
 import { createBacklog, createTable } from '#store';
 import { type UpgradesNeeds, createUpgrades } from '../../../hub/installs/upgrades/upgrades.ts';
@@ -11,8 +12,14 @@ import { packagedConfig } from './packaged.ts';
 const place = { auto: 'docker', dataDir: '/data' } as const;
 const npm = (version: string) => ({ ecosystem: 'npm', spec: `n@${version}` }) as const;
 
+const volumesOf = async ({ target }: LaunchSpec): Promise<readonly Belonging[]> =>
+  target.kind === 'docker' ? target.volumes.map(({ name }) => ({ kind: 'volume', name })) : [];
+
 /** Creates the upgrades of one server whose entry is in memory. Its tools change with its version. */
-function open(override: Partial<UpgradesNeeds> = {}) {
+function open(
+  override: Partial<UpgradesNeeds> = {},
+  unfinished?: UpgradesNeeds['belongings']['unfinished'],
+) {
   let entry: JsonObject = { package: 'n@1.0.0' };
   const configWith = (values: JsonObject): ServerConfig => {
     const { package: spec } = { ...entry, ...values };
@@ -53,15 +60,13 @@ function open(override: Partial<UpgradesNeeds> = {}) {
       return { about: {}, listing, instructions: undefined };
     },
     belongings: {
+      ...(unfinished && { unfinished }),
       specOf: config => planLaunch(config, place),
       upkeeps: {
         docker: {
           prepare: async () => ({}),
-          candidates: async () => [],
-          belongings: async spec =>
-            spec.target.kind === 'docker'
-              ? spec.target.volumes.map(({ name }) => ({ kind: 'volume', name }))
-              : [],
+          candidates: volumesOf,
+          belongings: volumesOf,
           discard: async ({ name }) => void discarded.push(name),
         },
       },
@@ -102,6 +107,22 @@ test('a version is tried with empty volumes and read-only mounts', async () => {
   assert.deepEqual(volumes, [{ name: 'mine.trial', target: '/work' }]);
   assert.deepEqual(mounts, [{ source: '/home', target: '/home', readOnly: true }]);
   assert.deepEqual(hub.discarded, ['mine.trial'], 'nothing of the trial is left');
+});
+
+test('volumes of a trial are recorded until they are removed, in case the hub is killed', async () => {
+  const unfinished = createTable(
+    { file: undefined, maxEntries: 10 },
+    { log: silent, backlog: createBacklog() },
+  );
+  const recorded: unknown[] = [];
+  async function trial(): Promise<never> {
+    recorded.push(...(await unfinished.entries()));
+    throw new HubError('HUB_SERVER_START_FAILED', 'it has exited');
+  }
+  const hub = open({ trial }, unfinished);
+  await assert.rejects(hub.upgrade(), { code: 'HUB_SERVER_START_FAILED' });
+  assert.deepEqual(recorded, [['volume mine.trial', 'docker']]);
+  assert.deepEqual(await unfinished.entries(), []);
 });
 
 test('a dry run changes nothing', async () => {
