@@ -202,6 +202,14 @@ test('with OLLAMA_MCP_MODELS only these models are listed and run', async () => 
   ollama.remove('other:1b');
 });
 
+test('a model of OLLAMA_MCP_MODELS needs no tag, also if its name has a slash', async () => {
+  ollama.add(modelNamed('someone/other:latest'));
+  await using client = await start({ OLLAMA_MCP_MODELS: 'someone/other' });
+  const { structured } = await client.call('ollama_list_models');
+  expect(structured['models']).toEqual([expect.objectContaining({ name: 'someone/other:latest' })]);
+  ollama.remove('someone/other:latest');
+});
+
 test('with OPENAI_BASE_URL the models are those of that endpoint', async () => {
   await using endpoint = await startOpenAi(() => ({ text: 'of the endpoint' }), { key: 'sk-1' });
   await using client = await start({ OPENAI_BASE_URL: `${endpoint.url}/`, OPENAI_API_KEY: 'sk-1' });

@@ -1,5 +1,6 @@
 import { McpServer, type CallToolResult, type ServerContext } from '@modelcontextprotocol/server';
 import { z } from 'zod';
+import { isSameModel } from '../../../hub/models/index.ts';
 import { createBatches } from './batched.ts';
 import { createHubModels, isHub } from './hub-models.ts';
 import { ModelError, type ModelSource, isRetryable } from './models-types.ts';
@@ -60,7 +61,7 @@ export function createServer({ settings, own }: ServerNeeds): McpServer {
   );
   const source = () => (isHub(mcp.server) ? createHubModels(mcp.server) : own());
   const isAllowed = (model: string) =>
-    settings.allowed?.some(name => withTag(name) === withTag(model)) !== false;
+    settings.allowed?.some(name => isSameModel(name, model)) !== false;
 
   mcp.registerTool(
     'ollama_run',
@@ -142,10 +143,6 @@ export function createServer({ settings, own }: ServerNeeds): McpServer {
   );
   return mcp;
 }
-
-/** Adds Ollama's default tag, `latest`, to a model name without a tag. */
-const withTag = (name: string) =>
-  name.includes(':') || name.includes('/') ? name : `${name}:latest`;
 
 /** Sends pieces of text as progress notifications. Undefined if the request has no progress token. */
 function progressTo({ mcpReq }: ServerContext) {
