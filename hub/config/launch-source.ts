@@ -37,6 +37,15 @@ const extraRule =
 const packageRule =
   'write "@org/server@1.2.3" (npm), "uvx:name==1.0" (PyPI), "docker:name:tag" (an image) or "agenthub:ollama-mcp" (of this hub); no options, ranges, URLs or git references';
 
+/** Returns the rule for a PyPI package with extras in its name; undefined for anything else. */
+function extrasRuleFor(written: string): string | undefined {
+  const [, name, extras, version] = /^uvx:([\w.-]+)(\[[\w,.-]+\])([^]*)$/.exec(written) ?? [];
+  const plain = `uvx:${name}${version}`;
+  return name === undefined || !findPackage(plain)
+    ? undefined
+    : `write "${plain}", and the extras as "with": ["${name}${extras}"] (agenthub add --with "${name}${extras}")`;
+}
+
 /** Returns what an entry runs; undefined if the entry does not define that. */
 export async function sourceOf(draft: EntryDraft): Promise<LaunchSource | undefined> {
   const { entry, report } = draft;
@@ -126,7 +135,7 @@ function fromPackage(
   report: EntryDraft['report'],
 ): LaunchSource | undefined {
   const source = findPackage(written);
-  if (!source) return report(['package'], packageRule, true);
+  if (!source) return report(['package'], extrasRuleFor(written) ?? packageRule, true);
   if (source.kind === 'image') return { image: source.image, package: undefined, command, args };
   if (source.kind === 'own') {
     if (command === undefined && args.length === 0)

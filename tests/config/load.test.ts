@@ -140,6 +140,15 @@ describe('files that cannot be read', () => {
     );
   });
 
+  test('extras in the name of a package are refused with the key for them', async () => {
+    const entry = { package: 'uvx:tool[all]==1.0' };
+    await writeFile(join(scratch, 'extras.json'), JSON.stringify({ servers: { x: entry } }));
+    assert.match(
+      await outcomeOf('extras.json'),
+      /servers\.x\.package: "uvx:tool\[all\]==1\.0" is not allowed: write "uvx:tool==1\.0", and the extras as "with": \["tool\[all\]"\] \(agenthub add --with "tool\[all\]"\)/,
+    );
+  });
+
   test('a folder is not a file', async () => {
     await mkdir(join(scratch, 'folder.json'));
     assert.equal(
