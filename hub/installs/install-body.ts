@@ -146,11 +146,13 @@ const older = new Map([
 /** Maximum nesting depth for renaming keys. No server.json is deeper. */
 const maxDepth = 8;
 
+/** Returns a server.json with the current names of keys, and without members that are null: some registries write those. */
 function renamed(value: unknown, depth: number): unknown {
   if (depth > maxDepth) return value;
   if (Array.isArray(value)) return value.map(item => renamed(item, depth + 1));
   if (!isObject(value)) return value;
   const rename = ([key, inside]: [string, unknown]) =>
     [older.get(key) ?? key, renamed(inside, depth + 1)] as const;
-  return Object.fromEntries(Object.entries(value).map(rename));
+  const members = Object.entries(value).filter(([, inside]) => inside !== null);
+  return Object.fromEntries(members.map(rename));
 }

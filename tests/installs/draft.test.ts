@@ -214,6 +214,18 @@ describe('an entry of the registry becomes an entry of the config', () => {
       'uvx:weather-mcp-server==0.5.0',
     );
   });
+
+  test('members that are null count as absent', () => {
+    const server = {
+      name: 'io.example/weather',
+      title: null,
+      remotes: null,
+      packages: [
+        { registryType: 'npm', identifier: 'weather', version: '1.0.0', runtimeHint: null },
+      ],
+    };
+    assert.equal(entryOf(server)['package'], 'weather@1.0.0');
+  });
 });
 
 describe('the first usable option is chosen', () => {
