@@ -5,6 +5,7 @@ import {
   type PinnedKind,
   definitionOf,
   instructionsDefinition,
+  isSameButForOrder,
 } from './definition.ts';
 import type { NamedDefinition } from './flags.ts';
 import type { DefinitionPin, ServerPins } from './lock.ts';
@@ -85,10 +86,9 @@ export function deviationsOf(
   return definitions.flatMap((one): readonly Deviation[] => {
     const pin = pins[one.kind].get(one.name);
     if (!hasPinned(server) && !pin) return [];
-    const { hash } = one.definition;
-    if (pin?.accepted?.hash === hash) return [];
     const before = pin?.accepted;
-    const isRejected = pin?.rejected?.includes(hash) === true;
+    if (before && isSameButForOrder(before, one.definition)) return [];
+    const isRejected = pin?.rejected?.includes(one.definition.hash) === true;
     const state = isRejected ? 'rejected' : before ? 'changed' : 'new';
     return [{ ...one, state, before }];
   });

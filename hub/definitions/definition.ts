@@ -63,3 +63,31 @@ function sorted(value: unknown): unknown {
   // Object.fromEntries also defines members with names such as "__proto__".
   return Object.fromEntries(names.map(name => [name, sorted(value[name])]));
 }
+
+/** Keywords of JSON Schema whose lists are sets. Programs that make them of sets write another order at each start. */
+const setKeywords: ReadonlySet<string> = new Set(['enum', 'required', 'type']);
+
+/** Returns a hash that the order of sets does not affect. */
+export function orderlessHashOf({ value, hash }: Definition): string {
+  try {
+    return value ? hashOf(JSON.stringify(withSortedSets(value))) : hash;
+  } catch {
+    return hash; // Nested too deeply.
+  }
+}
+
+/** True if two definitions differ at most in the order of sets. */
+export const isSameButForOrder = (one: Definition, other: Definition): boolean =>
+  one.hash === other.hash || orderlessHashOf(one) === orderlessHashOf(other);
+
+function withSortedSets(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withSortedSets);
+  if (!isObject(value)) return value;
+  const members = Object.entries(value).map(([key, inside]) => [
+    key,
+    setKeywords.has(key) && Array.isArray(inside)
+      ? inside.map(item => JSON.stringify(item)).toSorted()
+      : withSortedSets(inside),
+  ]);
+  return Object.fromEntries(members);
+}

@@ -1,6 +1,7 @@
 import type { ServerConfig } from '#config';
 import { type Clock, type Event, type JsonObject, type Log, HubError } from '#core';
 import { type Deviation, type Offer, definitionsIn, entryDigestFor } from './compare.ts';
+import { orderlessHashOf } from './definition.ts';
 import { type DefinitionLine, diffDefinitions } from './definition-diff.ts';
 import type { DefinitionChoice } from './definitions-types.ts';
 import type { Definitions } from './definitions.ts';
@@ -226,7 +227,9 @@ export function createPins({ definitions, servers, configured, clock, log, redac
           name: visible(change.name),
           diff: redacted(change.diff),
         })),
-        hashes: offered.map(({ kind, name, definition }) => `${kind} ${name} ${definition.hash}`),
+        hashes: offered.map(
+          ({ kind, name, definition }) => `${kind} ${name} ${orderlessHashOf(definition)}`,
+        ),
         flags: flagsIn(after.name, offer).map(shownFlag),
         pins:
           pinningOf(after) === 'off' ? undefined : pinsAfter(pins, entryDigestFor(after), offered),

@@ -1,5 +1,5 @@
 import { copyPins, pinsOf } from './compare.ts';
-import { pinnedKinds } from './definition.ts';
+import { isSameButForOrder, pinnedKinds } from './definition.ts';
 import { type DefinitionLine, diffDefinitions } from './definition-diff.ts';
 import type { NamedDefinition } from './flags.ts';
 import type { DefinitionPin, ServerPins } from './lock.ts';
@@ -41,7 +41,7 @@ export function changesBetween(
   const changed = after.flatMap((one): readonly DefinitionChange[] => {
     const { kind, definition } = one;
     const old = known.get(keyOf(one))?.definition;
-    if (old?.hash === definition.hash) return [];
+    if (old && isSameButForOrder(old, definition)) return [];
     const diff = diffDefinitions(old?.value, definition.value);
     return [{ kind, name: nameOf(one), change: old ? 'changed' : 'added', diff }];
   });

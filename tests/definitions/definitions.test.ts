@@ -58,6 +58,27 @@ const tools = (said: Readonly<Record<string, string>>, instructions?: string) =>
 const namesOf = (held: readonly { readonly name: string; readonly state: string }[]) =>
   held.map(({ name, state }) => `${name} ${state}`);
 
+test('a schema whose sets are written in another order is the same', async () => {
+  const { definitions, clock } = await open();
+  const converting = (schema: object) => ({
+    tool: [{ key: 'convert', bytes: Buffer.from(JSON.stringify({ inputSchema: schema })) }],
+    prompt: [],
+    instructions: undefined,
+  });
+  const unit = { type: ['string', 'null'], enum: ['m', 'km'], examples: ['m', 'km'] };
+  const schema = { properties: { unit }, required: ['unit', 'value'] };
+  definitions.seen(config, converting(schema));
+  clock.advance(11_000);
+  const other = { ...unit, type: ['null', 'string'], enum: ['km', 'm'] };
+  const reordered = { properties: { unit: other }, required: ['value', 'unit'] };
+  assert.deepEqual(definitions.heldIn(config, converting(reordered)), []);
+  for (const changed of [
+    { ...schema, required: ['unit'] },
+    { ...schema, properties: { unit: { ...unit, examples: ['km', 'm'] } } },
+  ])
+    assert.deepEqual(namesOf(definitions.heldIn(config, converting(changed))), ['convert changed']);
+});
+
 describe('a server that is new', () => {
   test('is trusted, and what it changes later is held back, logged and reported once', async () => {
     const { definitions, clock, logged, events } = await open();

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
 import { pinsOf } from '../../hub/definitions/compare.ts';
-import { definitionWith } from '../../hub/definitions/definition.ts';
+import { definitionWith, orderlessHashOf } from '../../hub/definitions/definition.ts';
 import { acceptedIn, changesBetween, pinsAfter } from '../../hub/definitions/upgrade.ts';
 
 const tool = (name: string, description: string) =>
@@ -26,6 +26,20 @@ test('what a version adds, changes and removes is listed in its order', () => {
     ['changed a', 'changed instructions', 'removed c'],
   );
   assert.deepEqual(changesBetween(before, before), []);
+});
+
+test('another order of the sets in a schema is no change, and does not affect what is accepted', () => {
+  const [one, other] = [
+    ['a', 'b'],
+    ['b', 'a'],
+  ].map(required => ({
+    kind: 'tool' as const,
+    name: 'a',
+    definition: definitionWith({ inputSchema: { required } }),
+  }));
+  assert.ok(one && other);
+  assert.deepEqual(changesBetween([one], [other]), []);
+  assert.equal(orderlessHashOf(one.definition), orderlessHashOf(other.definition));
 });
 
 test('pins of tools that are long gone are not reported as removed', () => {
