@@ -51,6 +51,16 @@ describe('a package without a version', () => {
     assert.equal(known.asked[0]?.authorization, `Basic ${btoa('me:word')}`);
   });
 
+  test('is looked up with a password that has a percent sign, encoded or not', async () => {
+    await using known = await registry({ '/a/latest': [200, '{"version":"1.2.3"}'] });
+    for (const written of ['50%', '50%25']) {
+      const npm = `http://me:${written}@${known.host}`;
+      const pins = createPins({ npm, pypi: npm }, { clock: systemClock, fetch });
+      assert.equal((await pins.pin({ ecosystem: 'npm', spec: 'a' }, never)).spec, 'a@1.2.3');
+      assert.equal(known.asked.pop()?.authorization, `Basic ${btoa('me:50%')}`);
+    }
+  });
+
   test('is not looked up if it has a version', async () => {
     await using known = await registry({});
     const npm = { ecosystem: 'npm', spec: '@a/b@1.2.3+x' } as const;
