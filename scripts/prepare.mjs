@@ -22,13 +22,15 @@ const tellMs = 4_000;
 
 /**
  * Options of `npm ci`. Warnings and engine-strict are off: npm checks packages against the Node that runs npm, but another
- * Node runs the packages. NODE_ENV=production or a user's .npmrc may omit packages, of which the hub needs all.
+ * Node runs the packages. NODE_ENV=production or a user's .npmrc may omit packages, of which the hub needs all. With
+ * install-strategy=linked, the install script of the package `node` starts itself again without end.
  */
 const installOptions = [
   '--loglevel=error',
   '--engine-strict=false',
   '--include=dev',
   '--include=optional',
+  '--install-strategy=hoisted',
 ];
 
 // The hub's image contains Node and the installed packages.

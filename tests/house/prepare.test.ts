@@ -1,6 +1,16 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { chmod, cp, mkdir, mkdtemp, readFile, rm, utimes, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  cp,
+  lstat,
+  mkdir,
+  mkdtemp,
+  readFile,
+  rm,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -62,13 +72,18 @@ describe('preparing a clone', () => {
     const devDependencies = { dep: 'file:dep-1.0.0.tgz' };
     await writeJson('package.json', { devDependencies, engines: { node: '>=999' } });
     await run('npm', ['install', '--package-lock-only'], { cwd: folder });
-    await writeFile(join(folder, 'home', '.npmrc'), 'engine-strict=true\nomit[]=dev\n');
+    await writeFile(
+      join(folder, 'home', '.npmrc'),
+      'engine-strict=true\nomit[]=dev\ninstall-strategy=linked\n',
+    );
     await run(process.execPath, ['scripts/prepare.mjs'], {
       cwd: folder,
       env: { PATH: process.env['PATH'], HOME: join(folder, 'home'), NODE_ENV: 'production' },
     });
-    const installed = await readFile(join(folder, 'node_modules', 'dep', 'package.json'), 'utf8');
+    const dep = join(folder, 'node_modules', 'dep');
+    const installed = await readFile(join(dep, 'package.json'), 'utf8');
     assert.equal(JSON.parse(installed).version, '1.0.0');
+    assert.ok((await lstat(dep)).isDirectory(), 'it is no link');
   });
 
   test('does not wait for a process that died during the preparation', async () => {
