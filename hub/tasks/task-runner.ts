@@ -90,8 +90,8 @@ export function createTaskRunner(stored: StoredTask, needs: RunnerNeeds): TaskRu
       );
   }
 
-  /** Performs the step of the state, and the steps that follow from it. */
-  async function perform(signal: AbortSignal): Promise<void> {
+  /** Performs the step of the state, and the steps that follow from it. Resolves with the idle state that they end in. */
+  async function perform(signal: AbortSignal): Promise<TaskState> {
     const { principal: owner, step, isUnattended } = stored.state;
     // An unattended task asks a model right after its branch is prepared, with the same slot.
     using _slot = phaseIn(step) || isUnattended ? await slots.take(owner, signal) : undefined;
@@ -106,13 +106,15 @@ export function createTaskRunner(stored: StoredTask, needs: RunnerNeeds): TaskRu
           await performOnce(repository, lease, signal);
           continue;
         }
+        // A command that begins the next phase may change the state from here on.
+        const idle = stored.state;
         if (lease) await lease[Symbol.asyncDispose]();
         else await dropOldLease(repository.state, needs.lease, signal);
         lease = undefined;
         await project(repository);
         signal.throwIfAborted();
         const isNext = effectsOf(stored.state).some(({ type }) => type === 'begin_next');
-        if (!isNext || stored.state.job === undefined) return;
+        if (!isNext || stored.state.job === undefined) return idle;
         await apply({ type: 'begin', kind: 'run', job: stored.state.job });
       }
     } finally {
@@ -184,8 +186,10 @@ export function createTaskRunner(stored: StoredTask, needs: RunnerNeeds): TaskRu
   }
 
   async function run(): Promise<void> {
+    let end: TaskState | undefined;
     do {
       isAsked = false;
+      end = undefined;
       fault = undefined;
       current = new AbortController();
       using scope = createAbortScope([current.signal, stopping.signal]);
@@ -193,7 +197,7 @@ export function createTaskRunner(stored: StoredTask, needs: RunnerNeeds): TaskRu
       if (interrupted && interrupted.job === job?.id && stored.state.status !== 'cancelled')
         current.abort(interrupted.reason);
       try {
-        await perform(scope.signal);
+        end = await perform(scope.signal);
       } catch (error) {
         if (stopping.signal.aborted) break;
         // A command has cancelled the step: continue with its own, such as to remove the worktree.
@@ -203,7 +207,7 @@ export function createTaskRunner(stored: StoredTask, needs: RunnerNeeds): TaskRu
       }
     } while (isAsked);
     current = undefined;
-    endJob();
+    endJob(end);
   }
 
   async function projectAfterHalt(): Promise<void> {

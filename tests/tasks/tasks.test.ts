@@ -627,6 +627,35 @@ test('a job ends, also if the next phase begins as soon as the task is idle', as
   });
 });
 
+test('a job has the result of its own phase, if it ends while the begin of the next one is being stored', async () => {
+  const stored = Promise.withResolvers<void>();
+  let begins = 0;
+  const { tasks, jobs } = await begin({
+    script: [says(goodAnswer), says(goodReview)],
+    onAppend(record, isWritten) {
+      if (isWritten || !('event' in record) || record.event !== 'begin') return undefined;
+      return ++begins === 2 ? stored.promise : undefined;
+    },
+  });
+  const next = Promise.withResolvers<{ readonly job: string }>();
+  using _heard = tasks.events(({ task }) => {
+    if (task.status === 'pending_local_review' && task.doing === 'idle')
+      next.resolve(tasks.begin('add-sum', 'local_review', owner));
+  });
+  const first = await tasks.begin('add-sum', 'implementer', owner);
+  await jobEnded(jobs, first.job);
+  stored.resolve();
+  await jobEnded(jobs, (await next.promise).job);
+  const job = jobs.get(first.job);
+  assert.ok(job.state === 'done');
+  assert.deepEqual(job.result, {
+    task_id: 'add-sum',
+    status: 'pending_local_review',
+    attempt: 1,
+    step: 'idle',
+  });
+});
+
 test('a command that cannot be stored changes nothing, and succeeds once it can be', async () => {
   let isFull = true;
   const { tasks, work } = await begin({
