@@ -172,7 +172,7 @@ export function createInstalls(needs: InstallsNeeds) {
       begun.delete(config);
       try {
         const found = (await belongings.list()).filter(one => isNew(one) && one.kind !== kept);
-        // Also a server of the same name, which a person has added to the file meanwhile.
+        // A server of the same name counts, too: a person may have added it to the file meanwhile.
         const { own } = await ownOf(found, allExcept(config), needs);
         const { left } = await belongings.discard(own);
         if (left.length > 0) log.warn({ left }, 'parts of a failed install could not be removed');

@@ -63,7 +63,7 @@ export function createUpgrades(needs: UpgradesNeeds) {
   const log = needs.log.child({ part: 'upgrades' });
   const rollbacks = createRollbacks(needs.rollbacks.table);
   const turns = createTurns();
-  /** Volumes of trials. The installs of the next run remove those of a hub that is killed meanwhile. */
+  /** Records the volumes of running trials, which the next run of the hub removes if this one is killed. */
   const unfinished = createUnfinished({ ...needs.belongings, configFile, log });
   /** Configs of versions in trial, by server. */
   const tried = new Map<string, ServerConfig>();
