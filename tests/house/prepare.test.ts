@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import {
   chmod,
   cp,
@@ -84,6 +85,28 @@ describe('preparing a clone', () => {
     const installed = await readFile(join(dep, 'package.json'), 'utf8');
     assert.equal(JSON.parse(installed).version, '1.0.0');
     assert.ok((await lstat(dep)).isDirectory(), 'it is no link');
+  });
+
+  test('npx leaves the packages of a clone, whatever layout the .npmrc of the user chooses', async () => {
+    const clone = join(folder, 'npx');
+    const dep = join(clone, 'node_modules', 'dep');
+    const home = join(folder, 'npx-home');
+    for (const one of [dep, home]) await mkdir(one, { recursive: true });
+    const bin = { agenthub: 'bin.mjs' };
+    await writeFile(
+      join(clone, 'package.json'),
+      JSON.stringify({ name: 'agenthub', version: '1.0.0', bin }),
+    );
+    await writeFile(join(clone, 'bin.mjs'), '#!/usr/bin/env node\nconsole.log("ran");\n', {
+      mode: 0o755,
+    });
+    await cp(join(root, '.npmrc'), join(clone, '.npmrc'));
+    await writeFile(join(dep, 'package.json'), JSON.stringify({ name: 'dep', version: '1.0.0' }));
+    await writeFile(join(home, '.npmrc'), 'install-strategy=linked\n');
+    const env = { PATH: process.env['PATH'], HOME: home };
+    const { stdout } = await run('npx', ['agenthub'], { cwd: clone, env });
+    assert.equal(stdout, 'ran\n');
+    assert.ok(existsSync(join(dep, 'package.json')));
   });
 
   test('does not wait for a process that died during the preparation', async () => {
