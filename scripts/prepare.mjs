@@ -22,15 +22,13 @@ const tellMs = 4_000;
 
 /**
  * Options of `npm ci`. Warnings and engine-strict are off: npm checks packages against the Node that runs npm, but another
- * Node runs the packages. NODE_ENV=production or a user's .npmrc may omit packages, of which the hub needs all. With
- * install-strategy=linked, the install script of the package `node` starts itself again without end.
+ * Node runs the packages. NODE_ENV=production or a user's .npmrc may omit packages, of which the hub needs all.
  */
 const installOptions = [
   '--loglevel=error',
   '--engine-strict=false',
   '--include=dev',
   '--include=optional',
-  '--install-strategy=hoisted',
 ];
 
 // The hub's image contains Node and the installed packages.
@@ -166,7 +164,9 @@ async function install() {
   const result = await runStep('installing', command, [...args, 'ci', ...installOptions], {
     cwd: root,
     stdio: 'inherit',
-    env: { ...process.env, ...pathWithoutOurs() },
+    // The install script of the package `node` runs npm again, which reads the variable. With the value `linked` in a
+    // user's .npmrc, that npm would start the same script, without end.
+    env: { ...process.env, ...pathWithoutOurs(), npm_config_install_strategy: 'hoisted' },
     shell: process.platform === 'win32' && args.length === 0,
   });
   if (result.error !== undefined) fail(`npm could not be started: ${result.error.message}.`);

@@ -68,7 +68,10 @@ describe('preparing a clone', () => {
       await writeFile(join(folder, file), JSON.stringify(value));
     await mkdir(join(folder, 'dep'));
     await mkdir(join(folder, 'home'));
-    await writeJson('dep/package.json', { name: 'dep', version: '1.0.0' });
+    // The package `node` runs npm in its install script, where the .npmrc of the clone has no effect.
+    const preinstall = 'npm config get install-strategy > "$INIT_CWD/strategy"';
+    await writeJson('dep/package.json', { name: 'dep', version: '1.0.0', scripts: { preinstall } });
+    await cp(join(root, '.npmrc'), join(folder, '.npmrc'));
     await run('npm', ['pack', './dep'], { cwd: folder });
     const devDependencies = { dep: 'file:dep-1.0.0.tgz' };
     await writeJson('package.json', { devDependencies, engines: { node: '>=999' } });
@@ -85,6 +88,7 @@ describe('preparing a clone', () => {
     const installed = await readFile(join(dep, 'package.json'), 'utf8');
     assert.equal(JSON.parse(installed).version, '1.0.0');
     assert.ok((await lstat(dep)).isDirectory(), 'it is no link');
+    assert.equal(await readFile(join(folder, 'strategy'), 'utf8'), 'hoisted\n');
   });
 
   test('npx leaves the packages of a clone, whatever layout the .npmrc of the user chooses', async () => {
