@@ -1,3 +1,4 @@
+import { decodePercent } from '#core';
 import type { Variables } from './variables.ts';
 
 const mebibyte = 2 ** 20;
@@ -179,17 +180,10 @@ const pairsAllowed = 'comma-separated name=value pairs';
 function pairsOf(text = ''): Readonly<Record<string, string>> {
   const pairs = text.split(',').map(pair => /^\s*([^=]+?)\s*=\s*(.*?)\s*$/.exec(pair) ?? []);
   return Object.fromEntries(
-    pairs.flatMap(([, name, value = '']) => (name === undefined ? [] : [[name, decoded(value)]])),
+    pairs.flatMap(([, name, value = '']) =>
+      name === undefined ? [] : [[name, decodePercent(value)]],
+    ),
   );
-}
-
-function decoded(value: string): string {
-  try {
-    return decodeURIComponent(value);
-  } catch {
-    // The value is not percent-encoded: use it as it is.
-    return value;
-  }
 }
 
 const isHttp = (value: string) => ['http:', 'https:'].includes(URL.parse(value)?.protocol ?? '');

@@ -60,6 +60,6 @@ export { setBounded } from './set-bounded.ts';
 export { createSharedMap } from './shared-map.ts';
 export { firstProblems, shortened, shown, typeInWords } from './shown.ts';
 export { createSingleFlight } from './single-flight.ts';
-export { decodeText, shellWord } from './text.ts';
+export { decodePercent, decodeText, shellWord } from './text.ts';
 export { type BatchSink, createWriteBatch } from './write-batch.ts';
 export { type KeyedSlotMap, createKeyedSlotMap, createSlotMap } from './slot-map.ts';

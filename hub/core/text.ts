@@ -9,3 +9,12 @@ export function decodeText(content: Uint8Array): string | undefined {
   if (content.includes(0) || !isUtf8(content)) return undefined;
   return Buffer.from(content.buffer, content.byteOffset, content.byteLength).toString();
 }
+
+/** Decodes percent escapes. Returns a text with an invalid one unchanged: it is not encoded. */
+export function decodePercent(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text; // A percent sign in it begins no escape.
+  }
+}

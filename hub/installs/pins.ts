@@ -3,6 +3,7 @@ import {
   type Clock,
   HubError,
   createAbortScope,
+  decodePercent,
   isObject,
   messageOf,
   readText,
@@ -57,7 +58,7 @@ export function createPins(registries: Registries, needs: Needs) {
     const { username, password } = url;
     url.username = '';
     url.password = '';
-    const credentials = `${decoded(username)}:${decoded(password)}`;
+    const credentials = `${decodePercent(username)}:${decodePercent(password)}`;
     const headers = {
       accept: 'application/json',
       ...(username && { authorization: `Basic ${Buffer.from(credentials).toString('base64')}` }),
@@ -146,15 +147,6 @@ export function createPins(registries: Registries, needs: Needs) {
     },
     findElsewhere,
   };
-}
-
-/** Decodes percent escapes. */
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text; // A percent sign in it begins no escape: the text is not encoded.
-  }
 }
 
 /** Returns the version without the "v" of PEP 440. Throws HUB_REQUEST_INVALID if it is inexact: PyPI has no tags. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'vitest';
-import { decodeText, shellWord } from '#core';
+import { decodePercent, decodeText, shellWord } from '#core';
 
 test.each([
   ['', ''],
@@ -19,3 +19,11 @@ test.each([
   ["it's", "'it'\\''s'"],
   ['', "''"],
 ])('%j is the word %s of a shell', (text, word) => assert.equal(shellWord(text), word));
+
+test.each([
+  ['a%20b%2F', 'a b/'],
+  ['100%', '100%'],
+  ['%20 and %zz', '%20 and %zz'],
+])('the percent escapes of %j are decoded: %j', (text, decoded) => {
+  assert.equal(decodePercent(text), decoded);
+});

@@ -1,4 +1,4 @@
-/** Words of programs that report errors. */
+/** Matches words with which programs report errors. */
 const report =
   /error|exception|fatal|panic|fail(?:ed|ure)|cannot|can't|could not|couldn't|unable to|not found|no such|denied|refused|missing|required|\bmust (?:be|have|set|provide)\b|invalid|unknown|unexpected|unrecognized|not set\b|unauthori[sz]ed|forbidden/i;
 
