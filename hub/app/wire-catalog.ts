@@ -10,7 +10,7 @@ type Needs = Pick<CatalogNeeds, 'clock' | 'version'> & {
   readonly log: Log;
   readonly dataDir: Pick<DataDir, 'path'>;
   readonly backlog: Backlog;
-  readonly openSecrets: () => Promise<Pick<Secrets, 'set'>>;
+  readonly openSecrets: () => Promise<Pick<Secrets, 'set' | 'read'>>;
 };
 
 /** Creates the catalog of MCP servers. It caches answers in the data folder, and uses the secrets of the hub. */
@@ -25,6 +25,7 @@ export function wireCatalog({ dataDir, openSecrets, source, ...needs }: Needs) {
     secrets: {
       set: async (name, value) => await (await openSecrets()).set(name, value),
       uses: () => source.current.secretUses,
+      isKept: async name => (await (await openSecrets()).read([name])).has(name),
     },
   });
 }

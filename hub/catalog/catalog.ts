@@ -23,6 +23,7 @@ export type CatalogNeeds = {
   readonly version: string;
   readonly index: Table;
   readonly bodies: Folder;
+  /** `isKept`: true if a secret of this name exists. */
   readonly secrets: SecretStores;
 };
 
@@ -46,6 +47,16 @@ export function createCatalog(needs: CatalogNeeds) {
   const registry = createRegistry({ ...needs, answers });
   /** Number of requests that are not disposed yet, by the name of a secret that they reserve. */
   const reserved = new Map<string, number>();
+  /** Names of secrets that the catalog has stored: an install that is repeated may replace their values. */
+  const own = new Set<string>();
+  const secrets: SecretStores = {
+    ...needs.secrets,
+    async set(name, value) {
+      await needs.secrets.set(name, value);
+      own.add(name);
+    },
+    isKept: async name => !own.has(name) && (await needs.secrets.isKept(name)),
+  };
 
   function reserve(name: string): Disposable {
     reserved.set(name, (reserved.get(name) ?? 0) + 1);
@@ -157,7 +168,7 @@ export function createCatalog(needs: CatalogNeeds) {
       const found = await get(server, version, signal);
       const option = chosenOf(found, wanted);
       using undo = new DisposableStack();
-      const kept = await keepSecrets(option, rest, needs.secrets, {
+      const kept = await keepSecrets(option, rest, secrets, {
         has: name => reserved.has(name),
         add: name => void undo.use(reserve(name)),
       });

@@ -7,6 +7,8 @@ export type SecretStores = {
   readonly set: (name: string, value: string) => Promise<unknown>;
   /** Returns the references to secrets in the config; undefined if there are none. */
   readonly uses: () => readonly { readonly secret: string }[] | undefined;
+  /** True if a secret of this name exists that an install must not overwrite. */
+  readonly isKept: (name: string) => Promise<boolean>;
 };
 
 /** Names of secrets that unfinished installs use. */
@@ -20,9 +22,9 @@ const maxName = 128;
 
 /**
  * Stores the values of fields that the publisher marks as secret, and returns the body with references in their place.
- * A value that already refers to a secret or variable stays. Each secret gets a name that no server uses and no other
- * install has reserved. Reserves these names, and those of secrets that values refer to. Rejects with
- * HUB_REQUEST_INVALID.
+ * A value that already refers to a secret or variable stays. Each secret gets a name that no server uses, no other
+ * install has reserved, and no secret of the user has. Reserves these names, and those of secrets that values refer to.
+ * Rejects with HUB_REQUEST_INVALID.
  */
 export async function keepSecrets(
   { fields, server }: InstallOption,
@@ -45,8 +47,11 @@ export async function keepSecrets(
     if (/\$\{[^{}]+\}/.test(value)) continue;
     if (value.length > maxValue || value.includes('\0'))
       throw new HubError('HUB_REQUEST_INVALID', `${field.path}: its value is too long, or has NUL`);
-    const name = freeName(secretNameFor(nameIn(body, server.name), field), isTaken);
-    reserved.add(name);
+    const wanted = secretNameFor(nameIn(body, server.name), field);
+    let name: string;
+    // Reserve each name before it is looked up: another install may look for a name meanwhile.
+    do reserved.add((name = freeName(wanted, isTaken)));
+    while (await secrets.isKept(name));
     await secrets.set(name, value);
     stored.push(name);
     kept.set(part, { ...(isObject(group) ? group : {}), [key]: `\${secret:${name}}` });

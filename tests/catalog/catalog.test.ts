@@ -38,6 +38,7 @@ function catalogIn(folder: string, url: string, { enabled = true, most = maxAnsw
     secrets: {
       set: async (name, value) => void secrets.set(name, value),
       uses: () => Array.from(used, secret => ({ secret })),
+      isKept: async name => secrets.has(name),
     },
   });
   return { catalog, clock, secrets, used };
@@ -269,6 +270,24 @@ describe('the request to install a server', () => {
         ['POSTGRES_DATABASE_PASSWORD_2', 'of the second'],
       ],
     );
+  });
+
+  test('does not overwrite a secret that the user has stored, also if nothing uses it', async () => {
+    await using scene = await open();
+    const [name, second] = ['POSTGRES_DATABASE_PASSWORD', 'POSTGRES_DATABASE_PASSWORD_2'];
+    scene.secrets.set(name, 'of the user');
+    const asked = { server: postgres, option: 0, ...values };
+    const both = await Promise.all(
+      [asked, asked].map(one => scene.catalog.requestFor(one, signal)),
+    );
+    assert.deepEqual(both.flatMap(({ stored }) => stored).toSorted(), [
+      second,
+      'POSTGRES_DATABASE_PASSWORD_3',
+    ]);
+    assert.equal(scene.secrets.get(name), 'of the user');
+    for (const request of both) request[Symbol.dispose]();
+    using again = await scene.catalog.requestFor(asked, signal);
+    assert.deepEqual(again.stored, [second]);
   });
 
   test('does not overwrite the secret of an install in progress, and stores its own under another name', async () => {

@@ -25,7 +25,11 @@ export async function openCatalogHub({
     version: '1.2.3',
     index: createTable({ file: join(folder.path, 'catalog.json'), maxEntries: maxAnswers }, needs),
     bodies: createFolder(join(folder.path, 'catalog'), needs),
-    secrets: { set: async (name, value) => void secrets.set(name, value), uses: () => undefined },
+    secrets: {
+      set: async (name, value) => void secrets.set(name, value),
+      uses: () => undefined,
+      isKept: async () => false,
+    },
   });
   const hub = stack.use(await startHub([], { installs: installing.installs, catalog }));
   const kept = stack.move();
