@@ -146,7 +146,7 @@ function taskList(tasks: TaskPipeline | undefined, rights: Rights, now: number):
     );
   return table('Tasks', all, [
     ['Task', ({ id }) => html`<a id="task-${id}" href="${paths.task(id)}">${id}</a>`],
-    ['State', statusOf],
+    ['State', view => html`${statusOf(view)}${view.halted && ' (halted)'}`],
     ['Goal', view => brief(goalOf(view))],
     ['Repository', ({ repository }) => html`<code>${repository}</code>`],
     ['Tokens', ({ totals }) => count(totals.promptTokens + totals.completionTokens), 'number'],

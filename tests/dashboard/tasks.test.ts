@@ -138,6 +138,7 @@ test('a task that left the usual path shows where, and why', async () => {
   expect(state).not.toContain('aria-current');
   expect(state).toContain('A person is needed: two strikes');
   expect(state).toContain('Ollama is away (HUB_OLLAMA_UNAVAILABLE)');
+  expect(textIn(await ask('tasksPartial'))).toContain('human consultation</span> (halted)</td>');
 });
 
 test('only actions that the state allows are offered', async () => {

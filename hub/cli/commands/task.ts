@@ -247,9 +247,14 @@ const tokensOf = ({ totals }: Described): string =>
     ? String(Number(totals['prompt_tokens']) + Number(totals['completion_tokens']))
     : '';
 
+const stateOf = ({ status: now, halted }: Described): Cell =>
+  isObject(halted)
+    ? { text: `${String(now)}, halted`, style: 'red' }
+    : { text: String(now), style: styles[String(now)] ?? 'yellow' };
+
 const rowOf = (found: Described): readonly Cell[] => [
   String(found['id']),
-  { text: String(found['status']), style: styles[String(found['status'])] ?? 'yellow' },
+  stateOf(found),
   String(found['attempt']),
   tokensOf(found),
   String(found['repository']),

@@ -175,6 +175,24 @@ test('the next commands name the task, unless it is that of the working folder',
   server.close();
 });
 
+test('the list shows which tasks are halted', async () => {
+  const halted = { code: 'HUB_OLLAMA_UNAVAILABLE', message: 'Ollama is away' };
+  const tasks = ['sum', 'mean'].map(id => ({ id, status: 'implementing', attempt: 1 }));
+  const server = createServer((_request, response) => {
+    response.setHeader('content-type', 'application/json');
+    response.end(JSON.stringify({ tasks: [{ ...tasks[0], halted }, tasks[1]] }));
+  });
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const bound = server.address();
+  const url = `http://127.0.0.1:${typeof bound === 'object' ? bound?.port : ''}`;
+  const needs = { findHub: async () => ({ url, token: undefined }) };
+  const { code, out } = await run(['task', 'status'], needs);
+  server.close();
+  assert.equal(code, 0);
+  assert.match(out, /^sum +implementing, halted +1/m);
+  assert.match(out, /^mean +implementing +1/m);
+});
+
 test('a repository that --repo names by a link is the real folder', async () => {
   const home = mkdtempSync(join(tmpdir(), 'task-'));
   const real = join(realpathSync(home), 'real');
