@@ -3,6 +3,7 @@
 // builds the hub if its sources have changed. If nothing is to do, it reads three files and the times of the others.
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { constants } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { findBuild } from '../bin/build.mjs';
@@ -30,6 +31,10 @@ const installOptions = [
   '--include=dev',
   '--include=optional',
 ];
+
+/** The program that runs now, and the exit code of this process after a signal. */
+let running;
+let endedWith;
 
 // The hub's image contains Node and the installed packages.
 if (process.env.AGENTHUB_IN_CONTAINER === undefined) await prepare();
@@ -95,12 +100,14 @@ async function runStep(step, command, args, options) {
   }, tellMs);
   try {
     return await new Promise(resolve => {
-      const child = spawn(command, args, options);
-      child.once('error', error => resolve({ error, status: null, signal: null }));
-      child.once('exit', (status, signal) => resolve({ status, signal }));
+      running = spawn(command, args, options);
+      running.once('error', error => resolve({ error, status: null, signal: null }));
+      running.once('exit', (status, signal) => resolve({ status, signal }));
     });
   } finally {
     clearInterval(timer);
+    running = undefined;
+    if (endedWith !== undefined) process.exit(endedWith);
   }
 }
 
@@ -120,8 +127,20 @@ async function alone(work) {
   }
   const renewal = setInterval(renewLock, renewMs);
   process.once('exit', () => rmSync(lock, { force: true }));
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, endBy);
   await work();
   clearInterval(renewal);
+}
+
+/**
+ * Ends this process at a signal, once the running program has ended: until then, no other may prepare the folder. npm
+ * takes some seconds to remove what it has installed.
+ */
+function endBy(signal) {
+  endedWith = 128 + constants.signals[signal];
+  if (running === undefined) process.exit(endedWith);
+  console.error('Waiting for the running step to end.');
+  running.kill(signal);
 }
 
 /** Returns true if this process now holds the lock, or needs none because it cannot write to the folder. */

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { execFile } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import {
   chmod,
@@ -12,8 +13,9 @@ import {
   utimes,
   writeFile,
 } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { constants, tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, test } from 'vitest';
 
@@ -112,6 +114,23 @@ describe('preparing a clone', () => {
     assert.equal(stdout, 'ran\n');
     assert.ok(existsSync(join(dep, 'package.json')));
   });
+
+  test.each(['SIGINT', 'SIGTERM'] as const)(
+    'ends npm at %s, and leaves no lock for which the next process would wait',
+    async signal => {
+      const child = spawn(process.execPath, ['scripts/prepare.mjs'], {
+        cwd: folder,
+        env: { PATH: [join(folder, 'npm'), process.env['PATH']].join(delimiter) },
+        stdio: 'ignore',
+      });
+      while (!existsSync(join(folder, 'npm.log'))) await setTimeout(10);
+      child.kill(signal);
+      const [code] = await once(child, 'exit');
+      assert.equal(code, 128 + constants.signals[signal]);
+      assert.equal(await log(), 'begins\n');
+      assert.equal(existsSync(join(folder, '.prepare.lock')), false);
+    },
+  );
 
   test('does not wait for a process that died during the preparation', async () => {
     const lock = join(folder, '.prepare.lock');
