@@ -1,4 +1,4 @@
-import { type Clock, isObject, waitAtMost } from '#core';
+import { type Clock, isObject, tryParseJson, waitAtMost } from '#core';
 import type { Usage } from '#runtimes';
 import { type ListKind, type Server, describeMisfit, runtimeOf } from '#servers';
 import { entryOf, sandboxOf } from './entry.ts';
@@ -33,6 +33,12 @@ export const toolsPerPage = 100;
 const maxLineLength = 500;
 /** Maximum number of resources, and of prompts, on the page of a server. */
 const maxShown = 100;
+
+/**
+ * Maximum length of a text of a list item that is redacted, in characters. Lists show its first sentence, and redacting
+ * a listing of several MB would block the hub for seconds.
+ */
+const maxTextLength = 4_000;
 
 /** Creates the views of servers for pages. `usageChanged` is called after each change of the usage of containers. */
 export function createServerViews(needs: Needs, usageChanged: () => void) {
@@ -83,9 +89,14 @@ export function createServerViews(needs: Needs, usageChanged: () => void) {
 
   /** Redacts a server's texts, which may contain secrets. Keeps the name of a tool, as it is the tool's key. */
   function offer(kind: ListKind, bytes: Buffer, key: string) {
-    const { title, description } = parsed(bytes, redact);
+    const item = tryParseJson(bytes.toString());
+    const { title, description } = isObject(item) ? item : {};
+    const shown = (value: unknown) => {
+      const text = textOf(value);
+      return text === undefined ? undefined : redact(text.trim().slice(0, maxTextLength));
+    };
     const name = kind === 'tool' ? key : redact(key);
-    return { name, title: textOf(title), description: textOf(description) };
+    return { name, title: shown(title), description: shown(description) };
   }
 
   function offersOf({ listing }: Server, from: number) {
@@ -142,14 +153,6 @@ export function createServerViews(needs: Needs, usageChanged: () => void) {
       };
     },
   };
-}
-
-/** Parses a list item and redacts its texts. */
-export function parsed(bytes: Buffer, redact: (text: string) => string) {
-  const redacted = (_key: string, inside: unknown) =>
-    typeof inside === 'string' ? redact(inside) : inside;
-  const value: unknown = JSON.parse(bytes.toString(), redacted);
-  return isObject(value) ? value : {};
 }
 
 const textOf = (value: unknown) =>

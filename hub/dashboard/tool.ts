@@ -16,7 +16,6 @@ import { duration, moment } from './format.ts';
 import { type Content, type Html, html } from './html.ts';
 import { paths, withQuery } from './paths.ts';
 import { alert, empty, fragment, heading, notice, payload, table } from './pieces.ts';
-import { parsed } from './server-view.ts';
 import { type GivenValues, argumentsOf, valuesFor } from './tool-arguments.ts';
 import { fieldsOf } from './tool-fields.ts';
 import { toolForm } from './tool-form.ts';
@@ -183,6 +182,14 @@ function toolView(
       outputSchema === undefined ? undefined : JSON.stringify(outputSchema, undefined, 2),
     given,
   };
+}
+
+/** Parses a list item and redacts its texts. */
+function parsed(bytes: Buffer, redact: (text: string) => string) {
+  const redacted = (_key: string, inside: unknown) =>
+    typeof inside === 'string' ? redact(inside) : inside;
+  const value: unknown = JSON.parse(bytes.toString(), redacted);
+  return isObject(value) ? value : {};
 }
 
 /** Returns the arguments in a recorded request; empty if the request was not recorded completely. */

@@ -3,7 +3,11 @@ import { test } from 'vitest';
 import { silent } from '#core';
 import { createManualClock } from '#helpers/clock';
 import { createFixtureServers, until } from '#helpers/hub';
-import { type ContainerUsage, createUsageViews } from '../../hub/dashboard/server-view.ts';
+import {
+  type ContainerUsage,
+  createServerViews,
+  createUsageViews,
+} from '../../hub/dashboard/server-view.ts';
 
 const usageOf = (cpuMs: number): ReadonlyMap<string, ContainerUsage> =>
   new Map([['echo', { memoryBytes: 1000, cpuMs }]]);
@@ -49,4 +53,30 @@ test('a page waits for the engine only briefly', async () => {
   clock.advance(50);
   await until(() => isOver);
   assert.equal(views.of(servers.get('echo')), undefined);
+});
+
+test('of a listing, only the beginnings of the texts that its lists show are redacted', async () => {
+  const long = { TOOLS: '3', WORDS: '20000' };
+  const fixtures = [{ name: 'calendar' }, { name: 'many', file: 'many-tools.mjs', env: long }];
+  await using servers = createFixtureServers(fixtures, { log: silent });
+  const given: string[] = [];
+  const redact = (text: string) => (given.push(text), text);
+  const usages = { read: async () => usageOf(0) };
+  const needs = { backend: 'process', clock: createManualClock(), redact, usages } as const;
+  const views = createServerViews(needs, () => {});
+  for (const name of ['calendar', 'many']) {
+    const server = servers.get(name);
+    await server.ready();
+    given.length = 0;
+    const { offers, config } = views.whole(server, 0, 'viewer');
+    const texts = offers.tools.flatMap(({ title, description }) =>
+      [title, description].filter(text => text !== undefined),
+    );
+    assert.ok(texts.length >= server.listing.tool.length);
+    assert.deepEqual(
+      given.filter(text => text !== '' && text !== config).toSorted(),
+      texts.toSorted(),
+    );
+    for (const text of texts) assert.ok(text.length <= 4_000, `${text.length} characters`);
+  }
 });
