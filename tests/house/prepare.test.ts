@@ -31,6 +31,12 @@ cp package-lock.json node_modules/.package-lock.json
 echo ends >>npm.log
 `;
 
+/** A double of npm that logs when it begins, and ends only by a signal. */
+const endless = `#!/bin/sh
+echo begins >>npm.log
+exec sleep 60
+`;
+
 describe('preparing a clone', () => {
   let folder = '';
 
@@ -118,6 +124,7 @@ describe('preparing a clone', () => {
   test.each(['SIGINT', 'SIGTERM'] as const)(
     'ends npm at %s, and leaves no lock for which the next process would wait',
     async signal => {
+      await writeFile(join(folder, 'npm', 'npm'), endless);
       const child = spawn(process.execPath, ['scripts/prepare.mjs'], {
         cwd: folder,
         env: { PATH: [join(folder, 'npm'), process.env['PATH']].join(delimiter) },
