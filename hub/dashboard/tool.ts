@@ -12,7 +12,7 @@ import type { Server } from '#servers';
 import type { ToolStates } from '#tools';
 import { outcomeBadge } from './activity.ts';
 import type { DashboardRequest, Handlers, PageNeeds } from './dashboard-types.ts';
-import { duration, moment } from './format.ts';
+import { bytes, duration, moment } from './format.ts';
 import { type Content, type Html, html } from './html.ts';
 import { paths, withQuery } from './paths.ts';
 import { alert, empty, fragment, heading, notice, payload, table } from './pieces.ts';
@@ -27,6 +27,8 @@ const quickMs = 500;
 /** Interval in seconds at which a page without JavaScript reloads to follow a call. */
 const followSeconds = 2;
 const maxHistory = 10;
+/** Maximum size of a definition on a page, in bytes. Redacting one of several MB would block the hub for seconds. */
+const maxDefinition = 2 ** 20;
 /** Number of recent calls of the server that are searched for those of the tool. */
 const lookedThrough = 500;
 
@@ -153,7 +155,7 @@ export function toolPages({ servers, router, hub, changes, telemetry, views, sys
 
 type ToolView = ReturnType<typeof toolView>;
 
-/** Returns the view of a tool before a call. Throws HUB_NAME_UNKNOWN. */
+/** Returns the view of a tool before a call. Throws HUB_NAME_UNKNOWN, and HUB_REQUEST_INVALID for a large definition. */
 function toolView(
   server: Server,
   { query, form }: DashboardRequest,
@@ -165,6 +167,12 @@ function toolView(
     throw new HubError(
       'HUB_NAME_UNKNOWN',
       `${server.config.name} has no tool ${JSON.stringify(name.slice(0, 200))}. Its page lists those that it has`,
+      { data: { server: server.config.name } },
+    );
+  if (item.bytes.length > maxDefinition)
+    throw new HubError(
+      'HUB_REQUEST_INVALID',
+      `the definition of ${JSON.stringify(name.slice(0, 200))} has ${bytes(item.bytes.length)}: a page shows up to ${bytes(maxDefinition)}. "agenthub call" calls the tool`,
       { data: { server: server.config.name } },
     );
   const given: GivenValues = new Map(form);

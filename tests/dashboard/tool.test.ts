@@ -17,6 +17,16 @@ beforeAll(async () => {
 });
 afterAll(() => hub?.[Symbol.asyncDispose]());
 
+test('a definition of several MB is refused, because it would block the hub', async () => {
+  const env = { TOOLS: '2', WORDS: '300000' };
+  await using big = await startHub([{ name: 'big', file: 'many-tools.mjs', env }]);
+  const path = '/dashboard/servers/big/tool?name=tool-1';
+  for (const { status, text } of [await owner(big).get(path), await owner(big).post(path, {})]) {
+    assert.equal(status, 400);
+    assert.match(text, /the definition of .*tool-1.* has 1\.4 MiB: a page shows up to 1\.0 MiB/);
+  }
+});
+
 const lastId = () => hub.activity.lastId;
 
 describe('a question of a server during a call', () => {
