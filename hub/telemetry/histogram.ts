@@ -58,9 +58,9 @@ export function quantileMs(counts: Float64Array | Uint32Array, share: number): n
   return boundsMs.at(-1);
 }
 
-/** Half an hour in intervals of ten seconds. */
+/** Span of a series of numbers for pages: half an hour in intervals of ten seconds. */
 export const halfHour = { intervalMs: 10_000, intervalCount: 180 } as const;
-/** A day in intervals of five minutes. */
+/** Span of a series of numbers for pages: a day in intervals of five minutes. */
 export const day = { intervalMs: 300_000, intervalCount: 288 } as const;
 
 type Intervals = { readonly intervalMs: number; readonly intervalCount: number };

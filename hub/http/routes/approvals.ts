@@ -10,7 +10,7 @@ type Needs = {
   readonly admission: Pick<RouteAdmission, 'principalOf'>;
 };
 
-/** Approvals write their own lines to the audit log. */
+/** Options of routes whose changes are not in the audit log: approvals write their own lines to it. */
 const deciding = { config: { ...administered.config, change: 'none' } } as const;
 
 /** Adds `/approvals`: calls that wait for a person, and calls that are always approved. */
