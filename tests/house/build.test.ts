@@ -74,7 +74,7 @@ describe('the build of a clone', () => {
         await cp(join(root, 'images', program), at(join('images', program)));
     for (const name of ['edited', 'removed'])
       await writeFile(at(`hub/core/${name}.ts`), 'export const text = "first text";\n');
-    // Not the cache in node_modules, which is linked to the repository.
+    // Not the cache in node_modules, which `npm start` would fill.
     env = { ...process.env, NODE_COMPILE_CACHE: at('cache'), DATA_DIR: at('data') };
   });
   afterAll(async () => await rm(folder, { recursive: true, force: true }));
