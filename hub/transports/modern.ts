@@ -37,6 +37,7 @@ import {
   statusOf,
   traceparentOf,
 } from './http-message.ts';
+import { createRequestShares } from './request-shares.ts';
 
 type ModernNeeds = {
   readonly router: Pick<Router, 'open' | 'describeTool' | 'endSuspendedOf'>;
@@ -72,6 +73,7 @@ const noHeaders: readonly ParamHeader[] = [];
 export function createModern(maxRequests: number, { router, clock, log }: ModernNeeds) {
   const check = createRequestCheck(router);
   const active = new Set<Answering>();
+  const shares = createRequestShares(maxRequests);
   /** Sends keep-alives while a request is being answered. */
   const ticker = createTicker(clock, keepAliveMs, () => {
     const now = clock.monotonic();
@@ -93,10 +95,9 @@ export function createModern(maxRequests: number, { router, clock, log }: Modern
     const listens = request.method === 'subscriptions/listen';
     if (listens && !acceptsStream)
       return refuse(response, 406, refused, 'Accept must name text/event-stream', request.bytes);
-    if (active.size >= maxRequests) {
-      const why = `${active.size} requests are being answered. Try again later`;
-      return sendUnavailable(response, id, retryable('HUB_SESSIONS_FULL', why));
-    }
+    const full = shares.refusal(principal, active.size);
+    if (full !== undefined)
+      return sendUnavailable(response, id, retryable('HUB_SESSIONS_FULL', full));
     const clientName = clientNameIn(headers);
     const session = router.open(endpoint, principal, () => {}, { clientName });
     const one: Answering = {
@@ -114,16 +115,24 @@ export function createModern(maxRequests: number, { router, clock, log }: Modern
       },
     };
     active.add(one);
+    shares.add(principal);
     ticker.start();
     // A client cancels a request by closing its connection.
     response.once('close', () => {
-      if (active.delete(one)) session.close('the client hung up');
+      if (ended(one)) session.close('the client hung up');
     });
     void session.accept(request, one, principal).then(reply => finish(one, reply));
   }
 
+  /** Ends the count of a request. False if it ended before. */
+  function ended(one: Answering): boolean {
+    if (!active.delete(one)) return false;
+    shares.remove(one.post.principal);
+    return true;
+  }
+
   function finish(one: Answering, reply: ReplyBytes | undefined): void {
-    if (!active.delete(one)) return;
+    if (!ended(one)) return;
     try {
       if (reply) sendAnswer(one, reply);
       else one.post.response.destroy();

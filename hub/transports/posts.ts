@@ -1,9 +1,11 @@
 import { type Clock, type Log, createSlotMap } from '#core';
 import { type Malformed, type Message, type ReplyBytes, malformedAnswer, whole } from '#jsonrpc';
+import type { Principal } from '#policy';
 import type { ResponseStream } from '#upstream';
 import type { EventStream } from './event-stream.ts';
 import { type EndpointRequest, batchOf, sendJson, traceparentOf } from './http-message.ts';
 import type { HttpSession } from './http-session.ts';
+import { createRequestShares } from './request-shares.ts';
 import type { SessionTable } from './session-table.ts';
 
 /** A POST that is being answered. */
@@ -27,9 +29,17 @@ type Post = ResponseStream & {
 /** Time in ms after which a call is answered on a stream, which survives a lost connection. */
 const streamAfterMs = 2_000;
 
-/** Answers the POSTs of all sessions. */
-export function createPosts(sessions: SessionTable, clock: Clock, log: Pick<Log, 'error'>) {
+const defaultMaxPosts = 10_000;
+
+/** Answers the POSTs of all sessions. `maxPosts`: maximum number of unanswered ones. */
+export function createPosts(
+  sessions: SessionTable,
+  clock: Clock,
+  log: Pick<Log, 'error'>,
+  maxPosts = defaultMaxPosts,
+) {
   const posts = createSlotMap<Post>();
+  const shares = createRequestShares(maxPosts);
 
   function accept(post: Post, number: number, messages: readonly (Message | Malformed)[]): void {
     const [first] = messages;
@@ -52,6 +62,7 @@ export function createPosts(sessions: SessionTable, clock: Clock, log: Pick<Log,
       post.request.response.destroy();
     } finally {
       posts.take(number);
+      shares.remove(post.request.principal);
       sessions.release(http);
     }
   }
@@ -77,12 +88,15 @@ export function createPosts(sessions: SessionTable, clock: Clock, log: Pick<Log,
     get size() {
       return posts.size;
     },
+    /** Returns the reason to refuse another POST of a principal; undefined if there is room. */
+    refusal: (principal: Principal) => shares.refusal(principal, posts.size),
     /** Passes the messages of a POST to the session and sends the answers. */
     answer(post: Post, messages: readonly (Message | Malformed)[]): void {
       const { http } = post;
       if (messages.some(isCancellation)) beginStreams(http);
       sessions.use(http);
       const number = posts.add(post);
+      shares.add(post.request.principal);
       if (http.ready) void http.ready.then(() => accept(post, number, messages));
       else accept(post, number, messages);
     },

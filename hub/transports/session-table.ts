@@ -54,9 +54,9 @@ export function createSessionTable(options: SessionTableOptions, needs: SessionT
   /**
    * Ends an idle session of the client if the client has reached its own maximum. Otherwise, if the maximum of all
    * sessions is open, ends one that was not used after `initialize`, else one of the principal with the most sessions,
-   * of its client with the most. Throws HUB_SESSIONS_FULL if all are in use.
+   * of its client with the most. Throws HUB_SESSIONS_FULL if all are in use, or all of a principal with the most.
    */
-  function makeRoom(client: string): void {
+  function makeRoom(client: string, principal: Principal): void {
     const own = byClient.get(client);
     if (own && own.size >= maxPerClient)
       return endOne(
@@ -65,8 +65,11 @@ export function createSessionTable(options: SessionTableOptions, needs: SessionT
       );
     if (sessions.size < options.maxSessions) return;
     const idle = idlest(sessions.values());
-    const greedy = idle?.isUsed ? idlestOfGreediest() : undefined;
-    endOne(greedy ?? idle, `${sessions.size} sessions are open and all in use. Try again later`);
+    if (!idle?.isUsed)
+      return endOne(idle, `${sessions.size} sessions are open and all in use. Try again later`);
+    const { owner, idle: greedy } = greediest();
+    const full = `${sessions.size} sessions are open, and all of this caller are in use: it has more than any other. End some, or try again later`;
+    endOne(greedy ?? (owner === principalKey(principal) ? undefined : idle), full);
   }
 
   /** Ends the session. Throws HUB_SESSIONS_FULL with this message if there is none to end. */
@@ -75,14 +78,17 @@ export function createSessionTable(options: SessionTableOptions, needs: SessionT
     throw retryable('HUB_SESSIONS_FULL', full);
   }
 
-  function idlestOfGreediest(): HttpSession | undefined {
+  /** Returns the principal with the most sessions, and its session to end: if possible one of its client with most. */
+  function greediest() {
     const ofPrincipals = Object.groupBy(byClient.values(), ([one]) =>
       one ? principalKey(one.session.principal) : '',
     );
     const totalOf = (shares: Shares = []) => shares.reduce((sum, { size }) => sum + size, 0);
-    const greediest = largest(Object.values(ofPrincipals), totalOf);
-    const most = largest(greediest ?? [], ({ size }) => size);
-    return most && idlest(most);
+    const [owner, shares = []] =
+      largest(Object.entries(ofPrincipals), ([, own]) => totalOf(own)) ?? [];
+    const most = largest(shares, ({ size }) => size) ?? [];
+    const idle = idlest(most) ?? idlest(shares.flatMap(share => [...share]));
+    return { owner, idle };
   }
 
   function add(
@@ -123,7 +129,7 @@ export function createSessionTable(options: SessionTableOptions, needs: SessionT
     /** Opens a session. Throws HUB_SESSIONS_FULL if the maximum is open and all are in use. */
     open(request: EndpointRequest, sealed: SealedSession): HttpSession {
       const client = clientKey(sealed, request);
-      makeRoom(client);
+      makeRoom(client, request.principal);
       const id = saved?.seal(request.endpoint, request.principal, sealed);
       const http = add(id ?? needs.newId(), request, client);
       if (id !== undefined) saved?.track(http);
@@ -135,7 +141,7 @@ export function createSessionTable(options: SessionTableOptions, needs: SessionT
       const earlier = saved?.find(id, endpoint, principal);
       if (!saved || !earlier) return undefined;
       const client = clientKey(earlier, request);
-      makeRoom(client);
+      makeRoom(client, principal);
       const http = add(id, request, client, earlier);
       saved.track(http);
       saved.touch(http);

@@ -55,7 +55,6 @@ type StreamableNeeds = SessionTableNeeds & {
 /** Interval in ms at which sessions and streams are checked. */
 const tickMs = 1_000;
 const keepAliveTicks = 15;
-const defaultMaxPosts = 10_000;
 const { invalidRequest, methodNotFound, sessionUnknown } = rpcCodes;
 
 /**
@@ -63,10 +62,9 @@ const { invalidRequest, methodNotFound, sessionUnknown } = rpcCodes;
  */
 export function createStreamable(options: StreamableOptions, needs: StreamableNeeds) {
   const { clock, log, router } = needs;
-  const { maxPosts = defaultMaxPosts } = options;
   const sessions = createSessionTable(options, needs);
   const modern = createModern(options.maxSessions, needs);
-  const posts = createPosts(sessions, clock, log);
+  const posts = createPosts(sessions, clock, log, options.maxPosts);
   let draining = false;
   let ticks = 0;
   /** Checks sessions and streams while a session is open. */
@@ -168,10 +166,9 @@ export function createStreamable(options: StreamableOptions, needs: StreamableNe
       const why = `MCP ${protocolVersion} has no batches: send one message a request`;
       return refuse(response, 400, invalidRequest, why);
     }
-    if (posts.size >= maxPosts) {
-      const why = `${posts.size} requests are unanswered. Try again later`;
-      return sendUnavailable(response, idOf(body), retryable('HUB_SERVER_BUSY', why));
-    }
+    const full = posts.refusal(request.principal);
+    if (full !== undefined)
+      return sendUnavailable(response, idOf(body), retryable('HUB_SERVER_BUSY', full));
     const post = createPost(request, http, clock.monotonic(), batch, opening, messages);
     posts.answer(post, messages);
   }

@@ -201,6 +201,30 @@ describe('a request of the stateless revision', () => {
     await until(() => lastOf(stub).closed() === 'the client hung up');
   });
 
+  test('of a client with half of all requests is refused, and those of others are not', async () => {
+    await using stub = await startStub({
+      maxSessions: 4,
+      principalOf: name => ({
+        kind: 'client',
+        name: name ?? 'mallory',
+        grants: { administer: false },
+      }),
+    });
+    const pending = [post(stub.url, 'tools/list'), post(stub.url, 'tools/list')];
+    await until(() => stub.opened.length === 2);
+    const refused = await post(stub.url, 'tools/list');
+    assert.equal(refused.status, 503);
+    assert.match(await refused.body(), /2 requests of \\"mallory\\".*"HUB_SESSIONS_FULL"/);
+    pending.push(post(stub.url, 'tools/list', { headers: { 'x-client-name': 'alice' } }));
+    await until(() => stub.opened.length === 3);
+    for (const opened of stub.opened) opened.answer(complete);
+    for (const one of await Promise.all(pending)) assert.equal(one.status, 200);
+    pending.push(post(stub.url, 'tools/list'));
+    await until(() => stub.opened.length === 4);
+    lastOf(stub).answer(complete);
+    assert.equal((await pending.at(-1))?.status, 200);
+  });
+
   test('above the limit is refused with a retry', async () => {
     await using stub = await startStub({ maxSessions: 1 });
     const first = post(stub.url, 'tools/list');

@@ -130,6 +130,25 @@ describe('above the maximum', () => {
     assert.deepEqual([table.find(idle.id), table.size], [undefined, 3]);
   });
 
+  test('a principal with the most sessions ends none of others when its own are in use', () => {
+    const { table, open } = openTable({ maxSessions: 4 });
+    const modest = open('modest');
+    const own = ['a', 'b', 'c'].map(name => open(name, 'all', {}, eve));
+    for (const { id } of [modest, ...own]) table.find(id);
+    for (const http of own) table.use(http);
+    assert.throws(() => open('d', 'all', {}, eve), {
+      code: 'HUB_SESSIONS_FULL',
+      message: /^4 sessions are open, and all of this caller are in use/,
+    });
+    assert.equal(table.find(modest.id), modest);
+    for (const http of own.slice(1)) table.release(http);
+    open('d', 'all', {}, eve);
+    assert.deepEqual(
+      [modest, ...own].map(({ id }) => table.find(id) !== undefined),
+      [true, true, false, true],
+    );
+  });
+
   test('a new one is refused with a retry if all are in use', () => {
     const { table, open, opened } = openTable({ maxSessions: 2 });
     const sessions = [open(), open('other')];

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { type Server as HttpServer, createServer } from 'node:http';
+import { type Server as HttpServer, type IncomingMessage, createServer } from 'node:http';
 import { type Clock, systemClock } from '#core';
 import { createRecordingLog } from '#helpers/hub';
 import { caller } from '#helpers/principal';
 import { type Message, encodeCall, rawText } from '#jsonrpc';
+import type { Principal } from '#policy';
 import type { Session } from '#routing';
 import { type Streamable, createStreamable } from '#transports';
 import type { ResponseStream } from '#upstream';
@@ -31,6 +32,8 @@ type Stub = AsyncDisposable & {
 export type StubOptions = {
   readonly clock?: Clock;
   readonly maxSessions?: number;
+  /** Returns the principal of a request, given its X-Client-Name. */
+  readonly principalOf?: (name: string | undefined) => Principal;
   /** Tool definitions by name. */
   readonly tools?: Readonly<Record<string, object>>;
   /** Answers each request at once; if absent, the test answers. */
@@ -95,11 +98,13 @@ export async function startStub(options: StubOptions = {}): Promise<Stub> {
       newId: () => `session-${++ids}`,
     },
   );
+  const principalOf = ({ headers }: IncomingMessage) =>
+    options.principalOf?.(headers['x-client-name']?.toString()) ?? caller;
   const http = createServer((request, response) => {
     const parts: Buffer[] = [];
     request.on('data', (part: Buffer) => parts.push(part));
     request.on('end', () =>
-      streamable.handle(request, response, Buffer.concat(parts), 'all', caller),
+      streamable.handle(request, response, Buffer.concat(parts), 'all', principalOf(request)),
     );
   });
   http.listen(0, '127.0.0.1');
