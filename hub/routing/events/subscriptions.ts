@@ -51,8 +51,8 @@ export function createSubscriptions(needs: {
 }) {
   const byServer = new Map<Server, Map<string, Topic>>();
   const bySubscriber = new Map<Subscriber, Set<Topic>>();
-  /** Reserved subscriptions, which count towards the limits of their subscriber. */
-  const claims = new Set<{ readonly subscriber: Subscriber; readonly uri: string }>();
+  /** Reserved subscriptions by subscriber, which count towards its limits. */
+  const claims = new Map<Subscriber, Set<{ readonly uri: string }>>();
   /** `resources/subscribe` requests that their server has not answered. */
   const asking = new Set<Asking>();
   const none: ReadonlyMap<Subscriber, string> = new Map();
@@ -149,7 +149,7 @@ export function createSubscriptions(needs: {
   return {
     /** Reserves a subscription until disposed, while the server answers. Throws HUB_SUBSCRIPTIONS_FULL. */
     claim(subscriber: Subscriber, uri: string): Disposable {
-      const claimed = [...claims].filter(other => other.subscriber === subscriber);
+      const claimed = claims.get(subscriber) ?? new Set();
       const taken = [...claimed, ...(bySubscriber.get(subscriber) ?? [])];
       if (taken.length >= maxPerSubscriber)
         throw new HubError(
@@ -162,9 +162,14 @@ export function createSubscriptions(needs: {
           'HUB_SUBSCRIPTIONS_FULL',
           `"params.uri" has ${uri.length} characters, and this session could subscribe to ${Math.max(left, 0)} more: the most is ${maxCharacters}. Unsubscribe from some resources, or open another session`,
         );
-      const one = { subscriber, uri };
-      claims.add(one);
-      return { [Symbol.dispose]: () => void claims.delete(one) };
+      const one = { uri };
+      claims.set(subscriber, claimed.add(one));
+      return {
+        [Symbol.dispose]() {
+          claimed.delete(one);
+          if (claimed.size === 0) claims.delete(subscriber);
+        },
+      };
     },
     /**
      * Registers an unanswered request to subscribe. Dispose it when the server has answered; call `gaveUp` first if

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'vitest';
 import { silent } from '#core';
+import { startCpuTimer } from '#helpers/cpu-time';
 import { caller } from '#helpers/principal';
 import { startHub, until } from '#helpers/hub';
 import type { Server } from '#servers';
@@ -85,6 +86,28 @@ test('a session cannot store more characters of URIs than the limit, even by con
   await client.ask('resources/unsubscribe', { uri: uris[0] });
   const again = await client.ask('resources/subscribe', { uri: uris[2] });
   assert.equal(again.error.message, '');
+});
+
+test('a claim costs the same however many other subscribers wait for their servers', () => {
+  const subscriptions = createSubscriptions({
+    log: silent,
+    publicUriOf: () => undefined,
+    changed() {},
+  });
+  const newSubscriber = (): Subscriber => ({
+    endpoint: 'all',
+    principal: caller,
+    send() {},
+    isConnected: () => true,
+  });
+  const claimMs = (count: number) => {
+    const timer = startCpuTimer();
+    for (let one = 0; one < count; one++) subscriptions.claim(newSubscriber(), 'x://a');
+    return timer();
+  };
+  const few = claimMs(1_000);
+  const many = claimMs(20_000);
+  assert.ok(many < 100 * few + 50, `${many} ms for 20 times as many as in ${few} ms`);
 });
 
 test('no subscription stays at a server after its only subscriber has aborted', async () => {
