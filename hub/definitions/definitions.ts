@@ -14,6 +14,7 @@ import {
   pinsOf,
 } from './compare.ts';
 import type { DefinitionChoice, DefinitionEvent } from './definitions-types.ts';
+import { createDeviationReports } from './deviation-reports.ts';
 import type { NamedDefinition } from './flags.ts';
 import type { Lock, ServerPins } from './lock.ts';
 import { type LockChange, changeLock, readLock } from './lock-file.ts';
@@ -31,8 +32,6 @@ type Needs = WriteFailureNeeds & {
 
 /** New items are pinned too during this time in ms after a server's first pins: some servers add tools one by one. */
 const firstSightMs = 10_000;
-/** Maximum number of deviations that are remembered as reported. */
-const maxTold = 10_000;
 
 /** Creates the comparison of servers' definitions with a lock file, which `load` must read first. */
 export function createDefinitions(file: string, { clock, log, backlog, record }: Needs) {
@@ -48,7 +47,7 @@ export function createDefinitions(file: string, { clock, log, backlog, record }:
   const firstSights = new Map<string, number>();
   /** Pins that a server gets when it is seen with the config entry of these pins, by server name. */
   const expected = new Map<string, ServerPins>();
-  const told = new Set<string>();
+  const reports = createDeviationReports({ clock, log, record });
 
   const pinsFor = (config: ServerConfig): ServerPins | undefined => {
     const pins = lock.get(config.name);
@@ -154,21 +153,6 @@ export function createDefinitions(file: string, { clock, log, backlog, record }:
     });
   }
 
-  function tell(config: ServerConfig, { kind, name, state, definition }: Deviation): void {
-    const key = JSON.stringify([config.name, kind, name, definition.hash, state]);
-    if (told.has(key)) return;
-    if (told.size >= maxTold) told.clear();
-    told.add(key);
-    const isHidden = pinningOf(config) === 'hide' || state === 'rejected';
-    const details = { kind, name: visible(name), state, hash: definition.hash };
-    const fate = isHidden ? 'it is hidden until it is accepted' : 'it is offered all the same';
-    log.warn(
-      { server: config.name, ...details },
-      `a definition is ${state}: ${fate}. "agenthub pins ${config.name}" shows the difference`,
-    );
-    record?.({ action: 'definition_deviates', server: config.name, details });
-  }
-
   /** Returns the deviations of a pinned server; none for a server that is not pinned. */
   function compare(config: ServerConfig, offer: Offer): readonly Deviation[] {
     const pins = pinsFor(config);
@@ -188,6 +172,7 @@ export function createDefinitions(file: string, { clock, log, backlog, record }:
     /** Deletes the pins of a removed server. If the server is added again, it is pinned again. */
     forget(name: string): void {
       firstSights.delete(name);
+      reports.forget(name);
       if (lock.has(name)) writeSoon(now => new Map([...now].filter(([server]) => server !== name)));
     },
     /** Until disposed, a server that is seen with the config entry of these pins gets these pins. */
@@ -230,7 +215,7 @@ export function createDefinitions(file: string, { clock, log, backlog, record }:
           ? definitionsIn(offer).map(({ kind, name }) => ({ kind, name, state: 'changed' }))
           : [];
       const deviations = compare(config, offer);
-      for (const deviation of deviations) tell(config, deviation);
+      for (const deviation of deviations) reports.report(config, deviation);
       return mode === 'hide' ? deviations : deviations.filter(({ state }) => state === 'rejected');
     },
     /** True if items of the server may be hidden. */

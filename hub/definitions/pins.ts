@@ -9,6 +9,7 @@ import type { ServerPins } from './lock.ts';
 import { type DefinitionChange, acceptedIn, changesBetween, pinsAfter } from './upgrade.ts';
 import { type DefinitionFlag, flagsOf } from './flags.ts';
 import { pinningOf } from './pinning.ts';
+import { createReportLimit, lastReport } from './report-limit.ts';
 import { visible } from './visible.ts';
 
 /** A server as needed to show its pins. */
@@ -45,7 +46,7 @@ type Needs = {
   readonly servers: { readonly all: readonly PinnedServer[]; readonly changed: Event<undefined> };
   /** Returns the names of all servers in the config, also those that `--tags` excludes in this run. */
   readonly configured: () => readonly string[];
-  readonly clock: Pick<Clock, 'after'>;
+  readonly clock: Pick<Clock, 'after' | 'monotonic'>;
   readonly log: Log;
   /** Removes secrets from texts of servers. */
   readonly redact: (text: string) => string;
@@ -53,6 +54,8 @@ type Needs = {
 
 /** Delay in ms after which new lists are searched for suspicious texts. One search covers all lists until then. */
 const searchAfterMs = 1_000;
+/** Minimum interval between searches, relative to the duration of the last one: long lists must not occupy the hub. */
+const searchFactor = 20;
 /** Maximum number of findings that are remembered as logged. */
 const maxTold = 10_000;
 
@@ -65,7 +68,10 @@ const offerOf = ({ listing, running }: PinnedServer): Offer => ({
 /** Creates the reports on pins, which also apply people's decisions and log suspicious texts. */
 export function createPins({ definitions, servers, configured, clock, log, redact }: Needs) {
   const told = new Set<string>();
+  const limit = createReportLimit(clock);
   let soon: Disposable | undefined;
+  /** Duration of the last search, in ms. */
+  let searchMs = 0;
   const pinned = () => servers.all.filter(server => !server.isBuiltin);
   /** Cached deviations and the values that they were computed from: pages need them often, and lists may be long. */
   const computed = new WeakMap<
@@ -153,21 +159,30 @@ export function createPins({ definitions, servers, configured, clock, log, redac
     };
   }
 
+  function tell(server: string, { kind, name, flag, text }: DefinitionFlag): void {
+    const key = JSON.stringify([server, kind, name, text]);
+    if (told.has(key)) return;
+    const admitted = limit.admit(server);
+    if (admitted === 'no') return;
+    if (told.size >= maxTold) told.clear();
+    told.add(key);
+    const shown = { server, kind, name: visible(name), flag };
+    log.warn(shown, `a definition is suspicious: it ${redact(text)}`);
+    if (admitted === 'last') log.warn({ server }, lastReport);
+  }
+
   function search(): void {
     soon = undefined;
-    for (const server of pinned())
-      for (const { kind, name, flag, text } of flagsIn(server.config.name, offerOf(server))) {
-        const key = JSON.stringify([server.config.name, kind, name, text]);
-        if (told.has(key)) continue;
-        if (told.size >= maxTold) told.clear();
-        told.add(key);
-        const shown = { server: server.config.name, kind, name: visible(name), flag };
-        log.warn(shown, `a definition is suspicious: it ${redact(text)}`);
-      }
+    const since = clock.monotonic();
+    for (const server of pinned()) {
+      const { name } = server.config;
+      for (const flag of flagsIn(name, offerOf(server))) tell(name, flag);
+    }
+    searchMs = clock.monotonic() - since;
   }
 
   const searchSoon = () => {
-    soon ??= clock.after(searchAfterMs, search);
+    soon ??= clock.after(Math.max(searchAfterMs, searchFactor * searchMs), search);
   };
   const hear = () => servers.all.map(server => server.listed(searchSoon));
   let heard = hear();

@@ -97,6 +97,27 @@ describe('a server that is new', () => {
     assert.equal(events.filter(action => action === 'definition_deviates').length, 3);
   });
 
+  test('that changes its tools all the time fills neither the log nor the audit log', async () => {
+    const { definitions, clock, logged, events } = await open();
+    const listed = (generation: number) =>
+      tools(
+        Object.fromEntries(
+          Array.from({ length: 50 }, (_, at) => [`tool${at}`, `Generation ${generation}.`]),
+        ),
+      );
+    definitions.seen(config, listed(0));
+    clock.advance(11_000);
+    for (let generation = 1; generation <= 20; generation++)
+      assert.equal(definitions.heldIn(config, listed(generation)).length, 50);
+    const warnings = logged.filter(({ level }) => level === 'warn');
+    assert.equal(warnings.length, 101);
+    assert.match(warnings.at(-1)?.message ?? '', /^100 definitions were reported within an hour/);
+    assert.equal(events.filter(action => action === 'definition_deviates').length, 101);
+    clock.advance(60 * 60_000);
+    definitions.heldIn(config, listed(21));
+    assert.equal(events.filter(action => action === 'definition_deviates').length, 151);
+  });
+
   test('may list its tools late, and one by one', async () => {
     const { definitions, clock } = await open();
     definitions.seen(config, tools({}, 'Be kind.'));

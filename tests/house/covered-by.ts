@@ -54,7 +54,7 @@ export const coveredBy: Readonly<Record<string, readonly string[]>> = {
   ],
   'config/normalize': ['config/launch-source'],
   'config/sandbox': ['config/mounts-schema'],
-  'definitions/definitions': ['definitions/compare'],
+  'definitions/definitions': ['definitions/compare', 'definitions/deviation-reports'],
   'definitions/flags': ['definitions/visible'],
   'definitions/lock-file': ['definitions/definition', 'definitions/lock'],
   'config/edit/edit': ['config/edit/values'],

@@ -30,6 +30,12 @@ export type RereadsNeeds = {
 
 /** Minimum interval between two readings, in ms: some servers send `list_changed` whenever a list is read. */
 const spacingMs = 1_000;
+/**
+ * Minimum interval between two readings, relative to the time that the hub took to process the last one, up to
+ * `maxSpacingMs`: a server that changes a long list all the time must not occupy the hub.
+ */
+const spacingFactor = 20;
+const maxSpacingMs = 5 * 60_000;
 
 /**
  * Rereads the lists of a session after changes: at once for the first change, and once for all changes during a
@@ -45,6 +51,8 @@ export function createRereads(
   let early: Set<ListKind> | undefined = new Set();
   const under = new Map<ListKind, 'read' | 'changed again'>();
   const readings = new Map<ListKind, Promise<void>>();
+  /** Time in ms that the hub took to process the last reading. */
+  const processedMs = new Map<ListKind, number>();
   const beingRead = new Set<ListKind>();
   /** Lists whose `list_changed` is forwarded after the next reading, even if the list is the same. */
   const announced = new Set<ListKind>();
@@ -56,7 +64,9 @@ export function createRereads(
     const reading = readList(kind, reader)
       .then(
         found => {
+          const since = clock.monotonic();
           if (needs.isCurrent()) needs.replace(kind, found, isAnnounced);
+          processedMs.set(kind, clock.monotonic() - since);
         },
         (error: unknown) => {
           log.warn({ list: kind, error: messageOf(error) }, 'a changed list could not be read');
@@ -71,6 +81,9 @@ export function createRereads(
     return reading;
   }
 
+  const wait = (delayMs: number) =>
+    new Promise<void>(resolve => void clock.after(delayMs, resolve));
+
   async function reread(kind: ListKind): Promise<void> {
     do {
       under.set(kind, 'read');
@@ -78,10 +91,11 @@ export function createRereads(
       const earlier = readings.get(kind);
       if (earlier) await earlier;
       if (!needs.isCurrent()) break;
-      const spaced = Promise.withResolvers<void>();
-      clock.after(spacingMs, spaced.resolve);
+      const spaced = wait(spacingMs);
       await read(kind);
-      await spaced.promise;
+      await spaced;
+      const restMs = spacingFactor * (processedMs.get(kind) ?? 0) - spacingMs;
+      if (restMs > 0) await wait(Math.min(restMs, maxSpacingMs));
     } while (under.get(kind) === 'changed again' && needs.isCurrent());
     under.delete(kind);
   }

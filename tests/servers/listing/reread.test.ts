@@ -17,6 +17,8 @@ function scene(
     readonly refuses?: boolean;
     readonly early?: true;
     readonly offers?: object;
+    /** Time in ms that the hub takes to process a list. */
+    readonly processMs?: number;
   } = {},
 ) {
   const clock = createManualClock();
@@ -45,6 +47,7 @@ function scene(
       isCurrent: () => current,
       replace(kind, _, isAnnounced) {
         replaced.push(kind);
+        if (options.processMs !== undefined) clock.advance(options.processMs);
         if (isAnnounced) announced.push(kind);
       },
       announce: kind => void announced.push(kind),
@@ -104,6 +107,23 @@ describe('a list that changed', () => {
     }
     await settled();
     assert.equal(server.asked.length, 6);
+  });
+
+  test.each([
+    ['20 times as long as it took to process', 100, 2_000],
+    ['at most five minutes', 60_000, 5 * 60_000],
+  ])('and is long is read again after a rest: %s', async (_what, processMs, restMs) => {
+    const { clock, asked, changed } = scene({ processMs });
+    for (let change = 0; change < 2; change++) changed('tool');
+    await settled();
+    clock.advance(1_000);
+    await settled();
+    clock.advance(restMs - 1_001);
+    await settled();
+    assert.equal(asked.length, 1);
+    clock.advance(1_001);
+    await settled();
+    assert.equal(asked.length, 2);
   });
 
   test('of one kind does not wait for another', () => {
