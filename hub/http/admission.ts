@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { AuditedRefusal } from '#audit';
 import type { Clock, Code, Log } from '#core';
 import { type NamedClients, authorizationPaths, endpointPathOf } from '#access';
 import { type Principal, isSamePrincipal } from '#policy';
@@ -9,6 +8,7 @@ import { type Guard, type Scope, guardedRequest } from './guard.ts';
 import { createThrottle } from './login.ts';
 import type { GuardRefusal } from './origins.ts';
 import type { Peers } from './peers.ts';
+import { type RefusalLogNeeds, createRefusalLog } from './refusal-log.ts';
 
 type Options = { readonly allowedOrigins: readonly string[] };
 
@@ -19,8 +19,7 @@ type Needs = {
   readonly peers: Pick<Peers, 'of'>;
   readonly shares: ConnectionShares;
   readonly system: { readonly clock: Pick<Clock, 'monotonic'>; readonly log: Log };
-  /** Records a refused request in the audit log. Called for each log line about refused requests. */
-  readonly recordRefusal?: ((refusal: AuditedRefusal) => void) | undefined;
+  readonly recordRefusal?: RefusalLogNeeds['recordRefusal'];
   /** The clients by name; undefined if there are none. */
   readonly clients?: Pick<NamedClients, 'ended'> | undefined;
 };
@@ -238,59 +237,3 @@ export function createCors(allowedOrigins: readonly string[]) {
       isAllowed(headers.origin),
   };
 }
-
-/** Maximum length of URLs and messages in the log, in characters: both contain what the client sent. */
-const maxChars = 400;
-/**
- * Maximum number of addresses per second with a log line of their own. Refusals of further addresses are only counted.
- */
-const maxAddresses = 100;
-const intervalMs = 1_000;
-
-type RefusedRequest = {
-  readonly address: string | undefined;
-  /** HTTP method. Absent: the connection was refused before its first request. */
-  readonly method?: string;
-  readonly url?: string;
-  readonly refusal: GuardRefusal;
-};
-
-export type RefusalLogNeeds = {
-  readonly clock: Pick<Clock, 'monotonic'>;
-  readonly log: Log;
-  readonly recordRefusal: Needs['recordRefusal'];
-};
-
-/** Logs refused requests, at most one line per address and second: a client can send thousands of requests. */
-export function createRefusalLog({ log, clock, recordRefusal }: RefusalLogNeeds) {
-  /** Addresses that have a log line in this second. */
-  const seen = new Set<string>();
-  let endsAt = 0;
-  /** Number of refusals without a log line since the last line. */
-  let unlogged = 0;
-  return ({ address = 'unknown', method, url, refusal }: RefusedRequest): void => {
-    const now = clock.monotonic();
-    if (now >= endsAt) {
-      seen.clear();
-      endsAt = now + intervalMs;
-    }
-    if (seen.has(address) || seen.size >= maxAddresses) return void unlogged++;
-    seen.add(address);
-    const earlier = unlogged > 0 && { unlogged_before: unlogged };
-    const { status } = refusal;
-    const request = { method: method && cut(method), url: url && cut(url) };
-    const reason = cut(refusal.message);
-    log.warn({ address, ...request, status, ...earlier }, reason);
-    recordRefusal?.({
-      address,
-      method: request.method,
-      path: request.url,
-      status,
-      reason,
-      unlogged,
-    });
-    unlogged = 0;
-  };
-}
-
-const cut = (text: string) => (text.length > maxChars ? `${text.slice(0, maxChars)}...` : text);

@@ -4,7 +4,7 @@ import type { RequestListener, Server } from 'node:http';
 import { isIPv6 } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { HubError, addressOf, messageOf } from '#core';
-import { type RefusalLogNeeds, createRefusalLog, createRouteAdmission } from './admission.ts';
+import { createRouteAdmission } from './admission.ts';
 import { createConnectionShares } from './connection-shares.ts';
 import { createContainerUsages } from './container-usage.ts';
 import { createFastifyApp } from './fastify-app.ts';
@@ -21,6 +21,7 @@ import type { HttpNeeds } from './http-needs.ts';
 import { createLogin } from './login.ts';
 import { createMcpPaths } from './mcp-paths.ts';
 import { createPeers } from './peers.ts';
+import { type RefusalLogNeeds, createRefusalLog } from './refusal-log.ts';
 
 export type HttpOptions = GuardOptions &
   ListenerOptions & {

@@ -3,7 +3,8 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { describe, test } from 'vitest';
 import { createRecordingLog, startHub } from '#helpers/hub';
-import { createCors, createRefusalLog } from '../../hub/http/admission.ts';
+import { createCors } from '../../hub/http/admission.ts';
+import { createRefusalLog } from '../../hub/http/refusal-log.ts';
 import { call, posting, send } from '../transports/raw.ts';
 
 const echo = [{ name: 'echo' }];
