@@ -23,6 +23,7 @@ import { createLogLevels } from './events/log-levels.ts';
 import { createFromServers } from './events/messages.ts';
 import { createUrlElicitations } from './events/ownership.ts';
 import { listenToServers } from './events/server-events.ts';
+import { createResourceUpdates } from './events/resource-updates.ts';
 import { createServerLogs } from './events/server-logs.ts';
 import { createSubscriptionStreams } from './events/subscription-streams.ts';
 import { createSubscriptions } from './events/subscriptions.ts';
@@ -148,7 +149,6 @@ export function createRouter(options: RouterOptions, needs: RouterNeeds) {
     bridge,
   };
   const notified = createFromClients(parts);
-
   const logCollisions = createCollisionLog(log);
   const logUnknownTools = createUnknownToolLog(log);
   catalog.changed(() => {
@@ -167,6 +167,7 @@ export function createRouter(options: RouterOptions, needs: RouterNeeds) {
       baseOf: clients.baseOf,
       logs,
       asking: { hub: hubSampling, models: hubModels, clients: [clientRequests, suspendedCalls] },
+      updated: createResourceUpdates(parts),
       ...parts,
     }),
     gone(server) {
@@ -191,7 +192,6 @@ export function createRouter(options: RouterOptions, needs: RouterNeeds) {
   );
 
   const resolve = (call: Call) => resolveCall(call, methodNeeds);
-
   function answer(
     request: Request,
     session: SessionState,

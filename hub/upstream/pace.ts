@@ -8,6 +8,8 @@ export type Pace = {
   count(bytes: number): void;
   /** Like `count`, for output that is not a message. Such output costs less. */
   countNoise(bytes: number): void;
+  /** Counts the copies of a message that the hub sends to several clients. */
+  countCopies(copies: number): void;
 };
 
 type PaceNeeds = {
@@ -18,6 +20,8 @@ type PaceNeeds = {
 /** Size after which a message counts as one more message, in bytes. */
 const bytesPerMessage = 4096;
 const noiseBytesPerMessage = 256;
+/** Number of copies that count as one message: a copy costs less than reading the message. */
+const copiesPerMessage = 10;
 /** Minimum interval between log lines that report a paused server, in ms. */
 const logEveryMs = 60_000;
 
@@ -79,5 +83,6 @@ export function createPace(
   return {
     count: bytes => spend(1 + Math.floor(bytes / bytesPerMessage)),
     countNoise: bytes => spend(bytes / noiseBytesPerMessage),
+    countCopies: copies => spend(Math.floor(copies / copiesPerMessage)),
   };
 }

@@ -34,6 +34,8 @@ export type ServerConnection = Pick<
 export type ServerNotification = Notification & {
   readonly connection: ServerConnection;
   readonly about?: About;
+  /** Counts the copies that the hub sends to clients towards the rate limit of the server. Absent: no limit. */
+  readonly copied?: (copies: number) => void;
 };
 
 /** A server's request to a client. It must be answered exactly once. */

@@ -184,12 +184,15 @@ export function createUpstream(
     }
   }
 
+  const copied = (copies: number) => needs.pace?.countCopies(copies);
+
   function notified(notification: Notification, id: string | undefined): void {
     const about = pending.aboutOf(id);
     needs.notified({
       ...notification,
       connection: upstream,
       ...(about !== undefined && { about }),
+      ...(needs.pace && { copied }),
     });
   }
 

@@ -67,6 +67,15 @@ test('long messages count as several, and the longest as those of one second', (
   assert.equal(scene.isRead, true);
 });
 
+test('copies for several clients count as a tenth of a message each', () => {
+  const { scene, pace } = createScene();
+  pace.countCopies(9);
+  for (let sent = 0; sent < 10; sent++) pace.countCopies(10);
+  assert.equal(scene.isRead, true);
+  pace.countCopies(10);
+  assert.equal(scene.isRead, false);
+});
+
 test('a changed limit applies at once', () => {
   const { scene, send, clock } = createScene();
   scene.perSecond = 1_000;

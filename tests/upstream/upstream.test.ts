@@ -51,7 +51,7 @@ function connect(
     output: log,
     notified: notification => void notified.push(notification),
     serverRequest: one => void asked.push(one),
-    ...(options.pace && { pace: { countNoise() {}, ...options.pace } }),
+    ...(options.pace && { pace: { countNoise() {}, countCopies() {}, ...options.pace } }),
   });
   return {
     upstream,

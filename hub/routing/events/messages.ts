@@ -1,5 +1,5 @@
 import { HubError } from '#core';
-import { type Notification, errorAnswer, membersOf, rawText, splice, stringAt } from '#jsonrpc';
+import { type Notification, errorAnswer, membersOf, rawText, stringAt } from '#jsonrpc';
 import type { Server } from '#servers';
 import type { Owner, ResponseStream, ServerNotification, ServerRequest } from '#upstream';
 import type { Access } from '../access.ts';
@@ -21,7 +21,6 @@ import type { LogLevels } from './log-levels.ts';
 import type { UrlElicitations } from './ownership.ts';
 import { type ServerLogs, loggedMethod } from './server-logs.ts';
 import type { SubscriptionStreams } from './subscription-streams.ts';
-import type { Subscriptions } from './subscriptions.ts';
 
 type FromServersNeeds = {
   readonly sessions: () => readonly SessionState[];
@@ -37,7 +36,8 @@ type FromServersNeeds = {
   readonly tasks: Tasks;
   readonly levels: Pick<LogLevels, 'defaultLevel'>;
   readonly streams: SubscriptionStreams;
-  readonly subscriptions: Subscriptions;
+  /** Sends an update of a resource to its subscribers. */
+  readonly updated: (server: Server, notification: ServerNotification) => void;
   readonly baseOf: (instance: Server) => Server;
   readonly logs: ServerLogs;
 };
@@ -108,26 +108,18 @@ export function createFromServers(needs: FromServersNeeds) {
     about === 'none' || connection.onlyOwner() === 'none';
 
   /** Sends a notification to every client with a session that may use an item of the server. */
-  function tellAll(server: Server, notification: Notification): void {
+  function tellAll(server: Server, notification: ServerNotification): void {
     // An instance without a client of its own. Each client gets the messages of its own instance instead.
     if (server.config.instance === 'session') return;
     const isLog = notification.method === 'notifications/message';
     const base = needs.baseOf(server);
     const level = needs.levels.defaultLevel(server);
-    for (const session of sessions())
+    const open = sessions();
+    notification.copied?.(open.length);
+    for (const session of open)
       if (session.protocolVersion !== undefined)
         if (session.endpoint === base || (isLog && session.endpoint === 'all'))
           if (mayHear(session, base)) session.notification(notification, session, level);
-  }
-
-  function updated(server: Server, { bytes, params }: Notification): void {
-    const span = membersOf(bytes, params)?.get('uri');
-    const uri = stringAt(bytes, span);
-    if (!span || uri === undefined) return;
-    for (const [subscriber, publicUri] of needs.subscriptions.concernedBy(server, uri))
-      subscriber.send(
-        publicUri === uri ? bytes : splice(bytes, [{ span, text: JSON.stringify(publicUri) }]),
-      );
   }
 
   /** Sends `elicitation/complete` only to the client that was sent to the page, within its call if there is one. */
@@ -217,7 +209,7 @@ export function createFromServers(needs: FromServersNeeds) {
     ): void {
       switch (notification.method) {
         case 'notifications/resources/updated':
-          updated(server, notification);
+          needs.updated(server, notification);
           return;
         case 'notifications/cancelled':
           withdraw(notification);

@@ -7,6 +7,7 @@ import type { About, ForwardedRequest, ServerConnection } from '#upstream';
 import { createFromClients } from '../../../hub/routing/events/client-notifications.ts';
 import { createFromServers } from '../../../hub/routing/events/messages.ts';
 import { createUrlElicitations } from '../../../hub/routing/events/ownership.ts';
+import { createResourceUpdates } from '../../../hub/routing/events/resource-updates.ts';
 import { createServerLogs } from '../../../hub/routing/events/server-logs.ts';
 import { type SessionState, createCancellation, setWork } from '../../../hub/routing/session.ts';
 import { createScriptedNeeds } from '../scripted-needs.ts';
@@ -61,6 +62,7 @@ function scene(instance: 'shared' | 'session' = 'shared') {
     levels: { defaultLevel: () => undefined },
     baseOf: one => one,
     logs: createServerLogs({ log, clock: all.clock }),
+    updated: createResourceUpdates(all),
   });
 
   return {
