@@ -5,6 +5,7 @@ import { type Instances, type Server, type Servers, maySpeakBoth } from '#server
 import type { Call } from './call.ts';
 import type { ToolSource } from './catalog.ts';
 import { instanceKeyOf } from './client-identity.ts';
+import { type MayEnd, createEndable } from './endable-instances.ts';
 import { type Offering, createOffering } from './lists.ts';
 import type { InstanceHolder, SessionState } from './session.ts';
 
@@ -29,13 +30,8 @@ export function createClientInstances(
   const shared = createOffering(naming, { servers, clock }, undefined, tools);
   const bases = new WeakMap<Server, Server>();
   const baseOf = (server: Server) => bases.get(server) ?? server;
-  /**
-   * True if the instances of this holder may be stopped: not those of a session with a connected client. A client that
-   * reconnects may find its instances stopped.
-   */
-  const mayEnd = (holder: object) =>
-    !sessions().some(session => session === holder && session.isConnected());
-  const stateless = createStatelessClients({ instances, mayEnd });
+  const endable = createEndable(sessions);
+  const stateless = createStatelessClients({ instances });
   const older = createOlderClients(instances, olderChanged);
 
   function build(holder: InstanceHolder): void {
@@ -61,8 +57,10 @@ export function createClientInstances(
     if (instance === 'shared')
       return keepsSessions(call) && launch.kind === 'remote' ? older.instanceOf(server) : server;
     if (keepsSessions(call))
-      return session.client ? instances.of(server, session, session.client, mayEnd) : server;
-    return stateless.instanceOf(server, instanceKeyOf(call));
+      return session.client
+        ? instances.of(server, session, session.client, endable(server, call.principal))
+        : server;
+    return stateless.instanceOf(server, instanceKeyOf(call), endable(server, call.principal));
   }
 
   /** Returns the offering for a client with a session. */
@@ -167,10 +165,8 @@ export const maxStatelessClients = 100;
 /** Manages the instances of clients without a session. All requests with one identity belong to one client. */
 export function createStatelessClients({
   instances,
-  mayEnd,
 }: {
   readonly instances: Pick<Instances, 'of' | 'release' | 'isBusy'>;
-  readonly mayEnd: (holder: object) => boolean;
 }) {
   /** Clients by identity, least recently used first. */
   const clients = new Map<string, InstanceHolder>();
@@ -200,9 +196,10 @@ export function createStatelessClients({
 
   return {
     /**
-     * Returns the instance that serves a client, given by its identity. Throws HUB_INSTANCES_FULL if all are in use.
+     * Returns the instance that serves a client, given by its identity. Throws HUB_INSTANCES_FULL if all are in use,
+     * and `mayEnd` selects none to stop.
      */
-    instanceOf(base: Server, client: string): Server {
+    instanceOf(base: Server, client: string, mayEnd: MayEnd): Server {
       const known = clients.get(client);
       const spare = known ? undefined : spareFor(base);
       const holder: InstanceHolder = known ?? { instances: new Map(), own: undefined };

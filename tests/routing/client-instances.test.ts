@@ -23,13 +23,12 @@ function scene(more: (instances: Instances) => Partial<Instances> = () => ({})) 
       },
       ...more(servers.instances),
     },
-    mayEnd: () => true,
   });
   const base = servers.get('who');
   return {
     servers,
     released,
-    of: (client: string | number) => clients.instanceOf(base, String(client)),
+    of: (client: string | number) => clients.instanceOf(base, String(client), () => true),
     [Symbol.asyncDispose]: () => servers[Symbol.asyncDispose](),
   };
 }
