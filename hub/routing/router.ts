@@ -22,8 +22,8 @@ import { createHubSampling } from './events/hub-sampling.ts';
 import { createLogLevels } from './events/log-levels.ts';
 import { createFromServers } from './events/messages.ts';
 import { createUrlElicitations } from './events/ownership.ts';
-import { listenToServers } from './events/server-events.ts';
 import { createResourceUpdates } from './events/resource-updates.ts';
+import { listenToServers } from './events/server-events.ts';
 import { createServerLogs } from './events/server-logs.ts';
 import { createSubscriptionStreams } from './events/subscription-streams.ts';
 import { createSubscriptions } from './events/subscriptions.ts';
@@ -142,13 +142,10 @@ export function createRouter(options: RouterOptions, needs: RouterNeeds) {
     ],
     bridge,
   );
-  const methodNeeds = {
-    ...parts,
-    hub: { id: hubId, version: hubVersion, servers, find },
-    relay,
-    bridge,
-  };
+  const hub = { id: hubId, version: hubVersion, servers, find };
+  const methodNeeds = { ...parts, hub, relay, bridge };
   const notified = createFromClients(parts);
+
   const logCollisions = createCollisionLog(log);
   const logUnknownTools = createUnknownToolLog(log);
   catalog.changed(() => {
@@ -192,6 +189,7 @@ export function createRouter(options: RouterOptions, needs: RouterNeeds) {
   );
 
   const resolve = (call: Call) => resolveCall(call, methodNeeds);
+
   function answer(
     request: Request,
     session: SessionState,
